@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Element types, shapes, and views of C-contiguous arrays. A view never owns what it points to.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace feedline {
+
+enum class DType : std::uint8_t { kUint8, kInt64, kFloat16, kFloat32 };
+
+std::size_t size_of(DType dtype);         // bytes per element
+std::string_view name_of(DType dtype);    // NumPy's name: "uint8", "int64", "float16", "float32"
+
+// At most kMaxDims extents, kept inline so that shapes cost no allocation per sample.
+class Shape {
+ public:
+  static constexpr std::size_t kMaxDims = 6;
+
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> extents);
+
+  std::size_t dims() const { return dims_; }
+  std::int64_t operator[](std::size_t i) const { return extents_[i]; }
+  std::int64_t elements() const;  // product of the extents; 1 for a scalar
+  Shape with_front(std::int64_t extent) const;
+  std::string to_string() const;  // "(3, 224, 224)"
+  const std::int64_t* begin() const { return extents_.data(); }
+  const std::int64_t* end() const { return extents_.data() + dims_; }
+  friend bool operator==(const Shape& a, const Shape& b);
+
+ private:
+  std::array<std::int64_t, kMaxDims> extents_{};
+  std::size_t dims_ = 0;
+};
+
+struct ArraySpec {
+  DType dtype = DType::kUint8;
+  Shape shape;
+  std::size_t bytes() const { return static_cast<std::size_t>(shape.elements()) * size_of(dtype); }
+  friend bool operator==(const ArraySpec&, const ArraySpec&) = default;
+};
+
+struct ArrayView {
+  std::byte* data = nullptr;
+  ArraySpec spec;
+  template <typename T>
+  T* as() const { return reinterpret_cast<T*>(data); }
+};
+
+// One field of a sample (shape without the batch extent). A schema lists the fields in batch order.
+struct FieldSpec {
+  std::string name;
+  ArraySpec array;
+  friend bool operator==(const FieldSpec&, const FieldSpec&) = default;
+};
+using Schema = std::vector<FieldSpec>;
+
+}  // namespace feedline

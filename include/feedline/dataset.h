@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A data set and the operations on its images. Immutable: every operation returns a new Dataset, cheap to copy.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "feedline/array.h"
+#include "feedline/error.h"
+#include "feedline/inspection.h"
+#include "feedline/loader.h"
+#include "feedline/operation.h"
+
+namespace feedline {
+
+struct OpenOptions {
+  std::string format;                // "folder" or "tar"; empty: by what the source is
+  // tar: one spec per field, alternatives separated by ';' ("jpg;png", "cls"). Empty: image and label.
+  std::vector<std::string> fields;
+  std::string index_directory;       // where indexes are kept; empty: beside the shard, else the user's cache folder
+};
+
+// One transformed sample, or one stored one, with the memory it lives in.
+struct Sample {
+  struct Field {
+    std::string name;
+    ArraySpec array;
+    std::vector<std::byte> data;
+  };
+  std::vector<Field> fields;
+};
+
+struct DecodeLimit {
+  std::uint64_t images = 0;
+  std::uint64_t encoded_bytes = 0;
+  double wall_s = 0;
+  double cpu_s = 0;
+  int threads = 0;
+};
+
+class Dataset {
+ public:
+  std::uint64_t size() const;
+  const std::string& source() const;
+  std::string format() const;                        // "folder", "tar"
+  const std::vector<std::string>& classes() const;   // label -> name; empty where unknown
+  const std::vector<Operation>& operations() const;
+
+  // Appends an operation. Arguments are checked by check(), schema(), loader() and sample(), before any read.
+  Dataset with(Operation operation) const;
+  Dataset decode(ColorMode mode = ColorMode::kRgb) const { return with(op::Decode{mode}); }
+  Dataset resize(int size) const { return with(op::Resize{{size, 0}, {}, Interpolation::kBilinear}); }
+  Dataset resize(Size size) const { return with(op::Resize{size, {}, Interpolation::kBilinear}); }
+  Dataset center_crop(int size) const { return with(op::CenterCrop{{size, size}}); }
+  Dataset random_crop(int size) const { return with(op::RandomCrop{{size, size}, {}, false, {}, PaddingMode::kConstant}); }
+  Dataset random_resized_crop(int size) const { return with(op::RandomResizedCrop{{size, size}}); }
+  Dataset random_horizontal_flip(double p = 0.5) const { return with(op::RandomHorizontalFlip{p}); }
+  Dataset random_vertical_flip(double p = 0.5) const { return with(op::RandomVerticalFlip{p}); }
+  Dataset pad(int padding) const { return with(op::Pad{{padding, padding, padding, padding}, {}, PaddingMode::kConstant}); }
+  Dataset grayscale(int num_output_channels = 1) const { return with(op::Grayscale{num_output_channels}); }
+  Dataset normalize(std::vector<float> mean, std::vector<float> std) const {
+    return with(op::Normalize{std::move(mean), std::move(std)});
+  }
+  Dataset to_dtype(DType dtype, bool scale = false) const { return with(op::ToDtype{dtype, scale}); }
+
+  // Are the operations' arguments in range, and do they fit one after the other? kConfig names the operation. A
+  // chain that has no fixed output size yet is fine here; schema() and loader() refuse it.
+  Result<void> check() const;
+  Result<Schema> schema() const;                     // of one sample, batch extent not included
+  std::string explain() const;                       // what runs, in which order, fused how
+  std::uint64_t fingerprint() const;                 // changes with the samples, their order and fields
+
+  // Sample `index` transformed as in `epoch` of a loader with `seed`. kConfig: index out of range.
+  Result<Sample> sample(std::uint64_t index, std::uint64_t seed = 0, std::uint64_t epoch = 0) const;
+  // What the random and size-dependent operations decide for it; reads the image's header only.
+  Result<std::vector<DrawnValue>> draw(std::uint64_t index, std::uint64_t seed = 0, std::uint64_t epoch = 0) const;
+  // The same for an image of `image` size, without any read: for tests of the distributions.
+  Result<std::vector<DrawnValue>> draw(Size image, std::uint64_t sample, std::uint64_t seed, std::uint64_t epoch) const;
+  // Stored bytes of the image field. For decoders of one's own.
+  Result<std::vector<std::byte>> encoded(std::uint64_t index) const;
+  std::string key(std::uint64_t index) const;        // relative path, or WebDataset key
+
+  Result<Inspection> inspect() const;
+  // How fast this machine decodes just the needed regions of the first `images` samples, already in memory, with
+  // `threads` threads: the ceiling of any loader over these samples.
+  Result<DecodeLimit> measure_decode(std::uint64_t images, int threads, std::uint64_t seed = 0) const;
+
+  // kConfig: an operation or option is wrong, the memory budget does not hold one batch, the data set is empty.
+  Result<Loader> loader(LoaderOptions options) const;
+
+  struct Impl;
+  explicit Dataset(std::shared_ptr<const Impl> impl);
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+// A folder of class folders, a .tar or .tar.gz, or a brace list of them ("shards/{000..146}.tar").
+Result<Dataset> open(const std::string& source, const OpenOptions& options = {});
+
+}  // namespace feedline

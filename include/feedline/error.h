@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What can go wrong, and where. Every fallible function of Feedline returns Result<T>; nothing throws.
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+
+namespace feedline {
+
+enum class ErrorCode {
+  kConfig,     // the caller asked for something impossible; found before any sample is read
+  kData,       // a stored sample is damaged, or is not what its name says
+  kStorage,    // the operating system could not open, read or list
+  kStalled,    // no progress within the timeout
+  kCancelled,  // the loader was closed while somebody waited
+  kInternal,   // a promise of ours was broken; please report it
+};
+
+// The place of an error; an empty string or nullopt where it does not apply.
+struct Where {
+  std::string dataset;                  // what the user passed to open()
+  std::string shard;                    // path of the shard or file
+  std::string key;                      // the sample's key: relative path, or WebDataset key
+  std::optional<std::uint64_t> record;  // index of the sample in the data set
+  std::optional<std::uint64_t> offset;  // byte offset in the shard or file
+  std::string stage;                    // "storage", "format", "decode", "transform", ...
+};
+
+struct Error {
+  ErrorCode code = ErrorCode::kInternal;
+  std::string what;
+  Where where;
+  int system_errno = 0;  // set for kStorage where the operating system gave one
+
+  // One line for people: what, then every known part of where.
+  std::string message() const;
+};
+
+template <typename T>
+using Result = std::expected<T, Error>;
+
+// Short forms: `return config_error("...")` from any function that returns Result.
+std::unexpected<Error> config_error(std::string what);
+std::unexpected<Error> data_error(std::string what, std::string stage);
+std::unexpected<Error> storage_error(std::string what, int system_errno);
+std::unexpected<Error> internal_error(std::string what);
+
+}  // namespace feedline
+
+// Propagate: FEEDLINE_TRY(auto x, f()) binds the value or returns the error; FEEDLINE_CHECK_OK(f()) for Result<void>.
+#define FEEDLINE_CONCAT_INNER(a, b) a##b
+#define FEEDLINE_CONCAT(a, b) FEEDLINE_CONCAT_INNER(a, b)
+#define FEEDLINE_TRY_INNER(result, declaration, expression)                \
+  auto result = (expression);                                              \
+  if (!result) return std::unexpected(std::move(result).error());          \
+  declaration = std::move(*result)
+#define FEEDLINE_TRY(declaration, expression) \
+  FEEDLINE_TRY_INNER(FEEDLINE_CONCAT(feedline_result_, __LINE__), declaration, expression)
+#define FEEDLINE_CHECK_OK(expression)                                                 \
+  do {                                                                                \
+    if (auto result = (expression); !result) return std::unexpected(std::move(result).error()); \
+  } while (false)

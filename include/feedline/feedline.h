@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Everything public.
+
+#include "feedline/array.h"
+#include "feedline/dataset.h"
+#include "feedline/error.h"
+#include "feedline/image.h"
+#include "feedline/inspection.h"
+#include "feedline/loader.h"
+#include "feedline/operation.h"

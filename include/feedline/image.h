@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Single images through the engine's own decoder and kernels, without a data set.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "feedline/error.h"
+#include "feedline/operation.h"
+
+namespace feedline {
+
+// 8-bit, rows one after the other without padding, channels interleaved.
+struct Image {
+  int width = 0;
+  int height = 0;
+  int channels = 0;
+  std::vector<std::uint8_t> pixels;
+};
+
+struct ImageInfo {
+  std::string format;  // "jpeg", "png", "webp"
+  int width = 0;
+  int height = 0;
+};
+
+// Reads the header only. kData: not an image that Feedline decodes.
+Result<ImageInfo> image_info(std::span<const std::byte> encoded);
+// The pixels of `region` (nullopt: all), as Pillow's Image.open().convert(mode).crop() gives them. kConfig: the
+// region does not lie inside the image. kData: damaged.
+Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box> region, ColorMode mode);
+// Pillow's Image.resize: antialiased but for kNearest. kConfig: a side of zero.
+Result<Image> resize_image(const Image& image, Size size, Interpolation interpolation);
+
+// The kernels' instruction sets on this machine, best first, with "scalar" last; and the choice of one for the whole
+// process ("" for the best). Not while a loader runs.
+std::vector<std::string> simd_variants();
+std::string active_simd_variant();
+Result<void> force_simd_variant(const std::string& name);
+
+}  // namespace feedline

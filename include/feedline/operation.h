@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The operations a Dataset can chain. Names, arguments, defaults and sampling rules are torchvision's
+// (torchvision.transforms, v1, on PIL images); sizes are {height, width} as there.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "feedline/array.h"
+
+namespace feedline {
+
+enum class Interpolation : std::uint8_t { kNearest, kBox, kBilinear, kBicubic };
+enum class PaddingMode : std::uint8_t { kConstant, kEdge, kReflect, kSymmetric };
+enum class ColorMode : std::uint8_t { kRgb, kL };  // Pillow's mode names: 3 channels, 1 channel
+
+struct Size {
+  int height = 0;
+  int width = 0;
+};
+
+// left, top, right, bottom, in pixels
+struct Padding {
+  int left = 0, top = 0, right = 0, bottom = 0;
+};
+
+// A closed range that a random factor is drawn from; {1, 1} (hue: {0, 0}) leaves the image alone.
+struct Range {
+  double low = 1;
+  double high = 1;
+};
+
+namespace op {
+
+struct Decode {
+  ColorMode mode = ColorMode::kRgb;
+};
+// size.width == 0: the smaller edge becomes size.height and the other keeps the aspect ratio (torchvision's
+// int size), limited by max_size. Always antialiased, as PIL is; nearest never is.
+struct Resize {
+  Size size;
+  std::optional<int> max_size;
+  Interpolation interpolation = Interpolation::kBilinear;
+};
+// Pads with zeros where the image is smaller than size, as torchvision does.
+struct CenterCrop {
+  Size size;
+};
+struct RandomCrop {
+  Size size;
+  Padding padding;
+  bool pad_if_needed = false;
+  std::array<std::uint8_t, 3> fill{};
+  PaddingMode padding_mode = PaddingMode::kConstant;
+};
+struct RandomResizedCrop {
+  Size size;
+  Range scale{0.08, 1.0};
+  Range ratio{3.0 / 4.0, 4.0 / 3.0};
+  Interpolation interpolation = Interpolation::kBilinear;
+};
+struct RandomHorizontalFlip {
+  double p = 0.5;
+};
+struct RandomVerticalFlip {
+  double p = 0.5;
+};
+struct Pad {
+  Padding padding;
+  std::array<std::uint8_t, 3> fill{};
+  PaddingMode padding_mode = PaddingMode::kConstant;
+};
+struct Grayscale {
+  int num_output_channels = 1;  // 1 or 3
+};
+// Factors already resolved to ranges; hue in [-0.5, 0.5]. Order of the four is drawn per sample.
+struct ColorJitter {
+  Range brightness, contrast, saturation;
+  Range hue{0, 0};
+};
+// Implies to_dtype(float32, scale=true) when the input is uint8: (x / 255 - mean) / std, per channel.
+struct Normalize {
+  std::vector<float> mean, std;
+};
+// scale=true: uint8 -> float divides by 255 (torchvision v2 ToDtype). Float to uint8 is refused.
+struct ToDtype {
+  DType dtype = DType::kFloat32;
+  bool scale = false;
+};
+
+}  // namespace op
+
+using Operation = std::variant<op::Decode, op::Resize, op::CenterCrop, op::RandomCrop, op::RandomResizedCrop,
+                               op::RandomHorizontalFlip, op::RandomVerticalFlip, op::Pad, op::Grayscale,
+                               op::ColorJitter, op::Normalize, op::ToDtype>;
+
+std::string_view name_of(const Operation& operation);  // "random_resized_crop"
+std::string describe(const Operation& operation);      // "random_resized_crop(224, 224, scale=(0.08, 1), ...)"
+
+enum class Layout : std::uint8_t { kNchw, kNhwc };
+
+// A crop box in pixels of the image it applies to.
+struct Box {
+  int left = 0, top = 0, width = 0, height = 0;
+  friend bool operator==(const Box&, const Box&) = default;
+};
+
+// What a random or size-dependent operation decided for one sample: "crop" {left, top, width, height},
+// "flip" {0|1}, "brightness" {factor} ... The names and values that Dataset::draw reports.
+struct DrawnValue {
+  std::string operation;
+  std::string name;
+  std::vector<double> values;
+};
+
+}  // namespace feedline

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "feedline/array.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace feedline {
+
+std::size_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::kUint8: return 1;
+    case DType::kFloat16: return 2;
+    case DType::kFloat32: return 4;
+    case DType::kInt64: return 8;
+  }
+  FEEDLINE_CHECK(!"unknown dtype");
+}
+
+std::string_view name_of(DType dtype) {
+  switch (dtype) {
+    case DType::kUint8: return "uint8";
+    case DType::kFloat16: return "float16";
+    case DType::kFloat32: return "float32";
+    case DType::kInt64: return "int64";
+  }
+  FEEDLINE_CHECK(!"unknown dtype");
+}
+
+Shape::Shape(std::initializer_list<std::int64_t> extents) {
+  FEEDLINE_CHECK(extents.size() <= kMaxDims);
+  std::copy(extents.begin(), extents.end(), extents_.begin());
+  dims_ = extents.size();
+}
+
+std::int64_t Shape::elements() const {
+  std::int64_t product = 1;
+  for (std::int64_t extent : *this) FEEDLINE_CHECK(!__builtin_mul_overflow(product, extent, &product));
+  return product;
+}
+
+Shape Shape::with_front(std::int64_t extent) const {
+  FEEDLINE_CHECK(dims_ < kMaxDims);
+  Shape shape;
+  shape.dims_ = dims_ + 1;
+  shape.extents_[0] = extent;
+  std::copy(begin(), end(), shape.extents_.begin() + 1);
+  return shape;
+}
+
+std::string Shape::to_string() const {
+  std::string text = "(";
+  for (std::size_t i = 0; i < dims_; ++i) text += (i ? ", " : "") + std::to_string(extents_[i]);
+  return text + (dims_ == 1 ? ",)" : ")");
+}
+
+bool operator==(const Shape& a, const Shape& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+
+}  // namespace feedline

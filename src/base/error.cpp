@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "feedline/error.h"
+
+#include <cstring>
+#include <utility>
+
+namespace feedline {
+namespace {
+
+std::unexpected<Error> make(ErrorCode code, std::string what) {
+  Error error;
+  error.code = code;
+  error.what = std::move(what);
+  return std::unexpected(std::move(error));
+}
+
+}  // namespace
+
+std::string Error::message() const {
+  std::string text = what;
+  if (system_errno != 0) text += std::string(": ") + std::strerror(system_errno);
+  std::string place;
+  const auto add = [&place](const char* name, const std::string& value) {
+    if (value.empty()) return;
+    place += place.empty() ? "" : ", ";
+    place += std::string(name) + " " + value;
+  };
+  add("data set", where.dataset);
+  if (where.shard != where.dataset) add("shard", where.shard);
+  add("key", where.key);
+  if (where.record) add("record", std::to_string(*where.record));
+  if (where.offset) add("byte offset", std::to_string(*where.offset));
+  add("stage", where.stage);
+  return place.empty() ? text : text + " [" + place + "]";
+}
+
+std::unexpected<Error> config_error(std::string what) { return make(ErrorCode::kConfig, std::move(what)); }
+
+std::unexpected<Error> data_error(std::string what, std::string stage) {
+  auto error = make(ErrorCode::kData, std::move(what));
+  error.error().where.stage = std::move(stage);
+  return error;
+}
+
+std::unexpected<Error> storage_error(std::string what, int system_errno) {
+  auto error = make(ErrorCode::kStorage, std::move(what));
+  error.error().system_errno = system_errno;
+  error.error().where.stage = "storage";
+  return error;
+}
+
+std::unexpected<Error> internal_error(std::string what) { return make(ErrorCode::kInternal, std::move(what)); }
+
+}  // namespace feedline

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/random.h"
+
+#include "base/check.h"
+
+namespace feedline::base {
+namespace {
+
+// Multipliers and Weyl increments of Philox4x32, from the paper's table and the Random123 reference.
+constexpr std::uint32_t kMultiplier0 = 0xD2511F53u;
+constexpr std::uint32_t kMultiplier1 = 0xCD9E8D57u;
+constexpr std::uint32_t kWeyl0 = 0x9E3779B9u;  // golden ratio
+constexpr std::uint32_t kWeyl1 = 0xBB67AE85u;  // sqrt(3) - 1
+constexpr int kRounds = 10;
+
+}  // namespace
+
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c, std::array<std::uint32_t, 2> k) {
+  for (int round = 0; round < kRounds; ++round) {
+    const std::uint64_t product0 = static_cast<std::uint64_t>(kMultiplier0) * c[0];
+    const std::uint64_t product1 = static_cast<std::uint64_t>(kMultiplier1) * c[2];
+    c = {static_cast<std::uint32_t>(product1 >> 32) ^ c[1] ^ k[0], static_cast<std::uint32_t>(product1),
+         static_cast<std::uint32_t>(product0 >> 32) ^ c[3] ^ k[1], static_cast<std::uint32_t>(product0)};
+    k[0] += kWeyl0;
+    k[1] += kWeyl1;
+  }
+  return c;
+}
+
+std::uint64_t mix64(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
+  return value ^ (value >> 31);
+}
+
+Random::Random(const SampleKey& key, std::uint32_t stream) {
+  // seed and epoch share the 64-bit key: mixed one after the other, so that (1, 2) and (2, 1) differ
+  const std::uint64_t folded = mix64(mix64(key.seed + 0x9E3779B97F4A7C15u) ^ (key.epoch + 0x9E3779B97F4A7C15u));
+  key_ = {static_cast<std::uint32_t>(folded), static_cast<std::uint32_t>(folded >> 32)};
+  counter_ = {0, stream, static_cast<std::uint32_t>(key.sample), static_cast<std::uint32_t>(key.sample >> 32)};
+}
+
+std::uint32_t Random::bits() {
+  if (used_ == 4) {
+    block_ = philox4x32(counter_, key_);
+    ++counter_[0];
+    used_ = 0;
+  }
+  return block_[used_++];
+}
+
+double Random::uniform() {
+  const std::uint64_t high = bits();
+  const std::uint64_t low = bits();
+  return static_cast<double>(((high << 32) | low) >> 11) * 0x1.0p-53;
+}
+
+double Random::uniform(double low, double high) { return low + (high - low) * uniform(); }
+
+std::uint32_t Random::below(std::uint32_t bound) {
+  FEEDLINE_CHECK(bound > 0);
+  // Lemire's multiply-shift with rejection of the few values that would bias (arXiv:1805.10941)
+  const std::uint32_t reject_under = (0u - bound) % bound;
+  while (true) {
+    const std::uint64_t product = static_cast<std::uint64_t>(bits()) * bound;
+    if (static_cast<std::uint32_t>(product) >= reject_under) return static_cast<std::uint32_t>(product >> 32);
+  }
+}
+
+}  // namespace feedline::base

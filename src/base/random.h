@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as
+// 1, 2, 3", SC11). A generator is a value keyed by what it is for, so no generator belongs to a thread and the
+// same sample draws the same numbers whatever ran before it.
+
+#include <array>
+#include <cstdint>
+
+namespace feedline::base {
+
+// The block function: 128 bits of counter and 64 bits of key to 128 bits of output.
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
+
+// Identity of a sample in a run: what randomness is keyed by.
+struct SampleKey {
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t sample = 0;  // index in the data set, not position in the epoch
+};
+
+// The stream of one operation on one sample. Copying copies the position. Not for several threads at once.
+class Random {
+ public:
+  // stream: which use of randomness within the sample, by convention the index of the operation in its chain.
+  Random(const SampleKey& key, std::uint32_t stream);
+
+  std::uint32_t bits();                                   // 32 uniform bits
+  double uniform();                                       // in [0, 1), 53 bits (two draws)
+  double uniform(double low, double high);                // low + (high - low) * uniform()
+  std::uint32_t below(std::uint32_t bound);               // uniform in [0, bound), unbiased. Requires: bound > 0
+
+ private:
+  std::array<std::uint32_t, 2> key_;
+  std::array<std::uint32_t, 4> counter_;  // [0] block number, [1] stream, [2..3] sample
+  std::array<std::uint32_t, 4> block_{};
+  unsigned used_ = 4;
+};
+
+// Mixes 64 bits well (splitmix64's finalizer): to fold seed and epoch into a 64-bit key.
+std::uint64_t mix64(std::uint64_t value);
+
+}  // namespace feedline::base

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Encoded image to pixels. Header first, then only the rows and columns that are asked for; the pixels are those
+// that Pillow's Image.open(...).convert(mode) gives, bit for bit.
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "feedline/error.h"
+#include "feedline/operation.h"
+#include "memory/pixels.h"
+
+namespace feedline::decode {
+
+enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp };
+std::string_view name_of(ImageFormat format);
+
+struct ImageHeader {
+  ImageFormat format = ImageFormat::kJpeg;
+  int width = 0;
+  int height = 0;
+};
+
+// By content, never by name. kData names what it looks like instead ("a GIF image", "text", "an empty file").
+Result<ImageFormat> sniff(std::span<const std::byte> bytes);
+
+// A thread keeps one decoder and uses it for every sample: codec state and scratch memory are reused.
+// Not for several threads at once.
+class ImageDecoder {
+ public:
+  ImageDecoder();
+  ~ImageDecoder();
+  ImageDecoder(ImageDecoder&&) noexcept;
+  ImageDecoder& operator=(ImageDecoder&&) noexcept;
+
+  // Reads the header and holds on to `bytes` until the decode() that must follow, or the next open().
+  // Allocates nothing that depends on the header's width and height.
+  Result<ImageHeader> open(std::span<const std::byte> bytes);
+  // Pixels of `region` of the opened image into `out` (resized to the region's size; 3 channels for kRgb, 1 for
+  // kL). kData when pixels are missing or damaged. Requires: open() succeeded and region lies inside the image.
+  Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace feedline::decode

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A data set as stored: how many samples, which fields, and the raw bytes of any one of them.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "feedline/error.h"
+#include "feedline/inspection.h"
+#include "memory/record.h"
+#include "storage/storage.h"
+
+namespace feedline::format {
+
+enum class FieldKind : std::uint8_t { kImage, kInteger };
+
+struct FieldDescription {
+  std::string name;  // "image", "label", or the extension that the user asked for
+  FieldKind kind = FieldKind::kImage;
+};
+
+struct OpenOptions {
+  std::string format;                // "folder", "tar"; empty: by what `source` is
+  std::vector<std::string> fields;   // tar: one spec per field, alternatives split by ';' ("jpg;png"); empty: default
+  std::string index_directory;       // where to keep an index; empty: beside the shard, else the cache folder
+  std::shared_ptr<const storage::Storage> storage;  // nullptr: local files
+};
+
+// Immutable once opened; every method is thread-safe. Errors carry where (shard, key, record, offset, stage).
+class Format {
+ public:
+  virtual ~Format() = default;
+
+  virtual std::string_view name() const = 0;  // "folder", "tar"
+  virtual std::uint64_t size() const = 0;     // samples
+  virtual const std::vector<FieldDescription>& fields() const = 0;
+  virtual const std::vector<std::string>& classes() const = 0;  // label -> name; empty where unknown
+  // Reads sample `index` into `record`, whose buffers are reused. Requires: index < size().
+  virtual Result<void> read(std::uint64_t index, memory::Record& record) const = 0;
+  // shard, key and byte offset of a sample, for messages and logs.
+  virtual Where where(std::uint64_t index) const = 0;
+  // Changes when the samples, their order or their fields do; not when bytes inside them do.
+  virtual std::uint64_t fingerprint() const = 0;
+  // What a reader would drop or merge, sizes, extensions. Reads no pixel data.
+  virtual Result<Inspection> inspect() const = 0;
+};
+
+// kConfig: no such format, field or source. kStorage: cannot be listed or opened. kData: a shard is damaged.
+Result<std::shared_ptr<const Format>> open(const std::string& source, const OpenOptions& options);
+
+}  // namespace feedline::format

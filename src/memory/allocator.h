@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Memory for batches. `memory` declares the interface, `device` implements it (plain host memory, pinned memory),
+// `pipeline` passes it in.
+
+#include <cstddef>
+#include <memory>
+
+#include "feedline/error.h"
+
+namespace feedline::memory {
+
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  // At least `bytes` bytes, aligned to kAlignment, contents unspecified. Thread-safe.
+  virtual Result<std::byte*> allocate(std::size_t bytes) = 0;
+  // Requires: (data, bytes) from allocate() of this object. Thread-safe.
+  virtual void release(std::byte* data, std::size_t bytes) = 0;
+
+  // A cache line, and what AVX-512 and DLPack consumers like best.
+  static constexpr std::size_t kAlignment = 64;
+};
+
+// One allocation, returned to its allocator when the last holder lets go. The holder may be the user, long after
+// the pipeline is gone: the lease keeps the allocator alive.
+class Lease {
+ public:
+  static Result<std::shared_ptr<Lease>> take(std::shared_ptr<Allocator> allocator, std::size_t bytes);
+  ~Lease();
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  std::byte* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  Lease(std::shared_ptr<Allocator> allocator, std::byte* data, std::size_t bytes);
+
+  std::shared_ptr<Allocator> allocator_;
+  std::byte* data_;
+  std::size_t bytes_;
+};
+
+}  // namespace feedline::memory

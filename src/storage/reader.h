@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One stored object (a file, later a remote object), open for random reads.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "feedline/error.h"
+
+namespace feedline::storage {
+
+// Size and modification time: what an index remembers of the object it describes.
+struct ObjectStat {
+  std::uint64_t bytes = 0;
+  std::int64_t mtime_ns = 0;  // since 1970; 0 where the storage has none
+  friend bool operator==(const ObjectStat&, const ObjectStat&) = default;
+};
+
+// Every method is thread-safe: a reader has no position.
+class Reader {
+ public:
+  virtual ~Reader() = default;
+
+  virtual Result<ObjectStat> stat() const = 0;  // asked anew at each call
+  // Fills `out` from `offset`; loops over short reads. Fewer bytes than asked: end of object; the caller decides
+  // whether that is an error. Returns the bytes read.
+  virtual Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const = 0;
+  // The bytes [offset, offset + bytes) without a copy where the object is mapped; nullopt where it is not (then
+  // use read_at). kStorage where the object is shorter by now than when it was opened. Valid as long as the reader.
+  virtual Result<std::optional<std::span<const std::byte>>> view(std::uint64_t offset, std::size_t bytes) const = 0;
+  virtual const std::string& name() const = 0;
+};
+
+}  // namespace feedline::storage

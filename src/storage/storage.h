@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A place that objects live in, by name. Local files are the first; http(s), s3 and wrappers (cache, faults) follow
+// the same interface.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "feedline/error.h"
+#include "memory/record.h"
+#include "storage/reader.h"
+
+namespace feedline::storage {
+
+enum class Access {
+  kRead,  // many small objects, each read once: pread
+  kMap,   // few large objects, read in pieces: mmap
+};
+
+struct Entry {
+  std::string name;  // last component only
+  bool is_directory = false;
+};
+
+// Thread-safe.
+class Storage {
+ public:
+  virtual ~Storage() = default;
+  virtual Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const = 0;
+  // A whole small object in one go: open, read to its end, close. The span points into `buffer`.
+  virtual Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer) const = 0;
+  virtual Result<std::vector<Entry>> list(const std::string& directory) const = 0;  // sorted by name, links followed
+  virtual Result<ObjectStat> stat(const std::string& path) const = 0;
+  virtual Result<bool> is_directory(const std::string& path) const = 0;
+};
+
+std::shared_ptr<const Storage> local_storage();
+
+}  // namespace feedline::storage

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What each stage of each thread did. A thread owns one StageCounters per stage and is its only writer, so an
+// update is a plain load and store; readers sum over threads at any time and see values at most one update old.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "base/clock.h"
+
+namespace feedline::telemetry {
+
+enum class Stage : std::uint8_t { kStorage, kDecode, kTransform, kBatch, kConsumer };
+inline constexpr int kStages = 5;
+std::string_view name_of(Stage stage);
+
+// Latency of one unit of work, in powers of two of a microsecond: bucket b counts [2^b, 2^(b+1)) us, bucket 0 also
+// everything faster, the last everything slower (2^24 us is 16 s).
+inline constexpr int kLatencyBuckets = 25;
+
+// A plain copy of counters, summed over threads.
+struct StageTotals {
+  std::uint64_t items = 0;
+  std::uint64_t bytes = 0;       // bytes the stage put out
+  std::uint64_t busy_ns = 0;     // working
+  std::uint64_t blocked_ns = 0;  // waiting for room downstream
+  std::uint64_t starved_ns = 0;  // waiting for input
+  std::array<std::uint64_t, kLatencyBuckets> latency{};
+};
+
+class alignas(64) StageCounters {  // own cache line: neighbours belong to other threads
+ public:
+  // One unit of work that took busy_ns and put out bytes.
+  void add_item(std::uint64_t busy_ns, std::uint64_t bytes);
+  void add_blocked(std::uint64_t ns) { bump(blocked_ns_, ns); }
+  void add_starved(std::uint64_t ns) { bump(starved_ns_, ns); }
+  void add_to(StageTotals& totals) const;
+
+ private:
+  using Counter = std::atomic<std::uint64_t>;
+  // single writer: no read-modify-write needed; relaxed because counters order nothing
+  static void bump(Counter& counter, std::uint64_t by) {
+    counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
+
+  Counter items_{0}, bytes_{0}, busy_ns_{0}, blocked_ns_{0}, starved_ns_{0};
+  std::array<Counter, kLatencyBuckets> latency_{};
+};
+
+using ThreadCounters = std::array<StageCounters, kStages>;
+
+}  // namespace feedline::telemetry

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A compiled list of operations on one image field: shapes are checked once, parameters are drawn per sample, and
+// pixels go from the decoded region to a row of the batch.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "feedline/error.h"
+#include "feedline/operation.h"
+#include "memory/pixels.h"
+
+namespace feedline::transform {
+
+// Everything decided for one sample. A thread keeps one and reuses it. Opaque to other stages but for `region`.
+class Drawing {
+ public:
+  Drawing();
+  ~Drawing();
+  Drawing(Drawing&&) noexcept;
+  Drawing& operator=(Drawing&&) noexcept;
+
+  Box region;  // the pixels of the source image that are needed: decode just these
+
+  struct Steps;
+  std::unique_ptr<Steps> steps;
+};
+
+// Scratch images of one thread.
+class Workspace {
+ public:
+  Workspace();
+  ~Workspace();
+  Workspace(Workspace&&) noexcept;
+  Workspace& operator=(Workspace&&) noexcept;
+
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+// Immutable and thread-safe once compiled.
+class Chain {
+ public:
+  // Infers dtype and shape through every operation. kConfig names the operation at fault: an argument out of range,
+  // two operations that do not fit, no fixed output size at the end, normalize with the wrong number of channels.
+  // `dtype`: the batch's element type, a final conversion as to_dtype(dtype, scale=true) does it; nullopt: as the
+  // chain leaves it. `layout`: of the output row.
+  static Result<std::shared_ptr<const Chain>> compile(std::span<const Operation> operations,
+                                                      std::optional<DType> dtype, Layout layout);
+  virtual ~Chain() = default;
+
+  virtual ColorMode color_mode() const = 0;   // what decode must deliver
+  virtual const ArraySpec& output() const = 0;  // of one sample: (C, H, W) or (H, W, C)
+  // Draws for an image of this size. kData when the image cannot take the operation (smaller than a random crop
+  // without padding), naming it. Same key, same drawing, on every machine.
+  virtual Result<void> draw(Size image, const base::SampleKey& key, Drawing& drawing) const = 0;
+  // Runs the steps on `decoded`, the pixels of drawing.region, into `out`, which has output()'s spec.
+  virtual Result<void> apply(const Drawing& drawing, memory::PixelView decoded, Workspace& workspace,
+                             ArrayView out) const = 0;
+  // The drawing in words, for Dataset::draw and tests.
+  virtual std::vector<DrawnValue> values(const Drawing& drawing) const = 0;
+  // What runs, fused as it will be, one line each.
+  virtual std::vector<std::string> explain() const = 0;
+};
+
+// Names of the instruction sets whose kernels this machine can run, best first ("AVX3_ZEN4", "AVX2", ...), and
+// "scalar", the plain C++ kernels that the others are tested against.
+std::vector<std::string> simd_variants();
+// Forces one of simd_variants() for the whole process, "" for the best. Not while a pipeline runs. kConfig: unknown.
+Result<void> force_simd_variant(const std::string& name);
+std::string active_simd_variant();
+
+}  // namespace feedline::transform
