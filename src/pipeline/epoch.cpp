@@ -84,7 +84,12 @@ void Epoch::resolve() {
   for (const auto& slot : slots_) {
     if (slot->resolved) continue;
     if (slot->missing > 0) return;
-    std::ranges::sort(slot->failures, {}, &Slot::Failure::row);
+    std::ranges::sort(slot->failures, {}, &Slot::Failure::row);  // a failed refill goes first again
+    if (!slot->judged) {
+      slot->judged = true;
+      // earlier refills took the batch over; had they come sooner, it would not have been opened at all
+      if (deliverable_rows(*slot) == 0) slot->failures.clear();
+    }
     if (policy_.action() == OnError::kSkip && refill(slot)) return;  // come back when the refill is there
     // rows finish in any order: sorted, so that the log does not depend on threads
     if (policy_.action() == OnError::kReplace) std::ranges::stable_sort(slot->bad, {}, &BadSample::sample);

@@ -25,6 +25,7 @@ struct Slot {
   std::uint64_t rows = 0;
   std::uint64_t handed_out = 0;  // rows that have a ticket
   std::uint64_t missing = 0;     // rows, or refills, not finished
+  bool judged = false;           // complete once, and every earlier slot resolved
   bool resolved = false;         // every row has its sample or its error
   std::uint64_t refilled = 0;    // positions taken from the end of the order, once resolved
   std::shared_ptr<memory::Lease> lease;
