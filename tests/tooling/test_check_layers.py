@@ -31,7 +31,9 @@ class Tree:
         self.source("src/base/clock.h", "#include <sys/time.h>\n#include <chrono>")
         self.source("src/decode/jpeg.h", '#include "base/clock.h"\n#include "feedline/error.h"')
         self.source("src/decode/jpeg.cpp", '#include "decode/jpeg.h"\n#include <jpeglib.h>\n#include <webp/decode.h>')
-        self.source("src/decode/jpeg_test.cpp", '#include "decode/jpeg.h"\n#include <gtest/gtest.h>\n#include "tests/photos.h"')
+        self.source(
+            "src/decode/jpeg_test.cpp", '#include "decode/jpeg.h"\n#include <gtest/gtest.h>\n#include "tests/photos.h"'
+        )
         self.source("src/format/tar.h", '#include "base/clock.h"')
         self.source("tests/photos.h", '#include "decode/jpeg.h"\n#include "format/tar.h"\n#include <jpeglib.h>')
         for folder in ("base", "decode", "format"):
@@ -70,20 +72,49 @@ def test_this_repository_is_in_order():
 @pytest.mark.parametrize(
     ("path", "text", "found"),
     [
-        pytest.param("src/base/clock.cpp", '#include "decode/jpeg.h"', ":2: layer: src/base may not include src/decode", id="upwards"),
-        pytest.param("src/format/tar.cpp", '\n\n#include "decode/jpeg.h"', ":4: layer: src/format may not include src/decode", id="sibling"),
+        pytest.param(
+            "src/base/clock.cpp",
+            '#include "decode/jpeg.h"',
+            ":2: layer: src/base may not include src/decode",
+            id="upwards",
+        ),
+        pytest.param(
+            "src/format/tar.cpp",
+            '\n\n#include "decode/jpeg.h"',
+            ":4: layer: src/format may not include src/decode",
+            id="sibling",
+        ),
         pytest.param("src/format/tar.cpp", '  #  include "decode/jpeg.h"', ":2: layer:", id="spaces"),
-        pytest.param("src/format/tar.cpp", '/* two\n lines */\n#include "decode/jpeg.h"', ":4: layer:", id="after_a_comment"),
-        pytest.param("src/format/tar.cpp", '#include "tests/photos.h"', ":2: layer: src/format may not include tests", id="tests_from_source"),
+        pytest.param(
+            "src/format/tar.cpp", '/* two\n lines */\n#include "decode/jpeg.h"', ":4: layer:", id="after_a_comment"
+        ),
+        pytest.param(
+            "src/format/tar.cpp",
+            '#include "tests/photos.h"',
+            ":2: layer: src/format may not include tests",
+            id="tests_from_source",
+        ),
         pytest.param("src/format/tar_test.cpp", '#include "decode/jpeg.h"', ":2: layer:", id="sibling_from_unit_test"),
         pytest.param("src/format/tar.cpp", '#include "../decode/jpeg.h"', ":2: path:", id="dot_dot"),
         pytest.param("src/format/tar.cpp", '#include "tar.h"', ":2: path:", id="not_from_src"),
         pytest.param("src/format/tar.cpp", '#include "base/clocks.h"', ":2: path:", id="no_such_file"),
-        pytest.param("src/format/tar.cpp", "#include <jpeglib.h>", ":2: foreign: <jpeglib.h> belongs to src/decode", id="foreign"),
+        pytest.param(
+            "src/format/tar.cpp", "#include <jpeglib.h>", ":2: foreign: <jpeglib.h> belongs to src/decode", id="foreign"
+        ),
         pytest.param("src/format/tar.cpp", "#include <webp/mux.h>", ":2: foreign:", id="foreign_folder"),
         pytest.param("src/format/tar.cpp", '#include "jpeglib.h"', ":2: foreign:", id="foreign_quoted"),
-        pytest.param("src/format/tar.cpp", "#include <leveldb/db.h>", ":2: foreign: <leveldb/db.h> is new here", id="foreign_unknown"),
-        pytest.param("src/format/tar.cpp", "#include <gtest/gtest.h>", ":2: foreign: <gtest/gtest.h> belongs to tests", id="gtest"),
+        pytest.param(
+            "src/format/tar.cpp",
+            "#include <leveldb/db.h>",
+            ":2: foreign: <leveldb/db.h> is new here",
+            id="foreign_unknown",
+        ),
+        pytest.param(
+            "src/format/tar.cpp",
+            "#include <gtest/gtest.h>",
+            ":2: foreign: <gtest/gtest.h> belongs to tests",
+            id="gtest",
+        ),
         pytest.param("include/feedline/x.h", "#include <jpeglib.h>", ":2: public:", id="public_foreign"),
         pytest.param("include/feedline/x.h", "#include <unistd.h>", ":2: public:", id="public_posix"),
         pytest.param("include/feedline/x.h", '#include "base/clock.h"', ":2: public:", id="public_private"),
@@ -115,7 +146,9 @@ def test_what_is_allowed_passes(tree, path, text):
     assert tree.check() == (0, [])
 
 
-@pytest.mark.parametrize("path", ["src/base/x.cpp", "tools/x.py", "tools/CMakeLists.txt", "tools/x.cmake", "python/x.pyi"])
+@pytest.mark.parametrize(
+    "path", ["src/base/x.cpp", "tools/x.py", "tools/CMakeLists.txt", "tools/x.cmake", "python/x.pyi"]
+)
 def test_a_missing_licence_line_is_found(tree, path):
     tree.write(path, "\nx\n")
     assert tree.check() == (1, [f"{path}:1: licence: the line `SPDX-License-Identifier: Apache-2.0` is missing"])

@@ -37,11 +37,15 @@ PNG = (
     "iVBORw0KGgoAAAANSUhEUgAAADAAAAAgCAIAAADbtmxLAAAAPklEQVR4nO3OMQHAIADAMEDD5CAbgfv39GRHoiDzOXv8ybod+BIqQkWoCBWhIlSEilARKkJFqAgVoSJUhMoLvZwB"
     "RM50y6UAAAAASUVORK5CYII="
 )
-WEBP = "UklGRkoAAABXRUJQVlA4ID4AAABQAwCdASowACAAPjEYikOiIaEStAAgAwSzgDsAfgAAK/fDcAD++U8///5xF+cRfnEX/nEX//zBK/IN1yAAAA=="
+WEBP = (
+    "UklGRkoAAABXRUJQVlA4ID4AAABQAwCdASowACAAPjEYikOiIaEStAAgAwSzgDsAfgAAK/fDcAD++U8///5xF+cRfnEX/nEX//zBK/IN1yAAAA=="
+)
 
 CODECS = ("libjpeg", "libspng", "libwebp")
 # What the manylinux policies let a wheel expect of the system: the C and C++ run-times, and zlib, which CPython needs.
-PLATFORM = re.compile(r"(ld-linux[-\w]*|libc|libm|libmvec|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libz)\.so(\.[\d.]+)?")
+PLATFORM = re.compile(
+    r"(ld-linux[-\w]*|libc|libm|libmvec|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libz)\.so(\.[\d.]+)?"
+)
 
 
 @pytest.fixture(scope="session")
@@ -91,9 +95,9 @@ def photos(tmp_path_factory):
 
 def run(python, *arguments, modules=None, prefix=()):
     """The report of reads_images.py, run with nothing of this process's environment and from another folder."""
+    environment = ["env", "-i", "PATH=/usr/bin:/bin", "LANG=C.UTF-8", f"HOME={python.parent}"]
     done = subprocess.run(
-        [*prefix, "env", "-i", "PATH=/usr/bin:/bin", "LANG=C.UTF-8", f"HOME={python.parent}", python, "-I", HERE / "reads_images.py"]
-        + list(arguments),
+        [*prefix, *environment, python, "-I", HERE / "reads_images.py", *arguments],
         input=json.dumps(modules or []),
         capture_output=True,
         text=True,
@@ -117,7 +121,9 @@ def assert_colours(report, photos):
 
 
 def test_numpy_is_all_it_needs(empty_python):
-    listed = subprocess.run([empty_python, "-m", "pip", "list", "--format=json"], check=True, capture_output=True, text=True)
+    listed = subprocess.run(
+        [empty_python, "-m", "pip", "list", "--format=json"], check=True, capture_output=True, text=True
+    )
     assert {entry["name"] for entry in json.loads(listed.stdout)} - {"setuptools"} == {"feedline", "numpy", "pip"}
     subprocess.run([empty_python, "-m", "pip", "check"], check=True)
 
