@@ -136,6 +136,7 @@ def test_a_break_is_found(tree, path, text, found):
         pytest.param("src/format/tar.cpp", '// #include "decode/jpeg.h"', id="line_comment"),
         pytest.param("src/format/tar.cpp", '/*\n#include "decode/jpeg.h"\n*/', id="block_comment"),
         pytest.param("src/format/tar_contract.h", "#include <gtest/gtest.h>", id="contract_suite"),
+        pytest.param("src/format/fake_photos.h", "#include <jpeglib.h>", id="fake"),
         pytest.param("build/x.cpp", '#include "decode/jpeg.h"', id="build_folder"),
         pytest.param(".venv/x.cpp", '#include "decode/jpeg.h"', id="hidden_folder"),
         pytest.param("tests/cross_test.cpp", '#include "photos.h"\n#include <webp/mux.h>', id="tests_are_free"),
