@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "format/checksum.h"
@@ -32,7 +33,7 @@ ShardIndex small_index() {
 
 std::optional<ShardIndex> parse(std::span<const std::byte> file, const storage::ObjectStat& shard = kShard) {
   memory::ByteBuffer buffer;
-  std::memcpy(buffer.resize(file.size()).data(), file.data(), file.size());
+  std::ranges::copy(file, buffer.resize(file.size()).begin());
   return ShardIndex::parse(std::move(buffer), file.size(), shard);
 }
 
