@@ -15,8 +15,8 @@ namespace feedline {
 
 enum class DType : std::uint8_t { kUint8, kInt64, kFloat16, kFloat32 };
 
-std::size_t size_of(DType dtype);         // bytes per element
-std::string_view name_of(DType dtype);    // NumPy's name: "uint8", "int64", "float16", "float32"
+std::size_t size_of(DType dtype);       // bytes per element
+std::string_view name_of(DType dtype);  // NumPy's name: "uint8", "int64", "float16", "float32"
 
 // At most kMaxDims extents, kept inline so that shapes cost no allocation per sample.
 class Shape {
@@ -51,7 +51,9 @@ struct ArrayView {
   std::byte* data = nullptr;
   ArraySpec spec;
   template <typename T>
-  T* as() const { return reinterpret_cast<T*>(data); }
+  T* as() const {
+    return reinterpret_cast<T*>(data);
+  }
 };
 
 // One field of a sample (shape without the batch extent). A schema lists the fields in batch order.

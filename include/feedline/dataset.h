@@ -17,10 +17,10 @@
 namespace feedline {
 
 struct OpenOptions {
-  std::string format;                // "folder" or "tar"; empty: by what the source is
+  std::string format;  // "folder" or "tar"; empty: by what the source is
   // tar: one spec per field, alternatives separated by ';' ("jpg;png", "cls"). Empty: image and label.
   std::vector<std::string> fields;
-  std::string index_directory;       // where indexes are kept; empty: beside the shard, else the user's cache folder
+  std::string index_directory;  // where indexes are kept; empty: beside the shard, else the user's cache folder
 };
 
 // One transformed sample, or one stored one, with the memory it lives in.
@@ -45,8 +45,8 @@ class Dataset {
  public:
   std::uint64_t size() const;
   const std::string& source() const;
-  std::string format() const;                        // "folder", "tar"
-  const std::vector<std::string>& classes() const;   // label -> name; empty where unknown
+  std::string format() const;                       // "folder", "tar"
+  const std::vector<std::string>& classes() const;  // label -> name; empty where unknown
   const std::vector<Operation>& operations() const;
 
   // Appends an operation. Arguments are checked by check(), schema(), loader() and sample(), before any read.
@@ -55,11 +55,15 @@ class Dataset {
   Dataset resize(int size) const { return with(op::Resize{{size, 0}, {}, Interpolation::kBilinear}); }
   Dataset resize(Size size) const { return with(op::Resize{size, {}, Interpolation::kBilinear}); }
   Dataset center_crop(int size) const { return with(op::CenterCrop{{size, size}}); }
-  Dataset random_crop(int size) const { return with(op::RandomCrop{{size, size}, {}, false, {}, PaddingMode::kConstant}); }
+  Dataset random_crop(int size) const {
+    return with(op::RandomCrop{{size, size}, {}, false, {}, PaddingMode::kConstant});
+  }
   Dataset random_resized_crop(int size) const { return with(op::RandomResizedCrop{{size, size}}); }
   Dataset random_horizontal_flip(double p = 0.5) const { return with(op::RandomHorizontalFlip{p}); }
   Dataset random_vertical_flip(double p = 0.5) const { return with(op::RandomVerticalFlip{p}); }
-  Dataset pad(int padding) const { return with(op::Pad{{padding, padding, padding, padding}, {}, PaddingMode::kConstant}); }
+  Dataset pad(int padding) const {
+    return with(op::Pad{{padding, padding, padding, padding}, {}, PaddingMode::kConstant});
+  }
   Dataset grayscale(int num_output_channels = 1) const { return with(op::Grayscale{num_output_channels}); }
   Dataset normalize(std::vector<float> mean, std::vector<float> std) const {
     return with(op::Normalize{std::move(mean), std::move(std)});
@@ -69,9 +73,9 @@ class Dataset {
   // Are the operations' arguments in range, and do they fit one after the other? kConfig names the operation. A
   // chain that has no fixed output size yet is fine here; schema() and loader() refuse it.
   Result<void> check() const;
-  Result<Schema> schema() const;                     // of one sample, batch extent not included
-  std::string explain() const;                       // what runs, in which order, fused how
-  std::uint64_t fingerprint() const;                 // changes with the samples, their order and fields
+  Result<Schema> schema() const;      // of one sample, batch extent not included
+  std::string explain() const;        // what runs, in which order, fused how
+  std::uint64_t fingerprint() const;  // changes with the samples, their order and fields
 
   // Sample `index` transformed as in `epoch` of a loader with `seed`. kConfig: index out of range.
   Result<Sample> sample(std::uint64_t index, std::uint64_t seed = 0, std::uint64_t epoch = 0) const;
@@ -81,9 +85,8 @@ class Dataset {
   Result<std::vector<DrawnValue>> draw(Size image, std::uint64_t sample, std::uint64_t seed, std::uint64_t epoch) const;
   // Stored bytes of the image field. For decoders of one's own.
   Result<std::vector<std::byte>> encoded(std::uint64_t index) const;
-  std::string key(std::uint64_t index) const;        // relative path, or WebDataset key
+  std::string key(std::uint64_t index) const;  // relative path, or WebDataset key
 
-  Result<Inspection> inspect() const;
   // How fast this machine decodes just the needed regions of the first `images` samples, already in memory, with
   // `threads` threads: the ceiling of any loader over these samples.
   Result<DecodeLimit> measure_decode(std::uint64_t images, int threads, std::uint64_t seed = 0) const;
@@ -100,5 +103,8 @@ class Dataset {
 
 // A folder of class folders, a .tar or .tar.gz, or a brace list of them ("shards/{000..146}.tar").
 Result<Dataset> open(const std::string& source, const OpenOptions& options = {});
+
+// What a reader would drop, merge or refuse in a source; works on damaged ones too, where open() fails.
+Result<Inspection> inspect(const std::string& source, const OpenOptions& options = {});
 
 }  // namespace feedline

@@ -53,13 +53,13 @@ std::unexpected<Error> internal_error(std::string what);
 // Propagate: FEEDLINE_TRY(auto x, f()) binds the value or returns the error; FEEDLINE_CHECK_OK(f()) for Result<void>.
 #define FEEDLINE_CONCAT_INNER(a, b) a##b
 #define FEEDLINE_CONCAT(a, b) FEEDLINE_CONCAT_INNER(a, b)
-#define FEEDLINE_TRY_INNER(result, declaration, expression)                \
-  auto result = (expression);                                              \
-  if (!result) return std::unexpected(std::move(result).error());          \
+#define FEEDLINE_TRY_INNER(result, declaration, expression)       \
+  auto result = (expression);                                     \
+  if (!result) return std::unexpected(std::move(result).error()); \
   declaration = std::move(*result)
 #define FEEDLINE_TRY(declaration, expression) \
   FEEDLINE_TRY_INNER(FEEDLINE_CONCAT(feedline_result_, __LINE__), declaration, expression)
-#define FEEDLINE_CHECK_OK(expression)                                                 \
-  do {                                                                                \
+#define FEEDLINE_CHECK_OK(expression)                                                           \
+  do {                                                                                          \
     if (auto result = (expression); !result) return std::unexpected(std::move(result).error()); \
   } while (false)

@@ -14,7 +14,7 @@ struct InspectionFinding {
   std::string severity;  // "error": reading fails; "warning": a reader drops or merges something; "note"
   std::string shard;
   std::string key;
-  std::string text;      // one sentence: what, and what to do
+  std::string text;  // one sentence: what, and what to do
 };
 
 struct InspectionCount {
@@ -25,8 +25,8 @@ struct InspectionCount {
 struct Inspection {
   std::string format;
   std::uint64_t samples = 0;
-  std::uint64_t shards = 0;  // tar files; 0 for a folder
-  std::uint64_t bytes = 0;   // of the fields that a reader reads
+  std::uint64_t shards = 0;                             // tar files; 0 for a folder
+  std::uint64_t bytes = 0;                              // of the fields that a reader reads
   std::uint64_t smallest_bytes = 0, largest_bytes = 0;  // of one sample's image
   std::vector<std::string> fields;
   std::vector<InspectionCount> extensions;  // members or files per extension, all of them

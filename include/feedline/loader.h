@@ -32,19 +32,19 @@ enum class Uneven : std::uint8_t {
 };
 
 struct LoaderOptions {
-  std::uint64_t batch_size = 1;      // samples per batch and rank
+  std::uint64_t batch_size = 1;  // samples per batch and rank
   bool shuffle = false;
-  std::uint64_t seed = 0;            // of the order and of every random operation
+  std::uint64_t seed = 0;  // of the order and of every random operation
   bool drop_last = false;
-  int num_workers = 0;               // native threads; 0: usable CPUs (affinity, cgroup quota)
-  std::uint64_t memory_budget = 0;   // bytes of batches held ahead of the user; 0: see docs, at most two batches ahead
-  bool in_order = true;              // false: batches as they complete
+  int num_workers = 0;              // native threads; 0: usable CPUs (affinity, cgroup quota)
+  std::uint64_t memory_budget = 0;  // bytes of batches held ahead of the user; 0: see docs, at most two batches ahead
+  bool in_order = true;             // false: batches as they complete
   OnError on_error = OnError::kRaise;
-  std::uint64_t error_budget = 0;    // bad samples an epoch may skip or replace; 0: any number
+  std::uint64_t error_budget = 0;  // bad samples an epoch may skip or replace; 0: any number
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
   Uneven uneven = Uneven::kPad;
-  std::optional<DType> dtype;        // element type of image fields; nullopt: what the operations give
+  std::optional<DType> dtype;  // element type of image fields; nullopt: what the operations give
   Layout layout = Layout::kNchw;
   std::chrono::milliseconds timeout{0};  // next() fails with kStalled after this long without a batch; 0: never
 };
@@ -61,9 +61,9 @@ class Batch {
   Batch() = default;
   std::span<const BatchField> fields() const { return fields_; }
   std::uint64_t rows() const { return samples_.size(); }
-  std::uint64_t index() const { return index_; }                            // of the batch in its epoch
-  std::span<const std::uint64_t> samples() const { return samples_; }       // index in the data set, per row
-  const std::shared_ptr<void>& memory() const { return memory_; }           // keeps the arrays alive
+  std::uint64_t index() const { return index_; }                       // of the batch in its epoch
+  std::span<const std::uint64_t> samples() const { return samples_; }  // index in the data set, per row
+  const std::shared_ptr<void>& memory() const { return memory_; }      // keeps the arrays alive
 
  private:
   friend class BatchAccess;  // src/batch/batch_access.h: how the engine fills one
@@ -84,16 +84,16 @@ struct BadSample {
 struct StageStats {
   std::string name;  // "storage", "decode", "transform", "batch", "consumer"
   std::uint64_t items = 0;
-  std::uint64_t bytes = 0;        // put out by the stage
-  double busy_s = 0;              // summed over threads
-  double blocked_s = 0;           // waiting for room downstream
-  double starved_s = 0;           // waiting for input
+  std::uint64_t bytes = 0;                // put out by the stage
+  double busy_s = 0;                      // summed over threads
+  double blocked_s = 0;                   // waiting for room downstream
+  double starved_s = 0;                   // waiting for input
   std::vector<std::uint64_t> latency_us;  // bucket b: items that took [2^b, 2^(b+1)) microseconds
 };
 
 struct LoaderStats {
   int threads = 0;
-  std::uint64_t batches = 0;        // delivered, all epochs of this loader
+  std::uint64_t batches = 0;  // delivered, all epochs of this loader
   std::uint64_t samples = 0;
   std::uint64_t bad_samples = 0;
   double wall_s = 0;                // from the first iteration to now or the end of the last epoch
@@ -110,14 +110,15 @@ struct LoaderState {
   std::uint64_t seed = 0;
   bool shuffle = false;
   std::uint64_t epoch = 0;
-  std::uint64_t batch = 0;        // next batch of the epoch to deliver, on this rank
+  std::uint64_t batch = 0;  // next batch of the epoch to deliver, on this rank
   std::uint64_t batch_size = 0;
   std::uint64_t world_size = 1;
-  std::uint64_t refilled = 0;     // samples taken from the end of the order by kSkip
+  std::uint64_t refilled = 0;        // samples taken from the end of the order by kSkip
+  std::vector<std::uint64_t> ahead;  // batches after `batch` that were delivered already (in_order = false)
 };
 
-// Owns its threads; they start at the first next() and end at the last batch of an epoch, at close() or with the
-// loader. One thread at a time may call start_epoch, next, poll, restore and close; stats(), errors(), state() and
+// Owns its threads; they start with the first epoch and end at close() or with the loader: the next epoch finds them
+// warm. One thread at a time may call start_epoch, next, poll, restore and close; stats(), errors(), state() and
 // interrupt() may be called by any. After fork() a child's copy answers every call with an error and starts nothing.
 class Loader {
  public:
@@ -125,15 +126,15 @@ class Loader {
   Loader& operator=(Loader&&) noexcept;
   ~Loader();  // closes
 
-  std::uint64_t batches() const;     // per epoch on this rank, if no sample is bad
-  const Schema& schema() const;      // of one sample
+  std::uint64_t batches() const;  // per epoch on this rank, if no sample is bad
+  const Schema& schema() const;   // of one sample
   const LoaderOptions& options() const;
 
   // Begins an epoch: the restored one if restore() came before, else the one set by set_epoch(), else the one after
   // the last. A running epoch is abandoned.
   Result<void> start_epoch();
   void set_epoch(std::uint64_t epoch);
-  std::uint64_t epoch() const;       // the running epoch, or the next one to start
+  std::uint64_t epoch() const;  // the running epoch, or the next one to start
 
   // The next batch; nullopt: the epoch is over. Starts an epoch where none runs.
   Result<std::optional<Batch>> next();
@@ -148,9 +149,9 @@ class Loader {
   // Goes on where `state` was taken, at the next start_epoch(). kConfig: taken on another data set, or with another
   // seed, order, batch size or world size.
   Result<void> restore(const LoaderState& state);
-  std::string explain() const;       // the plan, its numbers and what runs where, for people
+  std::string explain() const;  // the plan, its numbers and what runs where, for people
 
-  void close();                      // ends the threads; next() then fails with kCancelled
+  void close();  // ends the threads; next() then fails with kCancelled
 
  private:
   friend class Dataset;

@@ -9,20 +9,28 @@ namespace feedline {
 
 std::size_t size_of(DType dtype) {
   switch (dtype) {
-    case DType::kUint8: return 1;
-    case DType::kFloat16: return 2;
-    case DType::kFloat32: return 4;
-    case DType::kInt64: return 8;
+    case DType::kUint8:
+      return 1;
+    case DType::kFloat16:
+      return 2;
+    case DType::kFloat32:
+      return 4;
+    case DType::kInt64:
+      return 8;
   }
   FEEDLINE_CHECK(!"unknown dtype");
 }
 
 std::string_view name_of(DType dtype) {
   switch (dtype) {
-    case DType::kUint8: return "uint8";
-    case DType::kFloat16: return "float16";
-    case DType::kFloat32: return "float32";
-    case DType::kInt64: return "int64";
+    case DType::kUint8:
+      return "uint8";
+    case DType::kFloat16:
+      return "float16";
+    case DType::kFloat32:
+      return "float32";
+    case DType::kInt64:
+      return "int64";
   }
   FEEDLINE_CHECK(!"unknown dtype");
 }

@@ -26,10 +26,10 @@ class Random {
   // stream: which use of randomness within the sample, by convention the index of the operation in its chain.
   Random(const SampleKey& key, std::uint32_t stream);
 
-  std::uint32_t bits();                                   // 32 uniform bits
-  double uniform();                                       // in [0, 1), 53 bits (two draws)
-  double uniform(double low, double high);                // low + (high - low) * uniform()
-  std::uint32_t below(std::uint32_t bound);               // uniform in [0, bound), unbiased. Requires: bound > 0
+  std::uint32_t bits();                      // 32 uniform bits
+  double uniform();                          // in [0, 1), 53 bits (two draws)
+  double uniform(double low, double high);   // low + (high - low) * uniform()
+  std::uint32_t below(std::uint32_t bound);  // uniform in [0, bound), unbiased. Requires: bound > 0
 
  private:
   std::array<std::uint32_t, 2> key_;

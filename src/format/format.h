@@ -24,9 +24,9 @@ struct FieldDescription {
 };
 
 struct OpenOptions {
-  std::string format;                // "folder", "tar"; empty: by what `source` is
-  std::vector<std::string> fields;   // tar: one spec per field, alternatives split by ';' ("jpg;png"); empty: default
-  std::string index_directory;       // where to keep an index; empty: beside the shard, else the cache folder
+  std::string format;               // "folder", "tar"; empty: by what `source` is
+  std::vector<std::string> fields;  // tar: one spec per field, alternatives split by ';' ("jpg;png"); empty: default
+  std::string index_directory;      // where to keep an index; empty: beside the shard, else the cache folder
   std::shared_ptr<const storage::Storage> storage;  // nullptr: local files
 };
 
@@ -45,11 +45,16 @@ class Format {
   virtual Where where(std::uint64_t index) const = 0;
   // Changes when the samples, their order or their fields do; not when bytes inside them do.
   virtual std::uint64_t fingerprint() const = 0;
-  // What a reader would drop or merge, sizes, extensions. Reads no pixel data.
+  // The source looked at anew, as the function below does.
   virtual Result<Inspection> inspect() const = 0;
 };
 
 // kConfig: no such format, field or source. kStorage: cannot be listed or opened. kData: a shard is damaged.
 Result<std::shared_ptr<const Format>> open(const std::string& source, const OpenOptions& options);
+
+// What a reader would drop or merge, what is damaged, sizes, extensions; of sources too that open() refuses, and going
+// on behind what is wrong as far as that can be. Reads no pixel data and no index. An error only where there is
+// nothing to look at: no such source, format or field.
+Result<Inspection> inspect(const std::string& source, const OpenOptions& options);
 
 }  // namespace feedline::format

@@ -16,7 +16,9 @@ Result<void> PixelBuffer::resize(int width, int height, int channels) {
     return data_error("image of " + std::to_string(width) + " x " + std::to_string(height) +
                           " pixels is over the limit of " + std::to_string(kMaxPixels) + " pixels",
                       "decode");
-  const auto align = [](std::size_t n) { return (n + Allocator::kAlignment - 1) / Allocator::kAlignment * Allocator::kAlignment; };
+  const auto align = [](std::size_t n) {
+    return (n + Allocator::kAlignment - 1) / Allocator::kAlignment * Allocator::kAlignment;
+  };
   const std::size_t stride = align(static_cast<std::size_t>(width) * static_cast<std::size_t>(channels) + kRowSlack);
   const std::size_t needed = stride * static_cast<std::size_t>(height) + kRowSlack;
   if (needed > capacity_) {

@@ -34,10 +34,10 @@ struct Record {
     std::span<const std::byte> bytes;  // image fields: into `storage`, or into a mapped shard
     std::int64_t value = 0;            // integer fields
   };
-  std::vector<Field> fields;         // in the order of Format::fields()
-  ByteBuffer storage;                // owns the bytes that were read
-  std::shared_ptr<const void> pin;   // keeps a mapped shard alive while `bytes` points into it
-  std::size_t bytes_read = 0;        // for telemetry
+  std::vector<Field> fields;        // in the order of Format::fields()
+  ByteBuffer storage;               // owns the bytes that were read
+  std::shared_ptr<const void> pin;  // keeps a mapped shard alive while `bytes` points into it
+  std::size_t bytes_read = 0;       // for telemetry
 };
 
 }  // namespace feedline::memory

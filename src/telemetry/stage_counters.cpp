@@ -10,11 +10,16 @@ namespace feedline::telemetry {
 
 std::string_view name_of(Stage stage) {
   switch (stage) {
-    case Stage::kStorage: return "storage";
-    case Stage::kDecode: return "decode";
-    case Stage::kTransform: return "transform";
-    case Stage::kBatch: return "batch";
-    case Stage::kConsumer: return "consumer";
+    case Stage::kStorage:
+      return "storage";
+    case Stage::kDecode:
+      return "decode";
+    case Stage::kTransform:
+      return "transform";
+    case Stage::kBatch:
+      return "batch";
+    case Stage::kConsumer:
+      return "consumer";
   }
   FEEDLINE_CHECK(!"unknown stage");
 }
@@ -24,7 +29,7 @@ void StageCounters::add_item(std::uint64_t busy_ns, std::uint64_t bytes) {
   bump(bytes_, bytes);
   bump(busy_ns_, busy_ns);
   const std::uint64_t us = busy_ns / 1000;
-  const int bucket = us == 0 ? 0 : std::bit_width(us) - 1;
+  const int bucket = us == 0 ? 0 : static_cast<int>(std::bit_width(us)) - 1;
   bump(latency_[static_cast<std::size_t>(std::min(bucket, kLatencyBuckets - 1))], 1);
 }
 

@@ -49,11 +49,13 @@ class Chain {
   // two operations that do not fit, no fixed output size at the end, normalize with the wrong number of channels.
   // `dtype`: the batch's element type, a final conversion as to_dtype(dtype, scale=true) does it; nullopt: as the
   // chain leaves it. `layout`: of the output row.
-  static Result<std::shared_ptr<const Chain>> compile(std::span<const Operation> operations,
-                                                      std::optional<DType> dtype, Layout layout);
+  static Result<std::shared_ptr<const Chain>> compile(std::span<const Operation> operations, std::optional<DType> dtype,
+                                                      Layout layout);
+  // Arguments in range, and operations that fit one after the other; no fixed output size needed yet.
+  static Result<void> check(std::span<const Operation> operations);
   virtual ~Chain() = default;
 
-  virtual ColorMode color_mode() const = 0;   // what decode must deliver
+  virtual ColorMode color_mode() const = 0;     // what decode must deliver
   virtual const ArraySpec& output() const = 0;  // of one sample: (C, H, W) or (H, W, C)
   // Draws for an image of this size. kData when the image cannot take the operation (smaller than a random crop
   // without padding), naming it. Same key, same drawing, on every machine.
@@ -66,6 +68,10 @@ class Chain {
   // What runs, fused as it will be, one line each.
   virtual std::vector<std::string> explain() const = 0;
 };
+
+// Pillow's Image.resize on one image. kData: no memory. Requires: every side is at least 1.
+Result<void> resize(memory::PixelView in, Size size, Interpolation interpolation, Workspace& workspace,
+                    memory::PixelBuffer& out);
 
 // Names of the instruction sets whose kernels this machine can run, best first ("AVX3_ZEN4", "AVX2", ...), and
 // "scalar", the plain C++ kernels that the others are tested against.

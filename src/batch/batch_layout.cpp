@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "batch/batch_layout.h"
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace feedline {
+
+// The one friend of Batch.
+class BatchAccess {
+ public:
+  static Batch make(std::vector<BatchField> fields, std::vector<std::uint64_t> samples, std::uint64_t index,
+                    std::shared_ptr<void> memory) {
+    Batch batch;
+    batch.fields_ = std::move(fields);
+    batch.samples_ = std::move(samples);
+    batch.index_ = index;
+    batch.memory_ = std::move(memory);
+    return batch;
+  }
+};
+
+}  // namespace feedline
+
+namespace feedline::batch {
+
+BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size) : schema_(std::move(schema)) {
+  FEEDLINE_CHECK(batch_size > 0);
+  constexpr std::size_t kAlign = memory::Allocator::kAlignment;
+  for (const FieldSpec& field : schema_) {
+    offsets_.push_back(bytes_);
+    std::size_t field_bytes = 0;
+    FEEDLINE_CHECK(!__builtin_mul_overflow(field.array.bytes(), batch_size, &field_bytes));
+    bytes_ += (field_bytes + kAlign - 1) / kAlign * kAlign;
+  }
+}
+
+void BatchLayout::row_views(std::byte* data, std::uint64_t row, std::vector<ArrayView>& rows) const {
+  rows.resize(schema_.size());
+  for (std::size_t i = 0; i < schema_.size(); ++i)
+    rows[i] = {data + offsets_[i] + row * schema_[i].array.bytes(), schema_[i].array};
+}
+
+ArrayView BatchLayout::field_view(std::byte* data, std::size_t field, std::uint64_t rows) const {
+  const ArraySpec& spec = schema_[field].array;
+  return {data + offsets_[field], {spec.dtype, spec.shape.with_front(static_cast<std::int64_t>(rows))}};
+}
+
+Batch make_batch(std::shared_ptr<const BatchLayout> layout, std::shared_ptr<memory::Lease> lease, std::uint64_t index,
+                 std::vector<std::uint64_t> samples) {
+  std::vector<BatchField> fields;
+  for (std::size_t i = 0; i < layout->schema().size(); ++i)
+    fields.push_back({layout->schema()[i].name, layout->field_view(lease->data(), i, samples.size())});
+  struct Holder {
+    std::shared_ptr<const BatchLayout> layout;
+    std::shared_ptr<memory::Lease> lease;
+  };
+  auto holder = std::make_shared<Holder>(std::move(layout), std::move(lease));
+  return BatchAccess::make(std::move(fields), std::move(samples), index, std::move(holder));
+}
+
+}  // namespace feedline::batch

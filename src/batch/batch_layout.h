@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Where each field and row of a batch lies in one allocation:
+//
+//   | field 0: row 0, row 1, ... | pad to kAlignment | field 1: row 0, row 1, ... | ...
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "feedline/array.h"
+#include "feedline/loader.h"
+#include "memory/allocator.h"
+
+namespace feedline::batch {
+
+// Immutable and thread-safe. Outlives no batch: a Batch's field names point into it, so batches hold it.
+class BatchLayout {
+ public:
+  BatchLayout(Schema schema, std::uint64_t batch_size);
+
+  std::size_t bytes() const { return bytes_; }
+  const Schema& schema() const { return schema_; }
+  // Views of one row of every field, for a batch at `data`. `rows` is reused.
+  void row_views(std::byte* data, std::uint64_t row, std::vector<ArrayView>& rows) const;
+  // Views of the first `rows` rows of a field.
+  ArrayView field_view(std::byte* data, std::size_t field, std::uint64_t rows) const;
+
+ private:
+  Schema schema_;
+  std::vector<std::size_t> offsets_;
+  std::size_t bytes_ = 0;
+};
+
+// A complete batch for the user: `lease` and `layout` live as long as the batch's memory is held.
+Batch make_batch(std::shared_ptr<const BatchLayout> layout, std::shared_ptr<memory::Lease> lease, std::uint64_t index,
+                 std::vector<std::uint64_t> samples);
+
+}  // namespace feedline::batch

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "feedline/dataset.h"
+
+#include <utility>
+
+#include "consumer/guarded.h"
+#include "consumer/loader_impl.h"
+#include "pipeline/decode_limit.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/sample_loader.h"
+#include "pipeline/source.h"
+
+namespace feedline {
+
+using consumer::guarded;
+
+struct Dataset::Impl {
+  std::string source;
+  std::shared_ptr<const format::Format> format;
+  std::vector<Operation> operations;
+
+  Result<std::shared_ptr<const pipeline::Recipe>> recipe(std::optional<DType> dtype, Layout layout) const {
+    return pipeline::make_recipe(source, format, operations, dtype, layout);
+  }
+  Result<void> check_index(std::uint64_t index) const {
+    if (index < format->size()) return {};
+    return config_error("sample " + std::to_string(index) + " is out of range: the data set holds " +
+                        std::to_string(format->size()));
+  }
+};
+
+Dataset::Dataset(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+std::uint64_t Dataset::size() const { return impl_->format->size(); }
+const std::string& Dataset::source() const { return impl_->source; }
+std::string Dataset::format() const { return std::string(impl_->format->name()); }
+const std::vector<std::string>& Dataset::classes() const { return impl_->format->classes(); }
+const std::vector<Operation>& Dataset::operations() const { return impl_->operations; }
+std::uint64_t Dataset::fingerprint() const { return impl_->format->fingerprint(); }
+std::string Dataset::key(std::uint64_t index) const {
+  return index < size() ? impl_->format->where(index).key : std::string();
+}
+
+Dataset Dataset::with(Operation operation) const {
+  auto next = std::make_shared<Impl>(*impl_);
+  next->operations.push_back(std::move(operation));
+  return Dataset(std::move(next));
+}
+
+Result<void> Dataset::check() const {
+  return guarded([&] { return pipeline::check_operations(impl_->operations); });
+}
+
+Result<Schema> Dataset::schema() const {
+  return guarded([&]() -> Result<Schema> {
+    FEEDLINE_TRY(const auto recipe, impl_->recipe(std::nullopt, Layout::kNchw));
+    return recipe->schema;
+  });
+}
+
+std::string Dataset::explain() const {
+  std::string text = format() + ", " + std::to_string(size()) + " samples, " + source() + "\n";
+  const auto recipe = guarded([&] { return impl_->recipe(std::nullopt, Layout::kNchw); });
+  if (!recipe) return text + "not complete: " + recipe.error().message() + "\n";
+  for (const std::string& line : (*recipe)->chain->explain()) text += line + "\n";
+  return text;
+}
+
+Result<Sample> Dataset::sample(std::uint64_t index, std::uint64_t seed, std::uint64_t epoch) const {
+  return guarded([&]() -> Result<Sample> {
+    FEEDLINE_CHECK_OK(impl_->check_index(index));
+    FEEDLINE_TRY(const auto recipe, impl_->recipe(std::nullopt, Layout::kNchw));
+    Sample sample;
+    std::vector<ArrayView> rows;
+    for (const FieldSpec& field : recipe->schema) {
+      sample.fields.push_back({field.name, field.array, std::vector<std::byte>(field.array.bytes())});
+      rows.push_back({sample.fields.back().data.data(), field.array});
+    }
+    FEEDLINE_CHECK_OK(pipeline::SampleLoader(recipe, nullptr).load({seed, epoch, index}, rows));
+    return sample;
+  });
+}
+
+Result<std::vector<DrawnValue>> Dataset::draw(std::uint64_t index, std::uint64_t seed, std::uint64_t epoch) const {
+  return guarded([&]() -> Result<std::vector<DrawnValue>> {
+    FEEDLINE_CHECK_OK(impl_->check_index(index));
+    FEEDLINE_TRY(const auto recipe, impl_->recipe(std::nullopt, Layout::kNchw));
+    pipeline::SampleLoader loader(recipe, nullptr);
+    FEEDLINE_TRY(const auto drawn, loader.draw({seed, epoch, index}));
+    return recipe->chain->values(*drawn.drawing);
+  });
+}
+
+Result<std::vector<DrawnValue>> Dataset::draw(Size image, std::uint64_t sample, std::uint64_t seed,
+                                              std::uint64_t epoch) const {
+  return guarded([&]() -> Result<std::vector<DrawnValue>> {
+    FEEDLINE_TRY(const auto recipe, impl_->recipe(std::nullopt, Layout::kNchw));
+    return pipeline::draw_values(*recipe, image, {seed, epoch, sample});
+  });
+}
+
+Result<std::vector<std::byte>> Dataset::encoded(std::uint64_t index) const {
+  return guarded([&]() -> Result<std::vector<std::byte>> {
+    FEEDLINE_CHECK_OK(impl_->check_index(index));
+    return pipeline::read_encoded(*impl_->format, impl_->source, index);
+  });
+}
+
+Result<DecodeLimit> Dataset::measure_decode(std::uint64_t images, int threads, std::uint64_t seed) const {
+  return guarded([&]() -> Result<DecodeLimit> {
+    FEEDLINE_TRY(auto recipe, impl_->recipe(std::nullopt, Layout::kNchw));
+    return pipeline::measure_decode(std::move(recipe), images, threads, seed);
+  });
+}
+
+Result<Loader> Dataset::loader(LoaderOptions options) const {
+  return guarded([&]() -> Result<Loader> {
+    FEEDLINE_TRY(auto recipe, impl_->recipe(options.dtype, options.layout));
+    FEEDLINE_TRY(auto plan, pipeline::plan_pipeline(*recipe, options));
+    return Loader(std::make_unique<Loader::Impl>(std::move(recipe), std::move(plan)));
+  });
+}
+
+Result<Dataset> open(const std::string& source, const OpenOptions& options) {
+  return guarded([&]() -> Result<Dataset> {
+    auto impl = std::make_shared<Dataset::Impl>();
+    FEEDLINE_TRY(impl->format, pipeline::open_source(source, options));
+    impl->source = source;
+    return Dataset(std::move(impl));
+  });
+}
+
+Result<Inspection> inspect(const std::string& source, const OpenOptions& options) {
+  return guarded([&] { return pipeline::inspect_source(source, options); });
+}
+
+}  // namespace feedline

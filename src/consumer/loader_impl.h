@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "feedline/loader.h"
+#include "pipeline/pipeline.h"
+
+namespace feedline {
+
+struct Loader::Impl {
+  Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, pipeline::PipelinePlan plan_in);
+
+  Result<void> start_epoch();
+  Result<std::optional<Batch>> next();
+  Result<Polled> poll(std::chrono::milliseconds wait, Batch& batch);
+  Result<void> restore(const LoaderState& state);
+  LoaderState state() const;
+  std::uint64_t batches() const;
+  std::string explain() const;
+
+  const std::shared_ptr<const pipeline::Recipe> recipe;
+  const pipeline::PipelinePlan plan;
+  pipeline::Pipeline pipeline;
+
+  bool running = false;                               // an epoch is begun and not over
+  std::uint64_t next_epoch = 0;                       // what start_epoch() begins
+  std::optional<pipeline::Pipeline::Start> restored;  // or this, once
+};
+
+}  // namespace feedline

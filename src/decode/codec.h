@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What ImageDecoder asks of each image format. Same contract and same rules as ImageDecoder, which picks the codec.
+
+#include <cstddef>
+#include <span>
+
+#include "decode/decoder.h"
+
+namespace feedline::decode {
+
+class Codec {
+ public:
+  virtual ~Codec() = default;
+
+  // Reads the header. Allocates nothing that depends on the header's width and height.
+  virtual Result<ImageHeader> open(std::span<const std::byte> bytes) = 0;
+  // `out` already has the region's size and the mode's channels. Requires: the last open() succeeded, no decode()
+  // came after it, and region lies inside the image.
+  virtual Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) = 0;
+};
+
+inline constexpr int channels_of(ColorMode mode) { return mode == ColorMode::kRgb ? 3 : 1; }
+
+// kData when no image of this size is decoded.
+Result<void> check_size(std::int64_t width, std::int64_t height);
+std::unexpected<Error> decode_error(std::string what);
+
+}  // namespace feedline::decode

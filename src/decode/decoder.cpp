@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/decoder.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "decode/codec.h"
+#include "decode/jpeg_decoder.h"
+#include "decode/png_decoder.h"
+#include "decode/webp_decoder.h"
+
+namespace feedline::decode {
+namespace {
+
+struct Signature {
+  std::size_t offset;
+  std::string_view bytes;
+  std::string_view what;
+};
+
+using namespace std::string_view_literals;
+
+// What people have in image folders besides the formats we decode. The first match wins.
+constexpr Signature kOthers[] = {
+    {0, "GIF8"sv, "GIF images are not supported"},
+    {0, "BM"sv, "BMP images are not supported"},
+    {0, "II*\0"sv, "TIFF images are not supported"},
+    {0, "MM\0*"sv, "TIFF images are not supported"},
+    {4, "ftypavif"sv, "AVIF images are not supported"},
+    {4, "ftyphei"sv, "HEIC images are not supported"},
+    {4, "ftypmif1"sv, "HEIF images are not supported"},
+    {4, "ftyp"sv, "not an image: looks like a video"},
+    {0, "\0\0\0\x0CjP"sv, "JPEG 2000 images are not supported"},
+    {0, "\xFF\x4F\xFF\x51"sv, "JPEG 2000 images are not supported"},
+    {0, "\0\0\0\x0CJXL "sv, "JPEG XL images are not supported"},
+    {0, "\xFF\x0A"sv, "JPEG XL images are not supported"},
+    {0, "8BPS"sv, "Photoshop images are not supported"},
+    {0, "%PDF"sv, "not an image: looks like a PDF"},
+    {0, "PK\3\4"sv, "not an image: looks like a zip archive"},
+    {0, "\x1F\x8B"sv, "not an image: looks like gzip data"},
+    {0, "RIFF"sv, "not an image: a RIFF file, but not WebP"},
+};
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+bool has(std::string_view text, std::size_t offset, std::string_view pattern) {
+  return text.size() >= offset && text.substr(offset).starts_with(pattern);
+}
+
+bool is_text(std::string_view text) {
+  constexpr std::size_t kLook = 64;
+  return std::ranges::all_of(text.substr(0, kLook), [](unsigned char c) {
+    return (c >= 0x20 && c != 0x7F) || c == '\n' || c == '\r' || c == '\t';  // bytes over 0x7F: UTF-8
+  });
+}
+
+std::string describe(std::string_view text) {
+  if (text.empty()) return "an empty file";
+  for (const Signature& other : kOthers)
+    if (has(text, other.offset, other.bytes)) return std::string(other.what);
+  if (is_text(text)) return "not an image: looks like text";
+  if (std::ranges::all_of(text, [](char c) { return c == 0; })) return "not an image: nothing but zeros";
+  return "not an image that is known here";
+}
+
+}  // namespace
+
+std::string_view name_of(ImageFormat format) {
+  switch (format) {
+    case ImageFormat::kJpeg:
+      return "jpeg";
+    case ImageFormat::kPng:
+      return "png";
+    case ImageFormat::kWebp:
+      return "webp";
+  }
+  return "unknown";
+}
+
+std::unexpected<Error> decode_error(std::string what) { return data_error(std::move(what), "decode"); }
+
+Result<void> check_size(std::int64_t width, std::int64_t height) {
+  if (width <= 0 || height <= 0)
+    return decode_error("image without pixels: " + std::to_string(width) + " x " + std::to_string(height));
+  if (width > memory::PixelBuffer::kMaxPixels / height)
+    return decode_error("image of " + std::to_string(width) + " x " + std::to_string(height) +
+                        " pixels is over the limit of " + std::to_string(memory::PixelBuffer::kMaxPixels) + " pixels");
+  return {};
+}
+
+Result<ImageFormat> sniff(std::span<const std::byte> bytes) {
+  const std::string_view text = text_of(bytes);
+  if (has(text, 0, "\xFF\xD8\xFF"sv)) return ImageFormat::kJpeg;
+  if (has(text, 0, "\x89PNG\r\n\x1A\n"sv)) return ImageFormat::kPng;
+  if (has(text, 0, "RIFF"sv) && has(text, 8, "WEBP"sv)) return ImageFormat::kWebp;
+  return decode_error(describe(text));
+}
+
+struct ImageDecoder::Impl {
+  JpegDecoder jpeg;
+  PngDecoder png;
+  WebpDecoder webp;
+  Codec* current = nullptr;  // the codec of the opened image; null when decode() has used it up
+  ImageHeader header;
+
+  Codec& codec_of(ImageFormat format) {
+    switch (format) {
+      case ImageFormat::kPng:
+        return png;
+      case ImageFormat::kWebp:
+        return webp;
+      case ImageFormat::kJpeg:
+        break;
+    }
+    return jpeg;
+  }
+};
+
+ImageDecoder::ImageDecoder() : impl_(std::make_unique<Impl>()) {}
+ImageDecoder::~ImageDecoder() = default;
+ImageDecoder::ImageDecoder(ImageDecoder&&) noexcept = default;
+ImageDecoder& ImageDecoder::operator=(ImageDecoder&&) noexcept = default;
+
+Result<ImageHeader> ImageDecoder::open(std::span<const std::byte> bytes) {
+  impl_->current = nullptr;
+  FEEDLINE_TRY(const ImageFormat format, sniff(bytes));
+  Codec& codec = impl_->codec_of(format);
+  FEEDLINE_TRY(impl_->header, codec.open(bytes));
+  impl_->current = &codec;
+  return impl_->header;
+}
+
+Result<void> ImageDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+  FEEDLINE_CHECK(impl_->current != nullptr);
+  const ImageHeader& header = impl_->header;
+  FEEDLINE_CHECK(region.left >= 0 && region.top >= 0 && region.width > 0 && region.height > 0 &&
+                 region.width <= header.width - region.left && region.height <= header.height - region.top);
+  Codec& codec = *std::exchange(impl_->current, nullptr);
+  FEEDLINE_CHECK_OK(out.resize(region.width, region.height, channels_of(mode)));
+  return codec.decode(region, mode, out);
+}
+
+}  // namespace feedline::decode

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/jpeg_decoder.h"
+
+// libjpeg leaves a failing call by longjmp. Every call that can fail therefore runs inside Session::guarded(), whose
+// steps hold nothing that needs a destructor; everything that allocates on our side is done before.
+//
+// Of a region, libjpeg decodes the columns from the iMCU before it (crop), throws the rows above away after entropy
+// decoding (skip), and is stopped after the last row. Fancy upsampling mixes each chroma sample with its neighbours,
+// so the cropped columns reach kMargin further than the region; libjpeg itself keeps the rows above and below right.
+
+// the order matters: which codes jerror.h numbers depends on jpeglib.h's configuration
+#include <cstdio>
+
+#include <jpeglib.h>
+
+#include <jerror.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstring>
+#include <string>
+
+#include "base/check.h"
+#include "decode/color.h"
+#include "decode/jpeg_source.h"
+#include "memory/record.h"
+
+namespace feedline::decode {
+namespace {
+
+constexpr int kMargin = 2;    // one chroma sample at 2:1; 4:1 is upsampled without looking at neighbours
+constexpr int kMinSpan = 16;  // libjpeg-turbo drops fancy upsampling where less than 3 chroma columns are left
+constexpr int kMaxIMcu = 32;  // widest iMCU: 4 blocks of 8
+// The samples of a progressive image stay in memory as 2-byte coefficients until its last scan. The bound is what
+// the largest image that open() lets through needs with four components, plus its edge blocks.
+constexpr long kMaxLibjpegBytes = memory::PixelBuffer::kMaxPixels * 4 * 2 + (64L << 20);
+// Ordinary progressive files have about 10 scans; a small file with thousands could keep a core busy for hours.
+constexpr int kMaxScans = 500;
+constexpr int kRowsPerCall = 16;
+constexpr int kMaxComponents = 4;
+
+struct ErrorTrap {
+  jpeg_error_mgr callbacks;  // first: libjpeg hands back a pointer to it
+  std::jmp_buf jump;
+  char message[JMSG_LENGTH_MAX];
+};
+
+[[noreturn]] void leave(j_common_ptr jpeg) {
+  auto& trap = *reinterpret_cast<ErrorTrap*>(jpeg->err);
+  (*jpeg->err->format_message)(jpeg, trap.message);
+  std::longjmp(trap.jump, 1);
+}
+
+bool costs_pixels(int warning) {
+  return warning == JWRN_HIT_MARKER || warning == JWRN_HUFF_BAD_CODE || warning == JWRN_ARITH_BAD_CODE ||
+         warning == JWRN_MUST_RESYNC;
+}
+
+void on_message(j_common_ptr jpeg, int level) {
+  constexpr int kWarning = -1;
+  if (level == kWarning && costs_pixels(jpeg->err->msg_code)) leave(jpeg);
+}
+
+void print_nothing(j_common_ptr) {}
+
+void limit_scans(j_common_ptr jpeg) {
+  auto* decompress = reinterpret_cast<j_decompress_ptr>(jpeg);
+  if (decompress->input_scan_number <= kMaxScans) return;
+  ErrorTrap& trap = *reinterpret_cast<ErrorTrap*>(jpeg->err);
+  std::strcpy(trap.message, "more scans than any real image has");
+  std::longjmp(trap.jump, 1);
+}
+
+// An undefined table must not be one that the image before has left in the decompressor: blanked tables that this
+// file does not define are found by is_blank().
+void blank_tables(jpeg_decompress_struct& jpeg) {
+  for (JQUANT_TBL* table : jpeg.quant_tbl_ptrs)
+    if (table) std::memset(table->quantval, 0, sizeof table->quantval);
+  for (int i = 0; i < NUM_HUFF_TBLS; ++i)
+    for (JHUFF_TBL* table : {jpeg.dc_huff_tbl_ptrs[i], jpeg.ac_huff_tbl_ptrs[i]})
+      if (table) std::memset(table->bits, 0, sizeof table->bits);
+}
+
+bool is_blank(const JQUANT_TBL* table) {
+  return table && std::ranges::all_of(table->quantval, [](UINT16 v) { return v == 0; });
+}
+bool is_blank(const JHUFF_TBL* table) {
+  return table && std::ranges::all_of(table->bits, [](UINT8 v) { return v == 0; });
+}
+
+bool lacks_tables(const jpeg_decompress_struct& jpeg) {
+  for (int i = 0; i < jpeg.comps_in_scan; ++i) {
+    const jpeg_component_info& component = *jpeg.cur_comp_info[i];
+    if (component.quant_tbl_no < NUM_QUANT_TBLS && is_blank(jpeg.quant_tbl_ptrs[component.quant_tbl_no])) return true;
+    if (component.dc_tbl_no < NUM_HUFF_TBLS && is_blank(jpeg.dc_huff_tbl_ptrs[component.dc_tbl_no])) return true;
+    if (component.ac_tbl_no < NUM_HUFF_TBLS && is_blank(jpeg.ac_huff_tbl_ptrs[component.ac_tbl_no])) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+struct JpegDecoder::Session {
+  jpeg_decompress_struct jpeg{};
+  ErrorTrap trap{};
+  JpegSource source{};
+  jpeg_progress_mgr progress{};
+  std::span<const std::byte> bytes;
+  memory::ByteBuffer scratch;
+  JSAMPROW scratch_row = nullptr;
+  bool created = false;
+  bool ready = false;  // between a successful open() and the decode() that uses it up
+
+  ~Session() {
+    if (created) jpeg_destroy_decompress(&jpeg);
+  }
+
+  // Runs `step`; false where libjpeg left it, with the reason in trap.message.
+  template <typename Step>
+  [[nodiscard]] bool guarded(Step step) {
+    if (setjmp(trap.jump) != 0) return false;
+    step();
+    return true;
+  }
+
+  void create();
+  void read_header();
+  bool multi_scan() { return jpeg_has_multiple_scans(&jpeg); }
+  // Do the file's bytes suffice for the smallest code there is, one bit per block? A header alone can then not make
+  // libjpeg allocate coefficients for an absurd size.
+  bool is_plausible() const;
+  bool every_scan_seen() const;
+  void start(ColorMode mode);
+  JDIMENSION crop(const Box& region);  // to the region's columns and what they depend on; returns the first
+  void read_rows(const Box& region, ColorMode mode, memory::PixelBuffer& out);
+  void read_to_end();  // throws the rows away: only to learn whether they are there
+  std::unexpected<Error> damage() const;
+};
+
+void JpegDecoder::Session::create() {
+  if (created) jpeg_destroy_decompress(&jpeg);
+  jpeg.err = jpeg_std_error(&trap.callbacks);
+  trap.callbacks.error_exit = leave;
+  trap.callbacks.emit_message = on_message;
+  trap.callbacks.output_message = print_nothing;
+  jpeg_create_decompress(&jpeg);
+  jpeg.mem->max_memory_to_use = kMaxLibjpegBytes;
+  progress.progress_monitor = limit_scans;
+  created = true;
+}
+
+void JpegDecoder::Session::read_header() {
+  if (created)
+    jpeg_abort_decompress(&jpeg);
+  else
+    create();
+  const bool reused = jpeg.quant_tbl_ptrs[0] != nullptr;
+  blank_tables(jpeg);
+  attach(source, jpeg, bytes);
+  jpeg_read_header(&jpeg, TRUE);
+  if (reused && lacks_tables(jpeg)) {  // as a decompressor that never saw another image would take it
+    create();
+    attach(source, jpeg, bytes);
+    jpeg_read_header(&jpeg, TRUE);
+  }
+}
+
+bool JpegDecoder::Session::is_plausible() const {
+  std::uint64_t blocks = 0;
+  for (int i = 0; i < jpeg.num_components; ++i)
+    blocks += std::uint64_t{jpeg.comp_info[i].width_in_blocks} * jpeg.comp_info[i].height_in_blocks;
+  return jpeg.arith_code || blocks / 8 <= source.callbacks.bytes_in_buffer;
+}
+
+// Only for files of several scans, which libjpeg has read to the end by now.
+bool JpegDecoder::Session::every_scan_seen() const {
+  for (int i = 0; i < jpeg.num_components; ++i) {
+    const jpeg_component_info& component = jpeg.comp_info[i];
+    if (!component.quant_table || is_blank(component.quant_table)) return false;  // set by the component's first scan
+    if (!jpeg.progressive_mode) continue;
+    const int(&bits_left)[DCTSIZE2] = jpeg.coef_bits[i];  // -1: never seen; else low bits still to come
+    if (bits_left[0] < 0) return false;
+    if (source.ran_out && std::ranges::any_of(bits_left, [](int bits) { return bits != 0; })) return false;
+  }
+  return true;
+}
+
+void JpegDecoder::Session::start(ColorMode mode) {
+  if (jpeg.num_components == 1)
+    jpeg.out_color_space = mode == ColorMode::kRgb ? JCS_RGB : JCS_GRAYSCALE;
+  else
+    jpeg.out_color_space = jpeg.num_components == 3 ? JCS_RGB : JCS_CMYK;
+  jpeg.dct_method = JDCT_ISLOW;
+  jpeg.do_fancy_upsampling = TRUE;  // which also keeps libjpeg from merging upsampling with colour conversion
+  jpeg.progress = multi_scan() ? &progress : nullptr;
+  jpeg_start_decompress(&jpeg);
+}
+
+JDIMENSION JpegDecoder::Session::crop(const Box& region) {
+  const int image_width = static_cast<int>(jpeg.output_width);
+  const int right = std::min(image_width, region.left + region.width + kMargin);
+  const int left = std::max(0, std::min(region.left - kMargin, right - kMinSpan));
+  auto x = static_cast<JDIMENSION>(left);
+  auto width = static_cast<JDIMENSION>(std::min(image_width, std::max(right, kMinSpan)) - left);
+  jpeg_crop_scanline(&jpeg, &x, &width);  // moves x down to the border of an iMCU
+  return x;
+}
+
+void JpegDecoder::Session::read_rows(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+  const int lead = region.left - static_cast<int>(crop(region));
+  const int channels = channels_of(mode);
+  if (region.top > 0) jpeg_skip_scanlines(&jpeg, static_cast<JDIMENSION>(region.top));
+
+  const bool same_pixels = jpeg.output_components == channels;
+  const std::size_t row_bytes = std::size_t{jpeg.output_width} * static_cast<std::size_t>(jpeg.output_components);
+  if (same_pixels && lead == 0 && row_bytes <= out.stride()) {
+    JSAMPROW rows[kRowsPerCall];
+    for (int y = 0; y < region.height;) {
+      const int wanted = std::min(kRowsPerCall, region.height - y);
+      for (int i = 0; i < wanted; ++i) rows[i] = out.row(y + i);
+      y += static_cast<int>(jpeg_read_scanlines(&jpeg, rows, static_cast<JDIMENSION>(wanted)));
+    }
+    return;
+  }
+  JSAMPROW row = scratch_row;
+  const JSAMPLE* const first = row + static_cast<std::size_t>(lead) * static_cast<std::size_t>(jpeg.output_components);
+  for (int y = 0; y < region.height; ++y) {
+    jpeg_read_scanlines(&jpeg, &row, 1);
+    if (same_pixels)
+      std::memcpy(out.row(y), first, static_cast<std::size_t>(region.width) * static_cast<std::size_t>(channels));
+    else if (jpeg.output_components == 3)
+      rgb_to_l(first, region.width, out.row(y));
+    else if (mode == ColorMode::kRgb)
+      inverted_cmyk_to_rgb(first, region.width, out.row(y));
+    else
+      inverted_cmyk_to_l(first, region.width, out.row(y));
+  }
+}
+
+void JpegDecoder::Session::read_to_end() {
+  const bool end_read = jpeg.unread_marker == JPEG_EOI && !source.ran_out;
+  if (end_read || multi_scan() || end_marker_ahead(source)) return;
+  JSAMPROW row = scratch_row;
+  while (jpeg.output_scanline < jpeg.output_height) jpeg_read_scanlines(&jpeg, &row, 1);
+}
+
+std::unexpected<Error> JpegDecoder::Session::damage() const {
+  const std::uint32_t rows_decoded = std::min<std::uint32_t>(
+      jpeg.input_iMCU_row * static_cast<std::uint32_t>(jpeg.max_v_samp_factor) * DCTSIZE, jpeg.image_height);
+  const bool one_scan = jpeg.comps_in_scan == jpeg.num_components && !jpeg.progressive_mode;
+  if (source.ran_out && !one_scan)
+    return decode_error("truncated JPEG: ends in scan " + std::to_string(jpeg.input_scan_number));
+  const std::string rows = std::to_string(rows_decoded) + " of " + std::to_string(jpeg.image_height) + " rows";
+  if (source.ran_out) return decode_error("truncated JPEG: " + rows);
+  return decode_error("damaged JPEG after " + rows + ": " + trap.message);
+}
+
+JpegDecoder::JpegDecoder() : session_(std::make_unique<Session>()) {}
+JpegDecoder::~JpegDecoder() = default;
+
+Result<ImageHeader> JpegDecoder::open(std::span<const std::byte> bytes) {
+  Session& session = *session_;
+  session.ready = false;
+  session.bytes = bytes;
+  const bool parsed = session.guarded([&session] { session.read_header(); });
+  if (session.source.ran_out) return decode_error("truncated JPEG: ends inside its header");
+  if (!parsed) return decode_error(std::string("cannot decode this JPEG: ") + session.trap.message);
+  const jpeg_decompress_struct& jpeg = session.jpeg;
+  FEEDLINE_CHECK_OK(check_size(jpeg.image_width, jpeg.image_height));
+  if (jpeg.num_components != 1 && jpeg.num_components != 3 && jpeg.num_components != 4)
+    return decode_error("JPEG with " + std::to_string(jpeg.num_components) + " components");
+  session.ready = true;
+  return ImageHeader{ImageFormat::kJpeg, static_cast<int>(jpeg.image_width), static_cast<int>(jpeg.image_height)};
+}
+
+Result<void> JpegDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+  Session& session = *session_;
+  FEEDLINE_CHECK(session.ready);
+  session.ready = false;
+  if (!session.is_plausible())
+    return decode_error("truncated JPEG: " + std::to_string(session.bytes.size()) + " bytes cannot hold " +
+                        std::to_string(session.jpeg.image_width) + " x " + std::to_string(session.jpeg.image_height) +
+                        " pixels");
+  const int row_pixels = std::max(region.width, kMinSpan) + 2 * kMargin + kMaxIMcu;
+  session.scratch_row =
+      reinterpret_cast<JSAMPROW>(session.scratch.resize(static_cast<std::size_t>(row_pixels) * kMaxComponents).data());
+
+  bool complete = true;
+  const bool finished = session.guarded([&] {
+    session.start(mode);
+    complete = !session.multi_scan() || session.every_scan_seen();
+    if (!complete) return;
+    session.read_rows(region, mode, out);
+    session.read_to_end();
+  });
+  Result<void> result;
+  if (!finished || !complete) result = session.damage();
+  jpeg_abort_decompress(&session.jpeg);  // gives the image's memory back now
+  return result;
+}
+
+}  // namespace feedline::decode

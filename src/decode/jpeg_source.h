@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Feeds libjpeg from memory. libjpeg's own memory source warns and repeats an end-of-image marker when the bytes run
+// out; this one does it silently and remembers, so that the decoder can tell "only the end marker is missing" from
+// "pixels are missing".
+
+#include <cstddef>
+#include <cstdio>
+#include <span>
+
+#include <jpeglib.h>
+
+namespace feedline::decode {
+
+struct JpegSource {
+  jpeg_source_mgr callbacks;  // first: libjpeg hands back a pointer to it
+  const std::byte* end;
+  bool ran_out;  // libjpeg wanted more bytes than there are
+};
+
+// Makes `source` the input of `jpeg`. Both must outlive the reading.
+void attach(JpegSource& source, jpeg_decompress_struct& jpeg, std::span<const std::byte> bytes);
+
+// Does an end-of-image marker stand anywhere in what libjpeg has not read yet?
+bool end_marker_ahead(const JpegSource& source);
+
+}  // namespace feedline::decode

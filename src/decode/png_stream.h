@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The chunks of a PNG that decide its pixels: IHDR, PLTE and the run of IDATs. Everything else (text, profiles,
+// gamma, transparency, animation) is stepped over, so it can neither fail nor cost anything.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "feedline/error.h"
+
+namespace feedline::decode {
+
+enum class PngColor : std::uint8_t { kGray = 0, kRgb = 2, kPalette = 3, kGrayAlpha = 4, kRgba = 6 };
+
+struct PngHeader {
+  std::uint32_t width = 0;
+  std::uint32_t height = 0;
+  int depth = 0;  // bits per sample
+  PngColor color = PngColor::kGray;
+  bool interlaced = false;
+
+  int channels() const;
+  std::uint64_t bytes_of(std::uint64_t pixels) const;  // of one row
+};
+
+// Reads the signature and IHDR.
+Result<PngHeader> read_png_header(std::span<const std::byte> bytes);
+
+class PngStream {
+ public:
+  // Walks the chunks of a file whose header is `header`. kData: a chunk that matters is damaged (its checksum is
+  // verified here) or missing.
+  Result<void> open(std::span<const std::byte> bytes, const PngHeader& header);
+
+  std::span<const std::byte> palette() const { return palette_; }  // red, green, blue, ...; empty without PLTE
+  std::uint64_t compressed_bytes() const { return compressed_bytes_; }
+  bool complete() const { return complete_; }  // ends with IEND, so nothing was cut off
+
+  // Hands out a minimal PNG of the same raw rows: IHDR, then the IDATs. False at its end.
+  bool read(std::span<std::byte> out);
+
+ private:
+  void compose(std::span<const std::byte> bytes, const PngHeader& header, std::span<const std::byte> run,
+               std::span<const std::byte> cut_data);
+
+  static constexpr std::size_t kHeadBytes = 8 + 25;  // signature and IHDR chunk
+  std::array<std::byte, kHeadBytes> head_{};
+  std::array<std::byte, 8> cut_head_{};  // of an IDAT that is cut off, with the length that is there
+  std::array<std::span<const std::byte>, 4> pieces_;
+  std::size_t piece_ = 0;
+  std::span<const std::byte> palette_;
+  std::uint64_t compressed_bytes_ = 0;
+  bool complete_ = false;
+};
+
+}  // namespace feedline::decode

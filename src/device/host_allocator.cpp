@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/host_allocator.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "base/check.h"
+
+namespace feedline::device {
+namespace {
+
+// x86-64 and aarch64 with 4 KiB pages; where it differs the advice is only weaker
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+std::size_t mapped_bytes(std::size_t bytes) { return round_up(bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE))); }
+
+}  // namespace
+
+Result<std::byte*> HostAllocator::allocate(std::size_t bytes) {
+  FEEDLINE_CHECK(bytes > 0);
+  const std::size_t size = mapped_bytes(bytes);
+  const bool huge = size >= 2 * kHugePage;
+  // one huge page more than asked, cut off again, so that the block starts on a huge-page border
+  const std::size_t reserve = huge ? size + kHugePage : size;
+  void* mapped = mmap(nullptr, reserve, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return storage_error("no memory for a batch of " + std::to_string(bytes) + " bytes", errno);
+  auto* data = static_cast<std::byte*>(mapped);
+  if (huge) {
+    const std::size_t head =
+        round_up(reinterpret_cast<std::size_t>(data), kHugePage) - reinterpret_cast<std::size_t>(data);
+    if (head > 0) munmap(data, head);
+    if (kHugePage - head > 0) munmap(data + head + size, kHugePage - head);
+    data += head;
+    madvise(data, size, MADV_HUGEPAGE);  // advice: refused where the kernel has none
+  }
+  return data;
+}
+
+void HostAllocator::release(std::byte* data, std::size_t bytes) { munmap(data, mapped_bytes(bytes)); }
+
+}  // namespace feedline::device

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/folder_format.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "format/checksum.h"
+
+namespace feedline::format {
+namespace {
+
+std::string without_end_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+// Why there is nothing to read, and what would help.
+std::string what_is_missing(const FolderListing& listing) {
+  if (!listing.stray_images.empty())
+    return "the folder holds images but no class folders: put the images of each class into a folder of their own, "
+           "as in train/cat/1.jpg (one folder for all if there are no classes)";
+  if (!listing.stray_tars.empty())
+    return "the folder holds tar files and no class folders: name the tar files to read, as in '" +
+           listing.stray_tars.front() + "' or 'shards/{000..146}.tar'";
+  return "the folder holds nothing to read: one folder per class with images in it was expected";
+}
+
+Error located(Error error, const std::string& source) {
+  error.where.dataset = source;
+  return error;
+}
+
+Result<void> check_options(const std::string& source, const OpenOptions& options) {
+  if (options.fields.empty()) return {};
+  return std::unexpected(located(
+      config_error("fields: a folder of class folders has the fields image and label, nothing to choose").error(),
+      source));
+}
+
+void add_sizes(const storage::Storage& storage, const std::string& root, const FolderListing& listing,
+               Inspection& inspection, Findings& findings) {
+  for (std::uint64_t i = 0; i < listing.samples(); ++i) {
+    const std::string key(listing.path(i));
+    const std::string file = root + "/" + key;
+    const auto stat = storage.stat(file);
+    if (!stat) {
+      findings.add({"unreadable_file", Severity::kError, file, key, {}, stat.error().message()});
+      continue;
+    }
+    if (stat->bytes == 0) findings.add({"empty_file", Severity::kError, file, key, {}, "an empty file"});
+    if (!is_decodable_name(key))
+      findings.add({"unsupported_extension",
+                    Severity::kWarning,
+                    file,
+                    key,
+                    {},
+                    "listed as ImageFolder lists it, but only JPEG, PNG and WebP images can be decoded"});
+    inspection.smallest_bytes = i == 0 ? stat->bytes : std::min(inspection.smallest_bytes, stat->bytes);
+    inspection.largest_bytes = std::max(inspection.largest_bytes, stat->bytes);
+    inspection.bytes += stat->bytes;
+  }
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Format>> FolderFormat::open(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_CHECK_OK(check_options(source, options));
+  auto listing = list_folder(*options.storage, without_end_slashes(source));
+  if (!listing) return std::unexpected(located(std::move(listing).error(), source));
+  if (listing->classes.empty())
+    return std::unexpected(located(config_error(what_is_missing(*listing)).error(), source));
+  if (const Finding* finding = listing->findings.first_error()) {
+    // not damage: the labels of all classes behind it hang on whether this one is meant
+    Error error = config_error(finding->text).error();
+    error.where.shard = finding->shard;
+    return std::unexpected(located(std::move(error), source));
+  }
+  return std::shared_ptr<const Format>(new FolderFormat(source, options.storage, std::move(*listing)));
+}
+
+FolderFormat::FolderFormat(std::string source, std::shared_ptr<const storage::Storage> storage, FolderListing listing)
+    : source_(std::move(source)),
+      root_(without_end_slashes(source_)),
+      storage_(std::move(storage)),
+      listing_(std::move(listing)),
+      fields_{{"image", FieldKind::kImage}, {"label", FieldKind::kInteger}} {
+  Fingerprint fingerprint;
+  fingerprint.add(name());
+  for (const std::string& name : listing_.classes) fingerprint.add(name);
+  fingerprint.add(listing_.class_ends);
+  fingerprint.add(listing_.paths);
+  fingerprint.add(listing_.path_ends);
+  fingerprint_ = fingerprint.value();
+}
+
+Where FolderFormat::where(std::uint64_t index) const {
+  FEEDLINE_CHECK(index < size());
+  Where where;
+  where.dataset = source_;
+  where.key = listing_.path(index);
+  where.shard = root_ + "/" + where.key;
+  where.record = index;
+  return where;
+}
+
+Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) const {
+  FEEDLINE_CHECK(index < size());
+  const auto fail = [&](Error error) {
+    std::string stage = std::move(error.where.stage);
+    error.where = where(index);
+    error.where.stage = std::move(stage);
+    return std::unexpected(std::move(error));
+  };
+  record.pin.reset();
+  record.fields.assign(fields_.size(), {});
+  std::string file = root_;
+  const auto bytes = storage_->read_all(file.append("/").append(listing_.path(index)), record.storage);
+  if (!bytes) return fail(bytes.error());
+  if (bytes->empty()) return fail(data_error("an empty file", "format").error());
+  record.fields[0].bytes = *bytes;
+  record.fields[1].value = static_cast<std::int64_t>(listing_.class_of(index));
+  record.bytes_read = bytes->size();
+  return {};
+}
+
+Result<Inspection> FolderFormat::inspect() const {
+  OpenOptions options;
+  options.storage = storage_;
+  return inspect(source_, options);
+}
+
+Result<Inspection> FolderFormat::inspect(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_CHECK_OK(check_options(source, options));
+  const std::string root = without_end_slashes(source);
+  auto listing = list_folder(*options.storage, root);
+  if (!listing) return std::unexpected(located(std::move(listing).error(), source));
+  Inspection inspection;
+  inspection.format = "folder";
+  inspection.samples = listing->samples();
+  inspection.fields = {"image", "label"};
+  Findings findings = std::move(listing->findings);
+  if (listing->classes.empty()) findings.add({"no_classes", Severity::kError, root, "", {}, what_is_missing(*listing)});
+  add_sizes(*options.storage, root, *listing, inspection, findings);
+  for (const auto& [extension, count] : listing->extensions) inspection.extensions.push_back({extension, count});
+  for (std::size_t i = 0; i < listing->classes.size(); ++i)
+    inspection.classes.push_back({listing->classes[i], listing->class_ends[i] - (i ? listing->class_ends[i - 1] : 0)});
+  inspection.findings = findings.to_inspection();
+  return inspection;
+}
+
+}  // namespace feedline::format

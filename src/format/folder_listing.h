@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The samples of a folder of class folders, in exactly the order of torchvision's ImageFolder.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "feedline/error.h"
+#include "format/finding.h"
+#include "storage/storage.h"
+
+namespace feedline::format {
+
+// A few dozen bytes per sample: millions of files are usual.
+struct FolderListing {
+  std::vector<std::string> classes;                 // sorted; the label is the place in here
+  std::vector<std::uint64_t> class_ends;            // samples of the classes up to and with this one
+  std::string paths;                                // of all samples, relative to the root, one after the other
+  std::vector<std::uint64_t> path_ends;             // where each ends in `paths`
+  std::map<std::string, std::uint64_t> extensions;  // files below class folders, lower case, of no sample too
+  std::vector<std::string> stray_images;            // file names beside the class folders, which ImageFolder ignores
+  std::vector<std::string> stray_tars;
+  Findings findings;  // class_without_images, unknown_extension, stray_file
+
+  std::uint64_t samples() const { return path_ends.size(); }
+  std::string_view path(std::uint64_t sample) const;
+  std::uint64_t class_of(std::uint64_t sample) const;
+};
+
+// Reads folders only, no file. kStorage: one cannot be listed. kConfig: nested absurdly deep, as by a link to a
+// parent folder.
+Result<FolderListing> list_folder(const storage::Storage& storage, const std::string& root);
+
+// Does the name end in one of the extensions that ImageFolder takes for images?
+bool is_image_name(std::string_view name);
+// Of those, one that Feedline decodes.
+bool is_decodable_name(std::string_view name);
+
+}  // namespace feedline::format

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "feedline/error.h"
+#include "format/field_choice.h"
+#include "format/index_store.h"
+#include "format/shard_index.h"
+#include "storage/storage.h"
+
+namespace feedline::format {
+
+// Where a shard's plain tar bytes are: the file itself, or the decompressed copy of a gzipped one.
+struct ShardFile {
+  std::string name;  // as the user gave it
+  std::string path;  // what is opened
+  std::shared_ptr<const storage::Storage> storage;
+  storage::ObjectStat stat;  // of path
+};
+Result<ShardFile> locate_shard(std::shared_ptr<const storage::Storage> storage, const std::string& name);
+
+// One tar file of a data set: its index, and its bytes once somebody reads them. Thread-safe.
+class Shard {
+ public:
+  // Takes the kept index, or scans the file and keeps one. kData: the first of the damages found.
+  static Result<std::unique_ptr<Shard>> open(std::shared_ptr<const storage::Storage> storage, const std::string& name,
+                                             const IndexStore& indexes);
+
+  const ShardIndex& index() const { return index_; }
+  const std::string& name() const { return file_.name; }
+  void choose_fields(const std::vector<FieldChoice>& fields) { finder_.emplace(index_, fields); }
+  // Requires: choose_fields() came before.
+  const FieldFinder& finder() const { return *finder_; }
+  // Opens the file at the first call. kStorage: it is not the one any more that was indexed.
+  Result<std::shared_ptr<const storage::Reader>> reader() const;
+
+ private:
+  Shard(ShardFile file, ShardIndex index);
+
+  const ShardFile file_;
+  const ShardIndex index_;
+  std::optional<FieldFinder> finder_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const storage::Reader> reader_;  // guarded by mutex_
+};
+
+}  // namespace feedline::format

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Which samples a tar file holds and where their members are: the table behind random access, in memory and on disk
+// the same bytes.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "memory/record.h"
+#include "storage/reader.h"
+
+namespace feedline::format {
+
+// Immutable; any thread may read.
+class ShardIndex {
+ public:
+  struct Member {
+    std::uint64_t offset = 0;  // of the payload in the shard
+    std::uint64_t bytes = 0;
+    std::uint32_t extension = 0;  // number of an extension()
+  };
+
+  // Takes an index file's bytes, all of `buffer`'s first `bytes`. nullopt unless it is whole, undamaged, of a shard
+  // of exactly this size and modification time, and all it says lies inside that shard.
+  static std::optional<ShardIndex> parse(memory::ByteBuffer buffer, std::size_t bytes,
+                                         const storage::ObjectStat& shard);
+
+  std::uint64_t samples() const { return samples_; }
+  std::uint64_t members() const { return member_offsets_.size(); }
+  std::uint64_t extensions() const { return extensions_; }
+  // Requires: numbers below the counts.
+  std::string_view key(std::uint64_t sample) const { return name(extensions_ + sample); }
+  std::string_view extension(std::uint64_t number) const { return name(number); }
+  std::uint64_t first_member(std::uint64_t sample) const { return first_members_[sample]; }  // sample == samples(): end
+  Member member(std::uint64_t number) const {
+    return {member_offsets_[number], member_bytes_[number], member_extensions_[number]};
+  }
+  std::span<const std::byte> file_bytes() const { return file_; }
+
+ private:
+  friend class ShardIndexBuilder;
+  ShardIndex() = default;
+  bool find_sections();
+  bool is_consistent(const storage::ObjectStat& shard) const;
+  std::string_view name(std::uint64_t number) const;
+
+  memory::ByteBuffer buffer_;
+  std::span<std::byte> file_;
+  std::uint64_t samples_ = 0, extensions_ = 0;
+  std::span<const std::uint64_t> member_offsets_, member_bytes_, first_members_, name_ends_;
+  std::span<const std::uint32_t> member_extensions_;
+  std::string_view names_;
+};
+
+// Not for several threads at once.
+class ShardIndexBuilder {
+ public:
+  void add_sample(std::string_view key);
+  // Of the sample added last. Requires: one was added, and it has no member with this extension.
+  void add_member(std::string_view extension, std::uint64_t offset, std::uint64_t bytes);
+  bool last_sample_has(std::string_view extension) const;
+  void drop_last_sample();
+  ShardIndex build(const storage::ObjectStat& shard) const;
+
+ private:
+  std::vector<std::string> keys_;
+  std::vector<std::uint64_t> first_members_, offsets_, bytes_;
+  std::vector<std::uint32_t> extensions_;
+  std::vector<std::string> extension_names_;
+  std::unordered_map<std::string, std::uint32_t> extension_numbers_;
+};
+
+}  // namespace feedline::format

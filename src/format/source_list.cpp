@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/source_list.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace feedline::format {
+namespace {
+
+constexpr std::size_t kMostNames = 10'000'000;  // a typing error must not fill memory
+
+std::optional<std::int64_t> integer(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  // so far apart that their difference is no number: not meant
+  constexpr std::int64_t kLargest = std::int64_t{1} << 60;
+  if (error != std::errc() || end != text.data() + text.size() || value > kLargest || value < -kLargest) return {};
+  return value;
+}
+
+bool is_zero_padded(std::string_view number) {
+  if (number.starts_with('-')) number.remove_prefix(1);
+  return number.size() > 1 && number[0] == '0';
+}
+
+std::string padded(std::int64_t value, std::size_t width) {
+  std::string digits = std::to_string(value < 0 ? -value : value);
+  const std::size_t sign = value < 0 ? 1 : 0;
+  if (digits.size() + sign < width) digits.insert(0, width - sign - digits.size(), '0');
+  return (value < 0 ? "-" : "") + digits;
+}
+
+std::string shown(std::string_view body) { return "'{" + std::string(body) + "}'"; }
+
+// Values from first to last, in the direction that leads there.
+Result<std::vector<std::int64_t>> count(std::int64_t first, std::int64_t last, std::int64_t step,
+                                        std::string_view body) {
+  if (step == 0) step = 1;  // as bash
+  const std::int64_t stride = step < 0 ? -step : step;
+  const std::int64_t distance = first < last ? last - first : first - last;
+  if (static_cast<std::uint64_t>(distance / stride) >= kMostNames)
+    return config_error("the range " + shown(body) + " has too many values");
+  std::vector<std::int64_t> values;
+  for (std::int64_t i = 0; i <= distance / stride; ++i)
+    values.push_back(first < last ? first + i * stride : first - i * stride);
+  return values;
+}
+
+// "first..last" or "first..last..step" of integers or of single letters. nullopt: not a range.
+Result<std::optional<std::vector<std::string>>> expand_range(std::string_view body) {
+  std::vector<std::string_view> parts;
+  for (std::string_view rest = body;;) {
+    const std::size_t dots = rest.find("..");
+    parts.push_back(rest.substr(0, dots));
+    if (dots == std::string_view::npos) break;
+    rest.remove_prefix(dots + 2);
+  }
+  if (parts.size() < 2 || parts.size() > 3) return std::nullopt;
+  const auto step = parts.size() == 3 ? integer(parts[2]) : std::optional<std::int64_t>(1);
+  if (!step) return std::nullopt;
+  std::vector<std::string> names;
+  if (const auto first = integer(parts[0]), last = integer(parts[1]); first && last) {
+    const bool pad = is_zero_padded(parts[0]) || is_zero_padded(parts[1]);
+    const std::size_t width = pad ? std::max(parts[0].size(), parts[1].size()) : 0;
+    FEEDLINE_TRY(const auto values, count(*first, *last, *step, body));
+    for (const std::int64_t value : values) names.push_back(padded(value, width));
+    return names;
+  }
+  const auto is_letter = [](std::string_view text) {
+    return text.size() == 1 && ((text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z'));
+  };
+  if (!is_letter(parts[0]) || !is_letter(parts[1])) return std::nullopt;
+  FEEDLINE_TRY(const auto values, count(parts[0][0], parts[1][0], *step, body));
+  for (const std::int64_t value : values) names.emplace_back(1, static_cast<char>(value));
+  return names;
+}
+
+// The comma-separated parts of a group; commas inside inner groups do not count.
+std::vector<std::string> split_group(std::string_view body) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (const char c : body) {
+    depth += c == '{' ? 1 : c == '}' ? -1 : 0;
+    if (c == ',' && depth == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+Result<std::vector<std::string>> expand(std::string_view text, int depth);
+
+Result<std::vector<std::string>> expand_group(std::string_view body, int depth) {
+  const std::vector<std::string> parts = split_group(body);
+  if (parts.size() == 1) {
+    FEEDLINE_TRY(auto range, expand_range(body));
+    if (range) return std::move(*range);
+    return config_error("the braces " + shown(body) + " hold neither a range like {000..146} nor a list like {a,b}");
+  }
+  std::vector<std::string> names;
+  for (const std::string& part : parts) {
+    FEEDLINE_TRY(auto expanded, expand(part, depth + 1));
+    if (names.size() + expanded.size() > kMostNames) return config_error("the braces make too many names");
+    std::ranges::move(expanded, std::back_inserter(names));
+  }
+  return names;
+}
+
+Result<std::vector<std::string>> expand(std::string_view text, int depth) {
+  constexpr int kDeepest = 32;  // recursion that a source can ask for
+  if (depth > kDeepest) return config_error("braces nested more than 32 deep");
+  const std::size_t open = text.find('{');
+  if (text.substr(0, open).find('}') != std::string_view::npos)
+    return config_error("a closing brace without an opening one in '" + std::string(text) + "'");
+  if (open == std::string_view::npos) return std::vector<std::string>{std::string(text)};
+  std::size_t close = open;
+  for (int level = 0; close < text.size(); ++close) {
+    level += text[close] == '{' ? 1 : text[close] == '}' ? -1 : 0;
+    if (level == 0) break;
+  }
+  if (close == text.size())
+    return config_error("an opening brace without a closing one in '" + std::string(text) + "'");
+  FEEDLINE_TRY(const auto middles, expand_group(text.substr(open + 1, close - open - 1), depth));
+  FEEDLINE_TRY(const auto tails, expand(text.substr(close + 1), depth + 1));
+  if (middles.size() > kMostNames / tails.size()) return config_error("the braces make too many names");
+  std::vector<std::string> names;
+  names.reserve(middles.size() * tails.size());
+  for (const std::string& middle : middles)
+    for (const std::string& tail : tails) names.push_back(std::string(text.substr(0, open)) + middle + tail);
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> expand_braces(const std::string& text) { return expand(text, 0); }
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = text.find("::", begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string::npos) return parts;
+    begin = end + 2;
+  }
+}
+
+}  // namespace feedline::format

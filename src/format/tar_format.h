@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/field_choice.h"
+#include "format/format.h"
+#include "format/shard.h"
+
+namespace feedline::format {
+
+// WebDataset shards: one tar file or a list of them, plain or gzipped. Samples are numbered through the shards.
+class TarFormat final : public Format {
+ public:
+  // Requires: options.storage, and at least one shard.
+  static Result<std::shared_ptr<const Format>> open(const std::string& source, const std::vector<std::string>& shards,
+                                                    const OpenOptions& options);
+
+  std::string_view name() const override { return "tar"; }
+  std::uint64_t size() const override { return ends_.back(); }
+  const std::vector<FieldDescription>& fields() const override { return fields_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  Result<void> read(std::uint64_t index, memory::Record& record) const override;
+  Where where(std::uint64_t index) const override;
+  std::uint64_t fingerprint() const override { return fingerprint_; }
+  Result<Inspection> inspect() const override;
+
+ private:
+  struct Place {
+    const Shard* shard;
+    std::uint64_t sample;  // in the shard
+  };
+
+  TarFormat(std::string source, OpenOptions options, std::vector<std::unique_ptr<Shard>> shards,
+            const std::vector<FieldChoice>& fields);
+  Place place_of(std::uint64_t index) const;
+  std::uint64_t compute_fingerprint(const std::vector<FieldChoice>& fields) const;
+  Result<void> read_sample(const Place& place, memory::Record& record) const;
+
+  std::string source_;
+  OpenOptions options_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  std::vector<std::uint64_t> ends_;  // samples of the shards up to and with this one
+  std::vector<FieldDescription> fields_;
+  std::vector<std::string> classes_;  // none: labels are only inside the samples
+  std::uint64_t fingerprint_ = 0;
+};
+
+}  // namespace feedline::format

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/bad_sample_policy.h"
+
+#include <string>
+
+namespace feedline::pipeline {
+namespace {
+
+// Random streams of operations count from 0; this one lies far from them.
+constexpr std::uint32_t kSubstituteStream = 0x5B5B5B5Bu;
+// With half of all samples bad, 32 substitutes in a row are bad once in 4 billion.
+constexpr std::uint32_t kMaxAttempts = 32;
+
+}  // namespace
+
+BadSamplePolicy::BadSamplePolicy(OnError on_error, std::uint64_t error_budget, std::uint64_t world_size)
+    : action_(on_error == OnError::kSkip && world_size > 1 ? OnError::kReplace : on_error),
+      error_budget_(error_budget) {}
+
+std::optional<std::uint64_t> BadSamplePolicy::substitute(const base::SampleKey& key, std::uint64_t size,
+                                                         std::uint32_t attempt) const {
+  if (attempt >= kMaxAttempts) return std::nullopt;
+  base::Random random(key, kSubstituteStream + attempt);
+  const double place = random.uniform() * static_cast<double>(size);
+  return std::min(static_cast<std::uint64_t>(place), size - 1);
+}
+
+bool BadSamplePolicy::over_budget(std::uint64_t bad_samples) const {
+  return error_budget_ > 0 && bad_samples > error_budget_;
+}
+
+Error BadSamplePolicy::budget_error(const Error& last) const {
+  Error error = last;
+  error.what =
+      "more bad samples than error_budget=" + std::to_string(error_budget_) + " allows; the last one: " + last.what;
+  return error;
+}
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/epoch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace feedline::pipeline {
+
+Epoch::Epoch(const Config& config, const BadSamplePolicy& policy)
+    : config_(config),
+      plan_(config.plan),
+      policy_(policy),
+      end_(plan_.positions() - std::min(config.refilled, plan_.positions())),
+      next_open_(config.first_batch),
+      delivered_ahead_(config.ahead.begin(), config.ahead.end()),
+      next_batch_(config.first_batch),
+      refilled_(config.refilled) {
+  skip_delivered();
+}
+
+void Epoch::skip_delivered() {
+  while (delivered_ahead_.contains(next_open_)) ++next_open_;
+}
+
+bool Epoch::can_open() const {
+  const std::uint64_t first = next_open_ * config_.plan.batch_size;
+  if (first >= end_) return false;
+  return !config_.plan.drop_last || first + config_.plan.batch_size <= end_;
+}
+
+void Epoch::open(std::shared_ptr<memory::Lease> lease) {
+  FEEDLINE_CHECK(can_open());
+  auto slot = std::make_shared<Slot>();
+  slot->batch = next_open_++;
+  slot->first = slot->batch * config_.plan.batch_size;
+  slot->rows = std::min(config_.plan.batch_size, end_ - slot->first);
+  slot->missing = slot->rows;
+  slot->lease = std::move(lease);
+  slot->samples.resize(slot->rows);
+  slot->done.resize(slot->rows);
+  slots_.push_back(std::move(slot));
+  skip_delivered();
+}
+
+bool Epoch::has_ticket() const {
+  if (!refills_.empty()) return true;
+  return std::ranges::any_of(slots_, [](const auto& slot) { return slot->handed_out < slot->rows; });
+}
+
+Ticket Epoch::take_ticket() {
+  if (!refills_.empty()) {
+    Ticket ticket = std::move(refills_.front());
+    refills_.pop_front();
+    return ticket;
+  }
+  const auto slot = *std::ranges::find_if(slots_, [](const auto& s) { return s->handed_out < s->rows; });
+  const std::uint64_t row = slot->handed_out++;
+  slot->samples[row] = plan_.sample_at(slot->first + row);
+  return {slot, row, slot->samples[row]};
+}
+
+void Epoch::log_bad(Slot& slot, std::uint64_t sample, Error error) {
+  slot.bad.push_back({std::move(error), epoch(), slot.batch, sample, policy_.action()});
+}
+
+void Epoch::finish(const Ticket& ticket, Outcome outcome) {
+  Slot& slot = *ticket.slot;
+  FEEDLINE_CHECK(slot.missing > 0);
+  --slot.missing;
+  slot.done[ticket.row] = 1;
+  slot.samples[ticket.row] = outcome.sample;
+  for (BadSample& bad : outcome.bad) {
+    bad.batch = slot.batch;
+    slot.bad.push_back(std::move(bad));
+  }
+  if (outcome.error) slot.failures.push_back({ticket.row, std::move(*outcome.error)});
+  resolve();
+}
+
+// Settles complete slots in batch order, so that refills do not depend on which slot was complete first.
+void Epoch::resolve() {
+  for (const auto& slot : slots_) {
+    if (slot->resolved) continue;
+    if (slot->missing > 0) return;
+    std::ranges::sort(slot->failures, {}, &Slot::Failure::row);  // a failed refill goes first again
+    if (!slot->judged) {
+      slot->judged = true;
+      // earlier refills took the batch over; had they come sooner, it would not have been opened at all
+      if (deliverable_rows(*slot) == 0) slot->failures.clear();
+    }
+    if (policy_.action() == OnError::kSkip && refill(slot)) return;  // come back when the refill is there
+    // rows finish in any order: sorted, so that the log does not depend on threads
+    if (policy_.action() == OnError::kReplace) std::ranges::stable_sort(slot->bad, {}, &BadSample::sample);
+    slot->refilled = plan_.positions() - end_;
+    slot->resolved = true;
+  }
+}
+
+// Hands out one refill for the slot's first failed row, if it has one that counts. One at a time: a refill may fail
+// itself, and the next one has to know.
+bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
+  while (!slot->failures.empty()) {
+    const Slot::Failure failure = std::move(slot->failures.front());
+    slot->failures.erase(slot->failures.begin());
+    const std::uint64_t position = slot->first + failure.row;
+    // a failed refill is logged like the sample it stands for; its position is behind end_ already
+    const bool was_refill = slot->samples[failure.row] != plan_.sample_at(position);
+    if (!was_refill && position >= end_) continue;  // cut off: an earlier refill took this position over
+    log_bad(*slot, slot->samples[failure.row], failure.error);
+    if (position >= end_) continue;
+    const std::uint64_t last = --end_;
+    if (last == position) continue;  // the last of the order: nothing to put in its place, the batch is shorter
+    slot->samples[failure.row] = plan_.sample_at(last);
+    slot->missing = 1;
+    refills_.push_back({slot, failure.row, slot->samples[failure.row]});
+    return true;
+  }
+  return false;
+}
+
+std::uint64_t Epoch::deliverable_rows(const Slot& slot) const {
+  if (slot.first >= end_) return 0;
+  const std::uint64_t rows = std::min(slot.rows, end_ - slot.first);
+  return config_.plan.drop_last && rows < config_.plan.batch_size ? 0 : rows;
+}
+
+// Out of order, a slot may go before earlier ones are settled only if their refills can never reach its rows.
+bool Epoch::safe_out_of_order(const Slot& slot) const {
+  if (policy_.action() != OnError::kSkip) return true;
+  std::uint64_t unsettled = 0;
+  for (const auto& other : slots_)
+    if (!other->resolved) unsettled += other->rows;
+  // each unsettled row can take at most one refill that works, and every bad refill is one position more: keep twice
+  return slot.failures.empty() && slot.first + slot.rows + 2 * unsettled <= end_;
+}
+
+std::shared_ptr<Slot> Epoch::take_ready() {
+  for (auto it = slots_.begin(); it != slots_.end(); ++it) {
+    const auto& slot = *it;
+    const bool complete = slot->resolved || (!config_.in_order && slot->missing == 0 && safe_out_of_order(*slot));
+    if (!complete) {
+      if (config_.in_order) return nullptr;
+      continue;
+    }
+    const auto ready = slot;
+    slots_.erase(it);
+    if (ready->batch == next_batch_) {
+      ++next_batch_;
+      while (delivered_ahead_.erase(next_batch_) > 0) ++next_batch_;
+    } else {
+      delivered_ahead_.insert(ready->batch);
+    }
+    if (ready->resolved) refilled_ = std::max(refilled_, ready->refilled);
+    const std::uint64_t rows = deliverable_rows(*ready);
+    ready->rows = rows;
+    ready->samples.resize(rows);
+    return ready;
+  }
+  return nullptr;
+}
+
+std::size_t Epoch::ready_slots() const {
+  return static_cast<std::size_t>(std::ranges::count_if(slots_, [](const auto& slot) { return slot->resolved; }));
+}
+
+bool Epoch::over() const { return slots_.empty() && !can_open(); }
+
+std::uint64_t Epoch::next_batch() const { return next_batch_; }
+
+std::vector<std::uint64_t> Epoch::ahead() const { return {delivered_ahead_.begin(), delivered_ahead_.end()}; }
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Batches being filled and the rows still to hand out: the bookkeeping of one epoch, without threads or locks.
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "feedline/loader.h"
+#include "memory/allocator.h"
+#include "pipeline/bad_sample_policy.h"
+#include "plan/plan.h"
+
+namespace feedline::pipeline {
+
+// A batch that is being filled. Its memory may be written by the threads that hold tickets for it; everything else
+// belongs to the Epoch.
+struct Slot {
+  std::uint64_t batch = 0;  // index in the epoch
+  std::uint64_t first = 0;  // first position
+  std::uint64_t rows = 0;
+  std::uint64_t handed_out = 0;  // rows that have a ticket
+  std::uint64_t missing = 0;     // rows, or refills, not finished
+  bool judged = false;           // complete once, and every earlier slot resolved
+  bool resolved = false;         // every row has its sample or its error
+  std::uint64_t refilled = 0;    // positions taken from the end of the order, once resolved
+  std::shared_ptr<memory::Lease> lease;
+  std::vector<std::uint64_t> samples;  // per row
+  std::vector<std::uint8_t> done;      // per row, for the message of a stall
+  struct Failure {
+    std::uint64_t row;
+    Error error;
+  };
+  std::vector<Failure> failures;  // rows that still need a refill, or all of them with kRaise
+  std::vector<BadSample> bad;     // what to log when the batch is delivered
+};
+
+// One row to fill.
+struct Ticket {
+  std::shared_ptr<Slot> slot;
+  std::uint64_t row = 0;
+  std::uint64_t sample = 0;
+};
+
+// What came of a ticket.
+struct Outcome {
+  std::uint64_t sample = 0;    // that fills the row: the ticket's, or its substitute
+  std::optional<Error> error;  // the row is not filled
+  std::vector<BadSample> bad;  // replaced samples
+};
+
+// Not thread-safe: the pipeline calls it under its lock.
+class Epoch {
+ public:
+  struct Config {
+    plan::PlanConfig plan;
+    bool in_order = true;
+    std::uint64_t first_batch = 0;     // resume here
+    std::uint64_t refilled = 0;        // positions already taken from the end
+    std::vector<std::uint64_t> ahead;  // batches after first_batch that were delivered already
+  };
+  Epoch(const Config& config, const BadSamplePolicy& policy);
+
+  // Is there a row to hand out in an open slot, a refill included?
+  bool has_ticket() const;
+  Ticket take_ticket();                             // Requires: has_ticket()
+  bool can_open() const;                            // another batch in the plan?
+  void open(std::shared_ptr<memory::Lease> lease);  // Requires: can_open()
+  void finish(const Ticket& ticket, Outcome outcome);
+
+  // The next complete slot to deliver, removed from the epoch; nullptr: none yet.
+  std::shared_ptr<Slot> take_ready();
+  bool over() const;  // nothing left to deliver
+  std::size_t open_slots() const { return slots_.size(); }
+  std::size_t ready_slots() const;
+  const std::shared_ptr<Slot>& oldest() const { return slots_.front(); }
+
+  std::uint64_t epoch() const { return config_.plan.epoch; }
+  std::uint64_t next_batch() const;                     // lowest batch not delivered
+  std::vector<std::uint64_t> ahead() const;             // delivered after it
+  std::uint64_t refilled() const { return refilled_; }  // as of the batches delivered: what a resumed run needs
+  const plan::Plan& plan() const { return plan_; }
+
+ private:
+  void skip_delivered();
+  void resolve();
+  bool refill(const std::shared_ptr<Slot>& slot);
+  void log_bad(Slot& slot, std::uint64_t sample, Error error);
+  std::uint64_t deliverable_rows(const Slot& slot) const;
+  bool safe_out_of_order(const Slot& slot) const;
+
+  Config config_;
+  plan::Plan plan_;
+  const BadSamplePolicy& policy_;
+  std::uint64_t end_;                        // positions from here on are not delivered: refills took them
+  std::uint64_t next_open_;                  // next batch to open
+  std::deque<std::shared_ptr<Slot>> slots_;  // open, in batch order
+  std::deque<Ticket> refills_;
+  std::set<std::uint64_t> delivered_ahead_;
+  std::uint64_t next_batch_;
+  std::uint64_t refilled_;
+};
+
+}  // namespace feedline::pipeline

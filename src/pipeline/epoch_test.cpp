@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/epoch.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <vector>
+
+namespace feedline::pipeline {
+namespace {
+
+// Runs an epoch without threads: rows finish in the order that `schedule` draws, samples in `bad` fail.
+class EpochRun {
+ public:
+  std::uint64_t size = 50;
+  std::uint64_t batch_size = 8;
+  bool drop_last = false;
+  bool in_order = true;
+  OnError on_error = OnError::kSkip;
+  std::size_t slots = 3;
+  std::set<std::uint64_t> bad;
+  std::uint64_t first_batch = 0, refilled = 0;
+  std::vector<std::uint64_t> ahead;
+
+  struct Outcome {
+    std::vector<std::vector<std::uint64_t>> batches;
+    std::vector<std::uint64_t> batch_indices;
+    std::vector<std::uint64_t> logged;
+    struct State {
+      std::uint64_t next_batch, refilled;
+      std::vector<std::uint64_t> ahead;
+    };
+    std::vector<State> states;  // after each delivery
+  };
+
+  Outcome run(unsigned schedule_seed) const {
+    const BadSamplePolicy policy(on_error, 0, 1);
+    Epoch::Config config;
+    config.plan = {
+        .size = size, .batch_size = batch_size, .seed = 4, .epoch = 1, .shuffle = true, .drop_last = drop_last};
+    config.in_order = in_order;
+    config.first_batch = first_batch;
+    config.refilled = refilled;
+    config.ahead = ahead;
+    Epoch epoch(config, policy);
+    std::mt19937 schedule(schedule_seed);
+    std::vector<Ticket> working;
+    Outcome outcome;
+    while (!epoch.over()) {
+      if (epoch.can_open() && epoch.open_slots() < slots && (schedule() % 2 == 0 || !epoch.has_ticket()))
+        epoch.open(nullptr);
+      if (epoch.has_ticket() && (working.empty() || schedule() % 2 == 0)) working.push_back(epoch.take_ticket());
+      if (!working.empty() && schedule() % 2 == 0) {
+        const std::size_t pick = schedule() % working.size();
+        const Ticket ticket = working[pick];
+        working.erase(working.begin() + static_cast<std::ptrdiff_t>(pick));
+        pipeline::Outcome row;
+        row.sample = ticket.sample;
+        if (bad.contains(ticket.sample)) row.error = Error{ErrorCode::kData, "bad", {}, 0};
+        epoch.finish(ticket, std::move(row));
+      }
+      if (schedule() % 4 != 0) continue;
+      const auto slot = epoch.take_ready();
+      if (!slot) continue;
+      for (const BadSample& sample : slot->bad) outcome.logged.push_back(sample.sample);
+      outcome.states.push_back({epoch.next_batch(), epoch.refilled(), epoch.ahead()});
+      if (slot->rows == 0) continue;
+      EXPECT_TRUE(slot->failures.empty());
+      outcome.batches.push_back(slot->samples);
+      outcome.batch_indices.push_back(slot->batch);
+    }
+    return outcome;
+  }
+};
+
+std::vector<std::uint64_t> flat(const std::vector<std::vector<std::uint64_t>>& batches) {
+  std::vector<std::uint64_t> all;
+  for (const auto& batch : batches) all.insert(all.end(), batch.begin(), batch.end());
+  std::ranges::sort(all);
+  return all;
+}
+
+TEST(Epoch, DeliversThePlanInOrder) {
+  EpochRun run;
+  const auto outcome = run.run(1);
+  const plan::Plan plan({.size = 50, .batch_size = 8, .seed = 4, .epoch = 1, .shuffle = true});
+  ASSERT_EQ(outcome.batches.size(), 7u);
+  for (std::uint64_t i = 0; i < 50; ++i) EXPECT_EQ(outcome.batches[i / 8][i % 8], plan.sample_at(i));
+}
+
+class EpochSkips : public testing::TestWithParam<int> {};
+
+TEST_P(EpochSkips, SkipLosesNoGoodSampleAndKeepsBatchesFull) {
+  std::mt19937 random(static_cast<unsigned>(GetParam()));
+  EpochRun run;
+  run.size = 1 + random() % 90;
+  run.batch_size = 1 + random() % 12;
+  run.slots = 1 + random() % 5;
+  run.in_order = random() % 2 == 0;
+  const unsigned percent = random() % 3 == 0 ? 60 : 15;
+  for (std::uint64_t i = 0; i < run.size; ++i)
+    if (random() % 100 < percent) run.bad.insert(i);
+  const auto outcome = run.run(static_cast<unsigned>(random()));
+  std::vector<std::uint64_t> expected;
+  for (std::uint64_t i = 0; i < run.size; ++i)
+    if (!run.bad.contains(i)) expected.push_back(i);
+  EXPECT_EQ(flat(outcome.batches), expected);
+  std::vector<std::uint64_t> logged = outcome.logged;
+  std::ranges::sort(logged);
+  EXPECT_EQ(logged, std::vector<std::uint64_t>(run.bad.begin(), run.bad.end()));
+  int partial = 0;
+  for (const auto& batch : outcome.batches) partial += batch.size() < run.batch_size;
+  EXPECT_LE(partial, 1);
+}
+
+TEST_P(EpochSkips, OutcomeDoesNotDependOnWhoFinishesWhen) {
+  std::mt19937 random(static_cast<unsigned>(GetParam()));
+  EpochRun run;
+  run.size = 20 + random() % 60;
+  run.drop_last = random() % 2 == 0;
+  for (std::uint64_t i = 0; i < run.size; ++i)
+    if (random() % 5 == 0) run.bad.insert(i);
+  run.slots = 1;
+  const auto first = run.run(1);
+  for (unsigned schedule = 2; schedule < 8; ++schedule) {
+    run.slots = 1 + schedule % 4;
+    const auto other = run.run(schedule);
+    EXPECT_EQ(first.batches, other.batches);
+    EXPECT_EQ(first.logged, other.logged);
+  }
+}
+
+TEST_P(EpochSkips, ResumesAtEveryBatch) {
+  std::mt19937 random(static_cast<unsigned>(GetParam()));
+  EpochRun run;
+  run.size = 20 + random() % 60;
+  run.in_order = random() % 2 == 0;
+  for (std::uint64_t i = 0; i < run.size; ++i)
+    if (random() % 6 == 0) run.bad.insert(i);
+  const auto whole = run.run(3);
+  std::vector<std::vector<std::uint64_t>> before;
+  for (std::size_t at = 0; at < whole.batches.size(); ++at) {
+    before.push_back(whole.batches[at]);
+    EpochRun rest = run;
+    rest.first_batch = whole.states[at].next_batch;
+    rest.refilled = whole.states[at].refilled;
+    rest.ahead = whole.states[at].ahead;
+    auto together = before;
+    const auto resumed = rest.run(static_cast<unsigned>(at) + 11);
+    together.insert(together.end(), resumed.batches.begin(), resumed.batches.end());
+    EXPECT_EQ(flat(together), flat(whole.batches)) << "resumed after " << at;
+    if (run.in_order) {
+      EXPECT_EQ(together, whole.batches);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Random, EpochSkips, testing::Range(0, 60));
+
+TEST(Epoch, DropLastRefillsFromTheSamplesThatItWouldDrop) {
+  EpochRun run;
+  run.size = 20;
+  run.batch_size = 8;
+  run.drop_last = true;
+  const plan::Plan plan({.size = 20, .batch_size = 8, .seed = 4, .epoch = 1, .shuffle = true});
+  run.bad = {plan.sample_at(1), plan.sample_at(9)};
+  const auto outcome = run.run(1);
+  ASSERT_EQ(outcome.batches.size(), 2u);
+  EXPECT_EQ(outcome.batches[0][1], plan.sample_at(19));
+  EXPECT_EQ(outcome.batches[1][1], plan.sample_at(18));
+}
+
+TEST(Epoch, RaiseKeepsTheErrorsOfABatchInRowOrder) {
+  const BadSamplePolicy policy(OnError::kRaise, 0, 1);
+  Epoch::Config config;
+  config.plan = {.size = 4, .batch_size = 4};
+  Epoch epoch(config, policy);
+  epoch.open(nullptr);
+  std::vector<Ticket> tickets;
+  for (int i = 0; i < 4; ++i) tickets.push_back(epoch.take_ticket());
+  for (const int row : {3, 1, 0, 2}) {
+    Outcome outcome;
+    outcome.sample = static_cast<std::uint64_t>(row);
+    if (row % 2 == 1) outcome.error = Error{ErrorCode::kData, "row " + std::to_string(row), {}, 0};
+    epoch.finish(tickets[static_cast<std::size_t>(row)], std::move(outcome));
+  }
+  const auto slot = epoch.take_ready();
+  ASSERT_TRUE(slot);
+  ASSERT_EQ(slot->failures.size(), 2u);
+  EXPECT_EQ(slot->failures[0].error.what, "row 1");
+}
+
+}  // namespace
+}  // namespace feedline::pipeline

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// For tests: samples that are made, not stored. Sample i is an 8 x 6 PNG whose pixels are i % 256, labelled i. Some
+// may be damaged, and reading may wait, so that a test decides which sample is slow.
+
+#include <spng.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "format/format.h"
+
+namespace feedline::pipeline {
+
+inline std::vector<std::byte> plain_png(std::uint8_t value, std::uint32_t width = 8, std::uint32_t height = 6) {
+  const std::vector<std::uint8_t> pixels(std::size_t{3} * width * height, value);
+  spng_ctx* context = spng_ctx_new(SPNG_CTX_ENCODER);
+  spng_set_option(context, SPNG_ENCODE_TO_BUFFER, 1);
+  spng_ihdr header{width, height, 8, SPNG_COLOR_TYPE_TRUECOLOR, 0, 0, 0};
+  spng_set_ihdr(context, &header);
+  FEEDLINE_CHECK(spng_encode_image(context, pixels.data(), pixels.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE) == 0);
+  std::size_t size = 0;
+  int error = 0;
+  void* data = spng_get_png_buffer(context, &size, &error);
+  std::vector<std::byte> png(size);
+  std::memcpy(png.data(), data, size);
+  std::free(data);
+  spng_ctx_free(context);
+  return png;
+}
+
+class FakeFormat final : public format::Format {
+ public:
+  explicit FakeFormat(std::uint64_t size, std::set<std::uint64_t> damaged = {})
+      : size_(size), damaged_(std::move(damaged)) {
+    for (int value = 0; value < 256; ++value) images_.push_back(plain_png(static_cast<std::uint8_t>(value)));
+  }
+  std::function<void(std::uint64_t)> before_read = [](std::uint64_t) {};
+
+  std::string_view name() const override { return "fake"; }
+  std::uint64_t size() const override { return size_; }
+  const std::vector<format::FieldDescription>& fields() const override { return fields_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  Result<void> read(std::uint64_t index, memory::Record& record) const override {
+    before_read(index);
+    const auto& png = images_[index % 256];
+    record.fields.resize(2);
+    record.fields[0].bytes = std::span(png).first(damaged_.contains(index) ? png.size() / 2 : png.size());
+    record.fields[1].value = static_cast<std::int64_t>(index);
+    record.bytes_read = record.fields[0].bytes.size();
+    return {};
+  }
+  Where where(std::uint64_t index) const override {
+    Where where;
+    where.shard = "fake-shard";
+    where.key = "key-" + std::to_string(index);
+    where.offset = index * 100;
+    return where;
+  }
+  std::uint64_t fingerprint() const override { return size_; }
+
+ private:
+  std::uint64_t size_;
+  std::set<std::uint64_t> damaged_;
+  std::vector<std::vector<std::byte>> images_;
+  std::vector<format::FieldDescription> fields_{{"image", format::FieldKind::kImage},
+                                                {"label", format::FieldKind::kInteger}};
+  std::vector<std::string> classes_;
+};
+
+}  // namespace feedline::pipeline

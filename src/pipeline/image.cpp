@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "feedline/image.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "decode/decoder.h"
+#include "memory/pixels.h"
+#include "transform/chain.h"
+
+namespace feedline {
+namespace {
+
+Image copy_of(const memory::PixelBuffer& pixels) {
+  Image image{pixels.width(), pixels.height(), pixels.channels(), {}};
+  const std::size_t row_bytes = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.channels);
+  image.pixels.resize(row_bytes * static_cast<std::size_t>(image.height));
+  for (int y = 0; y < image.height; ++y)
+    std::memcpy(image.pixels.data() + static_cast<std::size_t>(y) * row_bytes, pixels.row(y), row_bytes);
+  return image;
+}
+
+}  // namespace
+
+Result<ImageInfo> image_info(std::span<const std::byte> encoded) {
+  decode::ImageDecoder decoder;
+  FEEDLINE_TRY(const decode::ImageHeader header, decoder.open(encoded));
+  return ImageInfo{std::string(decode::name_of(header.format)), header.width, header.height};
+}
+
+Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box> region, ColorMode mode) {
+  decode::ImageDecoder decoder;
+  FEEDLINE_TRY(const decode::ImageHeader header, decoder.open(encoded));
+  const Box box = region.value_or(Box{0, 0, header.width, header.height});
+  // written without sums, which could overflow
+  const bool inside = box.left >= 0 && box.top >= 0 && box.width > 0 && box.height > 0 && box.width <= header.width &&
+                      box.height <= header.height && box.left <= header.width - box.width &&
+                      box.top <= header.height - box.height;
+  if (!inside)
+    return config_error("decode_image: the box (left " + std::to_string(box.left) + ", top " + std::to_string(box.top) +
+                        ", width " + std::to_string(box.width) + ", height " + std::to_string(box.height) +
+                        ") does not lie inside the image of " + std::to_string(header.width) + " x " +
+                        std::to_string(header.height) + " pixels");
+  memory::PixelBuffer pixels;
+  FEEDLINE_CHECK_OK(decoder.decode(box, mode, pixels));
+  return copy_of(pixels);
+}
+
+Result<Image> resize_image(const Image& image, Size size, Interpolation interpolation) {
+  if (image.width <= 0 || image.height <= 0 || size.width <= 0 || size.height <= 0)
+    return config_error("resize_image: every side must be at least 1");
+  if (image.channels != 1 && image.channels != 3)
+    return config_error("resize_image: the image must have 1 or 3 channels, not " + std::to_string(image.channels));
+  // through a PixelBuffer, whose rows have the slack that the kernels need
+  memory::PixelBuffer in, out;
+  FEEDLINE_CHECK_OK(in.resize(image.width, image.height, image.channels));
+  const std::size_t row_bytes = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.channels);
+  for (int y = 0; y < image.height; ++y)
+    std::memcpy(in.row(y), image.pixels.data() + static_cast<std::size_t>(y) * row_bytes, row_bytes);
+  transform::Workspace workspace;
+  FEEDLINE_CHECK_OK(transform::resize(in.view(), size, interpolation, workspace, out));
+  return copy_of(out);
+}
+
+std::vector<std::string> simd_variants() { return transform::simd_variants(); }
+std::string active_simd_variant() { return transform::active_simd_variant(); }
+Result<void> force_simd_variant(const std::string& name) { return transform::force_simd_variant(name); }
+
+}  // namespace feedline

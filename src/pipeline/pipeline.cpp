@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/pipeline.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "batch/batch_layout.h"
+#include "device/device.h"
+#include "pipeline/bad_sample_policy.h"
+#include "pipeline/epoch.h"
+#include "pipeline/sample_loader.h"
+#include "telemetry/stage_counters.h"
+
+namespace feedline::pipeline {
+
+using telemetry::Stage;
+using telemetry::StageCounters;
+
+struct Pipeline::Impl {
+  Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_in);
+
+  // consumer side
+  Result<void> begin(const Start& start);
+  Result<Loader::Polled> poll(std::chrono::milliseconds wait, Batch& out);
+  void stop();
+
+  // worker side
+  void work(std::size_t worker);
+  bool next_ticket(std::unique_lock<std::mutex>& lock, StageCounters& counters, Ticket& ticket,
+                   std::uint64_t& ticket_run);
+  Outcome fill(SampleLoader& loader, const Ticket& ticket, std::uint64_t epoch, std::vector<ArrayView>& rows);
+
+  // under mutex
+  void open_slot();
+  Result<Loader::Polled> deliver(std::shared_ptr<Slot> slot, Batch& out);
+  Error stall_error() const;
+
+  const std::shared_ptr<const Recipe> recipe;
+  const PipelinePlan plan;
+  const BadSamplePolicy policy;
+  const std::shared_ptr<const batch::BatchLayout> layout;
+  const std::shared_ptr<device::Device> device = device::host_device();
+  std::vector<telemetry::ThreadCounters> counters;  // one per worker, and the consumer's last
+
+  mutable std::mutex mutex;
+  std::condition_variable work_cv;   // workers: a ticket, room for a slot, or the end
+  std::condition_variable ready_cv;  // consumer: a slot was settled, or a failure
+  std::unique_ptr<Epoch> epoch;      // what runs; replaced by begin()
+  std::uint64_t run = 0;             // counts begin(): tickets of an abandoned epoch find another number
+  std::optional<Error> failure;      // ends the epoch: no memory, budget used up
+  std::optional<Error> broken;       // ends the pipeline: a thread is gone
+  bool stopping = false;
+  std::uint64_t epoch_bad = 0;  // bad samples delivered in this epoch
+  std::vector<BadSample> bad;
+  Start last_position;
+  std::uint64_t batches = 0, samples = 0, held_peak = 0;
+  std::uint64_t first_ns = 0, last_ns = 0;
+  std::uint64_t waiting_ns = 0;  // since when the consumer has had no batch; 0: it does not wait
+  std::vector<base::Thread> threads;
+  pid_t pid = 0;  // of the process that started the threads
+};
+
+Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_in)
+    : recipe(std::move(recipe_in)),
+      plan(std::move(plan_in)),
+      policy(plan.options.on_error, plan.options.error_budget, plan.options.world_size),
+      layout(std::make_shared<batch::BatchLayout>(recipe->schema, plan.options.batch_size)),
+      counters(static_cast<std::size_t>(plan.options.num_workers) + 1) {}
+
+Result<void> Pipeline::Impl::begin(const Start& start) {
+  if (pid != 0 && pid != getpid())
+    return config_error(
+        "this loader was started before fork(); its threads stayed in the parent: make a loader in the child");
+  const LoaderOptions& o = plan.options;
+  Epoch::Config config;
+  config.plan = {recipe->format->size(), o.batch_size, o.seed, start.epoch, o.shuffle, o.drop_last, o.rank,
+                 o.world_size,           o.uneven};
+  config.in_order = o.in_order;
+  config.first_batch = start.batch;
+  config.refilled = start.refilled;
+  config.ahead = start.ahead;
+  {
+    const std::lock_guard lock(mutex);
+    if (stopping) {
+      Error closed;
+      closed.code = ErrorCode::kCancelled;
+      closed.what = "the loader is closed";
+      return std::unexpected(std::move(closed));
+    }
+    if (broken) return std::unexpected(*broken);
+    epoch = std::make_unique<Epoch>(config, policy);
+    ++run;
+    failure.reset();
+    epoch_bad = 0;
+    last_position = start;
+    waiting_ns = 0;
+    if (first_ns == 0) first_ns = base::now_ns();
+  }
+  work_cv.notify_all();
+  if (threads.empty()) {
+    pid = getpid();
+    for (int i = 0; i < o.num_workers; ++i) {
+      FEEDLINE_TRY(auto thread, base::Thread::start("feedline-" + std::to_string(i),
+                                                    [this, i] { work(static_cast<std::size_t>(i)); }));
+      threads.push_back(std::move(thread));
+    }
+  }
+  return {};
+}
+
+// ---- workers ----
+
+void Pipeline::Impl::open_slot() {
+  auto lease = memory::Lease::take(device->allocator(), layout->bytes());
+  if (!lease) {
+    failure = std::move(lease).error();
+    ready_cv.notify_all();
+    return;
+  }
+  epoch->open(std::move(*lease));
+  held_peak = std::max(held_peak, epoch->open_slots() * layout->bytes());
+  work_cv.notify_all();
+}
+
+// Waits for a row to fill. false: the pipeline stops.
+bool Pipeline::Impl::next_ticket(std::unique_lock<std::mutex>& lock, StageCounters& stage, Ticket& ticket,
+                                 std::uint64_t& ticket_run) {
+  while (!stopping) {
+    if (epoch && !failure) {
+      if (!epoch->has_ticket() && epoch->can_open() && epoch->open_slots() < plan.slots) open_slot();
+      if (!failure && epoch->has_ticket()) {
+        ticket = epoch->take_ticket();
+        ticket_run = run;
+        return true;
+      }
+    }
+    const bool blocked = epoch && epoch->can_open();  // only room is missing
+    const std::uint64_t started = base::now_ns();
+    work_cv.wait(lock);
+    if (blocked)
+      stage.add_blocked(base::now_ns() - started);
+    else
+      stage.add_starved(base::now_ns() - started);
+  }
+  return false;
+}
+
+Outcome Pipeline::Impl::fill(SampleLoader& loader, const Ticket& ticket, std::uint64_t epoch_number,
+                             std::vector<ArrayView>& rows) {
+  layout->row_views(ticket.slot->lease->data(), ticket.row, rows);
+  Outcome outcome;
+  outcome.sample = ticket.sample;
+  const base::SampleKey asked{plan.options.seed, epoch_number, ticket.sample};
+  for (std::uint32_t attempt = 0;; ++attempt) {
+    auto loaded = loader.load({plan.options.seed, epoch_number, outcome.sample}, rows);
+    if (loaded) return outcome;
+    const auto next =
+        policy.action() == OnError::kReplace ? policy.substitute(asked, recipe->format->size(), attempt) : std::nullopt;
+    if (!next) {
+      outcome.error = std::move(loaded).error();
+      return outcome;
+    }
+    outcome.bad.push_back({std::move(loaded).error(), epoch_number, 0, outcome.sample, OnError::kReplace});
+    outcome.sample = *next;
+  }
+}
+
+void Pipeline::Impl::work(std::size_t worker) {
+  StageCounters& stage = counters[worker][static_cast<std::size_t>(Stage::kBatch)];
+  try {
+    SampleLoader loader(recipe, &counters[worker]);
+    std::vector<ArrayView> rows;
+    std::unique_lock lock(mutex);
+    Ticket ticket;
+    std::uint64_t ticket_run = 0;
+    while (next_ticket(lock, stage, ticket, ticket_run)) {
+      const std::uint64_t epoch_number = epoch->epoch();
+      lock.unlock();
+      Outcome outcome = fill(loader, ticket, epoch_number, rows);
+      const std::uint64_t filled = base::now_ns();
+      lock.lock();
+      if (ticket_run == run && epoch) {  // else the epoch was abandoned, and the slot with it
+        epoch->finish(ticket, std::move(outcome));
+        ready_cv.notify_one();
+        if (epoch->has_ticket()) work_cv.notify_one();  // a refill
+      }
+      ticket.slot.reset();
+      stage.add_item(base::now_ns() - filled, layout->bytes() / plan.options.batch_size);
+    }
+  } catch (const std::exception& e) {  // a broken promise of ours, or no memory: never a silent death
+    const std::lock_guard lock(mutex);
+    broken = Error{ErrorCode::kInternal, std::string("internal error: ") + e.what(), {}, 0};
+    ready_cv.notify_all();
+  }
+}
+
+// ---- consumer ----
+
+Error Pipeline::Impl::stall_error() const {
+  Error error;
+  error.code = ErrorCode::kStalled;
+  const double seconds = static_cast<double>(plan.options.timeout.count()) / 1000.0;
+  error.what = "no batch for " + std::to_string(seconds) + " s";
+  if (epoch && epoch->open_slots() > 0) {
+    const Slot& slot = *epoch->oldest();
+    error.what += ": batch " + std::to_string(slot.batch) + " still waits for " + std::to_string(slot.missing) +
+                  " of " + std::to_string(slot.rows) + " samples";
+    for (std::uint64_t row = 0; row < slot.handed_out; ++row) {
+      if (slot.done[row]) continue;
+      error = with_place(std::move(error), *recipe, slot.samples[row]);
+      break;
+    }
+  }
+  error.where.stage = "batch";
+  return error;
+}
+
+Result<Loader::Polled> Pipeline::Impl::deliver(std::shared_ptr<Slot> slot, Batch& out) {
+  last_ns = base::now_ns();
+  waiting_ns = 0;
+  last_position = {epoch->epoch(), epoch->next_batch(), epoch->refilled(), epoch->ahead()};
+  epoch_bad += slot->bad.size();
+  if (!slot->bad.empty() && policy.over_budget(epoch_bad)) failure = policy.budget_error(slot->bad.back().error);
+  bad.insert(bad.end(), slot->bad.begin(), slot->bad.end());
+  if (failure) return std::unexpected(*failure);
+  if (!slot->failures.empty()) {
+    const auto& first = slot->failures.front();
+    bad.push_back({first.error, epoch->epoch(), slot->batch, slot->samples[first.row], OnError::kRaise});
+    return std::unexpected(first.error);
+  }
+  FEEDLINE_TRY(auto lease, device->deliver(std::move(slot->lease)));
+  ++batches;
+  samples += slot->rows;
+  out = batch::make_batch(layout, std::move(lease), slot->batch, std::move(slot->samples));
+  return Loader::Polled::kBatch;
+}
+
+Result<Loader::Polled> Pipeline::Impl::poll(std::chrono::milliseconds wait, Batch& out) {
+  if (pid != getpid()) return config_error("this loader was started before fork(): make a loader in the child");
+  const std::uint64_t started = base::now_ns();
+  const auto deadline = std::chrono::steady_clock::now() + wait;
+  StageCounters& stage = counters.back()[static_cast<std::size_t>(Stage::kConsumer)];
+  std::unique_lock lock(mutex);
+  if (waiting_ns == 0) waiting_ns = started;
+  while (true) {
+    if (stopping) {
+      Error closed;
+      closed.code = ErrorCode::kCancelled;
+      closed.what = "the loader is closed";
+      return std::unexpected(std::move(closed));
+    }
+    if (broken) return std::unexpected(*broken);
+    if (failure) return std::unexpected(*failure);
+    if (auto slot = epoch->take_ready()) {
+      if (slot->rows == 0) continue;  // wholly taken over by refills
+      stage.add_starved(base::now_ns() - started);
+      auto delivered = deliver(std::move(slot), out);
+      work_cv.notify_all();  // there is room for a slot
+      return delivered;
+    }
+    if (epoch->over()) return Loader::Polled::kEnd;
+    if (ready_cv.wait_until(lock, deadline) == std::cv_status::timeout) {
+      stage.add_starved(base::now_ns() - started);
+      const auto timeout_ns = static_cast<std::uint64_t>(plan.options.timeout.count()) * 1'000'000;
+      if (timeout_ns > 0 && base::now_ns() - waiting_ns > timeout_ns) return std::unexpected(stall_error());
+      return Loader::Polled::kPending;
+    }
+  }
+}
+
+void Pipeline::Impl::stop() {
+  {
+    const std::lock_guard lock(mutex);
+    stopping = true;
+  }
+  work_cv.notify_all();
+  ready_cv.notify_all();
+  threads.clear();  // joins
+  const std::lock_guard lock(mutex);
+  epoch.reset();
+}
+
+// ---- the class ----
+
+Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan)
+    : impl_(std::make_unique<Impl>(std::move(recipe), std::move(plan))) {}
+
+Pipeline::~Pipeline() {
+  if (impl_->pid != 0 && impl_->pid != getpid()) {
+    static_cast<void>(impl_.release());  // a child after fork(): locks may be held by threads that are not here
+    return;
+  }
+  impl_->stop();
+}
+
+Result<void> Pipeline::begin(const Start& start) { return impl_->begin(start); }
+
+Result<Loader::Polled> Pipeline::poll(std::chrono::milliseconds wait, Batch& batch) { return impl_->poll(wait, batch); }
+
+void Pipeline::stop() {
+  if (impl_->pid == 0 || impl_->pid == getpid()) impl_->stop();
+}
+
+Pipeline::Start Pipeline::position() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->last_position;
+}
+
+std::vector<BadSample> Pipeline::bad_samples() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->bad;
+}
+
+const PipelinePlan& Pipeline::plan() const { return impl_->plan; }
+
+LoaderStats Pipeline::stats() const {
+  const Impl& impl = *impl_;
+  LoaderStats stats;
+  stats.threads = impl.plan.options.num_workers;
+  stats.budget_bytes = impl.plan.options.memory_budget;
+  for (int s = 0; s < telemetry::kStages; ++s) {
+    telemetry::StageTotals totals;
+    for (const auto& thread : impl.counters) thread[static_cast<std::size_t>(s)].add_to(totals);
+    constexpr double kNs = 1e-9;
+    stats.stages.push_back({std::string(telemetry::name_of(static_cast<Stage>(s))),
+                            totals.items,
+                            totals.bytes,
+                            static_cast<double>(totals.busy_ns) * kNs,
+                            static_cast<double>(totals.blocked_ns) * kNs,
+                            static_cast<double>(totals.starved_ns) * kNs,
+                            {totals.latency.begin(), totals.latency.end()}});
+  }
+  const std::lock_guard lock(impl.mutex);
+  stats.batches = impl.batches;
+  stats.samples = impl.samples;
+  stats.bad_samples = impl.bad.size();
+  const bool running = impl.epoch && !impl.epoch->over();
+  if (impl.first_ns != 0) {
+    const std::uint64_t until = running ? base::now_ns() : std::max(impl.last_ns, impl.first_ns);
+    stats.wall_s = static_cast<double>(until - impl.first_ns) * 1e-9;
+  }
+  if (impl.epoch) {
+    stats.ready_batches = impl.epoch->ready_slots();
+    stats.held_bytes = impl.epoch->open_slots() * impl.layout->bytes();
+  }
+  stats.held_bytes_peak = impl.held_peak;
+  return stats;
+}
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+
+#include "base/cpus.h"
+#include "batch/batch_layout.h"
+#include "pipeline/pipeline.h"
+
+namespace feedline::pipeline {
+namespace {
+
+// Without a budget of the user's: of the memory that this process may use. A loader should not be what fills a
+// machine that also holds the model, the optimizer and other ranks.
+constexpr std::uint64_t kMemoryShare = 8;
+// One batch being filled and one waiting: with rows, not batches, as the unit of work, more smooths nothing.
+constexpr std::uint64_t kDefaultSlots = 2;
+// More threads than this are a mistake, not a wish.
+constexpr int kMaxThreads = 1024;
+
+Result<void> check_options(const LoaderOptions& options) {
+  if (options.batch_size == 0) return config_error("loader: batch_size must be at least 1");
+  if (options.num_workers < 0 || options.num_workers > kMaxThreads)
+    return config_error("loader: num_workers must be between 0 and " + std::to_string(kMaxThreads) + ", got " +
+                        std::to_string(options.num_workers));
+  if (options.world_size == 0) return config_error("loader: world_size must be at least 1");
+  if (options.rank >= options.world_size)
+    return config_error("loader: rank must be below world_size=" + std::to_string(options.world_size) + ", got " +
+                        std::to_string(options.rank));
+  if (options.timeout.count() < 0) return config_error("loader: timeout must not be negative");
+  return {};
+}
+
+}  // namespace
+
+Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options) {
+  FEEDLINE_CHECK_OK(check_options(options));
+  if (recipe.format->size() == 0)
+    return config_error("loader: the data set \"" + recipe.dataset + "\" holds no sample");
+  PipelinePlan plan;
+  plan.options = options;
+  if (plan.options.num_workers == 0) plan.options.num_workers = base::usable_cpus();
+  std::uint64_t row_bytes = 0;
+  for (const FieldSpec& field : recipe.schema) row_bytes += field.array.bytes();
+  if (options.batch_size > (std::uint64_t{1} << 48) / std::max<std::uint64_t>(row_bytes, 1))
+    return config_error("loader: a batch of " + std::to_string(options.batch_size) + " samples is over 256 TiB");
+  plan.batch_bytes = batch::BatchLayout(recipe.schema, options.batch_size).bytes();
+  const bool given = options.memory_budget > 0;
+  if (!given) plan.options.memory_budget = base::usable_memory_bytes() / kMemoryShare;
+  if (plan.options.memory_budget < plan.batch_bytes)
+    return config_error(
+        "loader: one batch takes " + std::to_string(plan.batch_bytes) + " bytes, the memory budget is " +
+        std::to_string(plan.options.memory_budget) +
+        (given ? "; raise memory_budget or lower batch_size"
+               : " (an eighth of the memory that this process may use); lower batch_size or set memory_budget"));
+  plan.slots = plan.options.memory_budget / plan.batch_bytes;
+  if (!given) plan.slots = std::min(plan.slots, kDefaultSlots);
+  plan.budget_reason = given ? "memory_budget" : "two batches, within an eighth of usable memory";
+  return plan;
+}
+
+}  // namespace feedline::pipeline

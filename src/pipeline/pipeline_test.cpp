@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/pipeline.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <latch>
+#include <map>
+#include <optional>
+#include <thread>
+
+#include "pipeline/fake_format.h"
+
+namespace feedline::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Delivered {
+  std::vector<std::vector<std::int64_t>> labels;
+  std::vector<std::vector<std::uint8_t>> pixels;  // first pixel of each row
+  std::vector<Error> errors;
+};
+
+class PipelineTest : public testing::Test {
+ protected:
+  static std::shared_ptr<const Recipe> recipe(std::shared_ptr<FakeFormat> format) {
+    auto recipe = make_recipe("fake", std::move(format), {op::RandomHorizontalFlip{}, op::CenterCrop{{4, 4}}},
+                              std::nullopt, Layout::kNchw);
+    EXPECT_TRUE(recipe) << recipe.error().message();
+    return *recipe;
+  }
+  static std::unique_ptr<Pipeline> pipeline(std::shared_ptr<FakeFormat> format, const LoaderOptions& options) {
+    auto made = recipe(std::move(format));
+    auto plan = plan_pipeline(*made, options);
+    EXPECT_TRUE(plan) << plan.error().message();
+    return std::make_unique<Pipeline>(std::move(made), *plan);
+  }
+  static Delivered run(Pipeline& pipeline, Pipeline::Start start = {}, std::size_t most_errors = 1000) {
+    Delivered delivered;
+    EXPECT_TRUE(pipeline.begin(start));
+    while (true) {
+      Batch batch;
+      const auto polled = pipeline.poll(10s, batch);
+      if (!polled) {
+        delivered.errors.push_back(polled.error());
+        if (delivered.errors.size() >= most_errors) return delivered;
+        continue;
+      }
+      if (*polled == Loader::Polled::kEnd) return delivered;
+      EXPECT_NE(*polled, Loader::Polled::kPending) << "ten seconds without a batch";
+      if (*polled == Loader::Polled::kPending) return delivered;
+      const auto* labels = batch.fields()[1].array.as<std::int64_t>();
+      delivered.labels.emplace_back(labels, labels + batch.rows());
+      auto& pixels = delivered.pixels.emplace_back();
+      for (std::uint64_t row = 0; row < batch.rows(); ++row)
+        pixels.push_back(batch.fields()[0].array.as<std::uint8_t>()[row * 48]);
+    }
+  }
+};
+
+TEST_F(PipelineTest, GivesTheSameForEveryNumberOfThreads) {
+  std::optional<Delivered> first;
+  for (const int threads : {1, 2, 3, 8}) {
+    const auto delivered = run(*pipeline(std::make_shared<FakeFormat>(300),
+                                         {.batch_size = 16, .shuffle = true, .seed = 5, .num_workers = threads}),
+                               {.epoch = 2});
+    ASSERT_EQ(delivered.labels.size(), 19u);
+    if (!first) first = delivered;
+    EXPECT_EQ(delivered.labels, first->labels);
+    EXPECT_EQ(delivered.pixels, first->pixels);
+  }
+  for (std::size_t b = 0; b < first->labels.size(); ++b)
+    for (std::size_t r = 0; r < first->labels[b].size(); ++r)
+      ASSERT_EQ(first->pixels[b][r], first->labels[b][r] % 256) << "image and label of different samples";
+}
+
+TEST_F(PipelineTest, GivesTheSameWithOneBatchOfMemory) {
+  const LoaderOptions wide{.batch_size = 16, .shuffle = true, .num_workers = 4};
+  LoaderOptions tiny = wide;
+  tiny.memory_budget = 16 * 48 + 16 * 8 + 64;  // exactly one batch, rounded up
+  EXPECT_EQ(run(*pipeline(std::make_shared<FakeFormat>(100), tiny)).labels,
+            run(*pipeline(std::make_shared<FakeFormat>(100), wide)).labels);
+}
+
+TEST_F(PipelineTest, RunsOneEpochAfterTheOther) {
+  const auto pipeline =
+      this->pipeline(std::make_shared<FakeFormat>(50), {.batch_size = 8, .shuffle = true, .num_workers = 3});
+  std::vector<std::vector<std::vector<std::int64_t>>> epochs;
+  for (std::uint64_t epoch = 0; epoch < 20; ++epoch) epochs.push_back(run(*pipeline, {.epoch = epoch}).labels);
+  EXPECT_NE(epochs[0], epochs[1]);
+  EXPECT_EQ(epochs[3], run(*pipeline, {.epoch = 3}).labels);
+}
+
+TEST_F(PipelineTest, AnAbandonedEpochLeavesNothingBehind) {
+  const auto pipeline = this->pipeline(std::make_shared<FakeFormat>(200), {.batch_size = 8, .num_workers = 3});
+  const auto whole = run(*pipeline);
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(pipeline->begin({.epoch = 9}));
+    Batch batch;
+    if (i % 2 == 0) {
+      ASSERT_TRUE(pipeline->poll(10s, batch));
+    }
+  }
+  EXPECT_EQ(run(*pipeline).labels, whole.labels);
+}
+
+TEST_F(PipelineTest, StopsInTheMiddle) {
+  for (int i = 0; i < 20; ++i) {
+    const auto pipeline = this->pipeline(std::make_shared<FakeFormat>(1000), {.batch_size = 8, .num_workers = 4});
+    ASSERT_TRUE(pipeline->begin({}));
+    Batch batch;
+    if (i % 3 > 0) {
+      ASSERT_TRUE(pipeline->poll(10s, batch));
+    }
+    if (i % 2 == 0) {
+      pipeline->stop();
+      EXPECT_EQ(pipeline->poll(1ms, batch).error().code, ErrorCode::kCancelled);
+    }
+  }
+}
+
+TEST_F(PipelineTest, UnorderedDeliversEverySampleOnce) {
+  auto format = std::make_shared<FakeFormat>(200);
+  std::atomic<int> reads = 0;
+  format->before_read = [&](std::uint64_t index) {
+    if (index == 0) std::this_thread::sleep_for(50ms);  // batch 0 comes late
+    ++reads;
+  };
+  const auto delivered =
+      run(*pipeline(format, {.batch_size = 8, .num_workers = 3, .memory_budget = 1 << 20, .in_order = false}));
+  std::vector<std::int64_t> all;
+  for (const auto& batch : delivered.labels) all.insert(all.end(), batch.begin(), batch.end());
+  EXPECT_NE(delivered.labels[0][0], 0) << "batch 0 was waited for";
+  std::ranges::sort(all);
+  ASSERT_EQ(all.size(), 200u);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], static_cast<std::int64_t>(i));
+  EXPECT_EQ(reads, 200);
+}
+
+// One slow sample delays its own batch and nothing else: the other threads go on with the other rows.
+TEST_F(PipelineTest, ASlowSampleDoesNotStopTheOthers) {
+  auto format = std::make_shared<FakeFormat>(64);
+  std::latch others_done(15);
+  format->before_read = [&](std::uint64_t index) {
+    if (index == 3)
+      others_done.wait();  // hangs for ever unless 15 other samples are read meanwhile
+    else if (index < 16)
+      others_done.count_down();
+  };
+  EXPECT_EQ(run(*pipeline(format, {.batch_size = 16, .num_workers = 2})).labels.size(), 4u);
+}
+
+TEST_F(PipelineTest, HoldsNoMoreThanItsBudget) {
+  std::atomic<std::uint64_t> reads = 0;
+  auto format = std::make_shared<FakeFormat>(10000);
+  format->before_read = [&](std::uint64_t) { ++reads; };
+  const std::uint64_t batch_bytes = 8 * 48 + 64;
+  const auto pipeline = this->pipeline(format, {.batch_size = 8, .num_workers = 2, .memory_budget = 3 * batch_bytes});
+  ASSERT_TRUE(pipeline->begin({}));
+  while (pipeline->stats().ready_batches < 3) std::this_thread::yield();
+  std::this_thread::sleep_for(20ms);  // time enough to overrun, were there nothing to stop it
+  EXPECT_EQ(reads, 24u);
+  EXPECT_EQ(pipeline->stats().held_bytes, 3 * batch_bytes);
+  Batch batch;
+  ASSERT_TRUE(pipeline->poll(10s, batch));
+  while (pipeline->stats().ready_batches < 3) std::this_thread::yield();
+  EXPECT_EQ(reads, 32u);
+  EXPECT_EQ(pipeline->stats().held_bytes_peak, 3 * batch_bytes);
+}
+
+TEST_F(PipelineTest, RaiseNamesTheSampleAndGoesOn) {
+  const auto pipeline = this->pipeline(std::make_shared<FakeFormat>(32, std::set<std::uint64_t>{9, 12}),
+                                       {.batch_size = 8, .num_workers = 3});
+  const auto delivered = run(*pipeline);
+  EXPECT_EQ(delivered.labels.size(), 3u);
+  ASSERT_EQ(delivered.errors.size(), 1u);
+  const Error& error = delivered.errors[0];
+  EXPECT_EQ(error.code, ErrorCode::kData);
+  EXPECT_EQ(error.where.dataset, "fake");
+  EXPECT_EQ(error.where.shard, "fake-shard");
+  EXPECT_EQ(error.where.key, "key-9") << "the first in row order";
+  EXPECT_EQ(error.where.record, 9u);
+  EXPECT_EQ(error.where.offset, 900u);
+  EXPECT_EQ(error.where.stage, "decode");
+}
+
+TEST_F(PipelineTest, SkipAndReplaceKeepBatchesFullAndDoNotDependOnThreads) {
+  for (const OnError on_error : {OnError::kSkip, OnError::kReplace}) {
+    std::optional<Delivered> first;
+    std::vector<std::uint64_t> logged;
+    for (const int threads : {1, 2, 8}) {
+      const auto pipeline =
+          this->pipeline(std::make_shared<FakeFormat>(64, std::set<std::uint64_t>{1, 2, 17, 40, 63}),
+                         {.batch_size = 8, .shuffle = true, .num_workers = threads, .on_error = on_error});
+      const auto delivered = run(*pipeline);
+      EXPECT_TRUE(delivered.errors.empty());
+      std::size_t rows = 0;
+      for (const auto& batch : delivered.labels) rows += batch.size();
+      EXPECT_EQ(rows, on_error == OnError::kSkip ? 59u : 64u);
+      std::vector<std::uint64_t> bad;
+      for (const BadSample& sample : pipeline->bad_samples()) bad.push_back(sample.sample);
+      EXPECT_GE(bad.size(), 5u);
+      if (!first) first = delivered, logged = bad;
+      EXPECT_EQ(delivered.labels, first->labels);
+      EXPECT_EQ(bad, logged);
+    }
+  }
+}
+
+TEST_F(PipelineTest, StopsAtTheErrorBudget) {
+  const auto format = std::make_shared<FakeFormat>(64, std::set<std::uint64_t>{1, 10, 20, 30});
+  const auto within =
+      this->pipeline(format, {.batch_size = 8, .num_workers = 2, .on_error = OnError::kSkip, .error_budget = 4});
+  EXPECT_TRUE(run(*within).errors.empty());
+  const auto over =
+      this->pipeline(format, {.batch_size = 8, .num_workers = 2, .on_error = OnError::kSkip, .error_budget = 3});
+  const auto delivered = run(*over, {}, 1);
+  ASSERT_EQ(delivered.errors.size(), 1u);
+  EXPECT_NE(delivered.errors[0].what.find("error_budget=3"), std::string::npos);
+  EXPECT_EQ(delivered.errors[0].where.key, "key-30");
+  EXPECT_EQ(delivered.labels.size(), 3u);
+  Batch batch;
+  EXPECT_FALSE(over->poll(1ms, batch)) << "and stays stopped";
+}
+
+TEST_F(PipelineTest, SaysWhereItStalls) {
+  auto format = std::make_shared<FakeFormat>(64);
+  std::latch release(1);
+  format->before_read = [&](std::uint64_t index) {
+    if (index == 5) release.wait();
+  };
+  const auto pipeline = this->pipeline(format, {.batch_size = 8, .num_workers = 2, .timeout = 30ms});
+  ASSERT_TRUE(pipeline->begin({}));
+  Batch batch;
+  Result<Loader::Polled> polled;
+  do polled = pipeline->poll(20ms, batch);
+  while (polled && *polled == Loader::Polled::kPending);
+  ASSERT_FALSE(polled);
+  EXPECT_EQ(polled.error().code, ErrorCode::kStalled);
+  EXPECT_EQ(polled.error().where.key, "key-5");
+  release.count_down();
+  polled = pipeline->poll(10s, batch);
+  EXPECT_TRUE(polled) << "a stall is no end: " << polled.error().message();
+}
+
+TEST_F(PipelineTest, CountsWhatItDid) {
+  const auto pipeline = this->pipeline(std::make_shared<FakeFormat>(64), {.batch_size = 8, .num_workers = 3});
+  run(*pipeline);
+  const LoaderStats stats = pipeline->stats();
+  EXPECT_EQ(stats.batches, 8u);
+  EXPECT_EQ(stats.samples, 64u);
+  std::map<std::string, StageStats> stages;
+  for (const StageStats& stage : stats.stages) stages[stage.name] = stage;
+  EXPECT_EQ(stages["storage"].items, 64u);
+  EXPECT_EQ(stages["decode"].items, 64u);
+  EXPECT_EQ(stages["decode"].bytes, 64u * 4 * 4 * 3) << "only the needed region is decoded";
+  EXPECT_EQ(stages["transform"].bytes, 64u * 48);
+  std::uint64_t histogram = 0;
+  for (const std::uint64_t n : stages["decode"].latency_us) histogram += n;
+  EXPECT_EQ(histogram, 64u);
+}
+
+TEST_F(PipelineTest, AChildAfterForkGetsAnError) {
+  const auto pipeline = this->pipeline(std::make_shared<FakeFormat>(64), {.batch_size = 8, .num_workers = 2});
+  ASSERT_TRUE(pipeline->begin({}));
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    Batch batch;
+    const bool refused = !pipeline->poll(1ms, batch) && !pipeline->begin({});
+    pipeline->stop();
+    _exit(refused ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(run(*pipeline).labels.size(), 8u) << "the parent goes on";
+}
+
+TEST_F(PipelineTest, RefusesWhatCannotWork) {
+  const auto made = recipe(std::make_shared<FakeFormat>(64));
+  const auto message = [&](const LoaderOptions& options) {
+    const auto plan = plan_pipeline(*made, options);
+    return plan ? std::string("accepted") : plan.error().message();
+  };
+  EXPECT_NE(message({.batch_size = 0}).find("batch_size"), std::string::npos);
+  EXPECT_NE(message({.batch_size = 8, .num_workers = -1}).find("num_workers"), std::string::npos);
+  EXPECT_NE(message({.batch_size = 8, .memory_budget = 100}).find("one batch takes 448 bytes"), std::string::npos);
+  EXPECT_NE(message({.batch_size = 8, .rank = 2, .world_size = 2}).find("rank"), std::string::npos);
+  EXPECT_NE(message({.batch_size = std::uint64_t{1} << 60}).find("batch"), std::string::npos);
+  EXPECT_EQ(message({.batch_size = 8}), "accepted");
+}
+
+}  // namespace
+}  // namespace feedline::pipeline

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/source.h"
+
+#include <utility>
+
+namespace feedline::pipeline {
+
+namespace {
+
+format::OpenOptions format_options(const OpenOptions& options) {
+  return {options.format, options.fields, options.index_directory, nullptr};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const format::Format>> open_source(const std::string& source, const OpenOptions& options) {
+  return format::open(source, format_options(options));
+}
+
+Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options) {
+  return format::inspect(source, format_options(options));
+}
+
+Result<void> check_operations(const std::vector<Operation>& operations) { return transform::Chain::check(operations); }
+
+Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shared_ptr<const format::Format> format,
+                                                  const std::vector<Operation>& operations, std::optional<DType> dtype,
+                                                  Layout layout) {
+  auto recipe = std::make_shared<Recipe>();
+  FEEDLINE_TRY(recipe->chain, transform::Chain::compile(operations, dtype, layout));
+  for (const format::FieldDescription& field : format->fields()) {
+    const bool image = field.kind == format::FieldKind::kImage;
+    recipe->schema.push_back({field.name, image ? recipe->chain->output() : ArraySpec{DType::kInt64, {}}});
+  }
+  recipe->dataset = std::move(dataset);
+  recipe->format = std::move(format);
+  return recipe;
+}
+
+Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, const base::SampleKey& key) {
+  transform::Drawing drawing;
+  FEEDLINE_CHECK_OK(recipe.chain->draw(image, key, drawing));
+  return recipe.chain->values(drawing);
+}
+
+Result<std::vector<std::byte>> read_encoded(const format::Format& format, const std::string& dataset,
+                                            std::uint64_t sample) {
+  memory::Record record;
+  if (auto read = format.read(sample, record); !read)
+    return std::unexpected(with_place(std::move(read).error(), format, dataset, sample));
+  for (std::size_t i = 0; i < format.fields().size(); ++i)
+    if (format.fields()[i].kind == format::FieldKind::kImage)
+      return std::vector<std::byte>(record.fields[i].bytes.begin(), record.fields[i].bytes.end());
+  return config_error("the data set has no image field");
+}
+
+Error with_place(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample) {
+  const Where place = format.where(sample);
+  error.where.dataset = dataset;
+  error.where.record = sample;
+  if (error.where.shard.empty()) error.where.shard = place.shard;
+  if (error.where.key.empty()) error.where.key = place.key;
+  if (!error.where.offset) error.where.offset = place.offset;
+  return error;
+}
+
+Error with_place(Error error, const Recipe& recipe, std::uint64_t sample) {
+  return with_place(std::move(error), *recipe.format, recipe.dataset, sample);
+}
+
+}  // namespace feedline::pipeline

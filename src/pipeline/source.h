@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// An opened data set with the operations on its images, and the recipe compiled from them.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "feedline/dataset.h"
+#include "feedline/error.h"
+#include "feedline/operation.h"
+#include "format/format.h"
+#include "transform/chain.h"
+
+namespace feedline::pipeline {
+
+// The stages before this one, for the consumer, which does not know them.
+Result<std::shared_ptr<const format::Format>> open_source(const std::string& source, const OpenOptions& options);
+Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options);
+Result<void> check_operations(const std::vector<Operation>& operations);
+
+// What loading a sample needs, checked and fixed. Immutable, thread-safe.
+struct Recipe {
+  std::string dataset;  // what the user passed to open(), for messages
+  std::shared_ptr<const format::Format> format;
+  std::shared_ptr<const transform::Chain> chain;  // the same for every image field
+  Schema schema;                                  // in the order of format->fields()
+};
+
+// kConfig: the operations do not fit, or the data set is empty.
+Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shared_ptr<const format::Format> format,
+                                                  const std::vector<Operation>& operations, std::optional<DType> dtype,
+                                                  Layout layout);
+
+// The chain's drawing for an image of that size, in words; reads nothing.
+Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, const base::SampleKey& key);
+// Stored bytes of the first image field.
+Result<std::vector<std::byte>> read_encoded(const format::Format& format, const std::string& dataset,
+                                            std::uint64_t sample);
+
+// `error` with every part of `where` that it does not name itself yet, and the data set.
+Error with_place(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample);
+Error with_place(Error error, const Recipe& recipe, std::uint64_t sample);
+
+}  // namespace feedline::pipeline

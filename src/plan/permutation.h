@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace feedline::plan {
+
+// A keyed permutation of [0, size): position -> sample without a list, in constant memory, for any size.
+//
+// A Feistel network permutes the numbers of an even count of bits, 2 * half_bits_, the fewest that hold `size`; what
+// lands outside [0, size) is fed back in until it lands inside (cycle walking, Black and Rogaway, "Ciphers with
+// arbitrary finite domains", CT-RSA 2002). A permutation restricted that way is a permutation again, and since the
+// domain is less than four times the size, under four rounds are needed on average.
+class Permutation {
+ public:
+  // Requires: size > 0.
+  Permutation(std::uint64_t size, std::uint64_t key);
+  // Requires: position < size.
+  std::uint64_t operator()(std::uint64_t position) const;
+
+ private:
+  // Four rounds make a pseudo-random permutation (Luby and Rackoff); eight leave a margin for tiny domains, where a
+  // round mixes few bits.
+  static constexpr int kRounds = 8;
+
+  std::uint64_t once(std::uint64_t value) const;
+
+  std::uint64_t size_;
+  unsigned half_bits_;
+  std::uint64_t half_mask_;
+  std::array<std::uint64_t, kRounds> round_keys_;
+};
+
+}  // namespace feedline::plan

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/local_file.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <limits>
+#include <utility>
+
+namespace feedline::storage {
+
+std::unexpected<Error> file_error(std::string what, const std::string& name, int system_errno) {
+  auto error = storage_error(std::move(what), system_errno);
+  error.error().where.shard = name;
+  return error;
+}
+
+Result<OpenFile> open_regular_file(const std::string& path) {
+  // O_NONBLOCK: opening a pipe without a writer would wait forever; regular files ignore it
+  int fd = -1;
+  do {
+    fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) return file_error("cannot open", path, errno);
+  OpenFile file{FileDescriptor(fd), {}};
+  if (::fstat(fd, &file.status) != 0) return file_error("cannot stat", path, errno);
+  if (S_ISDIR(file.status.st_mode)) return file_error("cannot read a folder as a file", path, EISDIR);
+  if (!S_ISREG(file.status.st_mode)) return file_error("cannot read: a pipe, socket or device", path, ESPIPE);
+  return file;
+}
+
+ObjectStat to_object_stat(const struct ::stat& status) {
+  constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+  return {static_cast<std::uint64_t>(status.st_size),
+          std::int64_t{status.st_mtim.tv_sec} * kNanosecondsPerSecond + status.st_mtim.tv_nsec};
+}
+
+Result<std::size_t> read_fully(const SystemReads& reads, int fd, const std::string& name, std::uint64_t offset,
+                               std::span<std::byte> out) {
+  // a range that off_t cannot say lies behind every file's end; the kernel would call it invalid
+  std::uint64_t end = 0;
+  if (__builtin_add_overflow(offset, out.size(), &end) || end > std::uint64_t{std::numeric_limits<off_t>::max()})
+    return 0;
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t got = reads.pread(fd, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return file_error("cannot read", name, errno);
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+}  // namespace feedline::storage

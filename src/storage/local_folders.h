@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "feedline/error.h"
+
+namespace feedline::storage {
+
+// Makes the folder and its parents where they do not exist.
+Result<void> make_folder(const std::string& path);
+
+// Where this user's reproducible files go: $XDG_CACHE_HOME/feedline or ~/.cache/feedline. Not created here.
+// kStorage: neither variable is set.
+Result<std::string> cache_folder();
+
+}  // namespace feedline::storage

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/local_storage.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "storage/local_file.h"
+#include "storage/mapped_reader.h"
+#include "storage/pread_reader.h"
+
+namespace feedline::storage {
+namespace {
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+// What a directory entry is, links followed. The type that readdir gives saves a stat for all but links and the
+// file systems that do not tell. A dangling or looping link is no directory.
+bool entry_is_directory(int directory, const dirent& entry) {
+  if (entry.d_type == DT_DIR) return true;
+  if (entry.d_type != DT_UNKNOWN && entry.d_type != DT_LNK) return false;
+  struct ::stat status;
+  return ::fstatat(directory, entry.d_name, &status, 0) == 0 && S_ISDIR(status.st_mode);
+}
+
+}  // namespace
+
+SystemReads system_reads() { return {.pread = ::pread, .map = true}; }
+
+std::shared_ptr<const Storage> local_storage() {
+  static const std::shared_ptr<const Storage> storage = std::make_shared<LocalStorage>(system_reads());
+  return storage;
+}
+
+LocalStorage::LocalStorage(SystemReads reads) : reads_(reads) {}
+
+Result<std::unique_ptr<Reader>> LocalStorage::open(const std::string& path, Access access) const {
+  FEEDLINE_TRY(OpenFile file, open_regular_file(path));
+  if (access == Access::kMap && reads_.map) return MappedReader::map(path, std::move(file));
+  return std::make_unique<PreadReader>(path, std::move(file.fd), reads_);
+}
+
+Result<std::span<const std::byte>> LocalStorage::read_all(const std::string& path, memory::ByteBuffer& buffer) const {
+  FEEDLINE_TRY(const OpenFile file, open_regular_file(path));
+  // One byte more than the file says it has: a file that grew since shows itself by filling it, and is read again
+  // with more room (the buffer does not keep its contents when it grows). Pseudo files say 0 and hold something.
+  constexpr std::size_t kSmallestRoom = 4096;
+  std::size_t room = std::max(static_cast<std::size_t>(file.status.st_size) + 1, kSmallestRoom);
+  while (true) {
+    const std::span<std::byte> out = buffer.resize(room);
+    FEEDLINE_TRY(const std::size_t bytes, read_fully(reads_, file.fd.get(), path, 0, out));
+    if (bytes < room) return out.first(bytes);
+    room *= 2;
+  }
+}
+
+Result<std::vector<Entry>> LocalStorage::list(const std::string& directory) const {
+  const std::unique_ptr<DIR, CloseDirectory> stream(::opendir(directory.c_str()));
+  if (!stream) return file_error("cannot list the folder", directory, errno);
+  std::vector<Entry> entries;
+  while (true) {
+    errno = 0;  // readdir tells its end and its errors apart only by errno
+    const dirent* entry = ::readdir(stream.get());
+    if (!entry) break;
+    std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    entries.push_back({std::move(name), entry_is_directory(::dirfd(stream.get()), *entry)});
+  }
+  if (errno != 0) return file_error("cannot list the folder", directory, errno);
+  std::ranges::sort(entries, {}, &Entry::name);
+  return entries;
+}
+
+Result<ObjectStat> LocalStorage::stat(const std::string& path) const {
+  struct ::stat status;
+  if (::stat(path.c_str(), &status) != 0) return file_error("cannot stat", path, errno);
+  return to_object_stat(status);
+}
+
+Result<bool> LocalStorage::is_directory(const std::string& path) const {
+  struct ::stat status;
+  if (::stat(path.c_str(), &status) != 0) return file_error("cannot stat", path, errno);
+  return S_ISDIR(status.st_mode);
+}
+
+}  // namespace feedline::storage

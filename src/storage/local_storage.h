@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Files of this machine's file systems.
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/storage.h"
+
+namespace feedline::storage {
+
+// How a LocalStorage talks to the kernel: a seam that hostile test configurations replace.
+struct SystemReads {
+  ssize_t (*pread)(int fd, void* data, std::size_t bytes, off_t offset);  // as pread(2)
+  bool map = true;  // false: Access::kMap opens a pread reader, view() gives nullopt
+};
+SystemReads system_reads();
+
+// Opens nothing but regular files: a directory is EISDIR, a pipe or device is refused without waiting for it.
+class LocalStorage final : public Storage {
+ public:
+  explicit LocalStorage(SystemReads reads);
+
+  Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer) const override;
+  Result<std::vector<Entry>> list(const std::string& directory) const override;
+  Result<ObjectStat> stat(const std::string& path) const override;
+  Result<bool> is_directory(const std::string& path) const override;
+
+ private:
+  SystemReads reads_;
+};
+
+}  // namespace feedline::storage

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/check_layers.py finds each break of each rule, at its line, and nothing else."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+TABLE = """\
+include
+src/base
+src/decode  src/base
+src/format  src/base
+tests       *
+only jpeglib.h  src/decode
+only webp/      src/decode
+"""
+
+
+class Tree:
+    """A small checkout in good order, to break one thing in."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.write("tools/layers.txt", TABLE)
+        self.source("include/feedline/error.h", "#include <string>")
+        self.source("include/feedline/dataset.h", '#include "feedline/error.h"')
+        self.source("src/base/clock.h", "#include <sys/time.h>\n#include <chrono>")
+        self.source("src/decode/jpeg.h", '#include "base/clock.h"\n#include "feedline/error.h"')
+        self.source("src/decode/jpeg.cpp", '#include "decode/jpeg.h"\n#include <jpeglib.h>\n#include <webp/decode.h>')
+        self.source(
+            "src/decode/jpeg_test.cpp", '#include "decode/jpeg.h"\n#include <gtest/gtest.h>\n#include "tests/photos.h"'
+        )
+        self.source("src/format/tar.h", '#include "base/clock.h"')
+        self.source("tests/photos.h", '#include "decode/jpeg.h"\n#include "format/tar.h"\n#include <jpeglib.h>')
+        for folder in ("base", "decode", "format"):
+            self.write(f"src/{folder}/README.md", "# takes, gives\n")
+
+    def write(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def source(self, path: str, text: str) -> None:
+        self.write(path, SPDX + text + "\n")
+
+    def check(self) -> tuple[int, list[str]]:
+        done = subprocess.run(
+            [sys.executable, ROOT / "tools/check_layers.py", "--root", self.root], capture_output=True, text=True
+        )
+        assert done.stderr == ""
+        return done.returncode, done.stdout.splitlines()
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return Tree(tmp_path)
+
+
+def test_a_tree_in_order_passes(tree):
+    assert tree.check() == (0, [])
+
+
+def test_this_repository_is_in_order():
+    done = subprocess.run([sys.executable, ROOT / "tools/check_layers.py"], capture_output=True, text=True)
+    assert done.stdout == ""
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "found"),
+    [
+        pytest.param(
+            "src/base/clock.cpp",
+            '#include "decode/jpeg.h"',
+            ":2: layer: src/base may not include src/decode",
+            id="upwards",
+        ),
+        pytest.param(
+            "src/format/tar.cpp",
+            '\n\n#include "decode/jpeg.h"',
+            ":4: layer: src/format may not include src/decode",
+            id="sibling",
+        ),
+        pytest.param("src/format/tar.cpp", '  #  include "decode/jpeg.h"', ":2: layer:", id="spaces"),
+        pytest.param(
+            "src/format/tar.cpp", '/* two\n lines */\n#include "decode/jpeg.h"', ":4: layer:", id="after_a_comment"
+        ),
+        pytest.param(
+            "src/format/tar.cpp",
+            '#include "tests/photos.h"',
+            ":2: layer: src/format may not include tests",
+            id="tests_from_source",
+        ),
+        pytest.param("src/format/tar_test.cpp", '#include "decode/jpeg.h"', ":2: layer:", id="sibling_from_unit_test"),
+        pytest.param("src/format/tar.cpp", '#include "../decode/jpeg.h"', ":2: path:", id="dot_dot"),
+        pytest.param("src/format/tar.cpp", '#include "tar.h"', ":2: path:", id="not_from_src"),
+        pytest.param("src/format/tar.cpp", '#include "base/clocks.h"', ":2: path:", id="no_such_file"),
+        pytest.param(
+            "src/format/tar.cpp", "#include <jpeglib.h>", ":2: foreign: <jpeglib.h> belongs to src/decode", id="foreign"
+        ),
+        pytest.param("src/format/tar.cpp", "#include <webp/mux.h>", ":2: foreign:", id="foreign_folder"),
+        pytest.param("src/format/tar.cpp", '#include "jpeglib.h"', ":2: foreign:", id="foreign_quoted"),
+        pytest.param(
+            "src/format/tar.cpp",
+            "#include <leveldb/db.h>",
+            ":2: foreign: <leveldb/db.h> is new here",
+            id="foreign_unknown",
+        ),
+        pytest.param(
+            "src/format/tar.cpp",
+            "#include <gtest/gtest.h>",
+            ":2: foreign: <gtest/gtest.h> belongs to tests",
+            id="gtest",
+        ),
+        pytest.param("include/feedline/x.h", "#include <jpeglib.h>", ":2: public:", id="public_foreign"),
+        pytest.param("include/feedline/x.h", "#include <unistd.h>", ":2: public:", id="public_posix"),
+        pytest.param("include/feedline/x.h", '#include "base/clock.h"', ":2: public:", id="public_private"),
+        pytest.param("src/tune/ladder.h", "", ":1: folder:", id="folder_not_in_table"),
+        pytest.param("src/base/string_util.h", "", ":1: name: `util`", id="name"),
+        pytest.param("src/base/tar_2.cpp", "", ":1: name: `2`", id="number_as_name"),
+    ],
+)
+def test_a_break_is_found(tree, path, text, found):
+    tree.source(path, text)
+    status, lines = tree.check()
+    assert status == 1
+    assert any(line.startswith(path) and found in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        pytest.param("src/format/tar.cpp", '// #include "decode/jpeg.h"', id="line_comment"),
+        pytest.param("src/format/tar.cpp", '/*\n#include "decode/jpeg.h"\n*/', id="block_comment"),
+        pytest.param("src/format/tar_contract.h", "#include <gtest/gtest.h>", id="contract_suite"),
+        pytest.param("src/format/fake_photos.h", "#include <jpeglib.h>", id="fake"),
+        pytest.param("build/x.cpp", '#include "decode/jpeg.h"', id="build_folder"),
+        pytest.param(".venv/x.cpp", '#include "decode/jpeg.h"', id="hidden_folder"),
+        pytest.param("tests/cross_test.cpp", '#include "photos.h"\n#include <webp/mux.h>', id="tests_are_free"),
+    ],
+)
+def test_what_is_allowed_passes(tree, path, text):
+    tree.source(path, text)
+    assert tree.check() == (0, [])
+
+
+@pytest.mark.parametrize(
+    "path", ["src/base/x.cpp", "tools/x.py", "tools/CMakeLists.txt", "tools/x.cmake", "python/x.pyi"]
+)
+def test_a_missing_licence_line_is_found(tree, path):
+    tree.write(path, "\nx\n")
+    assert tree.check() == (1, [f"{path}:1: licence: the line `SPDX-License-Identifier: Apache-2.0` is missing"])
+
+
+def test_a_script_has_its_licence_on_the_second_line(tree):
+    tree.write("tools/x", "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n")
+    assert tree.check() == (0, [])
+    tree.write("tools/x", "#!/bin/sh\ntrue\n")
+    assert tree.check() == (1, ["tools/x:2: licence: the line `SPDX-License-Identifier: Apache-2.0` is missing"])
+
+
+def test_a_readme_is_demanded_and_short(tree):
+    tree.write("src/base/README.md", "line\n" * 40)
+    (tree.root / "src/format/README.md").unlink()
+    assert tree.check() == (1, ["src/format/README.md:1: readme: is missing"])
+    tree.write("src/format/README.md", "line\n" * 41)
+    assert tree.check() == (1, ["src/format/README.md:41: readme: has more than 40 lines"])
+
+
+def test_a_table_that_turns_back_is_refused(tree):
+    tree.write("tools/layers.txt", TABLE.replace("src/base\n", "src/base src/format\n", 1))
+    status, lines = tree.check()
+    assert status == 1
+    assert "tools/layers.txt:1: cycle: src/base -> src/format -> src/base" in lines
+
+
+def test_the_build_links_no_more_than_the_table_allows():
+    """CMakeLists.txt names each folder's dependencies a second time: the same ones."""
+    table = {}
+    for line in (ROOT / "tools/layers.txt").read_text().splitlines():
+        words = line.partition("#")[0].split()
+        if words and words[0].startswith("src/"):
+            table[words[0][4:]] = {word[4:] for word in words[1:]}
+    linked = {}
+    for line in (ROOT / "CMakeLists.txt").read_text().splitlines():
+        if line.startswith("feedline_layer("):
+            words = line[len("feedline_layer(") : line.index(")")].partition(" LIBS ")[0].split()
+            linked[words[0]] = set(words[2:])
+    assert linked
+    for folder, names in linked.items():
+        assert names <= table[folder], folder

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts in tools/ announce what they install, and say clearly what they cannot do."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A machine made of fakes: bin/ holds the commands that differ from the real ones, logged to `calls`."""
+    (tmp_path / "bin").mkdir()
+
+    def command(name, body):
+        path = tmp_path / "bin" / name
+        path.write_text(f'#!/bin/bash\necho "{name} $*" >>"{tmp_path}/calls"\n{body}\n')
+        path.chmod(0o755)
+
+    def run(script, **variables):
+        preamble = f'. "{ROOT}/tools/environment.sh"; FEEDLINE_LOGS="{tmp_path}/log"; FEEDLINE_VENV="{tmp_path}/venv"; '
+        environment = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}", **variables}
+        return subprocess.run(
+            ["bash", "-c", preamble + script], capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL
+        )
+
+    run.command = command
+    run.folder = tmp_path
+    run.calls = lambda: (tmp_path / "calls").read_text().splitlines() if (tmp_path / "calls").exists() else []
+    (tmp_path / "packages.txt").write_text("# for tests\nlibone-dev  # one\n\nlibtwo-dev\n")
+    return run
+
+
+def test_names_leave_comments_out(machine):
+    done = machine(f"feedline_names {machine.folder}/packages.txt")
+    assert done.stdout.split() == ["libone-dev", "libtwo-dev"]
+
+
+def test_nothing_is_installed_where_nothing_is_missing(machine):
+    machine.command("dpkg-query", "echo -n installed")
+    machine.command("apt-get", "exit 1")
+    done = machine(f"feedline_apt {machine.folder}/packages.txt")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert not any(call.startswith("apt-get") for call in machine.calls())
+
+
+def test_what_is_missing_is_announced_before_it_is_installed(machine):
+    machine.command("dpkg-query", "[[ $* == *libone* ]] && echo -n installed || exit 1")
+    machine.command("apt-get", f'cp "{machine.folder}/said" "{machine.folder}/said_before_$2"; true')
+    machine.command("id", "echo 0")
+    done = machine(f"feedline_apt {machine.folder}/packages.txt >{machine.folder}/said")
+    assert done.returncode == 0, done.stderr
+    assert "libtwo-dev" in (machine.folder / "said_before_install").read_text()
+    (install,) = (call for call in machine.calls() if "install" in call and call.startswith("apt-get"))
+    assert install.split()[-1] == "libtwo-dev"
+    assert "libone-dev" not in install
+
+
+def test_without_root_the_command_to_run_is_named(machine):
+    machine.command("dpkg-query", "exit 1")
+    machine.command("apt-get", "exit 1")
+    machine.command("id", "echo 1000")
+    machine.command("sudo", "exit 1")
+    done = machine(f"feedline_apt {machine.folder}/packages.txt")
+    assert done.returncode == 1
+    assert "apt-get install libone-dev libtwo-dev" in done.stdout
+    assert not any(call.startswith("apt-get") for call in machine.calls())
+
+
+def test_a_python_that_is_too_old_is_refused(machine):
+    for name in ("python3", "python3.11", "python3.12", "python3.13", "python3.14"):
+        machine.command(name, "exit 1")
+    done = machine("feedline_venv", PYTHON="")
+    assert done.returncode == 1
+    assert "Python 3.11 or newer" in done.stderr
+    assert not (machine.folder / "venv").exists()
+
+
+def test_a_failing_step_shows_its_output_and_status(machine):
+    done = machine("feedline_step 'a step' bash -c 'echo the reason >&2; exit 7'")
+    assert done.returncode == 7
+    assert "FAILED" in done.stdout
+    assert "the reason" in done.stdout
+
+
+def test_a_passing_step_is_quiet(machine):
+    done = machine("feedline_step 'a step' echo noise")
+    assert done.returncode == 0
+    assert "noise" not in done.stdout
+    assert (machine.folder / "log/a_step.log").read_text() == "noise\n"
+
+
+@pytest.mark.parametrize("script", ["test", "check", "wheel"])
+def test_help_and_wrong_arguments(script):
+    helped = subprocess.run([ROOT / "tools" / script, "--help"], capture_output=True, text=True)
+    assert helped.returncode == 0
+    assert f"tools/{script}" in helped.stdout
+    wrong = subprocess.run([ROOT / "tools" / script, "--nonsense"], capture_output=True, text=True)
+    assert wrong.returncode == 1
+    assert "--nonsense" in wrong.stderr
+
+
+def test_packages_are_named_in_one_place():
+    """No script installs a distribution package by name."""
+    for script in [*(ROOT / "tools").glob("*"), ROOT / ".ci/run"]:
+        if script.is_file() and not script.name.startswith("apt_packages"):
+            text = script.read_text()
+            assert "libjpeg-dev" not in text, script
+            assert "libspng-dev" not in text, script

@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks every #include, folder and source file against tools/layers.txt.
+
+Prints `file:line: rule: what` for each break and exits with 1 where there is one. The rules:
+
+layer     a quoted include reaches a folder that the including folder may not see
+foreign   a header of another project outside the folder it belongs to, or one that no folder owns
+public    include/ takes its own headers and the C++ standard library only, so that users need nothing else
+path      a quoted include that names no file, or a file of src/ named otherwise than from src/
+cycle     the table lets two folders see each other
+folder    a folder of src/ that the table does not have, or that it has no use for
+readme    a folder of src/ without a README.md, or with one of more than 40 lines
+licence   a source file without the SPDX line first (second after #!)
+name      a word in a file or folder name that says nothing
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+README_LINES = 40
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
+BANNED_WORDS = {"util", "utils", "common", "helper", "helpers", "misc", "manager", "new", "old", "2"}
+SKIPPED_FOLDERS = {"build", "dist", "demo", "__pycache__"}
+CPP_SUFFIXES = {".h", ".cpp"}
+LICENSED_SUFFIXES = CPP_SUFFIXES | {".py", ".pyi", ".sh", ".cmake"}
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+
+# C++ standard headers have neither dot nor slash. The rest of what every folder may take from the system is POSIX,
+# Linux and the compiler's own.
+SYSTEM_HEADER = re.compile(r"(sys|linux|arpa|netinet|net|asm)/[\w/]+\.h|\w+intrin\.h|arm_neon\.h|cpuid\.h")
+SYSTEM_HEADERS = {
+    "dirent.h",
+    "dlfcn.h",
+    "errno.h",
+    "fcntl.h",
+    "float.h",
+    "limits.h",
+    "math.h",
+    "netdb.h",
+    "poll.h",
+    "pthread.h",
+    "sched.h",
+    "setjmp.h",
+    "signal.h",
+    "spawn.h",
+    "stddef.h",
+    "stdint.h",
+    "stdio.h",
+    "stdlib.h",
+    "string.h",
+    "strings.h",
+    "time.h",
+    "unistd.h",
+}
+TEST_HEADERS = ("gtest/", "gmock/")
+BENCH_HEADERS = ("benchmark/",)
+
+
+@dataclass
+class Table:
+    may_include: dict[str, set[str]] = field(default_factory=dict)  # folder -> folders; "*" is every folder
+    owners: list[tuple[str, set[str]]] = field(default_factory=list)  # header prefix -> folders
+
+    def is_free(self, folder: str) -> bool:
+        return "*" in self.may_include[folder]
+
+    def folder_of(self, path: Path) -> str | None:
+        """The innermost folder of the table that `path`, relative to the root, is in."""
+        return next((str(parent) for parent in path.parents if str(parent) in self.may_include), None)
+
+    def owners_of(self, header: str) -> set[str] | None:
+        return next((folders for prefix, folders in self.owners if header.startswith(prefix)), None)
+
+
+@dataclass(frozen=True)
+class Break:
+    path: Path
+    line: int
+    rule: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.rule}: {self.what}"
+
+
+def read_table(path: Path) -> Table:
+    table = Table()
+    for text in path.read_text().splitlines():
+        words = text.partition("#")[0].split()
+        if not words:
+            continue
+        if words[0] == "only":
+            table.owners.append((words[1], set(words[2:])))
+        else:
+            table.may_include[words[0]] = set(words[1:])
+    return table
+
+
+def is_test(path: Path) -> bool:
+    return path.stem.endswith(("_test", "_contract")) or path.stem.startswith("fake_")
+
+
+def source_files(root: Path) -> Iterator[Path]:
+    """Every file of the checkout, relative to it; hidden and built folders left out."""
+    pending = [root]
+    while pending:
+        for path in sorted(pending.pop().iterdir()):
+            if path.is_symlink() or path.name.startswith("."):
+                continue
+            if path.is_dir():
+                if path.name not in SKIPPED_FOLDERS:
+                    pending.append(path)
+            else:
+                yield path.relative_to(root)
+
+
+def includes(text: str) -> Iterator[tuple[int, bool, str]]:
+    """(line, quoted, header) of each #include that is not commented out."""
+    text = COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
+    for found in INCLUDE.finditer(text):
+        yield text.count("\n", 0, found.start()) + 1, found[1] == '"', found[2]
+
+
+def resolve(root: Path, path: Path, header: str) -> Path | None:
+    """The file of the checkout a quoted include names, relative to the root."""
+    for folder in (path.parent, Path("src"), Path("include"), Path()):
+        candidate = root / folder / header
+        if candidate.is_file():
+            return candidate.resolve().relative_to(root)
+    return None
+
+
+def check_own_header(table: Table, path: Path, header: str, target: Path) -> tuple[str, str] | None:
+    folder = table.folder_of(path)
+    reached = table.folder_of(target)
+    assert folder is not None
+    if path.parts[0] == "src" and header not in {
+        str(target.relative_to(base)) for base in ("src", "include", ".") if target.is_relative_to(base)
+    }:
+        return "path", f'"{header}" should be written from src/, include/ or the root'
+    if reached is None:
+        return "layer", f'"{header}" is in no folder of the table'
+    if reached in (folder, "include"):
+        return None
+    allowed = table.may_include[folder]
+    if folder == "include":
+        return "public", f'"{header}": public headers include public headers only'
+    if table.is_free(folder) or reached in allowed or (is_test(path) and reached == "tests"):
+        return None
+    return "layer", f"{folder} may not include {reached}"
+
+
+def check_foreign_header(table: Table, path: Path, header: str) -> tuple[str, str] | None:
+    folder = table.folder_of(path)
+    assert folder is not None
+    if "." not in header and "/" not in header:
+        return None
+    if folder == "include":
+        return "public", f"<{header}>: public headers include the C++ standard library only"
+    if header in SYSTEM_HEADERS or SYSTEM_HEADER.fullmatch(header):
+        return None
+    test = is_test(path)
+    if header.startswith(TEST_HEADERS):
+        return None if test or table.is_free(folder) else ("foreign", f"<{header}> belongs to tests")
+    if header.startswith(BENCH_HEADERS):
+        return None if folder == "bench" else ("foreign", f"<{header}> belongs to bench")
+    owners = table.owners_of(header)
+    if table.is_free(folder) or (test and owners):
+        return None
+    if owners is None:
+        return "foreign", f"<{header}> is new here: give it a folder with an `only` line in tools/layers.txt"
+    if folder not in owners:
+        return "foreign", f"<{header}> belongs to {' and '.join(sorted(owners))}"
+    return None
+
+
+def check_includes(root: Path, table: Table, path: Path) -> Iterator[Break]:
+    if table.folder_of(path) is None:
+        yield Break(path, 1, "folder", "is in no folder of tools/layers.txt")
+        return
+    for line, quoted, header in includes((root / path).read_text()):
+        target = resolve(root, path, header) if quoted else None
+        first = header.partition("/")[0]
+        if target:
+            broken = check_own_header(table, path, header, target)
+        elif quoted and (first == "feedline" or f"src/{first}" in table.may_include):
+            broken = "path", f'"{header}" names no file'
+        else:
+            broken = check_foreign_header(table, path, header)
+        if broken:
+            yield Break(path, line, *broken)
+
+
+def check_file(path: Path, text: str) -> Iterator[Break]:
+    lines = text.splitlines()[:2]
+    script = bool(lines) and lines[0].startswith("#!")
+    if (path.suffix in LICENSED_SUFFIXES or path.name == "CMakeLists.txt" or script) and lines:
+        first = lines[1] if script and len(lines) > 1 else lines[0]
+        if LICENCE not in first:
+            yield Break(path, 2 if script else 1, "licence", f"the line `{LICENCE}` is missing")
+    if path.suffix in CPP_SUFFIXES | {".py"}:
+        for word in sorted(BANNED_WORDS & set(re.split(r"[_\-./]", str(path)))):
+            yield Break(path, 1, "name", f"`{word}` says nothing")
+
+
+def check_folders(root: Path, table: Table) -> Iterator[Break]:
+    layers = Path("tools/layers.txt")
+    for folder, allowed in table.may_include.items():
+        if cycle := find_cycle(table, folder):
+            yield Break(layers, 1, "cycle", " -> ".join(cycle))
+        for other in sorted(allowed - {"*"} - table.may_include.keys()):
+            yield Break(layers, 1, "folder", f"{folder} names {other}, which the table does not have")
+    for path in sorted((root / "src").glob("*/")):
+        folder = path.relative_to(root)
+        if not any(path.rglob("*.*")):
+            continue
+        if str(folder) not in table.may_include:
+            yield Break(folder, 1, "folder", "is not in tools/layers.txt")
+        readme = path / "README.md"
+        if not readme.is_file():
+            yield Break(folder / "README.md", 1, "readme", "is missing")
+        elif (lines := len(readme.read_text().splitlines())) > README_LINES:
+            yield Break(folder / "README.md", lines, "readme", f"has more than {README_LINES} lines")
+
+
+def find_cycle(table: Table, start: str) -> list[str] | None:
+    """A way through the table from `start` back to it."""
+    pending, seen = [[start]], set()
+    while pending:
+        way = pending.pop()
+        for folder in sorted(table.may_include.get(way[-1], set()) - {"*"}):
+            if folder == start:
+                return [*way, start]
+            if folder not in seen:
+                seen.add(folder)
+                pending.append([*way, folder])
+    return None
+
+
+def check(root: Path) -> list[Break]:
+    root = root.resolve()
+    table = read_table(root / "tools/layers.txt")
+    breaks = list(check_folders(root, table))
+    for path in source_files(root):
+        try:
+            text = (root / path).read_text()
+        except UnicodeDecodeError:
+            continue
+        breaks += check_file(path, text)
+        if path.suffix in CPP_SUFFIXES:
+            breaks += check_includes(root, table, path)
+    return breaks
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    breaks = check(parser.parse_args().root)
+    for found in breaks:
+        print(found)
+    return 1 if breaks else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

