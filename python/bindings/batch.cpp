@@ -38,11 +38,11 @@ void bind_batch(nb::module_& module) {
           [](const Batch& self) { return std::vector<std::uint64_t>(self.samples().begin(), self.samples().end()); })
       .def("__len__", &Batch::rows)
       .def(
-          "numpy", [](const Batch& self) { return arrays_of(self, Framework::kNumpy); },
-          nb::sig("def numpy(self) -> list[numpy.typing.NDArray[typing.Any]]"))
+          "to_numpy", [](const Batch& self) { return arrays_of(self, Framework::kNumpy); },
+          nb::sig("def to_numpy(self) -> list[numpy.typing.NDArray[typing.Any]]"))
       .def(
-          "torch", [](const Batch& self) { return arrays_of(self, Framework::kTorch); },
-          nb::sig("def torch(self) -> list[typing.Any]"));
+          "to_torch", [](const Batch& self) { return arrays_of(self, Framework::kTorch); },
+          nb::sig("def to_torch(self) -> list[typing.Any]"));
 }
 
 }  // namespace feedline::python

@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -83,7 +84,6 @@ void bind_reads(nb::class_<Dataset>& cls) {
       .def("encoded", &encoded_bytes, "index"_a)
       .def(
           "key", [](const Dataset& self, std::uint64_t index) { return self.key(index); }, "index"_a)
-      .def("inspect", [](const Dataset& self) { return unwrap(without_gil([&] { return self.inspect(); })); })
       .def(
           "measure_decode",
           [](const Dataset& self, std::uint64_t images, int threads, std::uint64_t seed) {

@@ -24,7 +24,7 @@ nanobind::object to_exception(const Error& error);
 [[noreturn]] void raise_config(std::string what);
 
 template <typename T>
-T unwrap(Result<T> result) {
+T unwrap(Result<T>&& result) {
   if (!result) raise(result.error());
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }

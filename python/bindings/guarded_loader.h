@@ -2,7 +2,8 @@
 #pragma once
 
 // A Loader that any Python thread may use: calls that the engine wants from one thread at a time wait for each other,
-// never with the GIL held. Requires of every method: the GIL is held; each gives it away while it waits.
+// never with the GIL held. Requires of every method: the GIL is held; each gives it away while it works. In a child
+// after fork() every method but close() raises feedline.ConfigError if the parent had started an epoch.
 
 #include <sys/types.h>
 
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,23 +28,27 @@ class GuardedLoader {
   Result<std::optional<Batch>> next();
   Result<void> start_epoch();
   void set_epoch(std::uint64_t epoch);
+  std::uint64_t epoch();
   Result<void> restore(const LoaderState& state);
+  LoaderState state();
   void close();
 
-  // Bad samples since the last call.
-  std::vector<BadSample> take_errors();
-
-  const Loader& loader() const { return loader_; }
+  std::uint64_t batches() const { return loader_.batches(); }
+  LoaderStats stats();
+  std::vector<BadSample> errors();
+  std::vector<BadSample> take_errors();  // those since the last call
+  std::string explain();
 
  private:
   template <typename F>
   auto alone(F call);
+  void refuse_child() const;
 
   Loader loader_;
   std::mutex mutex_;
   std::atomic<bool> closing_ = false;
-  const pid_t process_;
-  std::size_t taken_ = 0;  // errors that take_errors() has handed out
+  std::atomic<pid_t> started_in_ = 0;  // process whose threads fill the batches; 0: none yet
+  std::size_t taken_ = 0;              // errors that take_errors() has handed out
 };
 
 }  // namespace feedline::python

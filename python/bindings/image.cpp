@@ -64,10 +64,11 @@ void bind_image(nb::module_& module) {
         const ImageInfo info = unwrap(image_info(held.bytes()));
         return nb::make_tuple(info.format, info.width, info.height);
       },
-      "encoded"_a, nb::sig("def image_info(encoded: collections.abc.Buffer) -> tuple[str, int, int]"));
-  module.def("decode_image", &decode, "encoded"_a, "region"_a.none(), "mode"_a,
-             nb::sig("def decode_image(encoded: collections.abc.Buffer, region: tuple[int, int, int, int] | None, "
-                     "mode: str) -> numpy.typing.NDArray[numpy.uint8]"));
+      "encoded"_a, nb::sig("def image_info(encoded: bytes | bytearray | memoryview) -> tuple[str, int, int]"));
+  module.def(
+      "decode_image", &decode, "encoded"_a, "region"_a.none(), "mode"_a,
+      nb::sig("def decode_image(encoded: bytes | bytearray | memoryview, region: tuple[int, int, int, int] | None, "
+              "mode: str) -> numpy.typing.NDArray[numpy.uint8]"));
   module.def("resize_image", &resize, "pixels"_a, "height"_a, "width"_a, "interpolation"_a,
              nb::sig("def resize_image(pixels: numpy.typing.NDArray[numpy.uint8], height: int, width: int, "
                      "interpolation: str) -> numpy.typing.NDArray[numpy.uint8]"));

@@ -4,9 +4,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "errors.h"
+#include "feedline/dataset.h"
 #include "subjects.h"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace feedline::python {
 namespace {
@@ -17,12 +20,21 @@ nb::dict to_dict(const std::vector<InspectionCount>& counts) {
   return result;
 }
 
+Inspection inspect_source(const std::string& source, const std::string& format, const std::vector<std::string>& fields,
+                          const std::string& index_directory) {
+  auto inspection = [&] {
+    nb::gil_scoped_release released;
+    return inspect(source, OpenOptions{format, fields, index_directory});
+  }();
+  return unwrap(std::move(inspection));
+}
+
 }  // namespace
 
 void bind_inspection(nb::module_& module) {
   nb::class_<InspectionFinding>(module, "InspectionFinding", "Something that a reader would drop, merge or fail on.")
       .def_ro("code", &InspectionFinding::code, "Stable name, such as \"member_without_dot\".")
-      .def_ro("severity", &InspectionFinding::severity, "\"error\", \"warning\" or \"note\".")
+      .def_ro("severity", &InspectionFinding::severity, "One of error, warning, note.")
       .def_ro("shard", &InspectionFinding::shard)
       .def_ro("key", &InspectionFinding::key)
       .def_ro("text", &InspectionFinding::text, "One sentence: what, and what to do.")
@@ -48,6 +60,7 @@ void bind_inspection(nb::module_& module) {
         return "<Inspection " + self.format + ", " + std::to_string(self.samples) + " samples, " +
                std::to_string(self.findings.size()) + " findings>";
       });
+  module.def("inspect", &inspect_source, "source"_a, "format"_a, "fields"_a, "index_directory"_a);
 }
 
 }  // namespace feedline::python

@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -103,26 +104,23 @@ nb::dict state_dict(const LoaderState& state) {
   result["batch_size"] = state.batch_size;
   result["world_size"] = state.world_size;
   result["refilled"] = state.refilled;
+  result["ahead"] = state.ahead;
   return result;
 }
 
 void restore(GuardedLoader& self, std::uint64_t fingerprint, std::uint64_t seed, bool shuffle, std::uint64_t epoch,
-             std::uint64_t batch, std::uint64_t batch_size, std::uint64_t world_size, std::uint64_t refilled) {
-  unwrap(self.restore(LoaderState{fingerprint, seed, shuffle, epoch, batch, batch_size, world_size, refilled}));
-}
-
-template <typename F>
-auto without_gil(F call) {
-  nb::gil_scoped_release released;
-  return call();
+             std::uint64_t batch, std::uint64_t batch_size, std::uint64_t world_size, std::uint64_t refilled,
+             std::vector<std::uint64_t> ahead) {
+  unwrap(self.restore(
+      LoaderState{fingerprint, seed, shuffle, epoch, batch, batch_size, world_size, refilled, std::move(ahead)}));
 }
 
 }  // namespace
 
 void bind_loader(nb::module_& module) {
   nb::class_<GuardedLoader>(module, "Loader")
-      .def_prop_ro("batches", [](const GuardedLoader& self) { return self.loader().batches(); })
-      .def_prop_ro("epoch", [](const GuardedLoader& self) { return self.loader().epoch(); })
+      .def_prop_ro("batches", &GuardedLoader::batches)
+      .def_prop_ro("epoch", &GuardedLoader::epoch)
       .def("start_epoch", [](GuardedLoader& self) { unwrap(self.start_epoch()); })
       .def("set_epoch", &GuardedLoader::set_epoch, "epoch"_a)
       .def("next", [](GuardedLoader& self) { return unwrap(self.next()); })
@@ -130,20 +128,17 @@ void bind_loader(nb::module_& module) {
           "take_errors", [](GuardedLoader& self) { return bad_samples(self.take_errors()); },
           nb::sig("def take_errors(self) -> list[dict[str, typing.Any]]"))
       .def(
-          "errors",
-          [](const GuardedLoader& self) { return bad_samples(without_gil([&] { return self.loader().errors(); })); },
+          "errors", [](GuardedLoader& self) { return bad_samples(self.errors()); },
           nb::sig("def errors(self) -> list[dict[str, typing.Any]]"))
       .def(
-          "stats",
-          [](const GuardedLoader& self) { return stats_dict(without_gil([&] { return self.loader().stats(); })); },
+          "stats", [](GuardedLoader& self) { return stats_dict(self.stats()); },
           nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def(
-          "state",
-          [](const GuardedLoader& self) { return state_dict(without_gil([&] { return self.loader().state(); })); },
-          nb::sig("def state(self) -> dict[str, int]"))
+          "state", [](GuardedLoader& self) { return state_dict(self.state()); },
+          nb::sig("def state(self) -> dict[str, typing.Any]"))
       .def("restore", &restore, nb::kw_only(), "fingerprint"_a, "seed"_a, "shuffle"_a, "epoch"_a, "batch"_a,
-           "batch_size"_a, "world_size"_a, "refilled"_a)
-      .def("explain", [](const GuardedLoader& self) { return without_gil([&] { return self.loader().explain(); }); })
+           "batch_size"_a, "world_size"_a, "refilled"_a, "ahead"_a)
+      .def("explain", &GuardedLoader::explain)
       .def("close", &GuardedLoader::close);
   module.def("make_loader", &make_loader, "dataset"_a, nb::kw_only(), "batch_size"_a, "shuffle"_a, "seed"_a,
              "drop_last"_a, "num_workers"_a, "memory_budget"_a, "in_order"_a, "on_error"_a, "error_budget"_a, "rank"_a,

@@ -57,13 +57,12 @@ def flag(where: str, name: str, value: Any) -> bool:
 
 
 def is_sequence(value: Any) -> bool:
-    """Lists, tuples, arrays; not strings."""
-    return isinstance(value, Sequence | range) and not isinstance(value, str | bytes) or hasattr(value, "tolist")
+    """Lists, tuples, arrays; not strings, and not arrays without extents, which are numbers."""
+    return (isinstance(value, Sequence) and not isinstance(value, str | bytes)) or getattr(value, "ndim", 0) > 0
 
 
 def _items(value: Any) -> list[Any]:
-    items = value.tolist() if hasattr(value, "tolist") else list(value)
-    return items if isinstance(items, list) else [items]
+    return list(value.tolist()) if hasattr(value, "tolist") else list(value)
 
 
 def square_size(where: str, size: Any) -> tuple[int, int]:
@@ -131,7 +130,7 @@ def padding_mode(where: str, value: Any) -> str:
 def refuse_aliased(where: str, antialias: Any) -> None:
     """Only Pillow's filters exist here, and those always antialias."""
     if antialias not in (True, None):
-        raise ConfigError(f"{where}: antialias={antialias!r} is not possible: pixels are Pillow's, which always antialias")
+        raise ConfigError(f"{where}: antialias={antialias!r} is not possible: Pillow's filters always antialias")
 
 
 def low_high(where: str, name: str, value: Any) -> tuple[float, float]:

@@ -7,7 +7,7 @@ import functools
 import keyword
 import re
 from collections import namedtuple
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -24,13 +24,24 @@ def attribute_names(fields: Iterable[str]) -> tuple[str, ...]:
 
 
 @functools.cache
-def tuple_type(names: tuple[str, ...]) -> type[tuple[Any, ...]]:
+def tuple_type(names: tuple[str, ...]) -> Callable[..., tuple[Any, ...]]:
     """The named tuple type of these fields, one per schema, whose instances pickle."""
-    cls: Any = namedtuple("Batch", names)  # type: ignore[misc]
-    cls.__module__ = __name__
-    cls.__doc__ = f"Fields: {', '.join(names)}."
-    cls.__reduce__ = _reduce
-    return cls  # type: ignore[no-any-return]
+    members = {
+        "__slots__": (),
+        "__reduce__": _reduce,
+        "__module__": __name__,
+        "__doc__": f"Fields: {', '.join(names)}.",
+    }
+    # made by a call because the names are known only at run time
+    return type("Batch", (_plain_tuple_type("Batch", names),), members)
+
+
+def named(fields: Iterable[str], values: Iterable[Any]) -> tuple[Any, ...]:
+    """A named tuple of ``values``."""
+    return tuple_type(attribute_names(fields))(*values)
+
+
+_plain_tuple_type: Callable[[str, tuple[str, ...]], type[tuple[Any, ...]]] = namedtuple
 
 
 def _reduce(batch: Any) -> tuple[Any, ...]:

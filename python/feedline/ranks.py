@@ -55,5 +55,6 @@ def from_environment(environment: Mapping[str, str]) -> tuple[int, int] | None:
 def _checked(source: str, rank: int, world_size: int) -> tuple[int, int]:
     is_int = all(isinstance(value, int) and not isinstance(value, bool) for value in (rank, world_size))
     if not is_int or not 0 <= rank < world_size:
-        raise ConfigError(f"loader: {source} must be integers with 0 <= rank < world_size, not {rank!r} and {world_size!r}")
+        values = f"{rank!r} and {world_size!r}"
+        raise ConfigError(f"loader: {source} must be integers with 0 <= rank < world_size, not {values}")
     return rank, world_size
