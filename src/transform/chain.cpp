@@ -329,7 +329,8 @@ Result<void> resize(memory::PixelView in, Size out_size, Interpolation interpola
     FEEDLINE_CHECK_OK(copied(in, false, false, out));
     return {};
   }
-  const ResizeStep step{{in.height, in.width}, out_size, {0, 0, out_size.width, out_size.height}, interpolation, false, 0, 0};
+  const ResizeStep step{
+      {in.height, in.width}, out_size, {0, 0, out_size.width, out_size.height}, interpolation, false, 0, 0};
   FEEDLINE_CHECK_OK(resized(step, in, workspace.impl->resizer, out));
   return {};
 }
