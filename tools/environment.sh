@@ -41,6 +41,9 @@ feedline_step() { # LABEL COMMAND...
   else
     printf 'FAILED after %d s (exit status %d); %s ends:\n' $((SECONDS - start)) "$status" "${log#"$FEEDLINE_ROOT"/}"
     tail -n 60 "$log"
+    # A compiler's first error is worth more than its last lines.
+    feedline_say "-- the first errors in it:"
+    grep -nE '(error|Error|FAILED|\*\*\*Failed)\b' "$log" | cut -c 1-300 | head -n 10 || true
   fi
   return "$status"
 }

@@ -38,7 +38,11 @@ struct LoaderOptions {
   bool drop_last = false;
   int num_workers = 0;              // native threads; 0: usable CPUs (affinity, cgroup quota)
   std::uint64_t memory_budget = 0;  // bytes of batches held ahead of the user; 0: see docs, at most two batches ahead
-  bool in_order = true;             // false: batches as they complete
+  // The caller gives the samples of each batch, in Loader::give(), instead of a plan: for samplers written elsewhere.
+  // shuffle, drop_last, rank, world_size and uneven then mean nothing, batch_size is the most a batch may hold, and
+  // kSkip replaces, because the end of the order is not known.
+  bool given_order = false;
+  bool in_order = true;  // false: batches as they complete
   OnError on_error = OnError::kRaise;
   std::uint64_t error_budget = 0;  // bad samples an epoch may skip or replace; 0: any number
   std::uint64_t rank = 0;
@@ -138,6 +142,12 @@ class Loader {
 
   // The next batch; nullopt: the epoch is over. Starts an epoch where none runs.
   Result<std::optional<Batch>> next();
+
+  // With given_order: the samples (index in the data set) of the next batch, after start_epoch(); any number of batches
+  // may be given ahead. kConfig: more than batch_size, none, or an index out of range.
+  Result<void> give(std::vector<std::uint64_t> samples);
+  // No further batch will be given: the epoch is over once what was given is delivered.
+  Result<void> end_giving();
 
   enum class Polled : std::uint8_t { kBatch, kEnd, kPending };
   // Like next(), but gives up after `wait` with kPending, so that a caller can look after signals.

@@ -58,7 +58,7 @@ TarScanner::Step TarScanner::truncated(const std::string& name) {
 }
 
 Result<TarScanner::Step> TarScanner::read_one(TarMember& member) {
-  header_ = position_;
+  header_ = std::min(position_, archive_bytes_);  // behind the end where the cut is in a payload's padding
   if (archive_bytes_ == 0) return stop("empty_file", "an empty file, not a tar file");
   if (position_ >= archive_bytes_)
     return stop("no_end_of_archive",

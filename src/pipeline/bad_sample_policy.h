@@ -18,11 +18,11 @@ namespace feedline::pipeline {
 //             why they do not depend on threads. A refill may be loaded twice (once in a batch near the end that is
 //             cut off again afterwards); it is delivered once.
 //
-// Over several ranks skip would end a rank early and leave the others waiting in a collective, so there skip
-// replaces, which keeps every rank's number of batches.
+// Over several ranks skip would end a rank early and leave the others waiting in a collective, and of an order that the
+// caller gives the end is not known: in both cases skip replaces, which keeps the number of batches.
 class BadSamplePolicy {
  public:
-  BadSamplePolicy(OnError on_error, std::uint64_t error_budget, std::uint64_t world_size);
+  BadSamplePolicy(OnError on_error, std::uint64_t error_budget, bool may_refill);
 
   OnError action() const { return action_; }
   // The substitute for `key.sample` at the given attempt; nullopt: give up and raise.

@@ -25,6 +25,7 @@ void Epoch::skip_delivered() {
 }
 
 bool Epoch::can_open() const {
+  if (config_.given) return !given_.empty();
   const std::uint64_t first = next_open_ * config_.plan.batch_size;
   if (first >= end_) return false;
   return !config_.plan.drop_last || first + config_.plan.batch_size <= end_;
@@ -35,10 +36,15 @@ void Epoch::open(std::shared_ptr<memory::Lease> lease) {
   auto slot = std::make_shared<Slot>();
   slot->batch = next_open_++;
   slot->first = slot->batch * config_.plan.batch_size;
-  slot->rows = std::min(config_.plan.batch_size, end_ - slot->first);
+  if (config_.given) {
+    slot->samples = std::move(given_.front());
+    given_.pop_front();
+  } else {
+    slot->samples.resize(std::min(config_.plan.batch_size, end_ - slot->first));
+  }
+  slot->rows = slot->samples.size();
   slot->missing = slot->rows;
   slot->lease = std::move(lease);
-  slot->samples.resize(slot->rows);
   slot->done.resize(slot->rows);
   slots_.push_back(std::move(slot));
   skip_delivered();
@@ -57,7 +63,7 @@ Ticket Epoch::take_ticket() {
   }
   const auto slot = *std::ranges::find_if(slots_, [](const auto& s) { return s->handed_out < s->rows; });
   const std::uint64_t row = slot->handed_out++;
-  slot->samples[row] = plan_.sample_at(slot->first + row);
+  if (!config_.given) slot->samples[row] = plan_.sample_at(slot->first + row);
   return {slot, row, slot->samples[row]};
 }
 
@@ -121,6 +127,7 @@ bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
 }
 
 std::uint64_t Epoch::deliverable_rows(const Slot& slot) const {
+  if (config_.given) return slot.rows;
   if (slot.first >= end_) return 0;
   const std::uint64_t rows = std::min(slot.rows, end_ - slot.first);
   return config_.plan.drop_last && rows < config_.plan.batch_size ? 0 : rows;
@@ -165,7 +172,7 @@ std::size_t Epoch::ready_slots() const {
   return static_cast<std::size_t>(std::ranges::count_if(slots_, [](const auto& slot) { return slot->resolved; }));
 }
 
-bool Epoch::over() const { return slots_.empty() && !can_open(); }
+bool Epoch::over() const { return slots_.empty() && !can_open() && (!config_.given || all_given_); }
 
 std::uint64_t Epoch::next_batch() const { return next_batch_; }
 

@@ -62,12 +62,16 @@ class Epoch {
     std::uint64_t first_batch = 0;     // resume here
     std::uint64_t refilled = 0;        // positions already taken from the end
     std::vector<std::uint64_t> ahead;  // batches after first_batch that were delivered already
+    bool given = false;                // batches come from give(), not from the plan
   };
   Epoch(const Config& config, const BadSamplePolicy& policy);
 
   // Is there a row to hand out in an open slot, a refill included?
   bool has_ticket() const;
-  Ticket take_ticket();                             // Requires: has_ticket()
+  Ticket take_ticket();  // Requires: has_ticket()
+  // With Config::given: the samples of the next batch, at most batch_size of them; and that no more will follow.
+  void give(std::vector<std::uint64_t> samples) { given_.push_back(std::move(samples)); }
+  void end_giving() { all_given_ = true; }
   bool can_open() const;                            // another batch in the plan?
   void open(std::shared_ptr<memory::Lease> lease);  // Requires: can_open()
   void finish(const Ticket& ticket, Outcome outcome);
@@ -103,6 +107,8 @@ class Epoch {
   std::set<std::uint64_t> delivered_ahead_;
   std::uint64_t next_batch_;
   std::uint64_t refilled_;
+  std::deque<std::vector<std::uint64_t>> given_;  // not opened yet
+  bool all_given_ = false;
 };
 
 }  // namespace feedline::pipeline

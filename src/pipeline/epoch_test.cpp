@@ -36,7 +36,7 @@ class EpochRun {
   };
 
   Outcome run(unsigned schedule_seed) const {
-    const BadSamplePolicy policy(on_error, 0, 1);
+    const BadSamplePolicy policy(on_error, 0, true);
     Epoch::Config config;
     config.plan = {
         .size = size, .batch_size = batch_size, .seed = 4, .epoch = 1, .shuffle = true, .drop_last = drop_last};
@@ -173,7 +173,7 @@ TEST(Epoch, DropLastRefillsFromTheSamplesThatItWouldDrop) {
 }
 
 TEST(Epoch, RaiseKeepsTheErrorsOfABatchInRowOrder) {
-  const BadSamplePolicy policy(OnError::kRaise, 0, 1);
+  const BadSamplePolicy policy(OnError::kRaise, 0, true);
   Epoch::Config config;
   config.plan = {.size = 4, .batch_size = 4};
   Epoch epoch(config, policy);

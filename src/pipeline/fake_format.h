@@ -65,6 +65,7 @@ class FakeFormat final : public format::Format {
     return where;
   }
   std::uint64_t fingerprint() const override { return size_; }
+  Result<Inspection> inspect() const override { return Inspection{}; }
 
  private:
   std::uint64_t size_;

@@ -29,6 +29,7 @@ struct Pipeline::Impl {
 
   // consumer side
   Result<void> begin(const Start& start);
+  Result<void> give(std::vector<std::uint64_t> samples);
   Result<Loader::Polled> poll(std::chrono::milliseconds wait, Batch& out);
   void stop();
 
@@ -61,7 +62,7 @@ struct Pipeline::Impl {
   std::uint64_t epoch_bad = 0;  // bad samples delivered in this epoch
   std::vector<BadSample> bad;
   Start last_position;
-  std::uint64_t batches = 0, samples = 0, held_peak = 0;
+  std::uint64_t delivered_batches = 0, delivered_samples = 0, held_peak = 0;
   std::uint64_t first_ns = 0, last_ns = 0;
   std::uint64_t waiting_ns = 0;  // since when the consumer has had no batch; 0: it does not wait
   std::vector<base::Thread> threads;
@@ -71,7 +72,8 @@ struct Pipeline::Impl {
 Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_in)
     : recipe(std::move(recipe_in)),
       plan(std::move(plan_in)),
-      policy(plan.options.on_error, plan.options.error_budget, plan.options.world_size),
+      policy(plan.options.on_error, plan.options.error_budget,
+             !plan.options.given_order && plan.options.world_size == 1),
       layout(std::make_shared<batch::BatchLayout>(recipe->schema, plan.options.batch_size)),
       counters(static_cast<std::size_t>(plan.options.num_workers) + 1) {}
 
@@ -84,6 +86,7 @@ Result<void> Pipeline::Impl::begin(const Start& start) {
   config.plan = {recipe->format->size(), o.batch_size, o.seed, start.epoch, o.shuffle, o.drop_last, o.rank,
                  o.world_size,           o.uneven};
   config.in_order = o.in_order;
+  config.given = o.given_order;
   config.first_batch = start.batch;
   config.refilled = start.refilled;
   config.ahead = start.ahead;
@@ -204,6 +207,25 @@ void Pipeline::Impl::work(std::size_t worker) {
 
 // ---- consumer ----
 
+Result<void> Pipeline::Impl::give(std::vector<std::uint64_t> samples) {
+  const LoaderOptions& o = plan.options;
+  if (!o.given_order) return config_error("give: this loader follows its plan; make it with given_order");
+  if (samples.empty() || samples.size() > o.batch_size)
+    return config_error("give: a batch must have between 1 and " + std::to_string(o.batch_size) + " samples, got " +
+                        std::to_string(samples.size()));
+  for (const std::uint64_t sample : samples)
+    if (sample >= recipe->format->size())
+      return config_error("give: sample " + std::to_string(sample) + " is out of range: the data set holds " +
+                          std::to_string(recipe->format->size()));
+  {
+    const std::lock_guard lock(mutex);
+    if (!epoch) return config_error("give: no epoch has been started");
+    epoch->give(std::move(samples));
+  }
+  work_cv.notify_all();
+  return {};
+}
+
 Error Pipeline::Impl::stall_error() const {
   Error error;
   error.code = ErrorCode::kStalled;
@@ -237,8 +259,8 @@ Result<Loader::Polled> Pipeline::Impl::deliver(std::shared_ptr<Slot> slot, Batch
     return std::unexpected(first.error);
   }
   FEEDLINE_TRY(auto lease, device->deliver(std::move(slot->lease)));
-  ++batches;
-  samples += slot->rows;
+  ++delivered_batches;
+  delivered_samples += slot->rows;
   out = batch::make_batch(layout, std::move(lease), slot->batch, std::move(slot->samples));
   return Loader::Polled::kBatch;
 }
@@ -305,6 +327,15 @@ Result<void> Pipeline::begin(const Start& start) { return impl_->begin(start); }
 
 Result<Loader::Polled> Pipeline::poll(std::chrono::milliseconds wait, Batch& batch) { return impl_->poll(wait, batch); }
 
+Result<void> Pipeline::give(std::vector<std::uint64_t> samples) { return impl_->give(std::move(samples)); }
+
+Result<void> Pipeline::end_giving() {
+  const std::lock_guard lock(impl_->mutex);
+  if (!impl_->epoch) return config_error("end_giving: no epoch has been started");
+  impl_->epoch->end_giving();
+  return {};
+}
+
 void Pipeline::stop() {
   if (impl_->pid == 0 || impl_->pid == getpid()) impl_->stop();
 }
@@ -339,8 +370,8 @@ LoaderStats Pipeline::stats() const {
                             {totals.latency.begin(), totals.latency.end()}});
   }
   const std::lock_guard lock(impl.mutex);
-  stats.batches = impl.batches;
-  stats.samples = impl.samples;
+  stats.batches = impl.delivered_batches;
+  stats.samples = impl.delivered_samples;
   stats.bad_samples = impl.bad.size();
   const bool running = impl.epoch && !impl.epoch->over();
   if (impl.first_ns != 0) {

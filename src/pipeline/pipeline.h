@@ -42,6 +42,9 @@ class Pipeline {
   };
   // Abandons what runs and begins an epoch.
   Result<void> begin(const Start& start);
+  // See Loader::give and Loader::end_giving.
+  Result<void> give(std::vector<std::uint64_t> samples);
+  Result<void> end_giving();
   Result<Loader::Polled> poll(std::chrono::milliseconds wait, Batch& batch);
   void stop();
 

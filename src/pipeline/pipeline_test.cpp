@@ -227,6 +227,33 @@ TEST_F(PipelineTest, StopsAtTheErrorBudget) {
   EXPECT_FALSE(over->poll(1ms, batch)) << "and stays stopped";
 }
 
+TEST_F(PipelineTest, FollowsTheOrderItIsGiven) {
+  const auto pipeline =
+      this->pipeline(std::make_shared<FakeFormat>(20, std::set<std::uint64_t>{7}),
+                     {.batch_size = 4, .num_workers = 3, .given_order = true, .on_error = OnError::kSkip});
+  ASSERT_TRUE(pipeline->begin({}));
+  Batch batch;
+  EXPECT_EQ(*pipeline->poll(1ms, batch), Loader::Polled::kPending);
+  const std::vector<std::vector<std::uint64_t>> given{{3, 3, 1}, {19}, {0, 7, 2, 4}};
+  for (const auto& samples : given) ASSERT_TRUE(pipeline->give(samples));
+  for (const auto& samples : given) {
+    ASSERT_EQ(*pipeline->poll(10s, batch), Loader::Polled::kBatch);
+    ASSERT_EQ(batch.rows(), samples.size());
+    for (std::size_t row = 0; row < samples.size(); ++row) {
+      if (samples[row] != 7) {
+        EXPECT_EQ(batch.fields()[1].array.as<std::int64_t>()[row], static_cast<std::int64_t>(samples[row]));
+      }
+    }
+  }
+  EXPECT_EQ(pipeline->bad_samples().size(), 1u);
+  EXPECT_EQ(*pipeline->poll(1ms, batch), Loader::Polled::kPending) << "more may come";
+  ASSERT_TRUE(pipeline->end_giving());
+  EXPECT_EQ(*pipeline->poll(1ms, batch), Loader::Polled::kEnd);
+  EXPECT_EQ(pipeline->give({20}).error().code, ErrorCode::kConfig);
+  EXPECT_EQ(pipeline->give({}).error().code, ErrorCode::kConfig);
+  EXPECT_EQ(pipeline->give({0, 1, 2, 3, 4}).error().code, ErrorCode::kConfig);
+}
+
 TEST_F(PipelineTest, SaysWhereItStalls) {
   auto format = std::make_shared<FakeFormat>(64);
   std::latch release(1);

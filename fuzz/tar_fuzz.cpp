@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Any bytes as a shard: no crash, no read outside, no memory out of proportion; every member and every index entry lies
+// inside the shard; and what a scan without errors found comes back from its index file unchanged.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "format/memory_reader.h"
+#include "format/shard_scan.h"
+#include "format/tar_header.h"
+
+using namespace feedline;
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t bytes, std::size_t most);
+
+// Without this hardly any mutation gets past the checksum of the first header.
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t bytes, std::size_t most, unsigned seed) {
+  bytes = LLVMFuzzerMutate(data, bytes, most);
+  constexpr unsigned kLeaveWrong = 8;  // one in so many keeps what the mutation made
+  if (seed % kLeaveWrong == 0) return bytes;
+  for (std::size_t at = 0; at + format::kBlockBytes <= bytes; at += format::kBlockBytes) {
+    std::uint8_t* block = data + at;
+    if (std::memcmp(block + 257, "ustar", 5) != 0) continue;
+    std::memset(block + 148, ' ', 8);
+    unsigned sum = 0;
+    for (std::size_t i = 0; i < format::kBlockBytes; ++i) sum += block[i];
+    char digits[8];
+    std::snprintf(digits, sizeof digits, "%06o", sum);
+    std::memcpy(block + 148, digits, 7);
+  }
+  return bytes;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
+  const format::MemoryReader reader(std::string_view(reinterpret_cast<const char*>(data), bytes));
+  const storage::ObjectStat stat = reader.stat().value();
+  format::Findings findings;
+  const auto scan = format::scan_shard(reader, stat, "fuzz.tar", findings);
+  FEEDLINE_CHECK(scan.has_value());  // memory has no storage errors
+  const format::ShardIndex& index = scan->index;
+  for (std::uint64_t i = 0; i < index.members(); ++i) {
+    const auto member = index.member(i);
+    FEEDLINE_CHECK(member.offset <= bytes && member.bytes <= bytes - member.offset);
+  }
+  // no end mark, no data set
+  if (!findings.first_error()) FEEDLINE_CHECK(bytes >= 2 * format::kBlockBytes);
+
+  const auto file = index.file_bytes();
+  memory::ByteBuffer buffer;
+  std::ranges::copy(file, buffer.resize(file.size()).begin());
+  const auto again = format::ShardIndex::parse(std::move(buffer), file.size(), stat);
+  FEEDLINE_CHECK(again && again->samples() == index.samples());
+  for (std::uint64_t i = 0; i < index.samples(); ++i) FEEDLINE_CHECK(again->key(i) == index.key(i));
+  return 0;
+}

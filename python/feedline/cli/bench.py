@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``feedline bench``: how fast a source loads here, and where the time goes."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import click
+from rich.markup import escape
+
+import feedline
+from feedline.cli.console import OUT, bytes_text, print_json, progress, table
+from feedline.cli.stock_loader import StockLoaderMissing, measure_stock
+
+_LIMIT_IMAGES = 500  # decoded for the limit: about a second on one core
+
+
+@click.command()
+@click.argument("source")
+@click.option("--batch-size", default=64, show_default=True, type=click.IntRange(1))
+@click.option("--size", default=224, show_default=True, type=click.IntRange(1), help="Side of the crops, in pixels.")
+@click.option("--threads", type=click.IntRange(1), help="Default: the usable CPUs.")
+@click.option("--seconds", default=5.0, show_default=True, type=click.FloatRange(0.1), help="How long to measure.")
+@click.option("--against", type=click.Choice(["torch"]), help="Measure this loader beside, with as many workers.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def bench(
+    source: str, batch_size: int, size: int, threads: int | None, seconds: float, against: str | None, as_json: bool
+) -> int:
+    """Load SOURCE with random_resized_crop, flip and normalize, and tell where the time goes.
+
+    The first epoch, or half of --seconds, warms up the page cache and is not counted. The limit is what this machine's
+    cores reach when they only decode the same regions, out of memory.
+    """
+    dataset = (
+        feedline.open(source)
+        .random_resized_crop(size)
+        .random_horizontal_flip()
+        .normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
+    )
+    result: dict[str, Any] = {"source": source, "samples": len(dataset), "batch_size": batch_size, "size": size}
+    result["feedline"] = _measure(dataset, batch_size, threads, seconds)
+    used = result["feedline"]["threads"]
+    limit = dataset.measure_decode(min(_LIMIT_IMAGES, len(dataset)), used)
+    result["decode_limit"] = {
+        "images_per_s": limit.images / limit.wall_s,
+        "cpu_ms_per_image": 1000 * limit.cpu_s / limit.images,
+        "encoded_bytes_per_image": limit.encoded_bytes / limit.images,
+    }
+    result["share_of_limit"] = result["feedline"]["images_per_s"] / result["decode_limit"]["images_per_s"]
+    if against == "torch":
+        try:
+            result["torch"] = measure_stock(source, size, batch_size, used, seconds)
+        except StockLoaderMissing as error:
+            raise click.UsageError(f"--against torch: {error}") from error
+        result["speed_up"] = result["feedline"]["images_per_s"] / result["torch"]["images_per_s"]
+    print_json(result) if as_json else _print(result)
+    return 0
+
+
+def _measure(dataset: feedline.Dataset, batch_size: int, threads: int | None, seconds: float) -> dict[str, Any]:
+    with dataset.loader(batch_size, shuffle=True, num_workers=threads or "auto", output="numpy") as loader:
+        started = time.perf_counter()
+        next(iter(loader))
+        first_batch_s = time.perf_counter() - started
+        with progress(None, "warming up") as bar:
+            _run(loader, seconds / 2, bar, epochs=1)
+        before, cpu = loader.stats(), time.process_time()
+        started = time.perf_counter()
+        with progress(None, "measuring") as bar:
+            images = _run(loader, seconds, bar)
+        wall = time.perf_counter() - started
+        after, cpu = loader.stats(), time.process_time() - cpu
+    stages = {name: _difference(after["stages"][name], stage) for name, stage in before["stages"].items()}
+    return {
+        "threads": after["threads"],
+        "images": images,
+        "images_per_s": images / wall,
+        "cpu_s_per_1000_images": 1000 * cpu / images,
+        "first_batch_s": first_batch_s,
+        "held_bytes_peak": after["held_bytes_peak"],
+        "stages": stages,
+    }
+
+
+def _run(loader: feedline.Loader, seconds: float, bar: Any, epochs: int | None = None) -> int:
+    """Loads for `seconds`, at least one batch and at most `epochs`; returns the images."""
+    images = 0
+    until = time.perf_counter() + seconds
+    while epochs is None or epochs > 0:
+        for batch in loader:
+            images += len(batch[0])
+            bar.advance(bar.task_ids[0], len(batch[0]))
+            if time.perf_counter() > until:
+                return images
+        epochs = None if epochs is None else epochs - 1
+    return images
+
+
+def _difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, float]:
+    items = after["items"] - before["items"]
+    busy = after["busy_s"] - before["busy_s"]
+    return {
+        "items": items,
+        "bytes": after["bytes"] - before["bytes"],
+        "busy_s": busy,
+        "us_per_item": 1e6 * busy / items if items else 0.0,
+        "items_per_s_and_thread": items / busy if busy else 0.0,
+        "blocked_s": after["blocked_s"] - before["blocked_s"],
+        "starved_s": after["starved_s"] - before["starved_s"],
+    }
+
+
+def _print(result: dict[str, Any]) -> None:
+    ours = result["feedline"]
+    OUT.print(f"[bold]{escape(result['source'])}[/]: {result['samples']:,} samples, batch {result['batch_size']}")
+    rows = [
+        (
+            "Feedline",
+            f"{ours['images_per_s']:,.0f}",
+            f"{ours['cpu_s_per_1000_images']:.2f}",
+            f"{1000 * ours['first_batch_s']:.0f} ms",
+        )
+    ]
+    if "torch" in result:
+        stock = result["torch"]
+        rows.append(
+            (
+                f"torch DataLoader, {stock['transforms']}",
+                f"{stock['images_per_s']:,.0f}",
+                f"{stock['cpu_s_per_1000_images']:.2f}",
+                f"{1000 * stock['first_batch_s']:.0f} ms",
+            )
+        )
+    limit = result["decode_limit"]
+    rows.append(
+        (
+            f"limit: decoding alone, {ours['threads']} threads",
+            f"{limit['images_per_s']:,.0f}",
+            f"{limit['cpu_ms_per_image']:.2f}",
+            "",
+        )
+    )
+    table(("loader", "images/s", "CPU-s per 1,000", "first batch"), rows)
+    table(
+        ("stage", "us per image", "images/s and thread", "out per image", "blocked s", "starved s"),
+        [
+            (
+                name,
+                f"{stage['us_per_item']:,.1f}",
+                f"{stage['items_per_s_and_thread']:,.0f}" if stage["items_per_s_and_thread"] else "",
+                bytes_text(stage["bytes"] / stage["items"]) if stage["items"] else "",
+                f"{stage['blocked_s']:.2f}",
+                f"{stage['starved_s']:.2f}",
+            )
+            for name, stage in ours["stages"].items()
+        ],
+    )
+    OUT.print(f"{result['share_of_limit']:.0%} of this machine's decode limit with {os.cpu_count()} CPUs")
+    if "speed_up" in result:
+        OUT.print(f"{result['speed_up']:.1f} times the stock DataLoader")

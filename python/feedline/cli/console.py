@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the command line shows things."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+OUT = Console(highlight=False, soft_wrap=True)
+ERR = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def bytes_text(count: float) -> str:
+    """``12.3 MB``: decimal units, as disks and networks have them."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def print_json(value: Any) -> None:
+    OUT.print_json(json.dumps(value)) if OUT.is_terminal else print(json.dumps(value, indent=2))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None) -> None:
+    """Prints a table: first column left, the others right."""
+    shown = Table(title=title, title_justify="left", title_style="bold")
+    for i, column in enumerate(columns):
+        shown.add_column(column, justify="left" if i == 0 else "right")
+    for row in rows:
+        shown.add_row(*row)
+    OUT.print(shown)
+
+
+def progress(total: int | None, label: str) -> Progress:
+    """A progress bar on stderr, there only on a terminal; add its one task's steps with ``advance(0)``."""
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=ERR,
+        transient=True,
+        disable=not ERR.is_terminal,
+    )
+    bar.add_task(label, total=total)
+    return bar

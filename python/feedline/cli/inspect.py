@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``feedline inspect``: what a source holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.markup import escape
+
+import feedline
+from feedline.cli import exit_codes
+from feedline.cli.console import OUT, bytes_text, print_json, progress, table
+from feedline.cli.contact_sheet import contact_sheet, write_png
+
+_STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+_MOST_ROWS = 20
+
+
+@click.command()
+@click.argument("source")
+@click.option("--format", "format_", type=click.Choice(["folder", "tar"]), help="Default: by what SOURCE is.")
+@click.option("--show", type=click.Path(dir_okay=False, path_type=Path), help="Write a contact sheet to this PNG file.")
+@click.option(
+    "--images", default=24, show_default=True, type=click.IntRange(1, 400), help="Images on the contact sheet."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def inspect(source: str, format_: str | None, show: Path | None, images: int, as_json: bool) -> int:
+    """Tell what SOURCE holds, and what a reader would drop, merge or refuse.
+
+    SOURCE is a folder of class folders, a .tar or .tar.gz, or a brace list of them ("shards/{000..146}.tar").
+    Exit status 1: a finding of severity "error" or "warning".
+    """
+    found = feedline.inspect(source, format=format_)
+    sheet: dict[str, Any] | None = None
+    if show is not None:
+        sheet = _write_sheet(source, format_, show, images)
+    if as_json:
+        print_json(_as_dict(source, found) | ({"contact_sheet": sheet} if sheet else {}))
+    else:
+        _print(source, found, sheet)
+    bad = any(finding.severity != "note" for finding in found.findings) or bool(sheet and sheet["damaged"])
+    return exit_codes.PROBLEMS_FOUND if bad else exit_codes.FINE
+
+
+def _write_sheet(source: str, format_: str | None, path: Path, images: int) -> dict[str, Any]:
+    dataset = feedline.open(source, format=format_)
+    with progress(min(images, len(dataset)), "decoding") as bar:
+        sheet, damaged = contact_sheet(dataset, images, lambda: bar.advance(bar.task_ids[0]))
+    write_png(path, sheet)
+    return {"path": str(path), "images": min(images, len(dataset)), "damaged": damaged}
+
+
+def _as_dict(source: str, found: feedline.Inspection) -> dict[str, Any]:
+    plain = (
+        "format",
+        "samples",
+        "shards",
+        "bytes",
+        "smallest_bytes",
+        "largest_bytes",
+        "fields",
+        "extensions",
+        "classes",
+    )
+    finding = ("code", "severity", "shard", "key", "text")
+    return {
+        "source": source,
+        **{name: getattr(found, name) for name in plain},
+        "findings": [{name: getattr(entry, name) for name in finding} for entry in found.findings],
+    }
+
+
+def _print(source: str, found: feedline.Inspection, sheet: dict[str, Any] | None) -> None:
+    OUT.print(f"[bold]{escape(source)}[/]")
+    shards = f" in {found.shards:,} shards" if found.shards else ""
+    OUT.print(f"{found.format}: {found.samples:,} samples{shards}, {bytes_text(found.bytes)}")
+    if found.samples:
+        OUT.print(f"images of {bytes_text(found.smallest_bytes)} to {bytes_text(found.largest_bytes)}, encoded")
+    OUT.print(f"fields: {', '.join(found.fields) or 'none'}")
+    _print_counts("extension", "files", found.extensions)
+    _print_counts("class", "samples", found.classes)
+    for entry in found.findings[:_MOST_ROWS]:
+        place = ", ".join(part for part in (entry.shard, entry.key) if part)
+        OUT.print(
+            f"[{_STYLE.get(entry.severity, '')}]{entry.severity}[/] [bold]{entry.code}[/] "
+            f"{escape(entry.text)}" + (f" [dim]({escape(place)})[/]" if place else "")
+        )
+    if len(found.findings) > _MOST_ROWS:
+        OUT.print(f"... and {len(found.findings) - _MOST_ROWS:,} more findings; --json lists all")
+    if not found.findings:
+        OUT.print("[green]nothing that a reader would drop, merge or refuse[/]")
+    if sheet:
+        OUT.print(f"contact sheet of {sheet['images']} images: {escape(sheet['path'])}")
+        for damaged in sheet["damaged"]:
+            OUT.print(f"[bold red]error[/] {escape(damaged)}")
+
+
+def _print_counts(name: str, unit: str, counts: dict[str, int]) -> None:
+    if not counts:
+        return
+    rows = [(key, f"{count:,}") for key, count in list(counts.items())[:_MOST_ROWS]]
+    if len(counts) > _MOST_ROWS:
+        rest = list(counts.values())[_MOST_ROWS:]
+        rows.append((f"{len(rest):,} others", f"{sum(rest):,}"))
+    table((name, unit), rows)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The root command: lists the verbs, and turns what they raise into an exit status."""
+
+from __future__ import annotations
+
+import click
+from rich.markup import escape
+
+import feedline
+from feedline.cli import exit_codes
+from feedline.cli.bench import bench
+from feedline.cli.console import ERR
+from feedline.cli.inspect import inspect
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(feedline.__version__, prog_name="feedline")
+def root() -> None:
+    """Feedline keeps a GPU fed: look into data sets, and measure how fast they load."""
+
+
+root.add_command(inspect)
+root.add_command(bench)
+
+
+def run(arguments: list[str]) -> int:
+    """Runs the command line; returns the exit status."""
+    try:
+        status = root.main(arguments, prog_name="feedline", standalone_mode=False)
+        return status if isinstance(status, int) else exit_codes.FINE
+    except click.exceptions.Abort:
+        return exit_codes.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return exit_codes.USAGE
+    except KeyboardInterrupt:
+        ERR.print("feedline: interrupted")
+        return exit_codes.INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has seen enough
+        return exit_codes.FINE
+    except (feedline.Error, OSError) as error:
+        ERR.print(f"[bold red]feedline:[/] {escape(str(error))}")
+        return exit_codes.of(error)

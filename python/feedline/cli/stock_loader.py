@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch's own DataLoader over the same folder, with torchvision's transforms or the same ones by hand on Pillow."""
+
+from __future__ import annotations
+
+import math
+import random
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+import feedline
+
+_EXTENSIONS = {".jpg", ".jpeg", ".png", ".webp"}
+
+
+class StockLoaderMissing(Exception):
+    """What the comparison needs is not here."""
+
+
+def crop_box(width: int, height: int) -> tuple[int, int, int, int]:
+    """torchvision's RandomResizedCrop.get_params with its defaults: left, top, width, height."""
+    area = width * height
+    for _ in range(10):
+        target = area * random.uniform(0.08, 1.0)
+        aspect = math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))
+        w, h = round(math.sqrt(target * aspect)), round(math.sqrt(target / aspect))
+        if 0 < w <= width and 0 < h <= height:
+            return random.randint(0, width - w), random.randint(0, height - h), w, h
+    side = min(width, height)
+    return (width - side) // 2, (height - side) // 2, side, side
+
+
+class PillowTransform:
+    """random_resized_crop, flip, to_tensor and normalize on a Pillow image, as torchvision does them."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __call__(self, image: Any) -> Any:
+        import numpy as np
+        import torch
+        from PIL import Image
+
+        left, top, width, height = crop_box(*image.size)
+        image = image.crop((left, top, left + width, top + height)).resize(
+            (self.size, self.size), Image.Resampling.BILINEAR
+        )
+        if random.random() < 0.5:
+            image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        pixels = torch.from_numpy(np.array(image)).permute(2, 0, 1).contiguous().to(torch.float32).div_(255)
+        mean = torch.tensor(feedline.IMAGENET_MEAN)[:, None, None]
+        std = torch.tensor(feedline.IMAGENET_STD)[:, None, None]
+        return pixels.sub_(mean).div_(std)
+
+
+class FolderDataset:
+    """Class folders through Pillow, as torchvision's ImageFolder reads them."""
+
+    def __init__(self, root: str, transform: Any) -> None:
+        self.transform = transform
+        classes = sorted(path.name for path in Path(root).iterdir() if path.is_dir())
+        self.samples = [
+            (str(path), label)
+            for label, name in enumerate(classes)
+            for path in sorted(Path(root, name).rglob("*"))
+            if path.suffix.lower() in _EXTENSIONS
+        ]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        from PIL import Image
+
+        path, label = self.samples[index]
+        with Image.open(path) as image:
+            return self.transform(image.convert("RGB")), label
+
+
+def _transform(size: int) -> tuple[Any, str]:
+    try:
+        from torchvision import transforms
+    except Exception:  # torchvision raises what it likes where its library does not load
+        return PillowTransform(size), "Pillow transforms"
+    steps = [
+        transforms.RandomResizedCrop(size),
+        transforms.RandomHorizontalFlip(),
+        transforms.ToTensor(),
+        transforms.Normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD),
+    ]
+    return transforms.Compose(steps), "torchvision transforms"
+
+
+def _cpu_s() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(entry.ru_utime + entry.ru_stime for entry in used)
+
+
+def measure_stock(source: str, size: int, batch_size: int, workers: int, seconds: float) -> dict[str, Any]:
+    """Images per second of torch's DataLoader over the folder `source`, after a warm-up of half of `seconds`."""
+    try:
+        import PIL.Image  # noqa: F401
+        import torch.utils.data as data
+    except ImportError as error:
+        raise StockLoaderMissing(f"needs {error.name}") from error
+    if not Path(source).is_dir():
+        raise StockLoaderMissing("needs a folder of class folders as SOURCE")
+    transform, name = _transform(size)
+    dataset: Any = FolderDataset(source, transform)
+    loader = data.DataLoader(dataset, batch_size=batch_size, shuffle=True, num_workers=workers, persistent_workers=True)
+    cpu = _cpu_s()
+    total = 0
+    batches = _batches(loader)
+    started = time.perf_counter()
+    total += len(next(batches)[1])
+    first_batch_s = time.perf_counter() - started
+    while time.perf_counter() - started < seconds / 2:
+        total += len(next(batches)[1])
+    images = 0
+    started = time.perf_counter()
+    while (wall := time.perf_counter() - started) < seconds or images == 0:
+        images += len(next(batches)[1])
+    del batches, loader  # ends the workers, whose CPU time counts from then on
+    return {
+        "transforms": name,
+        "workers": workers,
+        "images": images,
+        "images_per_s": images / wall,
+        "cpu_s_per_1000_images": 1000 * (_cpu_s() - cpu) / (total + images),
+        "first_batch_s": first_batch_s,
+    }
+
+
+def _batches(loader: Any) -> Any:
+    while True:
+        yield from loader

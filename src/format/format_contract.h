@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What every Format must do, as tests (the bodies are in format_contract_test.cpp). An implementation
+// registers how it stores a given list of samples:
+//   INSTANTIATE_TEST_SUITE_P(MyFormat, FormatContract, ::testing::Values(FormatUnderTest{...}), name_of_format);
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "format/format.h"
+#include "storage/temporary_folder.h"
+
+namespace feedline::format {
+
+struct StoredSample {
+  std::string key;    // "cat/001": class folder and name
+  std::string image;  // any bytes
+  std::int64_t label = 0;
+};
+
+struct FormatUnderTest {
+  std::string name;
+  std::string format;  // what Format::name() says
+  // Writes the samples and gives the source to open.
+  std::function<std::string(const storage::TemporaryFolder&, const std::vector<StoredSample>&)> store;
+  std::function<std::shared_ptr<const storage::Storage>()> storage;
+  friend void PrintTo(const FormatUnderTest& format, std::ostream* out) { *out << format.name; }
+};
+
+inline std::string name_of_format(const ::testing::TestParamInfo<FormatUnderTest>& info) { return info.param.name; }
+
+// Sorted by key, labels numbered by class, images of many sizes.
+inline std::vector<StoredSample> some_samples(std::size_t classes = 3, std::size_t per_class = 7) {
+  std::vector<StoredSample> samples;
+  for (std::size_t c = 0; c < classes; ++c)
+    for (std::size_t i = 0; i < per_class; ++i) {
+      StoredSample sample{"class" + std::to_string(c) + "/" + std::to_string(100 + i), "",
+                          static_cast<std::int64_t>(c)};
+      for (std::size_t b = 0; b < 1 + (c * 7919 + i * 1709) % 5000; ++b)
+        sample.image += static_cast<char>((b * 31 + i * 7 + c) >> 2);
+      samples.push_back(sample);
+    }
+  return samples;
+}
+
+class FormatContract : public ::testing::TestWithParam<FormatUnderTest> {
+ protected:
+  std::shared_ptr<const Format> open(const std::vector<StoredSample>& samples) {
+    folder_ = std::make_unique<storage::TemporaryFolder>();
+    source_ = GetParam().store(*folder_, samples);
+    return reopen();
+  }
+  std::shared_ptr<const Format> reopen() const {
+    OpenOptions options;
+    options.storage = GetParam().storage();
+    auto format = format::open(source_, options);
+    EXPECT_TRUE(format) << format.error().message();
+    return format ? *format : nullptr;
+  }
+  static std::string image_of(const memory::Record& record) {
+    return {reinterpret_cast<const char*>(record.fields[0].bytes.data()), record.fields[0].bytes.size()};
+  }
+  static bool reads_as(const Format& format, std::uint64_t index, const StoredSample& sample, memory::Record& record) {
+    const auto done = format.read(index, record);
+    return done && record.fields.size() == 2 && image_of(record) == sample.image &&
+           record.fields[1].value == sample.label && record.bytes_read >= sample.image.size();
+  }
+
+  std::unique_ptr<storage::TemporaryFolder> folder_;
+  std::string source_;
+};
+
+}  // namespace feedline::format

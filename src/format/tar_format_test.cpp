@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tar_format.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include "format/format_contract.h"
+#include "format/inspected.h"
+#include "format/tar_writer.h"
+#include "storage/short_reads_storage.h"
+
+namespace feedline::format {
+namespace {
+
+using storage::TemporaryFolder;
+using Dialect = TarWriter::Dialect;
+
+std::string tar_of(const std::vector<StoredSample>& samples, Dialect dialect = Dialect::kUstar) {
+  TarWriter writer(dialect);
+  for (const StoredSample& sample : samples)
+    writer.add(sample.key + ".jpg", sample.image).add(sample.key + ".cls", std::to_string(sample.label));
+  return writer.finish();
+}
+
+std::string store_one(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
+  return folder.write("data.tar", tar_of(samples));
+}
+
+// Three shards, the middle one without a sample, in the given order and named by braces.
+std::string store_list(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
+  const auto half = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  folder.write("data-08.tar", tar_of({samples.begin(), half}, Dialect::kGnu));
+  folder.write("data-09.tar", TarWriter().finish(20));
+  folder.write("data-10.tar", tar_of({half, samples.end()}, Dialect::kPax));
+  return folder.path("data-{08..10}.tar");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Tar, FormatContract,
+    ::testing::Values(FormatUnderTest{"tar", "tar", store_one, storage::local_storage},
+                      FormatUnderTest{"tar_list", "tar", store_list, storage::local_storage},
+                      FormatUnderTest{"tar_short_reads", "tar", store_one, storage::short_reads_storage},
+                      FormatUnderTest{"tar_list_short_reads", "tar", store_list, storage::short_reads_storage}),
+    name_of_format);
+
+// What is true of tars alone, once over mapped files and once over reads in small pieces.
+class TarFormatTest : public ::testing::TestWithParam<bool> {
+ protected:
+  OpenOptions options() const {
+    OpenOptions options;
+    options.storage = GetParam() ? storage::short_reads_storage() : storage::local_storage();
+    return options;
+  }
+  std::string write(const std::string& archive, const std::string& name = "x.tar") const {
+    return folder_.write(name, archive);
+  }
+  // The message of the error that opening the archive gives.
+  Error refused(const std::string& archive) const {
+    const auto format = open(write(archive), options());
+    EXPECT_FALSE(format) << "opened, " << (*format)->size() << " samples";
+    return format ? Error{} : format.error();
+  }
+  std::shared_ptr<const Format> opened(const std::string& source, const std::vector<std::string>& fields = {}) const {
+    OpenOptions chosen = options();
+    chosen.fields = fields;
+    const auto format = open(source, chosen);
+    EXPECT_TRUE(format) << format.error().message();
+    return format ? *format : nullptr;
+  }
+  std::string findings(const std::string& archive) const { return inspected(write(archive), options()); }
+
+  TemporaryFolder folder_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Storages, TarFormatTest, ::testing::Bool(),
+                         [](const auto& one) { return one.param ? "short_reads" : "local"; });
+
+#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+TEST_P(TarFormatTest, EveryCutIsAnErrorNeverAShorterDataSet) {
+  const auto samples = some_samples(2, 2);
+  const std::string archive = tar_of(samples);
+  const std::size_t whole = archive.size();  // ends with exactly the two blocks of zeros
+  for (std::size_t length = 0; length < whole; length += length % 512 == 0 ? 100 : 412) {
+    const Error error = refused(archive.substr(0, length));
+    EXPECT_EQ(error.code, ErrorCode::kData) << length << error.message();
+    EXPECT_EQ(error.where.shard, folder_.path("x.tar"));
+    EXPECT_TRUE(error.where.offset.has_value() && *error.where.offset <= length) << length;
+    EXPECT_NE(findings(archive.substr(0, length)).find(":error"), std::string::npos) << length;
+  }
+  EXPECT_EQ(opened(write(archive))->size(), samples.size());
+  EXPECT_EQ(opened(write(archive + std::string(8704, '\0')))->size(), samples.size());  // a full 10 KiB record
+}
+
+TEST_P(TarFormatTest, ACutInsideAMemberNamesIt) {
+  const std::string archive = TarWriter().add("a/1.jpg", std::string(2000, 'x')).finish(0);
+  const Error error = refused(archive.substr(0, 1024));
+  EXPECT_CONTAINS(error.what, "a/1.jpg");
+  EXPECT_EQ(error.where.offset, 0u);
+}
+
+TEST_P(TarFormatTest, DuplicateSuffixesAreAnError) {
+  const std::string archive =
+      TarWriter().add("1.jpg", "x").add("1.cls", "1").add("1.JPG", "y").add("2.jpg", "z").add("2.cls", "2").finish();
+  const Error error = refused(archive);
+  EXPECT_EQ(error.code, ErrorCode::kData);
+  EXPECT_EQ(error.where.key, "1");
+  EXPECT_EQ(error.where.offset, 5 * 512u);
+  EXPECT_CONTAINS(error.what, "'jpg'");
+  EXPECT_EQ(findings(archive), "duplicate_suffix:error");
+}
+
+TEST_P(TarFormatTest, MembersOfOneKeyMustFollowOneAnother) {
+  const std::string archive =
+      TarWriter().add("1.jpg", "x").add("2.jpg", "y").add("2.cls", "2").add("1.cls", "1").finish();
+  const Error error = refused(archive);
+  EXPECT_EQ(error.code, ErrorCode::kData);
+  EXPECT_EQ(error.where.key, "1");
+  EXPECT_CONTAINS(error.what, "bytes 512 and 3584");
+  EXPECT_EQ(findings(archive), "key_not_adjacent:error missing_field:error missing_field:error");
+}
+
+TEST_P(TarFormatTest, KeysMayComeAgainInAnotherShard) {
+  const std::string archive = TarWriter().add("1.jpg", "x").finish();
+  const std::string source = write(archive, "a.tar") + "::" + write(archive, "b.tar");
+  EXPECT_EQ(opened(source)->size(), 2u);
+  EXPECT_EQ(opened(source)->where(1).shard, folder_.path("b.tar"));
+}
+
+TEST_P(TarFormatTest, SkipsWhatWebDatasetSkipsAndSaysSo) {
+  const std::string archive = TarWriter()
+                                  .add("folder/", "", '5')
+                                  .add("__meta__/info.json", "{}")
+                                  .add("README", "x")
+                                  .add("a.b/noext", "x")
+                                  .add("1.jpg", "x")
+                                  .add("link.jpg", "", '2')
+                                  .add("hard.jpg", "", '1')
+                                  .add("1.cls", "1")
+                                  .add("2.jpg", "x")
+                                  .add("2.__bad__", "yes")
+                                  .finish();
+  EXPECT_EQ(opened(write(archive))->size(), 1u);
+  EXPECT_EQ(findings(archive),
+            "reserved_name:note member_without_dot:warning member_without_dot:warning not_regular:warning "
+            "not_regular:warning marked_bad:warning");
+}
+
+TEST_P(TarFormatTest, RefusesSparseMembersByName) {
+  const std::string gnu = TarWriter(Dialect::kGnu).add("1.jpg", "x", 'S').add("2.jpg", "y").finish();
+  EXPECT_CONTAINS(refused(gnu).what, "'1.jpg' is stored sparse");
+  EXPECT_EQ(findings(gnu), "sparse_member:error");
+  const std::string pax =
+      TarWriter(Dialect::kPax).pax(TarWriter::pax_record("GNU.sparse.name", "3.jpg")).add("made/up.jpg", "x").finish();
+  EXPECT_CONTAINS(refused(pax).what, "'3.jpg' is stored sparse");
+}
+
+TEST_P(TarFormatTest, RefusesWhatIsNoTar) {
+  EXPECT_CONTAINS(refused("").what, "an empty file");
+  EXPECT_CONTAINS(refused(std::string(4000, 't')).what, "not a tar file");
+  EXPECT_CONTAINS(refused("\xff\xd8\xff" + std::string(4000, 't')).what, "an image");
+  EXPECT_CONTAINS(refused("\x28\xb5\x2f\xfd" + std::string(4000, 't')).what, "zstd");
+  const Error none = refused(TarWriter().finish());
+  EXPECT_EQ(none.code, ErrorCode::kConfig);
+  EXPECT_CONTAINS(none.what, "no samples");
+  EXPECT_EQ(findings(TarWriter().finish()), "no_samples:warning no_field:error");
+}
+
+TEST_P(TarFormatTest, ADamagedHeaderIsAnErrorAndTheNextShardIsStillInspected) {
+  const std::string good = tar_of(some_samples(1, 3));
+  std::string bad = good;
+  bad[1024 + 3] = static_cast<char>(~bad[1024 + 3]);
+  write(bad, "0.tar");
+  write(TarWriter().add("x", "").add("z/9.jpg", "x").add("z/9.cls", "3").finish(), "1.tar");
+  const std::string source = folder_.path("{0..2}.tar");
+  const auto format = open(source, options());
+  ASSERT_FALSE(format);
+  EXPECT_EQ(format.error().where.shard, folder_.path("0.tar"));
+  EXPECT_EQ(inspected(source, options()),
+            "bad_checksum:error member_without_dot:warning unreadable_file:error missing_field:error");
+}
+
+TEST_P(TarFormatTest, TellsMissingFieldsBySample) {
+  const std::string archive =
+      TarWriter().add("1.jpg", "x").add("1.cls", "1").add("2.jpg", "y").add("3.cls", "3").add("3.png", "z").finish();
+  const auto format = opened(write(archive));
+  memory::Record record;
+  EXPECT_TRUE(format->read(0, record));
+  EXPECT_TRUE(format->read(2, record));
+  const auto done = format->read(1, record);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kData);
+  EXPECT_EQ(done.error().where.key, "2");
+  EXPECT_CONTAINS(done.error().what, "'label'");
+  EXPECT_EQ(findings(archive), "missing_field:error");
+}
+
+TEST_P(TarFormatTest, FieldsByDefaultAndByChoice) {
+  const std::string archive = TarWriter()
+                                  .add("1.json", "{}")
+                                  .add("1.jpg", "first")
+                                  .add("1.png", "second")
+                                  .add("1.seg.png", std::string(200'000, 's'))
+                                  .add("1.id", " 42\n")
+                                  .finish();
+  const std::string source = write(archive);
+  memory::Record record;
+  auto format = opened(source);
+  ASSERT_TRUE(format->read(0, record));
+  EXPECT_EQ(record.fields[0].bytes.size(), 5u);
+  EXPECT_EQ(record.fields[1].value, 42);
+  format = opened(source, {"webp;png", "seg.png", "cls;id", "jpg"});
+  ASSERT_EQ(format->fields().size(), 4u);
+  EXPECT_EQ(format->fields()[0].name, "webp");
+  ASSERT_TRUE(format->read(0, record));
+  EXPECT_EQ(record.fields[0].bytes.size(), 6u);
+  EXPECT_EQ(record.fields[1].bytes.size(), 200'000u);
+  EXPECT_EQ(record.fields[1].bytes[199'999], std::byte{'s'});
+  EXPECT_EQ(record.fields[2].value, 42);
+  EXPECT_EQ(record.fields[3].bytes[0], std::byte{'f'});
+  EXPECT_EQ(format->where(0).offset, 5 * 512u);  // of the png, the first image field
+  // a large member in between is not fetched along
+  format = opened(source, {"png", "id"});
+  ASSERT_TRUE(format->read(0, record));
+  EXPECT_EQ(record.bytes_read, 6u + 4u);
+  EXPECT_EQ(record.fields[1].value, 42);
+}
+
+TEST_P(TarFormatTest, WithoutLabelsThereIsTheImageAlone) {
+  const auto format = opened(write(TarWriter().add("1.jpg", "x").add("1.txt", "a cat").add("2.webp", "y").finish()));
+  ASSERT_EQ(format->fields().size(), 1u);
+  EXPECT_EQ(format->fields()[0].name, "image");
+}
+
+TEST_P(TarFormatTest, FieldsThatNoSampleHasAreAConfigError) {
+  OpenOptions chosen = options();
+  chosen.fields = {"jpg", "cls"};
+  const std::string source = write(TarWriter().add("1.jpg", "x").add("1.txt", "a cat").finish());
+  const auto format = open(source, chosen);
+  ASSERT_FALSE(format);
+  EXPECT_EQ(format.error().code, ErrorCode::kConfig);
+  EXPECT_CONTAINS(format.error().what, "'cls'");
+  EXPECT_CONTAINS(format.error().what, "jpg, txt");
+  EXPECT_EQ(inspected(source, chosen), "no_field:error");
+  const Error none = refused(TarWriter().add("1.txt", "a cat").finish());
+  EXPECT_EQ(none.code, ErrorCode::kConfig);
+  EXPECT_CONTAINS(none.what, "'image'");
+}
+
+TEST_P(TarFormatTest, LabelsThatAreNoIntegersAreErrorsOfTheirSample) {
+  const auto format =
+      opened(write(TarWriter().add("1.jpg", "x").add("1.cls", "cat").add("2.jpg", "x").add("2.cls", "").finish()));
+  memory::Record record;
+  for (const std::uint64_t index : {0, 1}) {
+    const auto done = format->read(index, record);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::kData);
+    EXPECT_CONTAINS(done.error().what, "'label'");
+    EXPECT_EQ(done.error().where.offset, index == 0 ? 1536u : 3584u);  // of the label, not of the image
+  }
+}
+
+TEST_P(TarFormatTest, KeepsAnIndexAndRebuildsItWhenStaleOrDamaged) {
+  const std::string source = write(tar_of(some_samples(2, 3)));
+  const std::string index = source + ".feedline-index";
+  const std::uint64_t fingerprint = opened(source)->fingerprint();
+  ASSERT_TRUE(std::filesystem::exists(index));
+  const std::string kept = TemporaryFolder::read(index);
+  const auto written = std::filesystem::last_write_time(index);
+  EXPECT_EQ(opened(source)->fingerprint(), fingerprint);
+  EXPECT_EQ(std::filesystem::last_write_time(index), written) << "was rebuilt";
+  for (const std::string& damaged : {std::string(), kept.substr(0, 100), kept + "x", std::string(kept.size(), 'x')}) {
+    folder_.write("x.tar.feedline-index", damaged);
+    EXPECT_EQ(opened(source)->fingerprint(), fingerprint);
+    EXPECT_EQ(TemporaryFolder::read(index), kept);
+  }
+  write(tar_of(some_samples(2, 4)));
+  EXPECT_EQ(opened(source)->size(), 8u);
+}
+
+TEST_P(TarFormatTest, AShardThatChangesAfterOpeningIsAnError) {
+  const auto samples = some_samples(1, 3);
+  const std::string source = write(tar_of(samples));
+  memory::Record record;
+  for (const bool read_before : {false, true}) {
+    write(tar_of(samples));
+    const auto format = opened(source);
+    if (read_before) {
+      ASSERT_TRUE(format->read(0, record));
+    }
+    std::filesystem::resize_file(source, 700);
+    const auto done = format->read(2, record);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::kStorage);
+    EXPECT_EQ(done.error().where.record, 2u);
+    EXPECT_EQ(done.error().where.shard, source);
+  }
+}
+
+TEST_P(TarFormatTest, AShardDeletedAfterItsFirstReadGoesOn) {
+  const auto samples = some_samples(1, 3);
+  const std::string source = write(tar_of(samples));
+  const auto format = opened(source);
+  memory::Record record;
+  ASSERT_TRUE(format->read(0, record));
+  std::filesystem::remove(source);
+  EXPECT_TRUE(format->read(2, record));
+}
+
+TEST_P(TarFormatTest, FindsItsShards) {
+  write(tar_of(some_samples(1, 1)), "with{braces}.tar");
+  write(tar_of(some_samples(1, 1)), "no_suffix");
+  EXPECT_EQ(opened(folder_.path("with{braces}.tar"))->size(), 1u);
+  EXPECT_EQ(opened(folder_.path("no_suffix"))->size(), 1u);
+  const auto error_of = [this](const std::string& source) {
+    const auto format = open(source, options());
+    return format ? Error{} : format.error();
+  };
+  EXPECT_EQ(error_of(folder_.path("{0..3}.tar")).code, ErrorCode::kStorage);
+  EXPECT_CONTAINS(error_of(folder_.path("{0..3}.tar")).message(), folder_.path("0.tar"));
+  EXPECT_EQ(error_of(folder_.path("{0..3.tar")).code, ErrorCode::kConfig);
+  EXPECT_EQ(error_of(folder_.path("no_suffix") + "::").code, ErrorCode::kConfig);
+  EXPECT_EQ(error_of(folder_.path("no_suffix") + "::" + folder_.path()).code, ErrorCode::kConfig);
+}
+
+// Programs that users make shards with, where they are there.
+TEST_P(TarFormatTest, ReadsWhatOtherWritersWrite) {
+  const auto samples = some_samples(2, 3);
+  const std::string long_folder(60, 'l');
+  for (const StoredSample& sample : samples) {
+    folder_.write("in/" + long_folder + "/" + long_folder + "/" + sample.key + ".jpg", sample.image);
+    folder_.write("in/" + long_folder + "/" + long_folder + "/" + sample.key + ".cls", std::to_string(sample.label));
+  }
+  const std::string out = folder_.path("out.tar"), in = folder_.path("in");
+  std::vector<std::string> commands;
+  for (const char* dialect : {"oldgnu", "gnu", "ustar", "posix"})
+    commands.push_back("tar --version >/dev/null 2>&1 || exit 99; tar --sort=name --format=" + std::string(dialect) +
+                       " -cf " + out + " -C " + in + " .");
+  commands.push_back("tar --version >/dev/null 2>&1 || exit 99; tar --sort=name --format=v7 -cf " + out + " -C " + in +
+                     "/" + long_folder + "/" + long_folder + " .");
+  for (const char* dialect : {"USTAR", "GNU", "PAX"})
+    commands.push_back("python3 -c '' 2>/dev/null || exit 99; cd " + in +
+                       " && python3 -c 'import sys, tarfile; t = "
+                       "tarfile.open(sys.argv[1], \"w\", format=tarfile." +
+                       dialect + "_FORMAT); t.add(\"" + long_folder + "\"); t.close()' " + out);
+  int ran = 0;
+  for (const std::string& command : commands) {
+    std::filesystem::remove(out);
+    const int status = std::system(command.c_str());
+    if (WEXITSTATUS(status) == 99) continue;
+    ASSERT_EQ(status, 0) << command;
+    ++ran;
+    const auto format = opened(out);
+    ASSERT_TRUE(format) << command;
+    ASSERT_EQ(format->size(), samples.size()) << command;
+    memory::Record record;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      ASSERT_TRUE(format->read(i, record));
+      const std::string key = format->where(i).key;
+      const auto sample =
+          std::ranges::find_if(samples, [&key](const StoredSample& one) { return key.ends_with("/" + one.key); });
+      ASSERT_NE(sample, samples.end()) << key;
+      EXPECT_EQ(record.fields[1].value, sample->label);
+      EXPECT_TRUE(std::ranges::equal(record.fields[0].bytes, std::as_bytes(std::span(sample->image))));
+    }
+  }
+  if (ran == 0) GTEST_SKIP() << "neither a tar program nor python3 here";
+}
+
+std::string gzipped(const std::string& content) {
+  std::string out(content.size() + 1000, '\0');
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+  stream.avail_in = static_cast<uInt>(content.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(out.size() - stream.avail_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+class GzippedTar : public TarFormatTest {
+ protected:
+  GzippedTar() { ::setenv("XDG_CACHE_HOME", folder_.path("cache").c_str(), 1); }
+  std::size_t cached(const std::string& suffix) const {
+    std::size_t count = 0;
+    if (!std::filesystem::exists(folder_.path("cache"))) return 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path("cache")))
+      count += entry.path().string().ends_with(suffix);
+    return count;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Storages, GzippedTar, ::testing::Bool(),
+                         [](const auto& one) { return one.param ? "short_reads" : "local"; });
+
+TEST_P(GzippedTar, IsDecompressedOnceAndReadsTheSame) {
+  auto samples = some_samples(2, 3);
+  samples[0].image = std::string(9'000'000, 'z');  // compresses a thousandfold: output far ahead of input
+  const std::string source = write(gzipped(tar_of(samples)), "x.tar.gz");
+  const auto format = opened(source);
+  ASSERT_EQ(format->size(), samples.size());
+  EXPECT_EQ(format->fingerprint(), opened(write(tar_of(samples)))->fingerprint());
+  memory::Record record;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    ASSERT_TRUE(format->read(i, record));
+    EXPECT_TRUE(std::ranges::equal(record.fields[0].bytes, std::as_bytes(std::span(samples[i].image)))) << i;
+  }
+  EXPECT_EQ(format->where(0).shard, source);
+  EXPECT_EQ(cached(".tar"), 1u);
+  EXPECT_FALSE(std::filesystem::exists(source + ".feedline-index"));
+  const auto made = [this] {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path("cache")))
+      if (entry.path().extension() == ".tar") return entry.last_write_time();
+    return std::filesystem::file_time_type();
+  };
+  const auto first = made();
+  EXPECT_EQ(opened(source)->size(), samples.size());
+  EXPECT_EQ(made(), first) << "decompressed again";
+  write(gzipped(tar_of(some_samples(2, 4))), "x.tar.gz");
+  EXPECT_EQ(opened(source)->size(), 8u) << "the copy of another file was taken";
+  EXPECT_EQ(cached(".tar"), 1u);
+  EXPECT_EQ(cached(".unfinished"), 0u);
+}
+
+TEST_P(GzippedTar, IsKnownByContent) {
+  EXPECT_EQ(opened(write(gzipped(tar_of(some_samples(1, 2))), "x.tgz"))->size(), 2u);
+  EXPECT_EQ(opened(write(gzipped(tar_of(some_samples(1, 3))), "named_oddly"))->size(), 3u);
+  EXPECT_EQ(opened(write(gzipped(tar_of(some_samples(1, 4))), "x.tar"))->size(), 4u);
+}
+
+TEST_P(GzippedTar, OfSeveralMembersAndPaddedWithZerosReadsToItsEnd) {
+  const std::string archive = tar_of(some_samples(1, 3));
+  const std::string joined = gzipped(archive.substr(0, 1000)) + gzipped(archive.substr(1000)) + std::string(700, '\0');
+  EXPECT_EQ(opened(write(joined, "x.tar.gz"))->size(), 3u);
+}
+
+TEST_P(GzippedTar, DamagedOrCutIsAnErrorAndLeavesNothing) {
+  const std::string whole = gzipped(tar_of(some_samples(1, 3)));
+  std::vector<std::string> bad;
+  for (std::size_t length = 18; length < whole.size(); length += 37) bad.push_back(whole.substr(0, length));
+  for (const std::size_t cut : {1, 4, 8, 9}) bad.push_back(whole.substr(0, whole.size() - cut));  // in the trailer
+  bad.push_back(whole);
+  bad.back()[whole.size() - 6] = static_cast<char>(~bad.back()[whole.size() - 6]);  // its check sum
+  bad.push_back(whole + "garbage");
+  bad.push_back(whole + std::string(10, '\0') + "garbage");
+  bad.push_back(gzipped("not a tar"));
+  bad.push_back(gzipped(tar_of(some_samples(1, 3)).substr(0, 2048)));
+  for (const std::string& archive : bad) {
+    const std::string source = write(archive, "x.tar.gz");
+    const auto format = open(source, options());
+    ASSERT_FALSE(format) << archive.size();
+    EXPECT_EQ(format.error().code, ErrorCode::kData) << format.error().message();
+    EXPECT_EQ(format.error().where.shard, source);
+    EXPECT_NE(inspected(source, options()).find(":error"), std::string::npos);
+    EXPECT_EQ(cached(".unfinished"), 0u);
+  }
+}
+
+TEST_P(GzippedTar, FourThreadsMakeOneCopy) {
+  const std::string source = write(gzipped(tar_of(some_samples(2, 10))), "x.tar.gz");
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      const auto format = open(source, options());
+      EXPECT_TRUE(format && (*format)->size() == 20);
+    });
+  threads.clear();
+  EXPECT_EQ(cached(".tar"), 1u);
+  EXPECT_EQ(cached(".unfinished"), 0u);
+}
+
+}  // namespace
+}  // namespace feedline::format
