@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the Python tests share: made-up data sets, and the hostile configurations that rerun the same tests."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+pytest.importorskip("feedline", reason="the package is not installed")
+pytest.importorskip("PIL", reason="Pillow, which makes the images, is not installed")
+
+import made_data
+
+import feedline
+
+LAUNCHERS = ("RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")
+
+
+@pytest.fixture(autouse=True)
+def no_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that runs under a launcher must not get a share of the samples."""
+    for name in (*LAUNCHERS, "PMI_RANK", "PMI_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """21 photos in 3 classes."""
+    return made_data.make_folder(tmp_path_factory.mktemp("photos") / "train")
+
+
+@pytest.fixture(scope="session")
+def tars(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The same photos in three tars, in the same order."""
+    return made_data.make_tars(folder, tmp_path_factory.mktemp("tars"), shards=3)
+
+
+@pytest.fixture
+def train(folder: Path) -> feedline.Dataset:
+    """The usual training operations over `folder`."""
+    return training(feedline.open(folder))
+
+
+def training(dataset: feedline.Dataset, size: int = 32) -> feedline.Dataset:
+    return (
+        dataset.random_resized_crop(size)
+        .random_horizontal_flip()
+        .normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
+    )
+
+
+Options = Callable[[feedline.Dataset, int], dict[str, Any]]
+
+
+def _batch_bytes(dataset: feedline.Dataset, batch_size: int) -> int:
+    """What one batch may take: its fields, each rounded up to the 64 bytes that it may be aligned to."""
+    import numpy as np
+
+    sizes = [np.dtype(f.dtype).itemsize * int(np.prod(f.shape)) * batch_size for f in dataset.schema.values()]
+    return sum(-(-size // 64) * 64 for size in sizes)
+
+
+CONFIGS: dict[str, Options] = {
+    "usual": lambda dataset, batch_size: {},
+    "one_thread": lambda dataset, batch_size: {"num_workers": 1},
+    "tiny_queue": lambda dataset, batch_size: {"memory_budget": _batch_bytes(dataset, batch_size), "num_workers": 3},
+    "two_batches": lambda dataset, batch_size: {"memory_budget": 2 * _batch_bytes(dataset, batch_size)},
+}
+
+
+@pytest.fixture(params=list(CONFIGS))
+def config(request: pytest.FixtureRequest) -> Options:
+    """Options of loader() under which everything must hold: hostile to threads, or to memory."""
+    return CONFIGS[request.param]
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """For subprocesses: this environment, and the package that these tests import."""
+    paths = [str(Path(feedline.__file__).parents[1]), str(Path(__file__).parent)]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONFAULTHANDLER": "1"}
+
+
+@pytest.fixture
+def best_variant() -> Iterator[None]:
+    """Whatever variant a test forces, the next test has the best again."""
+    yield
+    feedline.force_simd_variant("")

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets for the tests: small made-up photos, as a folder of class folders and as tars of the same files."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import numpy as np
+
+CLASSES = ("apple", "birch", "crow")
+
+
+def photo(seed: int, width: int, height: int) -> np.ndarray:
+    """Smooth colours with some grain: compresses like a photo, and no two are alike."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[0:height, 0:width] / max(width, height)
+    waves = [np.sin(x * rng.uniform(3, 20) + y * rng.uniform(3, 20) + rng.uniform(0, 6)) for _ in range(3)]
+    return np.clip(np.stack(waves, -1) * 100 + 128 + rng.normal(0, 6, (height, width, 3)), 0, 255).astype(np.uint8)
+
+
+def encoded(pixels: np.ndarray, format: str = "JPEG", **options: object) -> bytes:
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, format, **options)
+    return stream.getvalue()
+
+
+def make_folder(root: Path, per_class: int = 7) -> Path:
+    """`per_class` JPEGs of differing sizes in each of three classes; keys "apple/000.jpg" and so on."""
+    for label, name in enumerate(CLASSES):
+        (root / name).mkdir(parents=True)
+        for i in range(per_class):
+            seed = label * per_class + i
+            pixels = photo(seed, 60 + 7 * (seed % 5), 50 + 5 * (seed % 7))
+            (root / name / f"{i:03d}.jpg").write_bytes(encoded(pixels, quality=90))
+    return root
+
+
+def make_tars(folder: Path, root: Path, shards: int = 1) -> list[Path]:
+    """The files of `folder` in its order, spread over `shards` tars with a .cls member beside each image."""
+    root.mkdir(parents=True, exist_ok=True)
+    files = sorted(folder.glob("*/*.jpg"))
+    paths = []
+    for shard in range(shards):
+        path = root / f"{shard:03d}.tar"
+        share = files[shard * len(files) // shards : (shard + 1) * len(files) // shards]
+        members = [member for file in share for member in _members(file)]
+        write_tar(path, members)
+        paths.append(path)
+    return paths
+
+
+def _members(file: Path) -> list[tuple[str, bytes]]:
+    key = f"{file.parent.name}_{file.stem}"
+    label = str(CLASSES.index(file.parent.name))
+    return [(f"{key}.jpg", file.read_bytes()), (f"{key}.cls", label.encode())]
+
+
+def write_tar(path: Path, members: list[tuple[str, bytes]]) -> Path:
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return path

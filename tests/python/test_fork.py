@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""After fork() a child gets a clear error from a started loader, never a hang, and may make its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import feedline
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+
+def run(script: str, folder: Path, environment: dict[str, str]) -> str:
+    head = f"import os, sys, feedline\nds = feedline.open({str(folder)!r}).random_resized_crop(32)\n"
+    code = head + textwrap.dedent(script)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_every_call_in_a_child_is_refused_or_harmless(folder: Path, environment: dict[str, str]) -> None:
+    out = run(
+        """
+        loader = ds.loader(2, output="numpy", num_workers=3)
+        iterator = iter(loader)
+        next(iterator)
+        sys.stdout.flush()
+        pid = os.fork()
+        if pid == 0:
+            calls = dict(next=lambda: next(iterator), iter=lambda: iter(loader), stats=loader.stats,
+                         errors=lambda: loader.errors, state=loader.state_dict, explain=loader.explain)
+            for name, call in calls.items():
+                try:
+                    call()
+                    print(name, "worked")
+                except feedline.ConfigError as error:
+                    assert "fork" in str(error), error
+                    print(name, "refused")
+            loader.close()
+            del loader, iterator
+            own = ds.loader(2, output="numpy", num_workers=2)
+            print("own", sum(len(batch.label) for batch in own))
+            sys.stdout.flush()
+            sys.exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        print("parent", 2 + sum(len(batch.label) for batch in iterator))
+        """,
+        folder,
+        environment,
+    )
+    assert out.splitlines() == [
+        f"{name} refused" for name in ("next", "iter", "stats", "errors", "state", "explain")
+    ] + [
+        "own 21",
+        "parent 21",
+    ]
+
+
+def test_a_loader_that_has_not_started_works_in_the_child(folder: Path, environment: dict[str, str]) -> None:
+    out = run(
+        """
+        loader = ds.loader(2, output="numpy")
+        pid = os.fork()
+        if pid == 0:
+            print("child", sum(len(batch.label) for batch in loader), flush=True)
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        print("parent", sum(len(batch.label) for batch in loader))
+        """,
+        folder,
+        environment,
+    )
+    assert out.split() == ["child", "21", "parent", "21"]
+
+
+def test_forks_while_threads_are_busy(folder: Path, environment: dict[str, str]) -> None:
+    """Whatever lock a thread holds at the fork."""
+    out = run(
+        """
+        loader = ds.loader(1, output="numpy", num_workers=3, epochs=40)
+        children = 0
+        for step, batch in enumerate(loader):
+            if step % 10 == 0:
+                pid = os.fork()
+                if pid == 0:
+                    try:
+                        loader.stats()
+                        os._exit(1)
+                    except feedline.ConfigError:
+                        pass
+                    try:
+                        next(iter(loader))
+                        os._exit(2)
+                    except feedline.ConfigError:
+                        pass
+                    loader.close()
+                    os._exit(0)
+                assert os.waitpid(pid, 0)[1] == 0
+                children += 1
+        print(children)
+        """,
+        folder,
+        environment,
+    )
+    assert out.strip() == "84"
+
+
+def _count_samples(path: str) -> int:
+    dataset = feedline.open(path).random_resized_crop(16)
+    return sum(len(batch.label) for batch in dataset.loader(4, output="numpy"))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_multiprocessing(
+    folder: Path, method: str, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", environment["PYTHONPATH"])
+    with feedline.open(folder).resize((8, 8)).loader(2, output="numpy") as running:
+        next(iter(running))
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            assert pool.map_async(_count_samples, [str(folder)] * 4).get(timeout=60) == [21] * 4
+
+
+def test_a_loader_does_not_pickle(train: feedline.Dataset, tmp_path: Path) -> None:
+    import pickle
+
+    with train.loader(4, output="numpy") as loader, pytest.raises(TypeError, match="make one in each process"):
+        pickle.dumps(loader)
+
+
+def test_threads_start_with_iter_and_end_with_close(train: feedline.Dataset) -> None:
+    def threads() -> int:
+        return len(os.listdir("/proc/self/task"))
+
+    before = threads()
+    loader = train.loader(2, output="numpy", num_workers=3)
+    assert threads() == before
+    iterator = iter(loader)
+    next(iterator)
+    assert threads() > before
+    loader.close()
+    assert threads() == before
+    wait: Callable[[], object] = lambda: next(iterator)  # noqa: E731
+    with pytest.raises(feedline.Error, match="close"):
+        wait()
+    loader.close()

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run resumed anywhere goes on as the uninterrupted one: saved at every step, restored in another loader."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Options, training
+
+import feedline
+
+EPOCHS = 2
+OPTIONS: dict[str, Any] = {"batch_size": 4, "shuffle": True, "seed": 23, "output": "numpy"}
+
+
+def run(loader: feedline.Loader, epochs: int) -> list[list[bytes]]:
+    return [[b"".join(field.tobytes() for field in batch) for batch in loader] for _ in range(epochs)]
+
+
+def through_json(state: dict[str, Any]) -> dict[str, Any]:
+    text = json.dumps(state)
+    assert len(text) < 1024
+    again: dict[str, Any] = json.loads(text)
+    return again
+
+
+@pytest.fixture
+def whole(train: feedline.Dataset) -> list[list[bytes]]:
+    with train.loader(**OPTIONS) as loader:
+        return run(loader, EPOCHS)
+
+
+def states_of(loader: feedline.Loader) -> list[tuple[int, int, dict[str, Any]]]:
+    """(epoch, batches delivered, state) before the first, after every batch, and after every epoch."""
+    states = [(0, 0, through_json(loader.state_dict()))]
+    for epoch in range(EPOCHS):
+        for step, _ in enumerate(loader, 1):
+            states.append((epoch, step, through_json(loader.state_dict())))
+        states.append((epoch + 1, 0, through_json(loader.state_dict())))
+    return states
+
+
+def check_resumes(make: Callable[[], feedline.Loader], whole: list[list[bytes]], states: list[Any]) -> None:
+    for epoch, step, state in states:
+        with make() as loader:
+            loader.load_state_dict(state)
+            rest = run(loader, EPOCHS - epoch)
+        wanted = [whole[epoch][step:], *whole[epoch + 1 :]] if epoch < EPOCHS else []
+        assert rest == wanted, f"resumed in epoch {epoch} after {step} batches"
+
+
+def test_resume_at_every_step(train: feedline.Dataset, whole: list[list[bytes]], config: Options) -> None:
+    extra = config(train, 4)
+    with train.loader(**OPTIONS, **extra) as loader:
+        states = states_of(loader)
+    assert len(states) == 1 + EPOCHS * (len(whole[0]) + 1)
+    check_resumes(lambda: train.loader(**OPTIONS, **extra), whole, states)
+
+
+def test_resume_with_other_threads_and_other_storage(
+    train: feedline.Dataset, whole: list[list[bytes]], tars: list[Path]
+) -> None:
+    with train.loader(**OPTIONS, num_workers=1) as loader:
+        states = states_of(loader)
+    check_resumes(lambda: train.loader(**OPTIONS, num_workers=3), whole, states[::3])
+    tar = training(feedline.open(tars))
+    with tar.loader(**OPTIONS) as loader:
+        states = states_of(loader)
+    check_resumes(lambda: tar.loader(**OPTIONS), whole, states[::3])
+
+
+def test_resume_of_a_resume(train: feedline.Dataset, whole: list[list[bytes]]) -> None:
+    """A new process after every single batch."""
+    state = None
+    seen: list[bytes] = []
+    for _ in range(EPOCHS * len(whole[0])):
+        with train.loader(**OPTIONS) as loader:
+            if state is not None:
+                loader.load_state_dict(state)
+            batch = next(iter(loader), None)
+            if batch is None:  # resumed after an epoch's last batch: the next iter() is the next epoch
+                batch = next(iter(loader))
+            seen.append(b"".join(field.tobytes() for field in batch))
+            state = through_json(loader.state_dict())
+    assert seen == [batch for epoch in whole for batch in epoch]
+
+
+def test_restoring_into_a_running_loader(train: feedline.Dataset, whole: list[list[bytes]]) -> None:
+    with train.loader(**OPTIONS) as loader:
+        iterator = iter(loader)
+        next(iterator)
+        state = loader.state_dict()
+        next(iterator)
+        next(iterator)
+        loader.load_state_dict(state)
+        with pytest.raises(feedline.Error, match="load_state_dict"):
+            next(iterator)
+        assert run(loader, 1) == [whole[0][1:]]
+
+
+def test_a_state_is_of_what_was_delivered_not_of_what_was_prepared(train: feedline.Dataset) -> None:
+    with train.loader(**OPTIONS) as loader:
+        iterator = iter(loader)
+        next(iterator)
+        assert loader.state_dict()["batch"] == 1
+
+
+def test_resume_with_skipped_samples(tmp_path: Path) -> None:
+    """Refills come from the end of the order: what a resumed run has used up, it does not give again."""
+    import made_data
+
+    root = made_data.make_folder(tmp_path / "train")
+    for name in ("apple/001.jpg", "birch/003.jpg", "crow/006.jpg"):
+        (root / name).write_bytes(b"not an image")
+    dataset = training(feedline.open(root))
+    options = {**OPTIONS, "on_error": "skip"}
+    with dataset.loader(**options) as loader:
+        whole = run(loader, EPOCHS)
+    with dataset.loader(**options) as loader:
+        states = states_of(loader)
+    check_resumes(lambda: dataset.loader(**options), whole, states)
+
+
+def test_completion_order_resumes_without_loss(train: feedline.Dataset, whole: list[list[bytes]]) -> None:
+    """Delivered in any order, the batches before and after the interruption are together the epoch's."""
+    for stop in range(1, len(whole[0])):
+        with train.loader(**OPTIONS, in_order=False, num_workers=3) as loader:
+            iterator = iter(loader)
+            before = [b"".join(f.tobytes() for f in next(iterator)) for _ in range(stop)]
+            state = through_json(loader.state_dict())
+        with train.loader(**OPTIONS, in_order=False, num_workers=2) as loader:
+            loader.load_state_dict(state)
+            after = run(loader, 1)[0]
+        assert sorted(before + after) == sorted(whole[0])
+
+
+def test_states_of_something_else_are_refused(train: feedline.Dataset, folder: Path, tmp_path: Path) -> None:
+    import made_data
+
+    with train.loader(**OPTIONS) as loader:
+        next(iter(loader))
+        state = loader.state_dict()
+    other = training(feedline.open(made_data.make_folder(tmp_path / "other", per_class=5)))
+    refusals = {
+        "data set": other.loader(**OPTIONS),
+        "seed": train.loader(**{**OPTIONS, "seed": 24}),
+        "shuffle": train.loader(**{**OPTIONS, "shuffle": False}),
+        "batch": train.loader(**{**OPTIONS, "batch_size": 5}),
+    }
+    for reason, loader in refusals.items():
+        with loader, pytest.raises(feedline.ConfigError, match=reason):
+            loader.load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda s: {**s, "version": 2},
+        lambda s: {k: v for k, v in s.items() if k != "epoch"},
+        lambda s: {**s, "fingerprint": 7},
+        lambda s: {**s, "fingerprint": "zz"},
+        lambda s: {**s, "batch": -1},
+        lambda s: {**s, "batch": 2.0},
+        lambda s: {**s, "shuffle": "yes"},
+        lambda s: {**s, "ahead": [None]},
+        lambda s: {},
+        lambda s: None,
+    ],
+)
+def test_damaged_states_are_refused(train: feedline.Dataset, damage: Callable[[Any], Any]) -> None:
+    with train.loader(**OPTIONS) as loader, pytest.raises(feedline.ConfigError, match="load_state_dict"):
+        loader.load_state_dict(damage(loader.state_dict()))
+
+
+def test_another_world_size_with_the_same_global_batch(train: feedline.Dataset) -> None:
+    """Two ranks of 2 go on where one rank of 4 stopped: together they give exactly the rest."""
+    with train.loader(**OPTIONS) as loader:
+        iterator = iter(loader)
+        next(iterator)
+        next(iterator)
+        state = loader.state_dict()
+        rest: list[int] = []
+        for _ in iterator:
+            rest += loader.last_samples
+    seen: list[int] = []
+    for rank in range(2):
+        options = {**OPTIONS, "batch_size": 2, "rank": rank, "world_size": 2, "uneven": "exact"}
+        with train.loader(**options) as loader:
+            loader.load_state_dict(state)
+            for _ in loader:
+                seen += loader.last_samples
+    assert sorted(seen) == sorted(rest)
+
+
+def test_set_epoch_and_chained_epochs(train: feedline.Dataset, whole: list[list[bytes]]) -> None:
+    with train.loader(**OPTIONS, epochs=2) as loader:
+        assert len(loader) == 2 * len(whole[0])
+        assert run(loader, 1) == [whole[0] + whole[1]]
+    with train.loader(**OPTIONS) as loader:
+        assert loader.epoch == 0
+        loader.set_epoch(1)
+        assert loader.epoch == 1
+        assert run(loader, 1) == [whole[1]]
+        loader.set_epoch(0)
+        assert run(loader, 2) == whole
+        for wrong in (-1, 1.5, "2", True):
+            with pytest.raises(feedline.ConfigError, match="set_epoch"):
+                loader.set_epoch(wrong)  # type: ignore[arg-type]
+
+
+def test_a_second_iter_ends_the_first(train: feedline.Dataset, whole: list[list[bytes]]) -> None:
+    with train.loader(**OPTIONS) as loader:
+        first = iter(loader)
+        next(first)
+        second = iter(loader)
+        with pytest.raises(feedline.Error, match="later iter"):
+            next(first)
+        assert [b"".join(f.tobytes() for f in batch) for batch in second] == whole[1]
+        assert list(second) == []
