@@ -145,10 +145,10 @@ Result<std::string> decompressed(const storage::Storage& storage, const std::str
   FEEDLINE_TRY(const std::uint64_t bytes, decompress(*reader, path, output));
   // first nothing vouches for the copy, then the copy changes, then its origin vouches for it: a crash in between
   // leaves work to do again, never a copy that passes for another
-  FEEDLINE_CHECK_OK(storage::write_file(plain + ".origin", {}));
-  FEEDLINE_CHECK_OK(output.commit());
+  FEEDLINE_CHECK_OK(storage::write_file(plain + ".origin", {}, storage::Flush::kYes));
+  FEEDLINE_CHECK_OK(output.commit(storage::Flush::kYes));
   const Origin origin{.gzip_bytes = gzip.bytes, .gzip_mtime_ns = gzip.mtime_ns, .plain_bytes = bytes};
-  FEEDLINE_CHECK_OK(storage::write_file(plain + ".origin", std::as_bytes(std::span(&origin, 1))));
+  FEEDLINE_CHECK_OK(storage::write_file(plain + ".origin", std::as_bytes(std::span(&origin, 1)), storage::Flush::kYes));
   return plain;
 }
 
