@@ -2,6 +2,7 @@
 #include "format/tar_format.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <thread>
 
@@ -257,6 +258,17 @@ TEST_P(TarFormatTest, AShardThatChangesAfterOpeningIsAnError) {
     EXPECT_EQ(done.error().where.record, 2u);
     EXPECT_EQ(done.error().where.shard, source);
   }
+}
+
+TEST_P(TarFormatTest, AShardReplacedByOneOfItsSizeIsAnError) {
+  const std::string source = write(tar_of(some_samples(1, 3)));
+  const auto format = opened(source);
+  std::filesystem::last_write_time(source, std::filesystem::last_write_time(source) + std::chrono::seconds(5));
+  memory::Record record;
+  const auto done = format->read(0, record);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kStorage);
+  EXPECT_CONTAINS(done.error().what, "has changed");
 }
 
 TEST_P(TarFormatTest, AShardDeletedAfterItsFirstReadGoesOn) {

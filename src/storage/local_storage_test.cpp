@@ -34,6 +34,7 @@ TEST(LocalStorage, AMappedFileThatShrankIsAnErrorNotASignal) {
   const auto view = (*reader)->view(500'000, 1000);
   ASSERT_FALSE(view);
   EXPECT_EQ(view.error().code, ErrorCode::kStorage);
+  EXPECT_NE(view.error().what.find("shorter"), std::string::npos) << view.error().message();
   std::vector<std::byte> out(10);
   EXPECT_FALSE((*reader)->read_at(500'000, out));
 }
