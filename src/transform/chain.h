@@ -5,6 +5,7 @@
 // pixels go from the decoded region to a row of the batch.
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,13 +50,13 @@ class Chain {
   // two operations that do not fit, no fixed output size at the end, normalize with the wrong number of channels.
   // `dtype`: the batch's element type, a final conversion as to_dtype(dtype, scale=true) does it; nullopt: as the
   // chain leaves it. `layout`: of the output row.
-  static Result<std::shared_ptr<const Chain>> compile(std::span<const Operation> operations, std::optional<DType> dtype,
-                                                      Layout layout);
-  // Arguments in range, and operations that fit one after the other; no fixed output size needed yet.
+  static Result<std::shared_ptr<const Chain>> compile(std::span<const Operation> operations,
+                                                      std::optional<DType> dtype, Layout layout);
+  // As compile(), but a chain that has no fixed output size yet is fine.
   static Result<void> check(std::span<const Operation> operations);
   virtual ~Chain() = default;
 
-  virtual ColorMode color_mode() const = 0;     // what decode must deliver
+  virtual ColorMode color_mode() const = 0;   // what decode must deliver
   virtual const ArraySpec& output() const = 0;  // of one sample: (C, H, W) or (H, W, C)
   // Draws for an image of this size. kData when the image cannot take the operation (smaller than a random crop
   // without padding), naming it. Same key, same drawing, on every machine.
@@ -69,8 +70,9 @@ class Chain {
   virtual std::vector<std::string> explain() const = 0;
 };
 
-// Pillow's Image.resize on one image. kData: no memory. Requires: every side is at least 1.
-Result<void> resize(memory::PixelView in, Size size, Interpolation interpolation, Workspace& workspace,
+// A single image, as Pillow's Image.resize. kConfig: a side below 1. Requires: `in` has 1 or 3 channels and is not
+// `out`'s memory.
+Result<void> resize(memory::PixelView in, Size out_size, Interpolation interpolation, Workspace& workspace,
                     memory::PixelBuffer& out);
 
 // Names of the instruction sets whose kernels this machine can run, best first ("AVX3_ZEN4", "AVX2", ...), and

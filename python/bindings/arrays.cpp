@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arrays.h"
+
+#include <nanobind/ndarray.h>
+
+#include <array>
+
+namespace nb = nanobind;
+
+namespace feedline::python {
+namespace {
+
+nb::dlpack::dtype dlpack_dtype(DType dtype) {
+  const auto bits = static_cast<std::uint8_t>(8 * size_of(dtype));
+  const auto with_code = [bits](nb::dlpack::dtype_code code) {
+    return nb::dlpack::dtype{static_cast<std::uint8_t>(code), bits, 1};
+  };
+  switch (dtype) {
+    case DType::kUint8:
+      return with_code(nb::dlpack::dtype_code::UInt);
+    case DType::kInt64:
+      return with_code(nb::dlpack::dtype_code::Int);
+    case DType::kFloat16:
+    case DType::kFloat32:
+      return with_code(nb::dlpack::dtype_code::Float);
+  }
+  return with_code(nb::dlpack::dtype_code::UInt);
+}
+
+nb::capsule capsule_of(std::shared_ptr<void> memory) {
+  auto held = std::make_unique<std::shared_ptr<void>>(std::move(memory));
+  nb::capsule capsule(held.get(), [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
+  held.release();
+  return capsule;
+}
+
+}  // namespace
+
+nb::object to_array(const ArrayView& view, std::shared_ptr<void> memory, Framework framework) {
+  std::array<std::size_t, Shape::kMaxDims> extents{};
+  const Shape& shape = view.spec.shape;
+  for (std::size_t i = 0; i < shape.dims(); ++i) extents[i] = static_cast<std::size_t>(shape[i]);
+  const nb::capsule owner = capsule_of(std::move(memory));
+  const auto dtype = dlpack_dtype(view.spec.dtype);
+  if (framework == Framework::kNumpy) {
+    return nb::cast(
+        nb::ndarray<nb::numpy, nb::device::cpu>(view.data, shape.dims(), extents.data(), owner, nullptr, dtype),
+        nb::rv_policy::reference);
+  }
+  return nb::cast(
+      nb::ndarray<nb::pytorch, nb::device::cpu>(view.data, shape.dims(), extents.data(), owner, nullptr, dtype),
+      nb::rv_policy::reference);
+}
+
+nb::tuple to_tuple(const Shape& shape) {
+  nb::list extents;
+  for (std::int64_t extent : shape) extents.append(extent);
+  return nb::tuple(extents);
+}
+
+HeldBytes::HeldBytes(nb::handle object) {
+  if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+}
+
+HeldBytes::~HeldBytes() { PyBuffer_Release(&buffer_); }
+
+std::span<const std::byte> HeldBytes::bytes() const {
+  return {static_cast<const std::byte*>(buffer_.buf), static_cast<std::size_t>(buffer_.len)};
+}
+
+}  // namespace feedline::python

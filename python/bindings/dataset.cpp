@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "feedline/dataset.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <utility>
+
+#include "arrays.h"
+#include "errors.h"
+#include "operations.h"
+#include "subjects.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace feedline::python {
+namespace {
+
+// Anything that may read: without the GIL, which the caller gets back before the result is looked at.
+template <typename F>
+auto without_gil(F call) {
+  nb::gil_scoped_release released;
+  return call();
+}
+
+Dataset open_dataset(const std::string& source, const std::string& format, const std::vector<std::string>& fields,
+                     const std::string& index_directory) {
+  const OpenOptions options{format, fields, index_directory};
+  return unwrap(without_gil([&] { return open(source, options); }));
+}
+
+nb::list schema_rows(const Schema& schema) {
+  nb::list rows;
+  for (const FieldSpec& field : schema) {
+    rows.append(nb::make_tuple(field.name, to_tuple(field.array.shape), name_of(field.array.dtype)));
+  }
+  return rows;
+}
+
+nb::list sample_rows(const Dataset& self, std::uint64_t index, std::uint64_t seed, std::uint64_t epoch) {
+  auto sample = std::make_shared<Sample>(unwrap(without_gil([&] { return self.sample(index, seed, epoch); })));
+  nb::list rows;
+  for (Sample::Field& field : sample->fields) {
+    const ArrayView view{field.data.data(), field.array};
+    rows.append(nb::make_tuple(field.name, to_array(view, sample, Framework::kNumpy)));
+  }
+  return rows;
+}
+
+nb::list drawn_rows(const std::vector<DrawnValue>& drawn) {
+  nb::list rows;
+  for (const DrawnValue& value : drawn) rows.append(nb::make_tuple(value.operation, value.name, value.values));
+  return rows;
+}
+
+nb::bytes encoded_bytes(const Dataset& self, std::uint64_t index) {
+  const auto encoded = unwrap(without_gil([&] { return self.encoded(index); }));
+  return nb::bytes(encoded.data(), encoded.size());
+}
+
+void bind_reads(nb::class_<Dataset>& cls) {
+  cls.def("sample", &sample_rows, "index"_a, "seed"_a, "epoch"_a,
+          nb::sig("def sample(self, index: int, seed: int, epoch: int) -> list[tuple[str, "
+                  "numpy.typing.NDArray[typing.Any]]]"))
+      .def(
+          "draw",
+          [](const Dataset& self, std::uint64_t index, std::uint64_t seed, std::uint64_t epoch) {
+            return drawn_rows(unwrap(without_gil([&] { return self.draw(index, seed, epoch); })));
+          },
+          "index"_a, "seed"_a, "epoch"_a,
+          nb::sig("def draw(self, index: int, seed: int, epoch: int) -> list[tuple[str, str, list[float]]]"))
+      .def(
+          "draw_for_size",
+          [](const Dataset& self, int height, int width, std::uint64_t index, std::uint64_t seed, std::uint64_t epoch) {
+            return drawn_rows(unwrap(self.draw(Size{height, width}, index, seed, epoch)));
+          },
+          "height"_a, "width"_a, "index"_a, "seed"_a, "epoch"_a,
+          nb::sig("def draw_for_size(self, height: int, width: int, index: int, seed: int, epoch: int) -> "
+                  "list[tuple[str, str, list[float]]]"))
+      .def("encoded", &encoded_bytes, "index"_a)
+      .def(
+          "key", [](const Dataset& self, std::uint64_t index) { return self.key(index); }, "index"_a)
+      .def(
+          "measure_decode",
+          [](const Dataset& self, std::uint64_t images, int threads, std::uint64_t seed) {
+            const auto limit = unwrap(without_gil([&] { return self.measure_decode(images, threads, seed); }));
+            return nb::make_tuple(limit.images, limit.encoded_bytes, limit.wall_s, limit.cpu_s, limit.threads);
+          },
+          "images"_a, "threads"_a, "seed"_a,
+          nb::sig("def measure_decode(self, images: int, threads: int, seed: int) -> "
+                  "tuple[int, int, float, float, int]"));
+}
+
+}  // namespace
+
+void bind_dataset(nb::module_& module) {
+  nb::class_<Dataset> cls(module, "Dataset");
+  cls.def("__len__", &Dataset::size)
+      .def_prop_ro("source", [](const Dataset& self) { return self.source(); })
+      .def_prop_ro("format", &Dataset::format)
+      .def_prop_ro("classes", [](const Dataset& self) { return self.classes(); })
+      .def_prop_ro("fingerprint", &Dataset::fingerprint)
+      .def("operations",
+           [](const Dataset& self) {
+             std::vector<std::string> described;
+             for (const Operation& operation : self.operations()) described.push_back(describe(operation));
+             return described;
+           })
+      .def(
+          "schema", [](const Dataset& self) { return schema_rows(unwrap(self.schema())); },
+          nb::sig("def schema(self) -> list[tuple[str, tuple[int, ...], str]]"))
+      .def("explain", &Dataset::explain);
+  bind_operations(cls);
+  bind_reads(cls);
+  module.def("open", &open_dataset, "source"_a, "format"_a, "fields"_a, "index_directory"_a);
+}
+
+}  // namespace feedline::python

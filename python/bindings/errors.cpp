@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "errors.h"
+
+#include <nanobind/stl/string.h>
+
+namespace nb = nanobind;
+
+namespace feedline::python {
+namespace {
+
+const char* class_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kConfig:
+      return "ConfigError";
+    case ErrorCode::kData:
+      return "DataError";
+    case ErrorCode::kStorage:
+      return "StorageError";
+    case ErrorCode::kStalled:
+      return "StalledError";
+    case ErrorCode::kCancelled:
+    case ErrorCode::kInternal:
+      return "Error";
+  }
+  return "Error";
+}
+
+nb::object text_or_none(const std::string& text) { return text.empty() ? nb::object(nb::none()) : nb::cast(text); }
+
+nb::object number_or_none(const std::optional<std::uint64_t>& number) {
+  return number ? nb::cast(*number) : nb::object(nb::none());
+}
+
+}  // namespace
+
+std::string_view name_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kConfig:
+      return "config";
+    case ErrorCode::kData:
+      return "data";
+    case ErrorCode::kStorage:
+      return "storage";
+    case ErrorCode::kStalled:
+      return "stalled";
+    case ErrorCode::kCancelled:
+      return "cancelled";
+    case ErrorCode::kInternal:
+      return "internal";
+  }
+  return "internal";
+}
+
+nb::object to_exception(const Error& error) {
+  nb::object cls = nb::module_::import_("feedline.errors").attr(class_of(error.code));
+  nb::dict place;
+  place["dataset"] = text_or_none(error.where.dataset);
+  place["shard"] = text_or_none(error.where.shard);
+  place["key"] = text_or_none(error.where.key);
+  place["record"] = number_or_none(error.where.record);
+  place["offset"] = number_or_none(error.where.offset);
+  place["stage"] = text_or_none(error.where.stage);
+  if (error.code == ErrorCode::kStorage && error.system_errno != 0) place["errno"] = error.system_errno;
+  const bool ours = error.code == ErrorCode::kInternal;
+  const std::string message = ours ? "internal error, please report it: " + error.message() : error.message();
+  return cls(message, **place);
+}
+
+void raise(const Error& error) {
+  nb::object exception = to_exception(error);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+  throw nb::python_error();
+}
+
+void raise_config(std::string what) { raise(config_error(std::move(what)).error()); }
+
+}  // namespace feedline::python

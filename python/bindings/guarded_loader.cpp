@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guarded_loader.h"
+
+#include <nanobind/nanobind.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "errors.h"
+
+namespace nb = nanobind;
+
+namespace feedline::python {
+namespace {
+
+using std::chrono::milliseconds;
+
+// The first wait is short so that a signal that came just before is seen at once; none is so long that Ctrl-C
+// would take more than 100 ms.
+constexpr milliseconds kFirstWait{10};
+constexpr milliseconds kLongestWait{50};
+
+}  // namespace
+
+GuardedLoader::GuardedLoader(Loader loader) : loader_(std::move(loader)) {}
+
+// The engine refuses a child the calls that would wait for threads which do not exist there. This comes before any
+// lock, of ours or the engine's: a lock that another thread held at the fork stays locked in the child for ever.
+void GuardedLoader::refuse_child() const {
+  const pid_t started_in = started_in_;
+  if (started_in != 0 && started_in != getpid()) {
+    raise_config("this loader was started before fork(): make a loader in the child");
+  }
+}
+
+template <typename F>
+auto GuardedLoader::alone(F call) {
+  refuse_child();
+  nb::gil_scoped_release released;
+  const std::lock_guard lock(mutex_);
+  return call();
+}
+
+Result<std::optional<Batch>> GuardedLoader::next() {
+  for (milliseconds wait = kFirstWait;; wait = std::min(2 * wait, kLongestWait)) {
+    Batch batch;
+    // Between two waits the mutex is free for close(); closing_ makes sure that close() gets it.
+    const milliseconds this_wait = closing_ ? milliseconds{0} : wait;
+    auto polled = alone([&] {
+      started_in_ = getpid();
+      return loader_.poll(this_wait, batch);
+    });
+    if (!polled) return std::unexpected(std::move(polled).error());
+    if (*polled == Loader::Polled::kBatch) return std::optional(std::move(batch));
+    if (*polled == Loader::Polled::kEnd) return std::optional<Batch>();
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+Result<void> GuardedLoader::start_epoch() {
+  return alone([&] {
+    started_in_ = getpid();
+    return loader_.start_epoch();
+  });
+}
+
+void GuardedLoader::set_epoch(std::uint64_t epoch) {
+  alone([&] { loader_.set_epoch(epoch); });
+}
+
+std::uint64_t GuardedLoader::epoch() {
+  return alone([&] { return loader_.epoch(); });
+}
+
+Result<void> GuardedLoader::restore(const LoaderState& state) {
+  return alone([&] { return loader_.restore(state); });
+}
+
+LoaderState GuardedLoader::state() {
+  return alone([&] { return loader_.state(); });
+}
+
+void GuardedLoader::close() {
+  const pid_t started_in = started_in_;
+  if (started_in != 0 && started_in != getpid()) return;
+  closing_ = true;
+  alone([&] { loader_.close(); });
+}
+
+LoaderStats GuardedLoader::stats() {
+  refuse_child();
+  nb::gil_scoped_release released;
+  return loader_.stats();
+}
+
+std::vector<BadSample> GuardedLoader::errors() {
+  refuse_child();
+  nb::gil_scoped_release released;
+  return loader_.errors();
+}
+
+std::vector<BadSample> GuardedLoader::take_errors() {
+  return alone([&] {
+    std::vector<BadSample> errors = loader_.errors();
+    const std::size_t first = std::min(taken_, errors.size());
+    taken_ = errors.size();
+    errors.erase(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(first));
+    return errors;
+  });
+}
+
+std::string GuardedLoader::explain() {
+  refuse_child();
+  nb::gil_scoped_release released;
+  return loader_.explain();
+}
+
+}  // namespace feedline::python

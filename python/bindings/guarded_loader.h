@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A Loader that any Python thread may use: calls that the engine wants from one thread at a time wait for each other,
+// never with the GIL held. Requires of every method: the GIL is held; each gives it away while it works. In a child
+// after fork() every method but close() raises feedline.ConfigError if the parent had started an epoch.
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "feedline/loader.h"
+
+namespace feedline::python {
+
+class GuardedLoader {
+ public:
+  explicit GuardedLoader(Loader loader);
+
+  // The next batch; nullopt: the epoch is over. Looks after Python's signals at least every 100 ms, and throws
+  // nanobind::python_error when a handler raised.
+  Result<std::optional<Batch>> next();
+  Result<void> start_epoch();
+  void set_epoch(std::uint64_t epoch);
+  std::uint64_t epoch();
+  Result<void> restore(const LoaderState& state);
+  LoaderState state();
+  void close();
+
+  std::uint64_t batches() const { return loader_.batches(); }
+  LoaderStats stats();
+  std::vector<BadSample> errors();
+  std::vector<BadSample> take_errors();  // those since the last call
+  std::string explain();
+
+ private:
+  template <typename F>
+  auto alone(F call);
+  void refuse_child() const;
+
+  Loader loader_;
+  std::mutex mutex_;
+  std::atomic<bool> closing_ = false;
+  std::atomic<pid_t> started_in_ = 0;  // process whose threads fill the batches; 0: none yet
+  std::size_t taken_ = 0;              // errors that take_errors() has handed out
+};
+
+}  // namespace feedline::python

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "feedline/image.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <tuple>
+
+#include "arrays.h"
+#include "errors.h"
+#include "subjects.h"
+#include "words.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace feedline::python {
+namespace {
+
+using Corners = std::tuple<int, int, int, int>;  // left, top, width, height
+using Pixels = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+nb::object to_numpy(Image image) {
+  auto held = std::make_shared<Image>(std::move(image));
+  const ArraySpec spec{DType::kUint8, {held->height, held->width, held->channels}};
+  const ArrayView view{reinterpret_cast<std::byte*>(held->pixels.data()), spec};
+  return to_array(view, std::move(held), Framework::kNumpy);
+}
+
+nb::object decode(nb::handle encoded, const std::optional<Corners>& region, const std::string& mode) {
+  const HeldBytes held(encoded);
+  const ColorMode color_mode = color_mode_of(mode);
+  std::optional<Box> box;
+  if (region) box = Box{std::get<0>(*region), std::get<1>(*region), std::get<2>(*region), std::get<3>(*region)};
+  auto image = [&] {
+    nb::gil_scoped_release released;
+    return decode_image(held.bytes(), box, color_mode);
+  }();
+  return to_numpy(unwrap(std::move(image)));
+}
+
+nb::object resize(const Pixels& pixels, int height, int width, const std::string& interpolation) {
+  const Interpolation filter = interpolation_of(interpolation);
+  const auto extent = [&](std::size_t i) { return static_cast<int>(pixels.shape(i)); };
+  auto resized = [&] {
+    nb::gil_scoped_release released;
+    const Image image{extent(1), extent(0), extent(2), {pixels.data(), pixels.data() + pixels.size()}};
+    return resize_image(image, Size{height, width}, filter);
+  }();
+  return to_numpy(unwrap(std::move(resized)));
+}
+
+}  // namespace
+
+void bind_image(nb::module_& module) {
+  module.def(
+      "image_info",
+      [](nb::handle encoded) {
+        const HeldBytes held(encoded);
+        const ImageInfo info = unwrap(image_info(held.bytes()));
+        return nb::make_tuple(info.format, info.width, info.height);
+      },
+      "encoded"_a, nb::sig("def image_info(encoded: bytes | bytearray | memoryview) -> tuple[str, int, int]"));
+  module.def(
+      "decode_image", &decode, "encoded"_a, "region"_a.none(), "mode"_a,
+      nb::sig("def decode_image(encoded: bytes | bytearray | memoryview, region: tuple[int, int, int, int] | None, "
+              "mode: str) -> numpy.typing.NDArray[numpy.uint8]"));
+  module.def("resize_image", &resize, "pixels"_a, "height"_a, "width"_a, "interpolation"_a,
+             nb::sig("def resize_image(pixels: numpy.typing.NDArray[numpy.uint8], height: int, width: int, "
+                     "interpolation: str) -> numpy.typing.NDArray[numpy.uint8]"));
+  module.def("simd_variants", &simd_variants);
+  module.def("active_simd_variant", &active_simd_variant);
+  module.def(
+      "force_simd_variant", [](const std::string& name) { unwrap(force_simd_variant(name)); }, "name"_a);
+}
+
+}  // namespace feedline::python

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "feedline/inspection.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "errors.h"
+#include "feedline/dataset.h"
+#include "subjects.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace feedline::python {
+namespace {
+
+nb::dict to_dict(const std::vector<InspectionCount>& counts) {
+  nb::dict result;
+  for (const InspectionCount& entry : counts) result[nb::cast(entry.name)] = entry.count;
+  return result;
+}
+
+Inspection inspect_source(const std::string& source, const std::string& format, const std::vector<std::string>& fields,
+                          const std::string& index_directory) {
+  auto inspection = [&] {
+    nb::gil_scoped_release released;
+    return inspect(source, OpenOptions{format, fields, index_directory});
+  }();
+  return unwrap(std::move(inspection));
+}
+
+}  // namespace
+
+void bind_inspection(nb::module_& module) {
+  nb::class_<InspectionFinding>(module, "InspectionFinding", "Something that a reader would drop, merge or fail on.")
+      .def_ro("code", &InspectionFinding::code, "Stable name, such as \"member_without_dot\".")
+      .def_ro("severity", &InspectionFinding::severity, "One of error, warning, note.")
+      .def_ro("shard", &InspectionFinding::shard)
+      .def_ro("key", &InspectionFinding::key)
+      .def_ro("text", &InspectionFinding::text, "One sentence: what, and what to do.")
+      .def("__repr__", [](const InspectionFinding& finding) {
+        return "<" + finding.severity + " " + finding.code + ": " + finding.text + ">";
+      });
+  nb::class_<Inspection>(module, "Inspection", "What a data set holds, found without decoding it.")
+      .def_ro("format", &Inspection::format)
+      .def_ro("samples", &Inspection::samples)
+      .def_ro("shards", &Inspection::shards, "Tar files; 0 for a folder.")
+      .def_ro("bytes", &Inspection::bytes, "Of the fields that a reader reads.")
+      .def_ro("smallest_bytes", &Inspection::smallest_bytes, "Of the smallest image, encoded.")
+      .def_ro("largest_bytes", &Inspection::largest_bytes, "Of the largest image, encoded.")
+      .def_ro("fields", &Inspection::fields)
+      .def_prop_ro(
+          "extensions", [](const Inspection& self) { return to_dict(self.extensions); },
+          nb::sig("def extensions(self) -> dict[str, int]"), "Files or members per extension, all of them.")
+      .def_prop_ro(
+          "classes", [](const Inspection& self) { return to_dict(self.classes); },
+          nb::sig("def classes(self) -> dict[str, int]"), "Samples per class; empty where not known.")
+      .def_ro("findings", &Inspection::findings)
+      .def("__repr__", [](const Inspection& self) {
+        return "<Inspection " + self.format + ", " + std::to_string(self.samples) + " samples, " +
+               std::to_string(self.findings.size()) + " findings>";
+      });
+  module.def("inspect", &inspect_source, "source"_a, "format"_a, "fields"_a, "index_directory"_a);
+}
+
+}  // namespace feedline::python

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "feedline/loader.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+
+#include "arrays.h"
+#include "errors.h"
+#include "feedline/dataset.h"
+#include "guarded_loader.h"
+#include "subjects.h"
+#include "words.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace feedline::python {
+namespace {
+
+std::unique_ptr<GuardedLoader> make_loader(const Dataset& dataset, std::uint64_t batch_size, bool shuffle,
+                                           std::uint64_t seed, bool drop_last, int num_workers,
+                                           std::uint64_t memory_budget, bool in_order, const std::string& on_error,
+                                           std::uint64_t error_budget, std::uint64_t rank, std::uint64_t world_size,
+                                           const std::string& uneven, const std::optional<std::string>& dtype,
+                                           const std::string& layout, std::uint64_t timeout_ms) {
+  LoaderOptions options;
+  options.batch_size = batch_size;
+  options.shuffle = shuffle;
+  options.seed = seed;
+  options.drop_last = drop_last;
+  options.num_workers = num_workers;
+  options.memory_budget = memory_budget;
+  options.in_order = in_order;
+  options.on_error = on_error_of(on_error);
+  options.error_budget = error_budget;
+  options.rank = rank;
+  options.world_size = world_size;
+  options.uneven = uneven_of(uneven);
+  if (dtype) options.dtype = dtype_of(*dtype);
+  options.layout = layout_of(layout);
+  options.timeout = std::chrono::milliseconds(timeout_ms);
+  auto loader = [&] {
+    nb::gil_scoped_release released;
+    return dataset.loader(options);
+  }();
+  return std::make_unique<GuardedLoader>(unwrap(std::move(loader)));
+}
+
+nb::dict stage_dict(const StageStats& stage) {
+  nb::dict result;
+  result["items"] = stage.items;
+  result["bytes"] = stage.bytes;
+  result["busy_s"] = stage.busy_s;
+  result["blocked_s"] = stage.blocked_s;
+  result["starved_s"] = stage.starved_s;
+  result["latency_us"] = stage.latency_us;
+  return result;
+}
+
+nb::dict stats_dict(const LoaderStats& stats) {
+  nb::dict result;
+  result["threads"] = stats.threads;
+  result["batches"] = stats.batches;
+  result["samples"] = stats.samples;
+  result["bad_samples"] = stats.bad_samples;
+  result["wall_s"] = stats.wall_s;
+  result["ready_batches"] = stats.ready_batches;
+  result["held_bytes"] = stats.held_bytes;
+  result["held_bytes_peak"] = stats.held_bytes_peak;
+  result["budget_bytes"] = stats.budget_bytes;
+  nb::dict stages;
+  for (const StageStats& stage : stats.stages) stages[nb::cast(stage.name)] = stage_dict(stage);
+  result["stages"] = stages;
+  return result;
+}
+
+nb::list bad_samples(const std::vector<BadSample>& errors) {
+  nb::list result;
+  for (const BadSample& bad : errors) {
+    nb::dict row;
+    row["exception"] = to_exception(bad.error);
+    row["code"] = name_of(bad.error.code);
+    row["epoch"] = bad.epoch;
+    row["batch"] = bad.batch;
+    row["record"] = bad.sample;
+    row["action"] = word_of(bad.action);
+    result.append(row);
+  }
+  return result;
+}
+
+nb::dict state_dict(const LoaderState& state) {
+  nb::dict result;
+  result["fingerprint"] = state.fingerprint;
+  result["seed"] = state.seed;
+  result["shuffle"] = state.shuffle;
+  result["epoch"] = state.epoch;
+  result["batch"] = state.batch;
+  result["batch_size"] = state.batch_size;
+  result["world_size"] = state.world_size;
+  result["refilled"] = state.refilled;
+  result["ahead"] = state.ahead;
+  return result;
+}
+
+void restore(GuardedLoader& self, std::uint64_t fingerprint, std::uint64_t seed, bool shuffle, std::uint64_t epoch,
+             std::uint64_t batch, std::uint64_t batch_size, std::uint64_t world_size, std::uint64_t refilled,
+             std::vector<std::uint64_t> ahead) {
+  unwrap(self.restore(
+      LoaderState{fingerprint, seed, shuffle, epoch, batch, batch_size, world_size, refilled, std::move(ahead)}));
+}
+
+}  // namespace
+
+void bind_loader(nb::module_& module) {
+  nb::class_<GuardedLoader>(module, "Loader")
+      .def_prop_ro("batches", &GuardedLoader::batches)
+      .def_prop_ro("epoch", &GuardedLoader::epoch)
+      .def("start_epoch", [](GuardedLoader& self) { unwrap(self.start_epoch()); })
+      .def("set_epoch", &GuardedLoader::set_epoch, "epoch"_a)
+      .def("next", [](GuardedLoader& self) { return unwrap(self.next()); })
+      .def(
+          "take_errors", [](GuardedLoader& self) { return bad_samples(self.take_errors()); },
+          nb::sig("def take_errors(self) -> list[dict[str, typing.Any]]"))
+      .def(
+          "errors", [](GuardedLoader& self) { return bad_samples(self.errors()); },
+          nb::sig("def errors(self) -> list[dict[str, typing.Any]]"))
+      .def(
+          "stats", [](GuardedLoader& self) { return stats_dict(self.stats()); },
+          nb::sig("def stats(self) -> dict[str, typing.Any]"))
+      .def(
+          "state", [](GuardedLoader& self) { return state_dict(self.state()); },
+          nb::sig("def state(self) -> dict[str, typing.Any]"))
+      .def("restore", &restore, nb::kw_only(), "fingerprint"_a, "seed"_a, "shuffle"_a, "epoch"_a, "batch"_a,
+           "batch_size"_a, "world_size"_a, "refilled"_a, "ahead"_a)
+      .def("explain", &GuardedLoader::explain)
+      .def("close", &GuardedLoader::close);
+  module.def("make_loader", &make_loader, "dataset"_a, nb::kw_only(), "batch_size"_a, "shuffle"_a, "seed"_a,
+             "drop_last"_a, "num_workers"_a, "memory_budget"_a, "in_order"_a, "on_error"_a, "error_budget"_a, "rank"_a,
+             "world_size"_a, "uneven"_a, "dtype"_a.none(), "layout"_a, "timeout_ms"_a);
+}
+
+}  // namespace feedline::python

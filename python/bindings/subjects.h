@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One function per subject, each in the .cpp of that name; module.cpp calls them in this order.
+
+#include <nanobind/nanobind.h>
+
+namespace feedline::python {
+
+void bind_inspection(nanobind::module_& module);
+void bind_dataset(nanobind::module_& module);  // with its operations, from operations.cpp
+void bind_batch(nanobind::module_& module);
+void bind_loader(nanobind::module_& module);
+void bind_image(nanobind::module_& module);
+
+}  // namespace feedline::python

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "words.h"
+
+#include <array>
+#include <utility>
+
+#include "errors.h"
+
+namespace feedline::python {
+namespace {
+
+template <typename T, std::size_t N>
+using Words = std::array<std::pair<std::string_view, T>, N>;
+
+template <typename T, std::size_t N>
+T look_up(const char* subject, const Words<T, N>& words, std::string_view word) {
+  std::string known;
+  for (const auto& [name, value] : words) {
+    if (name == word) return value;
+    known += (known.empty() ? "\"" : ", \"") + std::string(name) + "\"";
+  }
+  raise_config(std::string(subject) + ": \"" + std::string(word) + "\" is not one of " + known);
+}
+
+constexpr Words<OnError, 3> kOnError{
+    {{"raise", OnError::kRaise}, {"skip", OnError::kSkip}, {"replace", OnError::kReplace}}};
+
+}  // namespace
+
+DType dtype_of(std::string_view word) {
+  constexpr Words<DType, 4> kWords{
+      {{"uint8", DType::kUint8}, {"int64", DType::kInt64}, {"float16", DType::kFloat16}, {"float32", DType::kFloat32}}};
+  return look_up("dtype", kWords, word);
+}
+
+Interpolation interpolation_of(std::string_view word) {
+  constexpr Words<Interpolation, 4> kWords{{{"nearest", Interpolation::kNearest},
+                                            {"box", Interpolation::kBox},
+                                            {"bilinear", Interpolation::kBilinear},
+                                            {"bicubic", Interpolation::kBicubic}}};
+  return look_up("interpolation", kWords, word);
+}
+
+PaddingMode padding_mode_of(std::string_view word) {
+  constexpr Words<PaddingMode, 4> kWords{{{"constant", PaddingMode::kConstant},
+                                          {"edge", PaddingMode::kEdge},
+                                          {"reflect", PaddingMode::kReflect},
+                                          {"symmetric", PaddingMode::kSymmetric}}};
+  return look_up("padding_mode", kWords, word);
+}
+
+ColorMode color_mode_of(std::string_view word) {
+  constexpr Words<ColorMode, 2> kWords{{{"RGB", ColorMode::kRgb}, {"L", ColorMode::kL}}};
+  return look_up("mode", kWords, word);
+}
+
+Layout layout_of(std::string_view word) {
+  constexpr Words<Layout, 2> kWords{{{"NCHW", Layout::kNchw}, {"NHWC", Layout::kNhwc}}};
+  return look_up("layout", kWords, word);
+}
+
+OnError on_error_of(std::string_view word) { return look_up("on_error", kOnError, word); }
+
+Uneven uneven_of(std::string_view word) {
+  constexpr Words<Uneven, 3> kWords{{{"pad", Uneven::kPad}, {"drop", Uneven::kDrop}, {"exact", Uneven::kExact}}};
+  return look_up("uneven", kWords, word);
+}
+
+std::string_view word_of(OnError action) {
+  for (const auto& [name, value] : kOnError) {
+    if (value == action) return name;
+  }
+  return "raise";
+}
+
+}  // namespace feedline::python

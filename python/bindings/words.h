@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The engine's enumerations as the words that Python uses for them. A word that the engine does not have raises
+// feedline.ConfigError. Requires: the GIL is held.
+
+#include <string>
+#include <string_view>
+
+#include "feedline/loader.h"
+#include "feedline/operation.h"
+
+namespace feedline::python {
+
+DType dtype_of(std::string_view word);                  // "uint8", "int64", "float16", "float32"
+Interpolation interpolation_of(std::string_view word);  // "nearest", "box", "bilinear", "bicubic"
+PaddingMode padding_mode_of(std::string_view word);     // "constant", "edge", "reflect", "symmetric"
+ColorMode color_mode_of(std::string_view word);         // "RGB", "L"
+Layout layout_of(std::string_view word);                // "NCHW", "NHWC"
+OnError on_error_of(std::string_view word);             // "raise", "skip", "replace"
+Uneven uneven_of(std::string_view word);                // "pad", "drop", "exact"
+std::string_view word_of(OnError action);
+
+}  // namespace feedline::python

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feedline: a data-loading engine for PyTorch.
+
+::
+
+    import feedline
+
+    train = (feedline.open("imagenet/train")
+             .random_resized_crop(224)
+             .random_horizontal_flip()
+             .normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD))
+    for image, label in train.loader(batch_size=256, shuffle=True): ...
+
+Nothing starts at import, and neither torch nor NumPy is imported before the first array is made.
+"""
+
+from ._engine import Inspection, InspectionFinding
+from .dataset import Dataset, DecodeLimit, Drawn, FieldSpec, inspect, open
+from .errors import ConfigError, DataError, Error, StalledError, StorageError
+from .images import (
+    ImageInfo,
+    active_simd_variant,
+    decode_image,
+    force_simd_variant,
+    image_info,
+    resize_image,
+    simd_variants,
+)
+from .loader import BadSample, Loader
+from .version import installed_version as _installed_version
+
+# Of ImageNet's training images, per channel (red, green, blue), in units of [0, 1]; torchvision's values.
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+
+__version__: str
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        return _installed_version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = [
+    "IMAGENET_MEAN",
+    "IMAGENET_STD",
+    "BadSample",
+    "ConfigError",
+    "DataError",
+    "Dataset",
+    "DecodeLimit",
+    "Drawn",
+    "Error",
+    "FieldSpec",
+    "ImageInfo",
+    "Inspection",
+    "InspectionFinding",
+    "Loader",
+    "StalledError",
+    "StorageError",
+    "__version__",
+    "active_simd_variant",
+    "decode_image",
+    "force_simd_variant",
+    "image_info",
+    "inspect",
+    "open",
+    "resize_image",
+    "simd_variants",
+]

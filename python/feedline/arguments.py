@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brings the many forms of torchvision's arguments to the one form of the engine.
+
+Every function raises :class:`ConfigError` that begins with the operation's name. None imports torch, torchvision or
+Pillow: their enumerations are known by value and name.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from .errors import ConfigError
+
+_INTERPOLATIONS = ("nearest", "box", "bilinear", "bicubic")
+# Pillow's Image.Resampling values, which torchvision accepts as plain integers too
+_PILLOW_RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
+_DTYPES = ("uint8", "int64", "float16", "float32")
+_INT_MAX = 2**31 - 1
+_BYTE_UNITS = {
+    "": 1,
+    **{f"{prefix}B": 1000**power for power, prefix in enumerate(("", "K", "M", "G", "T"))},
+    **{f"{prefix}iB": 1024**power for power, prefix in enumerate(("", "K", "M", "G", "T"))},
+}
+
+
+def integer(where: str, name: str, value: Any, low: int = -_INT_MAX, high: int = _INT_MAX) -> int:
+    """``value`` as an int in [low, high]; floats and booleans are refused."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise ConfigError(f"{where}: {name} must be an integer, not {value!r}") from None
+    if not low <= number <= high:
+        raise ConfigError(f"{where}: {name} must be from {low} to {high}, not {number}")
+    return number
+
+
+def real(where: str, name: str, value: Any) -> float:
+    """``value`` as a finite float."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value):
+        raise ConfigError(f"{where}: {name} must be a finite number, not {value!r}")
+    return float(value)
+
+
+def flag(where: str, name: str, value: Any) -> bool:
+    """``value``, which must be a bool."""
+    if not isinstance(value, bool):
+        raise ConfigError(f"{where}: {name} must be True or False, not {value!r}")
+    return value
+
+
+def is_sequence(value: Any) -> bool:
+    """Lists, tuples, arrays; not strings, and not arrays without extents, which are numbers."""
+    return (isinstance(value, Sequence) and not isinstance(value, str | bytes)) or getattr(value, "ndim", 0) > 0
+
+
+def _items(value: Any) -> list[Any]:
+    return list(value.tolist()) if hasattr(value, "tolist") else list(value)
+
+
+def square_size(where: str, size: Any) -> tuple[int, int]:
+    """``s`` or ``(s,)`` to (s, s), ``(h, w)`` as it is: the crops' rule."""
+    height, width = edge_size(where, size)
+    return height, width or height
+
+
+def edge_size(where: str, size: Any) -> tuple[int, int]:
+    """``s`` or ``(s,)`` to (s, 0), which the engine reads as "smaller edge", ``(h, w)`` as it is: resize's rule."""
+    extents = _items(size) if is_sequence(size) else [size]
+    if len(extents) not in (1, 2):
+        raise ConfigError(f"{where}: size must be an integer or (height, width), not {size!r}")
+    edges = [integer(where, "size", extent, low=1) for extent in extents]
+    return edges[0], edges[1] if len(edges) == 2 else 0
+
+
+def sides(where: str, padding: Any) -> tuple[int, int, int, int]:
+    """1, 2 or 4 numbers as torchvision reads them, to (left, top, right, bottom); ``None`` is none."""
+    extents = [0] if padding is None else _items(padding) if is_sequence(padding) else [padding]
+    if len(extents) not in (1, 2, 4):
+        raise ConfigError(
+            f"{where}: padding must be one number, (left and right, top and bottom) or (left, top, right, bottom), "
+            f"not {padding!r}"
+        )
+    edges = [integer(where, "padding", extent, low=0) for extent in extents]
+    left, top, right, bottom = edges * (4 // len(edges))
+    return left, top, right, bottom
+
+
+def color(where: str, fill: Any) -> tuple[int, int, int]:
+    """A grey value or (red, green, blue), each from 0 to 255; ``None`` is black."""
+    values = [0] if fill is None else _items(fill) if is_sequence(fill) else [fill]
+    if len(values) not in (1, 3):
+        raise ConfigError(f"{where}: fill must be one number or (red, green, blue), not {fill!r}")
+    # torchvision takes 0.0 for 0: whole floats are as good as integers here
+    whole = [int(v) if isinstance(v, float) and v.is_integer() else v for v in values]
+    red, green, blue = [integer(where, "fill", v, 0, 255) for v in whole] * (3 // len(values))
+    return red, green, blue
+
+
+def interpolation(where: str, value: Any) -> str:
+    """A word, torchvision's InterpolationMode, Pillow's Resampling or its integer."""
+    word = value
+    if isinstance(value, int) and not isinstance(value, bool):
+        word = _PILLOW_RESAMPLING.get(int(value), value)
+    elif not isinstance(value, str):
+        word = getattr(value, "value", value)
+    word = word.lower() if isinstance(word, str) else word
+    if word == "nearest-exact":  # on PIL images torchvision does the same for both
+        word = "nearest"
+    if word not in _INTERPOLATIONS:
+        raise ConfigError(f"{where}: interpolation must be one of {', '.join(_INTERPOLATIONS)}, not {value!r}")
+    return str(word)
+
+
+def padding_mode(where: str, value: Any) -> str:
+    """torchvision's four words."""
+    modes = ("constant", "edge", "reflect", "symmetric")
+    if value not in modes:
+        raise ConfigError(f"{where}: padding_mode must be one of {', '.join(modes)}, not {value!r}")
+    return str(value)
+
+
+def refuse_aliased(where: str, antialias: Any) -> None:
+    """Only Pillow's filters exist here, and those always antialias."""
+    if antialias not in (True, None):
+        raise ConfigError(f"{where}: antialias={antialias!r} is not possible: Pillow's filters always antialias")
+
+
+def low_high(where: str, name: str, value: Any) -> tuple[float, float]:
+    """A pair of numbers, lower first."""
+    pair = _items(value) if is_sequence(value) else []
+    if len(pair) != 2:
+        raise ConfigError(f"{where}: {name} must be (low, high), not {value!r}")
+    low, high = (real(where, name, bound) for bound in pair)
+    if low > high:
+        raise ConfigError(f"{where}: {name} must have its lower bound first, not {value!r}")
+    return low, high
+
+
+def jitter(where: str, name: str, value: Any, center: float, low: float, high: float) -> tuple[float, float]:
+    """torchvision's rule for a colour factor: a number is the distance from ``center``, a pair is the range."""
+    if is_sequence(value):
+        bounds = low_high(where, name, value)
+    else:
+        distance = real(where, name, value)
+        if distance < 0:
+            raise ConfigError(f"{where}: {name} must not be negative, not {value!r}")
+        bounds = center - distance, center + distance
+        if name != "hue":
+            bounds = max(bounds[0], 0.0), bounds[1]
+    if bounds[0] < low or bounds[1] > high:
+        raise ConfigError(f"{where}: {name} must lie in [{low:g}, {high:g}], not {value!r}")
+    return bounds
+
+
+def channel_values(where: str, name: str, value: Any) -> list[float]:
+    """One number per channel."""
+    if not is_sequence(value):
+        raise ConfigError(f"{where}: {name} must be one number per channel, not {value!r}")
+    return [real(where, name, item) for item in _items(value)]
+
+
+def dtype(where: str, value: Any) -> str:
+    """A word, a NumPy dtype or type, or a torch dtype, to NumPy's word."""
+    word = value if isinstance(value, str) else getattr(value, "__name__", None) or str(value)
+    word = word.removeprefix("torch.").removeprefix("numpy.")
+    if word not in _DTYPES:
+        raise ConfigError(f"{where}: dtype must be one of {', '.join(_DTYPES)}, not {value!r}")
+    return word
+
+
+def choice(where: str, name: str, value: Any, words: Sequence[str]) -> str:
+    """One of ``words``."""
+    if value not in words:
+        raise ConfigError(f"{where}: {name} must be one of {', '.join(map(repr, words))}, not {value!r}")
+    return str(value)
+
+
+def byte_count(where: str, name: str, value: Any) -> int:
+    """Bytes as an int, or as text: ``"512 MB"`` (powers of 1000), ``"2 GiB"`` (powers of 1024)."""
+    if not isinstance(value, str):
+        return integer(where, name, value, low=1, high=2**63 - 1)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
+    units = {unit.lower(): factor for unit, factor in _BYTE_UNITS.items()}
+    if match is None or match[2].lower() not in units:
+        raise ConfigError(f'{where}: {name} must be bytes, or text such as "512 MB" or "2 GiB", not {value!r}')
+    return integer(where, name, int(float(match[1]) * units[match[2].lower()]), low=1, high=2**63 - 1)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The named tuples that batches and samples come as."""
+
+from __future__ import annotations
+
+import functools
+import keyword
+import re
+from collections import namedtuple
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+def attribute_names(fields: Iterable[str]) -> tuple[str, ...]:
+    """Field names as Python names: ``"seg.png"`` becomes ``seg_png``, ``"class"`` becomes ``class_``."""
+    names: list[str] = []
+    for field in fields:
+        name = re.sub(r"\W", "_", field, flags=re.ASCII).lstrip("_0123456789") or "field"
+        name += "_" if keyword.iskeyword(name) else ""
+        while name in names:
+            name += "_"
+        names.append(name)
+    return tuple(names)
+
+
+@functools.cache
+def tuple_type(names: tuple[str, ...]) -> Callable[..., tuple[Any, ...]]:
+    """The named tuple type of these fields, one per schema, whose instances pickle."""
+    members = {
+        "__slots__": (),
+        "__reduce__": _reduce,
+        "__module__": __name__,
+        "__doc__": f"Fields: {', '.join(names)}.",
+    }
+    # made by a call because the names are known only at run time
+    return type("Batch", (_plain_tuple_type("Batch", names),), members)
+
+
+def named(fields: Iterable[str], values: Iterable[Any]) -> tuple[Any, ...]:
+    """A named tuple of ``values``."""
+    return tuple_type(attribute_names(fields))(*values)
+
+
+_plain_tuple_type: Callable[[str, tuple[str, ...]], type[tuple[Any, ...]]] = namedtuple
+
+
+def _reduce(batch: Any) -> tuple[Any, ...]:
+    return _rebuild, (batch._fields, tuple(batch))
+
+
+def _rebuild(names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple_type(tuple(names))(*values)

@@ -1,0 +1,520 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets and the operations on their images."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, SupportsIndex
+
+from . import _engine, arguments, batches, ranks
+from ._engine import Inspection
+from .errors import ConfigError
+from .loader import Loader, Output
+
+_Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+_Origin = tuple[str, str, list[str], str]  # source, format, fields, index folder: the engine's arguments
+_FieldSpecs = str | Sequence[str] | None
+
+
+class FieldSpec(NamedTuple):
+    """One field of a sample: its shape without the batch extent, and NumPy's name of its dtype."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Drawn(NamedTuple):
+    """What one random or size-dependent operation decided for a sample.
+
+    ``operation`` is its name, ``name`` what was decided, ``values`` the numbers: ``"crop"`` is (left, top, width,
+    height) in pixels of the image that the operation gets, ``"flip"`` is (0,) or (1,), ``"brightness"`` a factor.
+    """
+
+    operation: str
+    name: str
+    values: tuple[float, ...]
+
+
+class DecodeLimit(NamedTuple):
+    """How fast this machine decodes: seconds of wall and CPU time for ``images`` images on ``threads`` threads."""
+
+    images: int
+    encoded_bytes: int
+    wall_s: float
+    cpu_s: float
+    threads: int
+
+    @property
+    def images_per_s(self) -> float:
+        """Images per second of wall time."""
+        return self.images / self.wall_s if self.wall_s > 0 else 0.0
+
+
+def open(
+    source: _Source,
+    *,
+    format: str | None = None,
+    fields: _FieldSpecs = None,
+    dtype: None = None,
+    window: None = None,
+    index: str | os.PathLike[str] | None = None,
+    cache: None = None,
+    **storage: Any,
+) -> Dataset:
+    """Opens a data set of images and labels.
+
+    Args:
+        source: a folder of class folders; a ``.tar`` or ``.tar.gz`` in WebDataset's layout; several of them as a
+            brace list (``"shards/{000..146}.tar"``), joined by ``::``, or as a list, in this order.
+        format: ``"folder"`` or ``"tar"``; by default what the source is.
+        fields: of a tar's samples, one spec per field, each an extension or alternatives split by ``;``:
+            ``("jpg;png", "cls")``. By default an image and a label.
+        index: folder to keep the tar indexes in. By default beside the shard, else the user's cache folder.
+        dtype, window, cache, storage: not in this version.
+
+    Raises:
+        ConfigError: no such format or field, the source is empty, an argument that this version does not have.
+        StorageError: the source cannot be listed or opened.
+        DataError: a shard is damaged.
+    """
+    _refuse_later_arguments(dtype=dtype, window=window, cache=cache, **storage)
+    origin = _engine_source(source, format, fields, index)
+    return Dataset(_engine.open(*origin), origin)
+
+
+def inspect(
+    source: _Source,
+    *,
+    format: str | None = None,
+    fields: _FieldSpecs = None,
+    index: str | os.PathLike[str] | None = None,
+) -> Inspection:
+    """What a source holds and what a reader would drop, merge or refuse; works where :func:`open` fails.
+
+    Arguments and exceptions are :func:`open`'s, but damage is among the findings instead of an exception. Decodes
+    nothing.
+    """
+    return _engine.inspect(*_engine_source(source, format, fields, index))
+
+
+def _refuse_later_arguments(**values: Any) -> None:
+    for name, value in values.items():
+        if value is not None:
+            raise ConfigError(f"open: {name} is not in this version of Feedline")
+
+
+def _engine_source(
+    source: _Source, format: str | None, fields: _FieldSpecs, index: str | os.PathLike[str] | None
+) -> _Origin:
+    paths = [source] if isinstance(source, str | os.PathLike) else source
+    try:
+        shards = [os.fspath(path) for path in paths]
+    except TypeError:
+        shards = []
+    if not shards or not all(isinstance(shard, str) and shard for shard in shards):
+        raise ConfigError(f"open: source must be a path or a list of shards, not {source!r}")
+    specs = [] if fields is None else fields.split() if isinstance(fields, str) else list(fields)
+    if not all(isinstance(spec, str) for spec in specs):
+        raise ConfigError(f'open: fields must be one spec per field, such as ("jpg;png", "cls"), not {fields!r}')
+    if format is not None:
+        arguments.choice("open", "format", format, ("folder", "tar"))
+    return "::".join(shards), format or "", specs, os.fspath(index) if index is not None else ""
+
+
+class Dataset:
+    """Samples and the operations on their images. Immutable: every operation returns a new data set, cheap to make.
+
+    Operations have torchvision's names, arguments, defaults and sampling rules, and the pixels of Pillow. A wrong
+    argument raises :class:`ConfigError` at the call, naming the operation.
+
+    ``ds[i]`` is one transformed sample, as a named tuple of NumPy arrays and numbers, drawn as in epoch 0 of a loader
+    with seed 0.
+    """
+
+    def __init__(self, engine: _engine.Dataset, origin: _Origin) -> None:
+        self._engine = engine
+        self._origin = origin
+
+    def _with(self, engine: _engine.Dataset) -> Dataset:
+        return Dataset(engine, self._origin)
+
+    # ---- operations ----
+
+    def decode(self, mode: str = "RGB") -> Dataset:
+        """To pixels, uint8: ``"RGB"`` (3 channels) or ``"L"`` (1 channel). Happens by itself, as RGB, if left out.
+
+        Grey, palette, alpha, CMYK and 16-bit images are converted as ``PIL.Image.convert`` does.
+        """
+        word = mode.upper() if isinstance(mode, str) else mode
+        return self._with(self._engine.decode(arguments.choice("decode", "mode", word, ("RGB", "L"))))
+
+    def resize(
+        self,
+        size: int | Sequence[int],
+        interpolation: Any = "bilinear",
+        max_size: int | None = None,
+        antialias: bool | None = True,
+    ) -> Dataset:
+        """To ``(height, width)`` pixels, or the smaller edge to ``size`` with the aspect ratio kept.
+
+        Args:
+            size: pixels.
+            interpolation: ``"nearest"``, ``"box"``, ``"bilinear"`` or ``"bicubic"``; torchvision's InterpolationMode
+                and Pillow's Resampling are taken too.
+            max_size: upper limit of the larger edge, pixels; only with an int ``size``.
+            antialias: pixels are Pillow's, which are always antialiased (``"nearest"`` never): False is refused.
+        """
+        where = "resize"
+        arguments.refuse_aliased(where, antialias)
+        edges = arguments.edge_size(where, size)
+        limit = None if max_size is None else arguments.integer(where, "max_size", max_size, low=1)
+        return self._with(self._engine.resize(edges, limit, arguments.interpolation(where, interpolation)))
+
+    def center_crop(self, size: int | Sequence[int]) -> Dataset:
+        """The middle ``size`` x ``size`` or ``(height, width)`` pixels; smaller images are padded with black."""
+        return self._with(self._engine.center_crop(arguments.square_size("center_crop", size)))
+
+    def random_crop(
+        self,
+        size: int | Sequence[int],
+        padding: int | Sequence[int] | None = None,
+        pad_if_needed: bool = False,
+        fill: int | Sequence[int] = 0,
+        padding_mode: str = "constant",
+    ) -> Dataset:
+        """``size`` x ``size`` or ``(height, width)`` pixels from anywhere in the image, padded first if asked for.
+
+        Args:
+            size: pixels.
+            padding: pixels, as for :meth:`pad`.
+            pad_if_needed: pads images that are smaller than ``size``; without it they raise :class:`DataError`.
+            fill: 0 to 255, one value or (red, green, blue), for ``padding_mode="constant"``.
+            padding_mode: ``"constant"``, ``"edge"``, ``"reflect"`` or ``"symmetric"``.
+        """
+        where = "random_crop"
+        return self._with(
+            self._engine.random_crop(
+                arguments.square_size(where, size),
+                arguments.sides(where, padding),
+                arguments.flag(where, "pad_if_needed", pad_if_needed),
+                arguments.color(where, fill),
+                arguments.padding_mode(where, padding_mode),
+            )
+        )
+
+    def random_resized_crop(
+        self,
+        size: int | Sequence[int],
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
+        interpolation: Any = "bilinear",
+        antialias: bool | None = True,
+    ) -> Dataset:
+        """A random part of the image, resized to ``size`` x ``size`` or ``(height, width)`` pixels.
+
+        The part's area is ``scale`` times the image's, uniformly; its width over height is ``ratio``, uniformly in
+        the logarithm; ten tries, then the largest middle part within ``ratio`` (Szegedy et al., "Going deeper with
+        convolutions", as torchvision implements it).
+        """
+        where = "random_resized_crop"
+        arguments.refuse_aliased(where, antialias)
+        return self._with(
+            self._engine.random_resized_crop(
+                arguments.square_size(where, size),
+                arguments.low_high(where, "scale", scale),
+                arguments.low_high(where, "ratio", ratio),
+                arguments.interpolation(where, interpolation),
+            )
+        )
+
+    def random_horizontal_flip(self, p: float = 0.5) -> Dataset:
+        """Left to right, with probability ``p``."""
+        return self._with(self._engine.random_horizontal_flip(arguments.real("random_horizontal_flip", "p", p)))
+
+    def random_vertical_flip(self, p: float = 0.5) -> Dataset:
+        """Top to bottom, with probability ``p``."""
+        return self._with(self._engine.random_vertical_flip(arguments.real("random_vertical_flip", "p", p)))
+
+    def pad(
+        self, padding: int | Sequence[int], fill: int | Sequence[int] = 0, padding_mode: str = "constant"
+    ) -> Dataset:
+        """Adds a border, in pixels: a number, (left and right, top and bottom), or (left, top, right, bottom).
+
+        ``fill`` and ``padding_mode`` are as for :meth:`random_crop`.
+        """
+        where = "pad"
+        if padding is None:
+            raise ConfigError("pad: padding must be a number of pixels, not None")
+        return self._with(
+            self._engine.pad(
+                arguments.sides(where, padding),
+                arguments.color(where, fill),
+                arguments.padding_mode(where, padding_mode),
+            )
+        )
+
+    def grayscale(self, num_output_channels: int = 1) -> Dataset:
+        """Luma, in 1 or 3 channels, as ``PIL.Image.convert("L")`` has it.
+
+        That is ITU-R BT.601 in fixed point: (19595 R + 38470 G + 7471 B + 32768) >> 16.
+        """
+        where = "grayscale"
+        return self._with(self._engine.grayscale(arguments.integer(where, "num_output_channels", num_output_channels)))
+
+    def color_jitter(
+        self,
+        brightness: float | Sequence[float] = 0,
+        contrast: float | Sequence[float] = 0,
+        saturation: float | Sequence[float] = 0,
+        hue: float | Sequence[float] = 0,
+    ) -> Dataset:
+        """Changes brightness, contrast, saturation and hue by random factors, in random order.
+
+        A number v stands for factors in [max(0, 1 - v), 1 + v], for hue in [-v, v] with v at most 0.5 (turns of the
+        colour circle); a pair is the range itself.
+        """
+        where = "color_jitter"
+        infinity = float("inf")
+        return self._with(
+            self._engine.color_jitter(
+                arguments.jitter(where, "brightness", brightness, 1.0, 0.0, infinity),
+                arguments.jitter(where, "contrast", contrast, 1.0, 0.0, infinity),
+                arguments.jitter(where, "saturation", saturation, 1.0, 0.0, infinity),
+                arguments.jitter(where, "hue", hue, 0.0, -0.5, 0.5),
+            )
+        )
+
+    def normalize(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Dataset:
+        """(x - mean) / std per channel, as float32; uint8 pixels are divided by 255 first.
+
+        One number per channel, in units of [0, 1]: see IMAGENET_MEAN and IMAGENET_STD. ``inplace`` is torchvision's
+        and changes nothing here.
+        """
+        where = "normalize"
+        arguments.flag(where, "inplace", inplace)
+        means = arguments.channel_values(where, "mean", mean)
+        return self._with(self._engine.normalize(means, arguments.channel_values(where, "std", std)))
+
+    def to_dtype(self, dtype: Any = "float32", scale: bool = False) -> Dataset:
+        """To another dtype (a word, NumPy's or torch's); ``scale=True`` divides uint8 by 255 on the way to a float."""
+        where = "to_dtype"
+        return self._with(self._engine.to_dtype(arguments.dtype(where, dtype), arguments.flag(where, "scale", scale)))
+
+    # ---- what it is ----
+
+    def __len__(self) -> int:
+        return len(self._engine)
+
+    @property
+    def source(self) -> str:
+        """What was opened."""
+        return self._engine.source
+
+    @property
+    def format(self) -> str:
+        """``"folder"`` or ``"tar"``."""
+        return self._engine.format
+
+    @property
+    def classes(self) -> list[str]:
+        """Class names, in the order of their labels; empty where only the samples know their label."""
+        return list(self._engine.classes)
+
+    @property
+    def operations(self) -> list[str]:
+        """The operations so far, with all their arguments."""
+        return list(self._engine.operations())
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits that change with the samples, their order and their fields."""
+        return f"{self._engine.fingerprint:016x}"
+
+    @functools.cached_property
+    def schema(self) -> dict[str, FieldSpec]:
+        """Name to (shape, dtype) of every field of a sample, images as (channels, height, width).
+
+        Raises ConfigError naming the operation that does not fit, or when images would not all have one size.
+        """
+        return {name: FieldSpec(shape, dtype) for name, shape, dtype in self._engine.schema()}
+
+    def explain(self) -> str:
+        """What runs, in which order, and fused how: text for people."""
+        return self._engine.explain()
+
+    def inspect(self) -> Inspection:
+        """Formats, sizes, classes, and what a reader would drop or merge. Decodes nothing."""
+        return _engine.inspect(*self._origin)
+
+    def __repr__(self) -> str:
+        operations = "".join(f".{operation}" for operation in self.operations)
+        return f"<feedline.Dataset {self.source!r} ({self.format}, {len(self)} samples){operations}>"
+
+    # ---- single samples ----
+
+    def __getitem__(self, index: SupportsIndex) -> tuple[Any, ...]:
+        return self.sample(self._index(index))
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return (self.sample(index) for index in range(len(self)))
+
+    def sample(self, index: SupportsIndex, *, seed: int = 0, epoch: int = 0) -> tuple[Any, ...]:
+        """One transformed sample as in ``epoch`` of a loader with ``seed``: arrays, and numbers for labels."""
+        rows = self._engine.sample(self._index(index), *_seed_and_epoch("sample", seed, epoch))
+        # a field without extents is a number
+        return batches.named((name for name, _ in rows), (array if array.ndim else array.item() for _, array in rows))
+
+    def draw(self, index: SupportsIndex, *, seed: int = 0, epoch: int = 0) -> list[Drawn]:
+        """What the operations decide for a sample, without decoding it."""
+        rows = self._engine.draw(self._index(index), *_seed_and_epoch("draw", seed, epoch))
+        return [Drawn(operation, name, tuple(values)) for operation, name, values in rows]
+
+    def draw_for_size(self, height: int, width: int, index: int, *, seed: int = 0, epoch: int = 0) -> list[Drawn]:
+        """What the operations would decide for sample ``index`` if its image were of this size, without any read."""
+        where = "draw_for_size"
+        rows = self._engine.draw_for_size(
+            arguments.integer(where, "height", height, low=1),
+            arguments.integer(where, "width", width, low=1),
+            arguments.integer(where, "index", index, low=0, high=2**63 - 1),
+            *_seed_and_epoch(where, seed, epoch),
+        )
+        return [Drawn(operation, name, tuple(values)) for operation, name, values in rows]
+
+    def encoded(self, index: SupportsIndex) -> bytes:
+        """The stored bytes of a sample's image."""
+        return self._engine.encoded(self._index(index))
+
+    def key(self, index: SupportsIndex) -> str:
+        """The name of a sample: its relative path, or its WebDataset key."""
+        return self._engine.key(self._index(index))
+
+    def measure_decode(self, images: int = 256, threads: int = 1, seed: int = 0) -> DecodeLimit:
+        """How fast this machine decodes just the needed regions of the first ``images`` samples and does nothing else.
+
+        The images are in memory before the clock starts: the ceiling of any loader over these samples.
+        """
+        where = "measure_decode"
+        return DecodeLimit(
+            *self._engine.measure_decode(
+                arguments.integer(where, "images", images, low=1),
+                arguments.integer(where, "threads", threads, low=1),
+                arguments.integer(where, "seed", seed, low=0, high=2**64 - 1),
+            )
+        )
+
+    def _index(self, index: SupportsIndex) -> int:
+        position = operator.index(index)
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"sample {position} is out of range: the data set has {len(self)}")
+        return position % len(self)
+
+    # ---- the loader ----
+
+    def loader(
+        self,
+        batch_size: int,
+        *,
+        shuffle: bool = False,
+        seed: int = 0,
+        drop_last: bool = False,
+        num_workers: int | str = "auto",
+        memory_budget: int | str | None = None,
+        in_order: bool = True,
+        on_error: str = "raise",
+        error_budget: int = 0,
+        rank: int | None = None,
+        world_size: int | None = None,
+        uneven: str = "pad",
+        epochs: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+        layout: str = "NCHW",
+        output: str = "torch",
+        timeout: float | None = None,
+    ) -> Loader:
+        """A loader: native threads fill batches ahead of the training loop. They start with the first ``iter()``.
+
+        Args:
+            batch_size: samples per batch, on each rank.
+            shuffle: another order every epoch, from ``seed``.
+            seed: of the order and of every random operation. The same seed gives the same batches, whatever
+                ``num_workers``.
+            drop_last: leaves out a last batch that is not full.
+            num_workers: threads; ``"auto"`` is the CPUs that this process may use, 0 is taken as 1.
+            memory_budget: bytes of batches held ahead, or text such as ``"512 MB"`` or ``"2 GiB"``.
+            in_order: False delivers batches as they complete.
+            on_error: what a bad sample does: ``"raise"`` a DataError or StorageError in place of its batch,
+                ``"skip"`` it and refill the batch, or ``"replace"`` it by another sample; see :attr:`Loader.errors`.
+            error_budget: bad samples that an epoch may skip or replace before it raises; 0 is any number.
+            rank, world_size: by default torch.distributed's, torchrun's, Slurm's or MPI's; else 0 and 1.
+            uneven: samples that do not divide evenly over ranks: ``"pad"`` repeats some from the start of the order,
+                ``"drop"`` leaves some out, ``"exact"`` gives each once, so that ranks may differ by a batch.
+            epochs: epochs that one ``iter()`` goes through; None is 1.
+            device: None or ``"cpu"``.
+            dtype: of image fields, as by ``to_dtype(dtype, scale=True)``: ``"float16"``, ``"float32"``, ``"uint8"``,
+                NumPy's or torch's; None is what the operations give.
+            layout: ``"NCHW"`` or ``"NHWC"``.
+            output: ``"torch"`` tensors or ``"numpy"`` arrays. Both are views of the engine's memory, writable, and
+                yours for as long as you hold them.
+            timeout: seconds without a batch after which ``next()`` raises StalledError; None is never.
+
+        Raises:
+            ConfigError: a wrong argument or operation, a budget that does not hold one batch; nothing is read.
+        """
+        where = "loader"
+        _refuse_device(device)
+        big = 2**63 - 1
+        resolved_rank, resolved_world_size = ranks.resolve(rank, world_size)
+        engine = _engine.make_loader(
+            self._engine,
+            batch_size=arguments.integer(where, "batch_size", batch_size, low=1, high=big),
+            shuffle=arguments.flag(where, "shuffle", shuffle),
+            seed=arguments.integer(where, "seed", seed, low=0, high=2**64 - 1),
+            drop_last=arguments.flag(where, "drop_last", drop_last),
+            num_workers=_thread_count(num_workers),
+            memory_budget=0 if memory_budget is None else arguments.byte_count(where, "memory_budget", memory_budget),
+            in_order=arguments.flag(where, "in_order", in_order),
+            on_error=arguments.choice(where, "on_error", on_error, ("raise", "skip", "replace")),
+            error_budget=arguments.integer(where, "error_budget", error_budget, low=0, high=big),
+            rank=resolved_rank,
+            world_size=resolved_world_size,
+            uneven=arguments.choice(where, "uneven", uneven, ("pad", "drop", "exact")),
+            dtype=None if dtype is None else arguments.dtype(where, dtype),
+            layout=arguments.choice(where, "layout", layout, ("NCHW", "NHWC")),
+            timeout_ms=_milliseconds(timeout),
+        )
+        count = 1 if epochs is None else arguments.integer(where, "epochs", epochs, low=1, high=big)
+        return Loader(engine, Output(arguments.choice(where, "output", output, ("torch", "numpy"))), epochs=count)
+
+
+def _seed_and_epoch(where: str, seed: int, epoch: int) -> tuple[int, int]:
+    high = 2**64 - 1
+    return (
+        arguments.integer(where, "seed", seed, low=0, high=high),
+        arguments.integer(where, "epoch", epoch, low=0, high=high),
+    )
+
+
+def _refuse_device(device: Any) -> None:
+    if device is None or str(device) == "cpu":
+        return
+    raise ConfigError(f"loader: device={str(device)!r} is not in this version of Feedline; batches are on the CPU")
+
+
+def _thread_count(num_workers: int | str) -> int:
+    if num_workers == "auto":
+        return 0  # the engine's word for it
+    # PyTorch's 0 is "no worker besides this one"; one thread is the nearest here
+    return max(1, arguments.integer("loader", 'num_workers (or "auto")', num_workers, low=0, high=4096))
+
+
+def _milliseconds(timeout: float | None) -> int:
+    if timeout is None:
+        return 0
+    seconds = arguments.real("loader", "timeout", timeout)
+    if seconds <= 0:
+        raise ConfigError(f"loader: timeout must be a positive number of seconds or None, not {timeout!r}")
+    return max(1, round(seconds * 1000))

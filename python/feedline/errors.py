@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exceptions that Feedline raises, each with the place of the error as attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Error(Exception):
+    """Base of every exception that Feedline raises.
+
+    ``str(error)`` is one line for people: what happened, then every known part of where.
+
+    Attributes (``None`` where they do not apply):
+        dataset: what was passed to :func:`feedline.open`.
+        shard: path of the shard or file.
+        key: the sample's key: relative path in a folder, or WebDataset key.
+        record: index of the sample in the data set.
+        offset: byte offset in the shard or file.
+        stage: ``"storage"``, ``"format"``, ``"decode"``, ``"transform"``, ...
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        dataset: str | None = None,
+        shard: str | None = None,
+        key: str | None = None,
+        record: int | None = None,
+        offset: int | None = None,
+        stage: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.dataset = dataset
+        self.shard = shard
+        self.key = key
+        self.record = record
+        self.offset = offset
+        self.stage = stage
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.message, self.__dict__.copy())
+
+
+class ConfigError(Error, ValueError):
+    """Something impossible was asked for; found before any sample is read."""
+
+
+class DataError(Error, RuntimeError):
+    """A stored sample is damaged, or is not what its name says."""
+
+
+class StorageError(Error, OSError):
+    """The operating system could not open, read or list. ``errno`` and ``filename`` are set as far as known."""
+
+    def __init__(self, message: str = "", *, errno: int | None = None, **place: Any) -> None:
+        super().__init__(message, **place)
+        self.errno = errno
+        self.strerror = message
+        self.filename = self.shard
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # OSError keeps these three outside __dict__
+        attributes = {**self.__dict__, "errno": self.errno, "strerror": self.strerror, "filename": self.filename}
+        return _rebuild, (type(self), self.message, attributes)
+
+
+class StalledError(Error, TimeoutError):
+    """No progress within the timeout."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.message, self.__dict__.copy())
+
+
+def _rebuild(cls: type[Error], message: str, attributes: dict[str, Any]) -> Error:
+    error = cls(message)
+    for name, value in attributes.items():
+        setattr(error, name, value)
+    return error

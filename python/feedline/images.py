@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Single images through the engine's own decoder and kernels, without a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import _engine, arguments
+from .errors import ConfigError
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+
+Buffer = bytes | bytearray | memoryview
+
+
+class ImageInfo(NamedTuple):
+    """``format`` is ``"jpeg"``, ``"png"`` or ``"webp"``; ``width`` and ``height`` are in pixels."""
+
+    format: str
+    width: int
+    height: int
+
+
+def image_info(data: Buffer) -> ImageInfo:
+    """What an encoded image says of itself; reads its header only.
+
+    ``data`` is bytes or any other contiguous buffer. Raises DataError when Feedline does not decode such.
+    """
+    return ImageInfo(*_engine.image_info(data))
+
+
+def decode_image(data: Buffer, box: Sequence[int] | None = None, mode: str = "RGB") -> NDArray[numpy.uint8]:
+    """The pixels of an encoded image, as ``PIL.Image.open(...).convert(mode).crop(box)`` gives them.
+
+    Args:
+        data: bytes or any other contiguous buffer: JPEG, PNG or WebP.
+        box: (left, top, right, bottom) in pixels, inside the image; None is all of it. Only this region is decoded.
+        mode: ``"RGB"`` or ``"L"``.
+
+    Returns:
+        uint8 array of shape (height, width, channels).
+
+    Raises:
+        ConfigError: the box does not lie inside the image.
+        DataError: damaged, or no such image.
+    """
+    where = "decode_image"
+    word = arguments.choice(where, "mode", mode, ("RGB", "L"))
+    if box is None:
+        return _engine.decode_image(data, None, word)
+    if not arguments.is_sequence(box) or len(box) != 4:
+        raise ConfigError(f"{where}: box must be (left, top, right, bottom), not {box!r}")
+    left, top, right, bottom = (arguments.integer(where, "box", edge) for edge in box)
+    if right <= left or bottom <= top:
+        raise ConfigError(f"{where}: box must have right > left and bottom > top, not {box!r}")
+    return _engine.decode_image(data, (left, top, right - left, bottom - top), word)
+
+
+def resize_image(
+    image: NDArray[numpy.uint8], size: Sequence[int], interpolation: Any = "bilinear"
+) -> NDArray[numpy.uint8]:
+    """``PIL.Image.resize`` to ``size`` (height, width): antialiased unless ``"nearest"``.
+
+    Args:
+        image: uint8 array of shape (height, width, channels) with 1 or 3 channels, or (height, width).
+        size: pixels.
+        interpolation: ``"nearest"``, ``"box"``, ``"bilinear"`` or ``"bicubic"``.
+
+    Returns:
+        uint8 array with as many dimensions as ``image``.
+    """
+    where = "resize_image"
+    height, width = arguments.edge_size(where, size)
+    if width == 0:
+        raise ConfigError(f"{where}: size must be (height, width), not {size!r}")
+    if getattr(image, "ndim", 0) not in (2, 3) or str(getattr(image, "dtype", "")) != "uint8":
+        raise ConfigError(f"{where}: image must be a uint8 array of shape (height, width) or (height, width, channels)")
+    flat = image.ndim == 2
+    pixels = image[:, :, None] if flat else image
+    resized = _engine.resize_image(pixels, height, width, arguments.interpolation(where, interpolation))
+    return resized[:, :, 0] if flat else resized
+
+
+def simd_variants() -> list[str]:
+    """Instruction sets that the kernels can use on this machine, best first; ``"scalar"`` is the last."""
+    return list(_engine.simd_variants())
+
+
+def active_simd_variant() -> str:
+    """The one in use."""
+    return _engine.active_simd_variant()
+
+
+def force_simd_variant(name: str) -> None:
+    """Uses one of :func:`simd_variants` in the whole process; ``""`` is the best. Not while a loader runs."""
+    _engine.force_simd_variant(name)

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loaders: iteration, state, statistics, the log of bad samples."""
+
+from __future__ import annotations
+
+import atexit
+import enum
+import importlib
+import weakref
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from . import _engine, batches, statistics
+from .errors import ConfigError, Error
+
+_STATE_VERSION = 1
+# Loaders with threads, closed before the interpreter goes away. Made with the first loader, not at import.
+_running: weakref.WeakSet[Loader] | None = None
+
+
+class Output(enum.Enum):
+    """What batches are made of."""
+
+    TORCH = "torch"
+    NUMPY = "numpy"
+
+
+class BadSample(NamedTuple):
+    """A sample that could not be used.
+
+    Attributes:
+        dataset, shard, key, record, offset, stage: where, as in :class:`Error`; None where it does not apply.
+        message: one line for people, with all of where.
+        code: ``"data"``, ``"storage"``, ...
+        epoch, batch: in which it was met; the batch counts on this rank.
+        action: ``"raise"``, ``"skip"`` or ``"replace"``.
+    """
+
+    dataset: str | None
+    shard: str | None
+    key: str | None
+    record: int | None
+    offset: int | None
+    stage: str | None
+    message: str
+    code: str
+    epoch: int
+    batch: int
+    action: str
+
+
+class Loader:
+    """Batches of a :class:`Dataset`, filled ahead by native threads. Made by :meth:`Dataset.loader`.
+
+    Each ``iter()`` goes through the next epoch (or ``epochs`` of them), or on from where a loaded state was taken.
+    A batch is a named tuple of its fields (``image, label``), arrays of shape (rows, ...).
+
+    The threads start with the first ``iter()`` and end with :meth:`close`, with the ``with`` block, or with the last
+    reference. After ``fork()`` a child must make its own: a copy of a started loader raises ConfigError.
+    """
+
+    def __init__(self, engine: _engine.Loader, output: Output, *, epochs: int) -> None:
+        if output is Output.TORCH:
+            _require_torch()
+        self._engine = engine
+        self._output = output
+        self._epochs = epochs
+        self._closed = False
+        self._iterator: weakref.ref[LoaderIterator] | None = None
+        self._last_samples: list[int] = []
+        _close_at_exit(self)
+
+    def __len__(self) -> int:
+        """Batches of one ``iter()`` on this rank, if no sample is bad."""
+        return self._engine.batches * self._epochs
+
+    def __iter__(self) -> LoaderIterator:
+        """Starts the next epoch. An iterator from before ends: its ``next()`` raises :class:`Error`."""
+        previous = self._iterator() if self._iterator is not None else None
+        if previous is not None:
+            previous._end("a later iter() of this loader has ended this iterator")
+        self._engine.start_epoch()
+        iterator = LoaderIterator(self, self._epochs)
+        self._iterator = weakref.ref(iterator)
+        return iterator
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that runs, or the next one to start."""
+        return self._engine.epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch of the next ``iter()``, instead of the one after the last."""
+        if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
+            raise ConfigError(f"set_epoch: epoch must be an integer from 0 on, not {epoch!r}")
+        self._engine.set_epoch(epoch)
+
+    @property
+    def last_samples(self) -> list[int]:
+        """Index in the data set of every row of the batch that was delivered last."""
+        return list(self._last_samples)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loader stands: after the batches that were delivered, not those that were only prepared.
+
+        Fit for JSON, under 1 KB. Taken between epochs, or after an epoch's last batch, it is as good as any.
+        """
+        state = self._engine.state()
+        state["fingerprint"] = f"{state['fingerprint']:016x}"
+        return {"version": _STATE_VERSION, **state}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on, at the next ``iter()``, where ``state`` was taken; any number of threads may do so.
+
+        Raises:
+            ConfigError: not a state; taken on another data set, or with another seed, order or global batch.
+        """
+        self._engine.restore(**_checked_state(state))
+        iterator = self._iterator() if self._iterator is not None else None
+        if iterator is not None:
+            iterator._end("load_state_dict() has ended this iterator")
+
+    def stats(self) -> dict[str, Any]:
+        """Totals of all epochs so far, and per stage: see :mod:`feedline.statistics`."""
+        return statistics.summary(self._engine.stats())
+
+    @property
+    def errors(self) -> list[BadSample]:
+        """Every bad sample met so far, in all epochs."""
+        return [_bad_sample(row) for row in self._engine.errors()]
+
+    def explain(self) -> str:
+        """The plan, its numbers, and what runs where: text for people."""
+        return self._engine.explain()
+
+    def close(self) -> None:
+        """Ends the threads. Batches that you hold stay; ``next()`` raises :class:`Error` from now on."""
+        self._closed = True
+        self._engine.close()
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        engine = getattr(self, "_engine", None)
+        if engine is not None:
+            engine.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a feedline.Loader holds threads and does not pickle: make one in each process")
+
+    def __repr__(self) -> str:
+        return f"<feedline.Loader of {len(self)} batches{', closed' if self._closed else ''}>"
+
+    def _next(self) -> tuple[Any, ...] | None:
+        try:
+            batch = self._engine.next()
+        finally:
+            self._log_bad_samples()
+        if batch is None:
+            return None
+        self._last_samples = batch.samples
+        arrays = batch.to_torch() if self._output is Output.TORCH else batch.to_numpy()
+        return batches.named(batch.names, arrays)
+
+    def _log_bad_samples(self) -> None:
+        for row in self._engine.take_errors():
+            if row["action"] != "raise":
+                _warn("%s: %s", {"skip": "skipped", "replace": "replaced"}[row["action"]], row["exception"])
+
+
+class LoaderIterator(Iterator[tuple[Any, ...]]):
+    """One pass over a loader. After ``next()`` raised a :class:`DataError`, it goes on with the next batch."""
+
+    def __init__(self, loader: Loader, epochs: int) -> None:
+        self._loader = loader
+        self._epochs_left = epochs - 1
+        self._ended: str | None = None
+        self._exhausted = False
+
+    def __next__(self) -> tuple[Any, ...]:
+        if self._ended is not None:
+            raise Error(self._ended)
+        while not self._exhausted:
+            batch = self._loader._next()
+            if batch is not None:
+                return batch
+            self._exhausted = self._epochs_left == 0
+            if not self._exhausted:
+                self._epochs_left -= 1
+                self._loader._engine.start_epoch()
+        raise StopIteration
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def _end(self, reason: str) -> None:
+        if not self._exhausted:
+            self._ended = reason
+
+
+def _warn(text: str, *values: Any) -> None:
+    # imported here: it takes a third of the time that importing Feedline takes, and few runs warn
+    import logging
+
+    logging.getLogger("feedline").warning(text, *values)
+
+
+def _bad_sample(row: dict[str, Any]) -> BadSample:
+    error: Error = row["exception"]
+    return BadSample(
+        dataset=error.dataset,
+        shard=error.shard,
+        key=error.key,
+        record=row["record"],
+        offset=error.offset,
+        stage=error.stage,
+        message=str(error),
+        code=row["code"],
+        epoch=row["epoch"],
+        batch=row["batch"],
+        action=row["action"],
+    )
+
+
+def _checked_state(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine's arguments, or ConfigError."""
+    where = "load_state_dict"
+    if not isinstance(state, Mapping) or state.get("version") != _STATE_VERSION:
+        raise ConfigError(f"{where}: not a loader's state of version {_STATE_VERSION}: {state!r:.200}")
+    counts = ("seed", "epoch", "batch", "batch_size", "world_size", "refilled")
+    try:
+        checked: dict[str, Any] = {name: _count(state[name]) for name in counts}
+        checked["fingerprint"] = int(state["fingerprint"], 16)
+        checked["ahead"] = [_count(batch) for batch in state["ahead"]]
+        if not isinstance(state["shuffle"], bool):
+            raise TypeError("shuffle is not a bool")
+        checked["shuffle"] = state["shuffle"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"{where}: the state is damaged ({error!r}): {dict(state)!r:.200}") from None
+    return checked
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**64:
+        raise ValueError(f"{value!r} is not a count")
+    return value
+
+
+def _require_torch() -> None:
+    try:
+        importlib.import_module("torch.utils.dlpack")
+    except ImportError as error:
+        raise ConfigError(
+            f'loader: output="torch" needs torch, which does not import ({error}); give output="numpy" without it'
+        ) from None
+
+
+def _close_at_exit(loader: Loader) -> None:
+    global _running
+    if _running is None:
+        _running = weakref.WeakSet()
+        atexit.register(_close_all)
+    _running.add(loader)
+
+
+def _close_all() -> None:
+    # in a forked child the engine leaves the parent's loaders alone
+    for loader in list(_running or ()):
+        loader.close()

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which rank of how many this process is, as far as its surroundings tell."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from .errors import ConfigError
+
+# launcher, its variable for the rank, its variable for the world size; the first pair that is set counts
+_VARIABLES = (
+    ("torchrun", "RANK", "WORLD_SIZE"),
+    ("Slurm", "SLURM_PROCID", "SLURM_NTASKS"),
+    ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("MPI", "PMI_RANK", "PMI_SIZE"),
+)
+
+
+def resolve(rank: int | None, world_size: int | None) -> tuple[int, int]:
+    """The pair as given, else torch.distributed's if it is initialised, else the launcher's, else (0, 1)."""
+    if (rank is None) != (world_size is None):
+        raise ConfigError("loader: give both rank and world_size, or neither")
+    if rank is not None and world_size is not None:
+        return _checked("rank and world_size", rank, world_size)
+    return from_torch() or from_environment(os.environ) or (0, 1)
+
+
+def from_torch() -> tuple[int, int] | None:
+    """torch.distributed's pair; never imports torch."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return None
+    return int(distributed.get_rank()), int(distributed.get_world_size())
+
+
+def from_environment(environment: Mapping[str, str]) -> tuple[int, int] | None:
+    """The pair of the first launcher whose two variables are set."""
+    for launcher, rank_name, size_name in _VARIABLES:
+        rank, size = environment.get(rank_name), environment.get(size_name)
+        if rank is None or size is None:
+            continue
+        try:
+            pair = int(rank), int(size)
+        except ValueError:
+            raise ConfigError(
+                f"loader: {launcher}'s variables {rank_name}={rank!r} and {size_name}={size!r} are not integers; "
+                "give rank and world_size yourself"
+            ) from None
+        return _checked(f"{rank_name} and {size_name}", *pair)
+    return None
+
+
+def _checked(source: str, rank: int, world_size: int) -> tuple[int, int]:
+    is_int = all(isinstance(value, int) and not isinstance(value, bool) for value in (rank, world_size))
+    if not is_int or not 0 <= rank < world_size:
+        values = f"{rank!r} and {world_size!r}"
+        raise ConfigError(f"loader: {source} must be integers with 0 <= rank < world_size, not {values}")
+    return rank, world_size

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What :meth:`Loader.stats` returns.
+
+Totals, over all epochs of the loader: ``threads``; ``batches``, ``samples`` (delivered), ``bad_samples``; ``wall_s``
+(from the first iteration to now or to the end of the last epoch); ``samples_per_s``, ``batches_per_s`` (of that time);
+``ready_batches`` (complete, waiting for you, now); ``held_bytes``, ``held_bytes_peak`` (of batches held ahead);
+``budget_bytes``. ``stages`` maps the name of a stage (``storage``, ``decode``, ``transform``, ``batch``, ``consumer``)
+to ``items`` and ``bytes`` put out, ``items_per_s``, ``bytes_per_s``; ``busy_s``, ``blocked_s`` (waiting for room
+downstream), ``starved_s`` (waiting for input), each summed over threads; and ``latency_ms``, the 50th and 99th
+percentile of the time per item as ``p50`` and ``p99`` (None before the first item), within a factor of 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def summary(raw: dict[str, Any]) -> dict[str, Any]:
+    """The engine's counters with rates and percentiles."""
+    wall_s = raw["wall_s"]
+    stages = {name: _stage(stage, wall_s) for name, stage in raw["stages"].items()}
+    rates = {f"{name}_per_s": _rate(raw[name], wall_s) for name in ("samples", "batches")}
+    return {**raw, **rates, "stages": stages}
+
+
+def percentile_ms(histogram_us: Sequence[int], share: float) -> float | None:
+    """Milliseconds that ``share`` of the items stayed under, or None without items.
+
+    ``histogram_us[b]`` counts items of [2^b, 2^(b+1)) microseconds; within a bucket they are taken to be spread evenly.
+    """
+    total = sum(histogram_us)
+    below: float = 0
+    for bucket, count in enumerate(histogram_us):
+        if count and below + count >= share * total:
+            return float(2**bucket * (1 + (share * total - below) / count) / 1000)
+        below += count
+    return None
+
+
+def _stage(stage: dict[str, Any], wall_s: float) -> dict[str, Any]:
+    histogram = stage["latency_us"]
+    return {
+        **{name: value for name, value in stage.items() if name != "latency_us"},
+        "items_per_s": _rate(stage["items"], wall_s),
+        "bytes_per_s": _rate(stage["bytes"], wall_s),
+        "latency_ms": {"p50": percentile_ms(histogram, 0.50), "p99": percentile_ms(histogram, 0.99)},
+    }
+
+
+def _rate(count: int, wall_s: float) -> float:
+    return count / wall_s if wall_s > 0 else 0.0

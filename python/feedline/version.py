@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The installed version."""
+
+from __future__ import annotations
+
+
+def installed_version() -> str:
+    """The version that the package was installed as."""
+    # imported here: reading it costs more than importing all of Feedline
+    from importlib import metadata
+
+    try:
+        return metadata.version("feedline")
+    except metadata.PackageNotFoundError:
+        return "0+unknown"

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "feedline/operation.h"
+
+#include <charconv>
+#include <string>
+#include <type_traits>
+
+namespace feedline {
+namespace {
+
+std::string_view name_of(Interpolation interpolation) {
+  switch (interpolation) {
+    case Interpolation::kNearest: return "nearest";
+    case Interpolation::kBox: return "box";
+    case Interpolation::kBilinear: return "bilinear";
+    case Interpolation::kBicubic: return "bicubic";
+  }
+  return "unknown";
+}
+
+std::string_view name_of(PaddingMode mode) {
+  switch (mode) {
+    case PaddingMode::kConstant: return "constant";
+    case PaddingMode::kEdge: return "edge";
+    case PaddingMode::kReflect: return "reflect";
+    case PaddingMode::kSymmetric: return "symmetric";
+  }
+  return "unknown";
+}
+
+// Shortest decimal that reads back as the same number.
+template <typename T>
+std::string number(T value) {
+  char digits[40];
+  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  return std::string(digits, end);
+}
+
+std::string pair(double low, double high) { return "(" + number(low) + ", " + number(high) + ")"; }
+
+std::string list(const std::vector<float>& values) {
+  std::string text = "(";
+  for (const float value : values) text += (text.size() > 1 ? ", " : "") + number(value);
+  return text + (values.size() == 1 ? ",)" : ")");
+}
+
+std::string size(Size size) { return number(size.height) + ", " + number(size.width); }
+
+std::string border(const Padding& padding) {
+  return "(" + number(padding.left) + ", " + number(padding.top) + ", " + number(padding.right) + ", " +
+         number(padding.bottom) + ")";
+}
+
+std::string fill_and_mode(const std::array<std::uint8_t, 3>& fill, PaddingMode mode) {
+  if (mode != PaddingMode::kConstant) return ", padding_mode=" + std::string(name_of(mode));
+  const std::string red = number(int{fill[0]});
+  if (fill[0] == fill[1] && fill[1] == fill[2]) return fill[0] == 0 ? "" : ", fill=" + red;
+  return ", fill=(" + red + ", " + number(int{fill[1]}) + ", " + number(int{fill[2]}) + ")";
+}
+
+std::string interpolated(Interpolation interpolation) {
+  return interpolation == Interpolation::kBilinear ? "" : ", interpolation=" + std::string(name_of(interpolation));
+}
+
+std::string arguments(const op::Decode& o) { return o.mode == ColorMode::kRgb ? "RGB" : "L"; }
+std::string arguments(const op::Resize& o) {
+  std::string text = o.size.width == 0 ? number(o.size.height) : "(" + size(o.size) + ")";
+  if (o.max_size) text += ", max_size=" + number(*o.max_size);
+  return text + interpolated(o.interpolation);
+}
+std::string arguments(const op::CenterCrop& o) { return size(o.size); }
+std::string arguments(const op::RandomCrop& o) {
+  const bool pads = o.padding.left || o.padding.top || o.padding.right || o.padding.bottom;
+  std::string text = size(o.size);
+  if (pads) text += ", padding=" + border(o.padding);
+  if (o.pad_if_needed) text += ", pad_if_needed=True";
+  return pads || o.pad_if_needed ? text + fill_and_mode(o.fill, o.padding_mode) : text;
+}
+std::string arguments(const op::RandomResizedCrop& o) {
+  return size(o.size) + ", scale=" + pair(o.scale.low, o.scale.high) + ", ratio=" + pair(o.ratio.low, o.ratio.high) +
+         interpolated(o.interpolation);
+}
+std::string arguments(const op::RandomHorizontalFlip& o) { return "p=" + number(o.p); }
+std::string arguments(const op::RandomVerticalFlip& o) { return "p=" + number(o.p); }
+std::string arguments(const op::Pad& o) { return border(o.padding) + fill_and_mode(o.fill, o.padding_mode); }
+std::string arguments(const op::Grayscale& o) { return "num_output_channels=" + number(o.num_output_channels); }
+std::string arguments(const op::ColorJitter& o) {
+  return "brightness=" + pair(o.brightness.low, o.brightness.high) + ", contrast=" +
+         pair(o.contrast.low, o.contrast.high) + ", saturation=" + pair(o.saturation.low, o.saturation.high) +
+         ", hue=" + pair(o.hue.low, o.hue.high);
+}
+std::string arguments(const op::Normalize& o) { return "mean=" + list(o.mean) + ", std=" + list(o.std); }
+std::string arguments(const op::ToDtype& o) {
+  return std::string(name_of(o.dtype)) + (o.scale ? ", scale=True" : "");
+}
+
+struct Name {
+  std::string_view operator()(const op::Decode&) const { return "decode"; }
+  std::string_view operator()(const op::Resize&) const { return "resize"; }
+  std::string_view operator()(const op::CenterCrop&) const { return "center_crop"; }
+  std::string_view operator()(const op::RandomCrop&) const { return "random_crop"; }
+  std::string_view operator()(const op::RandomResizedCrop&) const { return "random_resized_crop"; }
+  std::string_view operator()(const op::RandomHorizontalFlip&) const { return "random_horizontal_flip"; }
+  std::string_view operator()(const op::RandomVerticalFlip&) const { return "random_vertical_flip"; }
+  std::string_view operator()(const op::Pad&) const { return "pad"; }
+  std::string_view operator()(const op::Grayscale&) const { return "grayscale"; }
+  std::string_view operator()(const op::ColorJitter&) const { return "color_jitter"; }
+  std::string_view operator()(const op::Normalize&) const { return "normalize"; }
+  std::string_view operator()(const op::ToDtype&) const { return "to_dtype"; }
+};
+
+}  // namespace
+
+std::string_view name_of(const Operation& operation) { return std::visit(Name{}, operation); }
+
+std::string describe(const Operation& operation) {
+  return std::string(name_of(operation)) + "(" + std::visit([](const auto& o) { return arguments(o); }, operation) + ")";
+}
+
+}  // namespace feedline

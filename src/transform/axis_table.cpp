@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transform/axis_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+// Bit-exactness: every expression on doubles below has the operands, the order and the rounding of Pillow's
+// Resample.c and Geometry.c. Simplifying one changes pixels.
+
+namespace feedline::transform {
+namespace {
+
+struct Filter {
+  double support;
+  double scale;         // source pixels per output pixel
+  double filter_scale;  // at least 1: enlarging interpolates, reducing averages
+
+  explicit Filter(const AxisRequest& request)
+      : scale(static_cast<double>(request.in) / request.out), filter_scale(std::max(scale, 1.0)) {
+    support = radius(request.interpolation) * filter_scale;
+  }
+
+  static double radius(Interpolation interpolation) {
+    switch (interpolation) {
+      case Interpolation::kBox: return 0.5;
+      case Interpolation::kBilinear: return 1.0;
+      case Interpolation::kBicubic: return 2.0;
+      case Interpolation::kNearest: break;
+    }
+    FEEDLINE_CHECK(!"nearest has no filter");
+  }
+
+  double center(int out) const { return (out + 0.5) * scale; }
+  int begin(int out) const { return std::max(0, static_cast<int>(center(out) - support + 0.5)); }
+  int end(int out, int in) const { return std::min(in, static_cast<int>(center(out) + support + 0.5)); }
+};
+
+double box(double x) { return x > -0.5 && x <= 0.5 ? 1.0 : 0.0; }
+
+double triangle(double x) {
+  x = std::fabs(x);
+  return x < 1.0 ? 1.0 - x : 0.0;
+}
+
+// Keys' cubic with a = -1/2.
+double cubic(double x) {
+  x = std::fabs(x);
+  if (x < 1.0) return (1.5 * x - 2.5) * x * x + 1;
+  if (x < 2.0) return (((x - 5) * x + 8) * x - 4) * -0.5;
+  return 0.0;
+}
+
+std::int32_t fixed_point(double weight) {
+  const double scaled = weight * (1 << kWeightBits);
+  return static_cast<std::int32_t>(weight < 0 ? -0.5 + scaled : 0.5 + scaled);
+}
+
+// The unrounded weights of source positions [begin, begin + count); returns their sum.
+template <double (*kKernel)(double)>
+double weigh(int begin, int count, double center, double inverse, double* weights) {
+  double sum = 0.0;
+  for (int i = 0; i < count; ++i) {
+    const double weight = kKernel((i + begin - center + 0.5) * inverse);
+    weights[i] = weight;
+    sum += weight;
+  }
+  return sum;
+}
+
+using Weigh = double (*)(int, int, double, double, double*);
+
+Weigh weigh_for(Interpolation interpolation) {
+  switch (interpolation) {
+    case Interpolation::kBox: return weigh<box>;
+    case Interpolation::kBicubic: return weigh<cubic>;
+    default: return weigh<triangle>;
+  }
+}
+
+// Calls use(i, source) for each requested position. Pillow walks with repeated addition: the rounding of all
+// additions before counts, so the walk starts at 0 whatever the request begins with.
+template <typename Use>
+void walk_nearest(const AxisRequest& request, Use use) {
+  const double step = static_cast<double>(request.in) / request.out;
+  double position = step * 0.5;
+  for (int i = 0; i < request.begin + request.count; ++i, position += step)
+    if (i >= request.begin) use(i - request.begin, std::min(static_cast<int>(position), request.in - 1));
+}
+
+}  // namespace
+
+AxisSpan source_span(const AxisRequest& request) {
+  const int last = request.begin + request.count - 1;
+  if (request.in == request.out) return {request.begin, last + 1};
+  if (request.interpolation == Interpolation::kNearest) {
+    AxisSpan span{request.in, 0};
+    walk_nearest(request, [&span](int, int source) {
+      span.begin = std::min(span.begin, source);
+      span.end = std::max(span.end, source + 1);
+    });
+    return span;
+  }
+  const Filter filter(request);
+  return {filter.begin(request.begin), filter.end(last, request.in)};
+}
+
+void AxisTable::compute(const AxisRequest& request, int origin) {
+  if (valid_ && request == request_ && origin == origin_) return;
+  request_ = request;
+  origin_ = origin;
+  valid_ = true;
+  count_ = request.count;
+  identity_ = request.in == request.out && !request.reversed;
+  first_.resize(static_cast<std::size_t>(count_));
+  used_.resize(static_cast<std::size_t>(count_));
+  if (request.interpolation == Interpolation::kNearest || request.in == request.out) {
+    compute_nearest();
+  } else {
+    compute_filtered();
+  }
+}
+
+// One tap of weight 1 each. Serves equal sizes too: every filter's weights are then exactly 1 and 0.
+void AxisTable::compute_nearest() {
+  stride_ = 1;
+  taps_ = 1;
+  weights_.assign(first_.size(), 1 << kWeightBits);
+  std::fill(used_.begin(), used_.end(), 1);
+  walk_nearest(request_, [this](int i, int source) {
+    const int slot = request_.reversed ? count_ - 1 - i : i;
+    first_[static_cast<std::size_t>(slot)] = (request_.in == request_.out ? request_.begin + i : source) - origin_;
+  });
+}
+
+void AxisTable::compute_filtered() {
+  const Filter filter(request_);
+  const double inverse = 1.0 / filter.filter_scale;
+  stride_ = static_cast<std::size_t>(std::ceil(filter.support)) * 2 + 1;
+  weights_.resize(first_.size() * stride_);
+  exact_.resize(stride_);
+  taps_ = 0;
+  const Weigh weigh_all = weigh_for(request_.interpolation);
+  for (int i = 0; i < count_; ++i) {
+    const int out = request_.begin + i;
+    const int begin = filter.begin(out);
+    const int used = filter.end(out, request_.in) - begin;
+    const auto slot = static_cast<std::size_t>(request_.reversed ? count_ - 1 - i : i);
+    FEEDLINE_CHECK(used >= 0 && static_cast<std::size_t>(used) <= stride_);
+    const double sum = weigh_all(begin, used, filter.center(out), inverse, exact_.data());
+    std::int32_t* weights = weights_.data() + slot * stride_;
+    for (int x = 0; x < used; ++x) {
+      const double weight = exact_[static_cast<std::size_t>(x)];
+      weights[x] = fixed_point(sum != 0.0 ? weight / sum : weight);
+    }
+    std::fill(weights + used, weights + stride_, 0);
+    first_[slot] = begin - origin_;
+    used_[slot] = used;
+    taps_ = std::max(taps_, used);
+  }
+}
+
+}  // namespace feedline::transform

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The weights of one direction of a resize, in Pillow's 8-bit fixed point.
+
+#include <cstdint>
+#include <vector>
+
+#include "feedline/operation.h"
+
+namespace feedline::transform {
+
+// Fractional bits of a weight: 32 minus 8 for the pixel and 2 for sums outside [0, 1] with negative weights.
+inline constexpr int kWeightBits = 32 - 8 - 2;
+
+// What a resize of one direction from `in` to `out` pixels needs for the positions [begin, begin + count) of the
+// output. `reversed`: the last of them comes first, which is a flip for free.
+struct AxisRequest {
+  int in = 1, out = 1;
+  int begin = 0, count = 1;
+  Interpolation interpolation = Interpolation::kBilinear;
+  bool reversed = false;
+  friend bool operator==(const AxisRequest&, const AxisRequest&) = default;
+};
+
+// Source positions [begin, end) that the request reads. Constant time, but for kNearest.
+struct AxisSpan {
+  int begin = 0, end = 0;
+};
+AxisSpan source_span(const AxisRequest& request);
+
+// Per output position the first source position, and how many consecutive ones are weighed. A thread keeps one and
+// recomputes it only where the request changes.
+class AxisTable {
+ public:
+  // `origin`: the source position that becomes 0.
+  void compute(const AxisRequest& request, int origin);
+
+  int count() const { return count_; }
+  int taps() const { return taps_; }  // the most that any position has
+  int first(int i) const { return first_[static_cast<std::size_t>(i)]; }
+  int used(int i) const { return used_[static_cast<std::size_t>(i)]; }
+  // taps() weights, those from used(i) on are 0
+  const std::int32_t* weights(int i) const { return weights_.data() + static_cast<std::size_t>(i) * stride_; }
+  // The table copies source pixels one to one, in order (no pass is needed, but for an offset).
+  bool identity() const { return identity_; }
+
+ private:
+  void compute_nearest();
+  void compute_filtered();
+
+  AxisRequest request_;
+  int origin_ = 0;
+  bool valid_ = false;
+  int count_ = 0, taps_ = 0;
+  std::size_t stride_ = 0;
+  bool identity_ = false;
+  std::vector<std::int32_t> first_, used_, weights_;
+  std::vector<double> exact_;  // one position's weights before rounding
+};
+
+}  // namespace feedline::transform

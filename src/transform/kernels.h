@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The inner loops that every instruction set has its own version of. All versions give the same bytes;
+// kernel_contract.h is what each must pass. Stateless and thread-safe.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "transform/axis_table.h"
+
+namespace feedline::transform {
+
+// A vector kernel may read this many bytes past the last pixel of a row, and write as many past the last output byte.
+inline constexpr std::size_t kReadSlack = 64;
+inline constexpr std::size_t kWriteSlack = 64;
+
+// An AxisTable for the horizontal pass, laid out as the active kernel reads it. A thread keeps one.
+struct RowPlan {
+  const AxisTable* table = nullptr;
+  int channels = 3;
+  int in_width = 0;      // pixels of the rows that will come
+  // of the vector kernels, filled by Kernels::plan_row
+  int groups = 0;        // runs of output pixels made by one turn of the loop
+  int chunks = 0;        // turns over the taps
+  std::vector<std::int32_t> offsets;
+  std::vector<std::int16_t> weights;
+  std::vector<std::int32_t> scratch;
+};
+
+// How a pointwise float output is computed with fused multiply-adds, where that was proved equal to the table for
+// all 256 inputs: y = divide(divide(x, 255) - mean, std), divisions by reciprocal and one correction each.
+struct PointwiseConstants {
+  float mean = 0, std = 1, reciprocal_std = 1;
+};
+inline constexpr float kReciprocal255 = 1.0f / 255.0f;
+
+struct Kernels {
+  const char* name = "";
+
+  // Prepares plan.table for `horizontal`. Requires: table, channels, in_width are set.
+  void (*plan_row)(RowPlan& plan) = nullptr;
+  // One row of the horizontal pass: table->count() pixels to `out`, which has kWriteSlack. `in` has kReadSlack.
+  void (*horizontal)(const std::uint8_t* in, const RowPlan& plan, std::uint8_t* out) = nullptr;
+  // One row of the vertical pass: out[i] = sum over taps of rows[t][i] * weights[t], `bytes` of them.
+  // rows have kReadSlack, out has kWriteSlack.
+  void (*vertical)(const std::uint8_t* const* rows, const std::int32_t* weights, int taps, std::size_t bytes,
+                   std::uint8_t* out) = nullptr;
+  // Interleaved RGB to three rows of `width`. Reads and writes nothing past them.
+  void (*split)(const std::uint8_t* in, int width, std::uint8_t* const* planes) = nullptr;
+  // out[i] = table[in[i]], or in[count - 1 - i] where reversed. Writes nothing past out[count - 1].
+  void (*lookup_float32)(const std::uint8_t* in, int count, bool reversed, const float* table,
+                         const PointwiseConstants* proved, float* out) = nullptr;
+  void (*lookup_float16)(const std::uint8_t* in, int count, bool reversed, const std::uint16_t* table,
+                         const PointwiseConstants* proved, std::uint16_t* out) = nullptr;
+  // The same for `pixels` interleaved RGB pixels, with one table (and one proof, or none at all) per channel.
+  void (*lookup_rgb_float32)(const std::uint8_t* in, int pixels, const float (*tables)[256],
+                             const PointwiseConstants* proved, float* out) = nullptr;
+  void (*lookup_rgb_float16)(const std::uint8_t* in, int pixels, const std::uint16_t (*tables)[256],
+                             const PointwiseConstants* proved, std::uint16_t* out) = nullptr;
+};
+
+// The plain C++ version: the reference.
+const Kernels& scalar_kernels();
+// One per instruction set that was compiled and that this machine has, best first.
+std::span<const Kernels* const> simd_kernels();
+
+}  // namespace feedline::transform

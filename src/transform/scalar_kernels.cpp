@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "transform/kernels.h"
+
+namespace feedline::transform {
+namespace {
+
+constexpr std::int32_t kHalf = 1 << (kWeightBits - 1);
+
+std::uint8_t clip(std::int32_t sum) { return static_cast<std::uint8_t>(std::clamp(sum >> kWeightBits, 0, 255)); }
+
+void plan_row(RowPlan&) {}  // reads the table itself
+
+template <int kChannels>
+void horizontal(const std::uint8_t* in, const AxisTable& table, std::uint8_t* out) {
+  for (int i = 0; i < table.count(); ++i) {
+    const std::uint8_t* pixel = in + static_cast<std::ptrdiff_t>(table.first(i)) * kChannels;
+    const std::int32_t* weights = table.weights(i);
+    std::int32_t sum[kChannels];
+    std::fill(sum, sum + kChannels, kHalf);
+    for (int t = 0; t < table.used(i); ++t)
+      for (int c = 0; c < kChannels; ++c) sum[c] += *pixel++ * weights[t];
+    for (int c = 0; c < kChannels; ++c) *out++ = clip(sum[c]);
+  }
+}
+
+void horizontal(const std::uint8_t* in, const RowPlan& plan, std::uint8_t* out) {
+  plan.channels == 3 ? horizontal<3>(in, *plan.table, out) : horizontal<1>(in, *plan.table, out);
+}
+
+void vertical(const std::uint8_t* const* rows, const std::int32_t* weights, int taps, std::size_t bytes,
+              std::uint8_t* out) {
+  for (std::size_t i = 0; i < bytes; ++i) {
+    std::int32_t sum = kHalf;
+    for (int t = 0; t < taps; ++t) sum += rows[t][i] * weights[t];
+    out[i] = clip(sum);
+  }
+}
+
+void split(const std::uint8_t* in, int width, std::uint8_t* const* planes) {
+  for (int x = 0; x < width; ++x)
+    for (int c = 0; c < 3; ++c) planes[c][x] = *in++;
+}
+
+template <typename T>
+void lookup(const std::uint8_t* in, int count, bool reversed, const T* table, const PointwiseConstants*, T* out) {
+  for (int i = 0; i < count; ++i) out[i] = table[in[reversed ? count - 1 - i : i]];
+}
+
+template <typename T>
+void lookup_rgb(const std::uint8_t* in, int pixels, const T (*tables)[256], const PointwiseConstants*, T* out) {
+  for (int i = 0; i < pixels; ++i)
+    for (int c = 0; c < 3; ++c) *out++ = tables[c][*in++];
+}
+
+constexpr Kernels kScalar = {
+    .name = "scalar",
+    .plan_row = plan_row,
+    .horizontal = horizontal,
+    .vertical = vertical,
+    .split = split,
+    .lookup_float32 = lookup<float>,
+    .lookup_float16 = lookup<std::uint16_t>,
+    .lookup_rgb_float32 = lookup_rgb<float>,
+    .lookup_rgb_float16 = lookup_rgb<std::uint16_t>,
+};
+
+}  // namespace
+
+const Kernels& scalar_kernels() { return kScalar; }
+
+}  // namespace feedline::transform

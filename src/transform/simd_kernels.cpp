@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Compiles the -inl.h files once per instruction set, and lists those this machine can run.
+
+// Also the sets with AVX-512 VBMI and VNNI, which Highway leaves out unless asked.
+#define HWY_WANT_AVX3_DL 1
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "transform/simd_kernels.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "hwy/highway.h"
+#include "transform/emit_kernels-inl.h"
+#include "transform/resize_kernels-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace feedline::transform::HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR
+const Kernels* target_kernels() { return nullptr; }  // the plain kernels serve
+#else
+const Kernels* target_kernels() {
+  static constexpr Kernels kKernels = {
+      .name = "",
+      .plan_row = plan_row,
+      .horizontal = horizontal,
+      .vertical = vertical,
+      .split = split,
+      .lookup_float32 = lookup_plane<float>,
+      .lookup_float16 = lookup_plane<std::uint16_t>,
+      .lookup_rgb_float32 = lookup_rgb<float>,
+      .lookup_rgb_float16 = lookup_rgb<std::uint16_t>,
+  };
+  static const Kernels named = [] {
+    Kernels kernels = kKernels;
+    kernels.name = hwy::TargetName(HWY_TARGET);
+    return kernels;
+  }();
+  return &named;
+}
+#endif
+
+}  // namespace feedline::transform::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace feedline::transform {
+namespace {
+
+HWY_EXPORT(target_kernels);
+
+// Highway dispatches to the best of the supported targets: narrowing "supported" to one target at a time visits all.
+std::vector<const Kernels*> collect() {
+  std::vector<const Kernels*> found;
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    if (const Kernels* kernels = HWY_DYNAMIC_DISPATCH(target_kernels)()) found.push_back(kernels);
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  return found;
+}
+
+}  // namespace
+
+std::span<const Kernels* const> simd_kernels() {
+  static const std::vector<const Kernels*> kernels = collect();
+  return kernels;
+}
+
+}  // namespace feedline::transform
+#endif  // HWY_ONCE

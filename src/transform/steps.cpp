@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transform/steps.h"
+
+#include <utility>
+
+namespace feedline::transform {
+namespace {
+
+// `inner` of a picture that is `outer` of another one.
+Box compose(const Box& outer, const Box& inner) {
+  return {outer.left + inner.left, outer.top + inner.top, inner.width, inner.height};
+}
+
+}  // namespace
+
+StepBuilder::StepBuilder(Size image, Drawing& drawing)
+    : drawing_(drawing), list_(drawing.steps->list), region_{0, 0, image.width, image.height}, size_(image) {
+  list_.clear();
+  drawing.steps->decisions.clear();
+}
+
+// Cropping a mirrored picture is mirroring the mirrored crop of it.
+void StepBuilder::crop(Box box) {
+  const bool whole = box.width == size_.width && box.height == size_.height;
+  if (flip_x_) box.left = size_.width - box.left - box.width;
+  if (flip_y_) box.top = size_.height - box.top - box.height;
+  size_ = {box.height, box.width};
+  if (whole) return;
+  if (list_.empty()) {
+    region_ = compose(region_, box);
+  } else if (auto* crop = std::get_if<CropStep>(&list_.back())) {
+    crop->box = compose(crop->box, box);
+  } else if (auto* resize = std::get_if<ResizeStep>(&list_.back())) {
+    resize->window = compose(resize->window, box);
+  } else if (auto* pad = std::get_if<PadStep>(&list_.back())) {
+    pad->window = compose(pad->window, box);
+  } else {
+    list_.push_back(CropStep{box});
+  }
+}
+
+// The only operation that a flip cannot pass: the weights of a mirrored resize may round differently.
+void StepBuilder::resize(Size out, Interpolation interpolation) {
+  if (out.width == size_.width && out.height == size_.height) return;
+  if (flip_x_ || flip_y_) list_.push_back(FlipStep{flip_x_, flip_y_});
+  flip_x_ = flip_y_ = false;
+  list_.push_back(ResizeStep{size_, out, {0, 0, out.width, out.height}, interpolation, false, 0, 0});
+  size_ = out;
+}
+
+void StepBuilder::flip(bool x, bool y) {
+  flip_x_ ^= x;
+  flip_y_ ^= y;
+}
+
+void StepBuilder::pad(const Padding& padding, PaddingMode mode, const std::array<std::uint8_t, 3>& fill) {
+  if (!any(padding)) return;
+  Padding mirrored = padding;
+  if (flip_x_) std::swap(mirrored.left, mirrored.right);
+  if (flip_y_) std::swap(mirrored.top, mirrored.bottom);
+  size_ = padded(size_, padding);
+  list_.push_back(PadStep{mirrored, mode, fill, {0, 0, size_.width, size_.height}});
+}
+
+void StepBuilder::grayscale(int channels) { list_.push_back(GrayscaleStep{channels}); }
+
+void StepBuilder::jitter(const JitterDrawing& drawing) { list_.push_back(JitterStep{drawing}); }
+
+void StepBuilder::finish() {
+  drawing_.region = region_;
+  if (!list_.empty()) {
+    if (auto* resize = std::get_if<ResizeStep>(&list_.front())) {
+      const AxisSpan columns = source_span(columns_of(*resize));
+      const AxisSpan rows = source_span(rows_of(*resize));
+      resize->left = columns.begin;
+      resize->top = rows.begin;
+      drawing_.region = compose(
+          region_, {columns.begin, rows.begin, columns.end - columns.begin, rows.end - rows.begin});
+    }
+    if (auto* resize = std::get_if<ResizeStep>(&list_.back())) resize->flip_x = std::exchange(flip_x_, false);
+  }
+  drawing_.steps->flip_x = flip_x_;
+  drawing_.steps->flip_y = flip_y_;
+}
+
+AxisRequest columns_of(const ResizeStep& step) {
+  return {step.in.width, step.out.width, step.window.left, step.window.width, step.interpolation, step.flip_x};
+}
+
+AxisRequest rows_of(const ResizeStep& step) {
+  return {step.in.height, step.out.height, step.window.top, step.window.height, step.interpolation, false};
+}
+
+}  // namespace feedline::transform

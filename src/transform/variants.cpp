@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transform/variants.h"
+
+#include <atomic>
+
+#include "transform/chain.h"
+
+namespace feedline::transform {
+namespace {
+
+std::atomic<const Kernels*>& forced() {
+  static std::atomic<const Kernels*> kernels{nullptr};
+  return kernels;
+}
+
+}  // namespace
+
+const std::vector<const Kernels*>& all_kernels() {
+  static const std::vector<const Kernels*> kernels = [] {
+    const auto simd = simd_kernels();
+    std::vector<const Kernels*> all(simd.begin(), simd.end());
+    all.push_back(&scalar_kernels());
+    return all;
+  }();
+  return kernels;
+}
+
+const Kernels& active_kernels() {
+  // relaxed: the tables it can point to are complete before any thread could have stored them
+  const Kernels* kernels = forced().load(std::memory_order_relaxed);
+  return kernels ? *kernels : *all_kernels().front();
+}
+
+std::vector<std::string> simd_variants() {
+  std::vector<std::string> names;
+  for (const Kernels* kernels : all_kernels()) names.emplace_back(kernels->name);
+  return names;
+}
+
+std::string active_simd_variant() { return active_kernels().name; }
+
+Result<void> force_simd_variant(const std::string& name) {
+  if (name.empty()) {
+    forced().store(nullptr, std::memory_order_relaxed);
+    return {};
+  }
+  std::string known;
+  for (const Kernels* kernels : all_kernels()) {
+    if (name == kernels->name) {
+      forced().store(kernels, std::memory_order_relaxed);
+      return {};
+    }
+    known += (known.empty() ? "" : ", ") + std::string(kernels->name);
+  }
+  return config_error("SIMD variant \"" + name + "\" is unknown on this machine; it has " + known);
+}
+
+}  // namespace feedline::transform
