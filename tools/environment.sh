@@ -43,7 +43,7 @@ feedline_step() { # LABEL COMMAND...
     tail -n 60 "$log"
     # A compiler's first error is worth more than its last lines.
     feedline_say "-- the first errors in it:"
-    grep -nE '(error|Error|FAILED|\*\*\*Failed)\b' "$log" | cut -c 1-300 | head -n 10 || true
+    grep -nE '(error|Error):|FAILED|undefined reference|\*\*\*Failed' "$log" | cut -c 1-300 | head -n 10 || true
   fi
   return "$status"
 }

@@ -44,4 +44,9 @@ std::vector<std::string> simd_variants();
 std::string active_simd_variant();
 Result<void> force_simd_variant(const std::string& name);
 
+// Resizes as that major version of Pillow does, 10 to 13. Pillow 13 chooses the order of the two passes of a resize by
+// the sizes, which moves some pixels by one level; until 12 it was always horizontal first. For the whole process; 13
+// unless told otherwise. Not while a loader runs. kConfig: a version whose pixels are not known.
+Result<void> follow_pillow(int major);
+
 }  // namespace feedline

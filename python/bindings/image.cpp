@@ -76,6 +76,8 @@ void bind_image(nb::module_& module) {
   module.def("active_simd_variant", &active_simd_variant);
   module.def(
       "force_simd_variant", [](const std::string& name) { unwrap(force_simd_variant(name)); }, "name"_a);
+  module.def(
+      "follow_pillow", [](int major) { unwrap(follow_pillow(major)); }, "major"_a);
 }
 
 }  // namespace feedline::python

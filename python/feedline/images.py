@@ -98,3 +98,15 @@ def active_simd_variant() -> str:
 def force_simd_variant(name: str) -> None:
     """Uses one of :func:`simd_variants` in the whole process; ``""`` is the best. Not while a loader runs."""
     _engine.force_simd_variant(name)
+
+
+def follow_pillow(major: int) -> None:
+    """Resizes as that major version of Pillow does, 10 to 13; 13 unless told otherwise. For the whole process.
+
+    Pillow 13 chooses the order of the two passes of a resize by the sizes, which moves some pixels by one level; until
+    Pillow 12 the horizontal pass came first. Not while a loader runs.
+
+    Raises:
+        ConfigError: a version whose pixels are not known.
+    """
+    _engine.follow_pillow(major)

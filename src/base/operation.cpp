@@ -10,20 +10,28 @@ namespace {
 
 std::string_view name_of(Interpolation interpolation) {
   switch (interpolation) {
-    case Interpolation::kNearest: return "nearest";
-    case Interpolation::kBox: return "box";
-    case Interpolation::kBilinear: return "bilinear";
-    case Interpolation::kBicubic: return "bicubic";
+    case Interpolation::kNearest:
+      return "nearest";
+    case Interpolation::kBox:
+      return "box";
+    case Interpolation::kBilinear:
+      return "bilinear";
+    case Interpolation::kBicubic:
+      return "bicubic";
   }
   return "unknown";
 }
 
 std::string_view name_of(PaddingMode mode) {
   switch (mode) {
-    case PaddingMode::kConstant: return "constant";
-    case PaddingMode::kEdge: return "edge";
-    case PaddingMode::kReflect: return "reflect";
-    case PaddingMode::kSymmetric: return "symmetric";
+    case PaddingMode::kConstant:
+      return "constant";
+    case PaddingMode::kEdge:
+      return "edge";
+    case PaddingMode::kReflect:
+      return "reflect";
+    case PaddingMode::kSymmetric:
+      return "symmetric";
   }
   return "unknown";
 }
@@ -85,14 +93,12 @@ std::string arguments(const op::RandomVerticalFlip& o) { return "p=" + number(o.
 std::string arguments(const op::Pad& o) { return border(o.padding) + fill_and_mode(o.fill, o.padding_mode); }
 std::string arguments(const op::Grayscale& o) { return "num_output_channels=" + number(o.num_output_channels); }
 std::string arguments(const op::ColorJitter& o) {
-  return "brightness=" + pair(o.brightness.low, o.brightness.high) + ", contrast=" +
-         pair(o.contrast.low, o.contrast.high) + ", saturation=" + pair(o.saturation.low, o.saturation.high) +
-         ", hue=" + pair(o.hue.low, o.hue.high);
+  return "brightness=" + pair(o.brightness.low, o.brightness.high) +
+         ", contrast=" + pair(o.contrast.low, o.contrast.high) +
+         ", saturation=" + pair(o.saturation.low, o.saturation.high) + ", hue=" + pair(o.hue.low, o.hue.high);
 }
 std::string arguments(const op::Normalize& o) { return "mean=" + list(o.mean) + ", std=" + list(o.std); }
-std::string arguments(const op::ToDtype& o) {
-  return std::string(name_of(o.dtype)) + (o.scale ? ", scale=True" : "");
-}
+std::string arguments(const op::ToDtype& o) { return std::string(name_of(o.dtype)) + (o.scale ? ", scale=True" : ""); }
 
 struct Name {
   std::string_view operator()(const op::Decode&) const { return "decode"; }
@@ -114,7 +120,8 @@ struct Name {
 std::string_view name_of(const Operation& operation) { return std::visit(Name{}, operation); }
 
 std::string describe(const Operation& operation) {
-  return std::string(name_of(operation)) + "(" + std::visit([](const auto& o) { return arguments(o); }, operation) + ")";
+  return std::string(name_of(operation)) + "(" + std::visit([](const auto& o) { return arguments(o); }, operation) +
+         ")";
 }
 
 }  // namespace feedline

@@ -58,24 +58,22 @@ class Inflater {
 
   bool start() { return inflateInit2(&stream_, kGzipWindow) == Z_OK && (end_.reset(&stream_), true); }
 
-  // All of `input` into `output`. Empty text: fine so far.
+  // All of `input` into `output`. Output that zlib still holds comes with the next input: a member's check sum follows
+  // all of its data. Empty text: fine so far.
   Result<std::string> feed(std::span<std::byte> input, storage::OutputFile& output, std::uint64_t& written) {
     stream_.next_in = reinterpret_cast<Bytef*>(input.data());
     stream_.avail_in = static_cast<uInt>(input.size());
-    do {
-      if (complete_ && stream_.avail_in == 0) break;
+    while (stream_.avail_in > 0) {
       if (complete_ && *stream_.next_in == 0) {  // tapes and some downloads fill up with zeros
-        padding_ = true;
         ++stream_.next_in, --stream_.avail_in;
         continue;
       }
-      if (padding_) return std::string("other data follows its end");
       if (std::exchange(complete_, false) && inflateReset(&stream_) != Z_OK) return std::string("zlib failed");
       if (const std::string wrong = inflate_some(); !wrong.empty()) return wrong;
       const std::span<const std::byte> ready(out_.data(), out_.size() - stream_.avail_out);
       FEEDLINE_CHECK_OK(output.append(ready));
       written += ready.size();
-    } while (stream_.avail_in > 0 || stream_.avail_out == 0);  // a full output: zlib may hold more
+    }
     return std::string();
   }
   bool complete() const { return complete_; }
@@ -86,7 +84,7 @@ class Inflater {
     stream_.avail_out = static_cast<uInt>(out_.size());
     const int state = inflate(&stream_, Z_NO_FLUSH);
     complete_ = state == Z_STREAM_END;
-    if (state == Z_OK || state == Z_STREAM_END || state == Z_BUF_ERROR) return {};
+    if (state == Z_OK || state == Z_STREAM_END) return {};
     return stream_.msg ? stream_.msg : "zlib error " + std::to_string(state);
   }
 
@@ -94,7 +92,6 @@ class Inflater {
   std::unique_ptr<z_stream, EndInflate> end_;
   std::vector<std::byte> out_ = std::vector<std::byte>(4 * kChunkBytes);
   bool complete_ = false;  // at the end of a member, its check sum compared
-  bool padding_ = false;
 };
 
 // What killed processes left unfinished beside `plain`. Requires: the lock, so that nobody is writing there.
@@ -145,10 +142,10 @@ Result<std::string> decompressed(const storage::Storage& storage, const std::str
   FEEDLINE_TRY(const std::uint64_t bytes, decompress(*reader, path, output));
   // first nothing vouches for the copy, then the copy changes, then its origin vouches for it: a crash in between
   // leaves work to do again, never a copy that passes for another
-  FEEDLINE_CHECK_OK(storage::write_file(plain + ".origin", {}));
-  FEEDLINE_CHECK_OK(output.commit());
+  FEEDLINE_CHECK_OK(storage::write_file(plain + ".origin", {}, storage::Flush::kYes));
+  FEEDLINE_CHECK_OK(output.commit(storage::Flush::kYes));
   const Origin origin{.gzip_bytes = gzip.bytes, .gzip_mtime_ns = gzip.mtime_ns, .plain_bytes = bytes};
-  FEEDLINE_CHECK_OK(storage::write_file(plain + ".origin", std::as_bytes(std::span(&origin, 1))));
+  FEEDLINE_CHECK_OK(storage::write_file(plain + ".origin", std::as_bytes(std::span(&origin, 1)), storage::Flush::kYes));
   return plain;
 }
 

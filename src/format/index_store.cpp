@@ -40,7 +40,7 @@ Result<void> IndexStore::save(const std::string& shard, const ShardIndex& index)
   for (const std::string& place : places(shard)) {
     if (place != shard + std::string(kSuffix))
       saved = storage::make_folder(std::filesystem::path(place).parent_path().string());
-    if (saved) saved = storage::write_file(place, index.file_bytes());
+    if (saved) saved = storage::write_file(place, index.file_bytes(), storage::Flush::kNo);
     if (saved) return {};
   }
   return directory_.empty() ? Result<void>() : saved;

@@ -44,14 +44,37 @@ Result<std::unique_ptr<Shard>> Shard::open(std::shared_ptr<const storage::Storag
 
 Shard::Shard(ShardFile file, ShardIndex index) : file_(std::move(file)), index_(std::move(index)) {}
 
-Result<std::shared_ptr<const storage::Reader>> Shard::reader() const {
+// Read, not mapped: the same time per sample, but mapped pages count as this process's memory, which would seem to hold
+// the whole data set after an epoch; and nothing can end in SIGBUS.
+Result<Shard::Opened> Shard::reader() const {
   const std::lock_guard lock(mutex_);
-  if (reader_) return reader_;
-  FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, file_.storage->open(file_.path, storage::Access::kMap));
+  if (reader_) return Opened{reader_, false};
+  FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, file_.storage->open(file_.path, storage::Access::kRead));
   FEEDLINE_TRY(const auto stat, reader->stat());
   if (stat != file_.stat) return changed(file_.name);
   reader_ = std::move(reader);
-  return reader_;
+  return Opened{reader_, true};
+}
+
+void Shard::close() const {
+  const std::lock_guard lock(mutex_);
+  reader_.reset();
+}
+
+Result<std::shared_ptr<const storage::Reader>> OpenShards::reader(const Shard& shard) {
+  FEEDLINE_TRY(Shard::Opened opened, shard.reader());
+  if (!opened.now) return std::move(opened.reader);
+  const Shard* oldest = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    open_.push_back(&shard);
+    if (open_.size() > kMost) {
+      oldest = open_.front();
+      open_.pop_front();
+    }
+  }
+  if (oldest) oldest->close();  // not under our lock: no thread ever holds two
+  return std::move(opened.reader);
 }
 
 }  // namespace feedline::format

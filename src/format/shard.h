@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -37,8 +39,14 @@ class Shard {
   void choose_fields(const std::vector<FieldChoice>& fields) { finder_.emplace(index_, fields); }
   // Requires: choose_fields() came before.
   const FieldFinder& finder() const { return *finder_; }
-  // Opens the file at the first call. kStorage: it is not the one any more that was indexed.
-  Result<std::shared_ptr<const storage::Reader>> reader() const;
+  // The file, opened now unless it is open. kStorage: it is not the one any more that was indexed.
+  struct Opened {
+    std::shared_ptr<const storage::Reader> reader;
+    bool now = false;
+  };
+  Result<Opened> reader() const;
+  // Lets go of the file; those who hold its reader go on.
+  void close() const;
 
  private:
   Shard(ShardFile file, ShardIndex index);
@@ -48,6 +56,20 @@ class Shard {
   std::optional<FieldFinder> finder_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const storage::Reader> reader_;  // guarded by mutex_
+};
+
+// Keeps the number of open shards of one data set in bounds: a process may usually open 1,024 files in all, and data
+// sets have thousands of shards. Thread-safe.
+class OpenShards {
+ public:
+  static constexpr std::size_t kMost = 256;
+  // The shard's file, after closing that of the shard opened longest ago where there are too many. Requires: the
+  // shards passed in outlive this.
+  Result<std::shared_ptr<const storage::Reader>> reader(const Shard& shard);
+
+ private:
+  std::mutex mutex_;
+  std::deque<const Shard*> open_;  // in the order of opening; guarded by mutex_
 };
 
 }  // namespace feedline::format

@@ -186,7 +186,7 @@ Result<void> TarFormat::read_sample(const Place& place, memory::Record& record) 
     members.push_back(*member);
     if (member->bytes == 0) return fail(i, "an empty file");
   }
-  FEEDLINE_TRY(const auto reader, place.shard->reader());
+  FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
   FEEDLINE_TRY(const auto payloads, fetch_members(reader, members, record));
   record.bytes_read = 0;
   for (std::size_t i = 0; i < fields_.size(); ++i) {

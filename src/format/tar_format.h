@@ -43,6 +43,7 @@ class TarFormat final : public Format {
   std::string source_;
   OpenOptions options_;
   std::vector<std::unique_ptr<Shard>> shards_;
+  mutable OpenShards open_shards_;
   std::vector<std::uint64_t> ends_;  // samples of the shards up to and with this one
   std::vector<FieldDescription> fields_;
   std::vector<std::string> classes_;  // none: labels are only inside the samples

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/tar_format.h"
 
-#include <zlib.h>
-
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <thread>
 
 #include "format/format_contract.h"
-#include "format/inspected.h"
-#include "format/tar_writer.h"
+#include "format/tar_format_fixture.h"
 #include "storage/short_reads_storage.h"
 
 namespace feedline::format {
@@ -17,13 +15,6 @@ namespace {
 
 using storage::TemporaryFolder;
 using Dialect = TarWriter::Dialect;
-
-std::string tar_of(const std::vector<StoredSample>& samples, Dialect dialect = Dialect::kUstar) {
-  TarWriter writer(dialect);
-  for (const StoredSample& sample : samples)
-    writer.add(sample.key + ".jpg", sample.image).add(sample.key + ".cls", std::to_string(sample.label));
-  return writer.finish();
-}
 
 std::string store_one(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
   return folder.write("data.tar", tar_of(samples));
@@ -41,44 +32,13 @@ std::string store_list(const TemporaryFolder& folder, const std::vector<StoredSa
 INSTANTIATE_TEST_SUITE_P(
     Tar, FormatContract,
     ::testing::Values(FormatUnderTest{"tar", "tar", store_one, storage::local_storage},
-                      FormatUnderTest{"tar_list", "tar", store_list, storage::local_storage},
+                      FormatUnderTest{"tar_mapped", "tar", store_one, storage::mapped_storage},
                       FormatUnderTest{"tar_short_reads", "tar", store_one, storage::short_reads_storage},
+                      FormatUnderTest{"tar_list", "tar", store_list, storage::local_storage},
                       FormatUnderTest{"tar_list_short_reads", "tar", store_list, storage::short_reads_storage}),
     name_of_format);
 
-// What is true of tars alone, once over mapped files and once over reads in small pieces.
-class TarFormatTest : public ::testing::TestWithParam<bool> {
- protected:
-  OpenOptions options() const {
-    OpenOptions options;
-    options.storage = GetParam() ? storage::short_reads_storage() : storage::local_storage();
-    return options;
-  }
-  std::string write(const std::string& archive, const std::string& name = "x.tar") const {
-    return folder_.write(name, archive);
-  }
-  // The message of the error that opening the archive gives.
-  Error refused(const std::string& archive) const {
-    const auto format = open(write(archive), options());
-    EXPECT_FALSE(format) << "opened, " << (*format)->size() << " samples";
-    return format ? Error{} : format.error();
-  }
-  std::shared_ptr<const Format> opened(const std::string& source, const std::vector<std::string>& fields = {}) const {
-    OpenOptions chosen = options();
-    chosen.fields = fields;
-    const auto format = open(source, chosen);
-    EXPECT_TRUE(format) << format.error().message();
-    return format ? *format : nullptr;
-  }
-  std::string findings(const std::string& archive) const { return inspected(write(archive), options()); }
-
-  TemporaryFolder folder_;
-};
-
-INSTANTIATE_TEST_SUITE_P(Storages, TarFormatTest, ::testing::Bool(),
-                         [](const auto& one) { return one.param ? "short_reads" : "local"; });
-
-#define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+INSTANTIATE_TEST_SUITE_P(Storages, TarFormatTest, ::testing::ValuesIn(kAllReads), name_of_reads);
 
 TEST_P(TarFormatTest, EveryCutIsAnErrorNeverAShorterDataSet) {
   const auto samples = some_samples(2, 2);
@@ -300,6 +260,17 @@ TEST_P(TarFormatTest, AShardThatChangesAfterOpeningIsAnError) {
   }
 }
 
+TEST_P(TarFormatTest, AShardReplacedByOneOfItsSizeIsAnError) {
+  const std::string source = write(tar_of(some_samples(1, 3)));
+  const auto format = opened(source);
+  std::filesystem::last_write_time(source, std::filesystem::last_write_time(source) + std::chrono::seconds(5));
+  memory::Record record;
+  const auto done = format->read(0, record);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kStorage);
+  EXPECT_CONTAINS(done.error().what, "has changed");
+}
+
 TEST_P(TarFormatTest, AShardDeletedAfterItsFirstReadGoesOn) {
   const auto samples = some_samples(1, 3);
   const std::string source = write(tar_of(samples));
@@ -308,6 +279,26 @@ TEST_P(TarFormatTest, AShardDeletedAfterItsFirstReadGoesOn) {
   ASSERT_TRUE(format->read(0, record));
   std::filesystem::remove(source);
   EXPECT_TRUE(format->read(2, record));
+}
+
+TEST_P(TarFormatTest, ThousandsOfShardsStayWithinTheLimitOnOpenFiles) {
+  if (!std::filesystem::exists("/proc/self/fd")) GTEST_SKIP() << "no /proc here";
+  constexpr std::size_t kShards = OpenShards::kMost + 50;
+  const auto samples = some_samples(1, kShards);
+  for (std::size_t i = 0; i < kShards; ++i) write(tar_of({samples[i]}), "many-" + std::to_string(i) + ".tar");
+  const auto format = opened(folder_.path("many-{0.." + std::to_string(kShards - 1) + "}.tar"));
+  ASSERT_EQ(format->size(), kShards);
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  const auto before = open_files();
+  memory::Record record;
+  for (int epoch = 0; epoch < 2; ++epoch)
+    for (std::size_t i = 0; i < kShards; ++i) {
+      ASSERT_TRUE(format->read(i, record)) << i;
+      EXPECT_TRUE(std::ranges::equal(record.fields[0].bytes, std::as_bytes(std::span(samples[i].image)))) << i;
+    }
+  EXPECT_LE(open_files(), before + static_cast<std::ptrdiff_t>(OpenShards::kMost) + 1);
 }
 
 TEST_P(TarFormatTest, FindsItsShards) {
@@ -368,111 +359,6 @@ TEST_P(TarFormatTest, ReadsWhatOtherWritersWrite) {
     }
   }
   if (ran == 0) GTEST_SKIP() << "neither a tar program nor python3 here";
-}
-
-std::string gzipped(const std::string& content) {
-  std::string out(content.size() + 1000, '\0');
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = static_cast<uInt>(content.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(out.size() - stream.avail_out);
-  deflateEnd(&stream);
-  return out;
-}
-
-class GzippedTar : public TarFormatTest {
- protected:
-  GzippedTar() { ::setenv("XDG_CACHE_HOME", folder_.path("cache").c_str(), 1); }
-  std::size_t cached(const std::string& suffix) const {
-    std::size_t count = 0;
-    if (!std::filesystem::exists(folder_.path("cache"))) return 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path("cache")))
-      count += entry.path().string().ends_with(suffix);
-    return count;
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(Storages, GzippedTar, ::testing::Bool(),
-                         [](const auto& one) { return one.param ? "short_reads" : "local"; });
-
-TEST_P(GzippedTar, IsDecompressedOnceAndReadsTheSame) {
-  auto samples = some_samples(2, 3);
-  samples[0].image = std::string(9'000'000, 'z');  // compresses a thousandfold: output far ahead of input
-  const std::string source = write(gzipped(tar_of(samples)), "x.tar.gz");
-  const auto format = opened(source);
-  ASSERT_EQ(format->size(), samples.size());
-  EXPECT_EQ(format->fingerprint(), opened(write(tar_of(samples)))->fingerprint());
-  memory::Record record;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    ASSERT_TRUE(format->read(i, record));
-    EXPECT_TRUE(std::ranges::equal(record.fields[0].bytes, std::as_bytes(std::span(samples[i].image)))) << i;
-  }
-  EXPECT_EQ(format->where(0).shard, source);
-  EXPECT_EQ(cached(".tar"), 1u);
-  EXPECT_FALSE(std::filesystem::exists(source + ".feedline-index"));
-  const auto made = [this] {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path("cache")))
-      if (entry.path().extension() == ".tar") return entry.last_write_time();
-    return std::filesystem::file_time_type();
-  };
-  const auto first = made();
-  EXPECT_EQ(opened(source)->size(), samples.size());
-  EXPECT_EQ(made(), first) << "decompressed again";
-  write(gzipped(tar_of(some_samples(2, 4))), "x.tar.gz");
-  EXPECT_EQ(opened(source)->size(), 8u) << "the copy of another file was taken";
-  EXPECT_EQ(cached(".tar"), 1u);
-  EXPECT_EQ(cached(".unfinished"), 0u);
-}
-
-TEST_P(GzippedTar, IsKnownByContent) {
-  EXPECT_EQ(opened(write(gzipped(tar_of(some_samples(1, 2))), "x.tgz"))->size(), 2u);
-  EXPECT_EQ(opened(write(gzipped(tar_of(some_samples(1, 3))), "named_oddly"))->size(), 3u);
-  EXPECT_EQ(opened(write(gzipped(tar_of(some_samples(1, 4))), "x.tar"))->size(), 4u);
-}
-
-TEST_P(GzippedTar, OfSeveralMembersAndPaddedWithZerosReadsToItsEnd) {
-  const std::string archive = tar_of(some_samples(1, 3));
-  const std::string joined = gzipped(archive.substr(0, 1000)) + gzipped(archive.substr(1000)) + std::string(700, '\0');
-  EXPECT_EQ(opened(write(joined, "x.tar.gz"))->size(), 3u);
-}
-
-TEST_P(GzippedTar, DamagedOrCutIsAnErrorAndLeavesNothing) {
-  const std::string whole = gzipped(tar_of(some_samples(1, 3)));
-  std::vector<std::string> bad;
-  for (std::size_t length = 18; length < whole.size(); length += 37) bad.push_back(whole.substr(0, length));
-  for (const std::size_t cut : {1, 4, 8, 9}) bad.push_back(whole.substr(0, whole.size() - cut));  // in the trailer
-  bad.push_back(whole);
-  bad.back()[whole.size() - 6] = static_cast<char>(~bad.back()[whole.size() - 6]);  // its check sum
-  bad.push_back(whole + "garbage");
-  bad.push_back(whole + std::string(10, '\0') + "garbage");
-  bad.push_back(gzipped("not a tar"));
-  bad.push_back(gzipped(tar_of(some_samples(1, 3)).substr(0, 2048)));
-  for (const std::string& archive : bad) {
-    const std::string source = write(archive, "x.tar.gz");
-    const auto format = open(source, options());
-    ASSERT_FALSE(format) << archive.size();
-    EXPECT_EQ(format.error().code, ErrorCode::kData) << format.error().message();
-    EXPECT_EQ(format.error().where.shard, source);
-    EXPECT_NE(inspected(source, options()).find(":error"), std::string::npos);
-    EXPECT_EQ(cached(".unfinished"), 0u);
-  }
-}
-
-TEST_P(GzippedTar, FourThreadsMakeOneCopy) {
-  const std::string source = write(gzipped(tar_of(some_samples(2, 10))), "x.tar.gz");
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < 4; ++i)
-    threads.emplace_back([&] {
-      const auto format = open(source, options());
-      EXPECT_TRUE(format && (*format)->size() == 20);
-    });
-  threads.clear();
-  EXPECT_EQ(cached(".tar"), 1u);
-  EXPECT_EQ(cached(".unfinished"), 0u);
 }
 
 }  // namespace

@@ -65,6 +65,7 @@ Result<Image> resize_image(const Image& image, Size size, Interpolation interpol
 
 std::vector<std::string> simd_variants() { return transform::simd_variants(); }
 std::string active_simd_variant() { return transform::active_simd_variant(); }
+Result<void> follow_pillow(int major) { return transform::follow_pillow(major); }
 Result<void> force_simd_variant(const std::string& name) { return transform::force_simd_variant(name); }
 
 }  // namespace feedline

@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "storage/mapped_storage.h"
 #include "storage/short_reads_storage.h"
 #include "storage/storage_contract.h"
 
@@ -14,7 +15,8 @@ namespace {
 
 INSTANTIATE_TEST_SUITE_P(Local, StorageContract,
                          ::testing::Values(StorageUnderTest{"local", local_storage},
-                                           StorageUnderTest{"short_reads", short_reads_storage}),
+                                           StorageUnderTest{"short_reads", short_reads_storage},
+                                           StorageUnderTest{"mapped", mapped_storage}),
                          name_of_storage);
 
 TEST(LocalStorage, MapsOnRequest) {
@@ -32,6 +34,7 @@ TEST(LocalStorage, AMappedFileThatShrankIsAnErrorNotASignal) {
   const auto view = (*reader)->view(500'000, 1000);
   ASSERT_FALSE(view);
   EXPECT_EQ(view.error().code, ErrorCode::kStorage);
+  EXPECT_NE(view.error().what.find("shorter"), std::string::npos) << view.error().message();
   std::vector<std::byte> out(10);
   EXPECT_FALSE((*reader)->read_at(500'000, out));
 }

@@ -50,19 +50,18 @@ Result<void> OutputFile::append(std::span<const std::byte> bytes) {
   return {};
 }
 
-Result<void> OutputFile::commit() {
-  // before the rename: after a power cut the name must not stand for a file of zeros
-  if (::fdatasync(fd_.get()) != 0) return file_error("cannot flush", unfinished_, errno);
+Result<void> OutputFile::commit(Flush flush) {
+  if (flush == Flush::kYes && ::fdatasync(fd_.get()) != 0) return file_error("cannot flush", unfinished_, errno);
   if (const int error = fd_.close_now()) return file_error("cannot close", unfinished_, error);
   if (std::rename(unfinished_.c_str(), path_.c_str()) != 0) return file_error("cannot rename to", path_, errno);
   unfinished_.clear();
   return {};
 }
 
-Result<void> write_file(const std::string& path, std::span<const std::byte> bytes) {
+Result<void> write_file(const std::string& path, std::span<const std::byte> bytes, Flush flush) {
   FEEDLINE_TRY(OutputFile file, OutputFile::create(path));
   FEEDLINE_CHECK_OK(file.append(bytes));
-  return file.commit();
+  return file.commit(flush);
 }
 
 }  // namespace feedline::storage

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A local file that appears whole or not at all: written under another name, flushed to the device, then renamed.
+// A local file that appears whole or not at all: written under another name, then renamed.
 
 #include <cstddef>
 #include <span>
@@ -11,6 +11,10 @@
 #include "storage/file_descriptor.h"
 
 namespace feedline::storage {
+
+// Does a commit() wait for the device? Without it a power cut may leave the name on a file that is cut or all zeros:
+// right for files that carry their own checksum and can be made again.
+enum class Flush : bool { kNo, kYes };
 
 // Not for several threads at once. Without a commit() the destructor removes what was written.
 class OutputFile {
@@ -22,7 +26,7 @@ class OutputFile {
 
   Result<void> append(std::span<const std::byte> bytes);
   // The file replaces what stood at `path`. Nothing may follow.
-  Result<void> commit();
+  Result<void> commit(Flush flush);
 
  private:
   OutputFile(FileDescriptor fd, std::string path, std::string unfinished);
@@ -33,6 +37,6 @@ class OutputFile {
 };
 
 // create, append, commit.
-Result<void> write_file(const std::string& path, std::span<const std::byte> bytes);
+Result<void> write_file(const std::string& path, std::span<const std::byte> bytes, Flush flush);
 
 }  // namespace feedline::storage

@@ -30,7 +30,7 @@ TEST(OutputFile, AppearsWholeAtCommit) {
   ASSERT_TRUE(file->append(bytes_of("one ")));
   ASSERT_TRUE(file->append(bytes_of("two")));
   EXPECT_EQ(TemporaryFolder::read(path), "before");
-  ASSERT_TRUE(file->commit());
+  ASSERT_TRUE(file->commit(Flush::kYes));
   EXPECT_EQ(TemporaryFolder::read(path), "one two");
   EXPECT_EQ(files_in(folder.path()), 1u);
 }
@@ -50,7 +50,7 @@ TEST(OutputFile, WritersOfOneNameDoNotMix) {
   std::vector<std::jthread> threads;
   for (char c : {'a', 'b', 'c', 'd'})
     threads.emplace_back([&path, c] {
-      for (int i = 0; i < 20; ++i) EXPECT_TRUE(write_file(path, bytes_of(std::string(5000, c))));
+      for (int i = 0; i < 20; ++i) EXPECT_TRUE(write_file(path, bytes_of(std::string(5000, c)), Flush::kNo));
     });
   threads.clear();
   const std::string content = TemporaryFolder::read(path);
@@ -61,7 +61,7 @@ TEST(OutputFile, WritersOfOneNameDoNotMix) {
 
 TEST(OutputFile, NamesTheFileItCannotCreate) {
   const TemporaryFolder folder;
-  const auto written = write_file(folder.path("missing/out"), {});
+  const auto written = write_file(folder.path("missing/out"), {}, Flush::kYes);
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, ErrorCode::kStorage);
   EXPECT_NE(written.error().message().find("missing/out"), std::string::npos);

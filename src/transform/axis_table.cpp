@@ -24,10 +24,14 @@ struct Filter {
 
   static double radius(Interpolation interpolation) {
     switch (interpolation) {
-      case Interpolation::kBox: return 0.5;
-      case Interpolation::kBilinear: return 1.0;
-      case Interpolation::kBicubic: return 2.0;
-      case Interpolation::kNearest: break;
+      case Interpolation::kBox:
+        return 0.5;
+      case Interpolation::kBilinear:
+        return 1.0;
+      case Interpolation::kBicubic:
+        return 2.0;
+      case Interpolation::kNearest:
+        break;
     }
     FEEDLINE_CHECK(!"nearest has no filter");
   }
@@ -73,9 +77,12 @@ using Weigh = double (*)(int, int, double, double, double*);
 
 Weigh weigh_for(Interpolation interpolation) {
   switch (interpolation) {
-    case Interpolation::kBox: return weigh<box>;
-    case Interpolation::kBicubic: return weigh<cubic>;
-    default: return weigh<triangle>;
+    case Interpolation::kBox:
+      return weigh<box>;
+    case Interpolation::kBicubic:
+      return weigh<cubic>;
+    default:
+      return weigh<triangle>;
   }
 }
 

@@ -22,8 +22,10 @@ void fill_pixels(std::uint8_t* out, int count, int channels, const std::array<st
 int border_source(int i, int size, PaddingMode mode) {
   if (i >= 0 && i < size) return i;
   switch (mode) {
-    case PaddingMode::kConstant: return -1;
-    case PaddingMode::kEdge: return std::clamp(i, 0, size - 1);
+    case PaddingMode::kConstant:
+      return -1;
+    case PaddingMode::kEdge:
+      return std::clamp(i, 0, size - 1);
     case PaddingMode::kReflect: {
       if (size == 1) return 0;
       const int place = modulo(i, 2 * (size - 1));

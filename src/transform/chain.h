@@ -50,13 +50,13 @@ class Chain {
   // two operations that do not fit, no fixed output size at the end, normalize with the wrong number of channels.
   // `dtype`: the batch's element type, a final conversion as to_dtype(dtype, scale=true) does it; nullopt: as the
   // chain leaves it. `layout`: of the output row.
-  static Result<std::shared_ptr<const Chain>> compile(std::span<const Operation> operations,
-                                                      std::optional<DType> dtype, Layout layout);
+  static Result<std::shared_ptr<const Chain>> compile(std::span<const Operation> operations, std::optional<DType> dtype,
+                                                      Layout layout);
   // As compile(), but a chain that has no fixed output size yet is fine.
   static Result<void> check(std::span<const Operation> operations);
   virtual ~Chain() = default;
 
-  virtual ColorMode color_mode() const = 0;   // what decode must deliver
+  virtual ColorMode color_mode() const = 0;     // what decode must deliver
   virtual const ArraySpec& output() const = 0;  // of one sample: (C, H, W) or (H, W, C)
   // Draws for an image of this size. kData when the image cannot take the operation (smaller than a random crop
   // without padding), naming it. Same key, same drawing, on every machine.
@@ -81,5 +81,10 @@ std::vector<std::string> simd_variants();
 // Forces one of simd_variants() for the whole process, "" for the best. Not while a pipeline runs. kConfig: unknown.
 Result<void> force_simd_variant(const std::string& name);
 std::string active_simd_variant();
+
+// Resizes as that major version of Pillow does, 10 to 13: since 13 it chooses the order of the two passes by the
+// sizes, which moves some pixels by one level. For the whole process; 13 unless told otherwise. Not while a pipeline
+// runs. kConfig: a version whose pixels are not known.
+Result<void> follow_pillow(int major);
 
 }  // namespace feedline::transform

@@ -85,7 +85,9 @@ Hsv to_hsv(const std::uint8_t* rgb) {
   return {byte(hue), byte(saturation), most};
 }
 
-std::uint8_t rounded(double value) { return static_cast<std::uint8_t>(std::clamp(static_cast<int>(std::round(value)), 0, 255)); }
+std::uint8_t rounded(double value) {
+  return static_cast<std::uint8_t>(std::clamp(static_cast<int>(std::round(value)), 0, 255));
+}
 
 // Sixth of the colour circle, and the way through it, of each hue.
 struct HueTable {

@@ -84,9 +84,7 @@ void lookup_plane(const std::uint8_t* in, int count, bool reversed, const T* tab
   const PointwiseVectors constants{hn::Set(d, proved->mean), hn::Set(d, proved->std),
                                    hn::Set(d, proved->reciprocal_std)};
   if (reversed) {
-    const auto move = [&](int i) {
-      store(hn::Reverse(d, pointwise(in + count - kFloats - i, constants)), out + i);
-    };
+    const auto move = [&](int i) { store(hn::Reverse(d, pointwise(in + count - kFloats - i, constants)), out + i); };
     for (int i = 0; i + kFloats <= count; i += kFloats) move(i);
     if (count % kFloats) move(count - kFloats);
     return;

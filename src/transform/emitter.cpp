@@ -10,8 +10,8 @@ namespace feedline::transform {
 Emitter::Emitter(Pointwise pointwise, int channels, Size size, Layout layout)
     : pointwise_(std::move(pointwise)), channels_(channels), width_(size.width), height_(size.height), layout_(layout) {
   spec_.dtype = pointwise_.dtype();
-  spec_.shape = layout == Layout::kNchw ? Shape{channels, size.height, size.width}
-                                        : Shape{size.height, size.width, channels};
+  spec_.shape =
+      layout == Layout::kNchw ? Shape{channels, size.height, size.width} : Shape{size.height, size.width, channels};
 }
 
 void Emitter::emit(const std::uint8_t* row, int y, bool mirrored, const Kernels& kernels,

@@ -19,6 +19,10 @@ class Emitter {
   Emitter(Pointwise pointwise, int channels, Size size, Layout layout);
 
   const ArraySpec& spec() const { return spec_; }
+  const Pointwise& pointwise() const { return pointwise_; }
+  bool accepts(int width, int height, int channels) const {
+    return width == width_ && height == height_ && channels == channels_;
+  }
   // Row `y` of `out` from `row`, which has spec()'s width and channels. Writes nothing outside that row. `scratch`
   // is the caller's, kept between calls.
   void emit(const std::uint8_t* row, int y, bool mirrored, const Kernels& kernels, std::vector<std::uint8_t>& scratch,

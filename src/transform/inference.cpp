@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "memory/pixels.h"
+#include "transform/pointwise.h"
 #include "transform/sampling.h"
 
 namespace feedline::transform {
@@ -43,8 +44,8 @@ Check check_positive(std::string_view name, const Range& range) {
 Check check_between(std::string_view name, const Range& range, double low, double high) {
   if (range.low >= low && range.low <= range.high && range.high <= high && std::isfinite(range.high)) return {};
   const std::string limit = std::isfinite(high) ? " <= " + number(high) : "";
-  return config_error(std::string(name) + " must be two numbers " + number(low) + " <= low <= high" + limit +
-                      ", got " + pair(range));
+  return config_error(std::string(name) + " must be two numbers " + number(low) + " <= low <= high" + limit + ", got " +
+                      pair(range));
 }
 
 Check check_padding(const Padding& padding) {
@@ -138,12 +139,14 @@ class Inference {
     FEEDLINE_CHECK_OK(check_statistics("mean", o.mean));
     FEEDLINE_CHECK_OK(check_statistics("std", o.std));
     for (const float std : o.std)
-      if (std == 0) return config_error("std must not be 0");
+      if (std == 0 || (state_.dtype == DType::kFloat16 && from_half(to_half(std)) == 0))
+        return config_error("std must not be 0, got " + number(std) + " on " + std::string(name_of(state_.dtype)));
     if (state_.dtype == DType::kUint8) state_.dtype = DType::kFloat32;
     return {};
   }
   Check operator()(const op::ToDtype& o) {
-    if (o.dtype == DType::kInt64) return config_error("int64 is no element type of images; use uint8, float16 or float32");
+    if (o.dtype == DType::kInt64)
+      return config_error("int64 is no element type of images; use uint8, float16 or float32");
     if (o.dtype == DType::kUint8 && state_.dtype != DType::kUint8)
       return config_error("the image is " + std::string(name_of(state_.dtype)) + " there and cannot become uint8");
     state_.dtype = o.dtype;

@@ -15,7 +15,7 @@ namespace feedline::transform {
 struct Inferred {
   ColorMode mode = ColorMode::kRgb;  // what decode delivers
   int channels = 3;
-  std::optional<Size> size;          // nullopt: as the image's
+  std::optional<Size> size;  // nullopt: as the image's
   DType dtype = DType::kUint8;
 };
 

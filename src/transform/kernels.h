@@ -22,10 +22,10 @@ inline constexpr std::size_t kWriteSlack = 64;
 struct RowPlan {
   const AxisTable* table = nullptr;
   int channels = 3;
-  int in_width = 0;      // pixels of the rows that will come
+  int in_width = 0;  // pixels of the rows that will come
   // of the vector kernels, filled by Kernels::plan_row
-  int groups = 0;        // runs of output pixels made by one turn of the loop
-  int chunks = 0;        // turns over the taps
+  int groups = 0;  // runs of output pixels made by one turn of the loop
+  int chunks = 0;  // turns over the taps
   std::vector<std::int32_t> offsets;
   std::vector<std::int16_t> weights;
   std::vector<std::int32_t> scratch;

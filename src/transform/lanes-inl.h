@@ -64,8 +64,7 @@ HWY_INLINE hn::Vec<DI32> pair_dot(hn::Vec<DI16> a, hn::Vec<DI16> b) {
   const auto wide_a = hn::BitCast(d, a);
   const auto wide_b = hn::BitCast(d, b);
   const auto low = [](hn::Vec<DI32> v) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(v)); };
-  return hn::Add(hn::Mul(low(wide_a), low(wide_b)),
-                 hn::Mul(hn::ShiftRight<16>(wide_a), hn::ShiftRight<16>(wide_b)));
+  return hn::Add(hn::Mul(low(wide_a), low(wide_b)), hn::Mul(hn::ShiftRight<16>(wide_a), hn::ShiftRight<16>(wide_b)));
 }
 HWY_INLINE hn::Vec<DU8> pack(hn::Vec<DI32> a, hn::Vec<DI32> b, hn::Vec<DI32> c, hn::Vec<DI32> d) {
   const hn::Rebind<std::uint8_t, DI32> quarter;

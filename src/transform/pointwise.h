@@ -20,9 +20,9 @@ class Pointwise {
  public:
   explicit Pointwise(int channels);
 
-  void convert(DType dtype, bool scale);          // Requires: not from a float to kUint8
-  void normalize(const op::Normalize& normalize); // Requires: one mean and std, or as many as channels
-  void finish();                                  // tables are valid after it
+  void convert(DType dtype, bool scale);           // Requires: not from a float to kUint8
+  void normalize(const op::Normalize& normalize);  // Requires: one mean and std, or as many as channels
+  void finish();                                   // tables are valid after it
 
   DType dtype() const { return dtype_; }
   const float (*float32_tables() const)[256] { return values_.data(); }

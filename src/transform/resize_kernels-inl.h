@@ -31,8 +31,8 @@ namespace feedline::transform::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr std::int32_t kRound = 1 << (kWeightBits - 1);
-inline constexpr int kLanes16 = kBlocks * 8;     // 16-bit lanes of a vector
-inline constexpr int kRunPixels = kBlocks * 4;   // output pixels of one turn: four vectors, a pixel per block
+inline constexpr int kLanes16 = kBlocks * 8;    // 16-bit lanes of a vector
+inline constexpr int kRunPixels = kBlocks * 4;  // output pixels of one turn: four vectors, a pixel per block
 
 // [low of a, low of b] and [high of a, high of b] as the two halves of a 32-bit lane.
 struct WeightPair {
@@ -141,7 +141,7 @@ HWY_ALIGN inline constexpr std::uint8_t kRgbTaps23[16] = {6, 0x80, 9,  0x80, 7, 
 HWY_ALIGN inline constexpr std::uint8_t kGreyTaps[16] = {0, 0x80, 1, 0x80, 2, 0x80, 3, 0x80,
                                                          4, 0x80, 5, 0x80, 6, 0x80, 7, 0x80};
 // four RGBx pixels to RGBRGB...
-HWY_ALIGN inline constexpr std::uint8_t kDropFourth[16] = {0, 1,  2,  4,  5,    6,    8,    9,
+HWY_ALIGN inline constexpr std::uint8_t kDropFourth[16] = {0,  1,  2,  4,  5,    6,    8,    9,
                                                            10, 12, 13, 14, 0x80, 0x80, 0x80, 0x80};
 
 HWY_INLINE VI16 load_weights(const std::int16_t* weights, int vector) {
@@ -280,11 +280,16 @@ void vertical_pass(const std::uint8_t* const* rows, const std::int32_t* weights,
 inline void vertical(const std::uint8_t* const* rows, const std::int32_t* weights, int taps, std::size_t bytes,
                      std::uint8_t* out) {
   switch (taps) {
-    case 1: return vertical_pass<1>(rows, weights, taps, bytes, out);
-    case 2: return vertical_pass<2>(rows, weights, taps, bytes, out);
-    case 3: return vertical_pass<3>(rows, weights, taps, bytes, out);
-    case 4: return vertical_pass<4>(rows, weights, taps, bytes, out);
-    default: return vertical_pass<0>(rows, weights, taps, bytes, out);
+    case 1:
+      return vertical_pass<1>(rows, weights, taps, bytes, out);
+    case 2:
+      return vertical_pass<2>(rows, weights, taps, bytes, out);
+    case 3:
+      return vertical_pass<3>(rows, weights, taps, bytes, out);
+    case 4:
+      return vertical_pass<4>(rows, weights, taps, bytes, out);
+    default:
+      return vertical_pass<0>(rows, weights, taps, bytes, out);
   }
 }
 

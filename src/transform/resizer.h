@@ -33,14 +33,14 @@ class Resizer {
   const Kernels* kernels_ = nullptr;
   AxisTable columns_, rows_;
   RowPlan plan_;
-  bool narrow_ = false;          // a horizontal pass is needed
+  bool narrow_ = false;  // a horizontal pass is needed
   bool vertical_first_ = false;
-  int width_ = 0;                // of the window
-  int row_ = 0;                  // next to hand out
-  int narrowed_ = 0;             // source rows below this one are in the ring, or were
+  int width_ = 0;     // of the window
+  int row_ = 0;       // next to hand out
+  int narrowed_ = 0;  // source rows below this one are in the ring, or were
   int ring_rows_ = 0;
   std::size_t ring_stride_ = 0;
-  int first_copied_ = 0;         // source rows from here on are in last_rows_
+  int first_copied_ = 0;  // source rows from here on are in last_rows_
   std::size_t last_stride_ = 0;
   std::vector<std::uint8_t> ring_, column_row_, out_row_, last_rows_;
   std::vector<const std::uint8_t*> taps_;

@@ -44,8 +44,7 @@ Box draw_resized_crop(Size image, Range scale, Range ratio, base::Random& random
     return {left, top, width, height};
   }
   const double image_ratio = static_cast<double>(image.width) / image.height;
-  if (image_ratio < ratio.low)
-    return central(image, image.width, std::max(1, rounded_side(image.width / ratio.low)));
+  if (image_ratio < ratio.low) return central(image, image.width, std::max(1, rounded_side(image.width / ratio.low)));
   if (image_ratio > ratio.high)
     return central(image, std::max(1, rounded_side(image.height * ratio.high)), image.height);
   return {0, 0, image.width, image.height};

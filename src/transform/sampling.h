@@ -22,7 +22,7 @@ Box draw_crop(Size image, Size crop, base::Random& random);
 bool draw_coin(double p, base::Random& random);
 
 struct JitterDrawing {
-  std::array<int, 4> order{0, 1, 2, 3};  // of 0 brightness, 1 contrast, 2 saturation, 3 hue
+  std::array<int, 4> order{0, 1, 2, 3};                         // of 0 brightness, 1 contrast, 2 saturation, 3 hue
   std::optional<double> brightness, contrast, saturation, hue;  // nullopt: left alone
 };
 JitterDrawing draw_jitter(const op::ColorJitter& jitter, base::Random& random);

@@ -74,8 +74,8 @@ void StepBuilder::finish() {
       const AxisSpan rows = source_span(rows_of(*resize));
       resize->left = columns.begin;
       resize->top = rows.begin;
-      drawing_.region = compose(
-          region_, {columns.begin, rows.begin, columns.end - columns.begin, rows.end - rows.begin});
+      drawing_.region =
+          compose(region_, {columns.begin, rows.begin, columns.end - columns.begin, rows.end - rows.begin});
     }
     if (auto* resize = std::get_if<ResizeStep>(&list_.back())) resize->flip_x = std::exchange(flip_x_, false);
   }

@@ -19,10 +19,10 @@ struct CropStep {
   Box box;
 };
 struct ResizeStep {
-  Size in, out;        // of the whole resize
-  Box window;          // the part of `out` that is made
+  Size in, out;  // of the whole resize
+  Box window;    // the part of `out` that is made
   Interpolation interpolation = Interpolation::kBilinear;
-  bool flip_x = false; // the window comes out mirrored
+  bool flip_x = false;    // the window comes out mirrored
   int left = 0, top = 0;  // the pixel of `in` where the given pixels start
 };
 struct FlipStep {
@@ -77,7 +77,7 @@ class StepBuilder {
  private:
   Drawing& drawing_;
   std::vector<Step>& list_;
-  Box region_;     // of the source, before the first step
+  Box region_;  // of the source, before the first step
   Size size_;
   bool flip_x_ = false, flip_y_ = false;  // asked for, not yet done
 };

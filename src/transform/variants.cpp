@@ -8,12 +8,27 @@
 namespace feedline::transform {
 namespace {
 
+constexpr int kOldestPillow = 10;
+constexpr int kNewestPillow = 13;
+
 std::atomic<const Kernels*>& forced() {
   static std::atomic<const Kernels*> kernels{nullptr};
   return kernels;
 }
 
+std::atomic<int> followed{kNewestPillow};
+
 }  // namespace
+
+int followed_pillow() { return followed.load(std::memory_order_relaxed); }
+
+Result<void> follow_pillow(int major) {
+  if (major < kOldestPillow || major > kNewestPillow)
+    return config_error("Pillow " + std::to_string(major) + ": the pixels of Pillow " + std::to_string(kOldestPillow) +
+                        " to " + std::to_string(kNewestPillow) + " are known");
+  followed.store(major, std::memory_order_relaxed);
+  return {};
+}
 
 const std::vector<const Kernels*>& all_kernels() {
   static const std::vector<const Kernels*> kernels = [] {

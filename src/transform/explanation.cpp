@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// CompiledChain::explain: the chain in words, as it is fused.
+
+#include "transform/compiled_chain.h"
+
+namespace feedline::transform {
+namespace {
+
+bool is_value_operation(const Operation& operation) {
+  return std::holds_alternative<op::Normalize>(operation) || std::holds_alternative<op::ToDtype>(operation);
+}
+
+bool is_flip(const Operation& operation) {
+  return std::holds_alternative<op::RandomHorizontalFlip>(operation) ||
+         std::holds_alternative<op::RandomVerticalFlip>(operation);
+}
+
+bool narrows_decoding(const Operation& operation) {
+  if (const auto* crop = std::get_if<op::RandomCrop>(&operation)) return !crop->pad_if_needed && !any(crop->padding);
+  return std::holds_alternative<op::CenterCrop>(operation) || std::holds_alternative<op::Resize>(operation) ||
+         std::holds_alternative<op::RandomResizedCrop>(operation);
+}
+
+}  // namespace
+
+std::vector<std::string> CompiledChain::explain() const {
+  std::vector<std::string> lines;
+  bool leading = true;  // only flips so far: what follows can still narrow what is decoded
+  std::string values;
+  for (const Operation& operation : operations_) {
+    if (std::holds_alternative<op::Decode>(operation)) continue;
+    if (is_value_operation(operation)) {
+      values += (values.empty() ? "" : ", ") + describe(operation);
+      continue;
+    }
+    std::string line = describe(operation);
+    if (is_flip(operation)) {
+      line += ": moved to where rows are written, or into the last resize";
+    } else if (leading && narrows_decoding(operation)) {
+      line += ": only the pixels it needs are decoded";
+    }
+    leading = leading && (is_flip(operation) || narrows_decoding(operation));
+    lines.push_back(std::move(line));
+  }
+  lines.insert(lines.begin(), std::string("decode to ") + (mode_ == ColorMode::kRgb ? "RGB" : "L"));
+  const char* how = emitter_.pointwise().proved() ? " by arithmetic proved equal to the table of all 256 values"
+                                                  : " by a table of all 256 values";
+  std::string line = "write " + std::string(name_of(output().dtype)) + " " + output().shape.to_string();
+  if (output().dtype != DType::kUint8) line += how;
+  if (!values.empty()) line += ", which holds " + values;
+  lines.push_back(std::move(line));
+  return lines;
+}
+
+}  // namespace feedline::transform

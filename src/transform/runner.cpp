@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transform/runner.h"
+
+#include <cstring>
+#include <span>
+
+#include "base/check.h"
+#include "transform/border.h"
+#include "transform/colour.h"
+
+namespace feedline::transform {
+namespace {
+
+memory::PixelView cropped(memory::PixelView in, const Box& box) {
+  return {in.row(box.top) + box.left * in.channels, box.width, box.height, in.channels, in.stride};
+}
+
+void mirror_row(const std::uint8_t* from, int width, int channels, std::uint8_t* to) {
+  for (int x = width - 1; x >= 0; --x)
+    for (int c = 0; c < channels; ++c) *to++ = from[x * channels + c];
+}
+
+// The image that steps work on: it starts as the decoded pixels and moves from one buffer of the workspace to the
+// other. Crops only move the view.
+class Canvas {
+ public:
+  Canvas(memory::PixelView decoded, const Kernels& kernels, Workspace::Impl& workspace)
+      : view_(decoded), kernels_(kernels), workspace_(workspace) {}
+
+  memory::PixelView view() const { return view_; }
+
+  Result<void> operator()(const CropStep& step) {
+    view_ = cropped(view_, step.box);
+    owned_ = nullptr;  // the view is a part of it now
+    return {};
+  }
+  Result<void> operator()(const ResizeStep& step) {
+    memory::PixelBuffer& out = other();
+    FEEDLINE_CHECK_OK(resize_into(step, view_, kernels_, workspace_.resizer, out));
+    return show(out);
+  }
+  Result<void> operator()(const FlipStep& step) {
+    memory::PixelBuffer& out = other();
+    FEEDLINE_CHECK_OK(out.resize(view_.width, view_.height, view_.channels));
+    for (int y = 0; y < view_.height; ++y) {
+      const std::uint8_t* from = view_.row(step.y ? view_.height - 1 - y : y);
+      if (step.x) {
+        mirror_row(from, view_.width, view_.channels, out.row(y));
+      } else {
+        std::memcpy(out.row(y), from, row_bytes());
+      }
+    }
+    return show(out);
+  }
+  Result<void> operator()(const PadStep& step) {
+    memory::PixelBuffer& out = other();
+    FEEDLINE_CHECK_OK(pad(view_, step, workspace_.border_map, out));
+    return show(out);
+  }
+  Result<void> operator()(const GrayscaleStep& step) {
+    if (step.channels == 1 && view_.channels == 1) return {};
+    memory::PixelBuffer& out = other();
+    FEEDLINE_CHECK_OK(grayscale(view_, step.channels, out));
+    return show(out);
+  }
+  Result<void> operator()(const JitterStep& step) {
+    if (!owned_) FEEDLINE_CHECK_OK((*this)(FlipStep{}));  // a copy that may be written to
+    jitter(*owned_, step.drawing);
+    return {};
+  }
+
+ private:
+  std::size_t row_bytes() const {
+    return static_cast<std::size_t>(view_.width) * static_cast<std::size_t>(view_.channels);
+  }
+  memory::PixelBuffer& other() { return workspace_.images[current_ == 0 ? 1 : 0]; }
+  Result<void> show(memory::PixelBuffer& out) {
+    current_ = &out == &workspace_.images[0] ? 0 : 1;
+    owned_ = &out;
+    view_ = out.view();
+    return {};
+  }
+
+  memory::PixelView view_;
+  const Kernels& kernels_;
+  Workspace::Impl& workspace_;
+  int current_ = -1;                      // which buffer the view looks at; -1: the caller's
+  memory::PixelBuffer* owned_ = nullptr;  // the buffer, where the view shows all of it
+};
+
+}  // namespace
+
+Result<void> run_steps(const Drawing::Steps& steps, memory::PixelView decoded, const Emitter& emitter,
+                       const Kernels& kernels, Workspace::Impl& workspace, std::byte* out) {
+  std::span<const Step> list(steps.list);
+  const ResizeStep* last_resize = list.empty() ? nullptr : std::get_if<ResizeStep>(&list.back());
+  if (last_resize) list = list.first(list.size() - 1);
+  Canvas canvas(decoded, kernels, workspace);
+  for (const Step& step : list) FEEDLINE_CHECK_OK(std::visit(canvas, step));
+
+  const memory::PixelView view = canvas.view();
+  const int height = last_resize ? last_resize->window.height : view.height;
+  FEEDLINE_CHECK(emitter.accepts(last_resize ? last_resize->window.width : view.width, height, view.channels));
+  if (last_resize) workspace.resizer.begin(*last_resize, view, kernels);
+  for (int y = 0; y < height; ++y) {
+    const std::uint8_t* row = last_resize ? workspace.resizer.next_row() : view.row(y);
+    emitter.emit(row, steps.flip_y ? height - 1 - y : y, steps.flip_x, kernels, workspace.row_scratch, out);
+  }
+  return {};
+}
+
+Result<void> resize_into(const ResizeStep& step, memory::PixelView in, const Kernels& kernels, Resizer& resizer,
+                         memory::PixelBuffer& out) {
+  FEEDLINE_CHECK_OK(out.resize(step.window.width, step.window.height, in.channels));
+  resizer.begin(step, in, kernels);
+  const auto row_bytes = static_cast<std::size_t>(step.window.width) * static_cast<std::size_t>(in.channels);
+  for (int y = 0; y < step.window.height; ++y) std::memcpy(out.row(y), resizer.next_row(), row_bytes);
+  return {};
+}
+
+}  // namespace feedline::transform

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Carries out the steps of a drawing on pixels.
+
+#include <vector>
+
+#include "memory/pixels.h"
+#include "transform/emitter.h"
+#include "transform/resizer.h"
+#include "transform/steps.h"
+
+namespace feedline::transform {
+
+struct Workspace::Impl {
+  Resizer resizer;
+  memory::PixelBuffer images[2];  // what a step reads and what it writes, in turns
+  std::vector<int> border_map;
+  std::vector<std::uint8_t> row_scratch;
+};
+
+// All steps but a resize at the end, whose rows go straight to the output; then the output.
+// Requires: `decoded` has the drawing's region's size.
+Result<void> run_steps(const Drawing::Steps& steps, memory::PixelView decoded, const Emitter& emitter,
+                       const Kernels& kernels, Workspace::Impl& workspace, std::byte* out);
+
+Result<void> resize_into(const ResizeStep& step, memory::PixelView in, const Kernels& kernels, Resizer& resizer,
+                         memory::PixelBuffer& out);
+
+}  // namespace feedline::transform
