@@ -22,10 +22,6 @@ void rgb_to_l(const std::uint8_t* rgb, int pixels, std::uint8_t* l) {
   for (int i = 0; i < pixels; ++i) l[i] = luma(rgb[3 * i], rgb[3 * i + 1], rgb[3 * i + 2]);
 }
 
-void l_to_rgb(const std::uint8_t* l, int pixels, std::uint8_t* rgb) {
-  for (int i = 0; i < pixels; ++i) rgb[3 * i] = rgb[3 * i + 1] = rgb[3 * i + 2] = l[i];
-}
-
 void inverted_cmyk_to_rgb(const std::uint8_t* cmyk, int pixels, std::uint8_t* rgb) {
   for (int i = 0; i < pixels; ++i, cmyk += 4, rgb += 3)
     for (int c = 0; c < 3; ++c) rgb[c] = without_ink(255 - cmyk[c], cmyk[3]);  // cmyk[3]: what the black ink leaves

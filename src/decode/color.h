@@ -14,7 +14,6 @@ inline std::uint8_t luma(int red, int green, int blue) {
 }
 
 void rgb_to_l(const std::uint8_t* rgb, int pixels, std::uint8_t* l);
-void l_to_rgb(const std::uint8_t* l, int pixels, std::uint8_t* rgb);
 // Four samples as they stand in the file of an Adobe CMYK (or, after libjpeg, YCCK) JPEG: 255 is no ink.
 void inverted_cmyk_to_rgb(const std::uint8_t* cmyk, int pixels, std::uint8_t* rgb);
 void inverted_cmyk_to_l(const std::uint8_t* cmyk, int pixels, std::uint8_t* l);

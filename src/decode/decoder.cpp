@@ -54,7 +54,7 @@ bool has(std::string_view text, std::size_t offset, std::string_view pattern) {
 bool is_text(std::string_view text) {
   constexpr std::size_t kLook = 64;
   return std::ranges::all_of(text.substr(0, kLook), [](unsigned char c) {
-    return (c >= 0x20 && c != 0x7F) || c == '\n' || c == '\r' || c == '\t';  // bytes over 0x7F: UTF-8
+    return (c >= 0x20 && c != 0x7F && c < 0xF8) || c == '\n' || c == '\r' || c == '\t';  // 0x80 ... 0xF7: UTF-8
   });
 }
 

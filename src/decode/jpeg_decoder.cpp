@@ -23,6 +23,7 @@
 #include "base/check.h"
 #include "decode/color.h"
 #include "decode/jpeg_source.h"
+#include "decode/jpeg_tables.h"
 #include "memory/record.h"
 
 namespace feedline::decode {
@@ -71,33 +72,6 @@ void limit_scans(j_common_ptr jpeg) {
   std::longjmp(trap.jump, 1);
 }
 
-// An undefined table must not be one that the image before has left in the decompressor: blanked tables that this
-// file does not define are found by is_blank().
-void blank_tables(jpeg_decompress_struct& jpeg) {
-  for (JQUANT_TBL* table : jpeg.quant_tbl_ptrs)
-    if (table) std::memset(table->quantval, 0, sizeof table->quantval);
-  for (int i = 0; i < NUM_HUFF_TBLS; ++i)
-    for (JHUFF_TBL* table : {jpeg.dc_huff_tbl_ptrs[i], jpeg.ac_huff_tbl_ptrs[i]})
-      if (table) std::memset(table->bits, 0, sizeof table->bits);
-}
-
-bool is_blank(const JQUANT_TBL* table) {
-  return table && std::ranges::all_of(table->quantval, [](UINT16 v) { return v == 0; });
-}
-bool is_blank(const JHUFF_TBL* table) {
-  return table && std::ranges::all_of(table->bits, [](UINT8 v) { return v == 0; });
-}
-
-bool lacks_tables(const jpeg_decompress_struct& jpeg) {
-  for (int i = 0; i < jpeg.comps_in_scan; ++i) {
-    const jpeg_component_info& component = *jpeg.cur_comp_info[i];
-    if (component.quant_tbl_no < NUM_QUANT_TBLS && is_blank(jpeg.quant_tbl_ptrs[component.quant_tbl_no])) return true;
-    if (component.dc_tbl_no < NUM_HUFF_TBLS && is_blank(jpeg.dc_huff_tbl_ptrs[component.dc_tbl_no])) return true;
-    if (component.ac_tbl_no < NUM_HUFF_TBLS && is_blank(jpeg.ac_huff_tbl_ptrs[component.ac_tbl_no])) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 struct JpegDecoder::Session {
@@ -133,8 +107,11 @@ struct JpegDecoder::Session {
   void start(ColorMode mode);
   JDIMENSION crop(const Box& region);  // to the region's columns and what they depend on; returns the first
   void read_rows(const Box& region, ColorMode mode, memory::PixelBuffer& out);
-  void read_to_end();  // throws the rows away: only to learn whether they are there
-  std::unexpected<Error> damage() const;
+  bool end_is_there();
+  // After the last row of the region: are the rows below it there too? Arithmetic coding pads missing data with zeros
+  // and never notices, so there the end marker is all there is to go by.
+  bool rest_is_there();
+  std::unexpected<Error> damage(const char* reason) const;
 };
 
 void JpegDecoder::Session::create() {
@@ -150,15 +127,13 @@ void JpegDecoder::Session::create() {
 }
 
 void JpegDecoder::Session::read_header() {
-  if (created)
-    jpeg_abort_decompress(&jpeg);
-  else
-    create();
-  const bool reused = jpeg.quant_tbl_ptrs[0] != nullptr;
+  const bool reused = created;
+  if (!reused) create();
+  jpeg_abort_decompress(&jpeg);
   blank_tables(jpeg);
   attach(source, jpeg, bytes);
   jpeg_read_header(&jpeg, TRUE);
-  if (reused && lacks_tables(jpeg)) {  // as a decompressor that never saw another image would take it
+  if (reused && scan_lacks_tables(jpeg)) {  // as a decompressor that never saw another image would take it
     create();
     attach(source, jpeg, bytes);
     jpeg_read_header(&jpeg, TRUE);
@@ -237,14 +212,21 @@ void JpegDecoder::Session::read_rows(const Box& region, ColorMode mode, memory::
   }
 }
 
-void JpegDecoder::Session::read_to_end() {
-  const bool end_read = jpeg.unread_marker == JPEG_EOI && !source.ran_out;
-  if (end_read || multi_scan() || end_marker_ahead(source)) return;
-  JSAMPROW row = scratch_row;
-  while (jpeg.output_scanline < jpeg.output_height) jpeg_read_scanlines(&jpeg, &row, 1);
+bool JpegDecoder::Session::end_is_there() {
+  if (source.ran_out) return false;
+  return jpeg.unread_marker == JPEG_EOI || jpeg_input_complete(&jpeg) || end_marker_ahead(source);
 }
 
-std::unexpected<Error> JpegDecoder::Session::damage() const {
+bool JpegDecoder::Session::rest_is_there() {
+  if (end_is_there()) return true;
+  if (jpeg.arith_code) return false;
+  if (multi_scan()) return true;  // every_scan_seen() has looked
+  JSAMPROW row = scratch_row;     // thrown away; what is missing makes libjpeg warn
+  while (jpeg.output_scanline < jpeg.output_height) jpeg_read_scanlines(&jpeg, &row, 1);
+  return true;
+}
+
+std::unexpected<Error> JpegDecoder::Session::damage(const char* reason) const {
   const std::uint32_t rows_decoded = std::min<std::uint32_t>(
       jpeg.input_iMCU_row * static_cast<std::uint32_t>(jpeg.max_v_samp_factor) * DCTSIZE, jpeg.image_height);
   const bool one_scan = jpeg.comps_in_scan == jpeg.num_components && !jpeg.progressive_mode;
@@ -252,7 +234,7 @@ std::unexpected<Error> JpegDecoder::Session::damage() const {
     return decode_error("truncated JPEG: ends in scan " + std::to_string(jpeg.input_scan_number));
   const std::string rows = std::to_string(rows_decoded) + " of " + std::to_string(jpeg.image_height) + " rows";
   if (source.ran_out) return decode_error("truncated JPEG: " + rows);
-  return decode_error("damaged JPEG after " + rows + ": " + trap.message);
+  return decode_error("damaged JPEG after " + rows + ": " + reason);
 }
 
 JpegDecoder::JpegDecoder() : session_(std::make_unique<Session>()) {}
@@ -291,10 +273,13 @@ Result<void> JpegDecoder::decode(const Box& region, ColorMode mode, memory::Pixe
     complete = !session.multi_scan() || session.every_scan_seen();
     if (!complete) return;
     session.read_rows(region, mode, out);
-    session.read_to_end();
+    complete = session.rest_is_there();
   });
   Result<void> result;
-  if (!finished || !complete) result = session.damage();
+  if (!finished) result = session.damage(session.trap.message);
+  if (finished && !complete)
+    result = session.jpeg.arith_code ? decode_error("truncated JPEG: without its end marker")
+                                     : session.damage("a component lacks a scan or its table");
   jpeg_abort_decompress(&session.jpeg);  // gives the image's memory back now
   return result;
 }

@@ -135,7 +135,7 @@ Result<void> WebpDecoder::decode(const Box& region, ColorMode mode, memory::Pixe
       std::memset(out.row(y), 0, static_cast<std::size_t>(out.width() * out.channels()));
   if (visible.width == 0 || visible.height == 0) return {};
   const Box part = with_margin(visible, frame.place);
-  if (mode == ColorMode::kRgb && part.width == region.width && part.height == region.height)
+  if (mode == ColorMode::kRgb && visible == region && part.width == region.width && part.height == region.height)
     return decode_part(frame, part, out);
 
   FEEDLINE_CHECK_OK(part_.resize(part.width, part.height, 3));

@@ -79,7 +79,10 @@ class FolderDataset:
             return self.transform(image.convert("RGB")), label
 
 
-def _transform(size: int) -> tuple[Any, str]:
+def transform_of(size: int, preferred: str = "any") -> tuple[Any, str]:
+    """The transform, and what it is; `preferred`: "pillow" for the one by hand, "any" for torchvision's if it loads."""
+    if preferred == "pillow":
+        return PillowTransform(size), "Pillow transforms"
     try:
         from torchvision import transforms
     except Exception:  # torchvision raises what it likes where its library does not load
@@ -107,7 +110,7 @@ def measure_stock(source: str, size: int, batch_size: int, workers: int, seconds
         raise StockLoaderMissing(f"needs {error.name}") from error
     if not Path(source).is_dir():
         raise StockLoaderMissing("needs a folder of class folders as SOURCE")
-    transform, name = _transform(size)
+    transform, name = transform_of(size)
     dataset: Any = FolderDataset(source, transform)
     loader = data.DataLoader(dataset, batch_size=batch_size, shuffle=True, num_workers=workers, persistent_workers=True)
     cpu = _cpu_s()

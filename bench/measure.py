@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures one loader in a fresh process, and describes the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import processes
+
+_HERE = Path(__file__).resolve().parent
+
+
+def measure(kind: str, source: str, *, memory: bool = True, **options: Any) -> dict[str, Any]:
+    """What `loaders.py KIND SOURCE` prints, and `peak_bytes_above_bare`: the most memory that the process tree took
+    (PSS), less what the interpreter takes with everything imported. Sampling costs a little time: `memory=False`
+    leaves it out.
+    """
+    arguments = [str(part) for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
+    command = [sys.executable, str(_HERE / "loaders.py"), kind, source, *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    lines = [process.stdout.readline()]
+    if memory:
+        with processes.PeakPss(process.pid) as sampled:
+            lines += process.stdout.readlines()
+    else:
+        lines += process.stdout.readlines()
+    if process.wait() != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with exit status {process.returncode}")
+    result: dict[str, Any] = json.loads(lines[-1])
+    if memory:
+        result["peak_bytes_above_bare"] = sampled.peak_bytes - result["bare_bytes"]
+    return result
+
+
+def machine() -> dict[str, Any]:
+    """What a figure depends on besides the code."""
+    cpu = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        platform.machine(),
+    )
+    versions = {}
+    for name in ("feedline", "torch", "torchvision", "pillow", "numpy"):
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "cpu": cpu,
+        "cpus": len(os.sched_getaffinity(0)),
+        "memory_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE") / 2**30, 1),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "versions": versions,
+    }
+
+
+def commit() -> str:
+    """The checkout's commit, with ``+`` where files differ from it; empty outside a checkout."""
+    try:
+        head = subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"], cwd=_HERE, capture_output=True, text=True, check=True
+        )
+        changed = subprocess.run(
+            ["git", "status", "--porcelain", "-uno"], cwd=_HERE, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return head.stdout.strip() + ("+" if changed.stdout.strip() else "")
