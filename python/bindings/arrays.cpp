@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "gil.h"
+
 namespace nb = nanobind;
 
 namespace feedline::python {
@@ -37,6 +39,7 @@ nb::capsule capsule_of(std::shared_ptr<void> memory) {
 }  // namespace
 
 nb::object to_array(const ArrayView& view, std::shared_ptr<void> memory, Framework framework) {
+  const CallingPython calling;
   std::array<std::size_t, Shape::kMaxDims> extents{};
   const Shape& shape = view.spec.shape;
   for (std::size_t i = 0; i < shape.dims(); ++i) extents[i] = static_cast<std::size_t>(shape[i]);

@@ -11,6 +11,7 @@
 
 #include "arrays.h"
 #include "errors.h"
+#include "gil.h"
 #include "operations.h"
 #include "subjects.h"
 
@@ -19,13 +20,6 @@ using namespace nb::literals;
 
 namespace feedline::python {
 namespace {
-
-// Anything that may read: without the GIL, which the caller gets back before the result is looked at.
-template <typename F>
-auto without_gil(F call) {
-  nb::gil_scoped_release released;
-  return call();
-}
 
 Dataset open_dataset(const std::string& source, const std::string& format, const std::vector<std::string>& fields,
                      const std::string& index_directory) {

@@ -3,6 +3,8 @@
 
 #include <nanobind/stl/string.h>
 
+#include "gil.h"
+
 namespace nb = nanobind;
 
 namespace feedline::python {
@@ -52,6 +54,7 @@ std::string_view name_of(ErrorCode code) {
 }
 
 nb::object to_exception(const Error& error) {
+  const CallingPython calling;
   nb::object cls = nb::module_::import_("feedline.errors").attr(class_of(error.code));
   nb::dict place;
   place["dataset"] = text_or_none(error.where.dataset);

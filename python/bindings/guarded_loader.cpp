@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "errors.h"
+#include "gil.h"
 
 namespace nb = nanobind;
 
@@ -37,7 +38,7 @@ void GuardedLoader::refuse_child() const {
 template <typename F>
 auto GuardedLoader::alone(F call) {
   refuse_child();
-  nb::gil_scoped_release released;
+  const WithoutGil released;
   const std::lock_guard lock(mutex_);
   return call();
 }
@@ -54,6 +55,7 @@ Result<std::optional<Batch>> GuardedLoader::next() {
     if (!polled) return std::unexpected(std::move(polled).error());
     if (*polled == Loader::Polled::kBatch) return std::optional(std::move(batch));
     if (*polled == Loader::Polled::kEnd) return std::optional<Batch>();
+    const CallingPython calling;  // a handler is Python code
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
 }
@@ -90,13 +92,13 @@ void GuardedLoader::close() {
 
 LoaderStats GuardedLoader::stats() {
   refuse_child();
-  nb::gil_scoped_release released;
+  const WithoutGil released;
   return loader_.stats();
 }
 
 std::vector<BadSample> GuardedLoader::errors() {
   refuse_child();
-  nb::gil_scoped_release released;
+  const WithoutGil released;
   return loader_.errors();
 }
 
@@ -112,7 +114,7 @@ std::vector<BadSample> GuardedLoader::take_errors() {
 
 std::string GuardedLoader::explain() {
   refuse_child();
-  nb::gil_scoped_release released;
+  const WithoutGil released;
   return loader_.explain();
 }
 

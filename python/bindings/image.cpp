@@ -12,6 +12,7 @@
 
 #include "arrays.h"
 #include "errors.h"
+#include "gil.h"
 #include "subjects.h"
 #include "words.h"
 
@@ -37,7 +38,7 @@ nb::object decode(nb::handle encoded, const std::optional<Corners>& region, cons
   std::optional<Box> box;
   if (region) box = Box{std::get<0>(*region), std::get<1>(*region), std::get<2>(*region), std::get<3>(*region)};
   auto image = [&] {
-    nb::gil_scoped_release released;
+    const WithoutGil released;
     return decode_image(held.bytes(), box, color_mode);
   }();
   return to_numpy(unwrap(std::move(image)));
@@ -47,7 +48,7 @@ nb::object resize(const Pixels& pixels, int height, int width, const std::string
   const Interpolation filter = interpolation_of(interpolation);
   const auto extent = [&](std::size_t i) { return static_cast<int>(pixels.shape(i)); };
   auto resized = [&] {
-    nb::gil_scoped_release released;
+    const WithoutGil released;
     const Image image{extent(1), extent(0), extent(2), {pixels.data(), pixels.data() + pixels.size()}};
     return resize_image(image, Size{height, width}, filter);
   }();

@@ -6,6 +6,7 @@
 
 #include "errors.h"
 #include "feedline/dataset.h"
+#include "gil.h"
 #include "subjects.h"
 
 namespace nb = nanobind;
@@ -23,7 +24,7 @@ nb::dict to_dict(const std::vector<InspectionCount>& counts) {
 Inspection inspect_source(const std::string& source, const std::string& format, const std::vector<std::string>& fields,
                           const std::string& index_directory) {
   auto inspection = [&] {
-    nb::gil_scoped_release released;
+    const WithoutGil released;
     return inspect(source, OpenOptions{format, fields, index_directory});
   }();
   return unwrap(std::move(inspection));

@@ -12,6 +12,7 @@
 #include "arrays.h"
 #include "errors.h"
 #include "feedline/dataset.h"
+#include "gil.h"
 #include "guarded_loader.h"
 #include "subjects.h"
 #include "words.h"
@@ -45,7 +46,7 @@ std::unique_ptr<GuardedLoader> make_loader(const Dataset& dataset, std::uint64_t
   options.layout = layout_of(layout);
   options.timeout = std::chrono::milliseconds(timeout_ms);
   auto loader = [&] {
-    nb::gil_scoped_release released;
+    const WithoutGil released;
     return dataset.loader(options);
   }();
   return std::make_unique<GuardedLoader>(unwrap(std::move(loader)));

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
 
+#include "gil.h"
 #include "subjects.h"
 
 NB_MODULE(_engine, module) {
   module.doc() = "Feedline's engine. The package `feedline` is its public face; names here may change.";
   // nanobind reports leaks on stderr at exit, where a training script's own reference cycles would show up as ours.
   nanobind::set_leak_warnings(false);
+  feedline::python::prepare_exit();
   feedline::python::bind_inspection(module);
   feedline::python::bind_dataset(module);
   feedline::python::bind_batch(module);

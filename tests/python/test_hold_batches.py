@@ -101,6 +101,7 @@ def test_torch_tensors_share_the_engines_memory(folder: str, dtype: str) -> None
         assert tensors[1].dtype is torch.int64
         tensors[0][0, 0, 0, 0] = 1
         assert arrays[0][0, 0, 0, 0] == 1
+        loader.set_epoch(0)
         for ours, theirs in zip(loader, plain, strict=True):
             np.testing.assert_array_equal(ours.image.numpy(), theirs.image)
             np.testing.assert_array_equal(ours.label.numpy(), theirs.label)

@@ -50,7 +50,8 @@ def test_everything_but_tensors(folder: Path, environment: dict[str, str]) -> No
         ds = feedline.open(sys.argv[1]).random_resized_crop(16).random_horizontal_flip()
         ds = ds.normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
         with ds.loader(4, output="numpy", dtype="float16") as loader:
-            print(sum(len(batch.label) for batch in loader), batch.image.dtype)
+            batches = list(loader)
+        print(sum(len(batch.label) for batch in batches), batches[0].image.dtype)
         print(ds[0].image.shape, feedline.decode_image(ds.encoded(0)).dtype, len(ds.inspect().findings))
         try:
             ds.loader(4)
