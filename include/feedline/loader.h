@@ -156,7 +156,8 @@ class Loader {
   LoaderStats stats() const;
   std::vector<BadSample> errors() const;
   LoaderState state() const;
-  // Goes on where `state` was taken, at the next start_epoch(). kConfig: taken on another data set, or with another
+  // Goes on where `state` was taken, at the next start_epoch(); with the next epoch where it was taken after the last
+  // batch of one. kConfig: taken on another data set, or with another
   // seed, order, batch size or world size.
   Result<void> restore(const LoaderState& state);
   std::string explain() const;  // the plan, its numbers and what runs where, for people

@@ -20,6 +20,7 @@ Result<void> Loader::Impl::start_epoch() {
   pipeline::Pipeline::Start start;
   start.epoch = next_epoch;
   if (restored) start = *restored;
+  resumed = restored.has_value();
   FEEDLINE_CHECK_OK(pipeline.begin(start));
   restored.reset();
   next_epoch = start.epoch + 1;
@@ -30,8 +31,13 @@ Result<void> Loader::Impl::start_epoch() {
 Result<Loader::Polled> Loader::Impl::poll(std::chrono::milliseconds wait, Batch& batch) {
   if (!running) FEEDLINE_CHECK_OK(start_epoch());
   FEEDLINE_TRY(const Polled polled, pipeline.poll(wait, batch));
-  if (polled == Polled::kEnd) running = false;
-  return polled;
+  if (polled == Polled::kBatch) resumed = false;
+  if (polled != Polled::kEnd) return polled;
+  running = false;
+  if (!resumed) return polled;
+  // the state was taken after an epoch's last batch: what follows is the next epoch, not an empty rest
+  FEEDLINE_CHECK_OK(start_epoch());
+  return pipeline.poll(wait, batch);
 }
 
 Result<std::optional<Batch>> Loader::Impl::next() {

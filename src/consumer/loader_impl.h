@@ -26,6 +26,7 @@ struct Loader::Impl {
   const pipeline::PipelinePlan plan;
   pipeline::Pipeline pipeline;
 
+  bool resumed = false;                               // a restored state was begun and has given no batch yet
   bool running = false;                               // an epoch is begun and not over
   std::uint64_t next_epoch = 0;                       // what start_epoch() begins
   std::optional<pipeline::Pipeline::Start> restored;  // or this, once
