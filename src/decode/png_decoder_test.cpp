@@ -219,6 +219,39 @@ TEST(PngDecoder, OnlyTheEndChunkMayBeMissing) {
   EXPECT_TRUE(error_of(bytes).ends_with(" of 29 rows")) << error_of(bytes);
 }
 
+// The image data of `bytes` in IDATs of the given sizes, the rest in a last one; a text chunk before number `text`.
+EncodedBytes with_data_split(const EncodedBytes& bytes, const std::vector<std::size_t>& sizes, std::size_t text) {
+  const std::size_t at = chunk_at(bytes, "IDAT"), end = chunk_at(bytes, "IEND");
+  EncodedBytes result(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+  const auto add = [&result](std::string_view type, std::span<const std::byte> data) {
+    const std::size_t chunk = result.size();
+    result.resize(chunk + 12 + data.size());
+    set_big_endian(result, chunk, static_cast<std::uint32_t>(data.size()));
+    std::memcpy(&result[chunk + 4], type.data(), 4);
+    std::ranges::copy(data, result.begin() + static_cast<std::ptrdiff_t>(chunk + 8));
+    seal(result, chunk, data.size());
+  };
+  std::span<const std::byte> data = std::span(bytes).subspan(at + 8, end - 4 - at - 8);
+  for (std::size_t i = 0; i <= sizes.size(); ++i) {
+    if (i == text) add("tEXt", {});
+    const std::size_t size = i < sizes.size() ? sizes[i] : data.size();
+    add("IDAT", data.first(size));
+    data = data.subspan(size);
+  }
+  add("IEND", {});
+  return result;
+}
+
+TEST(PngDecoder, DataMayComeInManyChunksButInOneRun) {
+  const EncodedBytes bytes = encode({});
+  const auto whole = decode_whole(bytes);
+  EXPECT_EQ(*decode_whole(with_data_split(bytes, {}, 99)), *whole);
+  EXPECT_EQ(*decode_whole(with_data_split(bytes, {1, 0, 1, 300, 7}, 99)), *whole);
+  EXPECT_EQ(*decode_whole(with_data_split(bytes, {300}, 0)), *whole);
+  const std::string error = error_of(with_data_split(bytes, {300}, 1));
+  EXPECT_TRUE(error.starts_with("truncated PNG: ")) << error;
+}
+
 TEST(PngDecoder, AbsurdChunkSizesAreTruncation) {
   EncodedBytes bytes = encode({});
   set_big_endian(bytes, chunk_at(bytes, "gAMA"), 0x7FFFFFFF);
