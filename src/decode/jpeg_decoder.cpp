@@ -30,7 +30,6 @@ namespace feedline::decode {
 namespace {
 
 constexpr int kMargin = 2;    // one chroma sample at 2:1; 4:1 is upsampled without looking at neighbours
-constexpr int kMinSpan = 16;  // libjpeg-turbo drops fancy upsampling where less than 3 chroma columns are left
 constexpr int kMaxIMcu = 32;  // widest iMCU: 4 blocks of 8
 // The samples of a progressive image stay in memory as 2-byte coefficients until its last scan. The bound is what
 // the largest image that open() lets through needs with four components, plus its edge blocks.
@@ -172,11 +171,10 @@ void JpegDecoder::Session::start(ColorMode mode) {
 }
 
 JDIMENSION JpegDecoder::Session::crop(const Box& region) {
-  const int image_width = static_cast<int>(jpeg.output_width);
-  const int right = std::min(image_width, region.left + region.width + kMargin);
-  const int left = std::max(0, std::min(region.left - kMargin, right - kMinSpan));
+  const int left = std::max(0, region.left - kMargin);
+  const int right = std::min(static_cast<int>(jpeg.output_width), region.left + region.width + kMargin);
   auto x = static_cast<JDIMENSION>(left);
-  auto width = static_cast<JDIMENSION>(std::min(image_width, std::max(right, kMinSpan)) - left);
+  auto width = static_cast<JDIMENSION>(right - left);
   jpeg_crop_scanline(&jpeg, &x, &width);  // moves x down to the border of an iMCU
   return x;
 }
@@ -263,7 +261,7 @@ Result<void> JpegDecoder::decode(const Box& region, ColorMode mode, memory::Pixe
     return decode_error("truncated JPEG: " + std::to_string(session.bytes.size()) + " bytes cannot hold " +
                         std::to_string(session.jpeg.image_width) + " x " + std::to_string(session.jpeg.image_height) +
                         " pixels");
-  const int row_pixels = std::max(region.width, kMinSpan) + 2 * kMargin + kMaxIMcu;
+  const int row_pixels = region.width + 2 * kMargin + kMaxIMcu;
   session.scratch_row =
       reinterpret_cast<JSAMPROW>(session.scratch.resize(static_cast<std::size_t>(row_pixels) * kMaxComponents).data());
 

@@ -169,6 +169,13 @@ TEST(JpegDecoder, TruncationTellsHowManyRowsAreThere) {
   EXPECT_TRUE(error_of(bytes).ends_with(" of 160 rows")) << error_of(bytes);
 }
 
+TEST(JpegDecoder, AFileMayEndInsideItsHeader) {
+  const EncodedBytes bytes = encode({});
+  for (std::ptrdiff_t cut = 4; cut < position_of(bytes, 0xDA) + 14; ++cut)
+    ASSERT_EQ(error_of(EncodedBytes(bytes.begin(), bytes.begin() + cut)), "truncated JPEG: ends inside its header")
+        << cut;
+}
+
 TEST(JpegDecoder, TruncationIsSeenBehindTheRegion) {
   EncodedBytes bytes = encode({.width = 64, .height = 160});
   bytes.resize(bytes.size() * 9 / 10);
@@ -203,6 +210,11 @@ TEST(JpegDecoder, DamageIsAnErrorInTheRegionAndBeforeIt) {
   EXPECT_TRUE(error_of(no_restart).starts_with("damaged JPEG after ")) << error_of(no_restart);
   ImageDecoder decoder;
   EXPECT_FALSE(decode_region(decoder, no_restart, {0, 120, 64, 40}, ColorMode::kRgb));
+
+  EncodedBytes bad_code = encode({.width = 64, .height = 160});  // the code of all ones is never assigned
+  for (std::size_t i = 0; i < 40; ++i)
+    bad_code[bad_code.size() / 2 + i] = static_cast<std::byte>(i % 2 == 0 ? 0xFF : 0x00);
+  EXPECT_NE(error_of(bad_code).find("bad Huffman code"), std::string::npos) << error_of(bad_code);
 
   EncodedBytes early_end = encode({.width = 64, .height = 160});
   const std::ptrdiff_t middle = position_of(early_end, 0xDA) + 14 + static_cast<std::ptrdiff_t>(early_end.size() / 3);

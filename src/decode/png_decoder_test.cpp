@@ -20,7 +20,7 @@ struct PngKind {
   int width = 37, height = 29;
 };
 
-constexpr int kPaletteEntries[] = {0, 2, 4, 0, 13, 0, 0, 0, 200};  // by depth; 13 leaves three indices without a colour
+constexpr int kPaletteEntries[] = {0, 2, 4, 0, 9, 0, 0, 0, 150};  // by depth; at 4 and 8 some indices have no colour
 
 std::vector<std::uint8_t> palette(int depth) { return photo(kPaletteEntries[depth], 1, 3, 9); }
 
@@ -219,6 +219,39 @@ TEST(PngDecoder, OnlyTheEndChunkMayBeMissing) {
   EXPECT_TRUE(error_of(bytes).ends_with(" of 29 rows")) << error_of(bytes);
 }
 
+// The image data of `bytes` in IDATs of the given sizes, the rest in a last one; a text chunk before number `text`.
+EncodedBytes with_data_split(const EncodedBytes& bytes, const std::vector<std::size_t>& sizes, std::size_t text) {
+  const std::size_t at = chunk_at(bytes, "IDAT"), end = chunk_at(bytes, "IEND");
+  EncodedBytes result(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+  const auto add = [&result](std::string_view type, std::span<const std::byte> data) {
+    const std::size_t chunk = result.size();
+    result.resize(chunk + 12 + data.size());
+    set_big_endian(result, chunk, static_cast<std::uint32_t>(data.size()));
+    std::memcpy(&result[chunk + 4], type.data(), 4);
+    std::ranges::copy(data, result.begin() + static_cast<std::ptrdiff_t>(chunk + 8));
+    seal(result, chunk, data.size());
+  };
+  std::span<const std::byte> data = std::span(bytes).subspan(at + 8, end - 4 - at - 8);
+  for (std::size_t i = 0; i <= sizes.size(); ++i) {
+    if (i == text) add("tEXt", {});
+    const std::size_t size = i < sizes.size() ? sizes[i] : data.size();
+    add("IDAT", data.first(size));
+    data = data.subspan(size);
+  }
+  add("IEND", {});
+  return result;
+}
+
+TEST(PngDecoder, DataMayComeInManyChunksButInOneRun) {
+  const EncodedBytes bytes = encode({});
+  const auto whole = decode_whole(bytes);
+  EXPECT_EQ(*decode_whole(with_data_split(bytes, {}, 99)), *whole);
+  EXPECT_EQ(*decode_whole(with_data_split(bytes, {1, 0, 1, 300, 7}, 99)), *whole);
+  EXPECT_EQ(*decode_whole(with_data_split(bytes, {300}, 0)), *whole);
+  const std::string error = error_of(with_data_split(bytes, {300}, 1));
+  EXPECT_TRUE(error.starts_with("truncated PNG: ")) << error;
+}
+
 TEST(PngDecoder, AbsurdChunkSizesAreTruncation) {
   EncodedBytes bytes = encode({});
   set_big_endian(bytes, chunk_at(bytes, "gAMA"), 0x7FFFFFFF);
@@ -246,7 +279,7 @@ TEST(PngDecoder, BadHeadersAreRefused) {
   EncodedBytes no_palette = encode({.color = PngColor::kPalette}, false);
   const std::size_t at = chunk_at(no_palette, "PLTE");
   no_palette.erase(no_palette.begin() + static_cast<std::ptrdiff_t>(at),
-                   no_palette.begin() + static_cast<std::ptrdiff_t>(at + 12 + 600));
+                   no_palette.begin() + static_cast<std::ptrdiff_t>(at + 12 + 450));
   EXPECT_EQ(error_of(no_palette), "damaged PNG: without its palette");
 }
 

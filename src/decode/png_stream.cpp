@@ -170,7 +170,7 @@ bool PngStream::read(std::span<std::byte> out) {
     if (piece_ == pieces_.size()) return false;
     Bytes& piece = pieces_[piece_];
     const std::size_t count = std::min(piece.size(), out.size());
-    std::memcpy(out.data(), piece.data(), count);
+    std::ranges::copy(piece.first(count), out.begin());
     piece = piece.subspan(count);
     out = out.subspan(count);
     if (piece.empty()) ++piece_;
