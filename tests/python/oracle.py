@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pixels must be: Pillow's, in the order of passes that Pillow 10 to 12 have."""
+"""What pixels must be: Pillow's, of either order of passes that its versions have, whichever version is installed."""
 
 from __future__ import annotations
 
 from PIL import Image
 
 
-def resize(image: Image.Image, size: tuple[int, int], resample: Image.Resampling) -> Image.Image:
-    """`image.resize(size, resample)`, size (width, height), as Pillow 10 to 12 do it: rows first, then columns.
+def resize(image: Image.Image, size: tuple[int, int], resample: Image.Resampling, pillow: int = 13) -> Image.Image:
+    """`image.resize(size, resample)`, size (width, height), as major version `pillow` does it.
 
-    Pillow 13 works on columns first where the height shrinks by more than twice what the width does. That rounds
-    other values between the passes, so that its pixels differ by 1 from those of every version before. One pass at
-    a time leaves Pillow no choice.
+    Pillow resizes in two passes and rounds to 8 bits between them, so that their order shows in the pixels. Until 12
+    the width goes first; since 13 the height does where it shrinks by more than twice what the width does. One pass
+    at a time leaves the installed Pillow no choice.
     """
-    if resample != Image.Resampling.NEAREST:
-        image = image.resize((size[0], image.height), resample)
-    return image.resize(size, resample)
+    if resample == Image.Resampling.NEAREST:
+        return image.resize(size, resample)
+    fewer_rows, fewer_columns = image.height - size[1], image.width - size[0]
+    height_first = pillow >= 13 and fewer_rows > 0 and fewer_rows > 2 * fewer_columns
+    between = (image.width, size[1]) if height_first else (size[0], image.height)
+    return image.resize(between, resample).resize(size, resample)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import oracle
 import photographs
+import PIL
 import pytest
 from PIL import Image
 
@@ -123,15 +124,36 @@ def test_resized_regions(photos: list[tuple[str, bytes, Image.Image]], variant: 
         np.testing.assert_array_equal(ours, np.asarray(wanted), err_msg=what)
 
 
-def test_the_oracle_is_pillow_itself_where_pillow_has_one_answer(photos: list[tuple[str, bytes, Image.Image]]) -> None:
-    """Where all versions of Pillow go by rows first, one pass at a time changes nothing."""
+def test_the_oracle_is_the_installed_pillow(photos: list[tuple[str, bytes, Image.Image]]) -> None:
     rng = np.random.default_rng(10)
+    installed = int(PIL.__version__.split(".")[0])
     for _, _, image in photos[::5]:
-        width, height = (int(side) for side in rng.integers(1, 300, 2))
-        if image.height - height > max(0, 2 * (image.width - width)):
-            continue  # columns first, since Pillow 13
+        size = int(rng.integers(1, 300)), int(rng.integers(1, 300))
         for resample in INTERPOLATIONS.values():
-            assert oracle.resize(image, (width, height), resample) == image.resize((width, height), resample)
+            assert oracle.resize(image, size, resample, installed) == image.resize(size, resample)
+
+
+def test_pillow_12_on_request(photos: list[tuple[str, bytes, Image.Image]]) -> None:
+    """The versions differ in some shapes only; both are met, and so is the way back."""
+    rng = np.random.default_rng(11)
+    differing = 0
+    try:
+        for i, (_, _, image) in enumerate(photos[::2]):
+            size = int(rng.integers(1, 300)), int(rng.integers(1, 300))
+            pixels, interpolation = np.asarray(image), list(INTERPOLATIONS)[i % 4]
+            made = {}
+            for major in (10, 12, 13):
+                feedline.follow_pillow(major)
+                made[major] = feedline.resize_image(pixels, size[::-1], interpolation)
+                wanted = oracle.resize(image, size, INTERPOLATIONS[interpolation], major)
+                np.testing.assert_array_equal(made[major], np.asarray(wanted))
+            differing += not np.array_equal(made[12], made[13])
+    finally:
+        feedline.follow_pillow(13)
+    assert differing > 10
+    for wrong in (9, 14, -1, 12.0, "12"):
+        with pytest.raises(feedline.ConfigError, match=r"follow_pillow|Pillow"):
+            feedline.follow_pillow(wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("interpolation", list(INTERPOLATIONS))
