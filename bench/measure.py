@@ -17,26 +17,23 @@ import processes
 _HERE = Path(__file__).resolve().parent
 
 
-def measure(kind: str, source: str, *, memory: bool = True, **options: Any) -> dict[str, Any]:
-    """What `loaders.py KIND SOURCE` prints, and `peak_bytes_above_bare`: the most memory that the process tree took
-    (PSS), less what the interpreter takes with everything imported. Sampling costs a little time: `memory=False`
-    leaves it out.
+def measure(kind: str, source: str, **options: Any) -> dict[str, Any]:
+    """What `loaders.py KIND SOURCE` prints, and `peak_bytes_above_bare`: the most memory that the process tree took in
+    its first epoch (PSS), less what the interpreter takes with everything imported. The timed epochs are not sampled,
+    which would cost the loader with the most processes most.
     """
     arguments = [str(part) for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
     command = [sys.executable, str(_HERE / "loaders.py"), kind, source, *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    lines = [process.stdout.readline()]
-    if memory:
-        with processes.PeakPss(process.pid) as sampled:
-            lines += process.stdout.readlines()
-    else:
-        lines += process.stdout.readlines()
+    process.stdout.readline()  # bare
+    with processes.PeakPss(process.pid) as sampled:
+        process.stdout.readline()  # warm
+    printed = process.stdout.read()
     if process.wait() != 0:
         raise RuntimeError(f"{' '.join(command)} ended with exit status {process.returncode}")
-    result: dict[str, Any] = json.loads(lines[-1])
-    if memory:
-        result["peak_bytes_above_bare"] = sampled.peak_bytes - result["bare_bytes"]
+    result: dict[str, Any] = json.loads(printed)
+    result["peak_bytes_above_bare"] = sampled.peak_bytes - result["bare_bytes"]
     return result
 
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tour of `tools/demo`: measures the stock DataLoader and Feedline on the same photos, trains, and writes it down."""
+"""The tour of `tools/demo`: measures the stock DataLoader and Feedline on the same photos, trains, writes it down.
+
+Needs `bench` on PYTHONPATH.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,6 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
-
-_HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(_HERE), str(_HERE.parents[1] / "bench")]
 
 import measure
 import pack

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packs a folder of class folders as WebDataset tars, in the folder's own order: sample i of one is sample i of the other.
+"""Packs class folders as WebDataset tars, in the folder's own order: sample i of one is sample i of the other.
 
 Each sample is `<class>/<name>.jpg` and `<class>/<name>.cls`, the class's number in text. The tars are ustar with fixed
 owner and time, so the same files give the same bytes.

@@ -26,6 +26,25 @@ th { border-bottom: 2px solid #d0d7de; font-weight: 600; } td { border-bottom: 1
 th:first-child, td:first-child { text-align: left; } .small { color: #57606a; font-size: .875rem; }
 """
 
+_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Feedline demo</title><style>{style}</style>
+<h1>Feedline demo</h1>
+<p class="lead">{images} photos on this machine: <b>{speed_up} times</b> the images
+per second of the stock DataLoader.</p>
+{bars}
+{loaders}
+<p class="small">Every loader decodes the same JPEG files, draws random_resized_crop(224) and a flip, and gives
+normalised float32 batches of {batch_size}, with {threads} threads or worker processes. Each ran in a fresh process; an
+epoch warmed up before {epochs} timed ones. Stock: {stock}. Memory is the peak of the process tree (PSS) above the bare
+interpreter with its imports.</p>
+<h2>Training through Feedline</h2>
+<p>A small convolutional net tells {classes} groups of pictures apart, crops of {side} pixels, on the CPU.</p>
+{losses}
+{training}
+<h2>Machine</h2>
+<p class="small">{cpu}, {cpus} CPUs, {memory} GiB, Linux {kernel}, Python {python}, {versions}.
+Commit {commit}, {date} UTC.</p></html>
+"""
+
 
 def _bars(rows: list[dict[str, Any]]) -> str:
     figure = make_subplots(
@@ -89,23 +108,28 @@ def write_page(record: dict[str, Any], path: Path) -> None:
         (f"{entry['epoch']}", f"{entry['loss']:.3f}", f"{entry['seconds']:.1f} s", f"{entry['waited_s']:.2f} s")
         for entry in history
     ]
-    ratio = record["speed_up"]
-    page = f"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Feedline demo</title><style>{_STYLE}</style>
-<h1>Feedline demo</h1>
-<p class="lead">{record["images"]:,} photos on this machine: <b>{ratio:.1f} times</b> the images per second of the stock DataLoader.</p>
-{_bars(rows)}
-{_table(("loader", *(title for _, title, _, _, _ in _FIGURES)), cells)}
-<p class="small">Every loader decodes the same JPEG files, draws random_resized_crop(224) and a flip, and gives normalised float32
-batches of {record["batch_size"]}, with {record["threads"]} threads or worker processes. Each ran in a fresh process; an epoch
-warmed up before {record["epochs"]} timed ones. Stock: {html.escape(record["stock_transforms"])}. Memory is the peak of the process
-tree (PSS) above the bare interpreter with its imports.</p>
-<h2>Training through Feedline</h2>
-<p>A small convolutional net tells {record["classes"]} groups of pictures apart, crops of {record["training_side"]} pixels, on the CPU.</p>
-{_losses(history)}
-{_table(("epoch", "mean loss", "time", "of it waiting for data"), epochs)}
-<h2>Machine</h2>
-<p class="small">{html.escape(machine["cpu"])}, {machine["cpus"]} CPUs, {machine["memory_gib"]} GiB, Linux {html.escape(machine["kernel"])},
-Python {machine["python"]}, {html.escape(", ".join(f"{name} {version}" for name, version in machine["versions"].items()))}.
-Commit {html.escape(record["commit"])}, {record["date"]} UTC.</p></html>
-"""
-    path.write_text(page)
+    path.write_text(
+        _PAGE.format(
+            style=_STYLE,
+            images=f"{record['images']:,}",
+            speed_up=f"{record['speed_up']:.1f}",
+            bars=_bars(rows),
+            loaders=_table(("loader", *(title for _, title, _, _, _ in _FIGURES)), cells),
+            batch_size=record["batch_size"],
+            threads=record["threads"],
+            epochs=record["epochs"],
+            stock=html.escape(record["stock_transforms"]),
+            classes=record["classes"],
+            side=record["training_side"],
+            losses=_losses(history),
+            training=_table(("epoch", "mean loss", "time", "of it waiting for data"), epochs),
+            cpu=html.escape(machine["cpu"]),
+            cpus=machine["cpus"],
+            memory=machine["memory_gib"],
+            kernel=html.escape(machine["kernel"]),
+            python=machine["python"],
+            versions=html.escape(", ".join(f"{name} {version}" for name, version in machine["versions"].items())),
+            commit=html.escape(record["commit"]),
+            date=record["date"],
+        )
+    )

@@ -25,13 +25,15 @@ class BatchAccess {
 
 namespace feedline::batch {
 
-BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size) : schema_(std::move(schema)) {
+BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size)
+    : schema_(std::move(schema)), batch_size_(batch_size) {
   FEEDLINE_CHECK(batch_size > 0);
   constexpr std::size_t kAlign = memory::Allocator::kAlignment;
   for (const FieldSpec& field : schema_) {
     offsets_.push_back(bytes_);
     std::size_t field_bytes = 0;
     FEEDLINE_CHECK(!__builtin_mul_overflow(field.array.bytes(), batch_size, &field_bytes));
+    if (field.array.bytes() > schema_[largest_].array.bytes()) largest_ = offsets_.size() - 1;
     bytes_ += (field_bytes + kAlign - 1) / kAlign * kAlign;
   }
 }
@@ -40,6 +42,11 @@ void BatchLayout::row_views(std::byte* data, std::uint64_t row, std::vector<Arra
   rows.resize(schema_.size());
   for (std::size_t i = 0; i < schema_.size(); ++i)
     rows[i] = {data + offsets_[i] + row * schema_[i].array.bytes(), schema_[i].array};
+}
+
+std::pair<std::size_t, std::size_t> BatchLayout::largest_field_from(std::uint64_t row) const {
+  const std::size_t row_bytes = schema_[largest_].array.bytes();
+  return {offsets_[largest_] + row * row_bytes, offsets_[largest_] + batch_size_ * row_bytes};
 }
 
 ArrayView BatchLayout::field_view(std::byte* data, std::size_t field, std::uint64_t rows) const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "feedline/array.h"
@@ -25,6 +26,8 @@ class BatchLayout {
   const Schema& schema() const { return schema_; }
   // Views of one row of every field, for a batch at `data`. `rows` is reused.
   void row_views(std::byte* data, std::uint64_t row, std::vector<ArrayView>& rows) const;
+  // Where rows from `row` on of the largest field lie: [first, last) bytes.
+  std::pair<std::size_t, std::size_t> largest_field_from(std::uint64_t row) const;
   // Views of the first `rows` rows of a field.
   ArrayView field_view(std::byte* data, std::size_t field, std::uint64_t rows) const;
 
@@ -32,6 +35,8 @@ class BatchLayout {
   Schema schema_;
   std::vector<std::size_t> offsets_;
   std::size_t bytes_ = 0;
+  std::uint64_t batch_size_;
+  std::size_t largest_ = 0;  // index of the field
 };
 
 // A complete batch for the user: `lease` and `layout` live as long as the batch's memory is held.

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -20,8 +21,19 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit
 
 std::size_t mapped_bytes(std::size_t bytes) { return round_up(bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE))); }
 
+bool is_huge(std::size_t size) { return size >= 2 * kHugePage; }
+
+// The pages at `from` go to `to`, and nothing is left at `from`.
+void move_huge_page(std::byte* from, std::byte* to) {
+  if (mremap(from, kHugePage, kHugePage, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED) return;
+  munmap(from, kHugePage);
+  // a failed move may have unmapped its destination
+  void* mapped = mmap(to, kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  FEEDLINE_CHECK(mapped == to);
+}
+
 Result<std::byte*> map(std::size_t size) {
-  const bool huge = size >= 2 * kHugePage;
+  const bool huge = is_huge(size);
   // one huge page more than asked, cut off again, so that the block starts on a huge-page border
   const std::size_t reserve = huge ? size + kHugePage : size;
   void* mapped = mmap(nullptr, reserve, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -49,19 +61,44 @@ Result<std::byte*> HostAllocator::allocate(std::size_t bytes) {
   const std::size_t size = mapped_bytes(bytes);
   {
     const std::lock_guard lock(mutex_);
-    if (kept_ != nullptr && kept_bytes_ == size) return std::exchange(kept_, nullptr);
+    if (kept_ != nullptr && kept_bytes_ == size) {
+      has_kept_ = false;
+      return std::exchange(kept_, nullptr);
+    }
   }
-  return map(size);
+  FEEDLINE_TRY(std::byte * data, map(size));
+  const std::lock_guard lock(mutex_);
+  if (is_huge(size)) unwritten_.emplace_back(data, size);
+  return data;
 }
 
 void HostAllocator::release(std::byte* data, std::size_t bytes) {
   std::size_t size = mapped_bytes(bytes);
   {
     const std::lock_guard lock(mutex_);
+    std::erase(unwritten_, std::pair(data, size));
     std::swap(kept_, data);
     std::swap(kept_bytes_, size);
+    has_kept_ = true;
   }
   if (data != nullptr) munmap(data, size);
+}
+
+void HostAllocator::reuse_pages(std::byte* data, std::size_t first, std::size_t last) {
+  if (!has_kept_.load(std::memory_order_relaxed)) return;  // a block missed here is found at the next call
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(unwritten_, data, &std::pair<std::byte*, std::size_t>::first);
+  if (kept_ == nullptr || found == unwritten_.end() || found->second != kept_bytes_) return;
+  unwritten_.erase(found);
+  // huge page by huge page: a range of several mappings, which earlier moves leave behind, cannot be moved in one go
+  const std::size_t begin = std::min(round_up(first, kHugePage), kept_bytes_);
+  std::size_t end = begin;
+  for (; end + kHugePage <= last; end += kHugePage) move_huge_page(kept_ + end, data + end);
+  // only what was not moved: another thread's mapping may lie where the moved pages were
+  if (begin > 0) munmap(kept_, begin);
+  if (end < kept_bytes_) munmap(kept_ + end, kept_bytes_ - end);
+  kept_ = nullptr;
+  has_kept_ = false;
 }
 
 }  // namespace feedline::device

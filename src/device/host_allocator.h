@@ -1,26 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "memory/allocator.h"
 
 namespace feedline::device {
 
-// Pageable host memory for batches, straight from the kernel, in huge pages where it has them. The block released last
-// is kept and given out again: the kernel clears pages before it hands them out, which costs about as much as a quarter
-// of the work that fills them. Thread-safe.
+// Pageable host memory for batches, straight from the kernel, in huge pages where it has them.
+//
+// The kernel clears pages before it hands them out, which costs about as much as a quarter of the work that fills them.
+// So the block released last is kept and given out again. But in the usual loop a batch is released only after the next
+// one was delivered, and by then the one after that has been begun in new memory: three blocks would go round.
+// Therefore reuse_pages() moves the kept block's pages under the part of a new block that nobody has written yet.
+// Thread-safe.
 class HostAllocator final : public memory::Allocator {
  public:
   ~HostAllocator() override;
   Result<std::byte*> allocate(std::size_t bytes) override;
   void release(std::byte* data, std::size_t bytes) override;
+  void reuse_pages(std::byte* data, std::size_t first, std::size_t last) override;
 
  private:
   std::mutex mutex_;
   std::byte* kept_ = nullptr;  // one block, enough for a loop that drops each batch when it gets the next
   std::size_t kept_bytes_ = 0;
+  std::vector<std::pair<std::byte*, std::size_t>> unwritten_;  // live blocks of new pages, with their size
+  std::atomic<bool> has_kept_{false};                          // what reuse_pages() looks at first, without the lock
 };
 
 }  // namespace feedline::device

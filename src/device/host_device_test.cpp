@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/device_contract.h"
 
+#include <unistd.h>
+
+#include <fstream>
+
 namespace feedline::device {
 namespace {
 
@@ -15,6 +19,42 @@ TEST(HostDevice, HandsTheSameMemoryOver) {
   const auto delivered = device->deliver(std::move(*lease));
   ASSERT_TRUE(delivered);
   EXPECT_EQ((*delivered)->data(), filled);
+}
+
+std::size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// A loop that drops each batch when it has the next: two blocks in memory, not three.
+TEST(HostDevice, PutsTheLastBatchsPagesUnderTheNextButOne) {
+  constexpr std::size_t kBytes = std::size_t{40} << 20, kRow = std::size_t{600'000};
+  const auto allocator = host_device()->allocator();
+  const auto take = [&] { return std::move(*memory::Lease::take(allocator, kBytes)); };
+  auto older = take();
+  std::memset(older->data(), 1, kBytes);
+  auto newer = take();
+  std::memset(newer->data(), 2, kBytes);
+  const std::size_t two_blocks = resident_bytes();
+  for (int turn = 0; turn < 10; ++turn) {
+    const auto value = static_cast<char>(10 + turn);
+    auto next = take();
+    const std::size_t written = kRow * static_cast<std::size_t>(1 + turn % 3);
+    std::memset(next->data(), value, written);
+    std::memset(next->data() + kBytes - 100, value, 100);  // labels, behind the images
+    older.reset();
+    allocator->reuse_pages(next->data(), written, kBytes - 100);
+    for (const std::size_t at : {std::size_t{0}, written - 1, kBytes - 100, kBytes - 1})
+      ASSERT_EQ(next->data()[at], static_cast<std::byte>(value)) << "at " << at;
+    std::memset(next->data() + written, value, kBytes - 100 - written);
+    EXPECT_LT(resident_bytes(), two_blocks + (std::size_t{8} << 20)) << "turn " << turn;
+    EXPECT_EQ(newer->data()[kBytes / 2], static_cast<std::byte>(turn == 0 ? 2 : 9 + turn))
+        << "another block was touched";
+    older = std::move(newer);
+    newer = std::move(next);
+  }
 }
 
 }  // namespace

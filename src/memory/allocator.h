@@ -19,6 +19,11 @@ class Allocator {
   // Requires: (data, bytes) from allocate() of this object. Thread-safe.
   virtual void release(std::byte* data, std::size_t bytes) = 0;
 
+  // Says that nobody has written [first, last) of the live block at `data` yet, so that an allocator that has pages to
+  // spare may put them there instead of having the kernel clear new ones. Contents of that range become unspecified.
+  // Requires: nobody touches the range during the call. Cheap where there is nothing to do. Thread-safe.
+  virtual void reuse_pages(std::byte* /*data*/, std::size_t /*first*/, std::size_t /*last*/) {}
+
   // A cache line, and what AVX-512 and DLPack consumers like best.
   static constexpr std::size_t kAlignment = 64;
 };

@@ -49,6 +49,7 @@ struct Pipeline::Impl {
   const BadSamplePolicy policy;
   const std::shared_ptr<const batch::BatchLayout> layout;
   const std::shared_ptr<device::Device> device = device::host_device();
+  const std::shared_ptr<memory::Allocator> allocator = device->allocator();
   std::vector<telemetry::ThreadCounters> counters;  // one per worker, and the consumer's last
 
   mutable std::mutex mutex;
@@ -122,7 +123,7 @@ Result<void> Pipeline::Impl::begin(const Start& start) {
 // ---- workers ----
 
 void Pipeline::Impl::open_slot() {
-  auto lease = memory::Lease::take(device->allocator(), layout->bytes());
+  auto lease = memory::Lease::take(allocator, layout->bytes());
   if (!lease) {
     failure = std::move(lease).error();
     ready_cv.notify_all();
@@ -141,6 +142,9 @@ bool Pipeline::Impl::next_ticket(std::unique_lock<std::mutex>& lock, StageCounte
       if (!epoch->has_ticket() && epoch->can_open() && epoch->open_slots() < plan.slots) open_slot();
       if (!failure && epoch->has_ticket()) {
         ticket = epoch->take_ticket();
+        // the training loop may just have let go of a batch: rows that nobody has begun can do with its pages
+        const auto [first, last] = layout->largest_field_from(ticket.slot->handed_out);
+        allocator->reuse_pages(ticket.slot->lease->data(), first, last);
         ticket_run = run;
         return true;
       }

@@ -82,9 +82,9 @@ std::vector<std::string> simd_variants();
 Result<void> force_simd_variant(const std::string& name);
 std::string active_simd_variant();
 
-// Resizes as that major version of Pillow does, 10 to 13: since 13 it chooses the order of the two passes by the
-// sizes, which moves some pixels by one level. For the whole process; 13 unless told otherwise. Not while a pipeline
-// runs. kConfig: a version whose pixels are not known.
+// Resizes as that major version of Pillow does, 10 to 13 (12: as 12.2 and later). Since 13 it chooses the order of the
+// two passes by the sizes, which moves some pixels by one level. For the whole process; 13 unless told otherwise. Not
+// while a pipeline runs. kConfig: a version whose pixels are not known.
 Result<void> follow_pillow(int major);
 
 }  // namespace feedline::transform

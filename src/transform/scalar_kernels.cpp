@@ -12,21 +12,33 @@ std::uint8_t clip(std::int32_t sum) { return static_cast<std::uint8_t>(std::clam
 
 void plan_row(RowPlan&) {}  // reads the table itself
 
-template <int kChannels>
-void horizontal(const std::uint8_t* in, const AxisTable& table, std::uint8_t* out) {
+void horizontal_rgb(const std::uint8_t* in, const AxisTable& table, std::uint8_t* out) {
   for (int i = 0; i < table.count(); ++i) {
-    const std::uint8_t* pixel = in + static_cast<std::ptrdiff_t>(table.first(i)) * kChannels;
+    const std::uint8_t* pixel = in + static_cast<std::ptrdiff_t>(table.first(i)) * 3;
     const std::int32_t* weights = table.weights(i);
-    std::int32_t sum[kChannels];
-    std::fill(sum, sum + kChannels, kHalf);
-    for (int t = 0; t < table.used(i); ++t)
-      for (int c = 0; c < kChannels; ++c) sum[c] += *pixel++ * weights[t];
-    for (int c = 0; c < kChannels; ++c) *out++ = clip(sum[c]);
+    std::int32_t red = kHalf, green = kHalf, blue = kHalf;
+    for (int t = 0; t < table.used(i); ++t, pixel += 3) {
+      red += pixel[0] * weights[t];
+      green += pixel[1] * weights[t];
+      blue += pixel[2] * weights[t];
+    }
+    *out++ = clip(red);
+    *out++ = clip(green);
+    *out++ = clip(blue);
+  }
+}
+
+void horizontal_grey(const std::uint8_t* in, const AxisTable& table, std::uint8_t* out) {
+  for (int i = 0; i < table.count(); ++i) {
+    const std::uint8_t* pixel = in + table.first(i);
+    std::int32_t sum = kHalf;
+    for (int t = 0; t < table.used(i); ++t) sum += pixel[t] * table.weights(i)[t];
+    out[i] = clip(sum);
   }
 }
 
 void horizontal(const std::uint8_t* in, const RowPlan& plan, std::uint8_t* out) {
-  plan.channels == 3 ? horizontal<3>(in, *plan.table, out) : horizontal<1>(in, *plan.table, out);
+  plan.channels == 3 ? horizontal_rgb(in, *plan.table, out) : horizontal_grey(in, *plan.table, out);
 }
 
 void vertical(const std::uint8_t* const* rows, const std::int32_t* weights, int taps, std::size_t bytes,

@@ -9,7 +9,8 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
 #include "transform/emit_kernels-inl.h"
-#include "transform/resize_kernels-inl.h"
+#include "transform/horizontal_kernels-inl.h"
+#include "transform/vertical_kernels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {

@@ -17,8 +17,12 @@ pytest.importorskip("feedline", reason="the package is not installed")
 pytest.importorskip("PIL", reason="Pillow, which makes the images, is not installed")
 
 import made_data
+import PIL
 
 import feedline
+
+# pixels are compared with the Pillow that is here, whichever it is
+feedline.follow_pillow(min(13, int(PIL.__version__.split(".")[0])))
 
 LAUNCHERS = ("RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")
 

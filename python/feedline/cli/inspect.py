@@ -30,7 +30,7 @@ def inspect(source: str, format_: str | None, show: Path | None, images: int, as
     """Tell what SOURCE holds, and what a reader would drop, merge or refuse.
 
     SOURCE is a folder of class folders, a .tar or .tar.gz, or a brace list of them ("shards/{000..146}.tar").
-    Exit status 1: a finding of severity "error" or "warning".
+    Exit status 1: a finding of severity "error" or "warning"; 3: nothing there to read.
     """
     found = feedline.inspect(source, format=format_)
     sheet: dict[str, Any] | None = None
@@ -40,6 +40,8 @@ def inspect(source: str, format_: str | None, show: Path | None, images: int, as
         print_json(_as_dict(source, found) | ({"contact_sheet": sheet} if sheet else {}))
     else:
         _print(source, found, sheet)
+    if not found.samples and any(finding.code == "unreadable_file" for finding in found.findings):
+        return exit_codes.FAILED
     bad = any(finding.severity != "note" for finding in found.findings) or bool(sheet and sheet["damaged"])
     return exit_codes.PROBLEMS_FOUND if bad else exit_codes.FINE
 

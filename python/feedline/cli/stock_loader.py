@@ -36,7 +36,11 @@ class PillowTransform:
     """random_resized_crop, flip, to_tensor and normalize on a Pillow image, as torchvision does them."""
 
     def __init__(self, size: int) -> None:
+        import torch
+
         self.size = size
+        self.mean = torch.tensor(feedline.IMAGENET_MEAN)[:, None, None]
+        self.std = torch.tensor(feedline.IMAGENET_STD)[:, None, None]
 
     def __call__(self, image: Any) -> Any:
         import numpy as np
@@ -50,9 +54,7 @@ class PillowTransform:
         if random.random() < 0.5:
             image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
         pixels = torch.from_numpy(np.array(image)).permute(2, 0, 1).contiguous().to(torch.float32).div_(255)
-        mean = torch.tensor(feedline.IMAGENET_MEAN)[:, None, None]
-        std = torch.tensor(feedline.IMAGENET_STD)[:, None, None]
-        return pixels.sub_(mean).div_(std)
+        return pixels.sub_(self.mean).div_(self.std)
 
 
 class FolderDataset:

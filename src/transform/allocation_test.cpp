@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A sample costs no allocation once a thread's drawing and workspace have seen the largest: counted by a global
+// operator new, which is why this stands alone.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "transform/test_images.h"
+
+namespace {
+std::atomic<std::uint64_t> allocations{0};
+}
+
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace feedline::transform {
+namespace {
+
+TEST(Allocation, NoneOnceWarm) {
+  const std::vector<Operation> operations{
+      op::RandomHorizontalFlip{}, op::RandomResizedCrop{{64, 64}}, op::ColorJitter{{0, 2}, {0, 2}, {0, 2}, {-0.5, 0.5}},
+      op::Pad{{4, 4, 4, 4}},      op::RandomCrop{{64, 64}},        op::Normalize{{0.5f}, {0.5f}}};
+  const auto chain = *Chain::compile(operations, {}, Layout::kNchw);
+  const TestImage image = test_image(200, 150, 3, 2);
+  std::vector<std::byte> out(chain->output().bytes());
+  Drawing drawing;
+  Workspace workspace;
+  const auto epoch = [&](std::uint64_t epoch_number) {
+    for (std::uint64_t sample = 0; sample < 60; ++sample) {
+      ASSERT_TRUE(chain->draw({150, 200}, {0, epoch_number, sample}, drawing));
+      const Box& region = drawing.region;
+      const memory::PixelView view{image.view().row(region.top) + region.left * 3, region.width, region.height, 3, 600};
+      ASSERT_TRUE(chain->apply(drawing, view, workspace, {out.data(), chain->output()}));
+    }
+  };
+  epoch(0);
+  const std::uint64_t before = allocations.load();
+  epoch(0);
+  EXPECT_EQ(allocations.load(), before);
+}
+
+}  // namespace
+}  // namespace feedline::transform

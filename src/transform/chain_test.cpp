@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transform/chain.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "transform/border.h"
+#include "transform/colour.h"
+#include "transform/test_images.h"
+
+namespace feedline::transform {
+namespace {
+
+constexpr base::SampleKey kKey{.seed = 1, .epoch = 2, .sample = 3};
+
+std::shared_ptr<const Chain> compiled(const std::vector<Operation>& operations, std::optional<DType> dtype = {},
+                                      Layout layout = Layout::kNchw) {
+  auto chain = Chain::compile(operations, dtype, layout);
+  EXPECT_TRUE(chain) << chain.error().message();
+  return chain ? *chain : nullptr;
+}
+
+TestImage cropped(const TestImage& image, const Box& box) {
+  TestImage out{box.width, box.height, image.channels, {}};
+  for (int y = 0; y < box.height; ++y)
+    for (int i = 0; i < box.width * image.channels; ++i)
+      out.pixels.push_back(image.view().row(box.top + y)[box.left * image.channels + i]);
+  return out;
+}
+
+TestImage flipped(const TestImage& image, bool x, bool y) {
+  TestImage out = image;
+  for (int row = 0; row < image.height; ++row)
+    for (int column = 0; column < image.width; ++column)
+      for (int c = 0; c < image.channels; ++c)
+        out.pixels[static_cast<std::size_t>((row * image.width + column) * image.channels + c)] = image.view().row(
+            y ? image.height - 1 - row : row)[(x ? image.width - 1 - column : column) * image.channels + c];
+  return out;
+}
+
+TestImage bordered(const TestImage& image, const Padding& padding, PaddingMode mode,
+                   const std::array<std::uint8_t, 3>& fill) {
+  const Size whole = padded({image.height, image.width}, padding);
+  TestImage out{whole.width, whole.height, image.channels, {}};
+  for (int y = 0; y < whole.height; ++y)
+    for (int x = 0; x < whole.width; ++x) {
+      const int from_x = border_source(x - padding.left, image.width, mode);
+      const int from_y = border_source(y - padding.top, image.height, mode);
+      for (int c = 0; c < image.channels; ++c)
+        out.pixels.push_back(from_x < 0 || from_y < 0 ? fill[static_cast<std::size_t>(c)]
+                                                      : image.view().row(from_y)[from_x * image.channels + c]);
+    }
+  return out;
+}
+
+// Carries out drawn values on whole images, one operation after the other: no regions, no windows, no fusing.
+class StepByStep {
+ public:
+  StepByStep(TestImage image, std::vector<DrawnValue> values) : image_(std::move(image)), values_(std::move(values)) {}
+
+  TestImage run(const std::vector<Operation>& operations) {
+    for (const Operation& operation : operations) std::visit(*this, operation);
+    EXPECT_EQ(next_, values_.size());
+    return image_;
+  }
+
+  void operator()(const op::Decode&) {}
+  void operator()(const op::Normalize&) {}
+  void operator()(const op::ToDtype&) {}
+  void operator()(const op::Resize& o) {
+    const std::vector<double> size = take("size");
+    image_ = resized(image_, {static_cast<int>(size[0]), static_cast<int>(size[1])}, o.interpolation);
+  }
+  void operator()(const op::CenterCrop& o) {
+    const CenterCropPlan plan = plan_center_crop({image_.height, image_.width}, o.size);
+    image_ = bordered(image_, plan.padding, PaddingMode::kConstant, {});
+    image_ = cropped(image_, take_box());
+  }
+  void operator()(const op::RandomCrop& o) {
+    const RandomCropPadding plan = plan_random_crop_padding({image_.height, image_.width}, o);
+    for (const Padding& padding : {plan.always, plan.width_needed, plan.height_needed})
+      image_ = bordered(image_, padding, o.padding_mode, o.fill);
+    image_ = cropped(image_, take_box());
+  }
+  void operator()(const op::RandomResizedCrop& o) {
+    image_ = resized(cropped(image_, take_box()), o.size, o.interpolation);
+  }
+  void operator()(const op::RandomHorizontalFlip&) { image_ = flipped(image_, take("flip")[0] == 1, false); }
+  void operator()(const op::RandomVerticalFlip&) { image_ = flipped(image_, false, take("flip")[0] == 1); }
+  void operator()(const op::Pad& o) {
+    take("padding");
+    image_ = bordered(image_, o.padding, o.padding_mode, o.fill);
+  }
+  void operator()(const op::Grayscale& o) {
+    memory::PixelBuffer out;
+    EXPECT_TRUE(grayscale(image_.view(), o.num_output_channels, out));
+    image_ = packed(out.view());
+  }
+  void operator()(const op::ColorJitter& o) {
+    JitterDrawing drawing;
+    const std::vector<double> order = take("order");
+    for (std::size_t i = 0; i < 4; ++i) drawing.order[i] = static_cast<int>(order[i]);
+    if (o.brightness.low != o.brightness.high) drawing.brightness = take("brightness")[0];
+    if (o.contrast.low != o.contrast.high) drawing.contrast = take("contrast")[0];
+    if (o.saturation.low != o.saturation.high) drawing.saturation = take("saturation")[0];
+    if (o.hue.low != o.hue.high) drawing.hue = take("hue")[0];
+    memory::PixelBuffer image = buffer_of(image_);
+    jitter(image, drawing);
+    image_ = packed(image.view());
+  }
+
+ private:
+  std::vector<double> take(const std::string& name) {
+    EXPECT_LT(next_, values_.size());
+    EXPECT_EQ(values_[next_].name, name);
+    return values_[next_++].values;
+  }
+  Box take_box() {
+    const std::vector<double> v = take("crop");
+    return {static_cast<int>(v[0]), static_cast<int>(v[1]), static_cast<int>(v[2]), static_cast<int>(v[3])};
+  }
+
+  TestImage image_;
+  std::vector<DrawnValue> values_;
+  std::size_t next_ = 0;
+};
+
+class RandomChain {
+ public:
+  explicit RandomChain(std::uint32_t seed) : random_(seed) {}
+  int number(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+  Size size() { return {number(1, 60), number(1, 60)}; }
+  Padding padding() { return {number(0, 9), number(0, 9), number(0, 9), number(0, 9)}; }
+
+  Operation any() {
+    const auto interpolation = static_cast<Interpolation>(number(0, 3));
+    const auto mode = static_cast<PaddingMode>(number(0, 3));
+    switch (number(0, 9)) {
+      case 0:
+        return op::Resize{size(), {}, interpolation};
+      case 1:
+        return op::Resize{{number(1, 50), 0}, {}, interpolation};
+      case 2:
+        return op::CenterCrop{size()};
+      case 3:
+        return op::RandomCrop{size(), padding(), true, {9, 8, 7}, mode};
+      case 4:
+        return op::RandomResizedCrop{size(), {0.08, 1}, {0.75, 1.333}, interpolation};
+      case 5:
+        return op::RandomVerticalFlip{};
+      case 6:
+        return op::Pad{padding(), {1, 2, 3}, mode};
+      case 7:
+        return op::Grayscale{number(0, 1) * 2 + 1};
+      case 8:
+        return op::ColorJitter{{0, 2}, {0.5, 1.5}, {0, 3}, {-0.3, 0.3}};
+      default:
+        return op::RandomHorizontalFlip{};
+    }
+  }
+  std::vector<Operation> operations() {
+    std::vector<Operation> list;
+    if (number(0, 4) == 0) list.push_back(op::Decode{ColorMode::kL});
+    for (int i = number(0, 4); i > 0; --i) list.push_back(any());
+    list.push_back(number(0, 1) ? Operation(op::CenterCrop{size()}) : Operation(op::RandomResizedCrop{size()}));
+    for (int i = number(0, 2); i > 0; --i) list.push_back(op::RandomHorizontalFlip{});
+    return list;
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+std::vector<std::uint8_t> run(const Chain& chain, const Drawing& drawing, const TestImage& image,
+                              Workspace& workspace) {
+  std::vector<std::uint8_t> out(chain.output().bytes());
+  const TestImage region = cropped(image, drawing.region);
+  EXPECT_TRUE(
+      chain.apply(drawing, region.view(), workspace, {reinterpret_cast<std::byte*>(out.data()), chain.output()}));
+  return out;
+}
+
+class ChainOnVariant : public ::testing::TestWithParam<std::string> {};
+
+// Regions, windows, moved flips and fused borders must not show.
+TEST_P(ChainOnVariant, FusedIsWhatStepByStepGives) {
+  const ForcedVariant forced(GetParam());
+  Workspace workspace;
+  Drawing drawing;
+  int narrowed = 0;
+  for (std::uint32_t round = 0; round < 400; ++round) {
+    RandomChain random(round);
+    const std::vector<Operation> operations = random.operations();
+    const auto chain = compiled(operations, {}, Layout::kNhwc);
+    ASSERT_TRUE(chain);
+    const int channels = chain->color_mode() == ColorMode::kL ? 1 : 3;
+    const TestImage image = test_image(random.number(1, 90), random.number(1, 90), channels, round);
+    ASSERT_TRUE(chain->draw({image.height, image.width}, {1, 0, round}, drawing));
+    narrowed += drawing.region.width < image.width || drawing.region.height < image.height;
+    const TestImage expected = StepByStep(image, chain->values(drawing)).run(operations);
+    std::string text;
+    for (const Operation& operation : operations) text += describe(operation) + " ";
+    ASSERT_EQ(run(*chain, drawing, image, workspace), expected.pixels) << round << ": " << text;
+  }
+  EXPECT_GT(narrowed, 40);  // or nothing was tested
+}
+
+TEST_P(ChainOnVariant, WritesItsRowAndNothingElse) {
+  const ForcedVariant forced(GetParam());
+  const TestImage image = test_image(97, 61, 3, 4);
+  for (const Layout layout : {Layout::kNchw, Layout::kNhwc})
+    for (const DType dtype : {DType::kUint8, DType::kFloat16, DType::kFloat32})
+      for (const int width : {1, 3, 17, 33, 64, 71}) {
+        const auto chain = compiled({op::RandomResizedCrop{{5, width}}, op::RandomHorizontalFlip{0.5}}, dtype, layout);
+        Drawing drawing;
+        Workspace workspace;
+        ASSERT_TRUE(chain->draw({61, 97}, {1, 1, static_cast<std::uint64_t>(width)}, drawing));
+        const std::size_t bytes = chain->output().bytes();
+        const std::size_t start = 64 + size_of(dtype);  // rows of a batch may start anywhere
+        std::vector<std::uint8_t> memory(start + bytes + 256, 0xA5);
+        const TestImage region = cropped(image, drawing.region);
+        ASSERT_TRUE(chain->apply(drawing, region.view(), workspace,
+                                 {reinterpret_cast<std::byte*>(memory.data() + start), chain->output()}));
+        for (std::size_t i = 0; i < memory.size(); ++i) {
+          const bool ours = i >= start && i < start + bytes;
+          ASSERT_TRUE(ours || memory[i] == 0xA5) << i;
+        }
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(Variants, ChainOnVariant, ::testing::ValuesIn(simd_variants()),
+                         [](const auto& variant) { return variant.param; });
+
+TEST(Chain, NormalizesAsTorchvisionDoes) {
+  const TestImage image = test_image(256, 3, 3, 6);
+  const float mean[] = {0.485f, 0.456f, 0.406f}, std[] = {0.229f, 0.224f, 0.225f};
+  const auto chain = compiled({op::CenterCrop{{3, 256}}, op::RandomHorizontalFlip{1},
+                               op::Normalize{{mean[0], mean[1], mean[2]}, {std[0], std[1], std[2]}}});
+  Drawing drawing;
+  Workspace workspace;
+  ASSERT_TRUE(chain->draw({3, 256}, kKey, drawing));
+  const std::vector<std::uint8_t> out = run(*chain, drawing, image, workspace);
+  for (int c = 0; c < 3; ++c)
+    for (int y = 0; y < 3; ++y)
+      for (int x = 0; x < 256; ++x) {
+        float value;
+        std::memcpy(&value, out.data() + sizeof value * static_cast<std::size_t>((c * 3 + y) * 256 + x), sizeof value);
+        const float scaled = static_cast<float>(image.view().row(y)[(255 - x) * 3 + c]) / 255.0f;
+        ASSERT_EQ(value, (scaled - mean[c]) / std[c]);
+      }
+}
+
+TEST(Chain, DecodesOnlyWhatACropNeeds) {
+  Drawing drawing;
+  const auto crop = compiled({op::RandomHorizontalFlip{1}, op::RandomVerticalFlip{1}, op::RandomCrop{{10, 20}}});
+  ASSERT_TRUE(crop->draw({100, 200}, kKey, drawing));
+  const std::vector<double> box = crop->values(drawing).back().values;
+  EXPECT_EQ(drawing.region, (Box{200 - static_cast<int>(box[0]) - 20, 100 - static_cast<int>(box[1]) - 10, 20, 10}));
+  // 500 x 375 to 341 x 256, of which columns 58 to 281 and rows 16 to 239 are made, each from 1.47 pixels around
+  // its centre: (58.5 * 500 / 341) - 1.47 rounds to 84, and so on
+  const auto evaluation = compiled({op::Resize{{256, 0}}, op::CenterCrop{{224, 224}}});
+  ASSERT_TRUE(evaluation->draw({375, 500}, kKey, drawing));
+  EXPECT_EQ(drawing.region, (Box{84, 23, 330, 329}));
+  const auto pads = compiled({op::CenterCrop{{300, 300}}});
+  ASSERT_TRUE(pads->draw({100, 400}, kKey, drawing));
+  EXPECT_EQ(drawing.region, (Box{0, 0, 400, 100}));
+}
+
+TEST(Chain, DrawsTheSameForTheSameKeyAndElseNot) {
+  const auto chain = compiled({op::RandomResizedCrop{{32, 32}}, op::RandomHorizontalFlip{0.5},
+                               op::ColorJitter{{0, 2}, {0, 2}, {0, 2}, {-0.5, 0.5}}});
+  const auto values = [&chain](const base::SampleKey& key) {
+    Drawing drawing;
+    EXPECT_TRUE(chain->draw({375, 500}, key, drawing));
+    std::vector<double> all;
+    for (const DrawnValue& value : chain->values(drawing))
+      all.insert(all.end(), value.values.begin(), value.values.end());
+    return all;
+  };
+  const auto first = values(kKey);
+  EXPECT_EQ(first.size(), 4u + 1u + 4u + 4u);
+  EXPECT_EQ(values(kKey), first);
+  EXPECT_NE(values({2, 2, 3}), first);
+  EXPECT_NE(values({1, 3, 3}), first);
+  EXPECT_NE(values({1, 2, 4}), first);
+}
+
+// A chain that grows by an operation at its end draws what it drew before, because each operation has its own stream.
+TEST(Chain, OperationsDoNotShareRandomness) {
+  Drawing one, two;
+  ASSERT_TRUE(compiled({op::RandomResizedCrop{{32, 32}}, op::RandomHorizontalFlip{0.5}})->draw({375, 500}, kKey, one));
+  const auto longer =
+      compiled({op::RandomResizedCrop{{32, 32}}, op::RandomHorizontalFlip{0.5}, op::RandomVerticalFlip{}});
+  ASSERT_TRUE(longer->draw({375, 500}, kKey, two));
+  EXPECT_EQ(one.region, two.region);
+}
+
+TEST(Chain, TellsWhichImageIsTooSmall) {
+  Drawing drawing;
+  const auto drawn = compiled({op::RandomCrop{{224, 224}}})->draw({100, 300}, kKey, drawing);
+  ASSERT_FALSE(drawn);
+  EXPECT_EQ(drawn.error().code, ErrorCode::kData);
+  EXPECT_NE(drawn.error().what.find("random_crop"), std::string::npos);
+  EXPECT_NE(drawn.error().what.find("100 x 300"), std::string::npos);
+  const auto vanishing = compiled({op::Resize{{1, 0}, 2}, op::CenterCrop{{1, 1}}})->draw({1, 5000}, kKey, drawing);
+  ASSERT_FALSE(vanishing);
+  EXPECT_EQ(vanishing.error().code, ErrorCode::kData);
+}
+
+TEST(Chain, ExplainsItself) {
+  const auto lines =
+      compiled({op::RandomResizedCrop{{224, 224}}, op::RandomHorizontalFlip{0.5}, op::Normalize{{0.5f}, {0.5f}}})
+          ->explain();
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0], "decode to RGB");
+  EXPECT_NE(lines[1].find("random_resized_crop(224, 224"), std::string::npos);
+  EXPECT_NE(lines[3].find("float32 (3, 224, 224)"), std::string::npos);
+}
+
+TEST(Resize, WorksOnTheSmallestImages) {
+  for (const Interpolation interpolation : kInterpolations)
+    for (const int channels : {1, 3}) {
+      const TestImage dot{1, 1, channels, std::vector<std::uint8_t>(static_cast<std::size_t>(channels), 77)};
+      const TestImage out = resized(dot, {3, 5}, interpolation);
+      EXPECT_EQ(out.pixels, std::vector<std::uint8_t>(static_cast<std::size_t>(15 * channels), 77));
+    }
+  Workspace workspace;
+  memory::PixelBuffer out;
+  const TestImage dot{1, 1, 1, {0}};
+  EXPECT_EQ(resize(dot.view(), {0, 5}, Interpolation::kBox, workspace, out).error().code, ErrorCode::kConfig);
+}
+
+TEST(Resize, FollowsTheVersionOfPillowThatIsAsked) {
+  const TestImage image = test_image(60, 300, 3, 2);
+  const TestImage as_13 = resized(image, {90, 50}, Interpolation::kBilinear);
+  ASSERT_TRUE(follow_pillow(11));
+  const TestImage as_11 = resized(image, {90, 50}, Interpolation::kBilinear);
+  EXPECT_FALSE(follow_pillow(9));
+  ASSERT_TRUE(follow_pillow(13));
+  EXPECT_NE(as_13, as_11);
+  EXPECT_EQ(resized(image, {90, 50}, Interpolation::kBilinear), as_13);
+  for (std::size_t i = 0; i < as_13.pixels.size(); ++i) ASSERT_LE(std::abs(as_13.pixels[i] - as_11.pixels[i]), 1);
+}
+
+}  // namespace
+}  // namespace feedline::transform

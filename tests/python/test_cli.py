@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `feedline` command, run as people run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import made_data
+import numpy as np
+import pytest
+from PIL import Image
+
+pytest.importorskip("click", reason="the command line is not installed")
+pytest.importorskip("rich", reason="the command line is not installed")
+
+COMMAND = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
+
+
+def run(*arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
+    result = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    assert result.returncode == status, result.stdout + result.stderr
+    assert "Traceback" not in result.stderr
+    return result
+
+
+def test_help_names_the_verbs() -> None:
+    printed = run("--help").stdout
+    assert "inspect" in printed and "bench" in printed
+    assert run("--version").stdout.startswith("feedline, version ")
+
+
+def test_inspect_counts_a_healthy_folder(folder: Path) -> None:
+    found = json.loads(run("inspect", folder, "--json").stdout)
+    assert (found["format"], found["samples"], found["findings"]) == ("folder", 21, [])
+    assert sum(found["classes"].values()) == 21
+    assert found["bytes"] == sum(path.stat().st_size for path in folder.rglob("*.jpg"))
+    assert "21 samples" in run("inspect", folder).stdout
+
+
+def test_inspect_reports_what_a_reader_would_drop(tars: list[Path], tmp_path: Path) -> None:
+    cut = tmp_path / "cut.tar"
+    cut.write_bytes(tars[0].read_bytes()[:-1024])
+    result = run("inspect", cut, status=1)
+    assert "error" in result.stdout and "no_end_of_archive" in result.stdout
+
+
+def test_the_contact_sheet_shows_the_images(folder: Path, tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.png"
+    run("inspect", folder, "--show", sheet, "--images", "6")
+    pixels = np.asarray(Image.open(sheet))
+    assert pixels.ndim == 3 and pixels.shape[1] > pixels.shape[0] > 100
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 1000, "photos have many colours"
+
+
+def test_a_damaged_image_is_a_red_cell_and_a_problem(tmp_path: Path) -> None:
+    folder = made_data.make_folder(tmp_path / "train")
+    first = sorted(folder.rglob("*.jpg"))[0]
+    first.write_bytes(first.read_bytes()[:300])
+    sheet = tmp_path / "sheet.png"
+    printed = run("inspect", folder, "--show", sheet, status=1).stdout
+    assert first.name in printed
+    assert (np.asarray(Image.open(sheet))[40, 40] == (160, 24, 24)).all()
+
+
+def test_bench_tells_where_the_time_goes(folder: Path) -> None:
+    arguments = ("bench", folder, "--seconds", "0.2", "--batch-size", "4", "--threads", "2")
+    result = json.loads(run(*arguments, "--json").stdout)
+    assert result["feedline"]["threads"] == 2
+    assert result["feedline"]["images_per_s"] > 0
+    assert result["decode_limit"]["images_per_s"] > 0
+    stages = result["feedline"]["stages"]
+    assert stages["decode"]["items"] >= result["feedline"]["images"]
+    assert stages["decode"]["us_per_item"] > 0
+    assert "decode limit" in run(*arguments).stdout
+
+
+def test_bench_against_torch(folder: Path) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    result = json.loads(
+        run("bench", folder, "--seconds", "0.2", "--batch-size", "4", "--against", "torch", "--json").stdout
+    )
+    assert result["torch"]["images_per_s"] > 0
+    assert result["speed_up"] == pytest.approx(result["feedline"]["images_per_s"] / result["torch"]["images_per_s"])
+
+
+def test_exit_statuses(tmp_path: Path) -> None:
+    run("inspect", status=2)
+    run("no-such-verb", status=2)
+    run("inspect", tmp_path / "missing", status=3)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    run("bench", empty, status=2)
+
+
+def test_interrupting_ends_with_130(folder: Path) -> None:
+    process = subprocess.Popen([*COMMAND, "bench", str(folder), "--seconds", "60"], stderr=subprocess.PIPE, text=True)
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _, printed = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "Traceback" not in printed
+
+
+def test_says_what_to_install_when_its_packages_are_missing(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise ModuleNotFoundError(\"No module named 'click'\", name='click')")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    result = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, env=environment, timeout=60)
+    assert result.returncode == 2
+    assert 'pip install "feedline[cli]"' in result.stderr
