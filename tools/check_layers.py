@@ -106,7 +106,7 @@ def read_table(path: Path) -> Table:
 
 
 def is_test(path: Path) -> bool:
-    return path.stem.endswith(("_test", "_contract")) or path.stem.startswith("fake_")
+    return path.stem.endswith(("_test", "_contract", "_fixture")) or path.stem.startswith(("fake_", "test_"))
 
 
 def source_files(root: Path) -> Iterator[Path]:

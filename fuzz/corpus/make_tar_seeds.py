@@ -33,8 +33,9 @@ def main() -> None:
     seeds["pax_headers.tar"] = archive(["1.jpg"], tarfile.PAX_FORMAT, pax_headers={"path": "real.jpg", "comment": "x"})
     seeds["pax_sparse.tar"] = archive(["1.jpg"], tarfile.PAX_FORMAT, pax_headers={"GNU.sparse.name": "real.jpg"})
     seeds["links.tar"] = archive(["1.jpg"], tarfile.GNU_FORMAT, type=tarfile.LNKTYPE, linkname="t" * 120)
-    seeds["odd_names.tar"] = archive(["__meta__", "README", "x/.hidden.jpg", "1.__bad__", "1.jpg", "1.JPG"],
-                                     tarfile.USTAR_FORMAT)
+    seeds["odd_names.tar"] = archive(
+        ["__meta__", "README", "x/.hidden.jpg", "1.__bad__", "1.jpg", "1.JPG"], tarfile.USTAR_FORMAT
+    )
     seeds["cut.tar"] = seeds["ustar.tar"][:-1024]
     seeds["joined.tar"] = seeds["ustar.tar"] + seeds["gnu.tar"]
     seeds["empty.tar"] = bytes(1024)

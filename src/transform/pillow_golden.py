@@ -15,9 +15,22 @@ FILTERS = [
     ("kBicubic", Image.Resampling.BICUBIC),
 ]
 SIZES = [  # in width, in height, out width, out height
-    (300, 260, 224, 224), (300, 260, 224, 260), (300, 260, 300, 224), (13, 7, 224, 224), (1, 1, 5, 3), (1, 97, 1, 10),
-    (97, 1, 10, 1), (333, 251, 97, 83), (640, 480, 31, 17), (50, 40, 51, 41), (17, 19, 16, 20), (64, 64, 32, 128),
-    (40, 400, 36, 60), (3, 380, 2, 100), (500, 31, 11, 200), (129, 65, 65, 33),
+    (300, 260, 224, 224),
+    (300, 260, 224, 260),
+    (300, 260, 300, 224),
+    (13, 7, 224, 224),
+    (1, 1, 5, 3),
+    (1, 97, 1, 10),
+    (97, 1, 10, 1),
+    (333, 251, 97, 83),
+    (640, 480, 31, 17),
+    (50, 40, 51, 41),
+    (17, 19, 16, 20),
+    (64, 64, 32, 128),
+    (40, 400, 36, 60),
+    (3, 380, 2, 100),
+    (500, 31, 11, 200),
+    (129, 65, 65, 33),
 ]
 
 
@@ -57,8 +70,10 @@ def main() -> None:
             for name, resample in FILTERS:
                 seed = width + out_height * 2 + channels
                 result = image(width, height, channels, seed).resize((out_width, out_height), resample)
-                print(f"    {{{width}, {height}, {channels}, {seed}, {out_width}, {out_height}, Interpolation::{name}, "
-                      f"{checksum(result)}}},")
+                print(
+                    f"    {{{width}, {height}, {channels}, {seed}, {out_width}, {out_height}, Interpolation::{name}, "
+                    f"{checksum(result)}}},"
+                )
     print("};\n\nconstexpr JitterCase kJitterCases[] = {")
     enhancers = [ImageEnhance.Brightness, ImageEnhance.Contrast, ImageEnhance.Color]
     for channels in (3, 1):
