@@ -109,4 +109,4 @@ def follow_pillow(major: int) -> None:
     Raises:
         ConfigError: a version whose pixels are not known.
     """
-    _engine.follow_pillow(major)
+    _engine.follow_pillow(arguments.integer("follow_pillow", "major", major))
