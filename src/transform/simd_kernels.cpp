@@ -10,10 +10,19 @@
 #include "hwy/highway.h"
 #include "transform/emit_kernels-inl.h"
 #include "transform/horizontal_kernels-inl.h"
+#include "transform/horizontal_permuted-inl.h"
 #include "transform/vertical_kernels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
+
+#if HWY_TARGET <= HWY_AVX3_DL && HWY_ARCH_X86
+constexpr auto kPlanRow = plan_row_permuted;
+constexpr auto kHorizontal = horizontal_or_permuted;
+#elif HWY_TARGET != HWY_SCALAR
+constexpr auto kPlanRow = plan_row;
+constexpr auto kHorizontal = horizontal;
+#endif
 
 #if HWY_TARGET == HWY_SCALAR
 const Kernels* target_kernels() { return nullptr; }  // the plain kernels serve
@@ -21,8 +30,8 @@ const Kernels* target_kernels() { return nullptr; }  // the plain kernels serve
 const Kernels* target_kernels() {
   static constexpr Kernels kKernels = {
       .name = "",
-      .plan_row = plan_row,
-      .horizontal = horizontal,
+      .plan_row = kPlanRow,
+      .horizontal = kHorizontal,
       .vertical = vertical,
       .split = split,
       .lookup_float32 = lookup_plane<float>,
