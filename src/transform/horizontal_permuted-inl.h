@@ -100,12 +100,12 @@ HWY_INLINE VI32 group_sums(const std::uint8_t* in, const std::int32_t* lookups, 
   const VU8 index = hn::BitCast(DU8(), hn::LoadU(DI32(), lookups));
   VI16 taps[kPairs];
   VI32 sum = hn::Set(DI32(), kHighRound);
-  for (int p = 0; p < kPairs; ++p) {
+  each<kPairs>([&](auto p) FEEDLINE_LANES {
     taps[p] = permuted(hn::LoadU(DU8(), in + p * 6), index);
     sum = hn::Add(sum, pair_dot(taps[p], load_weights(weights, p * 2 + 1)));
-  }
+  });
   sum = hn::ShiftLeft<16>(sum);
-  for (int p = 0; p < kPairs; ++p) sum = hn::Add(sum, pair_dot(taps[p], load_weights(weights, p * 2)));
+  each<kPairs>([&](auto p) FEEDLINE_LANES { sum = hn::Add(sum, pair_dot(taps[p], load_weights(weights, p * 2))); });
   return hn::ShiftRight<kWeightBits>(sum);
 }
 
@@ -120,8 +120,9 @@ void horizontal_permuted(const std::uint8_t* in, const RowPlan& plan, std::uint8
   const VI32 runs = hn::Load(DI32(), kTransposeRuns);
   for (int group = 0; group < plan.groups; group += kGroupsPerTurn) {
     VI32 sums[kGroupsPerTurn];
-    for (int j = 0; j < kGroupsPerTurn; ++j)
+    each<kGroupsPerTurn>([&](auto j) FEEDLINE_LANES {
       sums[j] = group_sums<kPairs>(in + offsets[j], lookups + j * kGroupSamples, weights + j * kPairs * 64);
+    });
     const VU8 bytes = pack(sums[0], sums[1], sums[2], sums[3]);
     hn::StoreU(VU8{_mm512_permutexvar_epi32(runs.raw, bytes.raw)}, DU8(), out);
     offsets += kGroupsPerTurn;
