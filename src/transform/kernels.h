@@ -29,8 +29,6 @@ struct RowPlan {
   int chunks = 0;  // turns over the taps
   std::vector<std::int32_t> offsets;
   AlignedVector<std::int16_t> weights;
-  bool permuted = false;  // laid out for single-byte permutations
-  AlignedVector<std::int32_t> lookups;
   std::vector<std::int32_t> scratch;
 };
 

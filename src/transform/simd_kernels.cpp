@@ -2,27 +2,16 @@
 
 // Compiles the -inl.h files once per instruction set, and lists those this machine can run.
 
-// Also the sets with AVX-512 VBMI and VNNI, which Highway leaves out unless asked.
-#define HWY_WANT_AVX3_DL 1
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transform/simd_kernels.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
 #include "transform/emit_kernels-inl.h"
 #include "transform/horizontal_kernels-inl.h"
-#include "transform/horizontal_permuted-inl.h"
 #include "transform/vertical_kernels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
-
-#if HWY_TARGET <= HWY_AVX3_DL && HWY_ARCH_X86
-constexpr auto kPlanRow = plan_row_permuted;
-constexpr auto kHorizontal = horizontal_or_permuted;
-#elif HWY_TARGET != HWY_SCALAR
-constexpr auto kPlanRow = plan_row;
-constexpr auto kHorizontal = horizontal;
-#endif
 
 #if HWY_TARGET == HWY_SCALAR
 const Kernels* target_kernels() { return nullptr; }  // the plain kernels serve
@@ -30,8 +19,8 @@ const Kernels* target_kernels() { return nullptr; }  // the plain kernels serve
 const Kernels* target_kernels() {
   static constexpr Kernels kKernels = {
       .name = "",
-      .plan_row = kPlanRow,
-      .horizontal = kHorizontal,
+      .plan_row = plan_row,
+      .horizontal = horizontal,
       .vertical = vertical,
       .split = split,
       .lookup_float32 = lookup_plane<float>,
