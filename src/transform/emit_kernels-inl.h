@@ -29,7 +29,7 @@ inline constexpr int kFloats = kBlocks * 4;
 inline void split(const std::uint8_t* in, int width, std::uint8_t* const* planes) {
   const DU8 d;
   constexpr int kPixels = kBlocks * 16;
-  const auto move = [&](int x) {
+  const auto move = [&](int x) HWY_ATTR {
     VU8 red, green, blue;
     hn::LoadInterleaved3(d, in + x * 3, red, green, blue);
     hn::StoreU(red, d, planes[0] + x);
@@ -84,7 +84,8 @@ void lookup_plane(const std::uint8_t* in, int count, bool reversed, const T* tab
   const PointwiseVectors constants{hn::Set(d, proved->mean), hn::Set(d, proved->std),
                                    hn::Set(d, proved->reciprocal_std)};
   if (reversed) {
-    const auto move = [&](int i) { store(hn::Reverse(d, pointwise(in + count - kFloats - i, constants)), out + i); };
+    const auto move = [&](int i)
+                          HWY_ATTR { store(hn::Reverse(d, pointwise(in + count - kFloats - i, constants)), out + i); };
     for (int i = 0; i + kFloats <= count; i += kFloats) move(i);
     if (count % kFloats) move(count - kFloats);
     return;

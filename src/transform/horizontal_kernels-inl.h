@@ -148,14 +148,15 @@ HWY_INLINE VI32 few_tap_pixels(const std::uint8_t* in, const std::int32_t* offse
   constexpr int kChunkVectors = 4 * 4 * kLanes16;  // from one chunk of four taps to the next
   VI16 taps[kPairs];
   VI32 sum = hn::Set(DI32(), kHighRound);
-  for (int p = 0; p < kPairs; ++p) {
+  each<kPairs>([&](auto p) FEEDLINE_LANES {
     const VU8 bytes = Gather<kBlocks>::load(in + p / 2 * 12, offsets);
     taps[p] = lookup(bytes, hn::LoadDup128(DU8(), p % 2 ? kRgbTaps23 : kRgbTaps01));
     sum = hn::Add(sum, pair_dot(taps[p], load_weights(weights + p / 2 * kChunkVectors, p % 2 * 2 + 1)));
-  }
+  });
   sum = hn::ShiftLeft<16>(sum);
-  for (int p = 0; p < kPairs; ++p)
+  each<kPairs>([&](auto p) FEEDLINE_LANES {
     sum = hn::Add(sum, pair_dot(taps[p], load_weights(weights + p / 2 * kChunkVectors, p % 2 * 2)));
+  });
   return hn::ShiftRight<kWeightBits>(sum);
 }
 
@@ -187,7 +188,7 @@ void horizontal_rgb(const std::uint8_t* in, const RowPlan& plan, std::uint8_t* o
   const VU8 compact = hn::LoadDup128(DU8(), kDropFourth);
   for (int run = 0; run < plan.groups; ++run) {
     VI32 pixels[4];
-    for (int j = 0; j < 4; ++j) {
+    each<4>([&](auto j) FEEDLINE_LANES {
       const std::int32_t* at = offsets + j * kBlocks;
       const std::int16_t* with = weights + j * kTaps * kLanes16;
       if constexpr (kPairs == 0) {
@@ -195,7 +196,7 @@ void horizontal_rgb(const std::uint8_t* in, const RowPlan& plan, std::uint8_t* o
       } else {
         pixels[j] = few_tap_pixels<kPairs>(in, at, with);
       }
-    }
+    });
     const VU8 bytes = hn::TableLookupBytesOr0(pack(pixels[0], pixels[1], pixels[2], pixels[3]), compact);
     Scatter<kBlocks>::store(bytes, out);
     offsets += kRunPixels;
@@ -226,8 +227,9 @@ inline void horizontal_grey(const std::uint8_t* in, const RowPlan& plan, std::ui
   const std::int16_t* weights = plan.weights.data();
   for (int run = 0; run < plan.groups; ++run) {
     VI32 pixels[4];
-    for (int j = 0; j < 4; ++j)
+    each<4>([&](auto j) FEEDLINE_LANES {
       pixels[j] = grey_pixels(in, offsets + j * kBlocks, weights + j * 2 * kLanes16, plan.chunks);
+    });
     HWY_ALIGN std::uint8_t stored[kBlocks * 16];  // per block: 4 x pixel 0, 4 x pixel 1, ...
     hn::Store(pack(pixels[0], pixels[1], pixels[2], pixels[3]), DU8(), stored);
     for (int i = 0; i < kRunPixels; ++i) out[i] = stored[i * 4];

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "transform/aligned_vector.h"
 #include "transform/axis_table.h"
 
 namespace feedline::transform {
@@ -27,7 +28,7 @@ struct RowPlan {
   int groups = 0;  // runs of output pixels made by one turn of the loop
   int chunks = 0;  // turns over the taps
   std::vector<std::int32_t> offsets;
-  std::vector<std::int16_t> weights;
+  AlignedVector<std::int16_t> weights;
   std::vector<std::int32_t> scratch;
 };
 

@@ -12,7 +12,12 @@
 #define FEEDLINE_TRANSFORM_LANES_INL_H_
 #endif
 
+#include <type_traits>
+#include <utility>
+
 #include "hwy/highway.h"
+
+#undef FEEDLINE_LANES  // defined again for each target
 
 #if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
 HWY_BEFORE_NAMESPACE();
@@ -77,6 +82,19 @@ HWY_INLINE hn::Vec<DU8> pack(hn::Vec<DI32> a, hn::Vec<DI32> b, hn::Vec<DI32> c, 
 }
 #endif
 #endif
+
+// Attributes of a lambda that handles vectors: compiled for the target, and never a call.
+#define FEEDLINE_LANES HWY_ATTR __attribute__((always_inline))
+
+// f(0), f(1), ... f(kCount - 1) with constants: arrays of vectors indexed by them stay in registers at every
+// optimisation level.
+template <int kCount, typename F>
+HWY_INLINE void each(F f) {
+  [&f]<int... kIndex>(std::integer_sequence<int, kIndex...>) FEEDLINE_LANES {
+    (f(std::integral_constant<int, kIndex>{}), ...);
+  }
+  (std::make_integer_sequence<int, kCount>{});
+}
 
 // 128-bit blocks of a vector.
 inline constexpr int kBlocks = kBytes / 16;

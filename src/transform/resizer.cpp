@@ -21,7 +21,7 @@ bool is_vertical_first(const ResizeStep& step) {
   return followed_pillow() == 12 && fewer_rows > 0 && step.in.height > 100 * std::int64_t{step.in.width};
 }
 
-void grow(std::vector<std::uint8_t>& bytes, std::size_t needed) {
+void grow(AlignedVector<std::uint8_t>& bytes, std::size_t needed) {
   if (bytes.size() < needed) bytes.resize(needed);
 }
 

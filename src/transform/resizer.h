@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "memory/pixels.h"
+#include "transform/aligned_vector.h"
 #include "transform/axis_table.h"
 #include "transform/kernels.h"
 #include "transform/steps.h"
@@ -42,7 +43,7 @@ class Resizer {
   std::size_t ring_stride_ = 0;
   int first_copied_ = 0;  // source rows from here on are in last_rows_
   std::size_t last_stride_ = 0;
-  std::vector<std::uint8_t> ring_, column_row_, out_row_, last_rows_;
+  AlignedVector<std::uint8_t> ring_, column_row_, out_row_, last_rows_;
   std::vector<const std::uint8_t*> taps_;
 };
 

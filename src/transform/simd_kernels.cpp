@@ -2,8 +2,6 @@
 
 // Compiles the -inl.h files once per instruction set, and lists those this machine can run.
 
-// Also the sets with AVX-512 VBMI and VNNI, which Highway leaves out unless asked.
-#define HWY_WANT_AVX3_DL 1
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transform/simd_kernels.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep

@@ -35,36 +35,35 @@ void few_rows(const std::uint8_t* const* rows, const std::int32_t* weights, int 
               std::uint8_t* out) {
   const std::uint8_t* row[kPairs * 2];
   VI16 low[kPairs], high[kPairs];
-  for (int p = 0; p < kPairs; ++p) {
+  each<kPairs>([&](auto p) FEEDLINE_LANES {
     const bool odd = p * 2 + 1 == taps;  // no second row: the first again, with weight 0
     row[p * 2] = rows[p * 2];
     row[p * 2 + 1] = rows[odd ? p * 2 : p * 2 + 1];
     const WeightPair pair = weight_pair(weights[p * 2], odd ? 0 : weights[p * 2 + 1]);
     low[p] = hn::BitCast(DI16(), hn::Set(DI32(), pair.low));
     high[p] = hn::BitCast(DI16(), hn::Set(DI32(), pair.high));
-  }
+  });
   for (std::size_t i = 0; i < bytes; i += kBytes) {
     VU8 lower[kPairs], upper[kPairs];
-    for (int p = 0; p < kPairs; ++p) {
+    each<kPairs>([&](auto p) FEEDLINE_LANES {
       const VU8 first = hn::LoadU(DU8(), row[p * 2] + i);
       const VU8 second = hn::LoadU(DU8(), row[p * 2 + 1] + i);
       lower[p] = hn::InterleaveLower(DU8(), first, second);
       upper[p] = hn::InterleaveUpper(DU8(), first, second);
-    }
-    const auto quarter = [&]<int kQuarter>() {
+    });
+    VI32 sums[4];
+    each<4>([&](auto quarter) FEEDLINE_LANES {
       VI16 pixels[kPairs];
       VI32 sum = hn::Set(DI32(), kHighRound);
-      for (int p = 0; p < kPairs; ++p) {
-        pixels[p] = widened<kQuarter>(lower[p], upper[p]);
+      each<kPairs>([&](auto p) FEEDLINE_LANES {
+        pixels[p] = widened<quarter>(lower[p], upper[p]);
         sum = hn::Add(sum, pair_dot(pixels[p], high[p]));
-      }
+      });
       sum = hn::ShiftLeft<16>(sum);
-      for (int p = 0; p < kPairs; ++p) sum = hn::Add(sum, pair_dot(pixels[p], low[p]));
-      return hn::ShiftRight<kWeightBits>(sum);
-    };
-    hn::StoreU(pack(quarter.template operator()<0>(), quarter.template operator()<1>(),
-                    quarter.template operator()<2>(), quarter.template operator()<3>()),
-               DU8(), out + i);
+      each<kPairs>([&](auto p) FEEDLINE_LANES { sum = hn::Add(sum, pair_dot(pixels[p], low[p])); });
+      sums[quarter] = hn::ShiftRight<kWeightBits>(sum);
+    });
+    hn::StoreU(pack(sums[0], sums[1], sums[2], sums[3]), DU8(), out + i);
   }
 }
 
@@ -80,27 +79,27 @@ HWY_INLINE void add_rows(const std::uint8_t* a, const std::uint8_t* b, VI16 low,
   const VU8 upper = hn::InterleaveUpper(d, first, second);
   const VI16 pairs[4] = {widened<0>(lower, upper), widened<1>(lower, upper), widened<2>(lower, upper),
                          widened<3>(lower, upper)};
-  for (int i = 0; i < 4; ++i) {
+  each<4>([&](auto i) FEEDLINE_LANES {
     sums.low[i] = hn::Add(sums.low[i], pair_dot(pairs[i], low));
     sums.high[i] = hn::Add(sums.high[i], pair_dot(pairs[i], high));
-  }
+  });
 }
 
 inline void many_rows(const std::uint8_t* const* rows, const std::int32_t* weights, int taps, std::size_t bytes,
                       std::uint8_t* out) {
   for (std::size_t i = 0; i < bytes; i += kBytes) {
     ColumnSums sums;
-    for (int j = 0; j < 4; ++j) {
+    each<4>([&](auto j) FEEDLINE_LANES {
       sums.low[j] = hn::Zero(DI32());
       sums.high[j] = hn::Set(DI32(), kHighRound);
-    }
+    });
     for (int t = 0; t < taps; t += 2) {
       const bool odd = t + 1 == taps;
       const WeightPair pair = weight_pair(weights[t], odd ? 0 : weights[t + 1]);
       add_rows(rows[t] + i, rows[odd ? t : t + 1] + i, hn::BitCast(DI16(), hn::Set(DI32(), pair.low)),
                hn::BitCast(DI16(), hn::Set(DI32(), pair.high)), sums);
     }
-    for (int j = 0; j < 4; ++j) sums.low[j] = combine(sums.low[j], sums.high[j]);
+    each<4>([&](auto j) FEEDLINE_LANES { sums.low[j] = combine(sums.low[j], sums.high[j]); });
     hn::StoreU(pack(sums.low[0], sums.low[1], sums.low[2], sums.low[3]), DU8(), out + i);
   }
 }
