@@ -175,7 +175,9 @@ Outcome Pipeline::Impl::fill(SampleLoader& loader, const Ticket& ticket, std::ui
       outcome.error = std::move(loaded).error();
       return outcome;
     }
-    outcome.bad.push_back({std::move(loaded).error(), epoch_number, 0, outcome.sample, OnError::kReplace});
+    // a substitute that is bad too is logged where the plan has it, not here a second time
+    if (attempt == 0)
+      outcome.bad.push_back({std::move(loaded).error(), epoch_number, 0, outcome.sample, OnError::kReplace});
     outcome.sample = *next;
   }
 }
@@ -257,6 +259,7 @@ Result<Loader::Polled> Pipeline::Impl::deliver(std::shared_ptr<Slot> slot, Batch
   if (!slot->bad.empty() && policy.over_budget(epoch_bad)) failure = policy.budget_error(slot->bad.back().error);
   bad.insert(bad.end(), slot->bad.begin(), slot->bad.end());
   if (failure) return std::unexpected(*failure);
+  if (slot->rows == 0) return Loader::Polled::kPending;  // wholly taken over by refills: only its log counts
   if (!slot->failures.empty()) {
     const auto& first = slot->failures.front();
     bad.push_back({first.error, epoch->epoch(), slot->batch, slot->samples[first.row], OnError::kRaise});
@@ -286,10 +289,10 @@ Result<Loader::Polled> Pipeline::Impl::poll(std::chrono::milliseconds wait, Batc
     if (broken) return std::unexpected(*broken);
     if (failure) return std::unexpected(*failure);
     if (auto slot = epoch->take_ready()) {
-      if (slot->rows == 0) continue;  // wholly taken over by refills
       stage.add_starved(base::now_ns() - started);
       auto delivered = deliver(std::move(slot), out);
       work_cv.notify_all();  // there is room for a slot
+      if (delivered && *delivered == Loader::Polled::kPending) continue;
       return delivered;
     }
     if (epoch->over()) return Loader::Polled::kEnd;

@@ -193,7 +193,6 @@ def test_all_samples_bad(tmp_path: Path) -> None:
         assert errors  # nothing is left to replace with: said, not spun on
 
 
-@pytest.mark.xfail(reason="the log of a batch that refills have cut off is lost")
 @pytest.mark.parametrize("bad", [[20], list(range(21))], ids=["the last sample", "all samples"])
 def test_skip_logs_bad_samples_of_batches_that_are_cut_off(tmp_path: Path, bad: list[int]) -> None:
     keys = [f"{name}/{i:03d}.jpg" for name in made_data.CLASSES for i in range(7)]
