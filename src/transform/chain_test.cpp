@@ -297,6 +297,18 @@ TEST(Chain, OperationsDoNotShareRandomness) {
   EXPECT_EQ(one.region, two.region);
 }
 
+TEST(Chain, TwoCoinsFallIndependently) {
+  const auto chain = compiled({op::CenterCrop{{8, 8}}, op::RandomHorizontalFlip{}, op::RandomVerticalFlip{}});
+  int equal = 0;
+  Drawing drawing;
+  for (std::uint64_t sample = 0; sample < 400; ++sample) {
+    ASSERT_TRUE(chain->draw({8, 8}, {0, 0, sample}, drawing));
+    const std::vector<DrawnValue> values = chain->values(drawing);
+    equal += values[1].values == values[2].values;
+  }
+  EXPECT_NEAR(equal, 200, 40);  // four standard deviations
+}
+
 TEST(Chain, TellsWhichImageIsTooSmall) {
   Drawing drawing;
   const auto drawn = compiled({op::RandomCrop{{224, 224}}})->draw({100, 300}, kKey, drawing);

@@ -2,6 +2,8 @@
 
 // Compiles the -inl.h files once per instruction set, and lists those this machine can run.
 
+// Vectors whose size is known only at run time cannot be elements of arrays; such machines have fixed-size ones too.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transform/simd_kernels.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
