@@ -31,6 +31,10 @@ SIZES = [  # in width, in height, out width, out height
     (3, 380, 2, 100),
     (500, 31, 11, 200),
     (129, 65, 65, 33),
+    (160, 160, 130, 115),  # the last four: around the order of passes
+    (160, 160, 130, 100),
+    (160, 161, 130, 100),
+    (30, 50, 50, 45),
 ]
 
 
