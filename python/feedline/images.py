@@ -103,8 +103,9 @@ def force_simd_variant(name: str) -> None:
 def follow_pillow(major: int) -> None:
     """Resizes as that major version of Pillow does, 10 to 13; 13 unless told otherwise. For the whole process.
 
-    Pillow 13 chooses the order of the two passes of a resize by the sizes, which moves some pixels by one level; until
-    Pillow 11 the horizontal pass came first, and in 12 (from 12.2 on) too, but for images over 100 times as tall as wide. Not while a loader runs.
+    Pillow 13 chooses the order of the two passes of a resize by the sizes, which moves some pixels by one level. Until
+    Pillow 11 the horizontal pass came first; in 12 (from 12.2 on) too, but for images over 100 times as tall as wide.
+    Not while a loader runs.
 
     Raises:
         ConfigError: a version whose pixels are not known.
