@@ -163,7 +163,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
     # -- iteration
 
     def __iter__(self) -> Any:
-        self._begin_epoch()
+        if self._iterator is None or not self._may_use(self._iterator._ahead):
+            self._begin_epoch()
         if not (self.persistent_workers and self.num_workers > 0):
             self._fresh_workers = True
             return self._get_iterator()
@@ -218,21 +219,31 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self._epoch += 1
         return cursor, resume
 
+    def _may_use(self, ahead: Any) -> bool:
+        """Whether the epoch that was begun ahead is still the one that is wanted."""
+        if ahead is None or self._pending is not None or self._epoch != ahead.epoch:
+            return False
+        return ahead.sampler_epochs == [getattr(sampler, "epoch", None) for sampler in state.samplers_of(self)]
+
+    def _adopt_cursor(self, cursor: state.Cursor) -> None:
+        self._cursor = cursor
+        self._epoch += 1
+
     def _resumed_base_seed(self) -> int | None:
         return None if self._pending is None else self._pending.get("base_seed")
 
-    def _dataset_epoch(self) -> int | None:
+    def _dataset_epoch(self, next_epoch: bool = False) -> int | None:
         """The epoch to tell persistent workers' data sets. Fresh workers have a fresh copy and need none."""
-        if self._fresh_workers or not callable(getattr(self.dataset, "set_epoch", None)):
+        if (self._fresh_workers and not next_epoch) or not callable(getattr(self.dataset, "set_epoch", None)):
             return None
         for name in ("epoch", "_epoch"):
-            value = getattr(self.dataset, name, None)
+            value = None if next_epoch else getattr(self.dataset, name, None)
             if value is not None:
                 try:
                     return int(value)
                 except (TypeError, ValueError):
                     continue
-        return self._epoch - 1
+        return self._epoch if next_epoch else self._epoch - 1
 
     def _budget_bytes(self) -> int:
         return limits.memory_left() // _BUDGET_SHARE if self.memory_budget is None else self.memory_budget
@@ -258,6 +269,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
             return dict(self._pending)
         iterator = self._latest() if self._latest is not None else None
         cursor = self._cursor or state.Cursor(self._epoch, self.num_workers)
+        if iterator is not None and cursor is iterator._cursor:
+            cursor = iterator.state_cursor()
         return state.to_json(cursor, self, None if iterator is None else iterator._own_state())
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -309,4 +322,3 @@ def _automatic_workers(dataset: Any) -> int:
     if multiprocessing.current_process().daemon:  # daemons may not have children
         return 0
     return max(1, limits.usable_cpus() - 1)
-

@@ -46,7 +46,9 @@ _DTYPE_INDEX = {dtype: i for i, dtype in enumerate(_DTYPES)}
 _decoding = threading.local()
 
 
-def _tensor(part: int, offset: int, dtype: int, shape: tuple[int, ...], strides: tuple[int, ...] | None) -> torch.Tensor:
+def _tensor(
+    part: int, offset: int, dtype: int, shape: tuple[int, ...], strides: tuple[int, ...] | None
+) -> torch.Tensor:
     count = 1
     for extent in shape:
         count *= extent
@@ -238,7 +240,9 @@ class Frame:
         blocks, self._offsets = self._offsets, []
         if not blocks or blocks[0][1] == 0:
             pack = memoryview(self._body)[end + (-(HEAD.size + end)) % _ALIGN :]
-        parts = [pack if size == 0 else self._reader.open(self._worker, start, size) for start, size in blocks] or [pack]
+        parts = [pack if size == 0 else self._reader.open(self._worker, start, size) for start, size in blocks] or [
+            pack
+        ]
         buffers = [memoryview(parts[part])[offset : offset + size] for part, offset, size in self._buffers]
         meta: Any = memoryview(self._body)[at:end] if self._meta else buffers.pop()
         outer = getattr(_decoding, "parts", None)

@@ -387,4 +387,3 @@ class LocalFrame:
 
     def drop(self) -> None:
         self._value = None
-

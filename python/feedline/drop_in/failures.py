@@ -159,7 +159,9 @@ def died(pid: int, exitcode: int | None, worker: int, rss: int, oom_kills: int |
     if oom_kills is None or kills is None:
         memory = "the cgroup's count of out-of-memory kills cannot be read"
     elif kills > oom_kills:
-        memory = f"the kernel killed {kills - oom_kills} process(es) of this cgroup for lack of memory meanwhile (oom_kill)"
+        memory = (
+            f"the kernel killed {kills - oom_kills} process(es) of this cgroup for lack of memory meanwhile (oom_kill)"
+        )
     else:
         memory = "no out-of-memory kill in this cgroup meanwhile (oom_kill +0)"
     error = WorkerDiedError(f"{first} Worker {worker}, {sample}, resident memory {rss:,} bytes; {memory}.")

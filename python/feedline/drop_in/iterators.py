@@ -94,7 +94,17 @@ class _Position:
             message = f"{failure.summary}{failure.place}".replace("\n", "; ")
             record = failure.sample if isinstance(failure.sample, int) else None
             entry = BadSample(
-                None, failure.path, None, record, None, "python", message, "data", self._cursor.epoch, batch, loader.on_error
+                None,
+                failure.path,
+                None,
+                record,
+                None,
+                "python",
+                message,
+                "data",
+                self._cursor.epoch,
+                batch,
+                loader.on_error,
             )
             loader.errors.append(entry)
             _log.warning("bad sample, %s: %s", loader.on_error, message)
@@ -206,6 +216,9 @@ class SingleIterator(_Position, torch_dataloader._SingleProcessDataLoaderIter):
         with fetch.untouched_generators():
             return fetcher.fetch(index)
 
+    def state_cursor(self) -> state.Cursor:
+        return self._cursor
+
     def _own_state(self) -> dict[str, Any] | None:
         return self._dataset_fetcher.state()
 
@@ -278,18 +291,15 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         ahead, self._ahead = self._ahead, None
-        if ahead is not None and not loader._may_use(ahead):
-            ahead = None
-        if ahead is None:
-            torch_dataloader._BaseDataLoaderIter._reset(self, loader, first_iter)
-        else:
-            self._num_yielded = 0
+        if ahead is not None and loader._may_use(ahead):
+            self._num_yielded = self._bad_count = 0
+            ahead.adopt(self)
+            loader._adopt_cursor(self._cursor)
+            return
+        torch_dataloader._BaseDataLoaderIter._reset(self, loader, first_iter)
         self._open_epoch(loader)
         self._workers_status = [True] * self._num_workers
         cycle_from = 0
-        if ahead is not None:
-            ahead.adopt(self)
-            return
         self._give_up_tasks()
         self._rcvd_idx = self._first_idx = self._send_idx
         self._crew.skip_before(self._send_idx)
@@ -315,9 +325,7 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
 
     def _epoch_start(self, worker: int) -> EpochStart:
         loader, entry = self._loader, self._cursor.by_worker[worker]
-        start = EpochStart(
-            self._cursor.epoch, self._shared_seed, loader._dataset_epoch(), batch_size=loader.batch_size
-        )
+        start = EpochStart(self._cursor.epoch, self._shared_seed, loader._dataset_epoch(), batch_size=loader.batch_size)
         if self._resume is not None and self._resume.get("workers"):
             entry |= self._resume["workers"][worker]
         if self._dataset_kind == _ITERABLE or entry["state"] is not None:
@@ -343,11 +351,16 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
         try:
             index = self._next_index()
         except StopIteration:
-            if self._loader.prefetch_epochs and self._persistent_workers and self._dataset_kind != _ITERABLE:
-                self._ahead = _NextEpoch(self)
+            if self._may_look_ahead():
+                self._ahead = _NextEpoch(self, self._loader)
                 self._ahead.put(self)
             return
         self._put_task(index)
+
+    def _may_look_ahead(self) -> bool:
+        if not (self._loader.prefetch_epochs and self._persistent_workers) or self._refills is not None:
+            return False
+        return self._dataset_kind != _ITERABLE and not isinstance(self._dataset, MapDataPipe)
 
     def _put_task(self, index: Any) -> None:
         limit = self._prefetch_factor * self._num_workers
@@ -381,7 +394,7 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
                 arrived = self._wait(task)
                 if arrived is None:
                     continue
-                if arrived != number and self._in_order:
+                if arrived != number and (self._in_order or not self._is_current(arrived)):
                     continue
                 number, task = arrived, self._task_info[arrived]
             if self._settle(number, task):
@@ -402,6 +415,9 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
                 del self._task_info[self._rcvd_idx]
             self._rcvd_idx += 1
         return None
+
+    def _is_current(self, number: int) -> bool:
+        return self._ahead is None or number < self._ahead.border
 
     def _wait(self, task: _Task) -> int | None:
         """Until a task's answer is there; its number. None when something else changed."""
@@ -445,9 +461,15 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
             event = self._crew.receive(slice_s)
             self._wait_s += time.monotonic() - began
 
+    def state_cursor(self) -> state.Cursor:
+        """What the state is to be made of: at the end of an epoch, the next one where that has begun."""
+        return self._ahead.cursor if self._cursor.finished and self._ahead is not None else self._cursor
+
     def _handle_death(self, event: Died) -> None:
         worker = event.worker
-        mine = [(number, task) for number, task in self._task_info.items() if task.worker == worker and task.frame is None]
+        mine = [
+            (number, task) for number, task in self._task_info.items() if task.worker == worker and task.frame is None
+        ]
         current = mine[0][1] if mine else None
         if self._loader.on_error == "raise" or (current is not None and current.deaths >= 1):
             self._break()
@@ -554,16 +576,41 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
 
 
 class _NextEpoch:
-    """prefetch_epochs=True: the order of the next epoch, drawn while the last batches of this one are on their way."""
+    """prefetch_epochs=True: the order of the next epoch, drawn while the last batches of this one are on their way.
 
-    def __init__(self, iterator: WorkerIterator) -> None:
+    Workers take messages in order, so they begin the epoch between the two epochs' tasks.
+    """
+
+    def __init__(self, iterator: WorkerIterator, loader: Any) -> None:
         self.border = iterator._send_idx  # tasks from here on are of the next epoch
-        self._iterator: Any = None
-        self.epochs: list[int | None] = []
-        self.dataset_epoch: int | None = None
+        loader._begin_epoch()
+        self.epoch = loader._epoch
+        self.sampler_epochs = [getattr(sampler, "epoch", None) for sampler in state.samplers_of(loader)]
+        self.cursor = state.Cursor(self.epoch, iterator._num_workers)
+        self.cursor.base_seed = iterator._base_seed
+        self.cursor.samplers, self.cursor.epochs = state.take_samplers(loader)
+        indices = iter(iterator._index_sampler)
+        self.cursor.randomness = state.take_randomness(loader)
+        self._indices = lean_iterator(iterator._index_sampler, indices)
+        start = EpochStart(self.epoch, dataset_epoch=loader._dataset_epoch(next_epoch=True))
+        for worker in range(iterator._num_workers):
+            iterator._crew.send(worker, 0, EPOCH, start)
 
     def put(self, iterator: WorkerIterator) -> None:
-        raise NotImplementedError
+        index = next(self._indices, None)
+        if index is not None:
+            iterator._put_task(index)
 
     def adopt(self, iterator: WorkerIterator) -> None:
-        raise NotImplementedError
+        """The next epoch becomes the one that is iterated; what is left of this one is given up."""
+        for number in [n for n in iterator._task_info if n < self.border]:
+            task = iterator._task_info.pop(number)
+            iterator._workers_num_tasks[task.worker] -= 1
+            if task.frame is None:
+                iterator._tasks_outstanding -= 1
+            else:
+                task.frame.drop()
+        iterator._crew.skip_before(self.border)
+        iterator._rcvd_idx = self.border
+        iterator._sampler_iter, iterator._drawn, iterator._refills = self._indices, True, None
+        iterator._cursor, iterator._resume = self.cursor, None

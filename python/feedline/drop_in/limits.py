@@ -46,7 +46,10 @@ def _cgroup_memory() -> tuple[int, int] | None:
     folder = _cgroup_folder("memory")
     if folder is None:
         return None
-    for limit_name, usage_name in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+    for limit_name, usage_name in (
+        ("memory.max", "memory.current"),
+        ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ):
         limit, usage = _number(folder / limit_name), _number(folder / usage_name)
         if limit is not None and usage is not None and limit < _UNLIMITED:
             # Page cache counts as usage, and gives way.

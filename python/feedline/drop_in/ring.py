@@ -374,6 +374,8 @@ def _round_up(size: int) -> int:
 def _region_bytes(workers: int) -> int:
     # No worker can use more than the machine's memory.
     region = 1 << max(26, (limits.physical_memory() - 1).bit_length())
-    while region > 1 << 26 and (region * workers > _LARGEST_FILE or region * (workers + 1) > limits.address_space() // 2):
+    while region > 1 << 26 and (
+        region * workers > _LARGEST_FILE or region * (workers + 1) > limits.address_space() // 2
+    ):
         region //= 2
     return region

@@ -37,7 +37,9 @@ class Cursor:
         self.last_index: Any = None
         self.refill_end: int | None = None
         self.last_worker = workers - 1
-        self.by_worker: list[dict[str, Any]] = [{"batches": 0, "state": None, "since": 0} for _ in range(max(workers, 1))]
+        self.by_worker: list[dict[str, Any]] = [
+            {"batches": 0, "state": None, "since": 0} for _ in range(max(workers, 1))
+        ]
 
     def deliver(self, worker: int, index: Any, more: Mapping[str, Any]) -> None:
         self.delivered += 1
@@ -144,7 +146,9 @@ def check(state: Mapping[str, Any], loader: Any) -> dict[str, Any]:
         raise ConfigError("load_state_dict: this is not a state of feedline.DataLoader")
     kind = "iterable" if loader._dataset_kind == 1 else "map"
     if state["kind"] != kind:
-        raise ConfigError(f"load_state_dict: the state is of a data set of {state['kind']} style, this one is of {kind} style")
+        raise ConfigError(
+            f"load_state_dict: the state is of a data set of {state['kind']} style, this one is of {kind} style"
+        )
     if kind == "iterable" and state["delivered"] and state["num_workers"] != loader.num_workers:
         raise ConfigError(
             f"load_state_dict: an iterable data set has its position in each worker; the state has "
@@ -180,6 +184,12 @@ def randomness_of(state: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "torch": tensor_of(state["torch"]),
         "python": (version, tuple(int(w) for w in words), gauss),
-        "numpy": (name, np.frombuffer(base64.b64decode(keys), dtype="<u4").astype(np.uint32), position, has_gauss, cached),
+        "numpy": (
+            name,
+            np.frombuffer(base64.b64decode(keys), dtype="<u4").astype(np.uint32),
+            position,
+            has_gauss,
+            cached,
+        ),
         "generators": [tensor_of(g) for g in state["generators"]],
     }

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import sys
 import threading
 import time
 import traceback
 import types
+from collections.abc import Iterator
 from typing import Any
 
 from torch.utils.data._utils import worker as torch_worker
@@ -16,7 +18,7 @@ from torch.utils.data._utils import worker as torch_worker
 from . import fetch
 from .crew import Died, LocalFrame
 from .failures import Failure
-from .worker import FAILED, STOP, Payload, Session, Spec
+from .worker import FAILED, STOP, TASK, Payload, Session, Spec
 
 _infos = threading.local()
 _JOIN_S = 5.0
@@ -30,6 +32,16 @@ def set_thread_info(info: Any) -> None:
         getter.__globals__["_feedline_thread_infos"] = _infos
         # The function object is what users have imported, so its code changes and not the name.
         getter.__code__ = _get_worker_info.__code__
+
+
+@contextlib.contextmanager
+def hidden_info() -> Iterator[None]:
+    """In a worker thread: as if it were none."""
+    info, _infos.info = _infos.info, None
+    try:
+        yield
+    finally:
+        _infos.info = info
 
 
 def _get_worker_info() -> Any:
@@ -61,7 +73,7 @@ class ThreadWorker(threading.Thread):
                 task, kind, value = self.tasks.get()
                 if kind == STOP:
                     break
-                if task >= self.first_task or kind != 2:
+                if task >= self.first_task or kind != TASK:
                     reply = session.answer(kind, value)
                     if reply is not None:
                         self._results.put((self.worker, LocalFrame(task, *reply)))

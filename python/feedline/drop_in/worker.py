@@ -11,7 +11,7 @@ import random
 import signal
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -80,6 +80,7 @@ class Session:
 
     def __init__(self, spec: Spec, worker: int, notice: fetch.Notice) -> None:
         self._spec, self._worker, self._notice = spec, worker, notice
+        self._recipe = spec.recipe
         self._payload: Payload | None = None
         self._fetcher: fetch.Fetcher | None = None
         self._init_failure: Failure | None = None
@@ -107,6 +108,8 @@ class Session:
             np.random.seed(torch_worker._generate_state(spec.base_seed, worker))
         else:
             more = _thread_generators(seed, spec.base_seed, worker)
+            if spec.recipe.collate_fn is torch_collate.default_collate:
+                self._recipe = replace(spec.recipe, collate_fn=_collate_in_thread)
         info = torch_worker.WorkerInfo(
             id=worker, num_workers=spec.num_workers, seed=seed, dataset=payload.dataset, **more
         )
@@ -160,7 +163,7 @@ class Session:
             state = start.state
             if state is not None and state.get("dataset") is not None:
                 dataset.load_state_dict(state["dataset"])
-            self._fetcher = make_fetcher(self._spec.recipe, dataset, start.epoch, self._worker, self._notice)
+            self._fetcher = make_fetcher(self._recipe, dataset, start.epoch, self._worker, self._notice)
             if state is not None and isinstance(self._fetcher, fetch.IterableFetcher):
                 self._fetcher.restore(state)
             if start.skip:
@@ -200,6 +203,14 @@ def _thread_generators(seed: int, base_seed: int, worker: int) -> dict[str, Any]
         numpy_generator=np.random.default_rng(torch_worker._generate_state(base_seed, worker)),
     )
     return {"rng": generators, "worker_method": "thread"}
+
+
+def _collate_in_thread(samples: list[Any]) -> Any:
+    """default_collate, which in a worker would stack into shared memory: threads share all memory anyway."""
+    from .threads import hidden_info
+
+    with hidden_info():
+        return torch_collate.default_collate(samples)
 
 
 def set_worker_info(info: Any, own_process: bool) -> None:
