@@ -195,8 +195,11 @@ class DataLoader(_TorchDataLoader[_T_co]):
                 generator.set_state(state.tensor_of(one))
         else:
             self._advance_samplers()
+        self._seed_order(self._epoch)
+
+    def _seed_order(self, epoch: int) -> None:
         if self._owns_generator:
-            self.generator.manual_seed(fetch.seed_of(self.seed, self._epoch, "order"))  # type: ignore[union-attr]
+            self.generator.manual_seed(fetch.seed_of(self.seed, epoch, "order"))  # type: ignore[union-attr]
 
     def _advance_samplers(self) -> None:
         """A sampler whose set_epoch was forgotten since the last epoch goes on by one, and says so once."""

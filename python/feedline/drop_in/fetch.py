@@ -103,7 +103,12 @@ class MapFetcher(Fetcher):
         if self._getitems is not None:
             self.notice(READING, index[0] if isinstance(index, list) and index else None)
             self._seed(index)
-            return self._collate(self._getitems(index), index)
+            try:
+                samples = self._getitems(index)
+            except Exception as error:
+                self.sample = _sample_at_work(error, index)
+                raise
+            return self._collate(samples, index)
         samples = []
         for sample in index:
             self.sample = sample
@@ -205,6 +210,19 @@ class IterableFetcher(Fetcher):
         self._count, self._ended = state.get("count", 0), state.get("ended", False)
         if state.get("iterator") is not None and hasattr(self._iterator, "load_state_dict"):
             self._iterator.load_state_dict(state["iterator"])
+
+
+def _sample_at_work(error: BaseException, indices: Any) -> Any:
+    """Which of `indices` a __getitems__ was reading when it raised, where its loop variable shows it; else all."""
+    with contextlib.suppress(Exception):
+        frame = error.__traceback__
+        while frame is not None:
+            for name in ("idx", "index", "i", "item"):
+                value = frame.tb_frame.f_locals.get(name)
+                if type(value) is int and value in indices:
+                    return value
+            frame = frame.tb_next
+    return indices
 
 
 def _state_of(thing: Any) -> Any:

@@ -58,6 +58,7 @@ class _Position:
         loader, cursor, resume = self._loader, self._cursor, self._resume
         if self._dataset_kind == _ITERABLE:
             return
+        loader._seed_order(cursor.epoch)  # again: workers that live on draw no seed of their own from it
         before = state.take_randomness(loader)
         replay = resume is not None and resume.get("randomness") is not None
         if replay:

@@ -48,5 +48,12 @@ class Watchdog:
         for worker in self._workers:
             pid = self._crew.workers[worker].pid
             lines.append(f"Worker {worker} (pid {pid}): {self._crew.activity(worker)}. Its Python stack:")
-            lines.append(self._crew.stack(worker).rstrip())
+            lines += _user_part(self._crew.stack(worker))
         return "\n".join(lines)
+
+
+def _user_part(stack: str) -> list[str]:
+    """The stack, innermost frame first, down to where the worker begins."""
+    lines = stack.rstrip().splitlines()
+    end = next((i for i, line in enumerate(lines) if line.endswith(" in run_process")), len(lines))
+    return lines[:end]
