@@ -104,7 +104,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self._latest: weakref.ref[Any] | None = None
         self._warned_unsharded = False
         self._fresh_workers = True
-        self._sampler_epochs: dict[int, int] = {}
+        self._sampler_epochs: dict[int, Any] = {}
+        self._generators_before: list[torch.Tensor] = []
         arguments: dict[str, Any] = {
             "dataset": dataset,
             "batch_size": batch_size,
@@ -189,13 +190,11 @@ class DataLoader(_TorchDataLoader[_T_co]):
         pending = self._pending
         if pending is not None:
             self._epoch = pending["epoch"]
-            state.put_samplers(self, pending["samplers"], pending["sampler_epochs"])
-            words = pending.get("generators")
-            for generator, one in zip(state.generators_of(self), words or [], strict=False):
-                generator.set_state(state.tensor_of(one))
+            state.put_generators(self, pending.get("generators"))
         else:
             self._advance_samplers()
         self._seed_order(self._epoch)
+        self._generators_before = [g.get_state() for g in state.generators_of(self)]
 
     def _seed_order(self, epoch: int) -> None:
         if self._owns_generator:
@@ -216,6 +215,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         resume, self._pending = self._pending, None
         cursor = state.Cursor(self._epoch, self.num_workers)
         cursor.samplers, cursor.epochs = state.take_samplers(self)
+        cursor.generators = self._generators_before
         if resume is not None:
             cursor.delivered = resume["delivered"]
         self._cursor = cursor
@@ -283,7 +283,11 @@ class DataLoader(_TorchDataLoader[_T_co]):
             ConfigError: not such a state, or one that does not fit this loader.
         """
         if state_dict:
-            self._pending = state.check(state_dict, self)
+            self._pending = pending = state.check(state_dict, self)
+            # Now and not at iter(), so that a set_epoch of yours between the two is the last word.
+            state.put_samplers(self, pending["samplers"], pending["sampler_epochs"])
+            for i, sampler in enumerate(state.samplers_of(self)):
+                self._sampler_epochs[i] = getattr(sampler, "epoch", None)
 
     # -- what it does
 

@@ -257,16 +257,25 @@ def seed_everything(*key: Any) -> None:
     torch.default_generator.manual_seed(seed)
 
 
+def generator_states() -> tuple[Any, Any, Any]:
+    """Where the process's own generators stand."""
+    return random.getstate(), np.random.get_state(), torch.get_rng_state()
+
+
+def put_generator_states(states: tuple[Any, Any, Any]) -> None:
+    random.setstate(states[0])
+    np.random.set_state(states[1])
+    torch.set_rng_state(states[2])
+
+
 @contextlib.contextmanager
 def untouched_generators() -> Iterator[None]:
     """Puts the process's own random numbers back where they were."""
-    states = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    states = generator_states()
     try:
         yield
     finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])
-        torch.set_rng_state(states[2])
+        put_generator_states(states)
 
 
 def unequal_shapes(samples: list[Any], path: str = "") -> str:

@@ -59,6 +59,7 @@ class _Position:
         if self._dataset_kind == _ITERABLE:
             return
         loader._seed_order(cursor.epoch)  # again: workers that live on draw no seed of their own from it
+        state.put_generators(loader, (resume or {}).get("order_generators"))
         before = state.take_randomness(loader)
         replay = resume is not None and resume.get("randomness") is not None
         if replay:
@@ -73,6 +74,8 @@ class _Position:
                 self._sampler_iter = self._refills
             if cursor.delivered:
                 self._pass_over(cursor)
+            if replay:
+                self._sampler_iter = _ReplayedOrder(self._sampler_iter)
         finally:
             if replay:
                 state.put_randomness(loader, {**before, "generators": []})
@@ -152,6 +155,29 @@ def _recipe(iterator: Any, loader: Any) -> Recipe:
     )
 
 
+class _ReplayedOrder:
+    """The rest of an order that was begun with other states of the process's generators than they have now.
+
+    A sampler may draw from them at any of its steps, so every step runs with the states that the one before left.
+    """
+
+    def __init__(self, indices: Any) -> None:
+        self._indices = indices
+        self._states = fetch.generator_states()
+
+    def __iter__(self) -> _ReplayedOrder:
+        return self
+
+    def __next__(self) -> Any:
+        before = fetch.generator_states()
+        fetch.put_generator_states(self._states)
+        try:
+            return next(self._indices)
+        finally:
+            self._states = fetch.generator_states()
+            fetch.put_generator_states(before)
+
+
 class SingleIterator(_Position, torch_dataloader._SingleProcessDataLoaderIter):
     """num_workers=0: everything in the calling thread."""
 
@@ -183,7 +209,7 @@ class SingleIterator(_Position, torch_dataloader._SingleProcessDataLoaderIter):
         except StopIteration:
             self._cursor.finished = True
             raise
-        self._cursor.deliver(0, index, more)
+        self._cursor.deliver(0, index, more)  # the index as it was drawn, not as it was refilled
         return self._finished(data)
 
     def _fetch(self, index: Any) -> tuple[Any, dict[str, Any]]:
@@ -235,10 +261,10 @@ def _fast_forward(fetcher: fetch.Fetcher, entry: dict[str, Any], loader: Any) ->
 
 
 class _Task:
-    __slots__ = ("deaths", "frame", "index", "worker")
+    __slots__ = ("deaths", "drawn", "frame", "index", "worker")
 
     def __init__(self, worker: int, index: Any) -> None:
-        self.worker, self.index = worker, index
+        self.worker, self.index, self.drawn = worker, index, index  # drawn: before refills
         self.frame: Any = None
         self.deaths = 0
 
@@ -506,7 +532,7 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
         elif self._in_order and task.deaths >= 0:
             reach = self._refills.batch(batch)
             if len(reach) < len(task.index) and task.index[: len(reach)] == reach:
-                index = reach
+                index = task.drawn = reach
                 task.frame.drop()
         if index is None:
             return False
@@ -541,7 +567,7 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
                 self._compare_print(task.worker, more["print"])
         if self._refills:
             self._cursor.refill_end = self._refills.end
-        self._cursor.deliver(task.worker, task.index, more)
+        self._cursor.deliver(task.worker, task.drawn, more)
         return self._finished(data)
 
     def _compare_print(self, worker: int, crc: int) -> None:

@@ -32,6 +32,7 @@ class Cursor:
         self.finished = False
         self.base_seed: int | None = None
         self.randomness: dict[str, Any] | None = None  # taken right before the first index is drawn
+        self.generators: list[torch.Tensor] = []  # before iter() drew anything
         self.samplers: list[Any] = []
         self.epochs: list[int | None] = []
         self.last_index: Any = None
@@ -91,6 +92,11 @@ def put_randomness(loader: Any, taken: Mapping[str, Any]) -> None:
         generator.set_state(state)
 
 
+def put_generators(loader: Any, words: list[str] | None) -> None:
+    for generator, one in zip(generators_of(loader), words or [], strict=False):
+        generator.set_state(tensor_of(one))
+
+
 def take_samplers(loader: Any) -> tuple[list[Any], list[int | None]]:
     """What stateful samplers say of themselves at the start of the order, and the epoch they were set to."""
     states, epochs = [], []
@@ -120,8 +126,12 @@ def to_json(cursor: Cursor, loader: Any, single_state: dict[str, Any] | None) ->
     state: dict[str, Any] = {"version": VERSION, "kind": "iterable" if iterable else "map"}
     if cursor.finished:
         states, epochs = take_samplers(loader)
-        state |= {"epoch": cursor.epoch + 1, "delivered": 0, "samplers": states, "sampler_epochs": [None] * len(epochs)}
-        state["generators"] = [_words(g.get_state()) for g in generators_of(loader)]
+        # The next epoch is the one that the loader would go on to by itself.
+        epochs = [None if epoch is None else epoch + 1 for epoch in epochs]
+        state |= {"epoch": cursor.epoch + 1, "delivered": 0, "samplers": states, "sampler_epochs": epochs}
+        # Workers that live on draw no seed at iter(), so their order begins right here.
+        key = "order_generators" if loader.persistent_workers else "generators"
+        state[key] = [_words(g.get_state()) for g in generators_of(loader)]
         if single_state is not None:
             state["dataset"] = single_state.get("dataset")
         return state
@@ -130,7 +140,8 @@ def to_json(cursor: Cursor, loader: Any, single_state: dict[str, Any] | None) ->
     if cursor.randomness is not None:
         state["randomness"] = _randomness_to_json(cursor.randomness)
     else:
-        state["generators"] = [_words(g.get_state()) for g in generators_of(loader)]
+        generators = cursor.generators or [g.get_state() for g in generators_of(loader)]
+        state["generators"] = [_words(g) for g in generators]
     state["last_index"] = fingerprint(cursor.last_index) if cursor.delivered else None
     if iterable or single_state is not None or any(w["state"] is not None for w in cursor.by_worker):
         workers = copy.deepcopy(cursor.by_worker)
