@@ -95,6 +95,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self.prefetch_epochs, self.snapshot_every_n_steps = prefetch_epochs, snapshot_every_n_steps
         self.stall_timeout = stall_timeout
         self.errors: list[BadSample] = []
+        self._iterator: Any = None
         self._owns_generator = seed is not None and generator is None
         if self._owns_generator:
             generator = torch.Generator()
@@ -179,6 +180,12 @@ class DataLoader(_TorchDataLoader[_T_co]):
             self._iterator._reset(self)
         return self._iterator
 
+    def _without_iterator(self) -> DataLoader[_T_co]:
+        """A copy that shares everything with this loader but its iterator."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__, _iterator=None)
+        return copy
+
     def _get_iterator(self) -> Any:
         if self.num_workers == 0:
             return SingleIterator(self)
@@ -186,7 +193,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return WorkerIterator(self)
 
     def _begin_epoch(self) -> None:
-        """Before anything is drawn: puts generators and samplers where a loaded state or the epoch's number wants them."""
+        """Before anything is drawn: generators and samplers go where a loaded state or the epoch wants them."""
         pending = self._pending
         if pending is not None:
             self._epoch = pending["epoch"]
@@ -307,13 +314,13 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def stats(self) -> dict[str, Any]:
         """Counts of the latest iterator: batches delivered, seconds that ``next()`` waited, bytes that you hold."""
         iterator = self._latest() if self._latest is not None else None
-        cursor = self._cursor
+        cursor, crew = self._cursor, getattr(iterator, "_crew", None)
         return {
             "epoch": cursor.epoch if cursor else self._epoch,
             "batches": cursor.delivered if cursor else 0,
             "bad_samples": len(self.errors),
             "wait_s": getattr(iterator, "_wait_s", 0.0),
-            "bytes_held": iterator._crew.bytes_held() if getattr(iterator, "_crew", None) else 0,
+            "bytes_held": crew.bytes_held() if crew is not None else 0,
         }
 
 

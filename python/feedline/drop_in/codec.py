@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .ring import HEADER, Block, RingReader, RingWriter
+from .ring import HEADER, Block, RingWriter
 
 HEAD = struct.Struct("<QqIIII")
 _BLOCK = struct.Struct("<QQ")
@@ -33,12 +33,27 @@ _ALIGN = 64  # a cache line
 INLINE = 32 << 10  # half of the smallest usual pipe: a worker never waits to write one
 LARGE = 64 << 10
 
-_DTYPES = [
+_DTYPES: list[torch.dtype] = [
     getattr(torch, name)
-    for name in (
-        "uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128 bool uint16 uint32 uint64 "
-        "float8_e4m3fn float8_e5m2"
-    ).split()
+    for name in [
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "float16",
+        "bfloat16",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+        "bool",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float8_e4m3fn",
+        "float8_e5m2",
+    ]
     if hasattr(torch, name)
 ]
 _DTYPE_INDEX = {dtype: i for i, dtype in enumerate(_DTYPES)}
@@ -62,6 +77,7 @@ def is_plain(tensor: torch.Tensor) -> bool:
     """Whether its bytes say everything about it."""
     return (
         type(tensor) is torch.Tensor
+        and not tensor.is_nested
         and tensor.layout is torch.strided
         and tensor.device.type == "cpu"
         and not tensor.requires_grad
@@ -114,17 +130,12 @@ class _Message:
             meta = b""
         pack = None
         if self._size and not pack_in_frame:
+            assert self._writer is not None
             pack = self._writer.allocate(self._size)
             address = pack.ctypes.data
             for offset, source, size, _ in self._pieces:
                 ctypes.memmove(address + offset, source, size)
-        starts = [self._writer.start_of(pack) if pack is not None else 0] if self._writer else []
-        starts += [self._writer.start_of(b) if isinstance(b, Block) else b for b in self._blocks]
-        table = [(0, 0)] * (1 if self._writer else 0)
-        for i, start in enumerate(starts):
-            if i > 0 or pack is not None:
-                entry = (start, self._writer.send(start))
-                table = [entry] if i == 0 else [*table, entry]
+        table = [] if self._writer is None else self._send(self._writer, pack)
         lists = b"".join(_BLOCK.pack(*entry) for entry in table) + b"".join(_BUFFER.pack(*b) for b in self._buffers)
         body = [lists, meta]
         if pack_in_frame and self._size:
@@ -137,6 +148,15 @@ class _Message:
                 at = offset + size
         length = sum(map(len, body))
         return [HEAD.pack(length, task, kind, len(table), len(self._buffers), len(meta)), *body]
+
+    def _send(self, writer: RingWriter, pack: Block | None) -> list[tuple[int, int]]:
+        """(start, size) of the pack, zeros where there is none, and of every block."""
+        pack_start = None if pack is None else writer.start_of(pack)
+        table = [(0, 0) if pack_start is None else (pack_start, writer.send(pack_start))]
+        for block in self._blocks:
+            start = writer.start_of(block) if isinstance(block, Block) else block
+            table.append((start, writer.send(start)))
+        return table
 
     def _place(self, address: int, size: int, owner: Any) -> int:
         offset = -(-self._size // _ALIGN) * _ALIGN
@@ -226,7 +246,7 @@ class Frame:
 
     __slots__ = ("_body", "_buffers", "_meta", "_offsets", "_reader", "_worker", "kind", "task")
 
-    def __init__(self, head: bytes | bytearray, body: bytearray, worker: int, reader: RingReader | None) -> None:
+    def __init__(self, head: bytes | bytearray, body: bytearray, worker: int, reader: Any) -> None:
         _, self.task, self.kind, blocks, buffers, self._meta = HEAD.unpack(head)
         self._body, self._worker, self._reader = body, worker, reader
         self._offsets = [_BLOCK.unpack_from(body, i * _BLOCK.size) for i in range(blocks)]

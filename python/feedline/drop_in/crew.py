@@ -309,7 +309,8 @@ class ProcessCrew:
         return self.reader.bytes_held()
 
     def _close_ends(self) -> None:
-        for end in (*self._inboxes, *self._outboxes):
+        ends: list[Any] = [*self._inboxes, *self._outboxes]
+        for end in ends:
             with contextlib.suppress(OSError):
                 end.close()
         self._epoll.close()
@@ -322,7 +323,8 @@ class ProcessCrew:
         self._closed = True
         for control in self._controls:
             control[Control.STOP] = 1
-        for end in (*self._outboxes, *self._inboxes):
+        ends: list[Any] = [*self._outboxes, *self._inboxes]
+        for end in ends:
             end.close()
         self._epoll.close()
         deadline = time.monotonic() + _JOIN_S
@@ -343,13 +345,13 @@ class ProcessCrew:
 
 
 def _preload_forkserver(method: str) -> None:
-    """A fork server that has imported torch starts workers in milliseconds. Where the user chose modules, those stay."""
+    """A fork server that has imported torch starts workers in milliseconds. Modules that the user chose stay."""
     if method != "forkserver":
         return
     with contextlib.suppress(Exception):
         from multiprocessing import forkserver
 
-        server = forkserver._forkserver
+        server: Any = forkserver._forkserver
         if server._forkserver_pid is None and server._preload_modules == ["__main__"]:
             server.set_forkserver_preload(["__main__", "feedline.drop_in.worker"])
 

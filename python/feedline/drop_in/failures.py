@@ -17,7 +17,7 @@ from . import limits
 
 
 class WorkerDiedError(Error, RuntimeError):
-    """A worker process ended by itself. ``pid``, ``exitcode``, ``worker_id`` and ``sample_index`` say which and where."""
+    """A worker process ended by itself. ``pid``, ``exitcode``, ``worker_id`` and ``sample_index`` say which."""
 
 
 class RemoteTraceback(Exception):

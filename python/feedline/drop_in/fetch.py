@@ -234,7 +234,7 @@ def is_stateful(thing: Any) -> bool:
 
 
 def getitems_of(dataset: Any) -> Callable[[Any], Any] | None:
-    """`dataset.__getitems__`, unless a class further down overrides `__getitem__` alone and so says what a sample is."""
+    """`dataset.__getitems__`, unless a class further down overrides `__getitem__` alone, so what a sample is."""
     getitems = getattr(dataset, "__getitems__", None)
     if not getitems:
         return None

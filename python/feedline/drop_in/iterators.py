@@ -35,11 +35,26 @@ _NO_MORE: dict[str, Any] = {}
 class _Position:
     """What both iterators share: drawing indices, replaying them, counting what was delivered, bad samples."""
 
-    _loader: Any
+    _loader_ref: Any
+    _loader_shadow: Any
     _refills: RefillOrder | None
+    # torch's iterator sets these
+    _base_seed: Any
+    _dataset_kind: Any
+    _index_sampler: Any
+    _auto_collation: Any
+    _pin_memory: Any
+    _pin_memory_device: Any
+
+    @property
+    def _loader(self) -> Any:
+        """The loader, or what it was when it went away before its iterator."""
+        loader = self._loader_ref()
+        return self._loader_shadow if loader is None else loader
 
     def _open_epoch(self, loader: Any) -> None:
-        self._loader = loader
+        # A loader with workers that live on holds its iterator: holding it in turn would keep both for ever.
+        self._loader_ref, self._loader_shadow = weakref.ref(loader), loader._without_iterator()
         self._cursor, self._resume = loader._open_cursor()
         self._cursor.base_seed = self._base_seed
         loader._latest = weakref.ref(self)
@@ -116,8 +131,8 @@ class _Position:
             if loader.error_budget and self._bad_count > loader.error_budget:
                 error = failure.exception()
                 raise Error(
-                    f"more than error_budget={loader.error_budget} bad samples in epoch {self._cursor.epoch}; the last: "
-                    f"{message}",
+                    f"more than error_budget={loader.error_budget} bad samples in epoch {self._cursor.epoch}; "
+                    f"the last: {message}",
                     record=record,
                     stage="python",
                 ) from error
@@ -270,7 +285,7 @@ class _Task:
 
 
 class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter):
-    """num_workers > 0. Task numbers never start again at 0, so an answer of an epoch that was given up is known as such."""
+    """num_workers > 0. Task numbers never start again at 0, so that answers of an epoch given up are known as such."""
 
     def __init__(self, loader: Any) -> None:
         self._shutdown = False
@@ -522,7 +537,7 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
     # -- answers
 
     def _settle(self, number: int, task: _Task) -> bool:
-        """Makes a batch whole again that had bad samples, or that refills have shortened. True while it is not there."""
+        """Makes a batch whole again that had bad samples, or that refills have shortened. True while it is away."""
         if self._refills is None:
             return False
         batch = self._cursor.delivered

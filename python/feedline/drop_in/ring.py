@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memory that worker processes hand batches over in: one memfd per loader.
 
-The file is address space, not memory: it is as long as all workers could ever need, sealed against shrinking, and only
-the parts in use have pages, asked for by fallocate, so that a lack of memory is an error with numbers in place of SIGBUS.
+The file is address space, not memory: as long as all workers could ever need, and sealed against shrinking. Only the
+parts in use have pages, asked for by fallocate, so that a lack of memory is an error with numbers in place of SIGBUS.
 
     0              control page: kWords 64-bit words per worker (see `Control`)
     CONTROL + i*R  region of worker i: blocks, page-aligned
@@ -184,7 +184,7 @@ class RingWriter:
         if start is None:
             raise StorageError(
                 f"a batch needs {size:,} bytes, and {sum(b.size for b in self._blocks.values()):,} of the "
-                f"{self._ring.region_bytes:,} bytes of address space of worker {self._worker} are taken by batches in use"
+                f"{self._ring.region_bytes:,} bytes of worker {self._worker}'s address space are in use"
             )
         self._back(start, size)
         self._take(start, size)
@@ -267,7 +267,7 @@ class RingWriter:
             os.posix_fallocate(self._ring.fd, self._ring.region_start(self._worker) + first, end - first)
         except OSError as error:
             raise StorageError(
-                f"the kernel refused {end - first:,} bytes of shared memory for a batch ({os.strerror(error.errno or 0)}); "
+                f"the kernel refused {end - first:,} bytes of memory for a batch ({os.strerror(error.errno or 0)}); "
                 f"{room:,} bytes are left ({limits.memory_words()})",
                 errno=error.errno,
             ) from None

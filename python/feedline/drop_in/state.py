@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a loader stands, as JSON. It is a cursor: how the epoch's order came about, and how many batches were delivered.
+"""Where a loader stands, as JSON: how the epoch's order came about, and how many batches of it were delivered.
 
 Resuming replays the order (indices alone, no sample is read) with the random generators as they were, so it needs no
 particular number of workers. Only iterable data sets have their position in the workers: there the state has one entry
@@ -163,7 +163,7 @@ def check(state: Mapping[str, Any], loader: Any) -> dict[str, Any]:
     if kind == "iterable" and state["delivered"] and state["num_workers"] != loader.num_workers:
         raise ConfigError(
             f"load_state_dict: an iterable data set has its position in each worker; the state has "
-            f"{state['num_workers']} worker(s) and this loader {loader.num_workers}. Use the same num_workers to resume "
+            f"{state['num_workers']} worker(s) and this loader {loader.num_workers}. Resume with the same num_workers "
             "within an epoch"
         )
     return dict(state)

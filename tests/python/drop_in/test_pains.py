@@ -91,7 +91,9 @@ def test_too_many_open_files_when_batches_are_kept():
 
 def test_keeping_every_batch_of_an_epoch_works_and_the_memory_returns():
     """What the user keeps is the user's: the budget does not count it, nothing waits, and all of it comes back."""
-    loader = DataLoader(Large(100, 250_000), batch_size=2, num_workers=2, memory_budget=8_000_000, persistent_workers=True)
+    loader = DataLoader(
+        Large(100, 250_000), batch_size=2, num_workers=2, memory_budget=8_000_000, persistent_workers=True
+    )
     batches = list(loader)  # 100 MB
     assert [int(b[i, 0]) for b in batches for i in range(2)] == list(range(100))
     assert all(bool((b[0] == b[0, 0]).all()) for b in batches)
@@ -143,7 +145,7 @@ def test_a_list_of_a_million_paths_is_pickled_once_for_all_workers():
 
 
 def test_resident_memory_does_not_grow_over_an_epoch():
-    """Pain 1: the transport keeps nothing. (Lists of a user's data set still unshare pages: docs/known-differences.md.)"""
+    """Pain 1: the transport keeps nothing. (For lists in data sets see docs/known-differences.md.)"""
     loader = DataLoader(Large(400, 50_000), batch_size=2, num_workers=2, persistent_workers=True)
     pages = []
     for _ in range(3):
@@ -176,8 +178,12 @@ def test_kill_9_of_everything_leaves_nothing(tmp_path):
 def test_a_hanging_sample_is_named_with_its_stack():
     """Pain 5: warning, then StalledError, in place of waiting for ever."""
     loader = DataLoader(Hanging(), batch_size=4, num_workers=2, stall_timeout=1.5)
-    with pytest.warns(UserWarning, match=r"(?s)no progress for .*last index 9"), pytest.raises(
-        feedline.StalledError, match=r"(?s)Worker 0 \(pid \d+\): last seen reading a sample, last index 9.*__getitem__"
+    with (
+        pytest.warns(UserWarning, match=r"(?s)no progress for .*last index 9"),
+        pytest.raises(
+            feedline.StalledError,
+            match=r"(?s)Worker 0 \(pid \d+\): last seen reading a sample, last index 9.*__getitem__",
+        ),
     ):
         list(loader)
 
@@ -193,9 +199,13 @@ class _Locked(Numbers):
 def test_a_fork_while_a_thread_holds_a_lock_is_named_too():
     """Pain 5: the most frequent cause of the silent hang."""
     loader = DataLoader(_Locked(), num_workers=1, multiprocessing_context="fork", stall_timeout=1)
-    with _Locked.lock, pytest.warns(UserWarning, match="no progress"):
-        with pytest.raises(feedline.StalledError, match="(?s)last seen reading a sample.*in __getitem__"):
-            list(loader)
+    words = r"(?s)last seen reading a sample.*in __getitem__"
+    with (
+        _Locked.lock,
+        pytest.warns(UserWarning, match="no progress"),
+        pytest.raises(feedline.StalledError, match=words),
+    ):
+        list(loader)
 
 
 def test_after_a_timeout_no_worker_stays():
@@ -203,7 +213,7 @@ def test_after_a_timeout_no_worker_stays():
     loader = DataLoader(Hanging(), batch_size=4, num_workers=2, timeout=0.5)
     iterator = iter(loader)
     workers = iterator._workers
-    with pytest.raises(RuntimeError, match="DataLoader timed out after 0.5 seconds"):
+    with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.5 seconds"):
         list(iterator)
     began = time.monotonic()
     del iterator
@@ -253,7 +263,8 @@ def test_ctrl_c_prints_one_traceback_and_leaves_no_child():
     package = str(Path(feedline.__file__).parent.parent)
     environment["PYTHONPATH"] = os.pathsep.join([package, str(HERE)])
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [sys.executable, "-c", textwrap.dedent(script)], env=environment,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, start_new_session=True,
     )  # fmt: skip
     workers = [int(word) for word in process.stdout.readline().split()]
@@ -278,6 +289,32 @@ def test_workers_do_not_outlive_a_killed_loader():
     """
     worker = int(run_script(script).stdout)
     _until(lambda: not _alive(worker))
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_dropping_the_last_reference_ends_the_workers_at_once(persistent):
+    """No collection of garbage is needed: loader and iterator do not hold each other."""
+    loader = DataLoader(Numbers(), num_workers=1, persistent_workers=persistent)
+    iterator = iter(loader)
+    workers = iterator._workers
+    gc.disable()
+    try:
+        del loader
+        assert next(iterator).tolist() == [0]
+        del iterator
+        assert not workers[0].is_alive()
+        assert workers[0].exitcode == 0
+    finally:
+        gc.enable()
+
+
+def test_a_nested_tensor_arrives():
+    loader = DataLoader(Numbers(2), num_workers=1, collate_fn=_nested)
+    assert [t.is_nested for t in loader] == [True, True]
+
+
+def _nested(samples):
+    return torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)])
 
 
 def test_a_loader_in_a_thread_that_ends_keeps_its_workers():
@@ -306,7 +343,9 @@ def test_an_exception_with_its_own_arguments_keeps_its_type(num_workers):
 def test_an_error_names_worker_sample_and_file():
     """Pain 8."""
     loader = DataLoader(Subset(Files(8, {5}, ValueError("no image")), [7, 5]), batch_size=2, num_workers=1)
-    with pytest.raises(ValueError, match=r"(?s)Caught ValueError in DataLoader worker process 0\.\nOriginal Trace.*5\.jpg") as e:
+    with pytest.raises(
+        ValueError, match=r"(?s)Caught ValueError in DataLoader worker process 0\.\nOriginal Trace.*5\.jpg"
+    ) as e:
         list(loader)
     assert (e.value.worker_id, e.value.sample_index, e.value.sample_path) == (0, 1, "/data/5.jpg")
     assert "no image" in str(e.value.__cause__)
@@ -536,7 +575,8 @@ def test_shuffling_a_hundred_million_samples_makes_no_list():
         from torch.utils.data import DataLoader as Torch
         import torch
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        it = iter(DataLoader(Numbers(10_000_000), batch_size=4, shuffle=True, generator=torch.Generator().manual_seed(0)))
+        generator = torch.Generator().manual_seed(0)
+        it = iter(DataLoader(Numbers(10_000_000), batch_size=4, shuffle=True, generator=generator))
         first = next(it).tolist()
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, *first)
     """
@@ -592,14 +632,18 @@ def test_threads_as_workers():
 
 
 def test_lower_require_says_why_not_and_explain_tells_the_truth():
-    with pytest.raises(feedline.ConfigError, match="cannot run natively: order .*read \\(Numbers\\): nothing is lowered yet"):
+    with pytest.raises(
+        feedline.ConfigError, match=r"cannot run natively: order .*read \(Numbers\): nothing is lowered yet"
+    ):
         DataLoader(Numbers(), lower="require")
     text = DataLoader(Numbers(), num_workers=2).explain()
     assert "read       Numbers" in text and "Python, in 2 worker processes: nothing is lowered yet" in text
 
 
 def test_importing_feedline_does_not_import_torch():
-    done = run_script("import sys, feedline; print('torch' in sys.modules); feedline.DataLoader; print('torch' in sys.modules)")
+    done = run_script(
+        "import sys, feedline; print('torch' in sys.modules); feedline.DataLoader; print('torch' in sys.modules)"
+    )
     assert done.stdout.split() == ["False", "True"]
 
 
@@ -615,4 +659,3 @@ def _until(condition, seconds=10):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
