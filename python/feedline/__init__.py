@@ -14,6 +14,8 @@
 Nothing starts at import, and neither torch nor NumPy is imported before the first array is made.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._engine import Inspection, InspectionFinding
 from .dataset import Dataset, DecodeLimit, Drawn, FieldSpec, inspect, open
 from .errors import ConfigError, DataError, Error, StalledError, StorageError
@@ -34,12 +36,19 @@ from .version import installed_version as _installed_version
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
+if TYPE_CHECKING:
+    from .data_loader import DataLoader
+
 __version__: str
 
 
-def __getattr__(name: str) -> str:
+def __getattr__(name: str) -> Any:
     if name == "__version__":
         return _installed_version()
+    if name == "DataLoader":  # imports torch
+        from .data_loader import DataLoader
+
+        return DataLoader
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -49,6 +58,7 @@ __all__ = [
     "BadSample",
     "ConfigError",
     "DataError",
+    "DataLoader",
     "Dataset",
     "DecodeLimit",
     "Drawn",

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`feedline.DataLoader`: `torch.utils.data.DataLoader` with one changed import."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from multiprocessing.context import BaseContext
+from typing import Any, TypeVar
+
+import torch
+from torch.utils.data import TensorDataset, default_collate, default_convert, get_worker_info
+from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
+
+from .drop_in import fetch, limits, state
+from .drop_in.failures import WorkerDiedError
+from .drop_in.iterators import SingleIterator, WorkerIterator
+from .drop_in.lowering import Reason, plan_lowering
+from .errors import ConfigError
+from .loader import BadSample
+
+__all__ = ["DataLoader", "WorkerDiedError", "default_collate", "default_convert", "get_worker_info"]
+
+_T_co = TypeVar("_T_co", covariant=True)
+_BUDGET_SHARE = 4  # of the memory that is left: one part for batches that wait
+_STALL_S = 300.0
+_TORCH_ARGUMENTS = frozenset(inspect.signature(_TorchDataLoader.__init__).parameters)
+
+
+class DataLoader(_TorchDataLoader[_T_co]):
+    """torch's DataLoader: same arguments, attributes, results and errors; see docs/drop-in.md for what is better.
+
+    Beyond torch's arguments:
+
+    Args:
+        num_workers: also ``"auto"``: by the CPUs that this process may use; 0 for data that is in memory already.
+        seed: makes every sample's random numbers (``random``, NumPy, torch) and the shuffled order a function of
+            (seed, epoch, sample), whatever the number of workers. None: torch's way, by worker.
+        device: where the tensors of a batch go before you get it.
+        on_error: what a bad sample does: ``"raise"``, ``"skip"`` (the batch is refilled from the end of the order) or
+            ``"replace"`` (by the next good sample of the data set). With the last two, workers that die are replaced.
+        error_budget: bad samples that an epoch may skip or replace before it raises; 0 is any number.
+        memory_budget: bytes of batches that may wait in worker memory; None: a quarter of what is left at the start.
+            At least one batch per worker always fits; what you keep does not count.
+        lower: ``"auto"``, ``"never"`` or ``"require"``: native threads for what the engine knows. See :meth:`explain`.
+        worker_method: ``"process"`` (also ``"multiprocessing"``) or ``"thread"``.
+        prefetch_epochs: with persistent workers, begin the next epoch's batches while this one ends.
+        snapshot_every_n_steps: how often a worker's stateful data set is asked for its state; None: never.
+        stall_timeout: seconds without any progress before a StalledError, with a warning at a fifth of it; 0: never.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[list[Any]] | None = None,
+        num_workers: int | str = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: str | BaseContext | None = None,
+        generator: torch.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        seed: int | None = None,
+        device: torch.device | str | int | None = None,
+        on_error: str = "raise",
+        error_budget: int = 0,
+        memory_budget: int | None = None,
+        lower: str = "auto",
+        worker_method: str = "process",
+        prefetch_epochs: bool = False,
+        snapshot_every_n_steps: int | None = 1,
+        stall_timeout: float = _STALL_S,
+    ) -> None:
+        self._check_choices(on_error, lower, worker_method)
+        self._check_numbers(seed, error_budget, memory_budget, snapshot_every_n_steps, stall_timeout)
+        if num_workers == "auto":
+            num_workers = _automatic_workers(dataset)
+            if num_workers == 0:
+                prefetch_factor, persistent_workers, multiprocessing_context, timeout = None, False, None, 0
+        elif isinstance(num_workers, str):
+            raise ConfigError(f'num_workers must be a number or "auto", not {num_workers!r}')
+        self.seed, self.device, self.on_error = seed, device, on_error
+        self.error_budget, self.memory_budget, self.lower = error_budget, memory_budget, lower
+        self.worker_method = "thread" if worker_method == "thread" else "process"
+        self.prefetch_epochs, self.snapshot_every_n_steps = prefetch_epochs, snapshot_every_n_steps
+        self.stall_timeout = stall_timeout
+        self.errors: list[BadSample] = []
+        self._iterator: Any = None
+        self._owns_generator = seed is not None and generator is None
+        if self._owns_generator:
+            generator = torch.Generator()
+        self._epoch = 0
+        self._cursor: state.Cursor | None = None
+        self._pending: dict[str, Any] | None = None
+        self._latest: weakref.ref[Any] | None = None
+        self._warned_unsharded = False
+        self._fresh_workers = True
+        self._sampler_epochs: dict[int, Any] = {}
+        self._generators_before: list[torch.Tensor] = []
+        arguments: dict[str, Any] = {
+            "dataset": dataset,
+            "batch_size": batch_size,
+            "shuffle": shuffle,
+            "sampler": sampler,
+            "batch_sampler": batch_sampler,
+            "num_workers": num_workers,
+            "collate_fn": collate_fn,
+            "pin_memory": pin_memory,
+            "drop_last": drop_last,
+            "timeout": timeout,
+            "worker_init_fn": worker_init_fn,
+            "multiprocessing_context": multiprocessing_context,
+            "generator": generator,
+            "prefetch_factor": prefetch_factor,
+            "persistent_workers": persistent_workers,
+            "pin_memory_device": pin_memory_device,
+            "in_order": in_order,
+        }
+        super().__init__(**{name: value for name, value in arguments.items() if name in _TORCH_ARGUMENTS})
+        self.in_order = in_order  # torch before 2.6 does not know it
+        self._target_device = None if device is None else torch.device(device)
+        if lower == "require":
+            plan = plan_lowering(self)
+            if isinstance(plan, Reason):
+                reasons = "; ".join(f"{s.name} ({s.what}): {s.why}" for s in plan.stages)
+                raise ConfigError(f'lower="require": this loader cannot run natively: {reasons}')
+
+    @staticmethod
+    def _check_choices(on_error: str, lower: str, worker_method: str) -> None:
+        for name, value, choices in (
+            ("on_error", on_error, ("raise", "skip", "replace")),
+            ("lower", lower, ("auto", "never", "require")),
+            ("worker_method", worker_method, ("process", "multiprocessing", "thread")),
+        ):
+            if value not in choices:
+                raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+    @staticmethod
+    def _check_numbers(
+        seed: int | None, error_budget: int, memory_budget: int | None, snapshot: int | None, stall: float
+    ) -> None:
+        for name, value, low in (
+            ("seed", seed, None),
+            ("error_budget", error_budget, 0),
+            ("memory_budget", memory_budget, 1),
+            ("snapshot_every_n_steps", snapshot, 1),
+        ):
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or (low is not None and value < low):
+                raise ConfigError(f"{name} must be an integer{'' if low is None else f' from {low} on'}, not {value!r}")
+        if not stall >= 0:
+            raise ConfigError(f"stall_timeout must be seconds from 0 on, not {stall!r}")
+
+    # -- iteration
+
+    def __iter__(self) -> Any:
+        if self._iterator is None or not self._may_use(self._iterator._ahead):
+            self._begin_epoch()
+        if not (self.persistent_workers and self.num_workers > 0):
+            self._fresh_workers = True
+            return self._get_iterator()
+        if self._iterator is not None and self._iterator._broken:
+            self._iterator = None
+        if self._iterator is None:
+            self._fresh_workers = True
+            self._iterator = self._get_iterator()
+        else:
+            self._fresh_workers = False
+            self._iterator._reset(self)
+        return self._iterator
+
+    def _without_iterator(self) -> DataLoader[_T_co]:
+        """A copy that shares everything with this loader but its iterator."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__, _iterator=None)
+        return copy
+
+    def _get_iterator(self) -> Any:
+        if self.num_workers == 0:
+            return SingleIterator(self)
+        self.check_worker_number_rationality()
+        return WorkerIterator(self)
+
+    def _begin_epoch(self) -> None:
+        """Before anything is drawn: generators and samplers go where a loaded state or the epoch wants them."""
+        pending = self._pending
+        if pending is not None:
+            self._epoch = pending["epoch"]
+            state.put_generators(self, pending.get("generators"))
+        else:
+            self._advance_samplers()
+        self._seed_order(self._epoch)
+        self._generators_before = [g.get_state() for g in state.generators_of(self)]
+
+    def _seed_order(self, epoch: int) -> None:
+        if self._owns_generator:
+            self.generator.manual_seed(fetch.seed_of(self.seed, epoch, "order"))  # type: ignore[union-attr]
+
+    def _advance_samplers(self) -> None:
+        """A sampler whose set_epoch was forgotten since the last epoch goes on by one, and says so once."""
+        for i, sampler in enumerate(state.samplers_of(self)):
+            epoch = getattr(sampler, "epoch", None)
+            if not callable(getattr(sampler, "set_epoch", None)) or not isinstance(epoch, int):
+                continue
+            if self._sampler_epochs.get(i) == epoch:
+                sampler.set_epoch(epoch + 1)
+            self._sampler_epochs[i] = getattr(sampler, "epoch", epoch)
+
+    def _open_cursor(self) -> tuple[state.Cursor, dict[str, Any] | None]:
+        """For an iterator that begins: where it stands, and the state that it goes on from, if any."""
+        resume, self._pending = self._pending, None
+        cursor = state.Cursor(self._epoch, self.num_workers)
+        cursor.samplers, cursor.epochs = state.take_samplers(self)
+        cursor.generators = self._generators_before
+        if resume is not None:
+            cursor.delivered = resume["delivered"]
+        self._cursor = cursor
+        self._epoch += 1
+        return cursor, resume
+
+    def _may_use(self, ahead: Any) -> bool:
+        """Whether the epoch that was begun ahead is still the one that is wanted."""
+        if ahead is None or self._pending is not None or self._epoch != ahead.epoch:
+            return False
+        return ahead.sampler_epochs == [getattr(sampler, "epoch", None) for sampler in state.samplers_of(self)]
+
+    def _adopt_cursor(self, cursor: state.Cursor) -> None:
+        self._cursor = cursor
+        self._epoch += 1
+
+    def _resumed_base_seed(self) -> int | None:
+        return None if self._pending is None else self._pending.get("base_seed")
+
+    def _dataset_epoch(self, next_epoch: bool = False) -> int | None:
+        """The epoch to tell persistent workers' data sets. Fresh workers have a fresh copy and need none."""
+        if (self._fresh_workers and not next_epoch) or not callable(getattr(self.dataset, "set_epoch", None)):
+            return None
+        for name in ("epoch", "_epoch"):
+            value = None if next_epoch else getattr(self.dataset, name, None)
+            if value is not None:
+                try:
+                    return int(value)
+                except (TypeError, ValueError):
+                    continue
+        return self._epoch if next_epoch else self._epoch - 1
+
+    def _budget_bytes(self) -> int:
+        return limits.memory_left() // _BUDGET_SHARE if self.memory_budget is None else self.memory_budget
+
+    # -- epochs and state
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch of the next ``iter()``, for the samplers, the data set and, through it, the workers."""
+        self._epoch = epoch
+        for i, sampler in enumerate(state.samplers_of(self)):
+            if callable(getattr(sampler, "set_epoch", None)):
+                sampler.set_epoch(epoch)
+                self._sampler_epochs.pop(i, None)
+        if callable(getattr(self.dataset, "set_epoch", None)):
+            self.dataset.set_epoch(epoch)  # type: ignore[union-attr]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loader stands, after the batches that were delivered. Fit for JSON and pickle.
+
+        Before the first epoch, within one, or after its last batch, when the state begins the next epoch.
+        """
+        if self._pending is not None:
+            return dict(self._pending)
+        iterator = self._latest() if self._latest is not None else None
+        cursor = self._cursor or state.Cursor(self._epoch, self.num_workers)
+        if iterator is not None and cursor is iterator._cursor:
+            cursor = iterator.state_cursor()
+        return state.to_json(cursor, self, None if iterator is None else iterator._own_state())
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Goes on, at the next ``iter()``, where the state was taken. An empty state changes nothing.
+
+        Raises:
+            ConfigError: not such a state, or one that does not fit this loader.
+        """
+        if state_dict:
+            self._pending = pending = state.check(state_dict, self)
+            # Now and not at iter(), so that a set_epoch of yours between the two is the last word.
+            state.put_samplers(self, pending["samplers"], pending["sampler_epochs"])
+            for i, sampler in enumerate(state.samplers_of(self)):
+                self._sampler_epochs[i] = getattr(sampler, "epoch", None)
+
+    # -- what it does
+
+    def explain(self) -> str:
+        """Stage by stage, what runs where, and why not natively."""
+        plan = plan_lowering(self)
+        lines = [f"DataLoader over {type(self.dataset).__qualname__}, lower={self.lower!r}"]
+        lines += [f"  {s.name:<10} {s.what:<28} {s.runs}: {s.why}" for s in plan.stages]
+        if self.num_workers and self.worker_method == "process":
+            lines.append(
+                f"  hand-over  one memfd ring, at most {self._budget_bytes():,} bytes of waiting batches, no copy"
+            )
+        if self.seed is not None:
+            lines.append(f"  random     per sample, from seed {self.seed}, the epoch and the index")
+        return "\n".join(lines)
+
+    def stats(self) -> dict[str, Any]:
+        """Counts of the latest iterator: batches delivered, seconds that ``next()`` waited, bytes that you hold."""
+        iterator = self._latest() if self._latest is not None else None
+        cursor, crew = self._cursor, getattr(iterator, "_crew", None)
+        return {
+            "epoch": cursor.epoch if cursor else self._epoch,
+            "batches": cursor.delivered if cursor else 0,
+            "bad_samples": len(self.errors),
+            "wait_s": getattr(iterator, "_wait_s", 0.0),
+            "bytes_held": crew.bytes_held() if crew is not None else 0,
+        }
+
+
+def _automatic_workers(dataset: Any) -> int:
+    """As many as may run beside the training loop; none where reading is only slicing, or where no worker can start."""
+    inner = dataset
+    while hasattr(inner, "dataset") and hasattr(inner, "indices"):
+        inner = inner.dataset
+    if isinstance(inner, (TensorDataset, torch.Tensor, list, tuple, range)):
+        return 0
+    import multiprocessing
+
+    if multiprocessing.current_process().daemon:  # daemons may not have children
+        return 0
+    return max(1, limits.usable_cpus() - 1)

@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The workers of one iterator, seen from the training loop: processes over pipes and a ring, or threads.
+
+Both crews speak alike: `send` never waits, `receive` gives (worker, frame), `Died`, or None after its timeout.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import mmap
+import os
+import pickle
+import select
+import threading
+import time
+import warnings
+import weakref
+from collections import deque
+from collections.abc import Callable
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, NamedTuple
+
+import torch
+
+from . import fetch, limits
+from .channel import Inbox, Outbox
+from .codec import Encoder, Frame
+from .failures import WorkerDiedError, died
+from .ring import Control, Ring, RingReader
+from .worker import STACK_SIGNAL, STOP, Payload, Spec, run_process
+
+_JOIN_S = 5.0  # as torch: a worker in the middle of a sample may finish it
+_live: weakref.WeakSet[ProcessCrew] = weakref.WeakSet()
+
+
+class Died(NamedTuple):
+    worker: int
+    error: WorkerDiedError
+
+
+class PassedFd:
+    """A file descriptor that goes along with a process's arguments, whatever the start method."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        weakref.finalize(self, os.close, fd)
+
+    def __getstate__(self) -> Any:
+        from multiprocessing import reduction
+
+        return reduction.DupFd(self.fd)
+
+    def __setstate__(self, passed: Any) -> None:
+        self.fd = passed.detach()
+
+
+class PickledPayload:
+    """The payload pickled once for all workers, in memory that the kernel shares and frees."""
+
+    def __init__(self, payload: Payload) -> None:
+        data = _dump_without_handles(payload)
+        self._size = len(data)
+        self._memory = PassedFd(os.memfd_create("feedline-data-set", os.MFD_CLOEXEC))
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._memory.fd, view) :]
+
+    def __call__(self) -> Payload:
+        with mmap.mmap(self._memory.fd, self._size, access=mmap.ACCESS_READ) as memory:
+            return pickle.loads(memory)
+
+
+class HeldPayload:
+    """The payload as it is: for fork, and for what must be pickled into each process by itself."""
+
+    def __init__(self, payload: Payload) -> None:
+        self._payload = payload
+
+    def __call__(self) -> Payload:
+        return self._payload
+
+
+class _HandleInside(Exception):
+    """Something that can be pickled only for one process: a tensor to share, a lock, a pipe."""
+
+
+class _OncePickler(ForkingPickler):
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, (torch.Tensor, torch.UntypedStorage, torch.TypedStorage)):
+            raise _HandleInside
+        return NotImplemented
+
+
+def _dump_without_handles(payload: Payload) -> memoryview:
+    import io
+
+    stream = io.BytesIO()
+    _OncePickler(stream, 5).dump(payload)
+    return stream.getbuffer()
+
+
+def _pack(payload: Payload, start_method: str) -> Callable[[], Payload]:
+    if start_method == "fork":
+        return HeldPayload(payload)
+    try:
+        return PickledPayload(payload)
+    except Exception:  # _HandleInside, or a lock that wants a process: let multiprocessing have it
+        return HeldPayload(payload)
+
+
+def _name_unpicklable(payload: Payload) -> str:
+    """Which part of the payload cannot be pickled, for the error message."""
+    parts = {"collate_fn": payload.collate_fn, "worker_init_fn": payload.init_fn}
+    with contextlib.suppress(Exception):
+        parts |= {f"dataset.{name}": value for name, value in vars(payload.dataset).items()}
+    bad = []
+    for name, value in parts.items():
+        try:
+            _OncePickler(_Sink(), 5).dump(value)
+        except (_HandleInside, RuntimeError):
+            continue
+        except Exception as error:
+            bad.append(f"{name} ({type(error).__name__}: {error})")
+    return "; ".join(bad)
+
+
+class _Sink:
+    def write(self, data: Any) -> int:
+        return len(data)
+
+
+def _close_inherited() -> None:
+    """In a forked worker: the ends of other workers' pipes that belong to the loader."""
+    for crew in list(_live):
+        crew._close_ends()
+
+
+def _nothing() -> None:
+    pass
+
+
+class ProcessCrew:
+    def __init__(self, spec: Spec, payload: Payload, context: Any) -> None:
+        self._context = context
+        self._method = context.get_start_method()
+        self.ring = Ring(spec.num_workers)
+        self.reader = RingReader(self.ring)
+        self._stacks = PassedFd(os.memfd_create("feedline-stacks", os.MFD_CLOEXEC))
+        spec.ring, spec.stack_fd = self.ring, self._stacks
+        spec.main_thread = threading.current_thread() is threading.main_thread()
+        self._spec, self._payload = spec, payload
+        self._load = _pack(payload, self._method)
+        self._controls = [self.ring.control(i) for i in range(spec.num_workers)]
+        self._epoll = select.epoll()
+        self._by_fd: dict[int, tuple[str, int]] = {}
+        self._ready: deque[Any] = deque()
+        self._encoder = Encoder()
+        self._oom_kills = limits.oom_kills()
+        self._pid = os.getpid()
+        self._closed = False
+        self.workers: list[Any] = []
+        self._inboxes: list[Inbox] = []
+        self._outboxes: list[Outbox] = []
+        self._leaving: set[int] = set()
+        self._dead: set[int] = set()
+        _preload_forkserver(self._method)
+        _close_at_exit(self)
+        for worker in range(spec.num_workers):
+            self._start(worker)
+
+    def _start(self, worker: int, occupied: list[tuple[int, int]] | None = None) -> None:
+        tasks, outbox_end = self._context.Pipe(duplex=False)
+        inbox_end, results = self._context.Pipe(duplex=False)
+        inbox, outbox = Inbox(inbox_end, worker, self.reader), Outbox(outbox_end)
+        if worker < len(self._inboxes):
+            self._inboxes[worker], self._outboxes[worker] = inbox, outbox
+        else:
+            self._inboxes.append(inbox)
+            self._outboxes.append(outbox)
+        inherited = _close_inherited if self._method == "fork" else _nothing
+        process = self._context.Process(
+            target=run_process,
+            args=(self._spec, self._load, worker, tasks, results, occupied or [], inherited),
+            daemon=True,
+        )
+        try:
+            process.start()
+        except (TypeError, AttributeError, pickle.PicklingError) as error:
+            self._explain_pickling(error)
+            raise
+        finally:
+            tasks.close()
+            results.close()
+        if worker < len(self.workers):
+            self.workers[worker] = process
+        else:
+            self.workers.append(process)
+        for fd, what in ((inbox.fd, "inbox"), (process.sentinel, "sentinel")):
+            self._by_fd[fd] = (what, worker)
+            self._epoll.register(fd, select.EPOLLIN)
+
+    def _explain_pickling(self, error: Exception) -> None:
+        warnings.warn(
+            "Got pickle error when attempting to start a worker Process. "
+            "This might be because the worker Process arguments are not picklable. "
+            "Python 3.14+ changed the multiprocessing start method in non-Mac POSIX platforms "
+            "to 'forkserver', which requires the worker Process arguments to be picklable. "
+            "You can also try multiprocessing.set_start_method('fork').",
+            stacklevel=2,
+        )
+        named = _name_unpicklable(self._payload)
+        if named:
+            error.add_note(f"Feedline: not picklable: {named}")
+
+    def send(self, worker: int, task: int, kind: int, value: Any) -> None:
+        self._outboxes[worker].put(self._encoder.encode(task, kind, value))
+
+    def receive(self, timeout: float) -> tuple[int, Frame] | Died | None:
+        if not self._ready:
+            waiting = False
+            for outbox in self._outboxes:
+                outbox.flush()
+                waiting = waiting or outbox.is_waiting
+            # A large message that did not fit goes on as soon as the worker has read some of it.
+            events = self._epoll.poll(min(timeout, 0.01) if waiting else timeout)
+            ended = []
+            for fd, _ in events:
+                what, worker = self._by_fd[fd]
+                self._drain(worker)
+                if what == "sentinel" or self._inboxes[worker].ended:
+                    ended.append(worker)
+            for worker in dict.fromkeys(ended):
+                self._bury(worker)
+        return self._ready.popleft() if self._ready else None
+
+    def _drain(self, worker: int) -> None:
+        inbox = self._inboxes[worker]
+        while (frame := inbox.take()) is not None:
+            self._ready.append((worker, frame))
+
+    def _bury(self, worker: int) -> None:
+        process = self.workers[worker]
+        if worker in self._dead:
+            return
+        process.join(_JOIN_S)
+        self._drain(worker)
+        self._dead.add(worker)
+        for fd in (self._inboxes[worker].fd, process.sentinel):
+            with contextlib.suppress(OSError, KeyError, ValueError):
+                self._epoll.unregister(fd)
+            self._by_fd.pop(fd, None)
+        if worker not in self._leaving:
+            control = self._controls[worker]
+            error = died(
+                process.pid, process.exitcode, worker, control[Control.RSS], self._oom_kills, self.activity(worker)
+            )
+            error.sample_index = self.sample(worker)  # type: ignore[attr-defined]
+            self._ready.append(Died(worker, error))
+
+    def respawn(self, worker: int, pending: list[tuple[int, int]]) -> None:
+        """A fresh process in the place of a dead one. `pending`: blocks in frames that are not decoded yet."""
+        self._inboxes[worker].close()
+        self._outboxes[worker].close()
+        self._dead.discard(worker)
+        self._controls[worker][Control.READY] = 0
+        self._start(worker, self.reader.occupied(worker) + pending)
+
+    def leave(self, worker: int) -> None:
+        """This worker has nothing to do any more and may end."""
+        self._leaving.add(worker)
+        self.send(worker, 0, STOP, None)
+
+    def skip_before(self, task: int) -> None:
+        for control in self._controls:
+            control[Control.FIRST_TASK] = task
+
+    def progress(self, worker: int) -> int:
+        return self._controls[worker][Control.SAMPLES]
+
+    def sample(self, worker: int) -> int | None:
+        index = self._controls[worker][Control.INDEX]
+        return None if index < 0 else index
+
+    def activity(self, worker: int) -> str:
+        stage = self._controls[worker][Control.STAGE]
+        sample = self.sample(worker)
+        words = f"last seen {fetch.STAGES[stage]}"
+        return words if sample is None or stage in (fetch.STARTING, fetch.INIT) else f"{words}, last index {sample}"
+
+    def stack(self, worker: int) -> str:
+        """The Python stack of a worker right now, taken without its help."""
+        if not self._controls[worker][Control.READY] or not self.workers[worker].is_alive():
+            return "  (the worker has not got as far as having a Python stack to show)"
+        fd = self._stacks.fd
+        os.ftruncate(fd, 0)
+        os.lseek(fd, 0, os.SEEK_SET)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.workers[worker].pid, STACK_SIGNAL)
+        size = -1
+        for _ in range(20):
+            time.sleep(0.025)
+            before, size = size, os.fstat(fd).st_size
+            if size and size == before:
+                break
+        return os.pread(fd, max(size, 0), 0).decode(errors="replace")
+
+    def bytes_held(self) -> int:
+        return self.reader.bytes_held()
+
+    def _close_ends(self) -> None:
+        ends: list[Any] = [*self._inboxes, *self._outboxes]
+        for end in ends:
+            with contextlib.suppress(OSError):
+                end.close()
+        self._epoll.close()
+        self._closed = True
+
+    def close(self) -> None:
+        """Ends the workers: asks, waits, terminates, kills. Batches that the user holds stay."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        self._closed = True
+        for control in self._controls:
+            control[Control.STOP] = 1
+        ends: list[Any] = [*self._outboxes, *self._inboxes]
+        for end in ends:
+            end.close()
+        self._epoll.close()
+        deadline = time.monotonic() + _JOIN_S
+        for end_it in (lambda w: None, lambda w: w.terminate(), lambda w: w.kill()):
+            for process in self.workers:
+                if process.is_alive():
+                    end_it(process)
+            for process in self.workers:
+                process.join(max(0.0, deadline - time.monotonic()))
+            if not any(process.is_alive() for process in self.workers):
+                break
+            deadline = time.monotonic() + 1.0
+        for entry in self._ready:
+            if not isinstance(entry, Died):
+                entry[1].drop()
+        self._ready.clear()
+        self.reader.close()
+
+
+def _preload_forkserver(method: str) -> None:
+    """A fork server that has imported torch starts workers in milliseconds. Modules that the user chose stay."""
+    if method != "forkserver":
+        return
+    with contextlib.suppress(Exception):
+        from multiprocessing import forkserver
+
+        server: Any = forkserver._forkserver
+        if server._forkserver_pid is None and server._preload_modules == ["__main__"]:
+            server.set_forkserver_preload(["__main__", "feedline.drop_in.worker"])
+
+
+_exit_registered = False
+
+
+def _close_at_exit(crew: ProcessCrew) -> None:
+    global _exit_registered
+    _live.add(crew)
+    if not _exit_registered:
+        _exit_registered = True
+        atexit.register(_close_all)
+
+
+def _close_all() -> None:
+    for crew in list(_live):
+        crew.close()
+
+
+class LocalFrame:
+    """A message between threads: the object itself."""
+
+    __slots__ = ("_value", "kind", "task")
+
+    def __init__(self, task: int, kind: int, value: Any) -> None:
+        self.task, self.kind, self._value = task, kind, value
+
+    def decode(self) -> Any:
+        value, self._value = self._value, None
+        return value
+
+    def occupied(self) -> list[tuple[int, int]]:
+        return []
+
+    def drop(self) -> None:
+        self._value = None

@@ -1,0 +1,658 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `iter(loader)` gives: torch's iterator classes, with Feedline's workers, transport, errors and state inside."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import logging
+import time
+import weakref
+from typing import Any
+
+import torch
+from torch.utils.data import IterDataPipe, MapDataPipe
+from torch.utils.data import _utils as torch_utils
+from torch.utils.data import dataloader as torch_dataloader
+
+from ..errors import ConfigError, Error
+from ..loader import BadSample
+from . import fetch, state
+from .crew import Died, ProcessCrew
+from .devices import to_device
+from .failures import Failure
+from .fetch import BadSamplesError, Recipe, make_fetcher
+from .orders import RefillOrder, lean_iterator
+from .threads import ThreadCrew
+from .watchdog import Watchdog
+from .worker import BAD, DATA_AND_MORE, END, EPOCH, FAILED, TASK, EpochStart, Payload, Spec
+
+_log = logging.getLogger("feedline")
+_ITERABLE = torch_dataloader._DatasetKind.Iterable
+_NO_MORE: dict[str, Any] = {}
+
+
+class _Position:
+    """What both iterators share: drawing indices, replaying them, counting what was delivered, bad samples."""
+
+    _loader_ref: Any
+    _loader_shadow: Any
+    _refills: RefillOrder | None
+    # torch's iterator sets these
+    _base_seed: Any
+    _dataset_kind: Any
+    _index_sampler: Any
+    _auto_collation: Any
+    _pin_memory: Any
+    _pin_memory_device: Any
+
+    @property
+    def _loader(self) -> Any:
+        """The loader, or what it was when it went away before its iterator."""
+        loader = self._loader_ref()
+        return self._loader_shadow if loader is None else loader
+
+    def _open_epoch(self, loader: Any) -> None:
+        # A loader with workers that live on holds its iterator: holding it in turn would keep both for ever.
+        self._loader_ref, self._loader_shadow = weakref.ref(loader), loader._without_iterator()
+        self._cursor, self._resume = loader._open_cursor()
+        self._cursor.base_seed = self._base_seed
+        loader._latest = weakref.ref(self)
+        self._drawn = False
+        self._refills = None
+        self._bad_count = 0
+
+    def _next_index(self) -> Any:
+        if not self._drawn:
+            self._draw_first()
+        return next(self._sampler_iter)
+
+    def _draw_first(self) -> None:
+        """Right before the first index: notes the generators, or puts them where they were and passes indices over."""
+        self._drawn = True
+        loader, cursor, resume = self._loader, self._cursor, self._resume
+        if self._dataset_kind == _ITERABLE:
+            return
+        loader._seed_order(cursor.epoch)  # again: workers that live on draw no seed of their own from it
+        state.put_generators(loader, (resume or {}).get("order_generators"))
+        before = state.take_randomness(loader)
+        replay = resume is not None and resume.get("randomness") is not None
+        if replay:
+            state.put_randomness(loader, state.randomness_of(resume["randomness"]))
+            self._sampler_iter = iter(self._index_sampler)
+        cursor.randomness = state.take_randomness(loader) if replay else before
+        try:
+            self._sampler_iter = lean_iterator(self._index_sampler, self._sampler_iter)
+            if loader.on_error == "skip" and self._auto_collation:
+                end = resume.get("refill_end") if resume else None
+                self._refills = RefillOrder(self._index_sampler, self._sampler_iter, end)
+                self._sampler_iter = self._refills
+            if cursor.delivered:
+                self._pass_over(cursor)
+            if replay:
+                self._sampler_iter = _ReplayedOrder(self._sampler_iter)
+        finally:
+            if replay:
+                state.put_randomness(loader, {**before, "generators": []})
+
+    def _pass_over(self, cursor: state.Cursor) -> None:
+        last = None
+        for _ in range(cursor.delivered):
+            last = next(self._sampler_iter, None)
+        expected = self._resume.get("last_index") if self._resume else None
+        if expected is not None and state.fingerprint(last) != expected:
+            raise ConfigError(
+                "load_state_dict: the sampler gives another order than when the state was taken, so the position in it "
+                "means nothing. Its order must come from torch's, NumPy's or Python's generators, from its own "
+                "generator attribute, or from its own state_dict()"
+            )
+
+    def _log_bad(self, failures: list[Failure], batch: int) -> None:
+        loader = self._loader
+        for failure in failures:
+            message = f"{failure.summary}{failure.place}".replace("\n", "; ")
+            record = failure.sample if isinstance(failure.sample, int) else None
+            entry = BadSample(
+                None,
+                failure.path,
+                None,
+                record,
+                None,
+                "python",
+                message,
+                "data",
+                self._cursor.epoch,
+                batch,
+                loader.on_error,
+            )
+            loader.errors.append(entry)
+            _log.warning("bad sample, %s: %s", loader.on_error, message)
+            self._bad_count += 1
+            if loader.error_budget and self._bad_count > loader.error_budget:
+                error = failure.exception()
+                raise Error(
+                    f"more than error_budget={loader.error_budget} bad samples in epoch {self._cursor.epoch}; "
+                    f"the last: {message}",
+                    record=record,
+                    stage="python",
+                ) from error
+
+    def _refilled(self, batch: int, index: list[Any], bad: list[tuple[int, Failure]]) -> list[Any]:
+        """`index` with its bad samples replaced from the end of the order, or without them where that is used up."""
+        self._log_bad([failure for _, failure in bad], batch)
+        bad_positions = {position for position, _ in bad}
+        filled: list[Any] = []
+        for position, sample in enumerate(index):
+            if position in bad_positions:
+                filled += self._refills.refill(batch) if self._refills else []
+            else:
+                filled.append(sample)
+        if self._refills and self._refills.drop_last and len(filled) < len(index):
+            return []
+        return filled
+
+    def _finished(self, data: Any) -> Any:
+        """Pins and moves, for the user."""
+        if self._pin_memory:
+            data = torch_utils.pin_memory.pin_memory(data, self._pin_memory_device)
+        device = self._loader._target_device
+        return data if device is None else to_device(data, device)
+
+
+def _recipe(iterator: Any, loader: Any) -> Recipe:
+    return Recipe(
+        iterable=iterator._dataset_kind == _ITERABLE,
+        auto_collation=iterator._auto_collation,
+        collate_fn=iterator._collate_fn,
+        drop_last=iterator._drop_last,
+        on_error=loader.on_error,
+        seed=loader.seed,
+    )
+
+
+class _ReplayedOrder:
+    """The rest of an order that was begun with other states of the process's generators than they have now.
+
+    A sampler may draw from them at any of its steps, so every step runs with the states that the one before left.
+    """
+
+    def __init__(self, indices: Any) -> None:
+        self._indices = indices
+        self._states = fetch.generator_states()
+
+    def __iter__(self) -> _ReplayedOrder:
+        return self
+
+    def __next__(self) -> Any:
+        before = fetch.generator_states()
+        fetch.put_generator_states(self._states)
+        try:
+            return next(self._indices)
+        finally:
+            self._states = fetch.generator_states()
+            fetch.put_generator_states(before)
+
+
+class SingleIterator(_Position, torch_dataloader._SingleProcessDataLoaderIter):
+    """num_workers=0: everything in the calling thread."""
+
+    def __init__(self, loader: Any) -> None:
+        torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
+        self._profile_name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+        if self._timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        self._open_epoch(loader)
+        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
+            torch.utils.data.graph_settings.apply_sharding(self._dataset, self._world_size, self._rank)
+        resume = (self._resume or {}).get("workers")
+        resume = resume[0] if resume else None
+        dataset_state = (resume or {}).get("state")
+        if dataset_state is not None and dataset_state.get("dataset") is not None:
+            self._dataset.load_state_dict(dataset_state["dataset"])
+        self._dataset_fetcher = make_fetcher(
+            _recipe(self, loader), self._dataset, self._cursor.epoch, None, lambda stage, sample: None
+        )
+        self._seeded = loader.seed is not None
+        if self._dataset_kind == _ITERABLE and self._cursor.delivered and resume is not None:
+            self._cursor.by_worker[0] |= resume
+            _fast_forward(self._dataset_fetcher, resume, self._loader)
+
+    def _next_data(self) -> Any:
+        try:
+            index = self._next_index()
+            data, more = self._fetch(index)
+        except StopIteration:
+            self._cursor.finished = True
+            raise
+        self._cursor.deliver(0, index, more)  # the index as it was drawn, not as it was refilled
+        return self._finished(data)
+
+    def _fetch(self, index: Any) -> tuple[Any, dict[str, Any]]:
+        fetcher, batch = self._dataset_fetcher, self._cursor.delivered
+        while True:
+            try:
+                data = self._fetch_once(fetcher, index)
+            except BadSamplesError as bad:
+                index = self._refilled(batch, index, bad.bad)
+                if not index:
+                    raise StopIteration from None
+                continue
+            except StopIteration:
+                raise
+            except Exception as error:
+                if fetcher.sample is not None:
+                    path = None if fetcher.recipe.iterable else fetch.sample_path(fetcher.dataset, fetcher.sample)
+                    error.add_note(f"Feedline: sample {fetcher.sample!r:.200}" + (f" (file {path})" if path else ""))
+                raise
+            if fetcher.bad:
+                if self._loader.on_error == "replace" or fetcher.recipe.iterable:
+                    self._log_bad(fetcher.bad, batch)
+                fetcher.bad = []
+            if self._refills:
+                self._cursor.refill_end = self._refills.end
+            return data, _NO_MORE
+
+    def _fetch_once(self, fetcher: fetch.Fetcher, index: Any) -> Any:
+        if not self._seeded:
+            return fetcher.fetch(index)
+        with fetch.untouched_generators():
+            return fetcher.fetch(index)
+
+    def state_cursor(self) -> state.Cursor:
+        return self._cursor
+
+    def _own_state(self) -> dict[str, Any] | None:
+        return self._dataset_fetcher.state()
+
+
+def _fast_forward(fetcher: fetch.Fetcher, entry: dict[str, Any], loader: Any) -> None:
+    own = entry.get("state")
+    if own is not None and isinstance(fetcher, fetch.IterableFetcher):
+        fetcher.restore(own)
+    skip = entry["since"] if own is not None else entry["batches"]
+    if skip and own is None:
+        _log.warning("resuming an iterable data set without state_dict(): reading and dropping %d batches", skip)
+    fetcher.skip(skip, loader.batch_size)
+
+
+class _Task:
+    __slots__ = ("deaths", "drawn", "frame", "index", "worker")
+
+    def __init__(self, worker: int, index: Any) -> None:
+        self.worker, self.index, self.drawn = worker, index, index  # drawn: before refills
+        self.frame: Any = None
+        self.deaths = 0
+
+
+class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter):
+    """num_workers > 0. Task numbers never start again at 0, so that answers of an epoch given up are known as such."""
+
+    def __init__(self, loader: Any) -> None:
+        self._shutdown = False
+        self._crew: Any = None
+        self._wait_s = 0.0
+        torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
+        self._profile_name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+        self._prefetch_factor = loader.prefetch_factor
+        self._in_order = loader.in_order
+        if self._num_workers <= 0:
+            raise AssertionError("num_workers must be greater than 0 for MultiProcessingDataLoaderIter")
+        if self._prefetch_factor <= 0:
+            raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
+        self._worker_init_fn = loader.worker_init_fn
+        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
+            self._worker_init_fn = functools.partial(
+                torch_dataloader._sharding_worker_init_fn, self._worker_init_fn, self._world_size, self._rank
+            )
+        self._send_idx = self._rcvd_idx = 0
+        self._task_info: dict[int, _Task] = {}
+        self._ahead: _NextEpoch | None = None
+        self._prints: dict[int, int] = {}
+        self._broken = False
+        resumed = loader._resumed_base_seed()
+        if resumed is not None:
+            self._base_seed = resumed
+        self._crew = self._make_crew(loader)
+        self._workers = self._crew.workers
+        self._reset(loader, first_iter=True)
+
+    def _make_crew(self, loader: Any) -> Any:
+        stateful = self._dataset_kind == _ITERABLE or fetch.is_stateful(self._dataset)
+        spec = Spec(
+            num_workers=self._num_workers,
+            base_seed=self._base_seed,
+            recipe=_recipe(self, loader),
+            wants_state=(loader.snapshot_every_n_steps or 0) if stateful else 0,
+            budget=max(1, loader._budget_bytes() // self._num_workers),
+            ahead=self._prefetch_factor,
+        )
+        payload = Payload(self._dataset, self._collate_fn, self._worker_init_fn)
+        if loader.worker_method == "thread":
+            return ThreadCrew(spec, payload)
+        return ProcessCrew(spec, payload, loader.multiprocessing_context or torch.multiprocessing)
+
+    def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and loader._may_use(ahead):
+            self._num_yielded = self._bad_count = 0
+            ahead.adopt(self)
+            loader._adopt_cursor(self._cursor)
+            return
+        torch_dataloader._BaseDataLoaderIter._reset(self, loader, first_iter)
+        self._open_epoch(loader)
+        self._workers_status = [True] * self._num_workers
+        cycle_from = 0
+        self._give_up_tasks()
+        self._rcvd_idx = self._first_idx = self._send_idx
+        self._crew.skip_before(self._send_idx)
+        self._tasks_outstanding = 0
+        self._workers_num_tasks = [0] * self._num_workers
+        self._sampler_ended = False
+        if self._dataset_kind == _ITERABLE and self._cursor.delivered:
+            cycle_from = (self._resume["last_worker"] + 1) % self._num_workers
+        elif self._cursor.delivered:
+            cycle_from = self._cursor.delivered % self._num_workers
+        cycle = itertools.chain(range(cycle_from, self._num_workers), itertools.cycle(range(self._num_workers)))
+        self._worker_queue_idx_cycle = cycle
+        for worker in range(self._num_workers):
+            self._crew.send(worker, 0, EPOCH, self._epoch_start(worker))
+        for _ in range(self._prefetch_factor * self._num_workers):
+            self._try_put_index()
+
+    def _give_up_tasks(self) -> None:
+        for task in self._task_info.values():
+            if task.frame is not None:
+                task.frame.drop()
+        self._task_info.clear()
+
+    def _epoch_start(self, worker: int) -> EpochStart:
+        loader, entry = self._loader, self._cursor.by_worker[worker]
+        start = EpochStart(self._cursor.epoch, self._shared_seed, loader._dataset_epoch(), batch_size=loader.batch_size)
+        if self._resume is not None and self._resume.get("workers"):
+            entry |= self._resume["workers"][worker]
+        if self._dataset_kind == _ITERABLE or entry["state"] is not None:
+            start.state = entry["state"]
+            if self._dataset_kind == _ITERABLE:
+                start.skip = entry["since"] if start.state is not None else entry["batches"]
+                if start.skip and start.state is None:
+                    _log.warning(
+                        "resuming an iterable data set without state_dict(): worker %d reads and drops %d batches",
+                        worker,
+                        start.skip,
+                    )
+        return start
+
+    # -- tasks
+
+    def _try_put_index(self) -> None:
+        if self._tasks_outstanding >= self._prefetch_factor * self._num_workers:
+            raise AssertionError("Number of outstanding tasks exceeded maximum allowed tasks")
+        if self._ahead is not None:
+            self._ahead.put(self)
+            return
+        try:
+            index = self._next_index()
+        except StopIteration:
+            if self._may_look_ahead():
+                self._ahead = _NextEpoch(self, self._loader)
+                self._ahead.put(self)
+            return
+        self._put_task(index)
+
+    def _may_look_ahead(self) -> bool:
+        if not (self._loader.prefetch_epochs and self._persistent_workers) or self._refills is not None:
+            return False
+        return self._dataset_kind != _ITERABLE and not isinstance(self._dataset, MapDataPipe)
+
+    def _put_task(self, index: Any) -> None:
+        limit = self._prefetch_factor * self._num_workers
+        for _ in range(self._num_workers):
+            worker = next(self._worker_queue_idx_cycle)
+            if self._workers_status[worker]:
+                if self._in_order:
+                    break
+                if self._workers_num_tasks[worker] < limit // sum(self._workers_status):
+                    break
+        else:
+            return
+        self._task_info[self._send_idx] = _Task(worker, index)
+        self._workers_num_tasks[worker] += 1
+        self._tasks_outstanding += 1
+        self._send_idx += 1
+        self._crew.send(worker, self._send_idx - 1, TASK, index)
+
+    def _next_data(self) -> Any:
+        if self._broken:
+            raise RuntimeError("DataLoader: this iterator has ended with an error; make another with iter(loader)")
+        while True:
+            number = self._wanted()
+            if number is None:
+                self._cursor.finished = True
+                if not self._persistent_workers:
+                    self._shutdown_workers()
+                raise StopIteration
+            task = self._task_info[number]
+            if task.frame is None:
+                arrived = self._wait(task)
+                if arrived is None:
+                    continue
+                if arrived != number and (self._in_order or not self._is_current(arrived)):
+                    continue
+                number, task = arrived, self._task_info[arrived]
+            if self._settle(number, task):
+                continue
+            del self._task_info[number]
+            if number == self._rcvd_idx:
+                self._rcvd_idx += 1
+            return self._deliver(number, task)
+
+    def _wanted(self) -> int | None:
+        """The task that comes next; None at the end of the epoch."""
+        border = self._send_idx if self._ahead is None else self._ahead.border
+        while self._rcvd_idx < border:
+            task = self._task_info.get(self._rcvd_idx)
+            if task is not None:
+                if task.frame is not None or self._workers_status[task.worker]:
+                    return self._rcvd_idx
+                del self._task_info[self._rcvd_idx]
+            self._rcvd_idx += 1
+        return None
+
+    def _is_current(self, number: int) -> bool:
+        return self._ahead is None or number < self._ahead.border
+
+    def _wait(self, task: _Task) -> int | None:
+        """Until a task's answer is there; its number. None when something else changed."""
+        frame = self._receive(task)
+        answered = self._task_info.get(frame.task)
+        if answered is None:  # of an epoch that was given up
+            frame.drop()
+            return None
+        self._tasks_outstanding -= 1
+        if frame.kind == END:
+            self._workers_status[answered.worker] = False
+            if not self._persistent_workers:
+                self._crew.leave(answered.worker)
+            self._try_put_index()
+            return None
+        answered.frame = frame
+        return frame.task
+
+    def _receive(self, task: _Task) -> Any:
+        event = self._crew.receive(0)
+        deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
+        watchdog = None
+        while True:
+            if isinstance(event, Died):
+                self._handle_death(event)
+            elif event is not None:
+                return event[1]
+            if watchdog is None:
+                awaited = [task.worker] if self._in_order else sorted({t.worker for t in self._task_info.values()})
+                watchdog = Watchdog(self._crew, awaited, self._loader.stall_timeout)
+            try:
+                slice_s = watchdog.step()
+            except BaseException:
+                self._break()
+                raise
+            if deadline is not None:
+                slice_s = min(slice_s, deadline - time.monotonic())
+                if slice_s <= 0:
+                    raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
+            began = time.monotonic()
+            event = self._crew.receive(slice_s)
+            self._wait_s += time.monotonic() - began
+
+    def state_cursor(self) -> state.Cursor:
+        """What the state is to be made of: at the end of an epoch, the next one where that has begun."""
+        return self._ahead.cursor if self._cursor.finished and self._ahead is not None else self._cursor
+
+    def _handle_death(self, event: Died) -> None:
+        worker = event.worker
+        mine = [
+            (number, task) for number, task in self._task_info.items() if task.worker == worker and task.frame is None
+        ]
+        current = mine[0][1] if mine else None
+        if self._loader.on_error == "raise" or (current is not None and current.deaths >= 1):
+            self._break()
+            raise event.error
+        _log.warning("%s A fresh worker takes over.", event.error)
+        if current is not None:
+            current.deaths += 1
+        held = [t.frame for t in self._task_info.values() if t.frame is not None and t.worker == worker]
+        self._crew.respawn(worker, [block for frame in held for block in frame.occupied()])
+        start = self._epoch_start(worker)
+        if self._dataset_kind == _ITERABLE:
+            entry = self._cursor.by_worker[worker]
+            start.state, start.skip = entry["state"], len(held)
+            start.skip += entry["since"] if start.state is not None else entry["batches"]
+        self._crew.send(worker, 0, EPOCH, start)
+        for number, task in mine:
+            self._crew.send(worker, number, TASK, task.index)
+
+    def _break(self) -> None:
+        self._broken = True
+        self._shutdown_workers()
+
+    # -- answers
+
+    def _settle(self, number: int, task: _Task) -> bool:
+        """Makes a batch whole again that had bad samples, or that refills have shortened. True while it is away."""
+        if self._refills is None:
+            return False
+        batch = self._cursor.delivered
+        index = None
+        if task.frame.kind == BAD:
+            index = self._refilled(batch, task.index, task.frame.decode())
+        elif self._in_order and task.deaths >= 0:
+            reach = self._refills.batch(batch)
+            if len(reach) < len(task.index) and task.index[: len(reach)] == reach:
+                index = task.drawn = reach
+                task.frame.drop()
+        if index is None:
+            return False
+        task.frame = None
+        if not index:
+            self._give_up_after(number)
+            return True
+        task.index = index
+        self._tasks_outstanding += 1
+        self._crew.send(task.worker, number, TASK, index)
+        return True
+
+    def _give_up_after(self, number: int) -> None:
+        """The order ends before this batch, for its samples were used as refills."""
+        self._give_up_tasks()
+        self._crew.skip_before(self._send_idx)
+        self._rcvd_idx = self._send_idx
+        self._tasks_outstanding = 0
+
+    def _deliver(self, number: int, task: _Task) -> Any:
+        self._workers_num_tasks[task.worker] -= 1
+        self._try_put_index()
+        kind, value = task.frame.kind, task.frame.decode()
+        if kind == FAILED:
+            raise value.exception()
+        data, more = value if kind == DATA_AND_MORE else (value, _NO_MORE)
+        del value
+        if more:
+            if "bad" in more:
+                self._log_bad(more["bad"], self._cursor.delivered)
+            if "print" in more:
+                self._compare_print(task.worker, more["print"])
+        if self._refills:
+            self._cursor.refill_end = self._refills.end
+        self._cursor.deliver(task.worker, task.drawn, more)
+        return self._finished(data)
+
+    def _compare_print(self, worker: int, crc: int) -> None:
+        other = self._prints.setdefault(crc, worker)
+        if other != worker and not self._loader._warned_unsharded:
+            self._loader._warned_unsharded = True
+            _log.warning(
+                "workers %d and %d began with the same batch: this IterableDataset seems not to be sharded by "
+                "get_worker_info(), so every sample would come %d times",
+                other,
+                worker,
+                self._num_workers,
+            )
+
+    def _own_state(self) -> None:
+        return None
+
+    # -- the end
+
+    def _mark_worker_as_unavailable(self, worker_id: int, shutdown: bool = False) -> None:
+        self._workers_status[worker_id] = False
+
+    def _shutdown_workers(self) -> None:
+        if self._shutdown or torch_utils is None or torch_utils.python_exit_status in (True, None):
+            return
+        self._shutdown = True
+        if self._crew is not None:
+            self._give_up_tasks()
+            self._crew.close()
+
+    def __del__(self) -> None:
+        self._shutdown_workers()
+
+
+class _NextEpoch:
+    """prefetch_epochs=True: the order of the next epoch, drawn while the last batches of this one are on their way.
+
+    Workers take messages in order, so they begin the epoch between the two epochs' tasks.
+    """
+
+    def __init__(self, iterator: WorkerIterator, loader: Any) -> None:
+        self.border = iterator._send_idx  # tasks from here on are of the next epoch
+        loader._begin_epoch()
+        self.epoch = loader._epoch
+        self.sampler_epochs = [getattr(sampler, "epoch", None) for sampler in state.samplers_of(loader)]
+        self.cursor = state.Cursor(self.epoch, iterator._num_workers)
+        self.cursor.base_seed = iterator._base_seed
+        self.cursor.samplers, self.cursor.epochs = state.take_samplers(loader)
+        indices = iter(iterator._index_sampler)
+        self.cursor.randomness = state.take_randomness(loader)
+        self._indices = lean_iterator(iterator._index_sampler, indices)
+        start = EpochStart(self.epoch, dataset_epoch=loader._dataset_epoch(next_epoch=True))
+        for worker in range(iterator._num_workers):
+            iterator._crew.send(worker, 0, EPOCH, start)
+
+    def put(self, iterator: WorkerIterator) -> None:
+        index = next(self._indices, None)
+        if index is not None:
+            iterator._put_task(index)
+
+    def adopt(self, iterator: WorkerIterator) -> None:
+        """The next epoch becomes the one that is iterated; what is left of this one is given up."""
+        for number in [n for n in iterator._task_info if n < self.border]:
+            task = iterator._task_info.pop(number)
+            iterator._workers_num_tasks[task.worker] -= 1
+            if task.frame is None:
+                iterator._tasks_outstanding -= 1
+            else:
+                task.frame.drop()
+        iterator._crew.skip_before(self.border)
+        iterator._rcvd_idx = self.border
+        iterator._sampler_iter, iterator._drawn, iterator._refills = self._indices, True, None
+        iterator._cursor, iterator._resume = self.cursor, None

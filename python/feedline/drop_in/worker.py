@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker does, as a process or a thread: takes tasks, answers each with a batch, an end or a failure."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import os
+import random
+import signal
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import IterDataPipe
+from torch.utils.data._utils import collate as torch_collate
+from torch.utils.data._utils import signal_handling
+from torch.utils.data._utils import worker as torch_worker
+
+from . import fetch, limits
+from .channel import BlockingPort
+from .codec import LARGE, Encoder, is_plain, ring_tensor
+from .failures import Failure
+from .fetch import BadSamplesError, Recipe, make_fetcher
+from .ring import Control, Ring, RingWriter
+
+# Messages to a worker, and from it.
+EPOCH, TASK, STOP = 1, 2, 3
+DATA, DATA_AND_MORE, END, FAILED, BAD = 11, 12, 13, 14, 15
+
+STACK_SIGNAL = signal.SIGRTMAX - 2  # asks a worker for its Python stack; hardly anybody uses real-time signals
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass
+class EpochStart:
+    """How an epoch begins for one worker."""
+
+    epoch: int
+    shared_seed: int | None = None
+    dataset_epoch: int | None = None
+    skip: int = 0  # batches to pass over
+    batch_size: int | None = None
+    state: dict[str, Any] | None = None
+
+
+@dataclass
+class Payload:
+    """What the user gave: it may be large, and may not be picklable."""
+
+    dataset: Any
+    collate_fn: Callable[[Any], Any]
+    init_fn: Callable[[int], None] | None
+
+
+@dataclass
+class Spec:
+    """The same for all workers of a loader."""
+
+    num_workers: int
+    base_seed: int
+    recipe: Recipe
+    wants_state: int  # every how many batches; 0: never
+    ring: Ring | None = None
+    budget: int = 0
+    ahead: int = 2
+    stack_fd: Any = None
+    method: str = "multiprocessing"
+    main_thread: bool = True
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class Session:
+    """A worker's state from start to end, whatever carries the messages."""
+
+    def __init__(self, spec: Spec, worker: int, notice: fetch.Notice) -> None:
+        self._spec, self._worker, self._notice = spec, worker, notice
+        self._recipe = spec.recipe
+        self._payload: Payload | None = None
+        self._fetcher: fetch.Fetcher | None = None
+        self._init_failure: Failure | None = None
+        self._ended = False
+        self._shared_rng: torch.Generator | None = None
+        self._since_state = 0
+        self._first_print = spec.recipe.iterable and spec.num_workers > 1
+
+    def start(self, load: Callable[[], Payload], own_process: bool) -> None:
+        self._notice(fetch.STARTING, None)
+        try:
+            self._payload = load()
+            self._set_up(own_process)
+        except Exception as error:
+            self._init_failure = self._failure(error)
+
+    def _set_up(self, own_process: bool) -> None:
+        spec, worker, payload = self._spec, self._worker, self._payload
+        assert payload is not None
+        seed = spec.base_seed + worker
+        more: dict[str, Any] = {}
+        if own_process:
+            random.seed(seed)
+            torch.manual_seed(seed)
+            np.random.seed(torch_worker._generate_state(spec.base_seed, worker))
+        else:
+            more = _thread_generators(seed, spec.base_seed, worker)
+            if spec.recipe.collate_fn is torch_collate.default_collate:
+                self._recipe = replace(spec.recipe, collate_fn=_collate_in_thread)
+        info = torch_worker.WorkerInfo(
+            id=worker, num_workers=spec.num_workers, seed=seed, dataset=payload.dataset, **more
+        )
+        set_worker_info(info, own_process)
+        if payload.init_fn is not None:
+            self._notice(fetch.INIT, None)
+            payload.init_fn(worker)
+
+    def answer(self, kind: int, value: Any) -> tuple[int, Any] | None:
+        """The reply to a message; None where there is none."""
+        if kind == EPOCH:
+            self._begin(value)
+            return None
+        if self._init_failure is not None:
+            failure, self._init_failure = self._init_failure, None
+            return FAILED, failure
+        if self._ended:
+            return None
+        if self._fetcher is None:
+            return FAILED, self._failure(RuntimeError("the worker has no data set, for the error raised before"))
+        try:
+            data = self._fetcher.fetch(value)
+        except BadSamplesError as bad:
+            return BAD, bad.bad
+        except StopIteration as error:
+            if self._spec.recipe.iterable:
+                self._ended = True
+                return END, None
+            return FAILED, self._fetcher.failure(error)
+        except Exception as error:
+            return FAILED, self._fetcher.failure(error)
+        more = self._more(data)
+        return (DATA_AND_MORE, (data, more)) if more else (DATA, data)
+
+    def _begin(self, start: EpochStart) -> None:
+        self._ended = False
+        self._since_state = 0
+        payload = self._payload
+        if payload is None:
+            return
+        try:
+            dataset = payload.dataset
+            if isinstance(dataset, IterDataPipe):
+                from torch.utils.data.graph_settings import apply_random_seed
+
+                self._shared_rng = self._shared_rng or torch.Generator()
+                self._shared_rng.manual_seed(start.shared_seed or 0)
+                dataset = payload.dataset = apply_random_seed(dataset, self._shared_rng)
+            if start.dataset_epoch is not None and callable(getattr(dataset, "set_epoch", None)):
+                dataset.set_epoch(start.dataset_epoch)
+            state = start.state
+            if state is not None and state.get("dataset") is not None:
+                dataset.load_state_dict(state["dataset"])
+            self._fetcher = make_fetcher(self._recipe, dataset, start.epoch, self._worker, self._notice)
+            if state is not None and isinstance(self._fetcher, fetch.IterableFetcher):
+                self._fetcher.restore(state)
+            if start.skip:
+                self._fetcher.skip(start.skip, start.batch_size)
+        except Exception as error:
+            self._fetcher = None
+            self._init_failure = self._init_failure or self._failure(error)
+
+    def _more(self, data: Any) -> dict[str, Any]:
+        more: dict[str, Any] = {}
+        assert self._fetcher is not None
+        if self._fetcher.bad:
+            more["bad"] = self._fetcher.bad
+        if self._spec.wants_state:
+            self._since_state += 1
+            if self._since_state % self._spec.wants_state == 0:
+                state = self._fetcher.state()
+                if state is not None:
+                    more["state"] = state
+        if self._first_print:
+            self._first_print = False
+            with contextlib.suppress(Exception):
+                more["print"] = zlib.crc32(b"".join(Encoder().encode(0, 0, data)))
+        return more
+
+    def _failure(self, error: BaseException) -> Failure:
+        return Failure(error, f"in DataLoader worker process {self._worker}", self._worker, None, None)
+
+
+def _thread_generators(seed: int, base_seed: int, worker: int) -> dict[str, Any]:
+    kind = getattr(torch_worker, "_RNG", None)
+    if kind is None:
+        return {}
+    generators = kind(
+        random_generator=random.Random(seed),
+        torch_generator=torch.Generator().manual_seed(seed),
+        numpy_generator=np.random.default_rng(torch_worker._generate_state(base_seed, worker)),
+    )
+    return {"rng": generators, "worker_method": "thread"}
+
+
+def _collate_in_thread(samples: list[Any]) -> Any:
+    """default_collate, which in a worker would stack into shared memory: threads share all memory anyway."""
+    from .threads import hidden_info
+
+    with hidden_info():
+        return torch_collate.default_collate(samples)
+
+
+def set_worker_info(info: Any, own_process: bool) -> None:
+    if own_process:
+        torch_worker._worker_info = info
+    else:
+        from .threads import set_thread_info
+
+        set_thread_info(info)
+
+
+def run_process(
+    spec: Spec,
+    load: Callable[[], Payload],
+    worker: int,
+    tasks: Connection,
+    results: Connection,
+    occupied: list[tuple[int, int]],
+    inherited: Callable[[], None],
+) -> None:
+    """A worker process from start to end."""
+    assert spec.ring is not None
+    parent = os.getppid()
+    inherited()
+    control = spec.ring.control(worker)
+    _set_signals(spec, parent, control)
+    with contextlib.suppress(Exception):
+        torch.multiprocessing._set_thread_name("pt_data_worker")
+    torch.set_num_threads(1)
+    port = BlockingPort(tasks, results, lambda: not control[Control.STOP] and os.getppid() == parent)
+    writer = RingWriter(spec.ring, worker, spec.budget, spec.ahead, occupied, lambda: _stop_unless(port.is_wanted()))
+    encoder = Encoder(writer)
+    _collate_into(writer)
+
+    def notice(stage: int, sample: Any) -> None:
+        control[Control.STAGE] = stage
+        control[Control.INDEX] = sample if type(sample) is int and abs(sample) < 1 << 62 else -1
+        control[Control.SAMPLES] += 1
+        if control[Control.STOP]:
+            raise _Stopped
+
+    session = Session(spec, worker, notice)
+    try:
+        session.start(load, own_process=True)
+        _serve(session, port, encoder, writer, control)
+    except _Stopped:
+        pass
+
+
+class _Stopped(BaseException):
+    """The loader needs this worker no more, though it is in the middle of a sample."""
+
+
+def _stop_unless(wanted: bool) -> None:
+    if not wanted:
+        raise _Stopped
+
+
+def _serve(session: Session, port: BlockingPort, encoder: Encoder, writer: RingWriter, control: Control) -> None:
+    control[Control.STAGE] = fetch.WAITING
+    while True:
+        frame = port.receive()
+        if frame is None or frame.kind == STOP:
+            return
+        if frame.kind == TASK and frame.task < control[Control.FIRST_TASK]:
+            continue  # of an epoch that was given up
+        reply = session.answer(frame.kind, frame.decode())
+        if reply is not None:
+            control[Control.STAGE] = fetch.SENDING
+            parts = _encoded(session, encoder, frame.task, *reply)
+            del reply
+            writer.end_task()
+            control[Control.RSS] = limits.resident_bytes()
+            if not port.send(parts):
+                return
+            del parts
+        control[Control.STAGE] = fetch.WAITING
+
+
+def _encoded(session: Session, encoder: Encoder, task: int, kind: int, value: Any) -> list[bytes]:
+    try:
+        return encoder.encode(task, kind, value)
+    except Exception as error:
+        # What cannot be handed over is that batch's error, not the end of the worker.
+        return Encoder().encode(task, FAILED, session._failure(error))
+
+
+def _set_signals(spec: Spec, parent: int, control: Control) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to report
+    if spec.main_thread:
+        # The signal comes when the thread that started us ends, which for the main thread is the process's end.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(0)
+    with contextlib.suppress(Exception):
+        signal_handling._set_worker_signal_handlers()
+    with contextlib.suppress(Exception):
+        faulthandler.register(STACK_SIGNAL, file=spec.stack_fd.fd, all_threads=True, chain=False)
+        control[Control.READY] = 1
+
+
+def _collate_into(writer: RingWriter) -> None:
+    """torch's default_collate, also when the user's collate_fn calls it, stacks into the ring from here on."""
+    table = torch_collate.default_collate_fn_map
+    stock = torch_collate.collate_tensor_fn
+    if table.get(torch.Tensor) is not stock:
+        return  # the user's own
+
+    def collate_tensor(batch: Any, *, collate_fn_map: Any = None) -> torch.Tensor:
+        first = batch[0]
+        if not all(type(t) is torch.Tensor and t.dtype == first.dtype and is_plain(t) for t in batch):
+            return stock(batch, collate_fn_map=collate_fn_map)
+        size = first.numel() * first.element_size() * len(batch)
+        if size < LARGE or any(t.shape != first.shape for t in batch):
+            return torch.stack(tuple(batch), 0)
+        out = ring_tensor(writer.allocate(size), first.dtype, (len(batch), *first.shape))
+        return torch.stack(tuple(batch), 0, out=out)
+
+    table[torch.Tensor] = collate_tensor
