@@ -37,7 +37,7 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
 if TYPE_CHECKING:
-    from .data_loader import DataLoader
+    from .data_loader import DataLoader as DataLoader  # not in __all__ until it is finished
 
 __version__: str
 
@@ -58,7 +58,6 @@ __all__ = [
     "BadSample",
     "ConfigError",
     "DataError",
-    "DataLoader",
     "Dataset",
     "DecodeLimit",
     "Drawn",
