@@ -34,6 +34,7 @@ def measure(kind: str, source: str, **options: Any) -> dict[str, Any]:
         raise RuntimeError(f"{' '.join(command)} ended with exit status {process.returncode}")
     result: dict[str, Any] = json.loads(printed)
     result["peak_bytes_above_bare"] = sampled.peak_bytes - result["bare_bytes"]
+    result["peak_unmapped_bytes"] = sampled.peak_unmapped_bytes
     return result
 
 

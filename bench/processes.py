@@ -25,16 +25,25 @@ def tree(root: int) -> list[int]:
     return found
 
 
-def pss_bytes(pids: Iterable[int]) -> int:
-    """Proportional set size: private pages, and each shared page divided by the processes that map it."""
+def pss_bytes(pids: Iterable[int], entry: str = "Pss") -> int:
+    """Proportional set size: private pages, and each shared page divided by the processes that map it.
+
+    `entry`: "Pss_Shmem" for the part of it that is shared memory.
+    """
     total = 0
     for pid in pids:
         try:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
         except OSError:
             continue
-        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{entry}:"))
     return total
+
+
+def shared_memory_bytes() -> int:
+    """Of the whole machine: pages of tmpfs and memfd files, mapped or not."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Shmem:"))
 
 
 def cpu_s(pids: Iterable[int]) -> float:
@@ -50,19 +59,29 @@ def cpu_s(pids: Iterable[int]) -> float:
 
 
 class PeakPss:
-    """Samples the memory of a process tree from outside, until it is left; `peak_bytes` is the largest sample."""
+    """Samples the memory of a process tree from outside, until it is left.
+
+    `peak_bytes` is the largest sum of PSS. `peak_unmapped_bytes` is the most shared memory beside it that no process
+    of the tree mapped at that moment, such as batches that wait as open files between two processes; it takes the
+    machine's total, so nothing else may use shared memory meanwhile.
+    """
 
     INTERVAL_S = 0.05
 
     def __init__(self, root: int) -> None:
         self.peak_bytes = 0
+        self.peak_unmapped_bytes = 0
+        self._shared_before = shared_memory_bytes() - pss_bytes(tree(root), "Pss_Shmem")
         self._root = root
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
 
     def _sample(self) -> None:
         while not self._over.wait(self.INTERVAL_S):
-            self.peak_bytes = max(self.peak_bytes, pss_bytes(tree(self._root)))
+            pids = tree(self._root)
+            self.peak_bytes = max(self.peak_bytes, pss_bytes(pids))
+            unmapped = shared_memory_bytes() - self._shared_before - pss_bytes(pids, "Pss_Shmem")
+            self.peak_unmapped_bytes = max(self.peak_unmapped_bytes, unmapped)
 
     def __enter__(self) -> PeakPss:
         self._thread.start()
