@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent))  # behind those of the folder above, which has a conftest too
 pytest.importorskip("torch", reason="the drop-in is torch's DataLoader")
 
 
