@@ -24,6 +24,17 @@ namespace feedline::pipeline {
 using telemetry::Stage;
 using telemetry::StageCounters;
 
+namespace {
+
+std::unexpected<Error> closed_error() {
+  Error error;
+  error.code = ErrorCode::kCancelled;
+  error.what = "the loader is closed";
+  return std::unexpected(std::move(error));
+}
+
+}  // namespace
+
 struct Pipeline::Impl {
   Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_in);
 
@@ -94,10 +105,7 @@ Result<void> Pipeline::Impl::begin(const Start& start) {
   {
     const std::lock_guard lock(mutex);
     if (stopping) {
-      Error closed;
-      closed.code = ErrorCode::kCancelled;
-      closed.what = "the loader is closed";
-      return std::unexpected(std::move(closed));
+      return closed_error();
     }
     if (broken) return std::unexpected(*broken);
     epoch = std::make_unique<Epoch>(config, policy);
@@ -281,10 +289,7 @@ Result<Loader::Polled> Pipeline::Impl::poll(std::chrono::milliseconds wait, Batc
   if (waiting_ns == 0) waiting_ns = started;
   while (true) {
     if (stopping) {
-      Error closed;
-      closed.code = ErrorCode::kCancelled;
-      closed.what = "the loader is closed";
-      return std::unexpected(std::move(closed));
+      return closed_error();
     }
     if (broken) return std::unexpected(*broken);
     if (failure) return std::unexpected(*failure);
