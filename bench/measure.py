@@ -18,9 +18,10 @@ _HERE = Path(__file__).resolve().parent
 
 
 def measure(kind: str, source: str, **options: Any) -> dict[str, Any]:
-    """What `loaders.py KIND SOURCE` prints, and `peak_bytes_above_bare`: the most memory that the process tree took in
-    its first epoch (PSS), less what the interpreter takes with everything imported. The timed epochs are not sampled,
-    which would cost the loader with the most processes most.
+    """What `loaders.py KIND SOURCE` prints, and `peak_bytes_above_bare`: the most memory that the process tree held in
+    its first epoch (PSS, and shared memory that no process maps), less what the interpreter takes with everything
+    imported; `peak_pss_above_bare` is the same of PSS alone. The timed epochs are not sampled, which would cost the
+    loader with the most processes most.
     """
     arguments = [str(part) for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
     command = [sys.executable, str(_HERE / "loaders.py"), kind, source, *arguments]
@@ -34,7 +35,7 @@ def measure(kind: str, source: str, **options: Any) -> dict[str, Any]:
         raise RuntimeError(f"{' '.join(command)} ended with exit status {process.returncode}")
     result: dict[str, Any] = json.loads(printed)
     result["peak_bytes_above_bare"] = sampled.peak_bytes - result["bare_bytes"]
-    result["peak_unmapped_bytes"] = sampled.peak_unmapped_bytes
+    result["peak_pss_above_bare"] = sampled.peak_pss_bytes - result["bare_bytes"]
     return result
 
 

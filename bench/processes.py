@@ -61,27 +61,32 @@ def cpu_s(pids: Iterable[int]) -> float:
 class PeakPss:
     """Samples the memory of a process tree from outside, until it is left.
 
-    `peak_bytes` is the largest sum of PSS. `peak_unmapped_bytes` is the most shared memory beside it that no process
-    of the tree mapped at that moment, such as batches that wait as open files between two processes; it takes the
-    machine's total, so nothing else may use shared memory meanwhile.
+    `peak_pss_bytes` is the largest sum of PSS. `peak_bytes` is the largest sum of PSS and of the shared memory that no
+    process of the tree mapped at that moment, such as batches that wait as open files between two processes: PSS does
+    not know them, the kernel and its out-of-memory killer do. That part takes the machine's total, so nothing else may
+    use shared memory meanwhile.
     """
 
     INTERVAL_S = 0.05
 
     def __init__(self, root: int) -> None:
+        self.peak_pss_bytes = 0
         self.peak_bytes = 0
-        self.peak_unmapped_bytes = 0
         self._shared_before = shared_memory_bytes() - pss_bytes(tree(root), "Pss_Shmem")
         self._root = root
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def _sample(self) -> None:
+    def sample(self) -> None:
+        pids = tree(self._root)
+        pss = pss_bytes(pids)
+        unmapped = shared_memory_bytes() - self._shared_before - pss_bytes(pids, "Pss_Shmem")
+        self.peak_pss_bytes = max(self.peak_pss_bytes, pss)
+        self.peak_bytes = max(self.peak_bytes, pss + max(0, unmapped))
+
+    def _run(self) -> None:
         while not self._over.wait(self.INTERVAL_S):
-            pids = tree(self._root)
-            self.peak_bytes = max(self.peak_bytes, pss_bytes(pids))
-            unmapped = shared_memory_bytes() - self._shared_before - pss_bytes(pids, "Pss_Shmem")
-            self.peak_unmapped_bytes = max(self.peak_unmapped_bytes, unmapped)
+            self.sample()
 
     def __enter__(self) -> PeakPss:
         self._thread.start()

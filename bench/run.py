@@ -84,7 +84,7 @@ def is_met(goal: dict[str, Any]) -> bool:
 
 def show(results: dict[str, list[dict[str, Any]]], reached: list[dict[str, Any]]) -> None:
     table = Table(title="Median of the rounds (lowest to highest)", title_justify="left")
-    for column in ("loader", "images/s", "CPU-s per 1,000", "first batch, ms", "memory, MB", "waiting, MB"):
+    for column in ("loader", "images/s", "CPU-s per 1,000", "first batch, ms", "memory, MB", "mapped, MB"):
         table.add_column(column, justify="left" if column == "loader" else "right")
     for name, entries in results.items():
         table.add_row(
@@ -93,7 +93,7 @@ def show(results: dict[str, list[dict[str, Any]]], reached: list[dict[str, Any]]
             f"{median(entries, 'cpu_s_per_1000_images'):.2f}",
             f"{1000 * median(entries, 'first_batch_s'):.0f}" if "first_batch_s" in entries[0] else "",
             f"{median(entries, 'peak_bytes_above_bare') / 1e6:.0f}" if "peak_bytes_above_bare" in entries[0] else "",
-            f"{median(entries, 'peak_unmapped_bytes') / 1e6:.0f}" if "peak_unmapped_bytes" in entries[0] else "",
+            f"{median(entries, 'peak_pss_above_bare') / 1e6:.0f}" if "peak_pss_above_bare" in entries[0] else "",
         )
     _OUT.print(table)
     table = Table(title="Goals", title_justify="left")
