@@ -41,6 +41,8 @@ struct DecodeLimit {
   int threads = 0;
 };
 
+class SampleReader;
+
 class Dataset {
  public:
   std::uint64_t size() const;
@@ -86,6 +88,8 @@ class Dataset {
   // Stored bytes of the image field. For decoders of one's own.
   Result<std::vector<std::byte>> encoded(std::uint64_t index) const;
   std::string key(std::uint64_t index) const;  // relative path, or WebDataset key
+  // Like sample(), for many of them.
+  Result<SampleReader> reader(Layout layout = Layout::kNchw) const;
 
   // How fast this machine decodes just the needed regions of the first `images` samples, already in memory, with
   // `threads` threads: the ceiling of any loader over these samples.
@@ -96,6 +100,44 @@ class Dataset {
 
   struct Impl;
   explicit Dataset(std::shared_ptr<const Impl> impl);
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+// Reads single samples, transformed, with the scratch memory kept from one to the next. Not for several threads at
+// once.
+class SampleReader {
+ public:
+  SampleReader(SampleReader&&) noexcept;
+  SampleReader& operator=(SampleReader&&) noexcept;
+  ~SampleReader();
+
+  const Schema& schema() const;  // of one sample
+  // As the loader makes it of a GivenSample, with its seed and the epoch. kConfig: index out of range.
+  Result<Sample> read(GivenSample sample, std::uint64_t seed = 0, std::uint64_t epoch = 0);
+
+ private:
+  friend class Dataset;
+  struct Impl;
+  explicit SampleReader(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Image files that the caller names while a loader runs: for data sets that are listed elsewhere. Copies share the
+// files; every method is thread-safe.
+class GivenFiles {
+ public:
+  explicit GivenFiles(std::string name);  // what errors call the data set
+
+  // One field, the image. Its samples are those that add() numbers.
+  Dataset dataset() const;
+  // The index of the first of `paths` in the data set; the others follow.
+  std::uint64_t add(std::vector<std::string> paths);
+  // The paths of the add() that gave `first` are not needed any more: reading one is an error from now on.
+  void forget(std::uint64_t first);
+
+  struct Impl;
 
  private:
   std::shared_ptr<const Impl> impl_;

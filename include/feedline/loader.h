@@ -22,6 +22,15 @@ enum class OnError : std::uint8_t {
   kRaise,    // next() returns the error of the first bad sample of that batch; the batch is lost, the next follows
   kSkip,     // leave the sample out, refill the batch from the end of the epoch's order, log it
   kReplace,  // put another sample, drawn from (seed, epoch, sample), in its place, log it
+  kReport,   // deliver the batch, with what Batch::bad() says about the row: its contents are the caller's to fill
+};
+
+// One sample of an order that the caller gives.
+struct GivenSample {
+  std::uint64_t index = 0;  // in the data set
+  // What its random operations draw from, besides the loader's seed and the epoch: a sample that is given twice with
+  // two numbers comes twice with two crops.
+  std::uint64_t draw = 0;
 };
 
 // What to do when the samples do not divide evenly over ranks.
@@ -58,6 +67,11 @@ struct BatchField {
   ArrayView array;  // (rows, ...), C-contiguous
 };
 
+struct BadRow {
+  std::uint64_t row = 0;
+  Error error;
+};
+
 // A batch and the memory it lives in, which is the holder's until the last copy of the Batch goes: it is never
 // reused under a holder. Holding every batch of an epoch works.
 class Batch {
@@ -68,13 +82,15 @@ class Batch {
   std::uint64_t index() const { return index_; }                       // of the batch in its epoch
   std::span<const std::uint64_t> samples() const { return samples_; }  // index in the data set, per row
   const std::shared_ptr<void>& memory() const { return memory_; }      // keeps the arrays alive
+  std::span<const BadRow> bad() const { return bad_; }                 // rows that hold nothing, with OnError::kReport
 
  private:
-  friend class BatchAccess;  // src/batch/batch_access.h: how the engine fills one
+  friend class BatchAccess;  // src/batch/batch_layout.cpp: how the engine fills one
   std::vector<BatchField> fields_;
   std::vector<std::uint64_t> samples_;
   std::uint64_t index_ = 0;
   std::shared_ptr<void> memory_;
+  std::vector<BadRow> bad_;
 };
 
 struct BadSample {
@@ -143,9 +159,9 @@ class Loader {
   // The next batch; nullopt: the epoch is over. Starts an epoch where none runs.
   Result<std::optional<Batch>> next();
 
-  // With given_order: the samples (index in the data set) of the next batch, after start_epoch(); any number of batches
-  // may be given ahead. kConfig: more than batch_size, none, or an index out of range.
-  Result<void> give(std::vector<std::uint64_t> samples);
+  // With given_order: the samples of the next batch, after start_epoch(); any number of batches may be given ahead.
+  // kConfig: more than batch_size, none, or an index out of range.
+  Result<void> give(std::vector<GivenSample> samples);
   // No further batch will be given: the epoch is over once what was given is delivered.
   Result<void> end_giving();
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "errors.h"
 #include "feedline/loader.h"
 #include "subjects.h"
 
@@ -37,6 +38,14 @@ void bind_batch(nb::module_& module) {
           "samples",
           [](const Batch& self) { return std::vector<std::uint64_t>(self.samples().begin(), self.samples().end()); })
       .def("__len__", &Batch::rows)
+      .def_prop_ro(
+          "bad",
+          [](const Batch& self) {
+            nb::list rows;
+            for (const BadRow& bad : self.bad()) rows.append(nb::make_tuple(bad.row, to_exception(bad.error)));
+            return rows;
+          },
+          nb::sig("def bad(self) -> list[tuple[int, Exception]]"))
       .def(
           "to_numpy", [](const Batch& self) { return arrays_of(self, Framework::kNumpy); },
           nb::sig("def to_numpy(self) -> list[numpy.typing.NDArray[typing.Any]]"))

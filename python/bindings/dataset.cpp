@@ -4,9 +4,11 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "arrays.h"
@@ -14,6 +16,7 @@
 #include "gil.h"
 #include "operations.h"
 #include "subjects.h"
+#include "words.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -35,8 +38,8 @@ nb::list schema_rows(const Schema& schema) {
   return rows;
 }
 
-nb::list sample_rows(const Dataset& self, std::uint64_t index, std::uint64_t seed, std::uint64_t epoch) {
-  auto sample = std::make_shared<Sample>(unwrap(without_gil([&] { return self.sample(index, seed, epoch); })));
+nb::list sample_rows(Sample&& read) {
+  auto sample = std::make_shared<Sample>(std::move(read));
   nb::list rows;
   for (Sample::Field& field : sample->fields) {
     const ArrayView view{field.data.data(), field.array};
@@ -57,9 +60,14 @@ nb::bytes encoded_bytes(const Dataset& self, std::uint64_t index) {
 }
 
 void bind_reads(nb::class_<Dataset>& cls) {
-  cls.def("sample", &sample_rows, "index"_a, "seed"_a, "epoch"_a,
-          nb::sig("def sample(self, index: int, seed: int, epoch: int) -> list[tuple[str, "
-                  "numpy.typing.NDArray[typing.Any]]]"))
+  cls.def(
+         "sample",
+         [](const Dataset& self, std::uint64_t index, std::uint64_t seed, std::uint64_t epoch) {
+           return sample_rows(unwrap(without_gil([&] { return self.sample(index, seed, epoch); })));
+         },
+         "index"_a, "seed"_a, "epoch"_a,
+         nb::sig("def sample(self, index: int, seed: int, epoch: int) -> list[tuple[str, "
+                 "numpy.typing.NDArray[typing.Any]]]"))
       .def(
           "draw",
           [](const Dataset& self, std::uint64_t index, std::uint64_t seed, std::uint64_t epoch) {
@@ -89,6 +97,42 @@ void bind_reads(nb::class_<Dataset>& cls) {
                   "tuple[int, int, float, float, int]"));
 }
 
+// A SampleReader that any Python thread may use, one at a time.
+class GuardedReader {
+ public:
+  explicit GuardedReader(SampleReader reader) : reader_(std::move(reader)) {}
+  const Schema& schema() const { return reader_.schema(); }
+  Result<Sample> read(GivenSample sample, std::uint64_t seed, std::uint64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    return reader_.read(sample, seed, epoch);
+  }
+
+ private:
+  std::mutex mutex_;
+  SampleReader reader_;
+};
+
+void bind_reader(nb::module_& module, nb::class_<Dataset>& cls) {
+  nb::class_<GuardedReader>(module, "SampleReader")
+      .def(
+          "schema", [](const GuardedReader& self) { return schema_rows(self.schema()); },
+          nb::sig("def schema(self) -> list[tuple[str, tuple[int, ...], str]]"))
+      .def(
+          "read",
+          [](GuardedReader& self, std::uint64_t index, std::uint64_t draw, std::uint64_t seed, std::uint64_t epoch) {
+            return sample_rows(unwrap(without_gil([&] { return self.read({index, draw}, seed, epoch); })));
+          },
+          "index"_a, "draw"_a, "seed"_a, "epoch"_a,
+          nb::sig("def read(self, index: int, draw: int, seed: int, epoch: int) -> list[tuple[str, "
+                  "numpy.typing.NDArray[typing.Any]]]"));
+  cls.def(
+      "reader",
+      [](const Dataset& self, const std::string& layout) {
+        return std::make_unique<GuardedReader>(unwrap(self.reader(layout_of(layout))));
+      },
+      "layout"_a);
+}
+
 }  // namespace
 
 void bind_dataset(nb::module_& module) {
@@ -110,6 +154,12 @@ void bind_dataset(nb::module_& module) {
       .def("explain", &Dataset::explain);
   bind_operations(cls);
   bind_reads(cls);
+  bind_reader(module, cls);
+  nb::class_<GivenFiles>(module, "GivenFiles")
+      .def(nb::init<std::string>(), "name"_a)
+      .def_prop_ro("dataset", &GivenFiles::dataset)
+      .def("add", &GivenFiles::add, "paths"_a)
+      .def("forget", &GivenFiles::forget, "first"_a);
   module.def("open", &open_dataset, "source"_a, "format"_a, "fields"_a, "index_directory"_a);
 }
 

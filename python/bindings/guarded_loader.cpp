@@ -71,6 +71,14 @@ void GuardedLoader::set_epoch(std::uint64_t epoch) {
   alone([&] { loader_.set_epoch(epoch); });
 }
 
+Result<void> GuardedLoader::give(std::vector<GivenSample> samples) {
+  return alone([&] { return loader_.give(std::move(samples)); });
+}
+
+Result<void> GuardedLoader::end_giving() {
+  return alone([&] { return loader_.end_giving(); });
+}
+
 std::uint64_t GuardedLoader::epoch() {
   return alone([&] { return loader_.epoch(); });
 }

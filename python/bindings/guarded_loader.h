@@ -28,6 +28,8 @@ class GuardedLoader {
   Result<std::optional<Batch>> next();
   Result<void> start_epoch();
   void set_epoch(std::uint64_t epoch);
+  Result<void> give(std::vector<GivenSample> samples);
+  Result<void> end_giving();
   std::uint64_t epoch();
   Result<void> restore(const LoaderState& state);
   LoaderState state();

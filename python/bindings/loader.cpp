@@ -28,7 +28,7 @@ std::unique_ptr<GuardedLoader> make_loader(const Dataset& dataset, std::uint64_t
                                            std::uint64_t memory_budget, bool in_order, const std::string& on_error,
                                            std::uint64_t error_budget, std::uint64_t rank, std::uint64_t world_size,
                                            const std::string& uneven, const std::optional<std::string>& dtype,
-                                           const std::string& layout, std::uint64_t timeout_ms) {
+                                           const std::string& layout, std::uint64_t timeout_ms, bool given_order) {
   LoaderOptions options;
   options.batch_size = batch_size;
   options.shuffle = shuffle;
@@ -45,6 +45,7 @@ std::unique_ptr<GuardedLoader> make_loader(const Dataset& dataset, std::uint64_t
   if (dtype) options.dtype = dtype_of(*dtype);
   options.layout = layout_of(layout);
   options.timeout = std::chrono::milliseconds(timeout_ms);
+  options.given_order = given_order;
   auto loader = [&] {
     const WithoutGil released;
     return dataset.loader(options);
@@ -116,6 +117,13 @@ void restore(GuardedLoader& self, std::uint64_t fingerprint, std::uint64_t seed,
       LoaderState{fingerprint, seed, shuffle, epoch, batch, batch_size, world_size, refilled, std::move(ahead)}));
 }
 
+void give(GuardedLoader& self, const std::vector<std::uint64_t>& indices, const std::vector<std::uint64_t>& draws) {
+  if (indices.size() != draws.size()) raise_config("give: as many draws as indices were expected");
+  std::vector<GivenSample> samples(indices.size());
+  for (std::size_t i = 0; i < indices.size(); ++i) samples[i] = {indices[i], draws[i]};
+  unwrap(self.give(std::move(samples)));
+}
+
 }  // namespace
 
 void bind_loader(nb::module_& module) {
@@ -124,6 +132,8 @@ void bind_loader(nb::module_& module) {
       .def_prop_ro("epoch", &GuardedLoader::epoch)
       .def("start_epoch", [](GuardedLoader& self) { unwrap(self.start_epoch()); })
       .def("set_epoch", &GuardedLoader::set_epoch, "epoch"_a)
+      .def("give", &give, "indices"_a, "draws"_a)
+      .def("end_giving", [](GuardedLoader& self) { unwrap(self.end_giving()); })
       .def("next", [](GuardedLoader& self) { return unwrap(self.next()); })
       .def(
           "take_errors", [](GuardedLoader& self) { return bad_samples(self.take_errors()); },
@@ -143,7 +153,7 @@ void bind_loader(nb::module_& module) {
       .def("close", &GuardedLoader::close);
   module.def("make_loader", &make_loader, "dataset"_a, nb::kw_only(), "batch_size"_a, "shuffle"_a, "seed"_a,
              "drop_last"_a, "num_workers"_a, "memory_budget"_a, "in_order"_a, "on_error"_a, "error_budget"_a, "rank"_a,
-             "world_size"_a, "uneven"_a, "dtype"_a.none(), "layout"_a, "timeout_ms"_a);
+             "world_size"_a, "uneven"_a, "dtype"_a.none(), "layout"_a, "timeout_ms"_a, "given_order"_a = false);
 }
 
 }  // namespace feedline::python

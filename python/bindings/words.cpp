@@ -22,8 +22,10 @@ T look_up(const char* subject, const Words<T, N>& words, std::string_view word) 
   raise_config(std::string(subject) + ": \"" + std::string(word) + "\" is not one of " + known);
 }
 
-constexpr Words<OnError, 3> kOnError{
-    {{"raise", OnError::kRaise}, {"skip", OnError::kSkip}, {"replace", OnError::kReplace}}};
+constexpr Words<OnError, 4> kOnError{{{"raise", OnError::kRaise},
+                                      {"skip", OnError::kSkip},
+                                      {"replace", OnError::kReplace},
+                                      {"report", OnError::kReport}}};
 
 }  // namespace
 

@@ -17,7 +17,7 @@ Interpolation interpolation_of(std::string_view word);  // "nearest", "box", "bi
 PaddingMode padding_mode_of(std::string_view word);     // "constant", "edge", "reflect", "symmetric"
 ColorMode color_mode_of(std::string_view word);         // "RGB", "L"
 Layout layout_of(std::string_view word);                // "NCHW", "NHWC"
-OnError on_error_of(std::string_view word);             // "raise", "skip", "replace"
+OnError on_error_of(std::string_view word);             // "raise", "skip", "replace", "report"
 Uneven uneven_of(std::string_view word);                // "pad", "drop", "exact"
 std::string_view word_of(OnError action);
 

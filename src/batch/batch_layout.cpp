@@ -11,12 +11,13 @@ namespace feedline {
 class BatchAccess {
  public:
   static Batch make(std::vector<BatchField> fields, std::vector<std::uint64_t> samples, std::uint64_t index,
-                    std::shared_ptr<void> memory) {
+                    std::shared_ptr<void> memory, std::vector<BadRow> bad) {
     Batch batch;
     batch.fields_ = std::move(fields);
     batch.samples_ = std::move(samples);
     batch.index_ = index;
     batch.memory_ = std::move(memory);
+    batch.bad_ = std::move(bad);
     return batch;
   }
 };
@@ -55,7 +56,7 @@ ArrayView BatchLayout::field_view(std::byte* data, std::size_t field, std::uint6
 }
 
 Batch make_batch(std::shared_ptr<const BatchLayout> layout, std::shared_ptr<memory::Lease> lease, std::uint64_t index,
-                 std::vector<std::uint64_t> samples) {
+                 std::vector<std::uint64_t> samples, std::vector<BadRow> bad) {
   std::vector<BatchField> fields;
   for (std::size_t i = 0; i < layout->schema().size(); ++i)
     fields.push_back({layout->schema()[i].name, layout->field_view(lease->data(), i, samples.size())});
@@ -64,7 +65,7 @@ Batch make_batch(std::shared_ptr<const BatchLayout> layout, std::shared_ptr<memo
     std::shared_ptr<memory::Lease> lease;
   };
   auto holder = std::make_shared<Holder>(std::move(layout), std::move(lease));
-  return BatchAccess::make(std::move(fields), std::move(samples), index, std::move(holder));
+  return BatchAccess::make(std::move(fields), std::move(samples), index, std::move(holder), std::move(bad));
 }
 
 }  // namespace feedline::batch

@@ -39,8 +39,8 @@ class BatchLayout {
   std::size_t largest_ = 0;  // index of the field
 };
 
-// A complete batch for the user: `lease` and `layout` live as long as the batch's memory is held.
+// A complete batch for the user, but for the rows in `bad`: `lease` and `layout` live as long as its memory is held.
 Batch make_batch(std::shared_ptr<const BatchLayout> layout, std::shared_ptr<memory::Lease> lease, std::uint64_t index,
-                 std::vector<std::uint64_t> samples);
+                 std::vector<std::uint64_t> samples, std::vector<BadRow> bad = {});
 
 }  // namespace feedline::batch

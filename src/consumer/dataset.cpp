@@ -29,6 +29,36 @@ struct Dataset::Impl {
   }
 };
 
+struct SampleReader::Impl {
+  Impl(std::shared_ptr<const Dataset::Impl> dataset_in, std::shared_ptr<const pipeline::Recipe> recipe_in)
+      : dataset(std::move(dataset_in)), recipe(std::move(recipe_in)), loader(recipe, nullptr) {}
+
+  const std::shared_ptr<const Dataset::Impl> dataset;
+  const std::shared_ptr<const pipeline::Recipe> recipe;
+  pipeline::SampleLoader loader;
+};
+
+SampleReader::SampleReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+SampleReader::SampleReader(SampleReader&&) noexcept = default;
+SampleReader& SampleReader::operator=(SampleReader&&) noexcept = default;
+SampleReader::~SampleReader() = default;
+
+const Schema& SampleReader::schema() const { return impl_->recipe->schema; }
+
+Result<Sample> SampleReader::read(GivenSample given, std::uint64_t seed, std::uint64_t epoch) {
+  return guarded([&]() -> Result<Sample> {
+    FEEDLINE_CHECK_OK(impl_->dataset->check_index(given.index));
+    Sample sample;
+    std::vector<ArrayView> rows;
+    for (const FieldSpec& field : schema()) {
+      sample.fields.push_back({field.name, field.array, std::vector<std::byte>(field.array.bytes())});
+      rows.push_back({sample.fields.back().data.data(), field.array});
+    }
+    FEEDLINE_CHECK_OK(impl_->loader.load(given.index, {seed, epoch, given.draw}, rows));
+    return sample;
+  });
+}
+
 Dataset::Dataset(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 std::uint64_t Dataset::size() const { return impl_->format->size(); }
@@ -68,16 +98,15 @@ std::string Dataset::explain() const {
 
 Result<Sample> Dataset::sample(std::uint64_t index, std::uint64_t seed, std::uint64_t epoch) const {
   return guarded([&]() -> Result<Sample> {
-    FEEDLINE_CHECK_OK(impl_->check_index(index));
-    FEEDLINE_TRY(const auto recipe, impl_->recipe(std::nullopt, Layout::kNchw));
-    Sample sample;
-    std::vector<ArrayView> rows;
-    for (const FieldSpec& field : recipe->schema) {
-      sample.fields.push_back({field.name, field.array, std::vector<std::byte>(field.array.bytes())});
-      rows.push_back({sample.fields.back().data.data(), field.array});
-    }
-    FEEDLINE_CHECK_OK(pipeline::SampleLoader(recipe, nullptr).load({seed, epoch, index}, rows));
-    return sample;
+    FEEDLINE_TRY(auto one, reader());
+    return one.read({index, index}, seed, epoch);
+  });
+}
+
+Result<SampleReader> Dataset::reader(Layout layout) const {
+  return guarded([&]() -> Result<SampleReader> {
+    FEEDLINE_TRY(auto recipe, impl_->recipe(std::nullopt, layout));
+    return SampleReader(std::make_unique<SampleReader::Impl>(impl_, std::move(recipe)));
   });
 }
 
@@ -129,6 +158,24 @@ Result<Dataset> open(const std::string& source, const OpenOptions& options) {
     return Dataset(std::move(impl));
   });
 }
+
+struct GivenFiles::Impl {
+  std::string name;
+  std::shared_ptr<format::GivenFiles> files;
+};
+
+GivenFiles::GivenFiles(std::string name)
+    : impl_(std::make_shared<Impl>(Impl{std::move(name), pipeline::given_files()})) {}
+
+Dataset GivenFiles::dataset() const {
+  auto impl = std::make_shared<Dataset::Impl>();
+  impl->source = impl_->name;
+  impl->format = impl_->files;
+  return Dataset(std::move(impl));
+}
+
+std::uint64_t GivenFiles::add(std::vector<std::string> paths) { return impl_->files->add(std::move(paths)); }
+void GivenFiles::forget(std::uint64_t first) { impl_->files->forget(first); }
 
 Result<Inspection> inspect(const std::string& source, const OpenOptions& options) {
   return guarded([&] { return pipeline::inspect_source(source, options); });

@@ -125,7 +125,7 @@ Result<void> Loader::start_epoch() {
 }
 void Loader::set_epoch(std::uint64_t epoch) { impl_->next_epoch = epoch; }
 std::uint64_t Loader::epoch() const { return impl_->running ? impl_->next_epoch - 1 : impl_->next_epoch; }
-Result<void> Loader::give(std::vector<std::uint64_t> samples) {
+Result<void> Loader::give(std::vector<GivenSample> samples) {
   return guarded([&] { return impl_->pipeline.give(std::move(samples)); });
 }
 Result<void> Loader::end_giving() {

@@ -37,7 +37,10 @@ void Epoch::open(std::shared_ptr<memory::Lease> lease) {
   slot->batch = next_open_++;
   slot->first = slot->batch * config_.plan.batch_size;
   if (config_.given) {
-    slot->samples = std::move(given_.front());
+    for (const GivenSample& given : given_.front()) {
+      slot->samples.push_back(given.index);
+      slot->draws.push_back(given.draw);
+    }
     given_.pop_front();
   } else {
     slot->samples.resize(std::min(config_.plan.batch_size, end_ - slot->first));
@@ -63,8 +66,9 @@ Ticket Epoch::take_ticket() {
   }
   const auto slot = *std::ranges::find_if(slots_, [](const auto& s) { return s->handed_out < s->rows; });
   const std::uint64_t row = slot->handed_out++;
-  if (!config_.given) slot->samples[row] = plan_.sample_at(slot->first + row);
-  return {slot, row, slot->samples[row]};
+  if (config_.given) return {slot, row, slot->samples[row], slot->draws[row]};
+  const std::uint64_t sample = slot->samples[row] = plan_.sample_at(slot->first + row);
+  return {slot, row, sample, sample};
 }
 
 void Epoch::log_bad(Slot& slot, std::uint64_t sample, Error error) {
@@ -90,7 +94,7 @@ void Epoch::resolve() {
   for (const auto& slot : slots_) {
     if (slot->resolved) continue;
     if (slot->missing > 0) return;
-    std::ranges::sort(slot->failures, {}, &Slot::Failure::row);  // a failed refill goes first again
+    std::ranges::sort(slot->failures, {}, &BadRow::row);  // a failed refill goes first again
     if (!slot->judged) {
       slot->judged = true;
       // earlier refills took the batch over; had they come sooner, it would not have been opened at all
@@ -108,7 +112,7 @@ void Epoch::resolve() {
 // itself, and the next one has to know.
 bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
   while (!slot->failures.empty()) {
-    const Slot::Failure failure = std::move(slot->failures.front());
+    const BadRow failure = std::move(slot->failures.front());
     slot->failures.erase(slot->failures.begin());
     const std::uint64_t position = slot->first + failure.row;
     // a failed refill is logged like the sample it stands for; its position is behind end_ already
@@ -120,7 +124,7 @@ bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
     if (last == position) continue;  // the last of the order: nothing to put in its place, the batch is shorter
     slot->samples[failure.row] = plan_.sample_at(last);
     slot->missing = 1;
-    refills_.push_back({slot, failure.row, slot->samples[failure.row]});
+    refills_.push_back({slot, failure.row, slot->samples[failure.row], slot->samples[failure.row]});
     return true;
   }
   return false;

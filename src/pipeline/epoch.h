@@ -30,13 +30,10 @@ struct Slot {
   std::uint64_t refilled = 0;    // positions taken from the end of the order, once resolved
   std::shared_ptr<memory::Lease> lease;
   std::vector<std::uint64_t> samples;  // per row
+  std::vector<std::uint64_t> draws;    // per row, where the order is given
   std::vector<std::uint8_t> done;      // per row, for the message of a stall
-  struct Failure {
-    std::uint64_t row;
-    Error error;
-  };
-  std::vector<Failure> failures;  // rows that still need a refill, or all of them with kRaise
-  std::vector<BadSample> bad;     // what to log when the batch is delivered
+  std::vector<BadRow> failures;        // rows that still need a refill, or all of them with kRaise and kReport
+  std::vector<BadSample> bad;          // what to log when the batch is delivered
 };
 
 // One row to fill.
@@ -44,6 +41,7 @@ struct Ticket {
   std::shared_ptr<Slot> slot;
   std::uint64_t row = 0;
   std::uint64_t sample = 0;
+  std::uint64_t draw = 0;  // what its randomness is keyed by: the sample, unless the order is given
 };
 
 // What came of a ticket.
@@ -70,7 +68,7 @@ class Epoch {
   bool has_ticket() const;
   Ticket take_ticket();  // Requires: has_ticket()
   // With Config::given: the samples of the next batch, at most batch_size of them; and that no more will follow.
-  void give(std::vector<std::uint64_t> samples) { given_.push_back(std::move(samples)); }
+  void give(std::vector<GivenSample> samples) { given_.push_back(std::move(samples)); }
   void end_giving() { all_given_ = true; }
   bool can_open() const;                            // another batch in the plan?
   void open(std::shared_ptr<memory::Lease> lease);  // Requires: can_open()
@@ -107,7 +105,7 @@ class Epoch {
   std::set<std::uint64_t> delivered_ahead_;
   std::uint64_t next_batch_;
   std::uint64_t refilled_;
-  std::deque<std::vector<std::uint64_t>> given_;  // not opened yet
+  std::deque<std::vector<GivenSample>> given_;  // not opened yet
   bool all_given_ = false;
 };
 

@@ -40,7 +40,7 @@ struct Pipeline::Impl {
 
   // consumer side
   Result<void> begin(const Start& start);
-  Result<void> give(std::vector<std::uint64_t> samples);
+  Result<void> give(std::vector<GivenSample> samples);
   Result<Loader::Polled> poll(std::chrono::milliseconds wait, Batch& out);
   void stop();
 
@@ -173,9 +173,10 @@ Outcome Pipeline::Impl::fill(SampleLoader& loader, const Ticket& ticket, std::ui
   layout->row_views(ticket.slot->lease->data(), ticket.row, rows);
   Outcome outcome;
   outcome.sample = ticket.sample;
-  const base::SampleKey asked{plan.options.seed, epoch_number, ticket.sample};
+  const base::SampleKey asked{plan.options.seed, epoch_number, ticket.draw};
   for (std::uint32_t attempt = 0;; ++attempt) {
-    auto loaded = loader.load({plan.options.seed, epoch_number, outcome.sample}, rows);
+    const base::SampleKey drawn{asked.seed, asked.epoch, attempt == 0 ? ticket.draw : outcome.sample};
+    auto loaded = loader.load(outcome.sample, drawn, rows);
     if (loaded) return outcome;
     const auto next =
         policy.action() == OnError::kReplace ? policy.substitute(asked, recipe->format->size(), attempt) : std::nullopt;
@@ -221,15 +222,15 @@ void Pipeline::Impl::work(std::size_t worker) {
 
 // ---- consumer ----
 
-Result<void> Pipeline::Impl::give(std::vector<std::uint64_t> samples) {
+Result<void> Pipeline::Impl::give(std::vector<GivenSample> samples) {
   const LoaderOptions& o = plan.options;
   if (!o.given_order) return config_error("give: this loader follows its plan; make it with given_order");
   if (samples.empty() || samples.size() > o.batch_size)
     return config_error("give: a batch must have between 1 and " + std::to_string(o.batch_size) + " samples, got " +
                         std::to_string(samples.size()));
-  for (const std::uint64_t sample : samples)
-    if (sample >= recipe->format->size())
-      return config_error("give: sample " + std::to_string(sample) + " is out of range: the data set holds " +
+  for (const GivenSample& sample : samples)
+    if (sample.index >= recipe->format->size())
+      return config_error("give: sample " + std::to_string(sample.index) + " is out of range: the data set holds " +
                           std::to_string(recipe->format->size()));
   {
     const std::lock_guard lock(mutex);
@@ -268,7 +269,8 @@ Result<Loader::Polled> Pipeline::Impl::deliver(std::shared_ptr<Slot> slot, Batch
   bad.insert(bad.end(), slot->bad.begin(), slot->bad.end());
   if (failure) return std::unexpected(*failure);
   if (slot->rows == 0) return Loader::Polled::kPending;  // wholly taken over by refills: only its log counts
-  if (!slot->failures.empty()) {
+  const bool report = policy.action() == OnError::kReport;
+  if (!slot->failures.empty() && !report) {
     const auto& first = slot->failures.front();
     bad.push_back({first.error, epoch->epoch(), slot->batch, slot->samples[first.row], OnError::kRaise});
     return std::unexpected(first.error);
@@ -276,7 +278,7 @@ Result<Loader::Polled> Pipeline::Impl::deliver(std::shared_ptr<Slot> slot, Batch
   FEEDLINE_TRY(auto lease, device->deliver(std::move(slot->lease)));
   ++delivered_batches;
   delivered_samples += slot->rows;
-  out = batch::make_batch(layout, std::move(lease), slot->batch, std::move(slot->samples));
+  out = batch::make_batch(layout, std::move(lease), slot->batch, std::move(slot->samples), std::move(slot->failures));
   return Loader::Polled::kBatch;
 }
 
@@ -339,7 +341,7 @@ Result<void> Pipeline::begin(const Start& start) { return impl_->begin(start); }
 
 Result<Loader::Polled> Pipeline::poll(std::chrono::milliseconds wait, Batch& batch) { return impl_->poll(wait, batch); }
 
-Result<void> Pipeline::give(std::vector<std::uint64_t> samples) { return impl_->give(std::move(samples)); }
+Result<void> Pipeline::give(std::vector<GivenSample> samples) { return impl_->give(std::move(samples)); }
 
 Result<void> Pipeline::end_giving() {
   const std::lock_guard lock(impl_->mutex);

@@ -43,7 +43,7 @@ class Pipeline {
   // Abandons what runs and begins an epoch.
   Result<void> begin(const Start& start);
   // See Loader::give and Loader::end_giving.
-  Result<void> give(std::vector<std::uint64_t> samples);
+  Result<void> give(std::vector<GivenSample> samples);
   Result<void> end_giving();
   Result<Loader::Polled> poll(std::chrono::milliseconds wait, Batch& batch);
   void stop();

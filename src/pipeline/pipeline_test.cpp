@@ -62,6 +62,12 @@ class PipelineTest : public testing::Test {
   }
 };
 
+std::vector<GivenSample> as_given(const std::vector<std::uint64_t>& samples) {
+  std::vector<GivenSample> given;
+  for (const std::uint64_t sample : samples) given.push_back({sample, sample});
+  return given;
+}
+
 TEST_F(PipelineTest, GivesTheSameForEveryNumberOfThreads) {
   std::optional<Delivered> first;
   for (const int threads : {1, 2, 3, 8}) {
@@ -235,7 +241,7 @@ TEST_F(PipelineTest, FollowsTheOrderItIsGiven) {
   Batch batch;
   EXPECT_EQ(*pipeline->poll(1ms, batch), Loader::Polled::kPending);
   const std::vector<std::vector<std::uint64_t>> given{{3, 3, 1}, {19}, {0, 7, 2, 4}};
-  for (const auto& samples : given) ASSERT_TRUE(pipeline->give(samples));
+  for (const auto& samples : given) ASSERT_TRUE(pipeline->give(as_given(samples)));
   for (const auto& samples : given) {
     ASSERT_EQ(*pipeline->poll(10s, batch), Loader::Polled::kBatch);
     ASSERT_EQ(batch.rows(), samples.size());
@@ -249,9 +255,50 @@ TEST_F(PipelineTest, FollowsTheOrderItIsGiven) {
   EXPECT_EQ(*pipeline->poll(1ms, batch), Loader::Polled::kPending) << "more may come";
   ASSERT_TRUE(pipeline->end_giving());
   EXPECT_EQ(*pipeline->poll(1ms, batch), Loader::Polled::kEnd);
-  EXPECT_EQ(pipeline->give({20}).error().code, ErrorCode::kConfig);
+  EXPECT_EQ(pipeline->give(as_given({20})).error().code, ErrorCode::kConfig);
   EXPECT_EQ(pipeline->give({}).error().code, ErrorCode::kConfig);
-  EXPECT_EQ(pipeline->give({0, 1, 2, 3, 4}).error().code, ErrorCode::kConfig);
+  EXPECT_EQ(pipeline->give(as_given({0, 1, 2, 3, 4})).error().code, ErrorCode::kConfig);
+}
+
+TEST_F(PipelineTest, DrawsFromWhatItIsGivenAndNotFromTheSample) {
+  const auto jittered =
+      make_recipe("fake", std::make_shared<FakeFormat>(100),
+                  {op::ColorJitter{{0.1, 1.9}, {}, {}, {0, 0}}, op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
+  ASSERT_TRUE(jittered);
+  const auto plan = plan_pipeline(**jittered, {.batch_size = 64, .num_workers = 2, .given_order = true});
+  const auto pipeline = std::make_unique<Pipeline>(*jittered, *plan);
+  const auto drawn = [&](std::uint64_t first) {
+    std::vector<GivenSample> samples;
+    for (std::uint64_t draw = first; draw < first + 64; ++draw) samples.push_back({90, draw});
+    EXPECT_TRUE(pipeline->give(samples));
+    Batch batch;
+    EXPECT_EQ(*pipeline->poll(10s, batch), Loader::Polled::kBatch);
+    const auto* pixels = batch.fields()[0].array.as<std::uint8_t>();
+    return std::vector<std::uint8_t>(pixels, pixels + 64 * 48);
+  };
+  ASSERT_TRUE(pipeline->begin({.epoch = 1}));
+  const auto once = drawn(0), again = drawn(0), others = drawn(64);
+  EXPECT_EQ(once, again);
+  EXPECT_NE(once, others);
+}
+
+TEST_F(PipelineTest, ReportsBadRowsOfTheBatchTheyAreIn) {
+  const auto pipeline =
+      this->pipeline(std::make_shared<FakeFormat>(20, std::set<std::uint64_t>{7, 9}),
+                     {.batch_size = 4, .num_workers = 3, .given_order = true, .on_error = OnError::kReport});
+  ASSERT_TRUE(pipeline->begin({}));
+  for (const auto& samples : {std::vector<std::uint64_t>{9, 1, 7}, {2, 3}})
+    ASSERT_TRUE(pipeline->give(as_given(samples)));
+  Batch batch;
+  ASSERT_EQ(*pipeline->poll(10s, batch), Loader::Polled::kBatch);
+  ASSERT_EQ(batch.rows(), 3u);
+  ASSERT_EQ(batch.bad().size(), 2u);
+  EXPECT_EQ(batch.bad()[0].row, 0u);
+  EXPECT_EQ(batch.bad()[0].error.where.key, "key-9");
+  EXPECT_EQ(batch.bad()[1].row, 2u);
+  EXPECT_EQ(batch.fields()[1].array.as<std::int64_t>()[1], 1);
+  ASSERT_EQ(*pipeline->poll(10s, batch), Loader::Polled::kBatch);
+  EXPECT_TRUE(batch.bad().empty());
 }
 
 TEST_F(PipelineTest, SaysWhereItStalls) {

@@ -17,10 +17,10 @@ void SampleLoader::count(Stage stage, std::uint64_t started_ns, std::uint64_t by
   if (counters_ != nullptr) (*counters_)[static_cast<std::size_t>(stage)].add_item(base::now_ns() - started_ns, bytes);
 }
 
-Result<void> SampleLoader::load(const base::SampleKey& key, std::span<const ArrayView> rows) {
-  const auto placed = [&](Error error) { return std::unexpected(with_place(std::move(error), *recipe_, key.sample)); };
+Result<void> SampleLoader::load(std::uint64_t index, const base::SampleKey& key, std::span<const ArrayView> rows) {
+  const auto placed = [&](Error error) { return std::unexpected(with_place(std::move(error), *recipe_, index)); };
   const std::uint64_t started = base::now_ns();
-  if (auto read = recipe_->format->read(key.sample, record_); !read) return placed(std::move(read).error());
+  if (auto read = recipe_->format->read(index, record_); !read) return placed(std::move(read).error());
   count(Stage::kStorage, started, record_.bytes_read);
   const auto& fields = recipe_->format->fields();
   for (std::size_t i = 0; i < fields.size(); ++i) {

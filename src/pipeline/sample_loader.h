@@ -23,9 +23,9 @@ class SampleLoader {
   // counters: of this thread; nullptr: count nothing. Outlives the loader.
   SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters);
 
-  // Fills `rows`, one view per field of the schema. What it writes depends on `key` and the stored bytes alone. On
-  // an error, which says where, the rows' contents are unspecified.
-  Result<void> load(const base::SampleKey& key, std::span<const ArrayView> rows);
+  // Fills `rows`, one view per field of the schema. What it writes depends on `key` and the stored bytes of sample
+  // `index` alone. On an error, which says where, the rows' contents are unspecified.
+  Result<void> load(std::uint64_t index, const base::SampleKey& key, std::span<const ArrayView> rows);
 
   // Reads and draws, but decodes nothing: the encoded image and the drawing for it, of the first image field.
   struct Drawn {

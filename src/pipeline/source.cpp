@@ -17,6 +17,10 @@ Result<std::shared_ptr<const format::Format>> open_source(const std::string& sou
   return format::open(source, format_options(options));
 }
 
+std::shared_ptr<format::GivenFiles> given_files() {
+  return std::make_shared<format::GivenFiles>(storage::local_storage());
+}
+
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options) {
   return format::inspect(source, format_options(options));
 }

@@ -13,12 +13,14 @@
 #include "feedline/error.h"
 #include "feedline/operation.h"
 #include "format/format.h"
+#include "format/given_files.h"
 #include "transform/chain.h"
 
 namespace feedline::pipeline {
 
 // The stages before this one, for the consumer, which does not know them.
 Result<std::shared_ptr<const format::Format>> open_source(const std::string& source, const OpenOptions& options);
+std::shared_ptr<format::GivenFiles> given_files();
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options);
 Result<void> check_operations(const std::vector<Operation>& operations);
 

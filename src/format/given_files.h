@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "format/format.h"
+
+namespace feedline::format {
+
+// Image files whose paths come while they are read, for data sets that are listed elsewhere. The one format that
+// changes: samples are added and forgotten, and an index means the same file for as long as it is known.
+class GivenFiles final : public Format {
+ public:
+  explicit GivenFiles(std::shared_ptr<const storage::Storage> storage);
+
+  // Index of the first of `paths`; the others follow. Indexes are never given twice.
+  std::uint64_t add(std::vector<std::string> paths);
+  // Drops what the add() that returned `first` brought. A thread that reads one of them goes on; later reads fail.
+  void forget(std::uint64_t first);
+
+  std::string_view name() const override { return "files"; }
+  std::uint64_t size() const override { return kSize; }  // not how many there are: how many there may ever be
+  const std::vector<FieldDescription>& fields() const override { return fields_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  Result<void> read(std::uint64_t index, memory::Record& record) const override;
+  Where where(std::uint64_t index) const override;
+  std::uint64_t fingerprint() const override { return 0; }
+  Result<Inspection> inspect() const override;
+
+ private:
+  static constexpr std::uint64_t kSize = std::uint64_t{1} << 62;
+  std::string path(std::uint64_t index) const;  // empty: not known
+
+  const std::shared_ptr<const storage::Storage> storage_;
+  const std::vector<FieldDescription> fields_{{"image", FieldKind::kImage}};
+  const std::vector<std::string> classes_;
+  mutable std::shared_mutex mutex_;                              // guards what follows
+  std::map<std::uint64_t, std::vector<std::string>> additions_;  // by the index of their first path
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace feedline::format
