@@ -136,6 +136,7 @@ class GivenFiles {
   std::uint64_t add(std::vector<std::string> paths);
   // The paths of the add() that gave `first` are not needed any more: reading one is an error from now on.
   void forget(std::uint64_t first);
+  void forget_all();
 
   struct Impl;
 

@@ -97,6 +97,14 @@ void bind_reads(nb::class_<Dataset>& cls) {
                   "tuple[int, int, float, float, int]"));
 }
 
+// Paths are bytes: a file's name need not be text.
+std::uint64_t add_paths(GivenFiles& self, const std::vector<nb::bytes>& paths) {
+  std::vector<std::string> names;
+  names.reserve(paths.size());
+  for (const nb::bytes& path : paths) names.emplace_back(path.c_str(), path.size());
+  return self.add(std::move(names));
+}
+
 // A SampleReader that any Python thread may use, one at a time.
 class GuardedReader {
  public:
@@ -158,8 +166,9 @@ void bind_dataset(nb::module_& module) {
   nb::class_<GivenFiles>(module, "GivenFiles")
       .def(nb::init<std::string>(), "name"_a)
       .def_prop_ro("dataset", &GivenFiles::dataset)
-      .def("add", &GivenFiles::add, "paths"_a)
-      .def("forget", &GivenFiles::forget, "first"_a);
+      .def("add", &add_paths, "paths"_a)
+      .def("forget", &GivenFiles::forget, "first"_a)
+      .def("forget_all", &GivenFiles::forget_all);
   module.def("open", &open_dataset, "source"_a, "format"_a, "fields"_a, "index_directory"_a);
 }
 

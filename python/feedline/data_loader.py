@@ -16,7 +16,7 @@ from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
 from .drop_in import fetch, limits, state
 from .drop_in.failures import WorkerDiedError
 from .drop_in.iterators import SingleIterator, WorkerIterator
-from .drop_in.lowering import Reason, plan_lowering
+from .drop_in.lowering import NATIVE, ArrayPlan, ImagePlan, PrefixPlan, Reason, plan_lowering
 from .errors import ConfigError
 from .loader import BadSample
 
@@ -107,6 +107,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self._fresh_workers = True
         self._sampler_epochs: dict[int, Any] = {}
         self._generators_before: list[torch.Tensor] = []
+        self._prefix: PrefixPlan | None = None
+        self._native_rows = self._native_misses = 0
         arguments: dict[str, Any] = {
             "dataset": dataset,
             "batch_size": batch_size,
@@ -131,8 +133,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self._target_device = None if device is None else torch.device(device)
         if lower == "require":
             plan = plan_lowering(self)
-            if isinstance(plan, Reason):
-                reasons = "; ".join(f"{s.name} ({s.what}): {s.why}" for s in plan.stages)
+            if isinstance(plan, (Reason, PrefixPlan)):
+                missed = [stage for stage in plan.stages if not stage.runs.startswith(NATIVE) and stage.name != "order"]
+                reasons = "; ".join(f"{s.name} ({s.what}): {s.why}" for s in missed)
                 raise ConfigError(f'lower="require": this loader cannot run natively: {reasons}')
 
     @staticmethod
@@ -165,12 +168,12 @@ class DataLoader(_TorchDataLoader[_T_co]):
     # -- iteration
 
     def __iter__(self) -> Any:
-        if self._iterator is None or not self._may_use(self._iterator._ahead):
+        if self._iterator is None or not self._may_use(getattr(self._iterator, "_ahead", None)):
             self._begin_epoch()
         if not (self.persistent_workers and self.num_workers > 0):
             self._fresh_workers = True
             return self._get_iterator()
-        if self._iterator is not None and self._iterator._broken:
+        if self._iterator is not None and getattr(self._iterator, "_broken", False):
             self._iterator = None
         if self._iterator is None:
             self._fresh_workers = True
@@ -187,10 +190,18 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return copy
 
     def _get_iterator(self) -> Any:
+        plan = plan_lowering(self)
+        if isinstance(plan, (ImagePlan, ArrayPlan)):
+            return plan.iterate(self)
+        self._prefix = plan if isinstance(plan, PrefixPlan) else None
         if self.num_workers == 0:
             return SingleIterator(self)
         self.check_worker_number_rationality()
         return WorkerIterator(self)
+
+    def _readable(self, dataset: Any) -> Any:
+        """`dataset` as workers read it: natively as far as that goes."""
+        return dataset if self._prefix is None else self._prefix.wrap(dataset)
 
     def _begin_epoch(self) -> None:
         """Before anything is drawn: generators and samplers go where a loaded state or the epoch wants them."""
@@ -302,8 +313,10 @@ class DataLoader(_TorchDataLoader[_T_co]):
         """Stage by stage, what runs where, and why not natively."""
         plan = plan_lowering(self)
         lines = [f"DataLoader over {type(self.dataset).__qualname__}, lower={self.lower!r}"]
-        lines += [f"  {s.name:<10} {s.what:<28} {s.runs}: {s.why}" for s in plan.stages]
-        if self.num_workers and self.worker_method == "process":
+        wide = max(len(stage.what) for stage in plan.stages)
+        lines += [f"  {s.name:<10} {s.what:<{wide}}  {s.runs}: {s.why}" for s in plan.stages]
+        native = isinstance(plan, (ImagePlan, ArrayPlan))
+        if self.num_workers and self.worker_method == "process" and not native:
             lines.append(
                 f"  hand-over  one memfd ring, at most {self._budget_bytes():,} bytes of waiting batches, no copy"
             )

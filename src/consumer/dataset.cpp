@@ -176,6 +176,7 @@ Dataset GivenFiles::dataset() const {
 
 std::uint64_t GivenFiles::add(std::vector<std::string> paths) { return impl_->files->add(std::move(paths)); }
 void GivenFiles::forget(std::uint64_t first) { impl_->files->forget(first); }
+void GivenFiles::forget_all() { impl_->files->forget_all(); }
 
 Result<Inspection> inspect(const std::string& source, const OpenOptions& options) {
   return guarded([&] { return pipeline::inspect_source(source, options); });

@@ -24,6 +24,11 @@ void GivenFiles::forget(std::uint64_t first) {
   additions_.erase(first);
 }
 
+void GivenFiles::forget_all() {
+  const std::lock_guard lock(mutex_);
+  additions_.clear();
+}
+
 std::string GivenFiles::path(std::uint64_t index) const {
   const std::shared_lock lock(mutex_);
   auto addition = additions_.upper_bound(index);

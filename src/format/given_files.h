@@ -22,6 +22,7 @@ class GivenFiles final : public Format {
   std::uint64_t add(std::vector<std::string> paths);
   // Drops what the add() that returned `first` brought. A thread that reads one of them goes on; later reads fail.
   void forget(std::uint64_t first);
+  void forget_all();
 
   std::string_view name() const override { return "files"; }
   std::uint64_t size() const override { return kSize; }  // not how many there are: how many there may ever be

@@ -38,6 +38,8 @@ TEST_F(GivenFilesTest, ReadsWhatWasAddedUntilItIsForgotten) {
   files_.forget(first);
   EXPECT_TRUE(read(first + 1).starts_with("error: file 1 is not among"));
   EXPECT_EQ(read(second), "three");
+  files_.forget_all();
+  EXPECT_TRUE(read(second).starts_with("error: "));
   EXPECT_GT(files_.add({"x"}), second) << "an index is never given twice";
 }
 

@@ -38,6 +38,7 @@ class _Position:
     _loader_ref: Any
     _loader_shadow: Any
     _refills: RefillOrder | None
+    _draw_order = staticmethod(lean_iterator)
     # torch's iterator sets these
     _base_seed: Any
     _dataset_kind: Any
@@ -82,7 +83,7 @@ class _Position:
             self._sampler_iter = iter(self._index_sampler)
         cursor.randomness = state.take_randomness(loader) if replay else before
         try:
-            self._sampler_iter = lean_iterator(self._index_sampler, self._sampler_iter)
+            self._sampler_iter = self._draw_order(self._index_sampler, self._sampler_iter)
             if loader.on_error == "skip" and self._auto_collation:
                 end = resume.get("refill_end") if resume else None
                 self._refills = RefillOrder(self._index_sampler, self._sampler_iter, end)
@@ -159,7 +160,7 @@ class _Position:
         return data if device is None else to_device(data, device)
 
 
-def _recipe(iterator: Any, loader: Any) -> Recipe:
+def recipe_of(iterator: Any, loader: Any) -> Recipe:
     return Recipe(
         iterable=iterator._dataset_kind == _ITERABLE,
         auto_collation=iterator._auto_collation,
@@ -201,6 +202,7 @@ class SingleIterator(_Position, torch_dataloader._SingleProcessDataLoaderIter):
         self._profile_name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
         if self._timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        self._dataset = loader._readable(self._dataset)
         self._open_epoch(loader)
         if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
             torch.utils.data.graph_settings.apply_sharding(self._dataset, self._world_size, self._rank)
@@ -210,7 +212,7 @@ class SingleIterator(_Position, torch_dataloader._SingleProcessDataLoaderIter):
         if dataset_state is not None and dataset_state.get("dataset") is not None:
             self._dataset.load_state_dict(dataset_state["dataset"])
         self._dataset_fetcher = make_fetcher(
-            _recipe(self, loader), self._dataset, self._cursor.epoch, None, lambda stage, sample: None
+            recipe_of(self, loader), self._dataset, self._cursor.epoch, None, lambda stage, sample: None
         )
         self._seeded = loader.seed is not None
         if self._dataset_kind == _ITERABLE and self._cursor.delivered and resume is not None:
@@ -312,6 +314,7 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
         resumed = loader._resumed_base_seed()
         if resumed is not None:
             self._base_seed = resumed
+        self._dataset = loader._readable(self._dataset)
         self._crew = self._make_crew(loader)
         self._workers = self._crew.workers
         self._reset(loader, first_iter=True)
@@ -321,7 +324,7 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
         spec = Spec(
             num_workers=self._num_workers,
             base_seed=self._base_seed,
-            recipe=_recipe(self, loader),
+            recipe=recipe_of(self, loader),
             wants_state=(loader.snapshot_every_n_steps or 0) if stateful else 0,
             budget=max(1, loader._budget_bytes() // self._num_workers),
             ahead=self._prefetch_factor,

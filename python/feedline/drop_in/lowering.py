@@ -1,21 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which part of a loader runs in the engine's native threads."""
+"""Which part of a loader runs in the engine's native threads, and why the rest does not.
+
+Everything is matched by exact type: a subclass may do anything, and stays in Python. Three outcomes:
+
+    whole    reading, transforming and collating run natively, in this process (ImagePlan, ArrayPlan)
+    prefix   workers read and transform natively as far as the engine knows the way, and go on in Python (PrefixPlan)
+    Reason   nothing runs natively
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch
+from torch.utils.data import BatchSampler
+from torch.utils.data._utils import collate as torch_collate
 
-class LoweredPlan(Protocol):
-    """A loader, or a prefix of its pipeline, that runs natively."""
+from . import sources, transforms
+from .orders import is_unique
 
-    stages: list[Stage]
-
-    def iterate(self, loader: Any) -> Iterator[Any]:
-        """Batches of one epoch, in the order of the loader's own samplers."""
-        ...
+NATIVE = "native"
+_STOCK_COLLATE = dict(torch_collate.default_collate_fn_map)
+_DECODED = (".jpg", ".jpeg", ".png", ".webp")
+_LOOKED_AT = 64  # files whose names are looked at before the first is read
+_MOST_FOREIGN = 0.05  # of files in formats that the engine does not decode: Pillow reads those in this process
 
 
 @dataclass(frozen=True)
@@ -35,18 +46,228 @@ class Reason:
     stages: list[Stage]
 
 
-def plan_lowering(loader: Any) -> LoweredPlan | Reason:
-    """What of `loader` runs natively. At present nothing does, whatever it is made of."""
+class LoweredPlan(Protocol):
+    """A loader that runs natively from reading to collating."""
+
+    stages: list[Stage]
+
+    def iterate(self, loader: Any) -> Iterator[Any]:
+        """Batches of one epoch, in the order of the loader's own samplers."""
+        ...
+
+
+@dataclass(frozen=True)
+class ImagePlan:
+    """Image files, transformed by a chain that the engine knows whole."""
+
+    stages: list[Stage]
+    chain: transforms.Chain
+    files: Any  # _engine.GivenFiles
+    threads: int
+    unique: bool  # no sample comes twice in an epoch
+
+    def iterate(self, loader: Any) -> Iterator[Any]:
+        from .native_images import NativeImageIterator
+
+        return NativeImageIterator(loader, self)
+
+
+@dataclass(frozen=True)
+class ArrayPlan:
+    """Rows of arrays that are in memory or mapped."""
+
+    stages: list[Stage]
+    table: Any  # native_arrays.Table
+    threads: int  # 0: gathered in the calling thread
+
+    def iterate(self, loader: Any) -> Iterator[Any]:
+        from .native_arrays import ArrayIterator
+
+        return ArrayIterator(loader, self)
+
+
+@dataclass(frozen=True)
+class PrefixPlan:
+    """Image files whose first transforms run natively, within each worker."""
+
+    stages: list[Stage]
+    known: tuple[str, ...]  # names of the transforms that run natively
+
+    def wrap(self, dataset: Any) -> Any:
+        from .native_prefix import NativePrefix
+
+        return NativePrefix(dataset)
+
+
+Plan = ImagePlan | ArrayPlan | PrefixPlan | Reason
+
+
+def plan_lowering(loader: Any) -> Plan:
+    """What of `loader`, as it is now, runs natively."""
+    if loader.lower == "never":
+        return _reason(loader, 'lower="never"')
+    blocked = _blocked(loader)
+    if blocked:
+        return _reason(loader, blocked)
+    leaves = sources.leaves(loader.dataset)
+    if all(sources.is_image_folder(leaf) for leaf in leaves):
+        return _plan_images(loader, leaves)
+    return _plan_arrays(loader)
+
+
+def _blocked(loader: Any) -> str:
+    """What keeps every part in Python, whatever the data set is."""
+    if loader._dataset_kind == 1:
+        return "an IterableDataset gives its samples itself"
+    if loader.num_workers and loader.worker_init_fn is not None:
+        return "worker_init_fn may change the data set of each worker"
+    return ""
+
+
+def _collating(loader: Any) -> str:
+    """Why the engine cannot do what collate_fn does; empty where it can."""
+    if not loader._auto_collation:
+        return "batch_size=None: there is no batch"
+    if loader.collate_fn is not torch_collate.default_collate:
+        return "collate_fn is not torch's default_collate"
+    if dict(torch_collate.default_collate_fn_map) != _STOCK_COLLATE:
+        return "default_collate_fn_map was changed"
+    return ""
+
+
+# -- images
+
+
+def _plan_images(loader: Any, leaves: list[Any]) -> Plan:
+    for leaf in leaves:
+        why = sources.why_not_readable(leaf)
+        if why:
+            return _reason(loader, why)
+    foreign = _foreign(leaves) or _missed(loader)
+    if foreign:
+        return _reason(loader, foreign)
+    files = sources.given_files(leaves[0])
+    chains = [transforms.chain_of(leaf.transform, files.dataset) for leaf in leaves]
+    collating, labels = _collating(loader), any(leaf.target_transform is not None for leaf in leaves)
+    same = all(chain.dataset.operations == chains[0].dataset.operations for chain in chains)
+    if not same and not any(chain.rest for chain in chains):
+        collating = collating or "the joined data sets have different transforms"
+    if not any(chain.rest for chain in chains) and not collating and not labels:
+        whole = _whole_images(loader, chains[0], files)
+        if whole is not None:
+            return whole
+    return _prefix_images(loader, leaves, chains, collating)
+
+
+def _whole_images(loader: Any, chain: transforms.Chain, files: Any) -> Plan | None:
+    if chain.flows == transforms.PIL or not transforms.has_fixed_size(chain.dataset):
+        return None
+    threads = max(1, loader.num_workers)
+    follow_pillow()
+    native = f"{NATIVE}, {threads} thread{'s' if threads > 1 else ''}"
+    unique = is_unique(loader._index_sampler)
+    key = "(seed, epoch, sample)" if unique else "(seed, epoch, sample, place in the order)"
+    stages = [_order(loader), Stage("read", type(loader.dataset).__qualname__, native, "sample by sample")]
+    stages += _known_stages(chain, native, f"the engine's own random numbers, by {key}")
+    stages.append(Stage("collate", "default_collate", native, "rows are written where they stay; labels by Python"))
+    return ImagePlan(stages, chain, files, threads, unique)
+
+
+def _prefix_images(loader: Any, leaves: list[Any], chains: list[transforms.Chain], collating: str) -> Plan:
+    chain = transforms.fixed_size_front(leaves[0].transform, sources.given_files(leaves[0]).dataset)
     where = _where(loader)
-    why = 'lower="never"' if loader.lower == "never" else "nothing is lowered yet"
+    if len(leaves) > 1 or not chain.known:
+        return _reason(loader, chain.why if len(leaves) == 1 else collating or chains[0].why or "joined data sets")
+    follow_pillow()
+    native = f"{NATIVE}, within each worker" if loader.num_workers else f"{NATIVE}, in this process"
+    stages = [_order(loader), Stage("read", type(loader.dataset).__qualname__, native, "sample by sample")]
+    stages += _known_stages(chain, native, "the engine's own random numbers, by one of torch's for each sample")
+    for i, transform in enumerate(chain.rest):
+        stages.append(Stage("transform", type(transform).__qualname__, where, chain.why if i == 0 else "comes after"))
+    if leaves[0].target_transform is not None:
+        stages.append(Stage("target", "target_transform", where, "yours"))
+    stages.append(_collate_stage(loader, collating or "follows what runs in Python"))
+    return PrefixPlan(stages, chain.known)
+
+
+def _known_stages(chain: transforms.Chain, native: str, drawn: str) -> list[Stage]:
+    return [
+        Stage("transform", name, native, drawn if "Random" in name or "Jitter" in name else "as on PIL images")
+        for name in chain.known
+    ]
+
+
+def _foreign(leaves: list[Any]) -> str:
+    looked = [str(path).lower() for leaf in leaves for path, _ in leaf.samples[:_LOOKED_AT]]
+    foreign = [path for path in looked if not path.endswith(_DECODED)]
+    if len(foreign) <= _MOST_FOREIGN * len(looked):
+        return ""
+    return f"{len(foreign)} of the first {len(looked)} files are not JPEG, PNG or WebP by name"
+
+
+def _missed(loader: Any) -> str:
+    """Whether too many files turned out, in the epochs before, to be none that the engine reads."""
+    misses, rows = loader._native_misses, loader._native_rows
+    if misses < _LOOKED_AT or misses <= _MOST_FOREIGN * rows:
+        return ""
+    return f"{misses} of {rows} files so far were not read natively"
+
+
+def follow_pillow() -> None:
+    """Resizing like the Pillow that is here, which the samples that stay in Python come from."""
+    pillow = sys.modules.get("PIL")
+    version = getattr(pillow, "__version__", "13").split(".")[0]
+    major = min(13, max(10, int(version))) if version.isdigit() else 13
+    if major != 13:
+        from .. import follow_pillow as follow
+
+        follow(major)
+
+
+# -- arrays
+
+
+def _plan_arrays(loader: Any) -> Plan:
+    from . import native_arrays
+
+    table = native_arrays.table_of(loader.dataset)
+    if isinstance(table, str):
+        return _reason(loader, table)
+    collating = _collating(loader)
+    if collating:
+        return _reason(loader, collating)
+    threads = native_arrays.thread_count(table, loader)
+    where = f"{NATIVE}, {threads} threads" if threads else f"{NATIVE}, in this thread"
+    why = "one gather for each array" + ("" if threads or not loader.num_workers else "; a worker would take longer")
+    stages = [_order(loader), Stage("read", table.name, where, why)]
+    stages.append(Stage("collate", "default_collate", where, "the gather makes the batch"))
+    return ArrayPlan(stages, table, threads)
+
+
+# -- words
+
+
+def _reason(loader: Any, why: str) -> Reason:
+    where = _where(loader)
+    stages = [_order(loader), Stage("read", type(loader.dataset).__qualname__, where, why)]
     transform = getattr(loader.dataset, "transform", None)
-    stages = [Stage("order", type(loader._index_sampler).__name__, "Python, in this process", "samplers are yours")]
-    stages.append(Stage("read", type(loader.dataset).__qualname__, where, why))
     if transform is not None:
-        stages.append(Stage("transform", type(transform).__qualname__, where, why))
-    collate = getattr(loader.collate_fn, "__qualname__", type(loader.collate_fn).__qualname__)
-    stages.append(Stage("collate", collate, where, why))
+        stages.append(Stage("transform", type(transform).__qualname__, where, "comes after"))
+    stages.append(_collate_stage(loader, "comes after"))
     return Reason(stages)
+
+
+def _order(loader: Any) -> Stage:
+    sampler = loader._index_sampler
+    name = type(sampler).__name__
+    if type(sampler) is BatchSampler:
+        name += f"({type(sampler.sampler).__name__})"
+    return Stage("order", name, "Python, in this process", "samplers are yours")
+
+
+def _collate_stage(loader: Any, why: str) -> Stage:
+    collate = getattr(loader.collate_fn, "__qualname__", type(loader.collate_fn).__qualname__)
+    return Stage("collate", collate, _where(loader), why)
 
 
 def _where(loader: Any) -> str:
@@ -54,3 +275,14 @@ def _where(loader: Any) -> str:
         return "Python, in this process"
     kind = "threads" if loader.worker_method == "thread" else "processes"
     return f"Python, in {loader.num_workers} worker {kind}"
+
+
+def plain_tensor(value: Any) -> bool:
+    """A dense CPU tensor of exactly that type, whose rows carry no gradient."""
+    return (
+        type(value) is torch.Tensor
+        and value.layout is torch.strided
+        and value.device.type == "cpu"
+        and not value.requires_grad
+        and not value.is_quantized
+    )

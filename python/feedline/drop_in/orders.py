@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch.utils.data.sampler import BatchSampler, RandomSampler
+from torch.utils.data.distributed import DistributedSampler
+from torch.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 
 _CHUNK = 1 << 16  # indices that are Python objects at a time
 
@@ -26,16 +27,53 @@ def lean_iterator(sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
     return iterator
 
 
+def tensor_iterator(sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
+    """As lean_iterator, with the indices of a batch as one int64 tensor where that saves making integers of them."""
+    if type(sampler) is BatchSampler and type(sampler.batch_size) is int:
+        inner = sampler.sampler
+        if type(inner) is SequentialSampler:
+            return _tensor_batches(iter([torch.arange(len(inner))]), sampler)
+        if type(inner) is RandomSampler and not inner.replacement and inner.num_samples <= len(inner.data_source):  # type: ignore[arg-type]
+            return _tensor_batches(_orders(inner), sampler)
+    return lean_iterator(sampler, iterator)
+
+
+def _tensor_batches(orders: Iterator[torch.Tensor], sampler: BatchSampler) -> Iterator[torch.Tensor]:
+    """Batches of the first of `orders`; what may follow is nothing but draws from the generator."""
+    order = next(orders)
+    batches = list(order.split(sampler.batch_size))
+    if not order.numel() or (sampler.drop_last and order.numel() % sampler.batch_size):
+        batches.pop()
+    yield from batches
+    for _ in orders:
+        pass
+
+
+def is_unique(sampler: Any) -> bool:
+    """Whether no index comes twice in an epoch, as far as exact types tell."""
+    inner = sampler.sampler if type(sampler) is BatchSampler else sampler
+    if type(inner) is RandomSampler:
+        return not inner.replacement and inner.num_samples <= len(inner.data_source)  # type: ignore[arg-type]
+    return type(inner) in (SequentialSampler, DistributedSampler)
+
+
 def _permutations(sampler: RandomSampler) -> Iterator[int]:
+    for order in _orders(sampler):
+        yield from _in_chunks(order)
+
+
+def _orders(sampler: RandomSampler) -> Iterator[torch.Tensor]:
     count = len(sampler.data_source)  # type: ignore[arg-type]
     generator = sampler.generator
     if generator is None:
         generator = torch.Generator()
         generator.manual_seed(int(torch.empty((), dtype=torch.int64).random_().item()))
-    for _ in range(sampler.num_samples // count):
-        yield from _in_chunks(torch.randperm(count, generator=generator))
-    # Drawn also when nothing of it is used, as the generator must end where torch's does.
-    yield from _in_chunks(torch.randperm(count, generator=generator)[: sampler.num_samples % count])
+    whole, rest = divmod(sampler.num_samples, count)
+    for _ in range(whole):
+        yield torch.randperm(count, generator=generator)
+    # Drawn also when nothing of it is used, as a generator that others see must end where torch's does.
+    if rest or sampler.generator is not None:
+        yield torch.randperm(count, generator=generator)[:rest]
 
 
 def _in_chunks(order: torch.Tensor) -> Iterator[int]:

@@ -117,6 +117,8 @@ def put_samplers(loader: Any, states: list[Any], epochs: list[int | None]) -> No
 
 
 def fingerprint(index: Any) -> int | None:
+    if isinstance(index, torch.Tensor):  # of a batch that was never a list
+        index = index.tolist()
     return None if index is None else zlib.crc32(repr(index).encode())
 
 

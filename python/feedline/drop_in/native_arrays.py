@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of rows of arrays that are in memory or mapped: one gather for each array, no sample in between."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import ConcatDataset, Subset, TensorDataset
+
+from .lowering import ArrayPlan, plain_tensor
+from .native import NativeIterator
+from .orders import tensor_iterator
+
+_NUMBERS = (
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.float16,
+    torch.float32,
+    torch.float64,
+    torch.bool,
+)
+_TENSOR_ONLY = (torch.bfloat16, torch.complex64, torch.complex128)
+# Handing a batch to another thread and back costs about as much as gathering this much of it.
+_WORTH_A_THREAD = 1 << 20
+
+
+class Table:
+    """Arrays of equally many rows.
+
+    Attributes:
+        name: for people.
+        columns: (shape of a row, dtype) of each array.
+        as_list: a sample is a tuple of rows, so a batch is a list.
+        mapped: reading a row may have to wait for a disk.
+    """
+
+    name: str
+    columns: list[tuple[torch.Size, torch.dtype]]
+    as_list: bool
+    mapped: bool
+
+    def gather(self, rows: torch.Tensor) -> list[torch.Tensor]:
+        """These rows (int64, shape (n,)) of every array, as new tensors of shape (n, ...).
+
+        Raises IndexError: a row is out of range, or negative.
+        """
+        raise NotImplementedError
+
+    def row_bytes(self) -> int:
+        return sum(shape.numel() * dtype.itemsize for shape, dtype in self.columns)
+
+
+class _Arrays(Table):
+    def __init__(self, name: str, arrays: list[torch.Tensor], as_list: bool, mapped: bool) -> None:
+        self.name, self.as_list, self.mapped = name, as_list, mapped
+        self.columns = [(array.shape[1:], array.dtype) for array in arrays]
+        self._arrays = arrays
+
+    def gather(self, rows: torch.Tensor) -> list[torch.Tensor]:
+        return [array.index_select(0, rows) for array in self._arrays]
+
+
+class _Some(Table):
+    """A Subset. Its indices are looked up batch by batch, for they may change between two."""
+
+    def __init__(self, inner: Table, subset: Any) -> None:
+        self.name, self.as_list, self.mapped = f"Subset of {inner.name}", inner.as_list, inner.mapped
+        self.columns = inner.columns
+        self._inner, self._subset = inner, subset
+
+    def gather(self, rows: torch.Tensor) -> list[torch.Tensor]:
+        indices = self._subset.indices
+        if isinstance(indices, (torch.Tensor, np.ndarray)):
+            picked = torch.as_tensor(indices)[rows]
+        else:
+            picked = torch.tensor([indices[row] for row in rows.tolist()])
+        return self._inner.gather(picked)
+
+
+class _Joined(Table):
+    """A ConcatDataset."""
+
+    def __init__(self, parts: list[Table], joined: Any) -> None:
+        self.name = f"ConcatDataset of {len(parts)}"
+        self.as_list, self.mapped = parts[0].as_list, any(part.mapped for part in parts)
+        self.columns = parts[0].columns
+        self._parts = parts
+        self._ends = torch.tensor(joined.cumulative_sizes)
+
+    def gather(self, rows: torch.Tensor) -> list[torch.Tensor]:
+        if len(rows) and int(rows.min()) < 0:
+            raise IndexError("negative rows count from the end of all")
+        owner = torch.searchsorted(self._ends, rows, right=True)
+        out = [torch.empty((len(rows), *shape), dtype=dtype) for shape, dtype in self.columns]
+        for part in owner.unique().tolist():
+            if part == len(self._parts):
+                raise IndexError("a row is out of range")
+            here = (owner == part).nonzero()[:, 0]
+            start = int(self._ends[part - 1]) if part else 0
+            for column, values in zip(out, self._parts[part].gather(rows[here] - start), strict=True):
+                column.index_copy_(0, here, values)
+        return out
+
+
+def table_of(dataset: Any) -> Table | str:
+    """`dataset` as a table, or why it is none."""
+    kind = type(dataset)
+    if kind is TensorDataset:
+        return _tensors("TensorDataset", dataset.tensors, as_list=True)
+    if kind is torch.Tensor:
+        return _tensors("tensor", (dataset,), as_list=False)
+    if kind in (np.ndarray, np.memmap):
+        return _array(dataset)
+    if kind is Subset:
+        inner = table_of(dataset.dataset)
+        return inner if isinstance(inner, str) else _Some(inner, dataset)
+    if kind is ConcatDataset:
+        return _joined(dataset)
+    return f"{kind.__qualname__} is not a data set that the engine knows"
+
+
+def _tensors(name: str, tensors: tuple[Any, ...], as_list: bool) -> Table | str:
+    for tensor in tensors:
+        if not plain_tensor(tensor) or tensor.is_conj() or tensor.is_neg():
+            return f"a {type(tensor).__qualname__} that is not a plain tensor on the CPU without gradients"
+        if tensor.dtype not in (*_NUMBERS, *_TENSOR_ONLY) or not tensor.ndim:
+            return f"rows of {tensor.dtype} with shape {tuple(tensor.shape)} stay in Python"
+    if not tensors:
+        return f"{name} without tensors"
+    return _Arrays(name, list(tensors), as_list, mapped=False)
+
+
+def _array(array: Any) -> Table | str:
+    if array.ndim < 2:
+        return "the samples of an array with one extent are NumPy's numbers, not rows"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # not writable: nothing writes here
+            tensor = torch.from_numpy(array)
+    except (TypeError, ValueError) as error:
+        return f"{type(array).__name__} of {array.dtype}: {error}"
+    if tensor.dtype not in _NUMBERS:
+        return f"rows of {array.dtype} stay in Python"
+    return _Arrays(f"{type(array).__name__} of {array.dtype}", [tensor], False, isinstance(array, np.memmap))
+
+
+def _joined(dataset: Any) -> Table | str:
+    parts = [table_of(part) for part in dataset.datasets]
+    tables = [part for part in parts if isinstance(part, Table)]
+    for part in parts:
+        if isinstance(part, str):
+            return part
+    if any(t.columns != tables[0].columns or t.as_list != tables[0].as_list for t in tables):
+        return "the joined arrays differ in dtype or in the shape of a row"
+    return _Joined(tables, dataset)
+
+
+def thread_count(table: Table, loader: Any) -> int:
+    """Threads that gather ahead; 0 where handing over would cost more than gathering."""
+    batch_bytes = table.row_bytes() * (loader.batch_size or 1)
+    return loader.num_workers if table.mapped or batch_bytes >= _WORTH_A_THREAD else 0
+
+
+class ArrayIterator(NativeIterator):
+    _draw_order = staticmethod(tensor_iterator)
+
+    def __init__(self, loader: Any, plan: ArrayPlan) -> None:
+        self._table = plan.table
+        self._threads = (
+            ThreadPoolExecutor(plan.threads, "feedline-gather", torch.set_num_threads, (1,)) if plan.threads else None
+        )
+        super().__init__(loader)
+
+    def _begin(self, index: Any, batch: int) -> Future[list[torch.Tensor]] | None:
+        return self._threads.submit(self._gather, index) if self._threads is not None else None
+
+    def _finish(self, index: Any, begun: Future[list[torch.Tensor]] | None) -> Any:
+        try:
+            columns = self._gather(index) if begun is None else begun.result(self._timeout or None)
+        except TimeoutError:
+            raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
+        except Exception:  # the data set says it as torch would
+            return self._in_python(index.tolist() if isinstance(index, torch.Tensor) else index)
+        if begun is not None and len(columns[0]) > len(index):
+            columns = [column[: len(index)] for column in columns]
+        return columns if self._table.as_list else columns[0]
+
+    def _gather(self, index: Any) -> list[torch.Tensor]:
+        if isinstance(index, torch.Tensor):
+            return self._table.gather(index)
+        rows = torch.tensor(index)
+        if rows.dtype is not torch.int64 or rows.ndim != 1:
+            raise IndexError("not row numbers")
+        return self._table.gather(rows)
+
+    def _abandon(self) -> None:
+        for _, begun in self._begun:
+            if begun is not None:
+                begun.cancel()
+        super()._abandon()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError):
+            if self._threads is not None:
+                self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of image files that the engine reads, transforms and collates, in the order of the loader's samplers."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import logging
+import math
+import os
+import threading
+import weakref
+from typing import Any, ClassVar, NamedTuple
+
+import numpy
+import torch
+from torch.utils.data._utils.collate import default_collate
+
+from .. import _engine
+from ..errors import StalledError
+from . import fetch, sources
+from .lowering import ImagePlan
+from .native import NativeIterator
+
+_log = logging.getLogger("feedline")
+_MASK = (1 << 64) - 1
+_SPREAD = 0x9E3779B97F4A7C15  # odd: different samples draw from different numbers
+
+
+class _Begun(NamedTuple):
+    first: int  # number of its first file in the engine
+    labels: list[Any]
+
+
+class NativeImageIterator(NativeIterator):
+    """The engine reads what the samplers say. What it cannot read, the data set reads itself, sample by sample."""
+
+    def __init__(self, loader: Any, plan: ImagePlan) -> None:
+        self._plan = plan
+        self._pipeline: Pipeline | None = None
+        super().__init__(loader)
+
+    def _start(self, loader: Any) -> None:
+        self._size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None) or 1
+        super()._start(loader)
+
+    def _begin(self, index: Any, batch: int) -> _Begun | None:
+        try:
+            found = [sources.locate(self._dataset, i) for i in index]
+            samples = [leaf.samples[i] for leaf, i in found]
+            paths, labels = [os.fsencode(path) for path, _ in samples], [label for _, label in samples]
+            draws = [self._draw(int(i), batch, row) for row, i in enumerate(index)]
+        except Exception:
+            return None  # the data set raises it again, where torch would
+        if not paths:
+            return None
+        if self._pipeline is None or not self._fits(paths):
+            self._size = max(self._size, len(paths))
+            self._open()
+        assert self._pipeline is not None
+        return _Begun(self._pipeline.give(paths, draws), labels)
+
+    def _fits(self, index: Any) -> bool:
+        # Batches of a sampler of one's own may grow.
+        return self._pipeline is None or not hasattr(index, "__len__") or len(index) <= self._size
+
+    def _open(self) -> None:
+        if self._pipeline is not None:
+            self._pipeline.give_back()
+        loader = self._loader
+        setting = Setting(
+            operations=tuple(self._plan.chain.dataset.operations),
+            batch_size=self._size,
+            threads=self._plan.threads,
+            seed=0 if loader.seed is None else loader.seed & _MASK,
+            timeout_ms=round(1000 * (self._timeout or loader.stall_timeout)),
+            memory_budget=loader.memory_budget,
+        )
+        self._pipeline = Pipeline.take(loader, setting, self._plan)
+        self._pipeline.begin(self._cursor.epoch)
+
+    def _draw(self, sample: int, batch: int, row: int) -> int:
+        """What a sample's random operations draw from, besides the seed and the epoch."""
+        if not self._plan.unique:
+            sample = fetch.seed_of(sample, batch, row)
+        return sample & _MASK if self._loader.seed is not None else (self._base_seed + sample * _SPREAD) & _MASK
+
+    def _finish(self, index: Any, begun: _Begun | None) -> Any:
+        if begun is None:
+            return self._in_python(index)
+        images, bad = self._take(begun)
+        images, labels = images[: len(index)], begun.labels[: len(index)]
+        bad = [row for row in bad if row < len(index)]
+        loader = self._loader
+        loader._native_rows += len(index)
+        if not bad:
+            return [images, default_collate(labels)]
+        if not loader._native_misses:
+            _log.info("the engine does not read all files; the data set reads the others in this process")
+        loader._native_misses += len(bad)
+        return self._mended(index, images, labels, set(bad))
+
+    def _take(self, begun: _Begun) -> tuple[torch.Tensor, list[int]]:
+        """The engine's next batch, and which of its rows it could not read."""
+        assert self._pipeline is not None
+        try:
+            batch = self._pipeline.engine.next()
+        except StalledError as error:
+            if self._timeout:
+                raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from error
+            raise
+        finally:
+            self._pipeline.files.forget(begun.first)
+        assert batch is not None
+        return batch.to_torch()[0], [row for row, _ in batch.bad]
+
+    def _mended(self, index: Any, images: torch.Tensor, labels: list[Any], bad: set[int]) -> Any:
+        """The batch with its bad rows as the data set reads them, raises for them, or has them replaced."""
+        good: dict[Any, collections.deque[Any]] = {}
+        for row, sample in enumerate(index):
+            if row not in bad:
+                good.setdefault(sample, collections.deque()).append((images[row], labels[row]))
+        whole = self._dataset_fetcher
+        self._dataset_fetcher = fetch.make_fetcher(
+            whole.recipe, _Overlay(self._dataset, good), self._cursor.epoch, None, lambda stage, sample: None
+        )
+        try:
+            return self._in_python(index)
+        finally:
+            self._dataset_fetcher = whole
+
+    def _abandon(self) -> None:
+        super()._abandon()
+        if self._pipeline is not None:
+            self._pipeline.give_back()
+            self._pipeline = None
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError):
+            self._abandon()
+
+
+class _Overlay:
+    """A data set of which some samples have been read already."""
+
+    def __init__(self, dataset: Any, ready: dict[Any, collections.deque[Any]]) -> None:
+        self._inner, self._ready = dataset, ready
+
+    def __getitem__(self, index: Any) -> Any:
+        ready = self._ready.get(index)
+        return ready.popleft() if ready else self._inner[index]
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__getitems__":
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+
+class Setting(NamedTuple):
+    """What a pipeline is made for. `memory_budget`: bytes, None for the engine's own."""
+
+    operations: tuple[str, ...]
+    batch_size: int
+    threads: int
+    seed: int
+    timeout_ms: int
+    memory_budget: int | None
+
+
+class Pipeline:
+    """An engine loader that follows a given order of given files.
+
+    One at a time uses it; between epochs it rests with its loader, its threads and memory warm. Used by one thread.
+    """
+
+    _resting: ClassVar[weakref.WeakKeyDictionary[Any, Pipeline]] = weakref.WeakKeyDictionary()
+    _lock = threading.Lock()
+
+    def __init__(self, loader: Any, setting: Setting, plan: ImagePlan) -> None:
+        self.setting, self.files = setting, plan.files.engine
+        self._owner, self._pid = weakref.ref(loader), os.getpid()
+        self._named: list[int] = []
+        budget = 0 if setting.memory_budget is None else max(setting.memory_budget, _batch_bytes(plan, setting))
+        self.engine = _engine.make_loader(
+            plan.chain.dataset._engine,
+            batch_size=setting.batch_size,
+            shuffle=False,
+            seed=setting.seed,
+            drop_last=False,
+            num_workers=setting.threads,
+            memory_budget=budget,
+            in_order=True,
+            on_error="report",
+            error_budget=0,
+            rank=0,
+            world_size=1,
+            uneven="exact",
+            dtype=None,
+            layout="NCHW",
+            timeout_ms=setting.timeout_ms,
+            given_order=True,
+        )
+        weakref.finalize(self, self.engine.close)
+
+    @classmethod
+    def take(cls, loader: Any, setting: Setting, plan: ImagePlan) -> Pipeline:
+        """The one that rests with `loader`, where it fits, or another."""
+        with cls._lock:
+            resting = cls._resting.pop(loader, None)
+        if resting is not None and resting.setting == setting and resting._pid == os.getpid():
+            return resting
+        return cls(loader, setting, plan)
+
+    def begin(self, epoch: int) -> None:
+        self.engine.set_epoch(epoch)
+        self.engine.start_epoch()
+
+    def give(self, paths: list[bytes], draws: list[int]) -> int:
+        """The next batch; the number of its first file, to be forgotten when it has come."""
+        first = self.files.add(paths)
+        self.engine.give(list(range(first, first + len(paths))), draws)
+        return first
+
+    def give_back(self) -> None:
+        """Not needed any more in this epoch."""
+        if self._pid != os.getpid():
+            return
+        self.begin(0)  # whatever is on its way is given up
+        self.files.forget_all()
+        owner = self._owner()
+        if owner is not None:
+            with self._lock:
+                self._resting[owner] = self
+
+
+def _batch_bytes(plan: ImagePlan, setting: Setting) -> int:
+    page = 4096
+    rows = 0
+    for shape, dtype in plan.chain.dataset.schema.values():
+        rows += setting.batch_size * math.prod(shape) * numpy.dtype(dtype).itemsize
+    return rows + page

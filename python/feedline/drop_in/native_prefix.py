@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ImageFolder of which the engine reads each sample and applies the first transforms, in whichever worker it is."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+import numpy
+import torch
+
+from ..errors import Error
+from . import sources, transforms
+
+
+class NativePrefix:
+    """Stands for `dataset` in a worker: same samples, and the rest of its transforms runs as it is.
+
+    What the engine cannot read, the data set reads itself. Random operations of the engine draw from torch's generator
+    of the worker: one number for each sample.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        self._inner = dataset
+        self._reader: _Reader | None = None  # made in the process that reads
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __getitem__(self, index: Any) -> Any:
+        leaf, inner_index = sources.locate(self._inner, index)
+        if self._reader is None or self._reader.pid != os.getpid():
+            self._reader = _Reader(leaf)
+        path, target = leaf.samples[inner_index]
+        try:
+            sample = self._reader.read(path)
+        except Error:
+            return self._inner[index]
+        if leaf.target_transform is not None:
+            target = leaf.target_transform(target)
+        return sample, target
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_inner":
+            raise AttributeError(name)
+        return getattr(self._inner, name)
+
+    def __getstate__(self) -> Any:
+        return {"_inner": self._inner, "_reader": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+class _Reader:
+    """Reads one file after the other through the known transforms, then the others."""
+
+    def __init__(self, leaf: Any) -> None:
+        self.pid = os.getpid()
+        self._files = sources.given_files(leaf)
+        self._chain = transforms.fixed_size_front(leaf.transform, self._files.dataset)
+        layout = "NHWC" if self._chain.flows == transforms.PIL else "NCHW"
+        self._engine = self._chain.dataset._engine.reader(layout)
+        self._wrap = self._wrapper()
+
+    def read(self, path: Any) -> Any:
+        first = self._files.engine.add([os.fsencode(path)])
+        seed = int(torch.empty((), dtype=torch.int64).random_().item())
+        try:
+            ((_, pixels),) = self._engine.read(first, 0, seed, 0)
+        finally:
+            self._files.engine.forget(first)
+        sample = self._wrap(pixels)
+        for transform in self._chain.rest:
+            sample = transform(sample)
+        return sample
+
+    def _wrapper(self) -> Any:
+        """From the engine's array to what the known transforms would have given."""
+        if self._chain.flows == transforms.PIL:
+            image = importlib.import_module("PIL.Image")
+            return lambda pixels: image.fromarray(numpy.squeeze(pixels, 2) if pixels.shape[2] == 1 else pixels)
+        if self._chain.tv_image:
+            return lambda pixels: importlib.import_module("torchvision.tv_tensors").Image(torch.from_numpy(pixels))
+        return torch.from_numpy

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets as the engine can read them: torchvision's folders, and torch's Subset and ConcatDataset around them."""
+
+from __future__ import annotations
+
+import bisect
+import os
+import sys
+from typing import Any
+
+from torch.utils.data import ConcatDataset, Subset
+
+from .. import _engine
+from ..dataset import Dataset
+
+
+def leaves(dataset: Any) -> list[Any]:
+    """The data sets inside exact Subsets and ConcatDatasets, in order."""
+    if type(dataset) is Subset:
+        return leaves(dataset.dataset)
+    if type(dataset) is ConcatDataset:
+        return [leaf for part in dataset.datasets for leaf in leaves(part)]
+    return [dataset]
+
+
+def locate(dataset: Any, index: Any) -> tuple[Any, Any]:
+    """The leaf that `dataset[index]` reads, and the index there; the errors are those of the data sets."""
+    while True:
+        kind = type(dataset)
+        if kind is Subset:
+            dataset, index = dataset.dataset, dataset.indices[index]
+        elif kind is ConcatDataset:
+            if index < 0:
+                if -index > len(dataset):
+                    raise ValueError("absolute value of index should not exceed dataset length")
+                index += len(dataset)
+            part = bisect.bisect_right(dataset.cumulative_sizes, index)
+            before = dataset.cumulative_sizes[part - 1] if part else 0
+            dataset, index = dataset.datasets[part], index - before
+        else:
+            return dataset, index
+
+
+def is_image_folder(dataset: Any) -> bool:
+    folder = sys.modules.get("torchvision.datasets.folder")
+    return folder is not None and type(dataset) in (folder.ImageFolder, folder.DatasetFolder)
+
+
+def why_not_readable(dataset: Any) -> str:
+    """Why the engine does not read this ImageFolder's files as its loader does; empty where it does."""
+    import torchvision
+    from torchvision.datasets import folder
+
+    if dataset.loader not in (folder.default_loader, folder.pil_loader):
+        return f"loader={getattr(dataset.loader, '__qualname__', dataset.loader)!r} is not torchvision's"
+    if dataset.loader is folder.default_loader and torchvision.get_image_backend() != "PIL":
+        return f"torchvision's image backend is {torchvision.get_image_backend()}"
+    if not isinstance(dataset.samples, list):
+        return "its samples are not a list"
+    return ""
+
+
+def given_files(dataset: Any) -> GivenFiles:
+    return GivenFiles(os.fspath(getattr(dataset, "root", "files")))
+
+
+class GivenFiles:
+    """The engine's files that are named while it runs, and the data set of them, before any operation."""
+
+    def __init__(self, name: str) -> None:
+        self.engine = _engine.GivenFiles(name)
+        self.dataset = Dataset(self.engine.dataset, (name, "files", [], ""))
