@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -116,6 +117,9 @@ class SampleReader {
   const Schema& schema() const;  // of one sample
   // As the loader makes it of a GivenSample, with its seed and the epoch. kConfig: index out of range.
   Result<Sample> read(GivenSample sample, std::uint64_t seed = 0, std::uint64_t epoch = 0);
+  // An image file that is in memory already, as if it were stored in the data set. kConfig: samples have other fields.
+  Result<Sample> read(std::span<const std::byte> encoded, std::uint64_t draw, std::uint64_t seed = 0,
+                      std::uint64_t epoch = 0);
 
  private:
   friend class Dataset;

@@ -114,6 +114,10 @@ class GuardedReader {
     const std::lock_guard lock(mutex_);
     return reader_.read(sample, seed, epoch);
   }
+  Result<Sample> read(std::span<const std::byte> encoded, std::uint64_t draw, std::uint64_t seed, std::uint64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    return reader_.read(encoded, draw, seed, epoch);
+  }
 
  private:
   std::mutex mutex_;
@@ -132,6 +136,15 @@ void bind_reader(nb::module_& module, nb::class_<Dataset>& cls) {
           },
           "index"_a, "draw"_a, "seed"_a, "epoch"_a,
           nb::sig("def read(self, index: int, draw: int, seed: int, epoch: int) -> list[tuple[str, "
+                  "numpy.typing.NDArray[typing.Any]]]"))
+      .def(
+          "read_encoded",
+          [](GuardedReader& self, nb::handle data, std::uint64_t draw, std::uint64_t seed, std::uint64_t epoch) {
+            const HeldBytes held(data);
+            return sample_rows(unwrap(without_gil([&] { return self.read(held.bytes(), draw, seed, epoch); })));
+          },
+          "data"_a, "draw"_a, "seed"_a, "epoch"_a,
+          nb::sig("def read_encoded(self, data: typing.Any, draw: int, seed: int, epoch: int) -> list[tuple[str, "
                   "numpy.typing.NDArray[typing.Any]]]"));
   cls.def(
       "reader",

@@ -45,16 +45,39 @@ SampleReader::~SampleReader() = default;
 
 const Schema& SampleReader::schema() const { return impl_->recipe->schema; }
 
+namespace {
+
+// A sample of this schema with nothing in it yet, and where its fields are to be written.
+Sample empty_sample(const Schema& schema, std::vector<ArrayView>& rows) {
+  Sample sample;
+  for (const FieldSpec& field : schema) {
+    sample.fields.push_back({field.name, field.array, std::vector<std::byte>(field.array.bytes())});
+    rows.push_back({sample.fields.back().data.data(), field.array});
+  }
+  return sample;
+}
+
+}  // namespace
+
 Result<Sample> SampleReader::read(GivenSample given, std::uint64_t seed, std::uint64_t epoch) {
   return guarded([&]() -> Result<Sample> {
     FEEDLINE_CHECK_OK(impl_->dataset->check_index(given.index));
-    Sample sample;
     std::vector<ArrayView> rows;
-    for (const FieldSpec& field : schema()) {
-      sample.fields.push_back({field.name, field.array, std::vector<std::byte>(field.array.bytes())});
-      rows.push_back({sample.fields.back().data.data(), field.array});
-    }
+    Sample sample = empty_sample(schema(), rows);
     FEEDLINE_CHECK_OK(impl_->loader.load(given.index, {seed, epoch, given.draw}, rows));
+    return sample;
+  });
+}
+
+Result<Sample> SampleReader::read(std::span<const std::byte> encoded, std::uint64_t draw, std::uint64_t seed,
+                                  std::uint64_t epoch) {
+  return guarded([&]() -> Result<Sample> {
+    const auto& fields = impl_->recipe->format->fields();
+    if (fields.size() != 1 || fields[0].kind != format::FieldKind::kImage)
+      return config_error("read: the samples of this data set are more than one image");
+    std::vector<ArrayView> rows;
+    Sample sample = empty_sample(schema(), rows);
+    FEEDLINE_CHECK_OK(impl_->loader.load_image({seed, epoch, draw}, encoded, rows[0]));
     return sample;
   });
 }

@@ -27,6 +27,9 @@ class SampleLoader {
   // `index` alone. On an error, which says where, the rows' contents are unspecified.
   Result<void> load(std::uint64_t index, const base::SampleKey& key, std::span<const ArrayView> rows);
 
+  // The same of an image that is in memory, into the row of an image field.
+  Result<void> load_image(const base::SampleKey& key, std::span<const std::byte> encoded, ArrayView row);
+
   // Reads and draws, but decodes nothing: the encoded image and the drawing for it, of the first image field.
   struct Drawn {
     std::span<const std::byte> encoded;  // valid until the next call
@@ -36,7 +39,6 @@ class SampleLoader {
   Result<Drawn> draw(const base::SampleKey& key);
 
  private:
-  Result<void> load_image(const base::SampleKey& key, std::span<const std::byte> encoded, ArrayView row);
   void count(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t bytes);
 
   std::shared_ptr<const Recipe> recipe_;

@@ -11,7 +11,7 @@ Everything is matched by exact type: a subclass may do anything, and stays in Py
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,7 +19,8 @@ import torch
 from torch.utils.data import BatchSampler
 from torch.utils.data._utils import collate as torch_collate
 
-from . import sources, transforms
+from . import native_webdataset, sources, transforms
+from .native_prefix import NativePrefix
 from .orders import is_unique
 
 NATIVE = "native"
@@ -92,11 +93,7 @@ class PrefixPlan:
 
     stages: list[Stage]
     known: tuple[str, ...]  # names of the transforms that run natively
-
-    def wrap(self, dataset: Any) -> Any:
-        from .native_prefix import NativePrefix
-
-        return NativePrefix(dataset)
+    wrap: Callable[[Any], Any]  # the data set that workers read in the place of yours
 
 
 Plan = ImagePlan | ArrayPlan | PrefixPlan | Reason
@@ -109,6 +106,8 @@ def plan_lowering(loader: Any) -> Plan:
     blocked = _blocked(loader)
     if blocked:
         return _reason(loader, blocked)
+    if loader._dataset_kind == 1:
+        return _plan_webdataset(loader)
     leaves = sources.leaves(loader.dataset)
     if all(sources.is_image_folder(leaf) for leaf in leaves):
         return _plan_images(loader, leaves)
@@ -117,7 +116,7 @@ def plan_lowering(loader: Any) -> Plan:
 
 def _blocked(loader: Any) -> str:
     """What keeps every part in Python, whatever the data set is."""
-    if loader._dataset_kind == 1:
+    if loader._dataset_kind == 1 and not native_webdataset.is_pipeline(loader.dataset):
         return "an IterableDataset gives its samples itself"
     if loader.num_workers and loader.worker_init_fn is not None:
         return "worker_init_fn may change the data set of each worker"
@@ -187,7 +186,7 @@ def _prefix_images(loader: Any, leaves: list[Any], chains: list[transforms.Chain
     if leaves[0].target_transform is not None:
         stages.append(Stage("target", "target_transform", where, "yours"))
     stages.append(_collate_stage(loader, collating or "follows what runs in Python"))
-    return PrefixPlan(stages, chain.known)
+    return PrefixPlan(stages, chain.known, NativePrefix)
 
 
 def _known_stages(chain: transforms.Chain, native: str, drawn: str) -> list[Stage]:
@@ -222,6 +221,27 @@ def follow_pillow() -> None:
         from .. import follow_pillow as follow
 
         follow(major)
+
+
+# -- webdataset
+
+
+def _plan_webdataset(loader: Any) -> Plan:
+    found = native_webdataset.find(loader.dataset)
+    if isinstance(found, str):
+        return _reason(loader, found)
+    follow_pillow()
+    where = _where(loader)
+    native = f"{NATIVE}, within each worker" if loader.num_workers else f"{NATIVE}, in this process"
+    stages = [Stage("order", type(loader.dataset).__qualname__, where, "shards, splits and shuffles are webdataset's")]
+    stages.append(Stage("read", "tar files", where, "webdataset's, encoded images and other fields"))
+    stages.append(Stage("decode", "JPEG, PNG, WebP", native, "where the transform is applied"))
+    stages += _known_stages(found.chain, native, "the engine's own random numbers, by one of torch's for each sample")
+    for i, transform in enumerate(found.chain.rest):
+        why = found.chain.why if i == 0 else "comes after"
+        stages.append(Stage("transform", type(transform).__qualname__, where, why))
+    stages.append(_collate_stage(loader, "follows what runs in Python"))
+    return PrefixPlan(stages, found.chain.known, native_webdataset.wrap)
 
 
 # -- arrays

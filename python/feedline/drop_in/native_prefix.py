@@ -23,7 +23,7 @@ class NativePrefix:
 
     def __init__(self, dataset: Any) -> None:
         self._inner = dataset
-        self._reader: _Reader | None = None  # made in the process that reads
+        self._reader: Reader | None = None  # made in the process that reads
 
     def __len__(self) -> int:
         return len(self._inner)
@@ -31,12 +31,13 @@ class NativePrefix:
     def __getitem__(self, index: Any) -> Any:
         leaf, inner_index = sources.locate(self._inner, index)
         if self._reader is None or self._reader.pid != os.getpid():
-            self._reader = _Reader(leaf)
+            self._reader = Reader(sources.given_files(leaf), leaf.transform)
         path, target = leaf.samples[inner_index]
         try:
             sample = self._reader.read(path)
         except Error:
             return self._inner[index]
+        sample = self._reader.finish(sample)
         if leaf.target_transform is not None:
             target = leaf.target_transform(target)
         return sample, target
@@ -53,28 +54,38 @@ class NativePrefix:
         self.__dict__.update(state)
 
 
-class _Reader:
-    """Reads one file after the other through the known transforms, then the others."""
+class Reader:
+    """Reads one image after the other through the known transforms at the front of `transform`, then the others."""
 
-    def __init__(self, leaf: Any) -> None:
+    def __init__(self, files: sources.GivenFiles, transform: Any) -> None:
         self.pid = os.getpid()
-        self._files = sources.given_files(leaf)
-        self._chain = transforms.fixed_size_front(leaf.transform, self._files.dataset)
+        self._files = files
+        self._chain = transforms.fixed_size_front(transform, files.dataset)
         layout = "NHWC" if self._chain.flows == transforms.PIL else "NCHW"
         self._engine = self._chain.dataset._engine.reader(layout)
         self._wrap = self._wrapper()
 
     def read(self, path: Any) -> Any:
+        """What the known transforms make of a file. Raises feedline.Error: the engine cannot read it."""
         first = self._files.engine.add([os.fsencode(path)])
-        seed = int(torch.empty((), dtype=torch.int64).random_().item())
         try:
-            ((_, pixels),) = self._engine.read(first, 0, seed, 0)
+            ((_, pixels),) = self._engine.read(first, 0, self._seed(), 0)
         finally:
             self._files.engine.forget(first)
-        sample = self._wrap(pixels)
+        return self._wrap(pixels)
+
+    def read_encoded(self, data: bytes) -> Any:
+        """The same of a file that is in memory."""
+        ((_, pixels),) = self._engine.read_encoded(data, 0, self._seed(), 0)
+        return self._wrap(pixels)
+
+    def finish(self, sample: Any) -> Any:
         for transform in self._chain.rest:
             sample = transform(sample)
         return sample
+
+    def _seed(self) -> int:
+        return int(torch.empty((), dtype=torch.int64).random_().item())
 
     def _wrapper(self) -> Any:
         """From the engine's array to what the known transforms would have given."""
