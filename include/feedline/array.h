@@ -13,10 +13,25 @@
 
 namespace feedline {
 
-enum class DType : std::uint8_t { kUint8, kInt64, kFloat16, kFloat32 };
+enum class DType : std::uint8_t {
+  kUint8,
+  kInt64,
+  kFloat16,
+  kFloat32,
+  // of arrays and tokens only: no operation on images makes them
+  kBool,
+  kInt8,
+  kInt16,
+  kInt32,
+  kUint16,
+  kUint32,
+  kUint64,
+  kFloat64,
+};
 
+bool is_pixel_dtype(DType dtype);       // uint8, float16 or float32: what images are made of
 std::size_t size_of(DType dtype);       // bytes per element
-std::string_view name_of(DType dtype);  // NumPy's name: "uint8", "int64", "float16", "float32"
+std::string_view name_of(DType dtype);  // NumPy's name: "uint8", "float32"
 
 // At most kMaxDims extents, kept inline so that shapes cost no allocation per sample.
 class Shape {

@@ -128,6 +128,39 @@ class SampleReader {
   std::unique_ptr<Impl> impl_;
 };
 
+// An array in memory. `data`: row i begins at data + i * stride, and its elements follow each other.
+struct NamedArray {
+  std::string name;
+  const std::byte* data = nullptr;
+  std::uint64_t rows = 0;
+  std::ptrdiff_t stride = 0;  // bytes
+  ArraySpec row;
+  std::shared_ptr<void> owner;  // keeps the memory
+};
+
+// Samples are the rows of arrays with equally many; a field for each. Nothing is copied but the rows of a batch.
+// kConfig: no array, different numbers of rows, rows without elements, a name twice.
+Result<Dataset> arrays(std::vector<NamedArray> arrays);
+
+struct TokenFile {
+  std::string path;
+  std::uint64_t offset = 0;  // bytes before the first token, such as a header
+};
+
+struct TokenOptions {
+  std::uint64_t window = 0;       // tokens of a sample
+  std::uint64_t stride = 0;       // tokens from the start of a window to that of the next; 0: window
+  DType stored = DType::kUint16;  // uint8, int16, uint16, int32, uint32 or int64, little-endian
+  DType output = DType::kInt64;   // int32 or int64
+  std::uint64_t vocabulary = 0;   // not 0: opening reads all files, and refuses a token that is not below it
+};
+
+// Windows of token files: field "x" holds `window` tokens, "y" the same one token later. No window crosses the
+// end of a file; what is left of one is not used.
+// kConfig: a wrong option, a size that is no multiple of the token's, no file that holds a window. kStorage: a file
+// cannot be opened. kData: a token outside the vocabulary.
+Result<Dataset> tokens(const std::vector<TokenFile>& files, const TokenOptions& options);
+
 // Image files that the caller names while a loader runs: for data sets that are listed elsewhere. Copies share the
 // files; every method is thread-safe.
 class GivenFiles {

@@ -19,11 +19,20 @@ nb::dlpack::dtype dlpack_dtype(DType dtype) {
   };
   switch (dtype) {
     case DType::kUint8:
+    case DType::kUint16:
+    case DType::kUint32:
+    case DType::kUint64:
       return with_code(nb::dlpack::dtype_code::UInt);
+    case DType::kInt8:
+    case DType::kInt16:
+    case DType::kInt32:
     case DType::kInt64:
       return with_code(nb::dlpack::dtype_code::Int);
+    case DType::kBool:
+      return with_code(nb::dlpack::dtype_code::Bool);
     case DType::kFloat16:
     case DType::kFloat32:
+    case DType::kFloat64:
       return with_code(nb::dlpack::dtype_code::Float);
   }
   return with_code(nb::dlpack::dtype_code::UInt);

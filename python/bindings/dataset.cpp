@@ -97,14 +97,6 @@ void bind_reads(nb::class_<Dataset>& cls) {
                   "tuple[int, int, float, float, int]"));
 }
 
-// Paths are bytes: a file's name need not be text.
-std::uint64_t add_paths(GivenFiles& self, const std::vector<nb::bytes>& paths) {
-  std::vector<std::string> names;
-  names.reserve(paths.size());
-  for (const nb::bytes& path : paths) names.emplace_back(path.c_str(), path.size());
-  return self.add(std::move(names));
-}
-
 // A SampleReader that any Python thread may use, one at a time.
 class GuardedReader {
  public:
@@ -176,12 +168,6 @@ void bind_dataset(nb::module_& module) {
   bind_operations(cls);
   bind_reads(cls);
   bind_reader(module, cls);
-  nb::class_<GivenFiles>(module, "GivenFiles")
-      .def(nb::init<std::string>(), "name"_a)
-      .def_prop_ro("dataset", &GivenFiles::dataset)
-      .def("add", &add_paths, "paths"_a)
-      .def("forget", &GivenFiles::forget, "first"_a)
-      .def("forget_all", &GivenFiles::forget_all);
   module.def("open", &open_dataset, "source"_a, "format"_a, "fields"_a, "index_directory"_a);
 }
 

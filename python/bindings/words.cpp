@@ -30,8 +30,18 @@ constexpr Words<OnError, 4> kOnError{{{"raise", OnError::kRaise},
 }  // namespace
 
 DType dtype_of(std::string_view word) {
-  constexpr Words<DType, 4> kWords{
-      {{"uint8", DType::kUint8}, {"int64", DType::kInt64}, {"float16", DType::kFloat16}, {"float32", DType::kFloat32}}};
+  constexpr Words<DType, 12> kWords{{{"uint8", DType::kUint8},
+                                     {"int64", DType::kInt64},
+                                     {"float16", DType::kFloat16},
+                                     {"float32", DType::kFloat32},
+                                     {"bool", DType::kBool},
+                                     {"int8", DType::kInt8},
+                                     {"int16", DType::kInt16},
+                                     {"int32", DType::kInt32},
+                                     {"uint16", DType::kUint16},
+                                     {"uint32", DType::kUint32},
+                                     {"uint64", DType::kUint64},
+                                     {"float64", DType::kFloat64}}};
   return look_up("dtype", kWords, word);
 }
 

@@ -12,7 +12,7 @@
 
 namespace feedline::python {
 
-DType dtype_of(std::string_view word);                  // "uint8", "int64", "float16", "float32"
+DType dtype_of(std::string_view word);                  // NumPy's names
 Interpolation interpolation_of(std::string_view word);  // "nearest", "box", "bilinear", "bicubic"
 PaddingMode padding_mode_of(std::string_view word);     // "constant", "edge", "reflect", "symmetric"
 ColorMode color_mode_of(std::string_view word);         // "RGB", "L"

@@ -30,6 +30,7 @@ from .images import (
     simd_variants,
 )
 from .loader import BadSample, Loader
+from .sequences import arrays, tokens
 from .version import installed_version as _installed_version
 
 # Of ImageNet's training images, per channel (red, green, blue), in units of [0, 1]; torchvision's values.
@@ -71,6 +72,7 @@ __all__ = [
     "StorageError",
     "__version__",
     "active_simd_variant",
+    "arrays",
     "decode_image",
     "follow_pillow",
     "force_simd_variant",
@@ -79,4 +81,5 @@ __all__ = [
     "open",
     "resize_image",
     "simd_variants",
+    "tokens",
 ]

@@ -167,10 +167,15 @@ def channel_values(where: str, name: str, value: Any) -> list[float]:
     return [real(where, name, item) for item in _items(value)]
 
 
-def dtype(where: str, value: Any) -> str:
-    """A word, a NumPy dtype or type, or a torch dtype, to NumPy's word."""
+def array_dtype(where: str, value: Any) -> str:
+    """A word, a NumPy dtype or type, or a torch dtype, to NumPy's word; the engine says which it takes."""
     word = value if isinstance(value, str) else getattr(value, "__name__", None) or str(value)
-    word = word.removeprefix("torch.").removeprefix("numpy.")
+    return word.removeprefix("torch.").removeprefix("numpy.")
+
+
+def dtype(where: str, value: Any) -> str:
+    """array_dtype() of images."""
+    word = array_dtype(where, value)
     if word not in _DTYPES:
         raise ConfigError(f"{where}: dtype must be one of {', '.join(_DTYPES)}, not {value!r}")
     return word

@@ -7,15 +7,27 @@
 
 namespace feedline {
 
+bool is_pixel_dtype(DType dtype) {
+  return dtype == DType::kUint8 || dtype == DType::kFloat16 || dtype == DType::kFloat32;
+}
+
 std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::kUint8:
+    case DType::kInt8:
+    case DType::kBool:
       return 1;
     case DType::kFloat16:
+    case DType::kInt16:
+    case DType::kUint16:
       return 2;
     case DType::kFloat32:
+    case DType::kInt32:
+    case DType::kUint32:
       return 4;
     case DType::kInt64:
+    case DType::kUint64:
+    case DType::kFloat64:
       return 8;
   }
   FEEDLINE_CHECK(!"unknown dtype");
@@ -31,6 +43,22 @@ std::string_view name_of(DType dtype) {
       return "float32";
     case DType::kInt64:
       return "int64";
+    case DType::kBool:
+      return "bool";
+    case DType::kInt8:
+      return "int8";
+    case DType::kInt16:
+      return "int16";
+    case DType::kInt32:
+      return "int32";
+    case DType::kUint16:
+      return "uint16";
+    case DType::kUint32:
+      return "uint32";
+    case DType::kUint64:
+      return "uint64";
+    case DType::kFloat64:
+      return "float64";
   }
   FEEDLINE_CHECK(!"unknown dtype");
 }

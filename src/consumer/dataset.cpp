@@ -115,7 +115,8 @@ std::string Dataset::explain() const {
   std::string text = format() + ", " + std::to_string(size()) + " samples, " + source() + "\n";
   const auto recipe = guarded([&] { return impl_->recipe(std::nullopt, Layout::kNchw); });
   if (!recipe) return text + "not complete: " + recipe.error().message() + "\n";
-  for (const std::string& line : (*recipe)->chain->explain()) text += line + "\n";
+  if ((*recipe)->chain)
+    for (const std::string& line : (*recipe)->chain->explain()) text += line + "\n";
   return text;
 }
 
@@ -137,7 +138,7 @@ Result<std::vector<DrawnValue>> Dataset::draw(std::uint64_t index, std::uint64_t
   return guarded([&]() -> Result<std::vector<DrawnValue>> {
     FEEDLINE_CHECK_OK(impl_->check_index(index));
     FEEDLINE_TRY(const auto recipe, impl_->recipe(std::nullopt, Layout::kNchw));
-    pipeline::SampleLoader loader(recipe, nullptr);
+    pipeline::SampleLoader loader(recipe, nullptr);  // draw() below refuses what has no image
     FEEDLINE_TRY(const auto drawn, loader.draw({seed, epoch, index}));
     return recipe->chain->values(*drawn.drawing);
   });
@@ -178,6 +179,24 @@ Result<Dataset> open(const std::string& source, const OpenOptions& options) {
     auto impl = std::make_shared<Dataset::Impl>();
     FEEDLINE_TRY(impl->format, pipeline::open_source(source, options));
     impl->source = source;
+    return Dataset(std::move(impl));
+  });
+}
+
+Result<Dataset> arrays(std::vector<NamedArray> arrays) {
+  return guarded([&]() -> Result<Dataset> {
+    auto impl = std::make_shared<Dataset::Impl>();
+    FEEDLINE_TRY(impl->format, pipeline::array_source(std::move(arrays)));
+    impl->source = "arrays";
+    return Dataset(std::move(impl));
+  });
+}
+
+Result<Dataset> tokens(const std::vector<TokenFile>& files, const TokenOptions& options) {
+  return guarded([&]() -> Result<Dataset> {
+    auto impl = std::make_shared<Dataset::Impl>();
+    FEEDLINE_TRY(impl->format, pipeline::token_source(files, options));
+    for (const TokenFile& file : files) impl->source += (impl->source.empty() ? "" : "::") + file.path;
     return Dataset(std::move(impl));
   });
 }

@@ -99,7 +99,8 @@ std::string Loader::Impl::explain() const {
           std::to_string(o.rank) + " of " + std::to_string(o.world_size) + ": " + std::to_string(batches()) +
           " batches of " + std::to_string(o.batch_size) + "\n";
   text += "format     " + std::string(recipe->format->name()) + ", " + recipe->dataset + "\n";
-  for (const std::string& line : recipe->chain->explain()) text += "image      " + line + "\n";
+  if (recipe->chain)
+    for (const std::string& line : recipe->chain->explain()) text += "image      " + line + "\n";
   for (const FieldSpec& field : recipe->schema)
     text += "field      " + field.name + ": " + std::string(name_of(field.array.dtype)) + " " +
             field.array.shape.to_string() + "\n";

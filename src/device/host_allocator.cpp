@@ -16,6 +16,7 @@ namespace {
 
 // x86-64 and aarch64 with 4 KiB pages; where it differs the advice is only weaker
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kSmallKept = std::size_t{8} << 20;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -54,11 +55,32 @@ Result<std::byte*> map(std::size_t size) {
 
 HostAllocator::~HostAllocator() {
   if (kept_ != nullptr) munmap(kept_, kept_bytes_);
+  for (std::byte* block : small_) munmap(block, small_bytes_);
+}
+
+std::byte* HostAllocator::take_small(std::size_t size) {
+  const std::lock_guard lock(mutex_);
+  if (small_.empty() || small_bytes_ != size) return nullptr;
+  std::byte* const data = small_.back();
+  small_.pop_back();
+  return data;
+}
+
+bool HostAllocator::keep_small(std::byte* data, std::size_t size) {
+  const std::lock_guard lock(mutex_);
+  if (small_.empty()) small_bytes_ = size;
+  if (small_bytes_ != size || (small_.size() + 1) * size > kSmallKept) return false;
+  small_.push_back(data);
+  return true;
 }
 
 Result<std::byte*> HostAllocator::allocate(std::size_t bytes) {
   FEEDLINE_CHECK(bytes > 0);
   const std::size_t size = mapped_bytes(bytes);
+  if (!is_huge(size)) {
+    std::byte* const data = take_small(size);
+    return data != nullptr ? Result<std::byte*>(data) : map(size);
+  }
   {
     const std::lock_guard lock(mutex_);
     if (kept_ != nullptr && kept_bytes_ == size) {
@@ -68,12 +90,16 @@ Result<std::byte*> HostAllocator::allocate(std::size_t bytes) {
   }
   FEEDLINE_TRY(std::byte * data, map(size));
   const std::lock_guard lock(mutex_);
-  if (is_huge(size)) unwritten_.emplace_back(data, size);
+  unwritten_.emplace_back(data, size);
   return data;
 }
 
 void HostAllocator::release(std::byte* data, std::size_t bytes) {
   std::size_t size = mapped_bytes(bytes);
+  if (!is_huge(size)) {
+    if (!keep_small(data, size)) munmap(data, size);
+    return;
+  }
   {
     const std::lock_guard lock(mutex_);
     std::erase(unwritten_, std::pair(data, size));

@@ -3,7 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
+#include <set>
+#include <vector>
 
 namespace feedline::device {
 namespace {
@@ -36,6 +39,21 @@ std::size_t resident_bytes() {
 }
 
 // A loop that drops each batch when it has the next: two blocks in memory, not three.
+TEST(HostDevice, KeepsSmallBlocksAndNotWithoutEnd) {
+  const auto allocator = host_device()->allocator();
+  constexpr std::size_t kBytes = std::size_t{1} << 20;
+  std::vector<std::byte*> blocks;
+  for (int i = 0; i < 12; ++i) blocks.push_back(*allocator->allocate(kBytes));
+  for (std::byte* block : blocks) allocator->release(block, kBytes);
+  std::set<std::byte*> again;
+  for (int i = 0; i < 8; ++i) again.insert(*allocator->allocate(kBytes));
+  EXPECT_EQ(again.size(), 8u);
+  for (std::byte* block : again) {
+    EXPECT_TRUE(std::ranges::find(blocks, block) < blocks.begin() + 8) << "one of those released first";
+    allocator->release(block, kBytes);
+  }
+}
+
 TEST(HostDevice, PutsTheLastBatchsPagesUnderTheNextButOne) {
   constexpr std::size_t kBytes = std::size_t{40} << 20, kRow = std::size_t{600'000};
   const auto allocator = host_device()->allocator();

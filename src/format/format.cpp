@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/format.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "format/folder_format.h"
 #include "format/gzip_cache.h"
 #include "format/sample_name.h"
@@ -80,6 +82,15 @@ std::unexpected<Error> located(Error error, const std::string& source) {
 }
 
 }  // namespace
+
+Result<std::uint64_t> Format::fill(std::span<const std::uint64_t> /*samples*/,
+                                   std::span<std::byte* const> /*fields*/) const {
+  FEEDLINE_CHECK(!"this format has no arrays");
+}
+
+bool is_filled(const Format& format) {
+  return std::ranges::all_of(format.fields(), [](const auto& field) { return field.kind == FieldKind::kArray; });
+}
 
 Result<std::shared_ptr<const Format>> open(const std::string& source, const OpenOptions& options) {
   auto resolved = resolve(source, options);

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "feedline/array.h"
 #include "feedline/error.h"
 #include "feedline/inspection.h"
 #include "memory/record.h"
@@ -16,11 +18,16 @@
 
 namespace feedline::format {
 
-enum class FieldKind : std::uint8_t { kImage, kInteger };
+enum class FieldKind : std::uint8_t {
+  kImage,    // stored bytes of an image file
+  kInteger,  // a number
+  kArray,    // an array of one shape for all samples, in the format's own words: see fill()
+};
 
 struct FieldDescription {
   std::string name;  // "image", "label", or the extension that the user asked for
   FieldKind kind = FieldKind::kImage;
+  ArraySpec array = {};  // of kArray
 };
 
 struct OpenOptions {
@@ -39,8 +46,13 @@ class Format {
   virtual std::uint64_t size() const = 0;     // samples
   virtual const std::vector<FieldDescription>& fields() const = 0;
   virtual const std::vector<std::string>& classes() const = 0;  // label -> name; empty where unknown
-  // Reads sample `index` into `record`, whose buffers are reused. Requires: index < size().
+  // Reads sample `index` into `record`, whose buffers are reused. Requires: index < size(), and no field is a kArray.
   virtual Result<void> read(std::uint64_t index, memory::Record& record) const = 0;
+  // Formats of kArray fields alone: writes `samples` to rows that follow each other, of field i from fields[i] on.
+  // Gives the bytes read. On an error the rows' contents are unspecified.
+  virtual Result<std::uint64_t> fill(std::span<const std::uint64_t> samples, std::span<std::byte* const> fields) const;
+  // How many samples are worth a thread's while: it is given so many rows of a batch at a time.
+  virtual std::uint64_t grain() const { return 1; }
   // shard, key and byte offset of a sample, for messages and logs.
   virtual Where where(std::uint64_t index) const = 0;
   // Changes when the samples, their order or their fields do; not when bytes inside them do.
@@ -48,6 +60,9 @@ class Format {
   // The source looked at anew, as the function below does.
   virtual Result<Inspection> inspect() const = 0;
 };
+
+// Are all fields arrays, so that fill() writes the samples?
+bool is_filled(const Format& format);
 
 // kConfig: no such format, field or source. kStorage: cannot be listed or opened. kData: a shard is damaged.
 Result<std::shared_ptr<const Format>> open(const std::string& source, const OpenOptions& options);

@@ -65,10 +65,12 @@ Ticket Epoch::take_ticket() {
     return ticket;
   }
   const auto slot = *std::ranges::find_if(slots_, [](const auto& s) { return s->handed_out < s->rows; });
-  const std::uint64_t row = slot->handed_out++;
-  if (config_.given) return {slot, row, slot->samples[row], slot->draws[row]};
-  const std::uint64_t sample = slot->samples[row] = plan_.sample_at(slot->first + row);
-  return {slot, row, sample, sample};
+  const std::uint64_t row = slot->handed_out;
+  const std::uint64_t rows = std::min(config_.grain, slot->rows - row);
+  slot->handed_out += rows;
+  if (config_.given) return {slot, row, rows, slot->samples[row], slot->draws[row]};
+  for (std::uint64_t i = row; i < row + rows; ++i) slot->samples[i] = plan_.sample_at(slot->first + i);
+  return {slot, row, rows, slot->samples[row], slot->samples[row]};
 }
 
 void Epoch::log_bad(Slot& slot, std::uint64_t sample, Error error) {
@@ -86,6 +88,14 @@ void Epoch::finish(const Ticket& ticket, Outcome outcome) {
     slot.bad.push_back(std::move(bad));
   }
   if (outcome.error) slot.failures.push_back({ticket.row, std::move(*outcome.error)});
+  resolve();
+}
+
+void Epoch::finish_all(const Ticket& ticket) {
+  Slot& slot = *ticket.slot;
+  FEEDLINE_CHECK(slot.missing >= ticket.rows);
+  slot.missing -= ticket.rows;
+  std::fill_n(slot.done.begin() + static_cast<std::ptrdiff_t>(ticket.row), ticket.rows, std::uint8_t{1});
   resolve();
 }
 
@@ -124,7 +134,7 @@ bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
     if (last == position) continue;  // the last of the order: nothing to put in its place, the batch is shorter
     slot->samples[failure.row] = plan_.sample_at(last);
     slot->missing = 1;
-    refills_.push_back({slot, failure.row, slot->samples[failure.row], slot->samples[failure.row]});
+    refills_.push_back({slot, failure.row, 1, slot->samples[failure.row], slot->samples[failure.row]});
     return true;
   }
   return false;

@@ -36,12 +36,13 @@ struct Slot {
   std::vector<BadSample> bad;          // what to log when the batch is delivered
 };
 
-// One row to fill.
+// Rows to fill: one, or some that follow each other, whose samples are slot->samples[row] and on.
 struct Ticket {
   std::shared_ptr<Slot> slot;
   std::uint64_t row = 0;
-  std::uint64_t sample = 0;
-  std::uint64_t draw = 0;  // what its randomness is keyed by: the sample, unless the order is given
+  std::uint64_t rows = 1;
+  std::uint64_t sample = 0;  // of the first
+  std::uint64_t draw = 0;    // what its randomness is keyed by: the sample, unless the order is given
 };
 
 // What came of a ticket.
@@ -61,6 +62,7 @@ class Epoch {
     std::uint64_t refilled = 0;        // positions already taken from the end
     std::vector<std::uint64_t> ahead;  // batches after first_batch that were delivered already
     bool given = false;                // batches come from give(), not from the plan
+    std::uint64_t grain = 1;           // most rows of a ticket
   };
   Epoch(const Config& config, const BadSamplePolicy& policy);
 
@@ -70,9 +72,10 @@ class Epoch {
   // With Config::given: the samples of the next batch, at most batch_size of them; and that no more will follow.
   void give(std::vector<GivenSample> samples) { given_.push_back(std::move(samples)); }
   void end_giving() { all_given_ = true; }
-  bool can_open() const;                            // another batch in the plan?
-  void open(std::shared_ptr<memory::Lease> lease);  // Requires: can_open()
-  void finish(const Ticket& ticket, Outcome outcome);
+  bool can_open() const;                               // another batch in the plan?
+  void open(std::shared_ptr<memory::Lease> lease);     // Requires: can_open()
+  void finish(const Ticket& ticket, Outcome outcome);  // Requires: ticket.rows == 1
+  void finish_all(const Ticket& ticket);               // every row is filled with its sample
 
   // The next complete slot to deliver, removed from the epoch; nullptr: none yet.
   std::shared_ptr<Slot> take_ready();

@@ -49,6 +49,9 @@ struct Pipeline::Impl {
   bool next_ticket(std::unique_lock<std::mutex>& lock, StageCounters& counters, Ticket& ticket,
                    std::uint64_t& ticket_run);
   Outcome fill(SampleLoader& loader, const Ticket& ticket, std::uint64_t epoch, std::vector<ArrayView>& rows);
+  bool fill_all(SampleLoader& loader, const Ticket& ticket, std::vector<ArrayView>& rows);
+  void fill_each(SampleLoader& loader, const Ticket& ticket, std::uint64_t epoch, std::vector<ArrayView>& rows,
+                 std::vector<Outcome>& outcomes);
 
   // under mutex
   void open_slot();
@@ -102,6 +105,7 @@ Result<void> Pipeline::Impl::begin(const Start& start) {
   config.first_batch = start.batch;
   config.refilled = start.refilled;
   config.ahead = start.ahead;
+  config.grain = std::max<std::uint64_t>(recipe->format->grain(), 1);
   {
     const std::lock_guard lock(mutex);
     if (stopping) {
@@ -191,27 +195,50 @@ Outcome Pipeline::Impl::fill(SampleLoader& loader, const Ticket& ticket, std::ui
   }
 }
 
+// Rows of arrays, all at once. false: one of them is bad.
+bool Pipeline::Impl::fill_all(SampleLoader& loader, const Ticket& ticket, std::vector<ArrayView>& rows) {
+  layout->row_views(ticket.slot->lease->data(), ticket.row, rows);
+  const std::span samples(ticket.slot->samples);
+  return loader.fill(samples.subspan(ticket.row, ticket.rows), rows).has_value();
+}
+
+// Row by row, so that every bad sample is known by itself.
+void Pipeline::Impl::fill_each(SampleLoader& loader, const Ticket& ticket, std::uint64_t epoch_number,
+                               std::vector<ArrayView>& rows, std::vector<Outcome>& outcomes) {
+  outcomes.push_back(fill(loader, {ticket.slot, ticket.row, 1, ticket.sample, ticket.draw}, epoch_number, rows));
+  for (std::uint64_t row = ticket.row + 1; row < ticket.row + ticket.rows; ++row) {
+    const std::uint64_t sample = ticket.slot->samples[row];
+    const std::uint64_t draw = plan.options.given_order ? ticket.slot->draws[row] : sample;
+    outcomes.push_back(fill(loader, {ticket.slot, row, 1, sample, draw}, epoch_number, rows));
+  }
+}
+
 void Pipeline::Impl::work(std::size_t worker) {
   StageCounters& stage = counters[worker][static_cast<std::size_t>(Stage::kBatch)];
   try {
     SampleLoader loader(recipe, &counters[worker]);
     std::vector<ArrayView> rows;
+    std::vector<Outcome> outcomes;
     std::unique_lock lock(mutex);
     Ticket ticket;
     std::uint64_t ticket_run = 0;
     while (next_ticket(lock, stage, ticket, ticket_run)) {
       const std::uint64_t epoch_number = epoch->epoch();
       lock.unlock();
-      Outcome outcome = fill(loader, ticket, epoch_number, rows);
+      const bool whole = ticket.rows > 1 && fill_all(loader, ticket, rows);
+      outcomes.clear();
+      if (!whole) fill_each(loader, ticket, epoch_number, rows, outcomes);
       const std::uint64_t filled = base::now_ns();
       lock.lock();
       if (ticket_run == run && epoch) {  // else the epoch was abandoned, and the slot with it
-        epoch->finish(ticket, std::move(outcome));
-        ready_cv.notify_one();
+        if (whole) epoch->finish_all(ticket);
+        for (std::uint64_t i = 0; i < outcomes.size(); ++i)
+          epoch->finish({ticket.slot, ticket.row + i, 1, outcomes[i].sample}, std::move(outcomes[i]));
+        if (ticket.slot->missing == 0) ready_cv.notify_one();
         if (epoch->has_ticket()) work_cv.notify_one();  // a refill
       }
       ticket.slot.reset();
-      stage.add_item(base::now_ns() - filled, layout->bytes() / plan.options.batch_size);
+      stage.add_item(base::now_ns() - filled, ticket.rows * (layout->bytes() / plan.options.batch_size));
     }
   } catch (const std::exception& e) {  // a broken promise of ours, or no memory: never a silent death
     const std::lock_guard lock(mutex);

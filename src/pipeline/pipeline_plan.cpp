@@ -12,8 +12,11 @@ namespace {
 // Without a budget of the user's: of the memory that this process may use. A loader should not be what fills a
 // machine that also holds the model, the optimizer and other ranks.
 constexpr std::uint64_t kMemoryShare = 8;
-// One batch being filled and one waiting: with rows, not batches, as the unit of work, more smooths nothing.
+// One batch being filled and one waiting: with rows, not batches, as the unit of work, more smooths nothing. Small
+// batches are filled faster than a thread wakes up: of those, as many as this much memory holds.
 constexpr std::uint64_t kDefaultSlots = 2;
+constexpr std::uint64_t kSmallBatchesBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMostSmallBatches = 32;
 // More threads than this are a mistake, not a wish.
 constexpr int kMaxThreads = 1024;
 
@@ -52,9 +55,11 @@ Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& op
         std::to_string(plan.options.memory_budget) +
         (given ? "; raise memory_budget or lower batch_size"
                : " (an eighth of the memory that this process may use); lower batch_size or set memory_budget"));
-  plan.slots = plan.options.memory_budget / plan.batch_bytes;
-  if (!given) plan.slots = std::min(plan.slots, kDefaultSlots);
-  plan.budget_reason = given ? "memory_budget" : "two batches, within an eighth of usable memory";
+  plan.slots = plan.options.memory_budget / std::max<std::uint64_t>(plan.batch_bytes, 1);
+  if (!given)
+    plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / std::max<std::uint64_t>(plan.batch_bytes, 1),
+                                                 kDefaultSlots, kMostSmallBatches));
+  plan.budget_reason = given ? "memory_budget" : "two batches or 4 MiB, within an eighth of usable memory";
   return plan;
 }
 

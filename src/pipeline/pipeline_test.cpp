@@ -301,6 +301,90 @@ TEST_F(PipelineTest, ReportsBadRowsOfTheBatchTheyAreIn) {
   EXPECT_TRUE(batch.bad().empty());
 }
 
+// Rows of one number; many at a time, and all of them fail where one is damaged, as a format may do it.
+class FakeArrays final : public format::Format {
+ public:
+  FakeArrays(std::uint64_t size, std::uint64_t grain, std::set<std::uint64_t> damaged = {})
+      : size_(size), grain_(grain), damaged_(std::move(damaged)) {}
+
+  std::string_view name() const override { return "fake arrays"; }
+  std::uint64_t size() const override { return size_; }
+  const std::vector<format::FieldDescription>& fields() const override { return fields_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  Result<void> read(std::uint64_t /*index*/, memory::Record& /*record*/) const override {
+    return config_error("not read");
+  }
+  Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
+                             std::span<std::byte* const> fields) const override {
+    largest_fill = std::max<std::uint64_t>(largest_fill, samples.size());
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      if (damaged_.contains(samples[i])) return data_error("damaged", "fake");
+      reinterpret_cast<std::int64_t*>(fields[0])[i] = static_cast<std::int64_t>(samples[i]);
+    }
+    return samples.size() * sizeof(std::int64_t);
+  }
+  std::uint64_t grain() const override { return grain_; }
+  Where where(std::uint64_t index) const override {
+    Where where;
+    where.key = "row " + std::to_string(index);
+    return where;
+  }
+  std::uint64_t fingerprint() const override { return size_; }
+  Result<Inspection> inspect() const override { return Inspection{}; }
+
+  mutable std::atomic<std::uint64_t> largest_fill = 0;
+
+ private:
+  std::uint64_t size_, grain_;
+  std::set<std::uint64_t> damaged_;
+  std::vector<format::FieldDescription> fields_{
+      {"x", format::FieldKind::kArray, {DType::kInt64, {}}},
+  };
+  std::vector<std::string> classes_;
+};
+
+class ArrayPipelineTest : public PipelineTest {
+ protected:
+  // Batches of numbers, with their errors' keys as negative numbers behind them.
+  static std::vector<std::vector<std::int64_t>> numbers(const std::shared_ptr<FakeArrays>& format,
+                                                        const LoaderOptions& options) {
+    auto recipe = make_recipe("fake", format, {}, std::nullopt, Layout::kNchw);
+    EXPECT_TRUE(recipe) << recipe.error().message();
+    Pipeline pipeline(*recipe, *plan_pipeline(**recipe, options));
+    EXPECT_TRUE(pipeline.begin({.epoch = 1}));
+    std::vector<std::vector<std::int64_t>> batches;
+    while (true) {
+      Batch batch;
+      const auto polled = pipeline.poll(10s, batch);
+      if (!polled) {
+        batches.push_back({-std::stoll(polled.error().where.key.substr(4))});
+        continue;
+      }
+      if (*polled != Loader::Polled::kBatch) return batches;
+      const auto* values = batch.fields()[0].array.as<std::int64_t>();
+      batches.emplace_back(values, values + batch.rows());
+      EXPECT_TRUE(std::ranges::equal(batch.samples(), batches.back()));
+    }
+  }
+};
+
+TEST_F(ArrayPipelineTest, ManyRowsAtATimeAreTheSameAsOneByOne) {
+  for (const OnError on_error : {OnError::kRaise, OnError::kSkip, OnError::kReplace}) {
+    const LoaderOptions options{.batch_size = 24, .shuffle = true, .seed = 3, .num_workers = 3, .on_error = on_error};
+    const std::set<std::uint64_t> damaged{0, 17, 18, 99, 149};
+    const auto many = std::make_shared<FakeArrays>(150, 10, damaged);
+    EXPECT_EQ(numbers(many, options), numbers(std::make_shared<FakeArrays>(150, 1, damaged), options));
+    EXPECT_EQ(many->largest_fill, 10u);
+  }
+}
+
+TEST_F(ArrayPipelineTest, OperationsAndDtypesAreForImages) {
+  const auto format = std::make_shared<FakeArrays>(10, 1);
+  EXPECT_EQ(make_recipe("fake", format, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw).error().code,
+            ErrorCode::kConfig);
+  EXPECT_EQ(make_recipe("fake", format, {}, DType::kFloat16, Layout::kNchw).error().code, ErrorCode::kConfig);
+}
+
 TEST_F(PipelineTest, SaysWhereItStalls) {
   auto format = std::make_shared<FakeFormat>(64);
   std::latch release(1);

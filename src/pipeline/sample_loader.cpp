@@ -19,6 +19,10 @@ void SampleLoader::count(Stage stage, std::uint64_t started_ns, std::uint64_t by
 
 Result<void> SampleLoader::load(std::uint64_t index, const base::SampleKey& key, std::span<const ArrayView> rows) {
   const auto placed = [&](Error error) { return std::unexpected(with_place(std::move(error), *recipe_, index)); };
+  if (!recipe_->chain) {
+    if (auto filled = fill({&index, 1}, rows); !filled) return placed(std::move(filled).error());
+    return {};
+  }
   const std::uint64_t started = base::now_ns();
   if (auto read = recipe_->format->read(index, record_); !read) return placed(std::move(read).error());
   count(Stage::kStorage, started, record_.bytes_read);
@@ -49,8 +53,18 @@ Result<void> SampleLoader::load_image(const base::SampleKey& key, std::span<cons
   return {};
 }
 
+Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::span<const ArrayView> first_rows) {
+  const std::uint64_t started = base::now_ns();
+  fields_.clear();
+  for (const ArrayView& row : first_rows) fields_.push_back(row.data);
+  FEEDLINE_TRY(const std::uint64_t bytes, recipe_->format->fill(samples, fields_));
+  count(Stage::kStorage, started, bytes);
+  return {};
+}
+
 Result<SampleLoader::Drawn> SampleLoader::draw(const base::SampleKey& key) {
   const auto placed = [&](Error error) { return std::unexpected(with_place(std::move(error), *recipe_, key.sample)); };
+  if (!recipe_->chain) return config_error("the data set has no image field");
   if (auto read = recipe_->format->read(key.sample, record_); !read) return placed(std::move(read).error());
   const auto& fields = recipe_->format->fields();
   for (std::size_t i = 0; i < fields.size(); ++i) {

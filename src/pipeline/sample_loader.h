@@ -30,6 +30,9 @@ class SampleLoader {
   // The same of an image that is in memory, into the row of an image field.
   Result<void> load_image(const base::SampleKey& key, std::span<const std::byte> encoded, ArrayView row);
 
+  // Samples that are arrays, into rows that follow each other: `first_rows` are the views of the first one.
+  Result<void> fill(std::span<const std::uint64_t> samples, std::span<const ArrayView> first_rows);
+
   // Reads and draws, but decodes nothing: the encoded image and the drawing for it, of the first image field.
   struct Drawn {
     std::span<const std::byte> encoded;  // valid until the next call
@@ -44,6 +47,7 @@ class SampleLoader {
   std::shared_ptr<const Recipe> recipe_;
   telemetry::ThreadCounters* counters_;
   memory::Record record_;
+  std::vector<std::byte*> fields_;
   decode::ImageDecoder decoder_;
   memory::PixelBuffer pixels_;
   transform::Drawing drawing_;

@@ -3,6 +3,9 @@
 
 #include <utility>
 
+#include "format/array_format.h"
+#include "format/token_format.h"
+
 namespace feedline::pipeline {
 
 namespace {
@@ -21,6 +24,15 @@ std::shared_ptr<format::GivenFiles> given_files() {
   return std::make_shared<format::GivenFiles>(storage::local_storage());
 }
 
+Result<std::shared_ptr<const format::Format>> array_source(std::vector<NamedArray> arrays) {
+  return format::ArrayFormat::make(std::move(arrays));
+}
+
+Result<std::shared_ptr<const format::Format>> token_source(const std::vector<TokenFile>& files,
+                                                           const TokenOptions& options) {
+  return format::TokenFormat::open(files, options, storage::local_storage());
+}
+
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options) {
   return format::inspect(source, format_options(options));
 }
@@ -31,10 +43,18 @@ Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shar
                                                   const std::vector<Operation>& operations, std::optional<DType> dtype,
                                                   Layout layout) {
   auto recipe = std::make_shared<Recipe>();
-  FEEDLINE_TRY(recipe->chain, transform::Chain::compile(operations, dtype, layout));
-  for (const format::FieldDescription& field : format->fields()) {
-    const bool image = field.kind == format::FieldKind::kImage;
-    recipe->schema.push_back({field.name, image ? recipe->chain->output() : ArraySpec{DType::kInt64, {}}});
+  if (format::is_filled(*format)) {
+    if (!operations.empty())
+      return config_error(std::string(name_of(operations.front())) + ": the samples of \"" + dataset +
+                          "\" are arrays, and operations are for images");
+    if (dtype) return config_error("dtype is of images: the samples of \"" + dataset + "\" are arrays");
+    for (const format::FieldDescription& field : format->fields()) recipe->schema.push_back({field.name, field.array});
+  } else {
+    FEEDLINE_TRY(recipe->chain, transform::Chain::compile(operations, dtype, layout));
+    for (const format::FieldDescription& field : format->fields()) {
+      const bool image = field.kind == format::FieldKind::kImage;
+      recipe->schema.push_back({field.name, image ? recipe->chain->output() : ArraySpec{DType::kInt64, {}}});
+    }
   }
   recipe->dataset = std::move(dataset);
   recipe->format = std::move(format);
@@ -43,6 +63,7 @@ Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shar
 
 Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, const base::SampleKey& key) {
   transform::Drawing drawing;
+  if (!recipe.chain) return config_error("draw: the samples are arrays, which nothing is drawn for");
   FEEDLINE_CHECK_OK(recipe.chain->draw(image, key, drawing));
   return recipe.chain->values(drawing);
 }

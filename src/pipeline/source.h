@@ -21,6 +21,9 @@ namespace feedline::pipeline {
 // The stages before this one, for the consumer, which does not know them.
 Result<std::shared_ptr<const format::Format>> open_source(const std::string& source, const OpenOptions& options);
 std::shared_ptr<format::GivenFiles> given_files();
+Result<std::shared_ptr<const format::Format>> array_source(std::vector<NamedArray> arrays);
+Result<std::shared_ptr<const format::Format>> token_source(const std::vector<TokenFile>& files,
+                                                           const TokenOptions& options);
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options);
 Result<void> check_operations(const std::vector<Operation>& operations);
 
@@ -28,7 +31,7 @@ Result<void> check_operations(const std::vector<Operation>& operations);
 struct Recipe {
   std::string dataset;  // what the user passed to open(), for messages
   std::shared_ptr<const format::Format> format;
-  std::shared_ptr<const transform::Chain> chain;  // the same for every image field
+  std::shared_ptr<const transform::Chain> chain;  // the same for every image field; nullptr: samples are arrays
   Schema schema;                                  // in the order of format->fields()
 };
 

@@ -33,7 +33,8 @@ Result<std::shared_ptr<const Chain>> Chain::compile(std::span<const Operation> o
   if (!inferred.size)
     return config_error(
         "the chain has no fixed output size: add resize((height, width)), center_crop or a random crop");
-  if (dtype == DType::kInt64) return config_error("dtype: int64 is no element type of images");
+  if (dtype && !is_pixel_dtype(*dtype))
+    return config_error("dtype: " + std::string(name_of(*dtype)) + " is no element type of images");
   if (dtype == DType::kUint8 && inferred.dtype != DType::kUint8)
     return config_error("dtype: the operations give " + std::string(name_of(inferred.dtype)) +
                         ", which cannot become uint8");

@@ -145,8 +145,9 @@ class Inference {
     return {};
   }
   Check operator()(const op::ToDtype& o) {
-    if (o.dtype == DType::kInt64)
-      return config_error("int64 is no element type of images; use uint8, float16 or float32");
+    if (!is_pixel_dtype(o.dtype))
+      return config_error(std::string(name_of(o.dtype)) +
+                          " is no element type of images; use uint8, float16 or float32");
     if (o.dtype == DType::kUint8 && state_.dtype != DType::kUint8)
       return config_error("the image is " + std::string(name_of(state_.dtype)) + " there and cannot become uint8");
     state_.dtype = o.dtype;

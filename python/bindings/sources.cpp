@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "errors.h"
+#include "feedline/dataset.h"
+#include "gil.h"
+#include "subjects.h"
+#include "words.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace feedline::python {
+namespace {
+
+// Paths are bytes: a file's name need not be text.
+std::uint64_t add_paths(GivenFiles& self, const std::vector<nb::bytes>& paths) {
+  std::vector<std::string> names;
+  names.reserve(paths.size());
+  for (const nb::bytes& path : paths) names.emplace_back(path.c_str(), path.size());
+  return self.add(std::move(names));
+}
+
+// A Python object that C++ holds. The last one to let go may be any thread; at exit the object is left alone.
+std::shared_ptr<void> held(nb::object object) {
+  return {new nb::object(std::move(object)), [](nb::object* o) {
+            if (!nb::is_alive()) return;
+            const nb::gil_scoped_acquire gil;
+            delete o;
+          }};
+}
+
+// name, owner, address, rows, stride in bytes, dtype, shape of a row
+using ArrayRow = std::tuple<std::string, nb::object, std::uintptr_t, std::uint64_t, std::int64_t, std::string,
+                            std::vector<std::int64_t>>;
+
+Dataset arrays_dataset(const std::vector<ArrayRow>& rows) {
+  std::vector<NamedArray> named;
+  for (const auto& [name, owner, address, count, stride, dtype, shape] : rows) {
+    if (shape.size() >= Shape::kMaxDims)
+      raise_config("arrays: \"" + name + "\" has more than " + std::to_string(Shape::kMaxDims) + " extents");
+    Shape row;
+    for (std::size_t i = shape.size(); i-- > 0;) row = row.with_front(shape[i]);
+    const auto* data =
+        reinterpret_cast<const std::byte*>(address);  // NOLINT: NumPy and torch give addresses as numbers
+    named.push_back({name, data, count, static_cast<std::ptrdiff_t>(stride), {dtype_of(dtype), row}, held(owner)});
+  }
+  return unwrap(arrays(std::move(named)));
+}
+
+Dataset tokens_dataset(const std::vector<std::pair<std::string, std::uint64_t>>& files, std::uint64_t window,
+                       std::uint64_t stride, const std::string& stored, const std::string& output,
+                       std::uint64_t vocabulary) {
+  std::vector<TokenFile> named;
+  for (const auto& [path, offset] : files) named.push_back({path, offset});
+  const TokenOptions options{window, stride, dtype_of(stored), dtype_of(output), vocabulary};
+  return unwrap(without_gil([&] { return tokens(named, options); }));
+}
+
+}  // namespace
+
+void bind_sources(nb::module_& module) {
+  nb::class_<GivenFiles>(module, "GivenFiles")
+      .def(nb::init<std::string>(), "name"_a)
+      .def_prop_ro("dataset", &GivenFiles::dataset)
+      .def("add", &add_paths, "paths"_a)
+      .def("forget", &GivenFiles::forget, "first"_a)
+      .def("forget_all", &GivenFiles::forget_all);
+  module.def("arrays", &arrays_dataset, "arrays"_a);
+  module.def("tokens", &tokens_dataset, "files"_a, "window"_a, "stride"_a, "stored"_a, "output"_a, "vocabulary"_a);
+}
+
+}  // namespace feedline::python
