@@ -449,7 +449,8 @@ class Dataset:
             on_error: what a bad sample does: ``"raise"`` a DataError or StorageError in place of its batch,
                 ``"skip"`` it and refill the batch, or ``"replace"`` it by another sample; see :attr:`Loader.errors`.
             error_budget: bad samples that an epoch may skip or replace before it raises; 0 is any number.
-            rank, world_size: by default torch.distributed's, torchrun's, Slurm's or MPI's; else 0 and 1.
+            rank, world_size: by default torch.distributed's, torchrun's, MPI's or Slurm's; else 0 and 1. Rank 0 logs
+                the plan at INFO when the first epoch starts.
             uneven: samples that do not divide evenly over ranks: ``"pad"`` repeats some from the start of the order,
                 ``"drop"`` leaves some out, ``"exact"`` gives each once, so that ranks may differ by a batch.
             epochs: epochs that one ``iter()`` goes through; None is 1.
@@ -487,7 +488,8 @@ class Dataset:
             timeout_ms=_milliseconds(timeout),
         )
         count = 1 if epochs is None else arguments.integer(where, "epochs", epochs, low=1, high=big)
-        return Loader(engine, Output(arguments.choice(where, "output", output, ("torch", "numpy"))), epochs=count)
+        kind = Output(arguments.choice(where, "output", output, ("torch", "numpy")))
+        return Loader(engine, kind, epochs=count, announce=resolved_rank == 0)
 
 
 def _seed_and_epoch(where: str, seed: int, epoch: int) -> tuple[int, int]:

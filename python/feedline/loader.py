@@ -6,6 +6,7 @@ from __future__ import annotations
 import atexit
 import enum
 import importlib
+import sys
 import weakref
 from collections.abc import Iterator, Mapping
 from types import TracebackType
@@ -60,12 +61,13 @@ class Loader:
     reference. After ``fork()`` a child must make its own: a copy of a started loader raises ConfigError.
     """
 
-    def __init__(self, engine: _engine.Loader, output: Output, *, epochs: int) -> None:
+    def __init__(self, engine: _engine.Loader, output: Output, *, epochs: int, announce: bool = True) -> None:
         if output is Output.TORCH:
             _require_torch()
         self._engine = engine
         self._output = output
         self._epochs = epochs
+        self._announce = announce
         self._closed = False
         self._iterator: weakref.ref[LoaderIterator] | None = None
         self._last_samples: list[int] = []
@@ -81,6 +83,9 @@ class Loader:
         if previous is not None:
             previous._end("a later iter() of this loader has ended this iterator")
         self._engine.start_epoch()
+        if self._announce:
+            self._announce = False
+            _log_plan(self._engine.explain())
         iterator = LoaderIterator(self, self._epochs)
         self._iterator = weakref.ref(iterator)
         return iterator
@@ -203,6 +208,14 @@ class LoaderIterator(Iterator[tuple[Any, ...]]):
     def _end(self, reason: str) -> None:
         if not self._exhausted:
             self._ended = reason
+
+
+def _log_plan(explained: str) -> None:
+    """The plan's lines, at INFO, where anybody has set up logging."""
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        lines = explained.partition("\nformat")[0].split("\n")
+        logging.getLogger("feedline").info("%s", "; ".join(line.removeprefix("plan").strip() for line in lines))
 
 
 def _warn(text: str, *values: Any) -> None:

@@ -9,22 +9,35 @@ from collections.abc import Mapping
 
 from .errors import ConfigError
 
-# launcher, its variable for the rank, its variable for the world size; the first pair that is set counts
+# launcher, its variable for the rank, its variable for the world size. Launchers nest, as torchrun within Slurm: what
+# comes first here started this very process, and those behind it may count other things, such as machines.
 _VARIABLES = (
     ("torchrun", "RANK", "WORLD_SIZE"),
-    ("Slurm", "SLURM_PROCID", "SLURM_NTASKS"),
     ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("MPI", "PMI_RANK", "PMI_SIZE"),
+    ("Slurm", "SLURM_PROCID", "SLURM_NTASKS"),
 )
 
 
 def resolve(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """The pair as given, else torch.distributed's if it is initialised, else the launcher's, else (0, 1)."""
+    """The pair as given, else torch.distributed's if it is initialised, else the launcher's, else (0, 1).
+
+    What is given counts, for the ranks that share data may be fewer than all: with tensor or pipeline parallelism.
+
+    Raises:
+        ConfigError: not such a pair, or torch.distributed and the launcher disagree.
+    """
     if (rank is None) != (world_size is None):
         raise ConfigError("loader: give both rank and world_size, or neither")
     if rank is not None and world_size is not None:
         return _checked("rank and world_size", rank, world_size)
-    return from_torch() or from_environment(os.environ) or (0, 1)
+    group, launcher = from_torch(), from_environment(os.environ)
+    if group is not None and launcher is not None and group != launcher:
+        raise ConfigError(
+            f"loader: torch.distributed says rank {group[0]} of {group[1]}, the launcher's variables say rank "
+            f"{launcher[0]} of {launcher[1]}; give rank and world_size yourself"
+        )
+    return group or launcher or (0, 1)
 
 
 def from_torch() -> tuple[int, int] | None:
@@ -41,6 +54,8 @@ def from_environment(environment: Mapping[str, str]) -> tuple[int, int] | None:
         rank, size = environment.get(rank_name), environment.get(size_name)
         if rank is None or size is None:
             continue
+        if launcher == "Slurm" and environment.get("SLURM_STEP_ID") is None:
+            continue  # the batch script itself, which is not one of its tasks
         try:
             pair = int(rank), int(size)
         except ValueError:

@@ -90,6 +90,22 @@ std::uint64_t Loader::Impl::batches() const {
       .batches();
 }
 
+// What becomes of the samples that do not divide evenly.
+std::string Loader::Impl::explain_shares() const {
+  const LoaderOptions& o = plan.options;
+  const std::uint64_t size = recipe->format->size();
+  std::uint64_t delivered = 0;
+  for (std::uint64_t rank = 0; rank < o.world_size; ++rank) {
+    const plan::Plan share({size, o.batch_size, o.seed, 0, false, o.drop_last, rank, o.world_size, o.uneven});
+    delivered += std::min(share.positions(), share.batches() * o.batch_size);
+  }
+  std::string text = "over all ranks: " + std::to_string(std::min(delivered, size)) + " of " + std::to_string(size) +
+                     " samples an epoch";
+  if (delivered < size) text += ", " + std::to_string(size - delivered) + " left out";
+  if (delivered > size) text += ", " + std::to_string(delivered - size) + " of them twice";
+  return text;
+}
+
 std::string Loader::Impl::explain() const {
   const LoaderOptions& o = plan.options;
   const auto mib = [](std::uint64_t bytes) { return std::to_string((bytes + (1u << 19)) >> 20) + " MiB"; };
@@ -98,6 +114,7 @@ std::string Loader::Impl::explain() const {
           (o.shuffle ? "keyed permutation, seed " + std::to_string(o.seed) : std::string("sequential")) + ", rank " +
           std::to_string(o.rank) + " of " + std::to_string(o.world_size) + ": " + std::to_string(batches()) +
           " batches of " + std::to_string(o.batch_size) + "\n";
+  if (!o.given_order) text += "           " + explain_shares() + "\n";
   text += "format     " + std::string(recipe->format->name()) + ", " + recipe->dataset + "\n";
   if (recipe->chain)
     for (const std::string& line : recipe->chain->explain()) text += "image      " + line + "\n";

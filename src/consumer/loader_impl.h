@@ -21,6 +21,7 @@ struct Loader::Impl {
   LoaderState state() const;
   std::uint64_t batches() const;
   std::string explain() const;
+  std::string explain_shares() const;
 
   const std::shared_ptr<const pipeline::Recipe> recipe;
   const pipeline::PipelinePlan plan;

@@ -79,7 +79,9 @@ def test_drop_last_over_ranks(train: feedline.Dataset) -> None:
     [
         ({}, None),
         ({"RANK": "3", "WORLD_SIZE": "8"}, (3, 8)),
-        ({"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}, (1, 2)),
+        ({"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_STEP_ID": "0"}, (1, 2)),
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, None),  # a batch script that starts Python itself
+        ({"PMI_RANK": "3", "PMI_SIZE": "4", "SLURM_PROCID": "0", "SLURM_NTASKS": "2", "SLURM_STEP_ID": "1"}, (3, 4)),
         ({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4"}, (2, 4)),
         ({"PMI_RANK": "0", "PMI_SIZE": "2"}, (0, 2)),
         ({"RANK": "3", "WORLD_SIZE": "8", "SLURM_PROCID": "0", "SLURM_NTASKS": "1"}, (3, 8)),
@@ -96,17 +98,21 @@ def test_launchers_with_nonsense(variables: dict[str, str]) -> None:
         ranks.from_environment(variables)
 
 
-def test_torch_distributed_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_distributed_comes_first_and_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = types.ModuleType("torch.distributed")
     fake.is_available = fake.is_initialized = lambda: True  # type: ignore[attr-defined]
     fake.get_rank, fake.get_world_size = lambda: 5, lambda: 6  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch.distributed", fake)
-    monkeypatch.setenv("RANK", "0")
-    monkeypatch.setenv("WORLD_SIZE", "2")
     assert ranks.resolve(None, None) == (5, 6)
+    monkeypatch.setenv("RANK", "5")
+    monkeypatch.setenv("WORLD_SIZE", "6")
+    assert ranks.resolve(None, None) == (5, 6)
+    monkeypatch.setenv("RANK", "4")
+    with pytest.raises(feedline.ConfigError, match="says rank 5 of 6, the launcher's variables say rank 4 of 6"):
+        ranks.resolve(None, None)
     assert ranks.resolve(1, 3) == (1, 3)
     fake.is_initialized = lambda: False  # type: ignore[attr-defined]
-    assert ranks.resolve(None, None) == (0, 2)
+    assert ranks.resolve(None, None) == (4, 6)
 
 
 def test_a_loader_takes_the_launchers_rank(train: feedline.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,6 +120,7 @@ def test_a_loader_takes_the_launchers_rank(train: feedline.Dataset, monkeypatch:
     monkeypatch.setenv("WORLD_SIZE", "3")
     with train.loader(7, output="numpy") as loader:
         assert "rank 1 of 3" in loader.explain()
+        assert "over all ranks: 21 of 21 samples an epoch" in loader.explain()
         assert sum(len(batch.label) for batch in loader) == 7
 
 
@@ -130,3 +137,28 @@ def test_a_loader_takes_the_launchers_rank(train: feedline.Dataset, monkeypatch:
 def test_wrong_pairs(train: feedline.Dataset, pair: dict[str, int]) -> None:
     with pytest.raises(feedline.ConfigError, match="rank"):
         train.loader(4, **pair)
+
+
+def test_rank_zero_logs_the_plan_once(train: feedline.Dataset, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="feedline")
+    for rank in range(2):
+        with train.loader(4, rank=rank, world_size=2, output="numpy") as loader:
+            for _ in range(2):
+                next(iter(loader))
+    (record,) = caplog.records
+    plan, shares = record.getMessage().split("; ")
+    assert plan == "21 samples, sequential, rank 0 of 2: 3 batches of 4"
+    assert shares == "over all ranks: 21 of 21 samples an epoch, 1 of them twice"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"uneven": "drop"}, "20 of 21 samples an epoch, 1 left out"),
+        ({"uneven": "exact"}, "21 of 21 samples an epoch"),
+        ({"uneven": "exact", "drop_last": True}, "16 of 21 samples an epoch, 5 left out"),
+    ],
+)
+def test_explain_says_what_is_left_out_and_what_comes_twice(train: feedline.Dataset, options, words) -> None:
+    with train.loader(4, rank=0, world_size=2, output="numpy", **options) as loader:
+        assert f"over all ranks: {words}\n" in loader.explain()
