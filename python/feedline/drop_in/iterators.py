@@ -46,6 +46,7 @@ class _Position:
     _auto_collation: Any
     _pin_memory: Any
     _pin_memory_device: Any
+    _dataset: Any
 
     @property
     def _loader(self) -> Any:
