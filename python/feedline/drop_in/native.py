@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.utils.data import dataloader as torch_dataloader
 
-from . import fetch
+from . import fetch, state
 from .iterators import SingleIterator, recipe_of
 from .orders import is_unique
 
@@ -58,14 +58,17 @@ class NativeIterator(SingleIterator):
             self._draw_ahead()
         else:
             # Without workers torch draws a batch of indices right before it reads it, which a sampler may notice.
-            self._ahead_count = 2 if is_unique(self._index_sampler) and loader.on_error != "skip" else 1
+            unique = is_unique(self._index_sampler) and loader.on_error != "skip"
+            self._ahead_count = 2 if unique else 1
+            # Not past what is there, for torch's RandomSampler draws once more from its generator at its end.
+            self._count = len(self._index_sampler) - bool(state.generators_of(loader)) if unique else 0
 
     def _draw_ahead(self, awaited: bool = False) -> None:
         """Begins batches until enough are. `awaited`: one that was begun before them is still on its way."""
         while len(self._begun) < self._ahead_count:
             index, self._held = self._held, None
             if index is None:
-                if self._all_drawn:
+                if self._all_drawn or (self._begun and not self._num_workers and self._drawn_batches >= self._count):
                     return
                 try:
                     index = self._next_index()

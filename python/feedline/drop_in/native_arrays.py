@@ -59,6 +59,18 @@ class Table:
         return sum(shape.numel() * dtype.itemsize for shape, dtype in self.columns)
 
 
+def row_numbers(index: Any) -> torch.Tensor:
+    """`index` as one tensor. Raises where one of it picks something else than a row."""
+    if {*map(type, index)} != {int}:
+        for one in index:  # torch.tensor() takes a truth value for a number, and an array of one element
+            if isinstance(one, (bool, np.bool_)) or getattr(one, "ndim", 0):
+                raise IndexError("not a row number")
+    rows = torch.tensor(index)
+    if rows.dtype is not torch.int64 or rows.ndim != 1:
+        raise IndexError("not row numbers")
+    return rows
+
+
 class _Arrays(Table):
     def __init__(self, name: str, arrays: list[torch.Tensor], as_list: bool, mapped: bool) -> None:
         self.name, self.as_list, self.mapped = name, as_list, mapped
@@ -82,7 +94,7 @@ class _Some(Table):
         if isinstance(indices, (torch.Tensor, np.ndarray)):
             picked = torch.as_tensor(indices)[rows]
         else:
-            picked = torch.tensor([indices[row] for row in rows.tolist()])
+            picked = row_numbers([indices[row] for row in rows.tolist()])
         return self._inner.gather(picked)
 
 
@@ -210,10 +222,7 @@ class ArrayIterator(NativeIterator):
     def _gather(self, index: Any) -> list[torch.Tensor]:
         if isinstance(index, torch.Tensor):
             return self._table.gather(index)
-        rows = torch.tensor(index)
-        if rows.dtype is not torch.int64 or rows.ndim != 1:
-            raise IndexError("not row numbers")
-        return self._table.gather(rows)
+        return self._table.gather(row_numbers(index))
 
     def _abandon(self) -> None:
         for _, begun in self._begun:

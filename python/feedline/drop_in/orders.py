@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -40,13 +41,13 @@ def tensor_iterator(sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
 
 def _tensor_batches(orders: Iterator[torch.Tensor], sampler: BatchSampler) -> Iterator[torch.Tensor]:
     """Batches of the first of `orders`; what may follow is nothing but draws from the generator."""
-    order = next(orders)
-    batches = list(order.split(sampler.batch_size))
-    if not order.numel() or (sampler.drop_last and order.numel() % sampler.batch_size):
-        batches.pop()
-    yield from batches
-    for _ in orders:
-        pass
+    for batch in next(orders).split(sampler.batch_size):
+        if len(batch) < sampler.batch_size:  # torch finds that out by asking for more
+            collections.deque(orders, maxlen=0)
+            if sampler.drop_last or not len(batch):
+                return
+        yield batch
+    collections.deque(orders, maxlen=0)
 
 
 def is_unique(sampler: Any) -> bool:
