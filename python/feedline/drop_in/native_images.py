@@ -180,7 +180,6 @@ class Pipeline:
     def __init__(self, loader: Any, setting: Setting, plan: ImagePlan) -> None:
         self.setting, self.files = setting, plan.files.engine
         self._owner, self._pid = weakref.ref(loader), os.getpid()
-        self._named: list[int] = []
         budget = max(loader._budget_bytes(), _batch_bytes(plan, setting))
         self.engine = _engine.make_loader(
             plan.chain.dataset._engine,
@@ -201,7 +200,7 @@ class Pipeline:
             timeout_ms=setting.timeout_ms,
             given_order=True,
         )
-        weakref.finalize(self, self.engine.close)
+        self._closing = weakref.finalize(self, self.engine.close)
 
     @classmethod
     def take(cls, loader: Any, setting: Setting, plan: ImagePlan) -> Pipeline:
@@ -224,7 +223,7 @@ class Pipeline:
 
     def give_back(self) -> None:
         """Not needed any more in this epoch."""
-        if self._pid != os.getpid():
+        if self._pid != os.getpid() or not self._closing.alive:  # closed where it is garbage along with its iterator
             return
         self.begin(0)  # whatever is on its way is given up
         self.files.forget_all()
