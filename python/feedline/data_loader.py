@@ -189,6 +189,10 @@ class DataLoader(_TorchDataLoader[_T_co]):
         copy.__dict__.update(self.__dict__, _iterator=None)
         return copy
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: everything but iterators, which belong to this loader."""
+        return {**self.__dict__, "_iterator": None, "_latest": None, "_prefix": None}
+
     def _get_iterator(self) -> Any:
         plan = plan_lowering(self)
         if isinstance(plan, (ImagePlan, ArrayPlan)):

@@ -46,6 +46,7 @@ class _Position:
     _auto_collation: Any
     _pin_memory: Any
     _pin_memory_device: Any
+    _dataset: Any
 
     @property
     def _loader(self) -> Any:
@@ -138,6 +139,11 @@ class _Position:
                     stage="python",
                 ) from error
 
+    def _pass(self, worker: int, index: Any) -> None:
+        """A batch that raised has had its turn: the next one follows, here and where a state of this is loaded."""
+        if self._dataset_kind != _ITERABLE:
+            self._cursor.deliver(worker, index, _NO_MORE)
+
     def _refilled(self, batch: int, index: list[Any], bad: list[tuple[int, Failure]]) -> list[Any]:
         """`index` with its bad samples replaced from the end of the order, or without them where that is used up."""
         self._log_bad([failure for _, failure in bad], batch)
@@ -222,9 +228,16 @@ class SingleIterator(_Position, torch_dataloader._SingleProcessDataLoaderIter):
     def _next_data(self) -> Any:
         try:
             index = self._next_index()
+        except StopIteration:
+            self._cursor.finished = True
+            raise
+        try:
             data, more = self._fetch(index)
         except StopIteration:
             self._cursor.finished = True
+            raise
+        except Exception:
+            self._pass(0, index)
             raise
         self._cursor.deliver(0, index, more)  # the index as it was drawn, not as it was refilled
         return self._finished(data)
@@ -575,6 +588,7 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
         self._try_put_index()
         kind, value = task.frame.kind, task.frame.decode()
         if kind == FAILED:
+            self._pass(task.worker, task.drawn)
             raise value.exception()
         data, more = value if kind == DATA_AND_MORE else (value, _NO_MORE)
         del value

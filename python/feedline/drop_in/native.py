@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 from typing import Any
 
 import torch
 from torch.utils.data import dataloader as torch_dataloader
 
-from . import fetch
+from . import fetch, state
 from .iterators import SingleIterator, recipe_of
 from .orders import is_unique
+
+
+class Late(Exception):
+    """A batch did not come in time, and may still come."""
 
 
 class NativeIterator(SingleIterator):
@@ -23,6 +28,7 @@ class NativeIterator(SingleIterator):
 
     def __init__(self, loader: Any) -> None:
         torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
+        _check_numbers(loader)
         kind = "_MultiProcessingDataLoaderIter" if loader.num_workers else "_SingleProcessDataLoaderIter"
         self._profile_name = f"enumerate(DataLoader)#{kind}.__next__"
         self._begun: collections.deque[tuple[Any, Any]] = collections.deque()
@@ -39,30 +45,37 @@ class NativeIterator(SingleIterator):
         self._all_drawn = False
         self._must_move = self._pin_memory or loader._target_device is not None
         self._drawn_batches = self._cursor.delivered
-        self._dataset_fetcher = fetch.make_fetcher(
-            recipe_of(self, loader), self._dataset, self._cursor.epoch, None, lambda stage, sample: None
-        )
         # Samples that have to be read in this process leave its random numbers alone where workers would have.
         self._seeded = loader.seed is not None or loader.num_workers > 0
+        recipe = recipe_of(self, loader)
+        if self._seeded and loader.seed is None:
+            recipe = dataclasses.replace(recipe, seed=self._base_seed)
+        self._dataset_fetcher = fetch.make_fetcher(
+            recipe, self._dataset, self._cursor.epoch, None, lambda stage, sample: None
+        )
         if loader.num_workers:
             self._ahead_count = loader.prefetch_factor * loader.num_workers
             self._draw_ahead()
         else:
             # Without workers torch draws a batch of indices right before it reads it, which a sampler may notice.
-            self._ahead_count = 2 if is_unique(self._index_sampler) and loader.on_error != "skip" else 1
+            unique = is_unique(self._index_sampler) and loader.on_error != "skip"
+            self._ahead_count = 2 if unique else 1
+            # Not past what is there, for torch's RandomSampler draws once more from its generator at its end.
+            self._count = len(self._index_sampler) - bool(state.generators_of(loader)) if unique else 0
 
-    def _draw_ahead(self) -> None:
+    def _draw_ahead(self, awaited: bool = False) -> None:
+        """Begins batches until enough are. `awaited`: one that was begun before them is still on its way."""
         while len(self._begun) < self._ahead_count:
             index, self._held = self._held, None
             if index is None:
-                if self._all_drawn:
+                if self._all_drawn or (self._begun and not self._num_workers and self._drawn_batches >= self._count):
                     return
                 try:
                     index = self._next_index()
                 except StopIteration:
                     self._all_drawn = True
                     return
-            if self._begun and not self._fits(index):
+            if (awaited or self._begun) and not self._fits(index):
                 self._held = index
                 return
             self._begun.append((index, self._begin(index, self._drawn_batches)))
@@ -81,21 +94,42 @@ class NativeIterator(SingleIterator):
         if not self._begun:
             self._cursor.finished = True
             raise StopIteration
-        index, begun = self._begun.popleft()
+        drawn, begun = self._begun.popleft()
+        index = drawn
         if self._refills is not None:
             index = self._refills.batch(self._cursor.delivered)[: len(index)]  # the others were used as refills
             if not index:
-                self._abandon()
-                self._all_drawn = True
-                self._cursor.finished = True
+                self._end_here()
                 raise StopIteration
         if self._num_workers:
-            self._draw_ahead()
-        data = self._finish(index, begun)
+            self._draw_ahead(awaited=True)
+        try:
+            data = self._finish(index, begun)
+        except Late as late:
+            self._begun.appendleft((drawn, begun))
+            if self._timeout:
+                raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from late.__cause__
+            raise late.__cause__ or late from None
+        except StopIteration:  # all its samples were bad, and no other is left
+            self._end_here()
+            raise
+        except Exception:
+            self._passed(index)  # the next batch follows
+            raise
+        self._passed(index)
+        return self._finished(data) if self._must_move else data
+
+    def _passed(self, index: Any) -> None:
         cursor = self._cursor
         cursor.delivered += 1
         cursor.last_index = index
-        return self._finished(data) if self._must_move else data
+        if self._refills is not None:
+            cursor.refill_end = self._refills.end
+
+    def _end_here(self) -> None:
+        self._abandon()
+        self._all_drawn = True
+        self._cursor.finished = True
 
     def _in_python(self, index: Any) -> Any:
         """The batch as the data set itself makes it; its errors, its refills."""
@@ -107,7 +141,7 @@ class NativeIterator(SingleIterator):
         raise NotImplementedError
 
     def _finish(self, index: Any, begun: Any) -> Any:
-        """`index` may be shorter than what was begun."""
+        """`index` may be shorter than what was begun. Raises Late from what is to be raised."""
         raise NotImplementedError
 
     def _fits(self, index: Any) -> bool:
@@ -118,3 +152,11 @@ class NativeIterator(SingleIterator):
         """What was begun is not wanted any more."""
         self._begun.clear()
         self._held = None
+
+
+def _check_numbers(loader: Any) -> None:
+    """What torch's iterators refuse."""
+    if loader.num_workers == 0 and loader.timeout != 0:
+        raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+    if loader.num_workers > 0 and loader.prefetch_factor <= 0:
+        raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")

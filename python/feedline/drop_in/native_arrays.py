@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -13,7 +14,7 @@ import torch
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 from .lowering import ArrayPlan, plain_tensor
-from .native import NativeIterator
+from .native import Late, NativeIterator
 from .orders import tensor_iterator
 
 _NUMBERS = (
@@ -58,6 +59,18 @@ class Table:
         return sum(shape.numel() * dtype.itemsize for shape, dtype in self.columns)
 
 
+def row_numbers(index: Any) -> torch.Tensor:
+    """`index` as one tensor. Raises where one of it picks something else than a row."""
+    if {*map(type, index)} != {int}:
+        for one in index:  # torch.tensor() takes a truth value for a number, and an array of one element
+            if isinstance(one, (bool, np.bool_)) or getattr(one, "ndim", 0):
+                raise IndexError("not a row number")
+    rows = torch.tensor(index)
+    if rows.dtype is not torch.int64 or rows.ndim != 1:
+        raise IndexError("not row numbers")
+    return rows
+
+
 class _Arrays(Table):
     def __init__(self, name: str, arrays: list[torch.Tensor], as_list: bool, mapped: bool) -> None:
         self.name, self.as_list, self.mapped = name, as_list, mapped
@@ -81,7 +94,7 @@ class _Some(Table):
         if isinstance(indices, (torch.Tensor, np.ndarray)):
             picked = torch.as_tensor(indices)[rows]
         else:
-            picked = torch.tensor([indices[row] for row in rows.tolist()])
+            picked = row_numbers([indices[row] for row in rows.tolist()])
         return self._inner.gather(picked)
 
 
@@ -169,13 +182,26 @@ def thread_count(table: Table, loader: Any) -> int:
     return loader.num_workers if table.mapped or batch_bytes >= _WORTH_A_THREAD else 0
 
 
+def _compute_alone(usual: int) -> None:
+    """This thread computes without helpers.
+
+    torch takes the last such number, from whichever thread, as that of threads to come: another puts `usual` back.
+    """
+    torch.set_num_threads(1)
+    other = threading.Thread(target=torch.set_num_threads, args=(usual,))
+    other.start()
+    other.join()
+
+
 class ArrayIterator(NativeIterator):
     _draw_order = staticmethod(tensor_iterator)
 
     def __init__(self, loader: Any, plan: ArrayPlan) -> None:
         self._table = plan.table
         self._threads = (
-            ThreadPoolExecutor(plan.threads, "feedline-gather", torch.set_num_threads, (1,)) if plan.threads else None
+            ThreadPoolExecutor(plan.threads, "feedline-gather", _compute_alone, (torch.get_num_threads(),))
+            if plan.threads
+            else None
         )
         super().__init__(loader)
 
@@ -185,8 +211,8 @@ class ArrayIterator(NativeIterator):
     def _finish(self, index: Any, begun: Future[list[torch.Tensor]] | None) -> Any:
         try:
             columns = self._gather(index) if begun is None else begun.result(self._timeout or None)
-        except TimeoutError:
-            raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
+        except TimeoutError as error:
+            raise Late from error
         except Exception:  # the data set says it as torch would
             return self._in_python(index.tolist() if isinstance(index, torch.Tensor) else index)
         if begun is not None and len(columns[0]) > len(index):
@@ -196,10 +222,7 @@ class ArrayIterator(NativeIterator):
     def _gather(self, index: Any) -> list[torch.Tensor]:
         if isinstance(index, torch.Tensor):
             return self._table.gather(index)
-        rows = torch.tensor(index)
-        if rows.dtype is not torch.int64 or rows.ndim != 1:
-            raise IndexError("not row numbers")
-        return self._table.gather(rows)
+        return self._table.gather(row_numbers(index))
 
     def _abandon(self) -> None:
         for _, begun in self._begun:

@@ -14,16 +14,19 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy
 import torch
+from torch.utils.data import BatchSampler
 from torch.utils.data._utils.collate import default_collate
 
 from .. import _engine
 from ..errors import StalledError
 from . import fetch, sources
 from .lowering import ImagePlan
-from .native import NativeIterator
+from .native import Late, NativeIterator
 
 _log = logging.getLogger("feedline")
 _MASK = (1 << 64) - 1
+_BATCHES_AHEAD = 2  # threads share a batch, so one to fill and one to deliver keep them all at work
+_SMALL_BATCHES = 4 << 20  # bytes: of small ones, more
 _SPREAD = 0x9E3779B97F4A7C15  # odd: different samples draw from different numbers
 
 
@@ -41,7 +44,7 @@ class NativeImageIterator(NativeIterator):
         super().__init__(loader)
 
     def _start(self, loader: Any) -> None:
-        self._size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None) or 1
+        self._size = _expected_size(loader)
         super()._start(loader)
 
     def _begin(self, index: Any, batch: int) -> _Begun | None:
@@ -94,7 +97,7 @@ class NativeImageIterator(NativeIterator):
         loader = self._loader
         loader._native_rows += len(index)
         if not bad:
-            return [images, default_collate(labels)]
+            return [images, default_collate(tuple(labels))]  # as torch transposes samples: text stays in a tuple
         if not loader._native_misses:
             _log.info("the engine does not read all files; the data set reads the others in this process")
         loader._native_misses += len(bad)
@@ -106,11 +109,8 @@ class NativeImageIterator(NativeIterator):
         try:
             batch = self._pipeline.engine.next()
         except StalledError as error:
-            if self._timeout:
-                raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from error
-            raise
-        finally:
-            self._pipeline.files.forget(begun.first)
+            raise Late from error
+        self._pipeline.files.forget(begun.first)
         assert batch is not None
         return batch.to_torch()[0], [row for row, _ in batch.bad]
 
@@ -160,7 +160,7 @@ class _Overlay:
 
 
 class Setting(NamedTuple):
-    """What a pipeline is made for. `memory_budget`: bytes, None for the engine's own."""
+    """What a pipeline is made for. `memory_budget`: the user's, bytes."""
 
     operations: tuple[str, ...]
     batch_size: int
@@ -182,8 +182,9 @@ class Pipeline:
     def __init__(self, loader: Any, setting: Setting, plan: ImagePlan) -> None:
         self.setting, self.files = setting, plan.files.engine
         self._owner, self._pid = weakref.ref(loader), os.getpid()
-        self._named: list[int] = []
-        budget = 0 if setting.memory_budget is None else max(setting.memory_budget, _batch_bytes(plan, setting))
+        one = _batch_bytes(plan, setting)
+        ahead = max(_BATCHES_AHEAD * one, _SMALL_BATCHES) if setting.memory_budget is None else setting.memory_budget
+        budget = max(min(ahead, loader._budget_bytes()), one)
         self.engine = _engine.make_loader(
             plan.chain.dataset._engine,
             batch_size=setting.batch_size,
@@ -203,7 +204,7 @@ class Pipeline:
             timeout_ms=setting.timeout_ms,
             given_order=True,
         )
-        weakref.finalize(self, self.engine.close)
+        self._closing = weakref.finalize(self, self.engine.close)
 
     @classmethod
     def take(cls, loader: Any, setting: Setting, plan: ImagePlan) -> Pipeline:
@@ -226,7 +227,7 @@ class Pipeline:
 
     def give_back(self) -> None:
         """Not needed any more in this epoch."""
-        if self._pid != os.getpid():
+        if self._pid != os.getpid() or not self._closing.alive:  # closed where it is garbage along with its iterator
             return
         self.begin(0)  # whatever is on its way is given up
         self.files.forget_all()
@@ -234,6 +235,17 @@ class Pipeline:
         if owner is not None:
             with self._lock:
                 self._resting[owner] = self
+
+
+def _expected_size(loader: Any) -> int:
+    """Samples of the largest batch, as far as can be known before the first."""
+    sampler = loader.batch_sampler
+    if type(sampler) is not BatchSampler:
+        return 1
+    try:
+        return max(1, min(sampler.batch_size, len(sampler.sampler)))  # type: ignore[arg-type]
+    except TypeError:
+        return 1
 
 
 def _batch_bytes(plan: ImagePlan, setting: Setting) -> int:

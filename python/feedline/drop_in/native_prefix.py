@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import threading
 from typing import Any
 
 import numpy
@@ -18,40 +19,46 @@ class NativePrefix:
     """Stands for `dataset` in a worker: same samples, and the rest of its transforms runs as it is.
 
     What the engine cannot read, the data set reads itself. Random operations of the engine draw from torch's generator
-    of the worker: one number for each sample.
+    of the worker: one number for each sample, and none where there are no random operations.
     """
 
     def __init__(self, dataset: Any) -> None:
         self._inner = dataset
-        self._reader: Reader | None = None  # made in the process that reads
+        self._readers = threading.local()  # one in each process and thread that reads
+
+    @property
+    def original(self) -> Any:
+        """What users know."""
+        return self._inner
 
     def __len__(self) -> int:
         return len(self._inner)
 
     def __getitem__(self, index: Any) -> Any:
         leaf, inner_index = sources.locate(self._inner, index)
-        if self._reader is None or self._reader.pid != os.getpid():
-            self._reader = Reader(sources.given_files(leaf), leaf.transform)
+        reader = getattr(self._readers, "reader", None)
+        if reader is None or reader.pid != os.getpid():
+            reader = self._readers.reader = Reader(sources.given_files(leaf), leaf.transform)
         path, target = leaf.samples[inner_index]
         try:
-            sample = self._reader.read(path)
+            sample = reader.read(path)
         except Error:
             return self._inner[index]
-        sample = self._reader.finish(sample)
+        sample = reader.finish(sample)
         if leaf.target_transform is not None:
             target = leaf.target_transform(target)
         return sample, target
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_inner":
+        if name.startswith("__") or name in ("_inner", "_readers"):
             raise AttributeError(name)
         return getattr(self._inner, name)
 
     def __getstate__(self) -> Any:
-        return {"_inner": self._inner, "_reader": None}
+        return (self._inner,)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+    def __setstate__(self, state: tuple[Any]) -> None:
+        self._inner, self._readers = state[0], threading.local()
 
 
 class Reader:
@@ -85,7 +92,7 @@ class Reader:
         return sample
 
     def _seed(self) -> int:
-        return int(torch.empty((), dtype=torch.int64).random_().item())
+        return int(torch.empty((), dtype=torch.int64).random_().item()) if self._chain.random else 0
 
     def _wrapper(self) -> Any:
         """From the engine's array to what the known transforms would have given."""

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import copy
 import importlib
+import os
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -134,24 +136,25 @@ class NativeTransform:
 
     def __init__(self, transform: Any) -> None:
         self._transform = transform
-        self._reader: Reader | None = None  # made in the process that reads
+        self._readers = threading.local()  # one in each process and thread that reads
 
     def __call__(self, value: Any) -> Any:
         if type(value) is not Encoded:
             return self._transform(value)
-        if self._reader is None:
-            self._reader = Reader(sources.GivenFiles("WebDataset"), self._transform)
+        reader = getattr(self._readers, "reader", None)
+        if reader is None or reader.pid != os.getpid():
+            reader = self._readers.reader = Reader(sources.GivenFiles("WebDataset"), self._transform)
         try:
-            sample = self._reader.read_encoded(value.data)
+            sample = reader.read_encoded(value.data)
         except Error:  # the engine's word is not the last: webdataset may read it, or says what is wrong
             return self._transform(value.decoded())
-        return self._reader.finish(sample)
+        return reader.finish(sample)
 
-    def __getstate__(self) -> Any:
-        return {"_transform": self._transform, "_reader": None}
+    def __getstate__(self) -> tuple[Any]:
+        return (self._transform,)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+    def __setstate__(self, state: tuple[Any]) -> None:
+        self._transform, self._readers = state[0], threading.local()
 
 
 def _replaced(f: Any) -> Any:

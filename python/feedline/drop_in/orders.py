@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -41,12 +42,12 @@ def tensor_iterator(sampler: Any, iterator: Iterator[Any]) -> Iterator[Any]:
 def _tensor_batches(orders: Iterator[torch.Tensor], sampler: BatchSampler) -> Iterator[torch.Tensor]:
     """Batches of the first of `orders`; what may follow is nothing but draws from the generator."""
     order = next(orders)
-    batches = list(order.split(sampler.batch_size))
-    if not order.numel() or (sampler.drop_last and order.numel() % sampler.batch_size):
-        batches.pop()
-    yield from batches
-    for _ in orders:
-        pass
+    whole, rest = divmod(order.numel(), sampler.batch_size)
+    batches = order.split(sampler.batch_size)
+    yield from batches[:whole]
+    collections.deque(orders, maxlen=0)  # torch finds the end by asking for more, before the last batch if it is short
+    if rest and not sampler.drop_last:
+        yield batches[whole]
 
 
 def is_unique(sampler: Any) -> bool:

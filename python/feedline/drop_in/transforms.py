@@ -29,6 +29,7 @@ class Chain:
     known: tuple[str, ...] = ()
     flows: str = PIL  # what comes out of the known ones
     channels: int = 3
+    random: bool = False  # one of the known ones draws random numbers
     tv_image: bool = False  # and it is a torchvision.tv_tensors.Image
     rest: tuple[Any, ...] = ()
     why: str = ""  # the first of `rest` is not known
@@ -100,6 +101,7 @@ def _taken(chain: Chain, transform: Any) -> Chain | str:
         known=(*chain.known, name),
         flows=gives or chain.flows,
         channels=channels,
+        random=chain.random or name.startswith("Random") or name == "ColorJitter",
         tv_image=tv_image,
     )
 
@@ -163,6 +165,7 @@ def _color_jitter(chain: Chain, t: Any) -> Dataset:
 
 
 def _to_float(chain: Chain, t: Any) -> Dataset:
+    _require_float32(torch.get_default_dtype())  # which is what ToTensor gives
     return chain.dataset.to_dtype("float32", scale=True)
 
 
@@ -191,7 +194,7 @@ def _require_float32(dtype: Any) -> None:
 
 
 def _channel_values(values: Any, channels: int) -> list[float]:
-    numbers = values.tolist() if isinstance(values, torch.Tensor) else list(values)
+    numbers = [float(value) for value in values]
     return numbers * channels if len(numbers) == 1 else numbers
 
 

@@ -27,6 +27,7 @@ from .channel import BlockingPort
 from .codec import LARGE, Encoder, is_plain, ring_tensor
 from .failures import Failure
 from .fetch import BadSamplesError, Recipe, make_fetcher
+from .native_prefix import NativePrefix
 from .ring import Control, Ring, RingWriter
 
 # Messages to a worker, and from it.
@@ -110,9 +111,8 @@ class Session:
             more = _thread_generators(seed, spec.base_seed, worker)
             if spec.recipe.collate_fn is torch_collate.default_collate:
                 self._recipe = replace(spec.recipe, collate_fn=_collate_in_thread)
-        info = torch_worker.WorkerInfo(
-            id=worker, num_workers=spec.num_workers, seed=seed, dataset=payload.dataset, **more
-        )
+        dataset = payload.dataset.original if isinstance(payload.dataset, NativePrefix) else payload.dataset
+        info = torch_worker.WorkerInfo(id=worker, num_workers=spec.num_workers, seed=seed, dataset=dataset, **more)
         set_worker_info(info, own_process)
         if payload.init_fn is not None:
             self._notice(fetch.INIT, None)
