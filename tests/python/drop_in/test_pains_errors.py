@@ -51,6 +51,31 @@ def test_an_os_error_keeps_errno_and_filename():
     assert (caught.value.errno, caught.value.filename) == (errno.ENOENT, "/data/5.jpg")
 
 
+@pytest.mark.parametrize(
+    "error",
+    [OSError("broken"), AttributeError("broken"), NameError("broken"), ImportError("broken"), KeyError("broken"),
+     SyntaxError("broken"), TimeoutError("broken"), RuntimeError("broken")],
+    ids=repr,
+)  # fmt: skip
+def test_an_error_says_which_worker_in_its_message(error):
+    """Pain 8: in the message, as torch has it, and not in a note."""
+    with pytest.raises(type(error), match=r"Caught .* in DataLoader worker process 0") as caught:
+        next(iter(DataLoader(Failing(8, {0}, error), num_workers=1, worker_method="thread")))
+    assert "Caught" in str(caught.value)
+
+
+def _cannot_start(worker):
+    raise OSError(f"worker {worker} finds no disk")
+
+
+def test_a_worker_whose_start_failed_gives_no_batches():
+    """Pain 8: the same error for every batch, not data from a worker that was not set up."""
+    iterator = iter(DataLoader(Numbers(), batch_size=4, num_workers=1, worker_init_fn=_cannot_start))
+    for _ in range(3):
+        with pytest.raises(OSError, match="worker 0 finds no disk"):
+            next(iterator)
+
+
 class _Local:
     def make(self):
         class LocalError(Exception):
