@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import multiprocessing
 import threading
@@ -166,6 +167,16 @@ def test_an_unsharded_stream_is_reported(caplog):
     with caplog.at_level(logging.WARNING, "feedline"):
         assert sorted(flatten(DataLoader(Stream(), batch_size=4, num_workers=2))) == list(range(40))
     assert "sharded" not in caplog.text
+
+
+def test_a_framework_makes_the_loader_anew_from_its_attributes():
+    """Pain 31: by the names of the constructor's arguments; with a seed, the order stays that of the seed."""
+    loader = DataLoader(Numbers(), 4, shuffle=True, seed=7, on_error="skip", stall_timeout=9)
+    names = set(inspect.signature(DataLoader.__init__).parameters) - {"self", "shuffle", "batch_sampler"}
+    remade = type(loader)(**{name: getattr(loader, name) for name in names})
+    assert (remade.seed, remade.on_error, remade.stall_timeout) == (7, "skip", 9)
+    orders = [flatten(each) for each in (loader, remade, loader, remade)]
+    assert orders[0] == orders[1] != orders[2] == orders[3]
 
 
 def test_num_workers_auto():
