@@ -100,7 +100,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self.stall_timeout = stall_timeout
         self.errors: list[BadSample] = []
         self._iterator: Any = None
-        # Frameworks make a loader anew from its attributes, and then hand in the generator that another made for itself.
+        # Frameworks make a loader anew from its attributes, and hand in the generator that another made for itself.
         self._owns_generator = seed is not None and (generator is None or isinstance(generator, _SeededGenerator))
         if self._owns_generator and generator is None:
             generator = _SeededGenerator()
