@@ -56,7 +56,8 @@ SAMPLES: dict[str, Callable[[int], Any]] = {
     "stops": lambda i: next(iter(())) if i == 4 else i,
     "seed": lambda i: (torch.initial_seed() % 1000, -1 if get_worker_info() is None else get_worker_info().id),
 }
-DRAWN_BY_WORKERS = ("random", "seed")  # their samples depend on which worker made them, and on what it made before
+# Samples that depend on which worker makes them, and on what it made before; and one that ends the epoch where it comes.
+ORDER_MATTERS = ("random", "seed", "stops")
 
 COLUMNS: dict[str, Callable[[int], torch.Tensor]] = {
     "numbers": lambda n: torch.arange(n),

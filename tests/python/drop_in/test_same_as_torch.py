@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from fuzz_cases import (
-    DRAWN_BY_WORKERS,
+    ORDER_MATTERS,
     SAMPLES,
     Stage,
     StagedMap,
@@ -41,7 +41,7 @@ ATTRIBUTES = (
     "worker_init_fn", "pin_memory_device", "_auto_collation", "_dataset_kind", "_IterableDataset_len_called",
 )  # fmt: skip
 KNOWS_IN_ORDER = "in_order" in inspect.signature(TorchLoader.__init__).parameters
-QUIET = tuple(kind for kind in SAMPLES if kind not in DRAWN_BY_WORKERS)
+QUIET = tuple(kind for kind in SAMPLES if kind not in ORDER_MATTERS)
 
 
 def plain(value):
@@ -181,12 +181,12 @@ def fresh_case(number, choose, compared):
 
 
 def _make_quiet(dataset):
-    """Without samples that depend on which worker makes them, and on all that it made before."""
+    """Without samples to which it matters who makes them, and when."""
     for part in (dataset, *getattr(dataset, "datasets", ()), getattr(dataset, "dataset", None)):
-        if getattr(part, "kind", None) in DRAWN_BY_WORKERS:
+        if getattr(part, "kind", None) in ORDER_MATTERS:
             part.kind = "float"
         inner = getattr(part, "dataset", None)
-        if getattr(inner, "kind", None) in DRAWN_BY_WORKERS:
+        if getattr(inner, "kind", None) in ORDER_MATTERS:
             inner.kind = "float"
 
 
