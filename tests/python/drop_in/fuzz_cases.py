@@ -56,7 +56,7 @@ SAMPLES: dict[str, Callable[[int], Any]] = {
     "stops": lambda i: next(iter(())) if i == 4 else i,
     "seed": lambda i: (torch.initial_seed() % 1000, -1 if get_worker_info() is None else get_worker_info().id),
 }
-# Samples that depend on which worker makes them, and on what it made before; and one that ends the epoch where it comes.
+# Samples that depend on which worker makes them, and on what it made before; and one that ends its epoch.
 ORDER_MATTERS = ("random", "seed", "stops")
 
 COLUMNS: dict[str, Callable[[int], torch.Tensor]] = {

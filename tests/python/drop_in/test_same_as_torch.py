@@ -159,10 +159,11 @@ def fresh_case(number, choose, compared):
     workers = choose.choice([1, 2, 3]) if choose.random() < FRESH / (1 - STAGED) else 0
     dataset = make_dataset(choose)
     plan, make = make_arguments(choose, dataset, workers)
+    ordered = workers < 2 or plan["in_order"]
     scenario = Scenario(
-        ordered=workers < 2 or plan["in_order"],
+        ordered=ordered,
         epochs=2 if plan["persistent_workers"] or not workers or choose.random() < 0.1 else 1,
-        stop_after=choose.choice([0, 1, 2]) if choose.random() < 0.15 else None,
+        stop_after=choose.choice([0, 1, 2] if ordered else [0]) if choose.random() < 0.15 else None,
         interleaved=not workers and choose.random() < 0.1,
     )
     if plan["worker_init_fn"] is cannot_start and workers:
