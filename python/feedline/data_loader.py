@@ -28,6 +28,10 @@ _STALL_S = 300.0
 _TORCH_ARGUMENTS = frozenset(inspect.signature(_TorchDataLoader.__init__).parameters)
 
 
+class _SeededGenerator(torch.Generator):
+    """One that a loader with a seed made for its order, and seeds anew in every epoch."""
+
+
 class DataLoader(_TorchDataLoader[_T_co]):
     """torch's DataLoader: same arguments, attributes, results and errors; see docs/drop-in.md for what is better.
 
@@ -96,9 +100,10 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self.stall_timeout = stall_timeout
         self.errors: list[BadSample] = []
         self._iterator: Any = None
-        self._owns_generator = seed is not None and generator is None
-        if self._owns_generator:
-            generator = torch.Generator()
+        # Frameworks make a loader anew from its attributes, and hand in the generator that another made for itself.
+        self._owns_generator = seed is not None and (generator is None or isinstance(generator, _SeededGenerator))
+        if self._owns_generator and generator is None:
+            generator = _SeededGenerator()
         self._epoch = 0
         self._cursor: state.Cursor | None = None
         self._pending: dict[str, Any] | None = None

@@ -15,6 +15,9 @@ from torch._utils import KeyErrorMessage
 from ..errors import Error
 from . import limits
 
+# AttributeError and NameError have a __str__ of their own that does the same; an OSError without errno prints them too.
+_PRINTS_ARGUMENTS = (BaseException.__str__, AttributeError.__str__, NameError.__str__, OSError.__str__)
+
 
 class WorkerDiedError(Error, RuntimeError):
     """A worker process ended by itself. ``pid``, ``exitcode``, ``worker_id`` and ``sample_index`` say which."""
@@ -112,9 +115,9 @@ def _say(error: BaseException, message: str) -> None:
             error.strerror = message
         elif isinstance(error, UnicodeError) and hasattr(error, "reason"):
             error.reason = message
-        elif isinstance(error, SyntaxError):
+        elif isinstance(error, (SyntaxError, ImportError)):
             error.msg = message
-        elif type(error).__str__ is BaseException.__str__:
+        elif type(error).__str__ in _PRINTS_ARGUMENTS:
             error.args = (message,)
     if message not in str(error):
         error.add_note(message)

@@ -84,7 +84,8 @@ class Session:
         self._recipe = spec.recipe
         self._payload: Payload | None = None
         self._fetcher: fetch.Fetcher | None = None
-        self._init_failure: Failure | None = None
+        self._start_failure: Failure | None = None  # for good: no batch comes from a worker that was not set up
+        self._epoch_failure: Failure | None = None
         self._ended = False
         self._shared_rng: torch.Generator | None = None
         self._since_state = 0
@@ -96,7 +97,7 @@ class Session:
             self._payload = load()
             self._set_up(own_process)
         except Exception as error:
-            self._init_failure = self._failure(error)
+            self._start_failure = self._failure(error)
 
     def _set_up(self, own_process: bool) -> None:
         spec, worker, payload = self._spec, self._worker, self._payload
@@ -123,13 +124,12 @@ class Session:
         if kind == EPOCH:
             self._begin(value)
             return None
-        if self._init_failure is not None:
-            failure, self._init_failure = self._init_failure, None
+        failure = self._start_failure or self._epoch_failure
+        if failure is not None:
             return FAILED, failure
         if self._ended:
             return None
-        if self._fetcher is None:
-            return FAILED, self._failure(RuntimeError("the worker has no data set, for the error raised before"))
+        assert self._fetcher is not None
         try:
             data = self._fetcher.fetch(value)
         except BadSamplesError as bad:
@@ -147,6 +147,7 @@ class Session:
     def _begin(self, start: EpochStart) -> None:
         self._ended = False
         self._since_state = 0
+        self._epoch_failure = None
         payload = self._payload
         if payload is None:
             return
@@ -170,7 +171,7 @@ class Session:
                 self._fetcher.skip(start.skip, start.batch_size)
         except Exception as error:
             self._fetcher = None
-            self._init_failure = self._init_failure or self._failure(error)
+            self._epoch_failure = self._failure(error)
 
     def _more(self, data: Any) -> dict[str, Any]:
         more: dict[str, Any] = {}
@@ -321,7 +322,8 @@ def _collate_into(writer: RingWriter) -> None:
 
     def collate_tensor(batch: Any, *, collate_fn_map: Any = None) -> torch.Tensor:
         first = batch[0]
-        if not all(type(t) is torch.Tensor and t.dtype == first.dtype and is_plain(t) for t in batch):
+        plain = isinstance(batch, (list, tuple))
+        if not plain or not all(type(t) is torch.Tensor and t.dtype == first.dtype and is_plain(t) for t in batch):
             return stock(batch, collate_fn_map=collate_fn_map)
         size = first.numel() * first.element_size() * len(batch)
         if size < LARGE or any(t.shape != first.shape for t in batch):

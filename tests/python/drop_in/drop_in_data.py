@@ -179,6 +179,19 @@ class Unpicklable(Numbers):
         self.callback = lambda index: index
 
 
+class Paths(Numbers):
+    """Keeps a long list; knows how often it was pickled."""
+
+    def __init__(self) -> None:
+        super().__init__(8)
+        self.paths = [f"/data/train/{i:07}.jpg" for i in range(100_000)]
+        self.pickled = 0
+
+    def __getstate__(self):
+        self.pickled += 1
+        return self.__dict__
+
+
 class Scalars(Numbers):
     """A sample of twenty small fields."""
 

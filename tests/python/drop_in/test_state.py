@@ -75,9 +75,9 @@ def seeded(number):
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("workers", [(0, 0), (0, 2), (2, 0), (1, 2)])
 def test_resuming_gives_the_rest_of_the_epoch(order, workers):
-    for stop in (0, 1, 5):
+    for stop in (0, 1, 5) if workers == (0, 0) else (0, 5):
         seeded(8)
-        loader = make(order, workers[0])
+        loader = make(order, workers[0], persistent_workers=workers == (2, 0))
         list(loader)
         iterator = iter(loader)
         for _ in range(stop):
