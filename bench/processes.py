@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import threading
 from collections.abc import Iterable
@@ -25,25 +26,40 @@ def tree(root: int) -> list[int]:
     return found
 
 
-def pss_bytes(pids: Iterable[int], entry: str = "Pss") -> int:
-    """Proportional set size: private pages, and each shared page divided by the processes that map it.
+def pss_bytes(pids: Iterable[int]) -> int:
+    """Proportional set size: private pages, and each shared page divided by the processes that map it."""
+    return _pss_bytes(pids)[0]
 
-    `entry`: "Pss_Shmem" for the part of it that is shared memory.
-    """
-    total = 0
+
+def _pss_bytes(pids: Iterable[int]) -> tuple[int, int]:
+    """(all of it, what of it is shared memory), of the same moment."""
+    total = shared = 0
     for pid in pids:
         try:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
         except OSError:
             continue
-        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{entry}:"))
-    return total
+        for line in lines:
+            name, _, rest = line.partition(":")
+            if name == "Pss":
+                total += int(rest.split()[0]) * 1024
+            elif name == "Pss_Shmem":
+                shared += int(rest.split()[0]) * 1024
+    return total, shared
 
 
-def shared_memory_bytes() -> int:
-    """Of the whole machine: pages of tmpfs and memfd files, mapped or not."""
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Shmem:"))
+def open_shared_memory_bytes(pids: Iterable[int]) -> int:
+    """What the tmpfs and memfd files that `pids` have open take, each file once, mapped or not."""
+    files = {}
+    for pid in pids:
+        for path in glob.iglob(f"/proc/{pid}/fd/*"):
+            try:
+                if os.readlink(path).startswith(("/dev/shm/", "/memfd:")):
+                    found = os.stat(path)
+                    files[found.st_dev, found.st_ino] = found.st_blocks * 512
+            except OSError:  # closed meanwhile
+                continue
+    return sum(files.values())
 
 
 def cpu_s(pids: Iterable[int]) -> float:
@@ -63,8 +79,8 @@ class PeakPss:
 
     `peak_pss_bytes` is the largest sum of PSS. `peak_bytes` is the largest sum of PSS and of the shared memory that no
     process of the tree mapped at that moment, such as batches that wait as open files between two processes: PSS does
-    not know them, the kernel and its out-of-memory killer do. That part takes the machine's total, so nothing else may
-    use shared memory meanwhile.
+    not know them, the kernel and its out-of-memory killer do. A file is known by who has it open, which for both
+    loaders is somebody as long as it has not reached the training loop; a torch tensor keeps its file open.
     """
 
     INTERVAL_S = 0.05
@@ -72,17 +88,15 @@ class PeakPss:
     def __init__(self, root: int) -> None:
         self.peak_pss_bytes = 0
         self.peak_bytes = 0
-        self._shared_before = shared_memory_bytes() - pss_bytes(tree(root), "Pss_Shmem")
         self._root = root
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def sample(self) -> None:
         pids = tree(self._root)
-        pss = pss_bytes(pids)
-        unmapped = shared_memory_bytes() - self._shared_before - pss_bytes(pids, "Pss_Shmem")
+        pss, mapped = _pss_bytes(pids)
         self.peak_pss_bytes = max(self.peak_pss_bytes, pss)
-        self.peak_bytes = max(self.peak_bytes, pss + max(0, unmapped))
+        self.peak_bytes = max(self.peak_bytes, pss + max(0, open_shared_memory_bytes(pids) - mapped))
 
     def _run(self) -> None:
         while not self._over.wait(self.INTERVAL_S):
