@@ -218,7 +218,8 @@ class RingWriter:
 
     def end_task(self) -> None:
         """Between two batches: learns how much of the region is worth keeping warm."""
-        keep = (self._ahead + 3) * self._task_bytes
+        # As many as may be asked of this worker, of which one is being made, and the one that the training loop holds.
+        keep = (self._ahead + 1) * self._task_bytes
         if keep > self._control[Control.KEEP]:
             self._control[Control.KEEP] = keep
         self._task_bytes = 0
