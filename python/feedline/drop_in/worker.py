@@ -10,7 +10,7 @@ import os
 import random
 import signal
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import Any
@@ -28,10 +28,11 @@ from .codec import LARGE, Encoder, is_plain, ring_tensor
 from .failures import Failure
 from .fetch import BadSamplesError, Recipe, make_fetcher
 from .gather import RingGatherer
+from .payload import Load, Payload, begin_collecting
 from .ring import Control, Ring, RingWriter
 
 # Messages to a worker, and from it.
-EPOCH, TASK, STOP = 1, 2, 3
+EPOCH, TASK, STOP, LOAD = 1, 2, 3, 4
 DATA, DATA_AND_MORE, END, FAILED, BAD = 11, 12, 13, 14, 15
 
 STACK_SIGNAL = signal.SIGRTMAX - 2  # asks a worker for its Python stack; hardly anybody uses real-time signals
@@ -48,15 +49,6 @@ class EpochStart:
     skip: int = 0  # batches to pass over
     batch_size: int | None = None
     state: dict[str, Any] | None = None
-
-
-@dataclass
-class Payload:
-    """What the user gave: it may be large, and may not be picklable."""
-
-    dataset: Any
-    collate_fn: Callable[[Any], Any]
-    init_fn: Callable[[int], None] | None
 
 
 @dataclass
@@ -225,11 +217,11 @@ def set_worker_info(info: Any, own_process: bool) -> None:
 
 def run_process(
     spec: Spec,
-    load: Callable[[], Payload],
+    load: Load,
     worker: int,
     tasks: Connection,
     results: Connection,
-    occupied: list[tuple[int, int]],
+    occupied: Sequence[tuple[int, int]],
     inherited: Callable[[], None],
 ) -> None:
     """A worker process from start to end."""
@@ -256,8 +248,16 @@ def run_process(
 
     gathers = is_ours and spec.recipe.collate_fn is torch_collate.default_collate
     session = Session(spec, worker, notice, gatherer if gathers else None)
+
+    def loaded() -> Payload:
+        payload = load(port)
+        if payload is None:
+            raise _Stopped
+        begin_collecting()
+        return payload
+
     try:
-        session.start(load, own_process=True)
+        session.start(loaded, own_process=True)
         _serve(session, port, encoder, writer, control)
     except _Stopped:
         pass

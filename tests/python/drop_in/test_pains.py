@@ -134,16 +134,6 @@ def test_memory_budget_holds_whatever_prefetch_factor_says():
     assert len(list(iterator)) == 59
 
 
-def test_a_list_of_a_million_paths_is_pickled_once_for_all_workers():
-    """Pain 1, 9: spawned workers read the data set from one place."""
-    from feedline.drop_in.crew import PickledPayload, _pack
-    from feedline.drop_in.worker import Payload
-
-    packed = _pack(Payload(Numbers(), None, None), "spawn")
-    assert isinstance(packed, PickledPayload)
-    assert packed().dataset.count == 40
-
-
 def test_resident_memory_does_not_grow_over_an_epoch():
     """Pain 1: the transport keeps nothing. (For lists in data sets see docs/known-differences.md.)"""
     loader = DataLoader(Large(400, 50_000), batch_size=2, num_workers=2, persistent_workers=True)
