@@ -75,7 +75,7 @@ class ProcessCrew:
 
     def _start_all(self, workers: Iterable[int], occupied: Sequence[tuple[int, int]] = ()) -> None:
         if self._method != "fork":
-            shared = SharedPayload()
+            shared = SharedPayload(self.ring, workers)
             for worker in workers:
                 self._start(worker, shared, occupied)
             if self._hand_over(shared, workers):
@@ -88,11 +88,11 @@ class ProcessCrew:
     def _hand_over(self, shared: SharedPayload, workers: Iterable[int]) -> bool:
         """False where a tensor, a lock or the like makes it multiprocessing's task, with each process by itself."""
         try:
-            size = shared.fill(self._payload)
+            shared.fill(self._payload)
         except Exception:
             return False
         for worker in workers:
-            self.send(worker, 0, LOAD, size)
+            self.send(worker, 0, LOAD, None)
         return True
 
     def _kill(self, workers: Iterable[int]) -> None:

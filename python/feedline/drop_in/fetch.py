@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.random  # NumPy does so at its first use, which would make the first iter() wait
 import torch
 
 from .failures import Failure, sample_path

@@ -2,19 +2,20 @@
 """How the data set and the user's functions get into worker processes.
 
 `fork` has them already. Other processes get them pickled once for all, in memory that the kernel shares, and that goes
-when the last has read it. Pickling runs beside the start of the interpreters, which takes longer.
+as the slowest of them reads it. Pickling runs beside the start of the interpreters, which takes longer.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import mmap
+import io
 import operator
 import os
 import pickle
 import sys
 import weakref
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Protocol
@@ -22,7 +23,9 @@ from typing import Any, Protocol
 import torch
 
 from .channel import BlockingPort
+from .ring import PAGE, Control, Ring, punch_hole
 
+_READ = 1 << 20  # bytes of a pickled data set at a time: large enough that the calls cost nothing
 _NEVER = (1 << 30,)  # as a threshold of the garbage collector: so many objects that it does not run
 _USUAL = (2000, 10, 0) if sys.version_info >= (3, 14) else (700, 10, 10)
 
@@ -39,7 +42,7 @@ class Payload:
 class Load(Protocol):
     """Called in the worker: its payload, or None when the loader needs the worker no more."""
 
-    def __call__(self, port: BlockingPort) -> Payload | None: ...
+    def __call__(self, port: BlockingPort, worker: int) -> Payload | None: ...
 
 
 class PassedFd:
@@ -64,18 +67,21 @@ class HeldPayload:
     def __init__(self, payload: Payload) -> None:
         self._payload = payload
 
-    def __call__(self, port: BlockingPort) -> Payload | None:
+    def __call__(self, port: BlockingPort, worker: int) -> Payload | None:
         return self._payload
 
 
 class SharedPayload:
-    """A payload that is pickled after the workers have been started: each waits for a message with its size."""
+    """A payload that is pickled after the workers have been started: each waits for a message that it is there."""
 
-    def __init__(self) -> None:
+    def __init__(self, ring: Ring, workers: Iterable[int]) -> None:
+        self._ring, self._workers = ring, list(workers)
+        for worker in self._workers:
+            ring.control(worker)[Control.LOADED] = 0
         self._memory = PassedFd(os.memfd_create("feedline-data-set", os.MFD_CLOEXEC))
 
-    def fill(self, payload: Payload) -> int:
-        """Pickles; its size in bytes. This process does not hold the memory any more then.
+    def fill(self, payload: Payload) -> None:
+        """Pickles. This process does not hold the memory any more then.
 
         Raises:
             Exception: something in it cannot be pickled, or only for one process.
@@ -83,18 +89,45 @@ class SharedPayload:
         try:
             with open(self._memory.fd, "wb", closefd=False) as file:
                 _OncePickler(file, 5).dump(payload)
-                return file.tell()
         finally:
             self._memory.close()
 
-    def __call__(self, port: BlockingPort) -> Payload | None:
-        frame = port.receive()
-        size = None if frame is None else frame.decode()
-        if size is None:
+    def __call__(self, port: BlockingPort, worker: int) -> Payload | None:
+        if port.receive() is None:
             return None
-        with mmap.mmap(self._memory.fd, size, access=mmap.ACCESS_READ) as memory:
-            self._memory.close()
-            return pickle.loads(memory)
+        mine = self._ring.control(worker)
+        all_of_them = [self._ring.control(other) for other in self._workers]
+
+        def taken(count: int) -> int:
+            mine[Control.LOADED] = count
+            return min(control[Control.LOADED] for control in all_of_them)
+
+        with io.BufferedReader(_Draining(self._memory.fd, taken), _READ) as file:
+            payload = pickle.load(file)
+        self._memory.close()
+        return payload
+
+
+class _Draining(io.RawIOBase):
+    """A file in memory whose readers give back what all of them have read. `taken`: told how far this one is, says how
+    far the slowest is, both in bytes.
+    """
+
+    def __init__(self, fd: int, taken: Callable[[int], int]) -> None:
+        self._fd, self._taken = fd, taken
+        self._at = self._given_back = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = os.preadv(self._fd, [buffer], self._at)
+        self._at += count
+        slowest = self._taken(self._at) // PAGE * PAGE
+        if slowest > self._given_back:
+            punch_hole(self._fd, self._given_back, slowest - self._given_back)
+            self._given_back = slowest
+        return count
 
 
 class _HandleInside(Exception):

@@ -46,7 +46,7 @@ class Control:
     """What a worker tells about itself without sending anything: 64-bit words in shared memory."""
 
     WORDS = 16
-    SAMPLES, INDEX, STAGE, RSS, KEEP, STOP, FIRST_TASK, READY = range(8)
+    SAMPLES, INDEX, STAGE, RSS, KEEP, STOP, FIRST_TASK, READY, LOADED = range(9)
 
     def __init__(self, memory: mmap.mmap, worker: int) -> None:
         self._words = memoryview(memory).cast("q")[worker * self.WORDS : (worker + 1) * self.WORDS]
@@ -117,7 +117,7 @@ class Ring:
 
     def punch(self, worker: int, start: int, size: int) -> None:
         """Gives the pages of a range back; reading it gives zeros afterwards."""
-        _libc.fallocate(self.fd, _PUNCH, self.region_start(worker) + start, size)
+        punch_hole(self.fd, self.region_start(worker) + start, size)
 
     def close(self) -> None:
         self._close()
@@ -366,6 +366,11 @@ class RingReader:
                     self._ring.punch(worker, at, start - at)
                 at = start + size
             self._ring.punch(worker, at, self._ring.region_bytes - at)
+
+
+def punch_hole(fd: int, start: int, size: int) -> None:
+    """Gives the whole pages of a range of a file in memory back to the kernel."""
+    _libc.fallocate(fd, _PUNCH, start, size)
 
 
 def _round_up(size: int) -> int:

@@ -250,7 +250,7 @@ def run_process(
     session = Session(spec, worker, notice, gatherer if gathers else None)
 
     def loaded() -> Payload:
-        payload = load(port)
+        payload = load(port, worker)
         if payload is None:
             raise _Stopped
         begin_collecting()

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,53 @@ def test_the_data_set_is_pickled_once_and_its_memory_goes_when_all_have_read_it(
     assert flatten([next(iterator), next(iterator)]) == list(range(8))
     assert [_open_payloads(pid) for pid in (os.getpid(), *(w.pid for w in iterator._workers))] == [0, 0, 0]
     assert flatten(iterator) == list(range(8, 40))
+
+
+class _ReadSlowly:
+    """Unpickles in two parts with a wait in between."""
+
+    def __init__(self) -> None:
+        self.first, self.second = bytes(30_000_000), bytes(30_000_000)
+
+    def __getstate__(self):
+        return [self.first, _Wait(), self.second]
+
+    def __setstate__(self, state):
+        self.first, _, self.second = state
+
+
+class _Wait:
+    def __setstate__(self, state):
+        time.sleep(1.5)
+
+    def __getstate__(self):
+        return {"not": "empty"}
+
+
+def test_what_all_workers_have_read_goes_while_they_read_on(monkeypatch):
+    files = []
+    create = os.memfd_create
+
+    def noted(name, flags):
+        fd = create(name, flags)
+        if name == "feedline-data-set":
+            files.append(os.dup(fd))
+        return fd
+
+    monkeypatch.setattr(os, "memfd_create", noted)
+    data = Numbers()
+    data.slow = _ReadSlowly()
+    iterator = iter(DataLoader(data, batch_size=4, num_workers=2, multiprocessing_context="spawn"))
+    held: set[int] = set()
+    deadline = time.monotonic() + 60
+    while not held or min(held) > 35_000_000:  # until half of it is gone
+        assert time.monotonic() < deadline
+        held.add(os.fstat(files[0]).st_blocks * 512)
+        time.sleep(0.01)
+    assert max(held) > 60_000_000
+    assert flatten(iterator) == list(range(40))
+    assert os.fstat(files[0]).st_blocks * 512 < 100_000
+    os.close(files[0])
 
 
 @pytest.mark.parametrize("with_lock", [False, True])
