@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -26,14 +27,16 @@ def tree(root: int) -> list[int]:
     return found
 
 
-def pss_bytes(pids: Iterable[int]) -> int:
-    """Proportional set size: private pages, and each shared page divided by the processes that map it."""
-    return _pss_bytes(pids)[0]
+class Pss(NamedTuple):
+    """Proportional set size, in bytes: private pages, and each shared page divided by the processes that map it."""
+
+    total: int
+    shared: int  # of it: pages of tmpfs and memfd files
+    file: int  # of it: pages of other files, such as libraries, which processes outside of the tree may map too
 
 
-def _pss_bytes(pids: Iterable[int]) -> tuple[int, int]:
-    """(all of it, what of it is shared memory), of the same moment."""
-    total = shared = 0
+def pss_bytes(pids: Iterable[int]) -> Pss:
+    sizes = {"Pss": 0, "Pss_Shmem": 0, "Pss_File": 0}
     for pid in pids:
         try:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
@@ -41,11 +44,9 @@ def _pss_bytes(pids: Iterable[int]) -> tuple[int, int]:
             continue
         for line in lines:
             name, _, rest = line.partition(":")
-            if name == "Pss":
-                total += int(rest.split()[0]) * 1024
-            elif name == "Pss_Shmem":
-                shared += int(rest.split()[0]) * 1024
-    return total, shared
+            if name in sizes:
+                sizes[name] += int(rest.split()[0]) * 1024
+    return Pss(*sizes.values())
 
 
 def open_shared_memory_bytes(pids: Iterable[int]) -> int:
@@ -81,6 +82,7 @@ class PeakPss:
     process of the tree mapped at that moment, such as batches that wait as open files between two processes: PSS does
     not know them, the kernel and its out-of-memory killer do. A file is known by who has it open, which for both
     loaders is somebody as long as it has not reached the training loop; a torch tensor keeps its file open.
+    `peak_own_bytes` leaves pages of files out, whose share changes with whoever else on the machine runs torch.
     """
 
     INTERVAL_S = 0.05
@@ -88,15 +90,18 @@ class PeakPss:
     def __init__(self, root: int) -> None:
         self.peak_pss_bytes = 0
         self.peak_bytes = 0
+        self.peak_own_bytes = 0
         self._root = root
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def sample(self) -> None:
         pids = tree(self._root)
-        pss, mapped = _pss_bytes(pids)
-        self.peak_pss_bytes = max(self.peak_pss_bytes, pss)
-        self.peak_bytes = max(self.peak_bytes, pss + max(0, open_shared_memory_bytes(pids) - mapped))
+        pss = pss_bytes(pids)
+        held = pss.total + max(0, open_shared_memory_bytes(pids) - pss.shared)
+        self.peak_pss_bytes = max(self.peak_pss_bytes, pss.total)
+        self.peak_bytes = max(self.peak_bytes, held)
+        self.peak_own_bytes = max(self.peak_own_bytes, held - pss.file)
 
     def _run(self) -> None:
         while not self._over.wait(self.INTERVAL_S):
