@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections
 import gc
 import os
+import time
 import warnings
 
 import numpy as np
@@ -141,3 +142,24 @@ def test_what_stays_warm_is_no_more_than_can_be_in_use(prefetch_factor):
     gc.collect()
     most = 2 * (prefetch_factor + 1) * 2_100_000  # per worker: what it may be asked for, and one in the loop
     assert os.fstat(ring.fd).st_blocks * 512 <= most
+
+
+@pytest.mark.parametrize("prefetch_factor", [1, 2, 3])
+def test_large_batches_are_as_many_as_are_made_ahead_and_the_one_in_the_loop_is_one_of_them(prefetch_factor):
+    loader = DataLoader(
+        Large(32, 1_250_000), batch_size=2, num_workers=2, prefetch_factor=prefetch_factor, persistent_workers=True
+    )
+    held = []
+    for batch in loader:
+        time.sleep(0.2)  # so that the workers make whatever they may
+        held.append(os.fstat(loader._iterator._crew.ring.fd).st_blocks * 512)
+        del batch
+    assert max(held) <= 2 * max(2, prefetch_factor) * 10_100_000
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("prefetch_factor", [1, 2])
+def test_large_batches_that_are_kept_do_not_stop_the_workers(prefetch_factor, in_order):
+    data = Large(24, 1_250_000)
+    loader = DataLoader(data, batch_size=2, num_workers=2, prefetch_factor=prefetch_factor, in_order=in_order)
+    assert sorted(int(batch[0, 0]) for batch in list(loader)) == list(range(0, 24, 2))
