@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
     PIL.Image.init()
     torch.set_num_threads(1)
-    bare_bytes = processes.pss_bytes([os.getpid()])
+    bare_bytes = processes.pss_bytes([os.getpid()]).total
     print(json.dumps({"bare_bytes": bare_bytes}), flush=True)
 
     make = stock_loader if options.kind == "stock" else feedline_loader

@@ -17,14 +17,15 @@ import processes
 _HERE = Path(__file__).resolve().parent
 
 
-def measure(kind: str, source: str, **options: Any) -> dict[str, Any]:
-    """What `loaders.py KIND SOURCE` prints, and `peak_bytes_above_bare`: the most memory that the process tree held in
-    its first epoch (PSS, and shared memory that no process maps), less what the interpreter takes with everything
-    imported; `peak_pss_above_bare` is the same of PSS alone. The timed epochs are not sampled, which would cost the
-    loader with the most processes most.
+def measure(program: str, *what: str, **options: Any) -> dict[str, Any]:
+    """What `program WHAT...` of this folder prints, and `peak_bytes_above_bare`: the most memory that the process tree
+    held between the program's first two lines (PSS, and shared memory that no process maps), less what the interpreter
+    takes with everything imported; `peak_pss_above_bare` is the same of PSS alone, and `peak_own_above_bare`, where the
+    program prints what to subtract, without pages of files. What is timed is not sampled, which would cost the loader
+    with the most processes most.
     """
     arguments = [str(part) for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
-    command = [sys.executable, str(_HERE / "loaders.py"), kind, source, *arguments]
+    command = [sys.executable, str(_HERE / program), *what, *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     process.stdout.readline()  # bare
@@ -36,6 +37,8 @@ def measure(kind: str, source: str, **options: Any) -> dict[str, Any]:
     result: dict[str, Any] = json.loads(printed)
     result["peak_bytes_above_bare"] = sampled.peak_bytes - result["bare_bytes"]
     result["peak_pss_above_bare"] = sampled.peak_pss_bytes - result["bare_bytes"]
+    if "bare_own_bytes" in result:
+        result["peak_own_above_bare"] = sampled.peak_own_bytes - result["bare_own_bytes"]
     return result
 
 

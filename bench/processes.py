@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import threading
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -25,25 +27,40 @@ def tree(root: int) -> list[int]:
     return found
 
 
-def pss_bytes(pids: Iterable[int], entry: str = "Pss") -> int:
-    """Proportional set size: private pages, and each shared page divided by the processes that map it.
+class Pss(NamedTuple):
+    """Proportional set size, in bytes: private pages, and each shared page divided by the processes that map it."""
 
-    `entry`: "Pss_Shmem" for the part of it that is shared memory.
-    """
-    total = 0
+    total: int
+    shared: int  # of it: pages of tmpfs and memfd files
+    file: int  # of it: pages of other files, such as libraries, which processes outside of the tree may map too
+
+
+def pss_bytes(pids: Iterable[int]) -> Pss:
+    sizes = {"Pss": 0, "Pss_Shmem": 0, "Pss_File": 0}
     for pid in pids:
         try:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
         except OSError:
             continue
-        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{entry}:"))
-    return total
+        for line in lines:
+            name, _, rest = line.partition(":")
+            if name in sizes:
+                sizes[name] += int(rest.split()[0]) * 1024
+    return Pss(*sizes.values())
 
 
-def shared_memory_bytes() -> int:
-    """Of the whole machine: pages of tmpfs and memfd files, mapped or not."""
-    lines = Path("/proc/meminfo").read_text().splitlines()
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Shmem:"))
+def open_shared_memory_bytes(pids: Iterable[int]) -> int:
+    """What the tmpfs and memfd files that `pids` have open take, each file once, mapped or not."""
+    files = {}
+    for pid in pids:
+        for path in glob.iglob(f"/proc/{pid}/fd/*"):
+            try:
+                if os.readlink(path).startswith(("/dev/shm/", "/memfd:")):
+                    found = os.stat(path)
+                    files[found.st_dev, found.st_ino] = found.st_blocks * 512
+            except OSError:  # closed meanwhile
+                continue
+    return sum(files.values())
 
 
 def cpu_s(pids: Iterable[int]) -> float:
@@ -63,8 +80,9 @@ class PeakPss:
 
     `peak_pss_bytes` is the largest sum of PSS. `peak_bytes` is the largest sum of PSS and of the shared memory that no
     process of the tree mapped at that moment, such as batches that wait as open files between two processes: PSS does
-    not know them, the kernel and its out-of-memory killer do. That part takes the machine's total, so nothing else may
-    use shared memory meanwhile.
+    not know them, the kernel and its out-of-memory killer do. A file is known by who has it open, which for both
+    loaders is somebody as long as it has not reached the training loop; a torch tensor keeps its file open.
+    `peak_own_bytes` leaves pages of files out, whose share changes with whoever else on the machine runs torch.
     """
 
     INTERVAL_S = 0.05
@@ -72,7 +90,7 @@ class PeakPss:
     def __init__(self, root: int) -> None:
         self.peak_pss_bytes = 0
         self.peak_bytes = 0
-        self._shared_before = shared_memory_bytes() - pss_bytes(tree(root), "Pss_Shmem")
+        self.peak_own_bytes = 0
         self._root = root
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -80,9 +98,10 @@ class PeakPss:
     def sample(self) -> None:
         pids = tree(self._root)
         pss = pss_bytes(pids)
-        unmapped = shared_memory_bytes() - self._shared_before - pss_bytes(pids, "Pss_Shmem")
-        self.peak_pss_bytes = max(self.peak_pss_bytes, pss)
-        self.peak_bytes = max(self.peak_bytes, pss + max(0, unmapped))
+        held = pss.total + max(0, open_shared_memory_bytes(pids) - pss.shared)
+        self.peak_pss_bytes = max(self.peak_pss_bytes, pss.total)
+        self.peak_bytes = max(self.peak_bytes, held)
+        self.peak_own_bytes = max(self.peak_own_bytes, held - pss.file)
 
     def _run(self) -> None:
         while not self._over.wait(self.INTERVAL_S):

@@ -122,9 +122,9 @@ def main() -> int:
     common = {"threads": options.threads, "epochs": options.epochs}
     folder, tars = str(options.folder), options.tars
     tasks = {
-        "stock DataLoader": lambda: measure("stock", folder, transforms="pillow", **common),
-        "Feedline, folder": lambda: measure("folder", folder, **common),
-        "Feedline, tar": lambda: measure("tar", tars, **common),
+        "stock DataLoader": lambda: measure("loaders.py", "stock", folder, transforms="pillow", **common),
+        "Feedline, folder": lambda: measure("loaders.py", "folder", folder, **common),
+        "Feedline, tar": lambda: measure("loaders.py", "tar", tars, **common),
         "decoding alone": lambda: decode_limit(options.limit_program, boxes, options.threads, options.epochs),
     }
     feedline.open(tars)  # makes the index, which "indexed data set" asks for

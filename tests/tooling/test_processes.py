@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -33,3 +34,14 @@ def test_memory_counts_a_file_in_shared_memory_that_no_process_maps():
         child.stdout.readline()
         sampled.sample()
     assert sampled.peak_bytes - sampled.peak_pss_bytes > 48 * _MIB
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_leaves_out_the_shared_memory_of_other_processes():
+    child = subprocess.Popen([sys.executable, "-c", _CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with child, open(os.memfd_create("another"), "r+b") as another:
+        sampled = processes.PeakPss(child.pid)
+        os.posix_fallocate(another.fileno(), 0, 64 * _MIB)
+        sampled.sample()
+        child.communicate("go\ngo\n")
+    assert sampled.peak_bytes < 32 * _MIB

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import mmap
 import os
 import pickle
 import select
@@ -17,18 +16,16 @@ import time
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable
-from multiprocessing.reduction import ForkingPickler
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
-
-import torch
 
 from . import fetch, limits
 from .channel import Inbox, Outbox
 from .codec import Encoder, Frame
 from .failures import WorkerDiedError, died
+from .payload import HeldPayload, Load, PassedFd, Payload, QuietName, SharedPayload, name_unpicklable
 from .ring import Control, Ring, RingReader
-from .worker import STACK_SIGNAL, STOP, Payload, Spec, run_process
+from .worker import LOAD, STACK_SIGNAL, STOP, Spec, run_process
 
 _JOIN_S = 5.0  # as torch: a worker in the middle of a sample may finish it
 _live: weakref.WeakSet[ProcessCrew] = weakref.WeakSet()
@@ -37,97 +34,6 @@ _live: weakref.WeakSet[ProcessCrew] = weakref.WeakSet()
 class Died(NamedTuple):
     worker: int
     error: WorkerDiedError
-
-
-class PassedFd:
-    """A file descriptor that goes along with a process's arguments, whatever the start method."""
-
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-        weakref.finalize(self, os.close, fd)
-
-    def __getstate__(self) -> Any:
-        from multiprocessing import reduction
-
-        return reduction.DupFd(self.fd)
-
-    def __setstate__(self, passed: Any) -> None:
-        self.fd = passed.detach()
-
-
-class PickledPayload:
-    """The payload pickled once for all workers, in memory that the kernel shares and frees."""
-
-    def __init__(self, payload: Payload) -> None:
-        data = _dump_without_handles(payload)
-        self._size = len(data)
-        self._memory = PassedFd(os.memfd_create("feedline-data-set", os.MFD_CLOEXEC))
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._memory.fd, view) :]
-
-    def __call__(self) -> Payload:
-        with mmap.mmap(self._memory.fd, self._size, access=mmap.ACCESS_READ) as memory:
-            return pickle.loads(memory)
-
-
-class HeldPayload:
-    """The payload as it is: for fork, and for what must be pickled into each process by itself."""
-
-    def __init__(self, payload: Payload) -> None:
-        self._payload = payload
-
-    def __call__(self) -> Payload:
-        return self._payload
-
-
-class _HandleInside(Exception):
-    """Something that can be pickled only for one process: a tensor to share, a lock, a pipe."""
-
-
-class _OncePickler(ForkingPickler):
-    def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, (torch.Tensor, torch.UntypedStorage, torch.TypedStorage)):
-            raise _HandleInside
-        return NotImplemented
-
-
-def _dump_without_handles(payload: Payload) -> memoryview:
-    import io
-
-    stream = io.BytesIO()
-    _OncePickler(stream, 5).dump(payload)
-    return stream.getbuffer()
-
-
-def _pack(payload: Payload, start_method: str) -> Callable[[], Payload]:
-    if start_method == "fork":
-        return HeldPayload(payload)
-    try:
-        return PickledPayload(payload)
-    except Exception:  # _HandleInside, or a lock that wants a process: let multiprocessing have it
-        return HeldPayload(payload)
-
-
-def _name_unpicklable(payload: Payload) -> str:
-    """Which part of the payload cannot be pickled, for the error message."""
-    parts = {"collate_fn": payload.collate_fn, "worker_init_fn": payload.init_fn}
-    with contextlib.suppress(Exception):
-        parts |= {f"dataset.{name}": value for name, value in vars(payload.dataset).items()}
-    bad = []
-    for name, value in parts.items():
-        try:
-            _OncePickler(_Sink(), 5).dump(value)
-        except (_HandleInside, RuntimeError):
-            continue
-        except Exception as error:
-            bad.append(f"{name} ({type(error).__name__}: {error})")
-    return "; ".join(bad)
-
-
-class _Sink:
-    def write(self, data: Any) -> int:
-        return len(data)
 
 
 def _close_inherited() -> None:
@@ -150,7 +56,6 @@ class ProcessCrew:
         spec.ring, spec.stack_fd = self.ring, self._stacks
         spec.main_thread = threading.current_thread() is threading.main_thread()
         self._spec, self._payload = spec, payload
-        self._load = _pack(payload, self._method)
         self._controls = [self.ring.control(i) for i in range(spec.num_workers)]
         self._epoll = select.epoll()
         self._by_fd: dict[int, tuple[str, int]] = {}
@@ -166,10 +71,41 @@ class ProcessCrew:
         self._dead: set[int] = set()
         _preload_forkserver(self._method)
         _close_at_exit(self)
-        for worker in range(spec.num_workers):
-            self._start(worker)
+        self._start_all(range(spec.num_workers))
 
-    def _start(self, worker: int, occupied: list[tuple[int, int]] | None = None) -> None:
+    def _start_all(self, workers: Iterable[int], occupied: Sequence[tuple[int, int]] = ()) -> None:
+        if self._method != "fork":
+            shared = SharedPayload(self.ring, workers)
+            for worker in workers:
+                self._start(worker, shared, occupied)
+            if self._hand_over(shared, workers):
+                return
+            self._kill(workers)
+        held = HeldPayload(self._payload)
+        for worker in workers:
+            self._start(worker, held, occupied)
+
+    def _hand_over(self, shared: SharedPayload, workers: Iterable[int]) -> bool:
+        """False where a tensor, a lock or the like makes it multiprocessing's task, with each process by itself."""
+        try:
+            shared.fill(self._payload)
+        except Exception:
+            return False
+        for worker in workers:
+            self.send(worker, 0, LOAD, None)
+        return True
+
+    def _kill(self, workers: Iterable[int]) -> None:
+        """Processes that have hardly begun."""
+        for worker in workers:
+            self.workers[worker].kill()
+        for worker in workers:
+            self.workers[worker].join()
+            self._forget(worker)
+            self._inboxes[worker].close()
+            self._outboxes[worker].close()
+
+    def _start(self, worker: int, load: Load, occupied: Sequence[tuple[int, int]]) -> None:
         tasks, outbox_end = self._context.Pipe(duplex=False)
         inbox_end, results = self._context.Pipe(duplex=False)
         inbox, outbox = Inbox(inbox_end, worker, self.reader), Outbox(outbox_end)
@@ -181,9 +117,11 @@ class ProcessCrew:
         inherited = _close_inherited if self._method == "fork" else _nothing
         process = self._context.Process(
             target=run_process,
-            args=(self._spec, self._load, worker, tasks, results, occupied or [], inherited),
+            args=(self._spec, load, worker, tasks, results, occupied, inherited),
             daemon=True,
         )
+        if self._method != "fork":
+            process.name = QuietName(process.name)
         try:
             process.start()
         except (TypeError, AttributeError, pickle.PicklingError) as error:
@@ -209,7 +147,7 @@ class ProcessCrew:
             "You can also try multiprocessing.set_start_method('fork').",
             stacklevel=2,
         )
-        named = _name_unpicklable(self._payload)
+        named = name_unpicklable(self._payload)
         if named:
             error.add_note(f"Feedline: not picklable: {named}")
 
@@ -246,10 +184,7 @@ class ProcessCrew:
         process.join(_JOIN_S)
         self._drain(worker)
         self._dead.add(worker)
-        for fd in (self._inboxes[worker].fd, process.sentinel):
-            with contextlib.suppress(OSError, KeyError, ValueError):
-                self._epoll.unregister(fd)
-            self._by_fd.pop(fd, None)
+        self._forget(worker)
         if worker not in self._leaving:
             control = self._controls[worker]
             error = died(
@@ -258,13 +193,20 @@ class ProcessCrew:
             error.sample_index = self.sample(worker)  # type: ignore[attr-defined]
             self._ready.append(Died(worker, error))
 
+    def _forget(self, worker: int) -> None:
+        """Waits no more for anything from this process."""
+        for fd in (self._inboxes[worker].fd, self.workers[worker].sentinel):
+            with contextlib.suppress(OSError, KeyError, ValueError):
+                self._epoll.unregister(fd)
+            self._by_fd.pop(fd, None)
+
     def respawn(self, worker: int, pending: list[tuple[int, int]]) -> None:
         """A fresh process in the place of a dead one. `pending`: blocks in frames that are not decoded yet."""
         self._inboxes[worker].close()
         self._outboxes[worker].close()
         self._dead.discard(worker)
         self._controls[worker][Control.READY] = 0
-        self._start(worker, self.reader.occupied(worker) + pending)
+        self._start_all([worker], self.reader.occupied(worker) + pending)
 
     def leave(self, worker: int) -> None:
         """This worker has nothing to do any more and may end."""

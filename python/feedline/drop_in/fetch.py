@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.random  # NumPy does so at its first use, which would make the first iter() wait
 import torch
 
 from .failures import Failure, sample_path
@@ -42,19 +43,51 @@ class BadSamplesError(Exception):
         self.bad = bad
 
 
-def make_fetcher(recipe: Recipe, dataset: Any, epoch: int, worker: int | None, notice: Notice) -> Fetcher:
-    return (IterableFetcher if recipe.iterable else MapFetcher)(recipe, dataset, epoch, worker, notice)
+class Gatherer:
+    """Where the samples of a batch go as they are read. This one leaves them as they are; see gather.py."""
+
+    def begin(self, count: int) -> None:
+        """A batch of at most `count` samples comes."""
+
+    def add(self, sample: Any) -> Any:
+        """What stands for `sample` until the batch is collated."""
+        return sample
+
+    def end(self) -> None:
+        """The batch is collated, or given up."""
+
+
+def make_fetcher(
+    recipe: Recipe,
+    dataset: Any,
+    epoch: int,
+    worker: int | None,
+    notice: Notice,
+    gatherer: Gatherer | None = None,
+) -> Fetcher:
+    kind = IterableFetcher if recipe.iterable else MapFetcher
+    return kind(recipe, dataset, epoch, worker, notice, gatherer or Gatherer())
 
 
 class Fetcher:
     """`bad` is what the last fetch left out or replaced."""
 
-    def __init__(self, recipe: Recipe, dataset: Any, epoch: int, worker: int | None, notice: Notice) -> None:
+    def __init__(
+        self, recipe: Recipe, dataset: Any, epoch: int, worker: int | None, notice: Notice, gatherer: Gatherer
+    ) -> None:
         self.recipe, self.dataset, self.epoch, self.worker, self.notice = recipe, dataset, epoch, worker, notice
+        self._gatherer = gatherer
         self.bad: list[Failure] = []
         self.sample: Any = None  # at work, for the error message
 
     def fetch(self, index: Any) -> Any:
+        """The batch, or the one sample, of `index`."""
+        try:
+            return self._fetch(index)
+        finally:
+            self._gatherer.end()
+
+    def _fetch(self, index: Any) -> Any:
         raise NotImplementedError
 
     def skip(self, batches: int, size: int | None) -> None:
@@ -90,7 +123,7 @@ class MapFetcher(Fetcher):
         super().__init__(*arguments)
         self._getitems = getitems_of(self.dataset)
 
-    def fetch(self, index: Any) -> Any:
+    def _fetch(self, index: Any) -> Any:
         self.bad = []
         if not self.recipe.auto_collation:
             self.sample = index
@@ -110,9 +143,10 @@ class MapFetcher(Fetcher):
                 raise
             return self._collate(samples, index)
         samples = []
+        self._gatherer.begin(len(index))
         for sample in index:
             self.sample = sample
-            samples.append(self._read(sample))
+            samples.append(self._gatherer.add(self._read(sample)))
         return self._collate(samples, index)
 
     def _read(self, sample: Any) -> Any:
@@ -122,15 +156,16 @@ class MapFetcher(Fetcher):
 
     def _good_samples(self, index: Any) -> list[Any]:
         samples, bad = [], []
+        self._gatherer.begin(len(index))
         for position, sample in enumerate(index):
             self.sample = sample
             try:
-                samples.append(self._read(sample))
+                samples.append(self._gatherer.add(self._read(sample)))
             except Exception as error:
                 failure = self.failure(error)
                 bad.append((position, failure))
                 if self.recipe.on_error == "replace":
-                    samples.append(self._replacement(sample, error))
+                    samples.append(self._gatherer.add(self._replacement(sample, error)))
         self.bad = [failure for _, failure in bad]
         if bad and self.recipe.on_error == "skip":
             raise BadSamplesError(bad)
@@ -156,7 +191,7 @@ class IterableFetcher(Fetcher):
         self._iterator: Iterator[Any] = iter(self.dataset)
         self._ended = False
 
-    def fetch(self, index: Any) -> Any:
+    def _fetch(self, index: Any) -> Any:
         self.bad = []
         if self._ended:
             raise StopIteration
@@ -164,9 +199,10 @@ class IterableFetcher(Fetcher):
             sample = self._next()
             return self._collate(sample, self._count - 1)
         samples: list[Any] = []
+        self._gatherer.begin(len(index))
         for _ in index:
             try:
-                samples.append(self._next())
+                samples.append(self._gatherer.add(self._next()))
             except StopIteration:
                 self._ended = True
                 break

@@ -23,9 +23,10 @@ from .devices import to_device
 from .failures import Failure
 from .fetch import BadSamplesError, Recipe, make_fetcher
 from .orders import RefillOrder, lean_iterator
+from .payload import Payload
 from .threads import ThreadCrew
 from .watchdog import Watchdog
-from .worker import BAD, DATA_AND_MORE, END, EPOCH, FAILED, TASK, EpochStart, Payload, Spec
+from .worker import BAD, DATA_AND_MORE, END, EPOCH, FAILED, TASK, EpochStart, Spec
 
 _log = logging.getLogger("feedline")
 _ITERABLE = torch_dataloader._DatasetKind.Iterable

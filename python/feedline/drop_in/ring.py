@@ -35,6 +35,7 @@ HEADER = 64  # bytes before a block's payload: a cache line, so that payloads ar
 PAGE = mmap.PAGESIZE
 FREE, IN_FLIGHT, HELD = 0, 1, 2  # a punched hole reads as 0: FREE
 
+_LARGE_BATCH = 8 << 20  # bytes: making it takes milliseconds, and as many of it as of others would be much memory
 _F_ADD_SEALS, _SEALS = 1033, 0x1 | 0x2 | 0x4  # no further seals, no shrinking, no growing
 _PUNCH = 0x1 | 0x2  # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
 _LARGEST_FILE = 8 << 40  # all regions together; 47 bits of addresses hold a dozen such loaders
@@ -46,7 +47,7 @@ class Control:
     """What a worker tells about itself without sending anything: 64-bit words in shared memory."""
 
     WORDS = 16
-    SAMPLES, INDEX, STAGE, RSS, KEEP, STOP, FIRST_TASK, READY = range(8)
+    SAMPLES, INDEX, STAGE, RSS, KEEP, STOP, FIRST_TASK, READY, LOADED = range(9)
 
     def __init__(self, memory: mmap.mmap, worker: int) -> None:
         self._words = memoryview(memory).cast("q")[worker * self.WORDS : (worker + 1) * self.WORDS]
@@ -117,7 +118,7 @@ class Ring:
 
     def punch(self, worker: int, start: int, size: int) -> None:
         """Gives the pages of a range back; reading it gives zeros afterwards."""
-        _libc.fallocate(self.fd, _PUNCH, self.region_start(worker) + start, size)
+        punch_hole(self.fd, self.region_start(worker) + start, size)
 
     def close(self) -> None:
         self._close()
@@ -163,7 +164,7 @@ class RingWriter:
         self._unsent: set[int] = set()
         self._sent_bytes = 0
         self._since_scan = 0
-        self._task_bytes = 0
+        self._task_bytes = self._last_task_bytes = 0
         for start, size in sorted(occupied):
             self._take(start, size)
             self._blocks[start] = _Extent(size, worker_holds=False, sent=True)
@@ -174,6 +175,7 @@ class RingWriter:
         size = _round_up(payload + HEADER)
         self._reap(32)
         self._keep_budget(size)
+        self._keep_depth()
         start = self._find(size)
         self._since_scan += 1
         # Before growing, look at everything; not every time, or holding n batches would cost n * n looks.
@@ -218,10 +220,12 @@ class RingWriter:
 
     def end_task(self) -> None:
         """Between two batches: learns how much of the region is worth keeping warm."""
-        keep = (self._ahead + 3) * self._task_bytes
+        # Of small batches there may be as many as are asked of this worker, and the one that the training loop holds.
+        batches = self._ahead + (self._task_bytes < _LARGE_BATCH)
+        keep = max(2, batches) * self._task_bytes
         if keep > self._control[Control.KEEP]:
             self._control[Control.KEEP] = keep
-        self._task_bytes = 0
+        self._last_task_bytes, self._task_bytes = self._task_bytes, 0
 
     def _reap(self, limit: int) -> None:
         for _ in range(min(limit, len(self._blocks))):
@@ -238,19 +242,37 @@ class RingWriter:
             if start + extent.size > self._control[Control.KEEP]:
                 self._backed = min(self._backed, start)
 
-    def _in_flight(self) -> int:
-        return sum(e.size for start, e in self._blocks.items() if e.sent and self._memory[start] == IN_FLIGHT)
+    def _sent(self, state: int) -> int:
+        return sum(e.size for start, e in self._blocks.items() if e.sent and self._memory[start] == state)
 
     def _keep_budget(self, size: int) -> None:
         # One batch always passes: the consumer may be waiting for this very one.
         while True:
             if self._sent_bytes + self._task_bytes + size <= self._budget:
                 return
-            in_flight = self._in_flight()
+            in_flight = self._sent(IN_FLIGHT)
             if in_flight == 0 or in_flight + self._task_bytes + size <= self._budget:
                 return
             self._wait_step()
             time.sleep(0.001)
+
+    def _keep_depth(self) -> None:
+        """Before a large batch: one that the training loop holds counts as one of those that are made ahead.
+
+        torch's worker holds the samples of the batch that it makes and their copy, but no free memory. Without a third
+        batch per worker we stay below that, and with two of them one is always made while another is used. A worker
+        waits here only while a batch of its own waits as well, so never for the one that the training loop wants.
+        """
+        batch = self._last_task_bytes
+        if self._task_bytes or batch < _LARGE_BATCH:
+            return
+        waited = False
+        while self._sent(IN_FLIGHT) >= batch * max(1, self._ahead - (self._sent(HELD) > 0)):
+            waited = True
+            self._wait_step()
+            time.sleep(0.001)
+        if waited:
+            self._reap(len(self._blocks))
 
     def _back(self, start: int, size: int) -> None:
         end = start + size
@@ -365,6 +387,11 @@ class RingReader:
                     self._ring.punch(worker, at, start - at)
                 at = start + size
             self._ring.punch(worker, at, self._ring.region_bytes - at)
+
+
+def punch_hole(fd: int, start: int, size: int) -> None:
+    """Gives the whole pages of a range of a file in memory back to the kernel."""
+    _libc.fallocate(fd, _PUNCH, start, size)
 
 
 def _round_up(size: int) -> int:

@@ -18,7 +18,8 @@ from torch.utils.data._utils import worker as torch_worker
 from . import fetch
 from .crew import Died, LocalFrame
 from .failures import Failure
-from .worker import FAILED, STOP, TASK, Payload, Session, Spec
+from .payload import Payload
+from .worker import FAILED, STOP, TASK, Session, Spec
 
 _infos = threading.local()
 _JOIN_S = 5.0

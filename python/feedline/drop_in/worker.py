@@ -10,7 +10,7 @@ import os
 import random
 import signal
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import Any
@@ -27,11 +27,13 @@ from .channel import BlockingPort
 from .codec import LARGE, Encoder, is_plain, ring_tensor
 from .failures import Failure
 from .fetch import BadSamplesError, Recipe, make_fetcher
+from .gather import RingGatherer
 from .native_prefix import NativePrefix
+from .payload import Load, Payload, begin_collecting
 from .ring import Control, Ring, RingWriter
 
 # Messages to a worker, and from it.
-EPOCH, TASK, STOP = 1, 2, 3
+EPOCH, TASK, STOP, LOAD = 1, 2, 3, 4
 DATA, DATA_AND_MORE, END, FAILED, BAD = 11, 12, 13, 14, 15
 
 STACK_SIGNAL = signal.SIGRTMAX - 2  # asks a worker for its Python stack; hardly anybody uses real-time signals
@@ -48,15 +50,6 @@ class EpochStart:
     skip: int = 0  # batches to pass over
     batch_size: int | None = None
     state: dict[str, Any] | None = None
-
-
-@dataclass
-class Payload:
-    """What the user gave: it may be large, and may not be picklable."""
-
-    dataset: Any
-    collate_fn: Callable[[Any], Any]
-    init_fn: Callable[[int], None] | None
 
 
 @dataclass
@@ -79,8 +72,8 @@ class Spec:
 class Session:
     """A worker's state from start to end, whatever carries the messages."""
 
-    def __init__(self, spec: Spec, worker: int, notice: fetch.Notice) -> None:
-        self._spec, self._worker, self._notice = spec, worker, notice
+    def __init__(self, spec: Spec, worker: int, notice: fetch.Notice, gatherer: fetch.Gatherer | None = None) -> None:
+        self._spec, self._worker, self._notice, self._gatherer = spec, worker, notice, gatherer
         self._recipe = spec.recipe
         self._payload: Payload | None = None
         self._fetcher: fetch.Fetcher | None = None
@@ -164,7 +157,7 @@ class Session:
             state = start.state
             if state is not None and state.get("dataset") is not None:
                 dataset.load_state_dict(state["dataset"])
-            self._fetcher = make_fetcher(self._recipe, dataset, start.epoch, self._worker, self._notice)
+            self._fetcher = make_fetcher(self._recipe, dataset, start.epoch, self._worker, self._notice, self._gatherer)
             if state is not None and isinstance(self._fetcher, fetch.IterableFetcher):
                 self._fetcher.restore(state)
             if start.skip:
@@ -225,11 +218,11 @@ def set_worker_info(info: Any, own_process: bool) -> None:
 
 def run_process(
     spec: Spec,
-    load: Callable[[], Payload],
+    load: Load,
     worker: int,
     tasks: Connection,
     results: Connection,
-    occupied: list[tuple[int, int]],
+    occupied: Sequence[tuple[int, int]],
     inherited: Callable[[], None],
 ) -> None:
     """A worker process from start to end."""
@@ -244,7 +237,8 @@ def run_process(
     port = BlockingPort(tasks, results, lambda: not control[Control.STOP] and os.getppid() == parent)
     writer = RingWriter(spec.ring, worker, spec.budget, spec.ahead, occupied, lambda: _stop_unless(port.is_wanted()))
     encoder = Encoder(writer)
-    _collate_into(writer)
+    gatherer = RingGatherer(writer)
+    is_ours = _collate_into(writer, gatherer)
 
     def notice(stage: int, sample: Any) -> None:
         control[Control.STAGE] = stage
@@ -253,9 +247,18 @@ def run_process(
         if control[Control.STOP]:
             raise _Stopped
 
-    session = Session(spec, worker, notice)
+    gathers = is_ours and spec.recipe.collate_fn is torch_collate.default_collate
+    session = Session(spec, worker, notice, gatherer if gathers else None)
+
+    def loaded() -> Payload:
+        payload = load(port, worker)
+        if payload is None:
+            raise _Stopped
+        begin_collecting()
+        return payload
+
     try:
-        session.start(load, own_process=True)
+        session.start(loaded, own_process=True)
         _serve(session, port, encoder, writer, control)
     except _Stopped:
         pass
@@ -313,12 +316,15 @@ def _set_signals(spec: Spec, parent: int, control: Control) -> None:
         control[Control.READY] = 1
 
 
-def _collate_into(writer: RingWriter) -> None:
-    """torch's default_collate, also when the user's collate_fn calls it, stacks into the ring from here on."""
+def _collate_into(writer: RingWriter, gatherer: RingGatherer) -> bool:
+    """torch's default_collate, also when the user's collate_fn calls it, stacks into the ring from here on.
+
+    False where the user has put a function of their own in the place of torch's.
+    """
     table = torch_collate.default_collate_fn_map
     stock = torch_collate.collate_tensor_fn
     if table.get(torch.Tensor) is not stock:
-        return  # the user's own
+        return False
 
     def collate_tensor(batch: Any, *, collate_fn_map: Any = None) -> torch.Tensor:
         first = batch[0]
@@ -328,7 +334,11 @@ def _collate_into(writer: RingWriter) -> None:
         size = first.numel() * first.element_size() * len(batch)
         if size < LARGE or any(t.shape != first.shape for t in batch):
             return torch.stack(tuple(batch), 0)
+        gathered = gatherer.batch_of(batch)
+        if gathered is not None:
+            return gathered
         out = ring_tensor(writer.allocate(size), first.dtype, (len(batch), *first.shape))
         return torch.stack(tuple(batch), 0, out=out)
 
     table[torch.Tensor] = collate_tensor
+    return True

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the drop-in is measured on: data sets as users write them. Spawned workers import this, so it imports little."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+from torch.utils.data import Dataset, TensorDataset
+
+
+class LargeTensors(Dataset[torch.Tensor]):
+    """Sample i is 4 MB of float32."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.full((1_000_000,), float(index))
+
+
+class Scalars(Dataset[dict[str, float]]):
+    """A sample of twenty numbers by name."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> dict[str, float]:
+        return {f"field_{k}": float(index * k) for k in range(20)}
+
+
+class Paths(Dataset[int]):
+    """A list of paths, as a data set of files holds it. Nothing is read."""
+
+    def __init__(self, count: int) -> None:
+        self.paths = [f"/data/train/class_{i % 1000:04}/image_{i:08}.jpg" for i in range(count)]
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> int:
+        return len(self.paths[index])
+
+
+class SlowSamples(Dataset[torch.Tensor]):
+    """48 KB in 2 ms, spent waiting, as for storage."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        time.sleep(0.002)
+        return torch.full((3, 64, 64), float(index))
+
+
+def table(rows: int) -> TensorDataset:
+    return TensorDataset(torch.rand(rows, 16))
+
+
+def photos(folder: str) -> Any:
+    """torchvision's ImageFolder as its training examples have it."""
+    from torchvision import datasets, transforms
+
+    steps = [
+        transforms.RandomResizedCrop(224),
+        transforms.RandomHorizontalFlip(),
+        transforms.ToTensor(),
+        transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    ]
+    return datasets.ImageFolder(folder, transforms.Compose(steps))
