@@ -219,12 +219,21 @@ def test_threads_as_workers():
 
 
 def test_lower_require_says_why_not_and_explain_tells_the_truth():
-    with pytest.raises(
-        feedline.ConfigError, match=r"cannot run natively: order .*read \(Numbers\): nothing is lowered yet"
-    ):
+    why = "Numbers is not a data set that the engine knows"
+    with pytest.raises(feedline.ConfigError, match=rf"cannot run natively: read \(Numbers\): {why}"):
         DataLoader(Numbers(), lower="require")
     text = DataLoader(Numbers(), num_workers=2).explain()
-    assert "read       Numbers" in text and "Python, in 2 worker processes: nothing is lowered yet" in text
+    assert "read       Numbers" in text and f"Python, in 2 worker processes: {why}" in text
+
+
+def test_data_in_memory_is_gathered_and_not_read_sample_by_sample():
+    """Pain 14: slicing is not slower for being called a data set."""
+    data = torch.utils.data.TensorDataset(torch.arange(20.0).reshape(10, 2), torch.arange(10))
+    loader = DataLoader(data, batch_size=4, shuffle=True, num_workers=2, lower="require")
+    assert "native, in this thread: one gather for each array; a worker would take longer" in loader.explain()
+    rows = [row for x, y in loader for row in zip(x.tolist(), y.tolist(), strict=True)]
+    assert sorted(rows) == [([2.0 * i, 2.0 * i + 1], i) for i in range(10)]
+    assert not multiprocessing.active_children()
 
 
 def test_importing_feedline_does_not_import_torch():
