@@ -63,7 +63,7 @@ def row_numbers(index: Any) -> torch.Tensor:
     """`index` as one tensor. Raises where one of it picks something else than a row."""
     if {*map(type, index)} != {int}:
         for one in index:  # torch.tensor() takes a truth value for a number, and an array of one element
-            if isinstance(one, (bool, np.bool_)) or getattr(one, "ndim", 0):
+            if isinstance(one, (bool, np.bool_)) or getattr(one, "ndim", 0) > 0:
                 raise IndexError("not a row number")
     rows = torch.tensor(index)
     if rows.dtype is not torch.int64 or rows.ndim != 1:

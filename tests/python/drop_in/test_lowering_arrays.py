@@ -138,10 +138,12 @@ def test_an_odd_index_does_what_it_does_with_torch(pairs, bad, workers):
     for dataset in (pairs, subset, ConcatDataset([pairs]), pairs.tensors[0], pairs.tensors[0].numpy()):
         found = []
         for kind in (DataLoader, TorchLoader):
-            loader = kind(dataset, 2, sampler=[0, 1, bad, bad, 3, 4], num_workers=workers * (kind is DataLoader))
+            loader = kind(
+                dataset, 2, sampler=[0, 1, bad, bad, 3, bad, 4, 5], num_workers=workers * (kind is DataLoader)
+            )
             iterator = iter(loader)
             outcomes = []
-            for _ in range(3):
+            for _ in range(4):
                 try:
                     outcomes.append(next(iterator))
                 except Exception as error:

@@ -12,7 +12,7 @@ import stand_in_torchvision
 import torch
 from lowered import assert_same, error_of, plan_of
 from PIL import Image
-from torch.utils.data import ConcatDataset, Subset
+from torch.utils.data import ConcatDataset, Subset, TensorDataset
 from torch.utils.data import DataLoader as TorchLoader
 
 from feedline import ConfigError, DataLoader, Error, StalledError
@@ -236,6 +236,28 @@ def test_random_crops_go_on_where_the_state_was_taken(vision, photos):
         resumed = make(workers)
         resumed.load_state_dict(stopped.state_dict())
         assert_same([list(resumed), list(resumed)], [epochs[0][2:], epochs[1]])
+
+
+@pytest.mark.parametrize("arrays", [False, True])
+def test_workers_that_live_on_go_to_a_loaded_state_and_to_a_set_epoch(photos, arrays):
+    dataset = TensorDataset(torch.rand(21, 3), torch.arange(21)) if arrays else photos
+    make = lambda lower: DataLoader(  # noqa: E731
+        dataset, 4, shuffle=True, seed=1, num_workers=1, persistent_workers=True, prefetch_epochs=True, lower=lower
+    )
+    found = []
+    for lower in ("auto", "never"):
+        loader = make(lower)
+        epochs = [list(loader), list(loader)]
+        iterator = iter(loader)
+        next(iterator), next(iterator)
+        state = loader.state_dict()
+        epochs += [list(iterator), list(loader)]
+        loader.load_state_dict(state)
+        epochs += [list(loader), list(loader)]
+        loader.set_epoch(1)
+        found.append([*epochs, list(loader)])
+    assert_same(*found)
+    assert_same([found[0][2], found[0][3], found[0][1]], [found[0][4], found[0][5], found[0][6]])
 
 
 @pytest.mark.parametrize("lower", ["auto", "never"])
