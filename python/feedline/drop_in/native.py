@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -75,6 +76,8 @@ class NativeIterator(SingleIterator):
                 except StopIteration:
                     self._all_drawn = True
                     return
+                if isinstance(index, Iterator):  # it can be gone through once
+                    index = list(index)
             if (awaited or self._begun) and not self._fits(index):
                 self._held = index
                 return

@@ -152,6 +152,34 @@ def test_an_odd_index_does_what_it_does_with_torch(pairs, bad, workers):
         assert_same(*found)
 
 
+@pytest.mark.parametrize(
+    "container", [tuple, iter, set, np.array, torch.tensor, lambda rows: map(int, rows), dict.fromkeys]
+)
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_batch_of_indices_in_any_container(pairs, container, workers):
+    class Batches:
+        def __iter__(self):
+            return iter([container([1, 2, 5]), container([4, 0]), container([22])])
+
+        def __len__(self):
+            return 3
+
+    for dataset in (pairs, Subset(pairs, range(23)), ConcatDataset([pairs, pairs]), pairs.tensors[0]):
+        ours = DataLoader(dataset, batch_sampler=Batches(), num_workers=workers)
+        assert_same(list(ours), list(TorchLoader(dataset, batch_sampler=Batches())))
+
+
+@pytest.mark.parametrize("policy", ["skip", "replace"])
+def test_bad_rows_are_skipped_and_replaced_as_in_python(pairs, policy):
+    for workers in (0, 1):
+        epochs = []
+        for lower in ("auto", "never"):
+            sampler = [0, 1, 99, 3, -50, 5, 6, 7, 8]
+            loader = DataLoader(pairs, 2, sampler=sampler, on_error=policy, lower=lower, num_workers=workers)
+            epochs.append([list(loader), list(loader.errors)])
+        assert_same(*epochs)
+
+
 def test_empty_batches_raise_what_torch_raises(pairs):
     for dataset in (pairs, pairs.tensors[0], Subset(pairs, [0])):
         ours, theirs = (kind(dataset, batch_sampler=[[], [0]]) for kind in (DataLoader, TorchLoader))

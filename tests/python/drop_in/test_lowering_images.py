@@ -225,6 +225,16 @@ def test_a_wrong_index_raises_what_torch_raises_and_the_next_batch_follows(crops
     assert_same([found[0][0], found[0][2]], [found[1][0], found[1][2]])
 
 
+@pytest.mark.parametrize("container", [tuple, iter, set, np.array, torch.tensor])
+def test_a_batch_of_indices_in_any_container(crops, container):
+    for workers in (0, 2):
+        found = []
+        for kind in (DataLoader, TorchLoader):
+            sampler = [container([1, 2, 5]), container([4, 0]), container([20])]
+            found.append(list(kind(crops, batch_sampler=sampler, num_workers=workers * (kind is DataLoader))))
+        assert_same(*found)
+
+
 def test_an_empty_batch_raises_what_torch_raises(crops):
     for workers in (0, 1):
         ours = DataLoader(crops, batch_sampler=[[1], [], [2]], num_workers=workers)
