@@ -211,8 +211,8 @@ class ArrayIterator(NativeIterator):
     def _finish(self, index: Any, begun: Future[list[torch.Tensor]] | None) -> Any:
         try:
             columns = self._gather(index) if begun is None else begun.result(self._timeout or None)
-        except TimeoutError as error:
-            raise Late from error
+        except (TimeoutError, KeyboardInterrupt) as error:
+            raise Late(error) from None
         except Exception:  # the data set says it as torch would
             return self._in_python(index.tolist() if isinstance(index, torch.Tensor) else index)
         if begun is not None and len(columns[0]) > len(index):
