@@ -96,6 +96,9 @@ ONLY_REAL = {
     "padded by reflection": lambda t: [t.Resize((20, 20)), t.Pad(5, padding_mode="reflect"), t.PILToTensor()],
     "padded in colour": lambda t: [t.Resize((20, 20)), t.Pad([2], fill=(1, 2, 3)), t.ToTensor()],
     "converted": lambda t: [t.Resize((20, 20)), t.PILToTensor(), t.ConvertImageDtype(torch.float32)],
+    "brightened": lambda t: [t.Resize((20, 20)), t.ColorJitter(brightness=(1.3, 1.3)), t.PILToTensor()],
+    "of another hue": lambda t: [t.Resize((20, 20)), t.ColorJitter(hue=(0.2, 0.2)), t.PILToTensor()],
+    "whole crop": lambda t: [t.RandomResizedCrop(20, scale=(50, 60)), t.PILToTensor()],
     "upside down": lambda t: [t.Resize((20, 20)), t.RandomVerticalFlip(1.0), t.ToTensor()],
     "interpolation": lambda t: [t.Resize((20, 20), t.InterpolationMode.BICUBIC, antialias=True), t.ToTensor()],
 }
