@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -16,7 +17,11 @@ from .orders import is_unique
 
 
 class Late(Exception):
-    """A batch did not come in time, and may still come."""
+    """A batch did not come before `cause`, and may still come."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(cause)
+        self.cause = cause
 
 
 class NativeIterator(SingleIterator):
@@ -75,6 +80,8 @@ class NativeIterator(SingleIterator):
                 except StopIteration:
                     self._all_drawn = True
                     return
+                if isinstance(index, Iterator):  # it can be gone through once
+                    index = list(index)
             if (awaited or self._begun) and not self._fits(index):
                 self._held = index
                 return
@@ -107,9 +114,9 @@ class NativeIterator(SingleIterator):
             data = self._finish(index, begun)
         except Late as late:
             self._begun.appendleft((drawn, begun))
-            if self._timeout:
-                raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from late.__cause__
-            raise late.__cause__ or late from None
+            if self._timeout and not isinstance(late.cause, KeyboardInterrupt):
+                raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from late.cause
+            raise late.cause from None
         except StopIteration:  # all its samples were bad, and no other is left
             self._end_here()
             raise
@@ -141,7 +148,7 @@ class NativeIterator(SingleIterator):
         raise NotImplementedError
 
     def _finish(self, index: Any, begun: Any) -> Any:
-        """`index` may be shorter than what was begun. Raises Late from what is to be raised."""
+        """`index` may be shorter than what was begun. Raises Late where the batch was not taken."""
         raise NotImplementedError
 
     def _fits(self, index: Any) -> bool:

@@ -63,7 +63,7 @@ def row_numbers(index: Any) -> torch.Tensor:
     """`index` as one tensor. Raises where one of it picks something else than a row."""
     if {*map(type, index)} != {int}:
         for one in index:  # torch.tensor() takes a truth value for a number, and an array of one element
-            if isinstance(one, (bool, np.bool_)) or getattr(one, "ndim", 0):
+            if isinstance(one, (bool, np.bool_)) or getattr(one, "ndim", 0) > 0:
                 raise IndexError("not a row number")
     rows = torch.tensor(index)
     if rows.dtype is not torch.int64 or rows.ndim != 1:
@@ -211,8 +211,8 @@ class ArrayIterator(NativeIterator):
     def _finish(self, index: Any, begun: Future[list[torch.Tensor]] | None) -> Any:
         try:
             columns = self._gather(index) if begun is None else begun.result(self._timeout or None)
-        except TimeoutError as error:
-            raise Late from error
+        except (TimeoutError, KeyboardInterrupt) as error:
+            raise Late(error) from None
         except Exception:  # the data set says it as torch would
             return self._in_python(index.tolist() if isinstance(index, torch.Tensor) else index)
         if begun is not None and len(columns[0]) > len(index):

@@ -108,8 +108,8 @@ class NativeImageIterator(NativeIterator):
         assert self._pipeline is not None
         try:
             batch = self._pipeline.engine.next()
-        except StalledError as error:
-            raise Late from error
+        except (StalledError, KeyboardInterrupt) as error:
+            raise Late(error) from None
         self._pipeline.files.forget(begun.first)
         assert batch is not None
         return batch.to_torch()[0], [row for row, _ in batch.bad]

@@ -19,6 +19,7 @@ from ..errors import ConfigError
 
 # What flows between two transforms.
 PIL, BYTES, FLOATS = "a PIL image", "a uint8 tensor", "a float32 tensor"
+_V1 = "torchvision.transforms.transforms"
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,10 @@ def _taken(chain: Chain, transform: Any) -> Chain | str:
         return str(error)
     channels = transform.num_output_channels if name == "Grayscale" else chain.channels
     tv_image = name == "ToImage" or (chain.tv_image and name != "ToPureTensor")
+    if chain.tv_image and type(transform).__module__ == _V1:  # which turn what they change into plain tensors
+        if name.startswith("Random"):
+            return f"{name} of {_V1} behind v2.ToImage gives now an Image, now a tensor"
+        tv_image = False
     return replace(
         chain,
         dataset=dataset,
@@ -109,7 +114,7 @@ def _taken(chain: Chain, transform: Any) -> Chain | str:
 def _name(transform: Any) -> str | None:
     """The name of an exact torchvision class, v1 or v2; None for anything else."""
     kind = type(transform)
-    for module in ("torchvision.transforms.transforms", "torchvision.transforms.v2"):
+    for module in (_V1, "torchvision.transforms.v2"):
         loaded = sys.modules.get(module)
         if loaded is not None and getattr(loaded, kind.__name__, None) is kind:
             return kind.__name__

@@ -48,6 +48,9 @@ def assert_same_epochs(dataset, *, plan: str, epochs: int = 1, workers: int = 0,
     assert plan_of(ours) == plan, ours.explain()
     found = [list(ours) for _ in range(epochs)]
     after = random_states()
+    if plan == "images":
+        rows = sum(len(images) for batches in found for images, _ in batches)
+        assert (ours._native_rows, ours._native_misses) == (rows, 0)
     torch.manual_seed(5)
     theirs = TorchLoader(dataset, **options)
     assert_same(found, [list(theirs) for _ in range(epochs)])

@@ -138,16 +138,46 @@ def test_an_odd_index_does_what_it_does_with_torch(pairs, bad, workers):
     for dataset in (pairs, subset, ConcatDataset([pairs]), pairs.tensors[0], pairs.tensors[0].numpy()):
         found = []
         for kind in (DataLoader, TorchLoader):
-            loader = kind(dataset, 2, sampler=[0, 1, bad, bad, 3, 4], num_workers=workers * (kind is DataLoader))
+            loader = kind(
+                dataset, 2, sampler=[0, 1, bad, bad, 3, bad, 4, 5], num_workers=workers * (kind is DataLoader)
+            )
             iterator = iter(loader)
             outcomes = []
-            for _ in range(3):
+            for _ in range(4):
                 try:
                     outcomes.append(next(iterator))
                 except Exception as error:
                     outcomes.append(type(error))
             found.append(outcomes)
         assert_same(*found)
+
+
+@pytest.mark.parametrize(
+    "container", [tuple, iter, set, np.array, torch.tensor, lambda rows: map(int, rows), dict.fromkeys]
+)
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_batch_of_indices_in_any_container(pairs, container, workers):
+    class Batches:
+        def __iter__(self):
+            return iter([container([1, 2, 5]), container([4, 0]), container([22])])
+
+        def __len__(self):
+            return 3
+
+    for dataset in (pairs, Subset(pairs, range(23)), ConcatDataset([pairs, pairs]), pairs.tensors[0]):
+        ours = DataLoader(dataset, batch_sampler=Batches(), num_workers=workers)
+        assert_same(list(ours), list(TorchLoader(dataset, batch_sampler=Batches())))
+
+
+@pytest.mark.parametrize("policy", ["skip", "replace"])
+def test_bad_rows_are_skipped_and_replaced_as_in_python(pairs, policy):
+    for workers in (0, 1):
+        epochs = []
+        for lower in ("auto", "never"):
+            sampler = [0, 1, 99, 3, -50, 5, 6, 7, 8]
+            loader = DataLoader(pairs, 2, sampler=sampler, on_error=policy, lower=lower, num_workers=workers)
+            epochs.append([list(loader), list(loader.errors)])
+        assert_same(*epochs)
 
 
 def test_empty_batches_raise_what_torch_raises(pairs):

@@ -12,7 +12,7 @@ import stand_in_torchvision
 import torch
 from lowered import assert_same, error_of, plan_of
 from PIL import Image
-from torch.utils.data import ConcatDataset, Subset
+from torch.utils.data import ConcatDataset, Subset, TensorDataset
 from torch.utils.data import DataLoader as TorchLoader
 
 from feedline import ConfigError, DataLoader, Error, StalledError
@@ -159,25 +159,32 @@ def test_a_folder_of_foreign_files_goes_back_to_python_by_itself(photos):
 class SlowOnce:
     """An engine whose next batch is late, the first time."""
 
-    def __init__(self, engine) -> None:
-        self.engine, self.late = engine, True
+    def __init__(self, engine, error) -> None:
+        self.engine, self.error = engine, error
 
     def __getattr__(self, name):
         return getattr(self.engine, name)
 
     def next(self):
-        late, self.late = self.late, False
-        if late:
-            raise StalledError("no batch for 9 s")
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
         return self.engine.next()
 
 
-@pytest.mark.parametrize(("options", "error"), [({"timeout": 9}, RuntimeError), ({"stall_timeout": 9}, StalledError)])
-def test_a_batch_that_is_late_raises_and_may_still_come(photos, options, error):
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"timeout": 9}, StalledError("no batch for 9 s"), "timed out after 9 seconds"),
+        ({"stall_timeout": 9}, StalledError("no batch for 9 s"), "no batch for 9 s"),
+        ({"timeout": 9}, KeyboardInterrupt("by you"), "by you"),
+    ],
+)
+def test_a_batch_that_is_late_raises_and_may_still_come(photos, options, error, message):
     iterator = iter(DataLoader(photos, 4, num_workers=1, **options))
     found = [next(iterator)]
-    iterator._pipeline.engine = SlowOnce(iterator._pipeline.engine)
-    with pytest.raises(error, match="timed out after 9 seconds" if "timeout" in options else "no batch for 9 s"):
+    iterator._pipeline.engine = SlowOnce(iterator._pipeline.engine, error)
+    with pytest.raises((RuntimeError, StalledError, KeyboardInterrupt), match=message):
         next(iterator)
     assert_same([*found, *iterator], list(TorchLoader(photos, 4)))
 
@@ -236,6 +243,28 @@ def test_random_crops_go_on_where_the_state_was_taken(vision, photos):
         resumed = make(workers)
         resumed.load_state_dict(stopped.state_dict())
         assert_same([list(resumed), list(resumed)], [epochs[0][2:], epochs[1]])
+
+
+@pytest.mark.parametrize("arrays", [False, True])
+def test_workers_that_live_on_go_to_a_loaded_state_and_to_a_set_epoch(photos, arrays):
+    dataset = TensorDataset(torch.rand(21, 3), torch.arange(21)) if arrays else photos
+    make = lambda lower: DataLoader(  # noqa: E731
+        dataset, 4, shuffle=True, seed=1, num_workers=1, persistent_workers=True, prefetch_epochs=True, lower=lower
+    )
+    found = []
+    for lower in ("auto", "never"):
+        loader = make(lower)
+        epochs = [list(loader), list(loader)]
+        iterator = iter(loader)
+        next(iterator), next(iterator)
+        state = loader.state_dict()
+        epochs += [list(iterator), list(loader)]
+        loader.load_state_dict(state)
+        epochs += [list(loader), list(loader)]
+        loader.set_epoch(1)
+        found.append([*epochs, list(loader)])
+    assert_same(*found)
+    assert_same([found[0][2], found[0][3], found[0][1]], [found[0][4], found[0][5], found[0][6]])
 
 
 @pytest.mark.parametrize("lower", ["auto", "never"])

@@ -96,6 +96,9 @@ ONLY_REAL = {
     "padded by reflection": lambda t: [t.Resize((20, 20)), t.Pad(5, padding_mode="reflect"), t.PILToTensor()],
     "padded in colour": lambda t: [t.Resize((20, 20)), t.Pad([2], fill=(1, 2, 3)), t.ToTensor()],
     "converted": lambda t: [t.Resize((20, 20)), t.PILToTensor(), t.ConvertImageDtype(torch.float32)],
+    "brightened": lambda t: [t.Resize((20, 20)), t.ColorJitter(brightness=(1.3, 1.3)), t.PILToTensor()],
+    "of another hue": lambda t: [t.Resize((20, 20)), t.ColorJitter(hue=(0.2, 0.2)), t.PILToTensor()],
+    "whole crop": lambda t: [t.RandomResizedCrop(20, scale=(50, 60)), t.PILToTensor()],
     "upside down": lambda t: [t.Resize((20, 20)), t.RandomVerticalFlip(1.0), t.ToTensor()],
     "interpolation": lambda t: [t.Resize((20, 20), t.InterpolationMode.BICUBIC, antialias=True), t.ToTensor()],
 }
@@ -223,6 +226,16 @@ def test_a_wrong_index_raises_what_torch_raises_and_the_next_batch_follows(crops
         found.append((first, error, next(iterator)))
     assert found[0][1] is found[1][1] is not None
     assert_same([found[0][0], found[0][2]], [found[1][0], found[1][2]])
+
+
+@pytest.mark.parametrize("container", [tuple, iter, set, np.array, torch.tensor])
+def test_a_batch_of_indices_in_any_container(crops, container):
+    for workers in (0, 2):
+        found = []
+        for kind in (DataLoader, TorchLoader):
+            sampler = [container([1, 2, 5]), container([4, 0]), container([20])]
+            found.append(list(kind(crops, batch_sampler=sampler, num_workers=workers * (kind is DataLoader))))
+        assert_same(*found)
 
 
 def test_an_empty_batch_raises_what_torch_raises(crops):
