@@ -99,7 +99,9 @@ def test_batches_and_errors_are_torchs(name):
     arguments = {"dataset": _Made(_SAMPLES[name]), "batch_size": 4}
     # torch's workers take five seconds to end after an error
     workers = 1 if name in _OTHER_IN_WORKERS else 0
-    assert _outcome(DataLoader(**arguments, num_workers=1)) == _outcome(TorchDataLoader(**arguments, num_workers=workers))
+    assert _outcome(DataLoader(**arguments, num_workers=1)) == _outcome(
+        TorchDataLoader(**arguments, num_workers=workers)
+    )
 
 
 class _Stream(IterableDataset):

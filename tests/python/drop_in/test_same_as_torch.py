@@ -32,6 +32,7 @@ from torch.utils.data import DataLoader as TorchLoader
 from torch.utils.data import IterableDataset
 
 from feedline import DataLoader
+from feedline.drop_in.lowering import ArrayPlan, plan_lowering
 
 CASES = int(os.environ.get("FEEDLINE_FUZZ_CASES", "2000"))
 FIRST = int(os.environ.get("FEEDLINE_FUZZ_SEED", "0"))
@@ -148,6 +149,20 @@ def behaviour(make_loader, scenario):
     return seen
 
 
+def is_lowered(dataset, arguments):
+    try:
+        return plan_lowering(DataLoader(dataset, **arguments)).__class__ is ArrayPlan
+    except Exception:  # refused
+        return False
+
+
+def as_without_workers(said):
+    """An error from a worker in the words that it has where there is none."""
+    if isinstance(said, tuple) and len(said) == 3 and str(said[1]).startswith("Caught ") and said[2]:
+        return said[0], said[2][0].partition(": ")[2], []
+    return said
+
+
 class Case(NamedTuple):
     name: str
     theirs: list[Any]
@@ -174,6 +189,8 @@ def fresh_case(number, choose, compared):
     arguments = make if KNOWS_IN_ORDER else lambda: {k: v for k, v in make().items() if k != "in_order"}
     theirs = behaviour(lambda: TorchLoader(dataset, **arguments()), scenario)
     ours = behaviour(lambda: DataLoader(dataset, **arguments()), scenario)
+    if workers and is_lowered(dataset, arguments()):
+        theirs = [as_without_workers(said) for said in theirs]
     compared["iterable" if isinstance(dataset, IterableDataset) else "map"] += 1
     compared[f"{workers} workers"] += 1
     compared["any order"] += not scenario.ordered
