@@ -37,6 +37,8 @@ def assert_same(ours, theirs) -> None:
         assert len(ours) == len(theirs)
         for mine, other in zip(ours, theirs, strict=True):
             assert_same(mine, other)
+    elif isinstance(ours, dict):
+        assert_same(list(ours.items()), list(theirs.items()))
     else:
         assert ours == theirs
 
