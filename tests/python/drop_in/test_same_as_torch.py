@@ -36,7 +36,7 @@ from feedline.drop_in.lowering import ArrayPlan, plan_lowering
 
 CASES = int(os.environ.get("FEEDLINE_FUZZ_CASES", "2000"))
 FIRST = int(os.environ.get("FEEDLINE_FUZZ_SEED", "0"))
-FRESH, STAGED = 0.12, 0.38  # shares of cases with workers of their own, which are dear, and with workers that live on
+FRESH, STAGED = 0.08, 0.38  # shares of cases with workers of their own, which are dear, and with workers that live on
 ATTRIBUTES = (
     "batch_size", "num_workers", "drop_last", "timeout", "prefetch_factor", "persistent_workers", "pin_memory",
     "worker_init_fn", "pin_memory_device", "_auto_collation", "_dataset_kind", "_IterableDataset_len_called",
@@ -295,6 +295,6 @@ def test_the_same_batches_errors_lengths_and_random_numbers():
     assert not differing, "\n".join(differing)
     if CASES >= 1000:  # the mix is what it is meant to be
         shares = {what: round(count / CASES, 3) for what, count in compared.items()}
-        least = {"map": 0.5, "iterable": 0.2, "0 workers": 0.4, "1 workers": 0.1, "2 workers": 0.1, "3 workers": 0.1}
+        least = {"map": 0.5, "iterable": 0.2, "0 workers": 0.4, "1 workers": 0.08, "2 workers": 0.1, "3 workers": 0.1}
         least |= {"any order": 0.05, "refused": 0.05}
         assert all(shares[what] >= share for what, share in least.items()), shares
