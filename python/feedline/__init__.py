@@ -38,7 +38,7 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
 if TYPE_CHECKING:
-    from .data_loader import DataLoader as DataLoader  # not in __all__ until it is finished
+    from .data_loader import DataLoader as DataLoader  # not in __all__: a star import would import torch
 
 __version__: str
 

@@ -47,7 +47,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
         error_budget: bad samples that an epoch may skip or replace before it raises; 0 is any number.
         memory_budget: bytes of batches that may wait in worker memory; None: a quarter of what is left at the start.
             At least one batch per worker always fits; what you keep does not count.
-        lower: ``"auto"``, ``"never"`` or ``"require"``: native threads for what the engine knows. See :meth:`explain`.
+        lower: ``"auto"``: what the engine knows runs in native threads, as many as ``num_workers`` (at least one), with
+            the samples and the order of torch's loader; ``"never"``: nothing does; ``"require"``: what stays in Python
+            is a ConfigError. See :meth:`explain`.
         worker_method: ``"process"`` (also ``"multiprocessing"``) or ``"thread"``.
         prefetch_epochs: with persistent workers, begin the next epoch's batches while this one ends.
         snapshot_every_n_steps: how often a worker's stateful data set is asked for its state; None: never.
