@@ -34,8 +34,8 @@ per second of the stock DataLoader.</p>
 {loaders}
 <p class="small">Every loader decodes the same JPEG files, draws random_resized_crop(224) and a flip, and gives
 normalised float32 batches of {batch_size}, with {threads} threads or worker processes. Each ran in a fresh process; an
-epoch warmed up before {epochs} timed ones. Stock: {stock}. Memory is the peak of what the process tree holds, mapped or not, above the bare
-interpreter with its imports.</p>
+epoch warmed up before {epochs} timed ones. Stock: {stock}. Memory is the peak of what
+the process tree holds, mapped or not, above the bare interpreter with its imports.</p>
 <h2>Training through Feedline</h2>
 <p>A small convolutional net tells {classes} groups of pictures apart, crops of {side} pixels, on the CPU.</p>
 {losses}

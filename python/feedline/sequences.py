@@ -79,7 +79,7 @@ def tokens(
         output=arguments.array_dtype(where, output_dtype),
         vocabulary=arguments.integer(where, "vocabulary", vocabulary, low=1, high=_BIG) if check and vocabulary else 0,
     )
-    return Dataset(engine, ("::".join(map(os.fspath, paths)), "tokens", [], ""))
+    return Dataset(engine, ("::".join(path for path, _, _ in found), "tokens", [], ""))
 
 
 def _row(name: str, array: Any) -> tuple[str, Any, int, int, int, str, list[int]]:
