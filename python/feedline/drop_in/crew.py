@@ -217,6 +217,10 @@ class ProcessCrew:
         for control in self._controls:
             control[Control.FIRST_TASK] = task
 
+    def want(self, worker: int, task: int) -> None:
+        """The loop waits for this task of this worker, which memory for it must not wait for."""
+        self._controls[worker][Control.WANTED] = task + 1
+
     def progress(self, worker: int) -> int:
         return self._controls[worker][Control.SAMPLES]
 

@@ -450,6 +450,7 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
                 raise StopIteration
             task = self._task_info[number]
             if task.frame is None:
+                self._crew.want(task.worker, number)
                 arrived = self._wait(task)
                 if arrived is None:
                     continue

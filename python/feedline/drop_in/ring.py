@@ -47,7 +47,7 @@ class Control:
     """What a worker tells about itself without sending anything: 64-bit words in shared memory."""
 
     WORDS = 16
-    SAMPLES, INDEX, STAGE, RSS, KEEP, STOP, FIRST_TASK, READY, LOADED = range(9)
+    SAMPLES, INDEX, STAGE, RSS, KEEP, STOP, FIRST_TASK, READY, LOADED, WANTED = range(10)
 
     def __init__(self, memory: mmap.mmap, worker: int) -> None:
         self._words = memoryview(memory).cast("q")[worker * self.WORDS : (worker + 1) * self.WORDS]
@@ -157,6 +157,7 @@ class RingWriter:
         self._memory = ring.map_region(worker)
         self.address = np.frombuffer(self._memory, dtype=np.uint8, count=1).ctypes.data
         self._wait_step = wait_step
+        self.task = -1  # the one that memory is asked for
         self._blocks: dict[int, _Extent] = {}  # start -> what is not free, as far as known
         self._free = [(0, ring.region_bytes)]  # sorted, never adjacent
         self._backed = 0  # pages below this offset are there
@@ -242,16 +243,22 @@ class RingWriter:
             if start + extent.size > self._control[Control.KEEP]:
                 self._backed = min(self._backed, start)
 
+    def _is_wanted(self) -> bool:
+        """Whether the loop waits for the batch that is being made. Later ones may wait already where this one had bad
+        samples or its first worker died; those are not taken before it.
+        """
+        return self._control[Control.WANTED] == self.task + 1
+
     def _sent(self, state: int) -> int:
         return sum(e.size for start, e in self._blocks.items() if e.sent and self._memory[start] == state)
 
     def _keep_budget(self, size: int) -> None:
-        # One batch always passes: the consumer may be waiting for this very one.
+        # Where nothing waits, one batch always passes: the consumer may be about to ask for this very one.
         while True:
             if self._sent_bytes + self._task_bytes + size <= self._budget:
                 return
             in_flight = self._sent(IN_FLIGHT)
-            if in_flight == 0 or in_flight + self._task_bytes + size <= self._budget:
+            if in_flight == 0 or self._is_wanted() or in_flight + self._task_bytes + size <= self._budget:
                 return
             self._wait_step()
             time.sleep(0.001)
@@ -260,14 +267,13 @@ class RingWriter:
         """Before a large batch: one that the training loop holds counts as one of those that are made ahead.
 
         torch's worker holds the samples of the batch that it makes and their copy, but no free memory. Without a third
-        batch per worker we stay below that, and with two of them one is always made while another is used. A worker
-        waits here only while a batch of its own waits as well, so never for the one that the training loop wants.
+        batch per worker we stay below that, and with two of them one is always made while another is used.
         """
         batch = self._last_task_bytes
         if self._task_bytes or batch < _LARGE_BATCH:
             return
         waited = False
-        while self._sent(IN_FLIGHT) >= batch * max(1, self._ahead - (self._sent(HELD) > 0)):
+        while not self._is_wanted() and self._sent(IN_FLIGHT) >= batch * max(1, self._ahead - (self._sent(HELD) > 0)):
             waited = True
             self._wait_step()
             time.sleep(0.001)

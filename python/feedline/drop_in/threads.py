@@ -128,6 +128,9 @@ class ThreadCrew:
         for worker in self.workers:
             worker.first_task = task
 
+    def want(self, worker: int, task: int) -> None:
+        """Threads wait for no memory."""
+
     def progress(self, worker: int) -> int:
         return self.workers[worker].samples
 

@@ -281,6 +281,7 @@ def _serve(session: Session, port: BlockingPort, encoder: Encoder, writer: RingW
             return
         if frame.kind == TASK and frame.task < control[Control.FIRST_TASK]:
             continue  # of an epoch that was given up
+        writer.task = frame.task
         reply = session.answer(frame.kind, frame.decode())
         if reply is not None:
             control[Control.STAGE] = fetch.SENDING

@@ -10,7 +10,7 @@ import os
 import pytest
 import torch
 from drop_in_data import Large, Paths, flatten
-from drop_in_processes import alive, run_script, settled, until
+from drop_in_processes import HANG_S, alive, run_script, settled, until
 
 import feedline
 from feedline import DataLoader
@@ -154,3 +154,32 @@ def _after_base_seed():
     generator = torch.Generator().manual_seed(0)
     torch.empty((), dtype=torch.int64).random_(generator=generator)
     return generator
+
+
+class LargeWithBad(Large):
+    """Rows of a megabyte, some of which cannot be read."""
+
+    def __getitem__(self, index):
+        if index in (9, 10, 14, 22):
+            raise ValueError(f"sample {index} is bad")
+        return super().__getitem__(index)
+
+
+@pytest.mark.parametrize("memory_budget", [None, 20_000_000, 1000])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_large_batches_with_bad_samples_do_not_wait_for_those_behind_them(workers, memory_budget):
+    """Pain 2, 11: the batches behind fill what memory there is, and the one in front is made a second time."""
+    loader = DataLoader(
+        LargeWithBad(40, 1_000_000),
+        batch_size=4,
+        num_workers=workers,
+        on_error="skip",
+        memory_budget=memory_budget,
+        stall_timeout=HANG_S,
+    )
+    kept, rows = None, 0
+    for batch in loader:
+        kept = batch
+        rows += len(kept)
+    assert rows == 36
+    assert len(loader.errors) == 4
