@@ -15,8 +15,9 @@ from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
 
 from .drop_in import fetch, limits, state
 from .drop_in.failures import WorkerDiedError
-from .drop_in.iterators import SingleIterator, WorkerIterator
+from .drop_in.iterators import WorkerIterator
 from .drop_in.lowering import NATIVE, ArrayPlan, ImagePlan, PrefixPlan, Reason, plan_lowering
+from .drop_in.single import SingleIterator
 from .errors import ConfigError
 from .loader import BadSample
 

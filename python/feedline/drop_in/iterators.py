@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `iter(loader)` gives: torch's iterator classes, with Feedline's workers, transport, errors and state inside."""
+"""What `iter(loader)` gives with workers: torch's iterator class, with Feedline's workers and transport inside."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import functools
 import itertools
 import logging
 import time
-import weakref
 from typing import Any
 
 import torch
@@ -15,280 +14,16 @@ from torch.utils.data import IterDataPipe, MapDataPipe
 from torch.utils.data import _utils as torch_utils
 from torch.utils.data import dataloader as torch_dataloader
 
-from ..errors import ConfigError, Error
-from ..loader import BadSample
 from . import fetch, state
 from .crew import Died, ProcessCrew
-from .devices import to_device
-from .failures import Failure
-from .fetch import BadSamplesError, Recipe, make_fetcher
-from .orders import RefillOrder, lean_iterator
+from .orders import lean_iterator
 from .payload import Payload
+from .position import ITERABLE, NO_MORE, Position, recipe_of
 from .threads import ThreadCrew
 from .watchdog import Watchdog
 from .worker import BAD, DATA_AND_MORE, END, EPOCH, FAILED, TASK, EpochStart, Spec
 
 _log = logging.getLogger("feedline")
-_ITERABLE = torch_dataloader._DatasetKind.Iterable
-_NO_MORE: dict[str, Any] = {}
-
-
-class _Position:
-    """What both iterators share: drawing indices, replaying them, counting what was delivered, bad samples."""
-
-    _loader_ref: Any
-    _loader_shadow: Any
-    _refills: RefillOrder | None
-    _draw_order = staticmethod(lean_iterator)
-    # torch's iterator sets these
-    _base_seed: Any
-    _dataset_kind: Any
-    _index_sampler: Any
-    _auto_collation: Any
-    _pin_memory: Any
-    _pin_memory_device: Any
-    _dataset: Any
-
-    @property
-    def _loader(self) -> Any:
-        """The loader, or what it was when it went away before its iterator."""
-        loader = self._loader_ref()
-        return self._loader_shadow if loader is None else loader
-
-    def _open_epoch(self, loader: Any) -> None:
-        # A loader with workers that live on holds its iterator: holding it in turn would keep both for ever.
-        self._loader_ref, self._loader_shadow = weakref.ref(loader), loader._without_iterator()
-        self._cursor, self._resume = loader._open_cursor()
-        self._cursor.base_seed = self._base_seed
-        loader._latest = weakref.ref(self)
-        self._drawn = False
-        self._refills = None
-        self._bad_count = 0
-
-    def _next_index(self) -> Any:
-        if not self._drawn:
-            self._draw_first()
-        return next(self._sampler_iter)
-
-    def _draw_first(self) -> None:
-        """Right before the first index: notes the generators, or puts them where they were and passes indices over."""
-        self._drawn = True
-        loader, cursor, resume = self._loader, self._cursor, self._resume
-        if self._dataset_kind == _ITERABLE:
-            return
-        loader._seed_order(cursor.epoch)  # again: workers that live on draw no seed of their own from it
-        state.put_generators(loader, (resume or {}).get("order_generators"))
-        before = state.take_randomness(loader)
-        replay = resume is not None and resume.get("randomness") is not None
-        if replay:
-            state.put_randomness(loader, state.randomness_of(resume["randomness"]))
-            self._sampler_iter = iter(self._index_sampler)
-        cursor.randomness = state.take_randomness(loader) if replay else before
-        try:
-            self._sampler_iter = self._draw_order(self._index_sampler, self._sampler_iter)
-            if loader.on_error == "skip" and self._auto_collation:
-                end = resume.get("refill_end") if resume else None
-                self._refills = RefillOrder(self._index_sampler, self._sampler_iter, end)
-                self._sampler_iter = self._refills
-            if cursor.delivered:
-                self._pass_over(cursor)
-            if replay:
-                self._sampler_iter = _ReplayedOrder(self._sampler_iter)
-        finally:
-            if replay:
-                state.put_randomness(loader, {**before, "generators": []})
-
-    def _pass_over(self, cursor: state.Cursor) -> None:
-        last = None
-        for _ in range(cursor.delivered):
-            last = next(self._sampler_iter, None)
-        expected = self._resume.get("last_index") if self._resume else None
-        if expected is not None and state.fingerprint(last) != expected:
-            raise ConfigError(
-                "load_state_dict: the sampler gives another order than when the state was taken, so the position in it "
-                "means nothing. Its order must come from torch's, NumPy's or Python's generators, from its own "
-                "generator attribute, or from its own state_dict()"
-            )
-
-    def _log_bad(self, failures: list[Failure], batch: int) -> None:
-        loader = self._loader
-        for failure in failures:
-            message = f"{failure.summary}{failure.place}".replace("\n", "; ")
-            record = failure.sample if isinstance(failure.sample, int) else None
-            entry = BadSample(
-                None,
-                failure.path,
-                None,
-                record,
-                None,
-                "python",
-                message,
-                "data",
-                self._cursor.epoch,
-                batch,
-                loader.on_error,
-            )
-            loader.errors.append(entry)
-            _log.warning("bad sample, %s: %s", loader.on_error, message)
-            self._bad_count += 1
-            if loader.error_budget and self._bad_count > loader.error_budget:
-                error = failure.exception()
-                raise Error(
-                    f"more than error_budget={loader.error_budget} bad samples in epoch {self._cursor.epoch}; "
-                    f"the last: {message}",
-                    record=record,
-                    stage="python",
-                ) from error
-
-    def _pass(self, worker: int, index: Any) -> None:
-        """A batch that raised has had its turn: the next one follows, here and where a state of this is loaded."""
-        if self._dataset_kind != _ITERABLE:
-            self._cursor.deliver(worker, index, _NO_MORE)
-
-    def _refilled(self, batch: int, index: list[Any], bad: list[tuple[int, Failure]]) -> list[Any]:
-        """`index` with its bad samples replaced from the end of the order, or without them where that is used up."""
-        self._log_bad([failure for _, failure in bad], batch)
-        bad_positions = {position for position, _ in bad}
-        filled: list[Any] = []
-        for position, sample in enumerate(index):
-            if position in bad_positions:
-                filled += self._refills.refill(batch) if self._refills else []
-            else:
-                filled.append(sample)
-        if self._refills and self._refills.drop_last and len(filled) < len(index):
-            return []
-        return filled
-
-    def _finished(self, data: Any) -> Any:
-        """Pins and moves, for the user."""
-        if self._pin_memory:
-            data = torch_utils.pin_memory.pin_memory(data, self._pin_memory_device)
-        device = self._loader._target_device
-        return data if device is None else to_device(data, device)
-
-
-def recipe_of(iterator: Any, loader: Any) -> Recipe:
-    return Recipe(
-        iterable=iterator._dataset_kind == _ITERABLE,
-        auto_collation=iterator._auto_collation,
-        collate_fn=iterator._collate_fn,
-        drop_last=iterator._drop_last,
-        on_error=loader.on_error,
-        seed=loader.seed,
-    )
-
-
-class _ReplayedOrder:
-    """The rest of an order that was begun with other states of the process's generators than they have now.
-
-    A sampler may draw from them at any of its steps, so every step runs with the states that the one before left.
-    """
-
-    def __init__(self, indices: Any) -> None:
-        self._indices = indices
-        self._states = fetch.generator_states()
-
-    def __iter__(self) -> _ReplayedOrder:
-        return self
-
-    def __next__(self) -> Any:
-        before = fetch.generator_states()
-        fetch.put_generator_states(self._states)
-        try:
-            return next(self._indices)
-        finally:
-            self._states = fetch.generator_states()
-            fetch.put_generator_states(before)
-
-
-class SingleIterator(_Position, torch_dataloader._SingleProcessDataLoaderIter):
-    """num_workers=0: everything in the calling thread."""
-
-    def __init__(self, loader: Any) -> None:
-        torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
-        self._profile_name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
-        if self._timeout != 0:
-            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
-        self._dataset = loader._readable(self._dataset)
-        self._open_epoch(loader)
-        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
-            torch.utils.data.graph_settings.apply_sharding(self._dataset, self._world_size, self._rank)
-        resume = (self._resume or {}).get("workers")
-        resume = resume[0] if resume else None
-        dataset_state = (resume or {}).get("state")
-        if dataset_state is not None and dataset_state.get("dataset") is not None:
-            self._dataset.load_state_dict(dataset_state["dataset"])
-        self._dataset_fetcher = make_fetcher(
-            recipe_of(self, loader), self._dataset, self._cursor.epoch, None, lambda stage, sample: None
-        )
-        self._seeded = loader.seed is not None
-        if self._dataset_kind == _ITERABLE and self._cursor.delivered and resume is not None:
-            self._cursor.by_worker[0] |= resume
-            _fast_forward(self._dataset_fetcher, resume, self._loader)
-
-    def _next_data(self) -> Any:
-        try:
-            index = self._next_index()
-        except StopIteration:
-            self._cursor.finished = True
-            raise
-        try:
-            data, more = self._fetch(index)
-        except StopIteration:
-            self._cursor.finished = True
-            raise
-        except Exception:
-            self._pass(0, index)
-            raise
-        self._cursor.deliver(0, index, more)  # the index as it was drawn, not as it was refilled
-        return self._finished(data)
-
-    def _fetch(self, index: Any) -> tuple[Any, dict[str, Any]]:
-        fetcher, batch = self._dataset_fetcher, self._cursor.delivered
-        while True:
-            try:
-                data = self._fetch_once(fetcher, index)
-            except BadSamplesError as bad:
-                index = self._refilled(batch, index, bad.bad)
-                if not index:
-                    raise StopIteration from None
-                continue
-            except StopIteration:
-                raise
-            except Exception as error:
-                if fetcher.sample is not None:
-                    path = None if fetcher.recipe.iterable else fetch.sample_path(fetcher.dataset, fetcher.sample)
-                    error.add_note(f"Feedline: sample {fetcher.sample!r:.200}" + (f" (file {path})" if path else ""))
-                raise
-            if fetcher.bad:
-                if self._loader.on_error == "replace" or fetcher.recipe.iterable:
-                    self._log_bad(fetcher.bad, batch)
-                fetcher.bad = []
-            if self._refills:
-                self._cursor.refill_end = self._refills.end
-            return data, _NO_MORE
-
-    def _fetch_once(self, fetcher: fetch.Fetcher, index: Any) -> Any:
-        if not self._seeded:
-            return fetcher.fetch(index)
-        with fetch.untouched_generators():
-            return fetcher.fetch(index)
-
-    def state_cursor(self) -> state.Cursor:
-        return self._cursor
-
-    def _own_state(self) -> dict[str, Any] | None:
-        return self._dataset_fetcher.state()
-
-
-def _fast_forward(fetcher: fetch.Fetcher, entry: dict[str, Any], loader: Any) -> None:
-    own = entry.get("state")
-    if own is not None and isinstance(fetcher, fetch.IterableFetcher):
-        fetcher.restore(own)
-    skip = entry["since"] if own is not None else entry["batches"]
-    if skip and own is None:
-        _log.warning("resuming an iterable data set without state_dict(): reading and dropping %d batches", skip)
-    fetcher.skip(skip, loader.batch_size)
 
 
 class _Task:
@@ -300,7 +35,7 @@ class _Task:
         self.deaths = 0
 
 
-class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter):
+class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
     """num_workers > 0. Task numbers never start again at 0, so that answers of an epoch given up are known as such."""
 
     def __init__(self, loader: Any) -> None:
@@ -334,7 +69,7 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
         self._reset(loader, first_iter=True)
 
     def _make_crew(self, loader: Any) -> Any:
-        stateful = self._dataset_kind == _ITERABLE or fetch.is_stateful(self._dataset)
+        stateful = self._dataset_kind == ITERABLE or fetch.is_stateful(self._dataset)
         spec = Spec(
             num_workers=self._num_workers,
             base_seed=self._base_seed,
@@ -365,7 +100,7 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
         self._tasks_outstanding = 0
         self._workers_num_tasks = [0] * self._num_workers
         self._sampler_ended = False
-        if self._dataset_kind == _ITERABLE and self._cursor.delivered:
+        if self._dataset_kind == ITERABLE and self._cursor.delivered:
             cycle_from = (self._resume["last_worker"] + 1) % self._num_workers
         elif self._cursor.delivered:
             cycle_from = self._cursor.delivered % self._num_workers
@@ -387,9 +122,9 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
         start = EpochStart(self._cursor.epoch, self._shared_seed, loader._dataset_epoch(), batch_size=loader.batch_size)
         if self._resume is not None and self._resume.get("workers"):
             entry |= self._resume["workers"][worker]
-        if self._dataset_kind == _ITERABLE or entry["state"] is not None:
+        if self._dataset_kind == ITERABLE or entry["state"] is not None:
             start.state = entry["state"]
-            if self._dataset_kind == _ITERABLE:
+            if self._dataset_kind == ITERABLE:
                 start.skip = entry["since"] if start.state is not None else entry["batches"]
                 if start.skip and start.state is None:
                     _log.warning(
@@ -419,7 +154,7 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
     def _may_look_ahead(self) -> bool:
         if not (self._loader.prefetch_epochs and self._persistent_workers) or self._refills is not None:
             return False
-        return self._dataset_kind != _ITERABLE and not isinstance(self._dataset, MapDataPipe)
+        return self._dataset_kind != ITERABLE and not isinstance(self._dataset, MapDataPipe)
 
     def _put_task(self, index: Any) -> None:
         limit = self._prefetch_factor * self._num_workers
@@ -540,7 +275,7 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
         held = [t.frame for t in self._task_info.values() if t.frame is not None and t.worker == worker]
         self._crew.respawn(worker, [block for frame in held for block in frame.occupied()])
         start = self._epoch_start(worker)
-        if self._dataset_kind == _ITERABLE:
+        if self._dataset_kind == ITERABLE:
             entry = self._cursor.by_worker[worker]
             start.state, start.skip = entry["state"], len(held)
             start.skip += entry["since"] if start.state is not None else entry["batches"]
@@ -592,7 +327,7 @@ class WorkerIterator(_Position, torch_dataloader._MultiProcessingDataLoaderIter)
         if kind == FAILED:
             self._pass(task.worker, task.drawn)
             raise value.exception()
-        data, more = value if kind == DATA_AND_MORE else (value, _NO_MORE)
+        data, more = value if kind == DATA_AND_MORE else (value, NO_MORE)
         del value
         if more:
             if "bad" in more:

@@ -12,8 +12,9 @@ import torch
 from torch.utils.data import dataloader as torch_dataloader
 
 from . import fetch, state
-from .iterators import SingleIterator, recipe_of
 from .orders import is_unique
+from .position import recipe_of
+from .single import SingleIterator
 
 
 class Late(Exception):

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every iterator of a loader shares: drawing indices, replaying them, counting what was delivered, bad samples."""
+
+from __future__ import annotations
+
+import logging
+import weakref
+from typing import Any
+
+from torch.utils.data import _utils as torch_utils
+from torch.utils.data import dataloader as torch_dataloader
+
+from ..errors import ConfigError, Error
+from ..loader import BadSample
+from . import fetch, state
+from .devices import to_device
+from .failures import Failure
+from .fetch import Recipe
+from .orders import RefillOrder, lean_iterator
+
+_log = logging.getLogger("feedline")
+ITERABLE = torch_dataloader._DatasetKind.Iterable
+NO_MORE: dict[str, Any] = {}
+
+
+class Position:
+    """A mixin of the iterators: drawing indices, replaying them, counting what was delivered, bad samples."""
+
+    _loader_ref: Any
+    _loader_shadow: Any
+    _refills: RefillOrder | None
+    _draw_order = staticmethod(lean_iterator)
+    # torch's iterator sets these
+    _base_seed: Any
+    _dataset_kind: Any
+    _index_sampler: Any
+    _auto_collation: Any
+    _pin_memory: Any
+    _pin_memory_device: Any
+    _dataset: Any
+
+    @property
+    def _loader(self) -> Any:
+        """The loader, or what it was when it went away before its iterator."""
+        loader = self._loader_ref()
+        return self._loader_shadow if loader is None else loader
+
+    def _open_epoch(self, loader: Any) -> None:
+        # A loader with workers that live on holds its iterator: holding it in turn would keep both for ever.
+        self._loader_ref, self._loader_shadow = weakref.ref(loader), loader._without_iterator()
+        self._cursor, self._resume = loader._open_cursor()
+        self._cursor.base_seed = self._base_seed
+        loader._latest = weakref.ref(self)
+        self._drawn = False
+        self._refills = None
+        self._bad_count = 0
+
+    def _next_index(self) -> Any:
+        if not self._drawn:
+            self._draw_first()
+        return next(self._sampler_iter)
+
+    def _draw_first(self) -> None:
+        """Right before the first index: notes the generators, or puts them where they were and passes indices over."""
+        self._drawn = True
+        loader, cursor, resume = self._loader, self._cursor, self._resume
+        if self._dataset_kind == ITERABLE:
+            return
+        loader._seed_order(cursor.epoch)  # again: workers that live on draw no seed of their own from it
+        state.put_generators(loader, (resume or {}).get("order_generators"))
+        before = state.take_randomness(loader)
+        replay = resume is not None and resume.get("randomness") is not None
+        if replay:
+            state.put_randomness(loader, state.randomness_of(resume["randomness"]))
+            self._sampler_iter = iter(self._index_sampler)
+        cursor.randomness = state.take_randomness(loader) if replay else before
+        try:
+            self._sampler_iter = self._draw_order(self._index_sampler, self._sampler_iter)
+            if loader.on_error == "skip" and self._auto_collation:
+                end = resume.get("refill_end") if resume else None
+                self._refills = RefillOrder(self._index_sampler, self._sampler_iter, end)
+                self._sampler_iter = self._refills
+            if cursor.delivered:
+                self._pass_over(cursor)
+            if replay:
+                self._sampler_iter = _ReplayedOrder(self._sampler_iter)
+        finally:
+            if replay:
+                state.put_randomness(loader, {**before, "generators": []})
+
+    def _pass_over(self, cursor: state.Cursor) -> None:
+        last = None
+        for _ in range(cursor.delivered):
+            last = next(self._sampler_iter, None)
+        expected = self._resume.get("last_index") if self._resume else None
+        if expected is not None and state.fingerprint(last) != expected:
+            raise ConfigError(
+                "load_state_dict: the sampler gives another order than when the state was taken, so the position in it "
+                "means nothing. Its order must come from torch's, NumPy's or Python's generators, from its own "
+                "generator attribute, or from its own state_dict()"
+            )
+
+    def _log_bad(self, failures: list[Failure], batch: int) -> None:
+        loader = self._loader
+        for failure in failures:
+            message = f"{failure.summary}{failure.place}".replace("\n", "; ")
+            record = failure.sample if isinstance(failure.sample, int) else None
+            entry = BadSample(
+                None,
+                failure.path,
+                None,
+                record,
+                None,
+                "python",
+                message,
+                "data",
+                self._cursor.epoch,
+                batch,
+                loader.on_error,
+            )
+            loader.errors.append(entry)
+            _log.warning("bad sample, %s: %s", loader.on_error, message)
+            self._bad_count += 1
+            if loader.error_budget and self._bad_count > loader.error_budget:
+                error = failure.exception()
+                raise Error(
+                    f"more than error_budget={loader.error_budget} bad samples in epoch {self._cursor.epoch}; "
+                    f"the last: {message}",
+                    record=record,
+                    stage="python",
+                ) from error
+
+    def _pass(self, worker: int, index: Any) -> None:
+        """A batch that raised has had its turn: the next one follows, here and where a state of this is loaded."""
+        if self._dataset_kind != ITERABLE:
+            self._cursor.deliver(worker, index, NO_MORE)
+
+    def _refilled(self, batch: int, index: list[Any], bad: list[tuple[int, Failure]]) -> list[Any]:
+        """`index` with its bad samples replaced from the end of the order, or without them where that is used up."""
+        self._log_bad([failure for _, failure in bad], batch)
+        bad_positions = {position for position, _ in bad}
+        filled: list[Any] = []
+        for position, sample in enumerate(index):
+            if position in bad_positions:
+                filled += self._refills.refill(batch) if self._refills else []
+            else:
+                filled.append(sample)
+        if self._refills and self._refills.drop_last and len(filled) < len(index):
+            return []
+        return filled
+
+    def _finished(self, data: Any) -> Any:
+        """Pins and moves, for the user."""
+        if self._pin_memory:
+            data = torch_utils.pin_memory.pin_memory(data, self._pin_memory_device)
+        device = self._loader._target_device
+        return data if device is None else to_device(data, device)
+
+
+def recipe_of(iterator: Any, loader: Any) -> Recipe:
+    return Recipe(
+        iterable=iterator._dataset_kind == ITERABLE,
+        auto_collation=iterator._auto_collation,
+        collate_fn=iterator._collate_fn,
+        drop_last=iterator._drop_last,
+        on_error=loader.on_error,
+        seed=loader.seed,
+    )
+
+
+class _ReplayedOrder:
+    """The rest of an order that was begun with other states of the process's generators than they have now.
+
+    A sampler may draw from them at any of its steps, so every step runs with the states that the one before left.
+    """
+
+    def __init__(self, indices: Any) -> None:
+        self._indices = indices
+        self._states = fetch.generator_states()
+
+    def __iter__(self) -> _ReplayedOrder:
+        return self
+
+    def __next__(self) -> Any:
+        before = fetch.generator_states()
+        fetch.put_generator_states(self._states)
+        try:
+            return next(self._indices)
+        finally:
+            self._states = fetch.generator_states()
+            fetch.put_generator_states(before)

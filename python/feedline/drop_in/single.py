@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `iter(loader)` gives without workers: torch's iterator class, with Feedline's errors and state inside."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import torch
+from torch.utils.data import IterDataPipe, MapDataPipe
+from torch.utils.data import dataloader as torch_dataloader
+
+from . import fetch, state
+from .fetch import BadSamplesError, make_fetcher
+from .position import ITERABLE, NO_MORE, Position, recipe_of
+
+_log = logging.getLogger("feedline")
+
+
+class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
+    """num_workers=0: everything in the calling thread."""
+
+    def __init__(self, loader: Any) -> None:
+        torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
+        self._profile_name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+        if self._timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        self._dataset = loader._readable(self._dataset)
+        self._open_epoch(loader)
+        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
+            torch.utils.data.graph_settings.apply_sharding(self._dataset, self._world_size, self._rank)
+        resume = (self._resume or {}).get("workers")
+        resume = resume[0] if resume else None
+        dataset_state = (resume or {}).get("state")
+        if dataset_state is not None and dataset_state.get("dataset") is not None:
+            self._dataset.load_state_dict(dataset_state["dataset"])
+        self._dataset_fetcher = make_fetcher(
+            recipe_of(self, loader), self._dataset, self._cursor.epoch, None, lambda stage, sample: None
+        )
+        self._seeded = loader.seed is not None
+        if self._dataset_kind == ITERABLE and self._cursor.delivered and resume is not None:
+            self._cursor.by_worker[0] |= resume
+            _fast_forward(self._dataset_fetcher, resume, self._loader)
+
+    def _next_data(self) -> Any:
+        try:
+            index = self._next_index()
+        except StopIteration:
+            self._cursor.finished = True
+            raise
+        try:
+            data, more = self._fetch(index)
+        except StopIteration:
+            self._cursor.finished = True
+            raise
+        except Exception:
+            self._pass(0, index)
+            raise
+        self._cursor.deliver(0, index, more)  # the index as it was drawn, not as it was refilled
+        return self._finished(data)
+
+    def _fetch(self, index: Any) -> tuple[Any, dict[str, Any]]:
+        fetcher, batch = self._dataset_fetcher, self._cursor.delivered
+        while True:
+            try:
+                data = self._fetch_once(fetcher, index)
+            except BadSamplesError as bad:
+                index = self._refilled(batch, index, bad.bad)
+                if not index:
+                    raise StopIteration from None
+                continue
+            except StopIteration:
+                raise
+            except Exception as error:
+                if fetcher.sample is not None:
+                    path = None if fetcher.recipe.iterable else fetch.sample_path(fetcher.dataset, fetcher.sample)
+                    error.add_note(f"Feedline: sample {fetcher.sample!r:.200}" + (f" (file {path})" if path else ""))
+                raise
+            if fetcher.bad:
+                if self._loader.on_error == "replace" or fetcher.recipe.iterable:
+                    self._log_bad(fetcher.bad, batch)
+                fetcher.bad = []
+            if self._refills:
+                self._cursor.refill_end = self._refills.end
+            return data, NO_MORE
+
+    def _fetch_once(self, fetcher: fetch.Fetcher, index: Any) -> Any:
+        if not self._seeded:
+            return fetcher.fetch(index)
+        with fetch.untouched_generators():
+            return fetcher.fetch(index)
+
+    def state_cursor(self) -> state.Cursor:
+        return self._cursor
+
+    def _own_state(self) -> dict[str, Any] | None:
+        return self._dataset_fetcher.state()
+
+
+def _fast_forward(fetcher: fetch.Fetcher, entry: dict[str, Any], loader: Any) -> None:
+    own = entry.get("state")
+    if own is not None and isinstance(fetcher, fetch.IterableFetcher):
+        fetcher.restore(own)
+    skip = entry["since"] if own is not None else entry["batches"]
+    if skip and own is None:
+        _log.warning("resuming an iterable data set without state_dict(): reading and dropping %d batches", skip)
+    fetcher.skip(skip, loader.batch_size)
