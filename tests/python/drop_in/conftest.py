@@ -15,6 +15,14 @@ sys.path.append(str(Path(__file__).parent))  # behind those of the folder above,
 pytest.importorskip("torch", reason="the drop-in is torch's DataLoader")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def impatient_torch():
+    """torch's loader gives its workers five seconds to end, which after an error they use up."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL", 0.3)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def nothing_left_behind():
     yield
