@@ -71,7 +71,7 @@ def test_threads_and_budget_as_asked(train: feedline.Dataset) -> None:
 
 
 def test_a_slow_consumer_shows_as_blocked_a_slow_engine_as_starved(train: feedline.Dataset, folder: Path) -> None:
-    with train.loader(2, output="numpy", num_workers=1) as loader:
+    with train.loader(2, output="numpy", num_workers=1, memory_budget="60 kB") as loader:  # two batches
         for _ in loader:
             time.sleep(0.02)
         blocked = loader.stats()["stages"]["batch"]["blocked_s"]

@@ -37,10 +37,10 @@ class NativePrefix:
     def __getitem__(self, index: Any) -> Any:
         leaf, inner_index = sources.locate(self._inner, index)
         reader = getattr(self._readers, "reader", None)
-        if reader is None or reader.pid != os.getpid():
-            reader = self._readers.reader = Reader(sources.given_files(leaf), leaf.transform)
         path, target = leaf.samples[inner_index]
         try:
+            if reader is None or reader.pid != os.getpid():
+                reader = self._readers.reader = Reader(sources.given_files(leaf), leaf.transform)
             sample = reader.read(path)
         except Error:
             return self._inner[index]

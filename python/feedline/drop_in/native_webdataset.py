@@ -142,9 +142,9 @@ class NativeTransform:
         if type(value) is not Encoded:
             return self._transform(value)
         reader = getattr(self._readers, "reader", None)
-        if reader is None or reader.pid != os.getpid():
-            reader = self._readers.reader = Reader(sources.GivenFiles("WebDataset"), self._transform)
         try:
+            if reader is None or reader.pid != os.getpid():
+                reader = self._readers.reader = Reader(sources.GivenFiles("WebDataset"), self._transform)
             sample = reader.read_encoded(value.data)
         except Error:  # the engine's word is not the last: webdataset may read it, or says what is wrong
             return self._transform(value.decoded())
