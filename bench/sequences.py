@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Token files and arrays: Feedline against torch's loader and against NumPy by hand, side by side.
+
+Every measurement is a fresh process; the rounds are interleaved and every second one runs backwards. Ratios are taken
+within a round. The tokens are random: a window costs the same whatever is in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from drop_in import Goal
+from measure import commit, machine, measure
+from rich.console import Console
+from rich.table import Table
+from run import is_met, rounds, spread
+
+_HERE = Path(__file__).resolve().parent
+_OUT = Console(highlight=False, markup=False, width=120)
+_TOKENS = 50_000_000
+
+GOALS = [
+    Goal("tokens: times torch's loader over a mapped file", "tokens", "elements_per_s", at_least=20),
+    Goal("tokens: share of NumPy's fancy indexing", "tokens", "elements_per_s", at_least=1, over="numpy"),
+    Goal("arrays: times torch's loader, no workers", "arrays", "elements_per_s", at_least=30),
+    Goal("arrays: share of NumPy's array[indices]", "arrays", "elements_per_s", at_least=0.5, over="numpy"),
+]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="default: bench/results/<date>-<commit>-sequences.json")
+    options = parser.parse_args()
+    started = time.time()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tokens.bin"
+        np.random.default_rng(0).integers(0, 50_000, _TOKENS, dtype=np.uint16).tofile(path)
+        tasks = {
+            f"{case}, {kind}": functools.partial(measure, "sequence_loaders.py", case, kind, tokens=path)
+            for case in ("tokens", "arrays")
+            for kind in ("stock", "feedline", "numpy")
+        }
+        results = rounds(tasks, options.rounds)
+    goals = [goal.record(results) for goal in GOALS]
+    table = Table(title="Median of the rounds (lowest to highest)", title_justify="left")
+    for column in ("case", "million elements/s", "memory, MB"):
+        table.add_column(column, justify="left" if column == "case" else "right")
+    for name, entries in results.items():
+        speed = spread([entry["elements_per_s"] / 1e6 for entry in entries], ",.1f")
+        table.add_row(name, speed, spread([entry["peak_bytes_above_bare"] / 1e6 for entry in entries], ",.0f"))
+    _OUT.print(table)
+    for goal in goals:
+        met = "met" if is_met(goal) else "missed"
+        _OUT.print(f"{goal['goal']}: asked {goal['at_least']:g}, {spread(goal['measured'], '.2f')}: {met}")
+    name = f"{time.strftime('%Y-%m-%d')}-{commit() or 'unknown'}-sequences.json"
+    record = {
+        "command": f"tools/bench --sequences --rounds {options.rounds}",
+        "commit": commit(),
+        "date": time.strftime("%Y-%m-%d %H:%M", time.gmtime(started)),
+        "machine": machine(),
+        "results": results,
+        "goals": [{**goal, "median": statistics.median(goal["measured"]), "met": is_met(goal)} for goal in goals],
+    }
+    json_path = options.json or _HERE / "results" / name
+    json_path.write_text(json.dumps(record, indent=1) + "\n")
+    _OUT.print(f"written to {json_path}")
+    return 0 if all(is_met(goal) for goal in goals) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
