@@ -108,6 +108,7 @@ class PeakPss:
             self.sample()
 
     def __enter__(self) -> PeakPss:
+        self.sample()  # what is over before the first interval is
         self._thread.start()
         return self
 
