@@ -39,6 +39,7 @@ class NativeIterator(SingleIterator):
         self._profile_name = f"enumerate(DataLoader)#{kind}.__next__"
         self._begun: collections.deque[tuple[Any, Any]] = collections.deque()
         self._held: Any = None  # drawn, and not begun yet
+        self._workers: list[Any] = []  # for programs that look at torch's: there are no processes
         self._start(loader)
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
@@ -142,6 +143,10 @@ class NativeIterator(SingleIterator):
     def _in_python(self, index: Any) -> Any:
         """The batch as the data set itself makes it; its errors, its refills."""
         return self._fetch(index)[0]
+
+    def _shutdown_workers(self) -> None:
+        """torch's name for giving up what was begun."""
+        self._abandon()
 
     # -- what a subclass says
 
