@@ -35,7 +35,7 @@ def measure_loaders(folder: Path, shards: str, epochs: int, threads: int, bar: P
     for kind, label in _LABELS.items():
         bar.update(task, description=f"measuring: {label}")
         source = shards if kind == "tar" else str(folder)
-        result = measure.measure(kind, source, epochs=epochs, threads=threads, batch_size=BATCH_SIZE)
+        result = measure.measure("loaders.py", kind, source, epochs=epochs, threads=threads, batch_size=BATCH_SIZE)
         rows.append({"label": label, **result})
         bar.advance(task)
     return rows
