@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "base/check.h"
 #include "format/checksum.h"
 
 namespace feedline::format {
@@ -33,13 +32,13 @@ std::uint64_t fingerprint_of(const std::vector<NamedArray>& arrays) {
   return fingerprint.value();
 }
 
-}  // namespace
-
-std::uint64_t grain_of(std::uint64_t sample_bytes) {
-  constexpr std::uint64_t kBytes = 64 << 10;
-  constexpr std::uint64_t kMost = 64;
-  return std::clamp(kBytes / std::max<std::uint64_t>(sample_bytes, 1), std::uint64_t{1}, kMost);
+std::vector<FieldDescription> fields_of(const std::vector<NamedArray>& arrays) {
+  std::vector<FieldDescription> fields;
+  for (const NamedArray& array : arrays) fields.push_back({array.name, FieldKind::kArray, array.row});
+  return fields;
 }
+
+}  // namespace
 
 Result<std::shared_ptr<const Format>> ArrayFormat::make(std::vector<NamedArray> arrays) {
   if (arrays.empty()) return config_error("arrays: at least one array is needed");
@@ -55,18 +54,8 @@ Result<std::shared_ptr<const Format>> ArrayFormat::make(std::vector<NamedArray> 
   return std::shared_ptr<const Format>(new ArrayFormat(std::move(arrays)));
 }
 
-ArrayFormat::ArrayFormat(std::vector<NamedArray> arrays) : arrays_(std::move(arrays)) {
-  for (const NamedArray& array : arrays_) {
-    fields_.push_back({array.name, FieldKind::kArray, array.row});
-    row_bytes_ += array.row.bytes();
-  }
-  grain_ = grain_of(row_bytes_);
-  fingerprint_ = fingerprint_of(arrays_);
-}
-
-Result<void> ArrayFormat::read(std::uint64_t /*index*/, memory::Record& /*record*/) const {
-  FEEDLINE_CHECK(!"arrays are filled, not read");
-}
+ArrayFormat::ArrayFormat(std::vector<NamedArray> arrays)
+    : FilledFormat(fields_of(arrays)), arrays_(std::move(arrays)), fingerprint_(fingerprint_of(arrays_)) {}
 
 Result<std::uint64_t> ArrayFormat::fill(std::span<const std::uint64_t> samples,
                                         std::span<std::byte* const> fields) const {
@@ -82,7 +71,7 @@ Result<std::uint64_t> ArrayFormat::fill(std::span<const std::uint64_t> samples,
       std::memcpy(out, row(samples[i]), bytes);
     }
   }
-  return samples.size() * row_bytes_;
+  return samples.size() * sample_bytes();
 }
 
 Where ArrayFormat::where(std::uint64_t index) const {
@@ -90,10 +79,6 @@ Where ArrayFormat::where(std::uint64_t index) const {
   where.key = "row " + std::to_string(index);
   where.record = index;
   return where;
-}
-
-Result<Inspection> ArrayFormat::inspect() const {
-  return config_error("inspect: arrays hold nothing that a reader could drop or merge");
 }
 
 }  // namespace feedline::format

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "format/array_format.h"
 #include "format/checksum.h"
 
 namespace feedline::format {
@@ -96,6 +95,11 @@ std::uint64_t first_outside(DType stored, const std::byte* data, std::uint64_t t
   }
 }
 
+std::vector<FieldDescription> fields_of(const TokenOptions& options) {
+  const ArraySpec row{options.output, {static_cast<std::int64_t>(options.window)}};
+  return {{"x", FieldKind::kArray, row}, {"y", FieldKind::kArray, row}};
+}
+
 std::unexpected<Error> in_file(Error error, const std::string& path) {
   error.where.shard = path;
   error.where.stage = "format";
@@ -139,14 +143,12 @@ Result<std::shared_ptr<const Format>> TokenFormat::open(const std::vector<TokenF
 }
 
 TokenFormat::TokenFormat(std::vector<File> files, const TokenOptions& options, Widen widen)
-    : files_(std::move(files)),
+    : FilledFormat(fields_of(options)),
+      files_(std::move(files)),
       options_(options),
       widen_(widen),
       token_bytes_(size_of(options.stored)),
       window_bytes_(options.window * size_of(options.output)) {
-  const ArraySpec row{options.output, {static_cast<std::int64_t>(options.window)}};
-  fields_ = {{"x", FieldKind::kArray, row}, {"y", FieldKind::kArray, row}};
-  grain_ = grain_of(2 * window_bytes_);
   Fingerprint fingerprint;
   fingerprint.add(name());
   fingerprint.add(name_of(options.stored));
@@ -198,10 +200,6 @@ const TokenFormat::File& TokenFormat::file_of(std::uint64_t& sample) const {
   return *file;
 }
 
-Result<void> TokenFormat::read(std::uint64_t /*index*/, memory::Record& /*record*/) const {
-  FEEDLINE_CHECK(!"tokens are filled, not read");
-}
-
 Result<std::uint64_t> TokenFormat::fill(std::span<const std::uint64_t> samples,
                                         std::span<std::byte* const> fields) const {
   std::vector<std::byte> tokens;
@@ -223,10 +221,6 @@ Where TokenFormat::where(std::uint64_t index) const {
   where.record = index;
   where.offset = file.offset + sample * options_.stride * token_bytes_;
   return where;
-}
-
-Result<Inspection> TokenFormat::inspect() const {
-  return config_error("inspect: token files hold nothing that a reader could drop or merge");
 }
 
 }  // namespace feedline::format

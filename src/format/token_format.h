@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "feedline/dataset.h"
-#include "format/format.h"
+#include "format/filled_format.h"
 
 namespace feedline::format {
 
 // Files of token numbers, one behind the other, cut into windows: sample i is tokens [i * stride, i * stride + window)
 // of its file as field "x", and the same one token later as field "y". No window lies in two files.
-class TokenFormat final : public Format {
+class TokenFormat final : public FilledFormat {
  public:
   // kConfig: a wrong option, a file whose size is no multiple of its element, no file as long as window + 1 tokens.
   // kStorage: a file cannot be opened. kData: with options.vocabulary, a token that is not below it.
@@ -23,14 +23,9 @@ class TokenFormat final : public Format {
 
   std::string_view name() const override { return "tokens"; }
   std::uint64_t size() const override { return files_.back().end; }
-  const std::vector<FieldDescription>& fields() const override { return fields_; }
-  const std::vector<std::string>& classes() const override { return classes_; }
-  Result<void> read(std::uint64_t index, memory::Record& record) const override;
   Result<std::uint64_t> fill(std::span<const std::uint64_t> samples, std::span<std::byte* const> fields) const override;
-  std::uint64_t grain() const override { return grain_; }
   Where where(std::uint64_t index) const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
-  Result<Inspection> inspect() const override;
 
  private:
   struct File {
@@ -53,9 +48,6 @@ class TokenFormat final : public Format {
   Widen widen_;
   std::uint64_t token_bytes_;
   std::uint64_t window_bytes_;
-  std::vector<FieldDescription> fields_;
-  std::vector<std::string> classes_;
-  std::uint64_t grain_ = 1;
   std::uint64_t fingerprint_ = 0;
 };
 
