@@ -109,7 +109,8 @@ def test_resident_memory_does_not_grow_over_an_epoch():
     for _ in range(3):
         collections.deque(loader, maxlen=0)
         pages.append(os.fstat(loader._iterator._crew.ring.fd).st_blocks)
-    assert pages[2] <= pages[1] * 1.1
+    # A batch more or less may be warm; what an epoch passes on is 80 MB.
+    assert (pages[2] - pages[1]) * 512 < 8_000_000
 
 
 def test_kill_9_of_everything_leaves_nothing(tmp_path):
