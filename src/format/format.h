@@ -53,6 +53,8 @@ class Format {
   virtual Result<std::uint64_t> fill(std::span<const std::uint64_t> samples, std::span<std::byte* const> fields) const;
   // How many samples are worth a thread's while: it is given so many rows of a batch at a time.
   virtual std::uint64_t grain() const { return 1; }
+  // Samples up to and with each shard, where reading within one is quicker than here and there; empty: no such parts.
+  virtual std::vector<std::uint64_t> shard_ends() const { return {}; }
   // shard, key and byte offset of a sample, for messages and logs.
   virtual Where where(std::uint64_t index) const = 0;
   // Changes when the samples, their order or their fields do; not when bytes inside them do.

@@ -212,6 +212,12 @@ Result<std::uint64_t> TokenFormat::fill(std::span<const std::uint64_t> samples,
   return samples.size() * (options_.window + 1) * token_bytes_;
 }
 
+std::vector<std::uint64_t> TokenFormat::shard_ends() const {
+  std::vector<std::uint64_t> ends;
+  for (const File& file : files_) ends.push_back(file.end);
+  return ends;
+}
+
 Where TokenFormat::where(std::uint64_t index) const {
   std::uint64_t sample = index;
   const File& file = file_of(sample);

@@ -24,6 +24,7 @@ class TokenFormat final : public FilledFormat {
   std::string_view name() const override { return "tokens"; }
   std::uint64_t size() const override { return files_.back().end; }
   Result<std::uint64_t> fill(std::span<const std::uint64_t> samples, std::span<std::byte* const> fields) const override;
+  std::vector<std::uint64_t> shard_ends() const override;
   Where where(std::uint64_t index) const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
 
