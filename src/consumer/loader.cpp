@@ -213,7 +213,8 @@ Result<Loader::Polled> Loader::poll(std::chrono::milliseconds wait, Batch& batch
   return guarded([&] { return impl_->poll(wait, batch); });
 }
 LoaderStats Loader::stats() const { return impl_->pipeline.stats(); }
-std::vector<BadSample> Loader::errors() const { return impl_->pipeline.bad_samples(); }
+std::vector<BadSample> Loader::errors(std::uint64_t from) const { return impl_->pipeline.bad_samples(from); }
+std::uint64_t Loader::error_count() const { return impl_->pipeline.bad_count(); }
 LoaderState Loader::state() const { return impl_->state(); }
 Result<void> Loader::restore(const LoaderState& state) {
   return guarded([&] { return impl_->restore(state); });

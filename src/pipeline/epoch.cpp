@@ -8,12 +8,21 @@
 
 namespace feedline::pipeline {
 
+void Ticket::place() const {
+  if (is_refill || !slot->plan) return;
+  const auto rows_of = [this](std::vector<std::uint64_t>& all) { return std::span(all).subspan(row, rows); };
+  slot->plan->place(slot->first + row, rows_of(slot->samples), rows_of(slot->draws));
+}
+
 Epoch::Epoch(const Config& config, const BadSamplePolicy& policy)
-    : config_(config), plan_(config.order, config.plan), policy_(policy), end_(plan_.positions()) {}
+    : config_(config),
+      plan_(std::make_shared<plan::Plan>(config.order, config.plan)),
+      policy_(policy),
+      end_(plan_->positions()) {}
 
 bool Epoch::can_open() const {
   if (config_.given) return !given_.empty();
-  if (next_open_ >= plan_.batches()) return false;
+  if (next_open_ >= plan_->batches()) return false;
   const std::uint64_t first = next_open_ * config_.plan.batch_size;
   if (first >= end_) return false;
   return !config_.plan.drop_last || first + config_.plan.batch_size <= end_;
@@ -34,6 +43,7 @@ void Epoch::open(std::shared_ptr<memory::Lease> lease) {
     slot->samples.resize(std::min(config_.plan.batch_size, end_ - slot->first));
     slot->draws.resize(slot->samples.size());
   }
+  if (!config_.given) slot->plan = plan_;
   slot->rows = slot->samples.size();
   slot->missing = slot->rows;
   slot->lease = std::move(lease);
@@ -56,12 +66,7 @@ Ticket Epoch::take_ticket() {
   const std::uint64_t row = slot->handed_out;
   const std::uint64_t rows = std::min(config_.grain, slot->rows - row);
   slot->handed_out += rows;
-  for (std::uint64_t i = row; !config_.given && i < row + rows; ++i) {
-    const plan::Placed placed = plan_.at(slot->first + i);
-    slot->samples[i] = placed.sample;
-    slot->draws[i] = placed.draw;
-  }
-  return {slot, row, rows, slot->samples[row], slot->draws[row]};
+  return {slot, row, rows};
 }
 
 void Epoch::log_bad(Slot& slot, std::uint64_t sample, Error error) {
@@ -104,7 +109,7 @@ void Epoch::resolve() {
     if (policy_.action() == OnError::kSkip && refill(slot)) return;  // come back when the refill is there
     // rows finish in any order: sorted, so that the log does not depend on threads
     if (policy_.action() == OnError::kReplace) std::ranges::stable_sort(slot->bad, {}, &BadSample::sample);
-    slot->refilled = plan_.positions() - end_;
+    slot->refilled = plan_->positions() - end_;
     slot->resolved = true;
   }
 }
@@ -117,17 +122,17 @@ bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
     slot->failures.erase(slot->failures.begin());
     const std::uint64_t position = slot->first + failure.row;
     // a failed refill is logged like the sample it stands for; its position is behind end_ already
-    const bool was_refill = slot->samples[failure.row] != plan_.at(position).sample;
+    const bool was_refill = slot->samples[failure.row] != plan_->at(position).sample;
     if (!was_refill && position >= end_) continue;  // cut off: an earlier refill took this position over
     log_bad(*slot, slot->samples[failure.row], failure.error);
     if (position >= end_) continue;
     const std::uint64_t last = --end_;
     if (last == position) continue;  // the last of the order: nothing to put in its place, the batch is shorter
-    const plan::Placed placed = plan_.at(last);
+    const plan::Placed placed = plan_->at(last);
     slot->samples[failure.row] = placed.sample;
     slot->draws[failure.row] = placed.draw;
     slot->missing = 1;
-    refills_.push_back({slot, failure.row, 1, placed.sample, placed.draw});
+    refills_.push_back({slot, failure.row, 1, true});
     return true;
   }
   return false;
@@ -189,13 +194,13 @@ bool Epoch::delivers_as(const Epoch& other) const {
 
 std::vector<Positions> Epoch::delivered() const {
   std::vector<Positions> spans = config_.plan.delivered;
-  for (const std::uint64_t batch : delivered_ahead_) plan_.add_positions(batch, spans);
+  for (const std::uint64_t batch : delivered_ahead_) plan_->add_positions(batch, spans);
   return plan::tidied(std::move(spans), position());
 }
 
 std::uint64_t Epoch::index_of(std::uint64_t batch) const {
   if (config_.given) return batch;
-  return plan_.begin_of(batch) / (config_.plan.batch_size * config_.plan.world_size);
+  return plan_->begin_of(batch) / (config_.plan.batch_size * config_.plan.world_size);
 }
 
 }  // namespace feedline::pipeline

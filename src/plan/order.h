@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace feedline::plan {
@@ -44,6 +45,8 @@ class Order {
   virtual std::uint64_t size() const = 0;  // positions of an epoch
   // Requires: position < size().
   virtual Placed at(std::uint64_t position) const = 0;
+  // The same of as many positions from `first` on. Requires: first + samples.size() <= size(), two of a size.
+  virtual void place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const;
 };
 
 // Requires: config.size > 0; its mixture's parts are as large together, and a positive weight among them.

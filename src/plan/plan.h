@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "feedline/loader.h"
@@ -43,6 +44,8 @@ class Plan {
   std::uint64_t rows(std::uint64_t batch, std::uint64_t rank) const;  // that a rank has in it; none past its end
   // What stands at this rank's position. Requires: position < positions().
   Placed at(std::uint64_t position) const;
+  // The same of positions from `first` on, all of one batch.
+  void place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const;
 
   // Where in the order global batch `batch` begins; at or behind the last: the order's end.
   std::uint64_t begin_of(std::uint64_t batch) const;
@@ -55,8 +58,11 @@ class Plan {
     std::uint64_t first = 0;  // place in what is left
     std::uint64_t rows = 0;
   };
-  Share share_of(std::uint64_t rank) const;  // of the remainder
-  std::uint64_t order_position(std::uint64_t place) const;
+  Share share_of(std::uint64_t rank) const;              // of the remainder
+  std::uint64_t place_of(std::uint64_t position) const;  // in what is left
+  std::uint64_t order_position(std::uint64_t place) const { return run_at(place).begin; }
+  // Positions of the order that stand at this place and the next ones.
+  Positions run_at(std::uint64_t place) const;
 
   std::shared_ptr<const Order> order_;
   PlanConfig config_;
