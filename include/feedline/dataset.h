@@ -79,6 +79,8 @@ class Dataset {
   Result<void> check() const;
   Result<Schema> schema() const;      // of one sample, batch extent not included
   std::string explain() const;        // what runs, in which order, fused how
+  // Samples up to and with each shard, where the format has shards; else empty.
+  std::vector<std::uint64_t> shard_ends() const;
   std::uint64_t fingerprint() const;  // changes with the samples, their order, fields and weights
 
   // Sample `index` transformed as in `epoch` of a loader with `seed`. kConfig: index out of range.

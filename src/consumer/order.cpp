@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "feedline/order.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "consumer/guarded.h"
+#include "plan/order.h"
+
+namespace feedline {
+namespace {
+
+Result<void> check(const OrderQuery& query) {
+  if (query.samples == 0) return config_error("sample_order: there are no samples");
+  if (query.begin > query.samples || query.count > query.samples - query.begin)
+    return config_error("sample_order: positions up to " + std::to_string(query.begin) + " + " +
+                        std::to_string(query.count) + " were asked for, of " + std::to_string(query.samples));
+  const auto& ends = query.shard_ends;
+  if (!ends.empty() && (ends.back() != query.samples || !std::ranges::is_sorted(ends)))
+    return config_error("sample_order: the shards' ends do not ascend to the number of samples");
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::uint64_t>> sample_order(const OrderQuery& query) {
+  return consumer::guarded([&]() -> Result<std::vector<std::uint64_t>> {
+    FEEDLINE_CHECK_OK(check(query));
+    plan::OrderConfig config;
+    config.size = query.samples;
+    config.shuffle = query.shuffle;
+    config.seed = query.seed;
+    config.shard_window = query.shard_window;
+    if (!query.shard_ends.empty())
+      config.shard_ends = std::make_shared<const std::vector<std::uint64_t>>(query.shard_ends);
+    const auto order = plan::make_order(config, query.epoch);
+    std::vector<std::uint64_t> samples(query.count);
+    for (std::uint64_t i = 0; i < query.count; ++i) samples[i] = order->at(query.begin + i).sample;
+    return samples;
+  });
+}
+
+}  // namespace feedline
