@@ -15,7 +15,8 @@ namespace feedline {
 namespace {
 
 std::vector<std::uint64_t> delivered(const std::vector<std::uint8_t>& rows, LoaderOptions options) {
-  auto dataset = arrays({{"y", reinterpret_cast<const std::byte*>(rows.data()), rows.size(), 1, {DType::kUint8, {}}, {}}});
+  auto dataset =
+      arrays({{"y", reinterpret_cast<const std::byte*>(rows.data()), rows.size(), 1, {DType::kUint8, {}}, {}}});
   auto loader = dataset->loader(options);
   std::vector<std::uint64_t> samples;
   for (auto batch = loader->next(); batch && *batch; batch = loader->next())
@@ -36,7 +37,8 @@ TEST(SampleOrder, IsWhatALoaderDelivers) {
 }
 
 TEST(SampleOrder, OfAPartIsThatPartOfTheWhole) {
-  OrderQuery query{.samples = 60, .shard_ends = {10, 30, 60}, .shuffle = true, .shard_window = 2, .epoch = 3, .count = 60};
+  OrderQuery query{
+      .samples = 60, .shard_ends = {10, 30, 60}, .shuffle = true, .shard_window = 2, .epoch = 3, .count = 60};
   const auto whole = *sample_order(query);
   query.begin = 25;
   query.count = 20;
