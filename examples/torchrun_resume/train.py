@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,9 +38,10 @@ def share_optimizer(optimizer: torch.optim.Optimizer) -> None:
     optimizer.load_state_dict(state[0])
 
 
-def save(path: Path, state: dict[str, object]) -> None:
-    """Whole or not at all, whenever the process dies."""
-    torch.save(state, path.with_suffix(".part"))
+def save(path: Path, model: DistributedDataParallel, optimizer: torch.optim.Optimizer, loader: Any, run: int) -> None:
+    """Whole or not at all, whenever the process dies. `loader` is a state, the same on all ranks: rank 0's will do."""
+    states = {"model": model.module.state_dict(), "optimizer": optimizer.state_dict(), "loader": loader}
+    torch.save({**states, "run": run}, path.with_suffix(".part"))
     path.with_suffix(".part").replace(path)
 
 
@@ -75,12 +77,13 @@ def main() -> None:
                     # DDP takes the mean over ranks; so weighted, that is the mean over the samples of all ranks
                     (loss * here[rank] * ranks / sum(here)).backward()
                     optimizer.step()
-                    if rank == 0:  # every rank's state is this one
-                        states = {"model": model.module.state_dict(), "optimizer": optimizer.state_dict()}
-                        save(checkpoint, {**states, "loader": state, "run": run})
+                    if rank == 0 and state["position"] < ROWS:
+                        save(checkpoint, model, optimizer, state, run)
             share_optimizer(optimizer)
+            if rank == 0:  # the epoch's last step with it: this state says that the next epoch is to come
+                save(checkpoint, model, optimizer, loader.state_dict(), run)
     if rank == 0:
-        save(options.folder / "model.pt", model.module.state_dict())
+        torch.save(model.module.state_dict(), options.folder / "model.pt")
     dist.destroy_process_group()
 
 
