@@ -124,6 +124,11 @@ Result<void> Loader::Impl::restore(const LoaderState& state) {
                         std::to_string(positions) + " samples");
   restored = pipeline::Pipeline::Start{state.epoch, state.position, plan::tidied(state.delivered, state.position),
                                        state.left_out};
+  // what epoch() says until then; rank 0 never has a batch less than another
+  const plan::Plan rest(
+      plan::make_order(plan.order, state.epoch),
+      {o.batch_size, 0, o.world_size, o.drop_last, o.uneven, state.position, restored->delivered, state.left_out});
+  next_epoch = state.epoch + (rest.batches() == 0 ? 1 : 0);
   running = false;
   return {};
 }
