@@ -49,16 +49,16 @@ def lines(folder: Path, run: int, ranks: int) -> list[list[dict[str, Any]]]:
     return [[json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()] for text in texts]
 
 
-def kill_a_rank(run: subprocess.Popen[bytes], folder: Path, moment: random.Random) -> int:
-    """SIGKILL to a random rank, at a random moment after the first checkpoint."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while not (folder / "checkpoint.pt").exists():
+def kill_a_rank(run: subprocess.Popen[bytes], folder: Path, epochs: int, moment: random.Random) -> int:
+    """SIGKILL to a random rank, as soon as it is in a random step of the first half."""
+    rank = moment.randrange(4)
+    step = moment.randrange(1, epochs * train.ROWS // train.GLOBAL_BATCH // 2)
+    log, deadline = folder / f"samples.0.{rank}.jsonl", time.monotonic() + _PATIENCE_S
+    while not log.exists() or log.read_bytes().count(b"\n") < step:
         if run.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"torchrun did not begin: {(folder / 'torchrun.log').read_text()[-2000:]}")
-        time.sleep(0.01)
-    time.sleep(moment.uniform(0, 0.2))
-    rank = moment.randrange(4)
-    os.kill(json.loads((folder / f"samples.0.{rank}.jsonl").read_text().splitlines()[0])["pid"], signal.SIGKILL)
+        time.sleep(0.001)
+    os.kill(json.loads(log.read_text().splitlines()[0])["pid"], signal.SIGKILL)
     run.wait(_PATIENCE_S)
     return rank
 
@@ -89,7 +89,7 @@ def undisturbed(epochs: int) -> dict[Place, list[int]]:
 
 def disturbed(folder: Path, epochs: int, moment: random.Random) -> dict[Place, list[int]]:
     """Samples of every step of a run on four ranks that is killed and goes on with two."""
-    rank = kill_a_rank(torchrun(folder, 4, epochs), folder, moment)
+    rank = kill_a_rank(torchrun(folder, 4, epochs), folder, epochs, moment)
     before = steps_of(lines(folder, 0, 4))
     print(f"rank {rank} of 4 killed in step {len(before)}; torchrun ended the others")
     finish(torchrun(folder, 2, epochs), folder)

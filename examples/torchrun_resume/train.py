@@ -77,11 +77,9 @@ def main() -> None:
                     # DDP takes the mean over ranks; so weighted, that is the mean over the samples of all ranks
                     (loss * here[rank] * ranks / sum(here)).backward()
                     optimizer.step()
-                    if rank == 0 and state["position"] < ROWS:
+                    if rank == 0:
                         save(checkpoint, model, optimizer, state, run)
             share_optimizer(optimizer)
-            if rank == 0:  # the epoch's last step with it: this state says that the next epoch is to come
-                save(checkpoint, model, optimizer, loader.state_dict(), run)
     if rank == 0:
         torch.save(model.module.state_dict(), options.folder / "model.pt")
     dist.destroy_process_group()
