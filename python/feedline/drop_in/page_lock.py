@@ -210,7 +210,7 @@ def page_lock_for(ring: Ring, reader: RingReader) -> tuple[PageLock | None, str 
 
 def explain(loader: Any, has_ring: bool) -> str:
     """How `loader` pins, in a line."""
-    if not torch.accelerator.is_available():
+    if not getattr(torch, "accelerator", torch.cuda).is_available():  # torch before 2.6 has no accelerator
         return "nothing: there is no accelerator"
     if not torch.cuda.is_available():
         return "one copy of each batch, by torch: page-locking the ring is for CUDA"
