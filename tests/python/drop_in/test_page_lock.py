@@ -16,7 +16,7 @@ import pytest
 import stand_in_gpu
 import torch
 from drop_in_data import Large, Numbers
-from drop_in_processes import run_script
+from drop_in_processes import run_script, until
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
@@ -414,6 +414,27 @@ def test_the_interpreter_ends_whatever_the_gpu_does(library, last):
     """)
     assert done.stderr == ""
     assert (done.returncode, done.stdout) == (0, "end 1 0 0\n")
+
+
+def test_on_a_gpu_that_lags_behind():
+    """No stand-in: the copies wait behind a kernel that sleeps while the loop lets go of their batches."""
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    torch.zeros(1, device="cuda")
+    loader = loader_of(400, num_workers=2)
+    arrived = []
+    for i, batch in enumerate(loader):
+        if loader._page_lock_refusal is not None:
+            pytest.skip(loader._page_lock_refusal)
+        assert batch.is_pinned()
+        assert i > 0 or loader.stats()["bytes_held"] >= batch.nbytes  # it lies in the ring still
+        if i % 10 == 0:
+            torch.cuda._sleep(100_000_000)
+        arrived.append(batch.to("cuda", non_blocking=True))
+    del batch
+    torch.cuda.synchronize()
+    assert [row for batch in arrived for row in rows_of(batch.cpu())] == list(range(400))
+    until(lambda: [lock.settle() for lock in list(page_lock._holding)] == [])
 
 
 def test_without_a_gpu_no_driver_is_opened(monkeypatch, no_driver_open):
