@@ -56,8 +56,10 @@ class PageLock:
         self._settling = False
         self._refused = False
         self._failed = False
+        # What the loop lets go of is marked a step later, and past another step later where the GPU lags by one. With
+        # several workers one batch of each is enough for that.
         for control in self._controls:
-            control[Control.GPU] = 1
+            control[Control.GPU] = 2 if ring.workers == 1 else 1
 
     def end(self, worker: int) -> int:
         """Of what is locked of a region, or being locked."""

@@ -230,7 +230,7 @@ class RingWriter:
     def end_task(self) -> None:
         """Between two batches: learns how much of the region is worth keeping warm."""
         # Of small batches there may be as many as are asked of this worker, and the one that the training loop holds;
-        # with a GPU one more, which it still reads.
+        # and those that a GPU still reads.
         batches = self._ahead + (self._task_bytes < _LARGE_BATCH)
         keep = (max(2, batches) + self._control[Control.GPU]) * self._task_bytes
         if keep > self._control[Control.KEEP]:
