@@ -22,6 +22,7 @@ import numpy as np
 import feedline
 
 CHECKPOINT_STEPS = 5
+_TAIL_BYTES = 1 << 16  # more than the steps between two states take
 _OPTIONS: dict[str, Any] = {"shuffle": True, "seed": 41, "output": "numpy"}
 
 
@@ -56,9 +57,21 @@ def make_data(folder: Path) -> Path:
 
 def complete_lines(log: Path) -> list[dict[str, Any]]:
     """Every line that was written whole: SIGKILL may have cut the last."""
-    if not log.exists():
-        return []
     return [json.loads(line) for line in log.read_bytes().split(b"\n")[:-1]]
+
+
+def last_saved(log: int) -> dict[str, Any] | None:
+    """The last line with states, after whatever a kill has left of a line behind the last whole one is cut off."""
+    size = os.fstat(log).st_size
+    begin = max(0, size - _TAIL_BYTES)
+    tail = os.pread(log, size - begin, begin)
+    whole = tail.rfind(b"\n") + 1
+    os.truncate(log, begin + whole)
+    for line in reversed(tail[:whole].split(b"\n")):
+        if b'"states"' in line and line.startswith(b"{"):
+            saved: dict[str, Any] = json.loads(line)
+            return saved
+    return None
 
 
 def _endless(loader: feedline.Loader) -> Iterator[Any]:
@@ -82,19 +95,15 @@ def main() -> int:
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--until", type=int, default=sys.maxsize)
     options = parser.parse_args()
-    lines = complete_lines(options.log)
-    saved = [line for line in lines if "states" in line]
+    # one write() a line, at the end of what was written whole: a cut line must not run into the next
+    log = os.open(options.log, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    saved = last_saved(log)
     running = loaders(options.data, options.threads)
     step = 0
-    if saved:
-        step = saved[-1]["step"]
-        for loader, state in zip(running, saved[-1]["states"], strict=True):
+    if saved is not None:
+        step = saved["step"]
+        for loader, state in zip(running, saved["states"], strict=True):
             loader.load_state_dict(state)
-    # one write() a line, behind what was written whole: a cut line must not run into the next
-    log = os.open(options.log, os.O_WRONLY | os.O_CREAT)
-    whole = options.log.read_bytes().rfind(b"\n") + 1
-    os.truncate(options.log, whole)
-    os.lseek(log, whole, os.SEEK_SET)
     for batches in zip(*map(_endless, running), strict=True):
         step += 1
         line: dict[str, Any] = {"step": step, "threads": options.threads, "digest": _digest(running, batches)}
