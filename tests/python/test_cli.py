@@ -127,9 +127,11 @@ def test_shuffle_quality_of_made_up_samples() -> None:
             assert statistic["passed"] == (statistic["p_value"] >= 1e-4)
 
 
-def test_shuffle_quality_of_a_source_and_what_it_refuses(tars: list[Path], folder: Path) -> None:
+def test_shuffle_quality_of_a_source_and_what_it_refuses(tars: list[Path], folder: Path, tmp_path: Path) -> None:
     printed = run("bench", "::".join(map(str, tars)), "--shuffle-quality").stdout
     assert "21 samples in 3 shards" in printed and "shards" in printed and "chi-square" in printed
     assert '"Feedline shards"' not in run("bench", folder, "--shuffle-quality", "--json").stdout
     assert "either SOURCE or --samples" in run("bench", "--shuffle-quality", status=2).stderr
     assert "give a SOURCE" in run("bench", status=2).stderr
+    few = made_data.make_folder(tmp_path / "few", per_class=1)
+    assert "3 samples say nothing" in run("bench", few, "--shuffle-quality", status=2).stderr

@@ -17,6 +17,7 @@ from feedline.shuffle_quality import Order
 SHARD_WINDOW = 16  # Dataset.loader's own default
 BUFFER = 1000  # WebDataset's and tf.data's documents use such numbers
 MADE_UP_SHARD = 1000
+LEAST = 10
 FEW, MANY_EPOCHS = 100, 10_000  # of the small set, in which every sample is followed through every position
 
 Maker = Callable[[int, int], Order]  # seed, epoch -> an order
@@ -39,6 +40,8 @@ def measure(source: str | None, samples: int | None, seed: int) -> dict[str, Any
     else:
         assert samples is not None
         size, shard_ends = samples, [*range(MADE_UP_SHARD, samples, MADE_UP_SHARD), samples]
+    if size < LEAST:
+        raise feedline.ConfigError(f"--shuffle-quality: {size} samples say nothing about an order; it takes {LEAST}")
     found = contenders(size, shard_ends)
     result: dict[str, Any] = {"samples": size, "shards": len(shard_ends), "seed": seed, "orders": {}}
     with progress(len(found), "shuffling") as bar:

@@ -20,7 +20,7 @@ from ray_runs import BATCH, DIES_AT
 
 import feedline
 
-HANG_S = 300
+HANG_S = 900  # Ray starts a dozen processes: a minute, or five where others want the cores too
 
 
 @pytest.fixture(scope="module")
