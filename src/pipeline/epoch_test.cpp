@@ -28,6 +28,7 @@ class EpochRun {
   bool in_order = true;
   OnError on_error = OnError::kSkip;
   std::size_t slots = 3;
+  unsigned lag = 2;  // the more, the more rows are being filled at a time
   std::set<std::uint64_t> bad;
   std::uint64_t position = 0, left_out = 0;
   std::vector<Positions> delivered;
@@ -41,6 +42,7 @@ class EpochRun {
       std::vector<Positions> delivered;
     };
     std::vector<State> states;  // after each delivery
+    int overtaken = 0;          // of them, with a batch that came early
   };
 
   Outcome run(unsigned schedule_seed) const {
@@ -62,7 +64,7 @@ class EpochRun {
       if (epoch.can_open() && epoch.open_slots() < slots && (schedule() % 2 == 0 || !epoch.has_ticket()))
         epoch.open(nullptr);
       if (epoch.has_ticket() && (working.empty() || schedule() % 2 == 0)) working.push_back(epoch.take_ticket());
-      if (!working.empty() && schedule() % 2 == 0) {
+      if (!working.empty() && schedule() % lag == 0) {
         const std::size_t pick = schedule() % working.size();
         const Ticket ticket = working[pick];
         ticket.place();
@@ -75,6 +77,7 @@ class EpochRun {
       if (schedule() % 4 != 0) continue;
       const auto slot = epoch.take_ready();
       if (!slot) continue;
+      if (!epoch.delivered().empty()) ++outcome.overtaken;
       for (const BadSample& sample : slot->bad) outcome.logged.push_back(sample.sample);
       outcome.states.push_back({epoch.position(), epoch.left_out(), epoch.delivered()});
       if (slot->rows == 0) continue;
@@ -167,6 +170,32 @@ TEST_P(EpochSkips, ResumesAtEveryBatch) {
       std::vector<std::uint64_t> indices(whole.batch_indices.begin() + static_cast<std::ptrdiff_t>(at) + 1,
                                          whole.batch_indices.end());
       EXPECT_EQ(resumed.batch_indices, indices);
+    }
+  }
+}
+
+// Batches that came early are neither lost nor delivered again, whatever the batch size is from there on.
+TEST(Epoch, ResumesBehindBatchesThatCameEarly) {
+  EpochRun run;
+  run.size = 300;
+  run.slots = 6;
+  run.lag = 5;
+  run.in_order = false;
+  run.bad = {7, 70};  // refills of which can reach the end only
+  const auto whole = run.run(3);
+  EXPECT_GT(whole.overtaken, 3) << "no batch came early: this test has shown nothing";
+  for (std::size_t at = 0; at < whole.batches.size(); ++at) {
+    for (const std::uint64_t batch_size : {8u, 5u}) {
+      EpochRun rest = run;
+      rest.batch_size = batch_size;
+      rest.position = whole.states[at].position;
+      rest.left_out = whole.states[at].left_out;
+      rest.delivered = whole.states[at].delivered;
+      std::vector<std::vector<std::uint64_t>> together(whole.batches.begin(),
+                                                       whole.batches.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+      const auto resumed = rest.run(static_cast<unsigned>(at) + 11);
+      together.insert(together.end(), resumed.batches.begin(), resumed.batches.end());
+      EXPECT_EQ(flat(together), flat(whole.batches)) << "resumed after " << at;
     }
   }
 }

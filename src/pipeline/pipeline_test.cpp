@@ -129,6 +129,22 @@ TEST_F(PipelineTest, PreparesTheNextEpoch) {
   }
 }
 
+// An epoch that is gone on with in the middle is not the one that was prepared from its start.
+TEST_F(PipelineTest, WhatIsPreparedIsAWholeEpoch) {
+  const LoaderOptions options{.batch_size = 8, .shuffle = true, .num_workers = 2};
+  const auto pipeline = this->pipeline(std::make_shared<FakeFormat>(50), options);
+  const auto whole = run(*pipeline, {.epoch = 1});
+  using Labels = std::vector<std::vector<std::int64_t>>;
+  run(*pipeline, {.epoch = 0}, true);
+  EXPECT_EQ(run(*pipeline, {.epoch = 1, .position = 16}).labels, Labels(whole.labels.begin() + 2, whole.labels.end()));
+  run(*pipeline, {.epoch = 0}, true);
+  Labels without_second = whole.labels;
+  without_second.erase(without_second.begin() + 1);
+  EXPECT_EQ(run(*pipeline, {.epoch = 1, .delivered = {{8, 16}}}).labels, without_second);
+  run(*pipeline, {.epoch = 0}, true);
+  EXPECT_EQ(run(*pipeline, {.epoch = 1, .left_out = 2}).labels, Labels(whole.labels.begin(), whole.labels.end() - 1));
+}
+
 // The first batches of the next epoch are complete before anybody asks for them.
 TEST_F(PipelineTest, AtTheBorderNobodyWaits) {
   auto format = std::make_shared<FakeFormat>(32);
@@ -149,7 +165,7 @@ TEST_F(PipelineTest, AtTheBorderNobodyWaits) {
 TEST_F(PipelineTest, SeveralRanksGetTheirBatchesInOrder) {
   auto format = std::make_shared<FakeFormat>(64);
   format->before_read = [](std::uint64_t index) {
-    if (index % 8 == 0) std::this_thread::sleep_for(2ms);
+    if (index % 16 == 4) std::this_thread::sleep_for(5ms);  // in every other batch of this rank
   };
   const LoaderOptions options{.batch_size = 4, .num_workers = 4, .in_order = false, .rank = 1, .world_size = 2};
   const auto pipeline = this->pipeline(format, options);
