@@ -116,6 +116,7 @@ std::string Loader::Impl::explain() const {
           " batches of " + std::to_string(o.batch_size) + "\n";
   if (!o.given_order) text += "           " + explain_shares() + "\n";
   text += "format     " + std::string(recipe->format->name()) + ", " + recipe->dataset + "\n";
+  if (const std::string summary = recipe->format->summary(); !summary.empty()) text += "           " + summary + "\n";
   if (recipe->chain)
     for (const std::string& line : recipe->chain->explain()) text += "image      " + line + "\n";
   for (const FieldSpec& field : recipe->schema)

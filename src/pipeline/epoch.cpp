@@ -31,7 +31,7 @@ bool Epoch::can_open() const {
   return !config_.plan.drop_last || first + config_.plan.batch_size <= end_;
 }
 
-void Epoch::open(std::shared_ptr<memory::Lease> lease) {
+Slot& Epoch::open(std::shared_ptr<memory::Lease> lease) {
   FEEDLINE_CHECK(can_open());
   auto slot = std::make_shared<Slot>();
   slot->batch = next_open_++;
@@ -49,8 +49,14 @@ void Epoch::open(std::shared_ptr<memory::Lease> lease) {
   slot->missing = slot->rows;
   slot->lease = std::move(lease);
   slot->done.resize(slot->rows);
+  if (config_.ragged && !config_.given) place(*slot, 0, slot->rows);
   slots_.push_back(std::move(slot));
   skip_delivered();
+  return *slots_.back();
+}
+
+void Epoch::place(Slot& slot, std::uint64_t row, std::uint64_t rows) {
+  for (std::uint64_t i = row; i < row + rows; ++i) slot.samples[i] = plan_.sample_at(slot.first + i);
 }
 
 bool Epoch::has_ticket() const {
@@ -69,7 +75,7 @@ Ticket Epoch::take_ticket() {
   const std::uint64_t rows = std::min(config_.grain, slot->rows - row);
   slot->handed_out += rows;
   if (config_.given) return {slot, row, rows, slot->samples[row], slot->draws[row]};
-  for (std::uint64_t i = row; i < row + rows; ++i) slot->samples[i] = plan_.sample_at(slot->first + i);
+  if (!config_.ragged) place(*slot, row, rows);
   return {slot, row, rows, slot->samples[row], slot->samples[row]};
 }
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "batch/batch_layout.h"
 #include "feedline/loader.h"
 #include "memory/allocator.h"
 #include "pipeline/bad_sample_policy.h"
@@ -29,6 +30,7 @@ struct Slot {
   bool resolved = false;         // every row has its sample or its error
   std::uint64_t refilled = 0;    // positions taken from the end of the order, once resolved
   std::shared_ptr<memory::Lease> lease;
+  std::shared_ptr<const batch::BatchLayout> layout;
   std::vector<std::uint64_t> samples;  // per row
   std::vector<std::uint64_t> draws;    // per row, where the order is given
   std::vector<std::uint8_t> done;      // per row, for the message of a stall
@@ -63,6 +65,7 @@ class Epoch {
     std::vector<std::uint64_t> ahead;  // batches after first_batch that were delivered already
     bool given = false;                // batches come from give(), not from the plan
     std::uint64_t grain = 1;           // most rows of a ticket
+    bool ragged = false;               // which samples a batch has is to be known when it opens, not row by row
   };
   Epoch(const Config& config, const BadSamplePolicy& policy);
 
@@ -73,7 +76,7 @@ class Epoch {
   void give(std::vector<GivenSample> samples) { given_.push_back(std::move(samples)); }
   void end_giving() { all_given_ = true; }
   bool can_open() const;                               // another batch in the plan?
-  void open(std::shared_ptr<memory::Lease> lease);     // Requires: can_open()
+  Slot& open(std::shared_ptr<memory::Lease> lease);    // Requires: can_open(); the caller gives it a layout
   void finish(const Ticket& ticket, Outcome outcome);  // Requires: ticket.rows == 1
   void finish_all(const Ticket& ticket);               // every row is filled with its sample
 
@@ -92,6 +95,7 @@ class Epoch {
 
  private:
   void skip_delivered();
+  void place(Slot& slot, std::uint64_t row, std::uint64_t rows);
   void resolve();
   bool refill(const std::shared_ptr<Slot>& slot);
   void log_bad(Slot& slot, std::uint64_t sample, Error error);

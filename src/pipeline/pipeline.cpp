@@ -61,7 +61,7 @@ struct Pipeline::Impl {
   const std::shared_ptr<const Recipe> recipe;
   const PipelinePlan plan;
   const BadSamplePolicy policy;
-  const std::shared_ptr<const batch::BatchLayout> layout;
+  const std::shared_ptr<const batch::BatchLayout> layout;  // of every batch; nullptr: each has its own, it is ragged
   const std::shared_ptr<device::Device> device = device::host_device();
   const std::shared_ptr<memory::Allocator> allocator = device->allocator();
   std::vector<telemetry::ThreadCounters> counters;  // one per worker, and the consumer's last
@@ -89,7 +89,7 @@ Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_
       plan(std::move(plan_in)),
       policy(plan.options.on_error, plan.options.error_budget,
              !plan.options.given_order && plan.options.world_size == 1),
-      layout(std::make_shared<batch::BatchLayout>(recipe->schema, plan.options.batch_size)),
+      layout(recipe->ragged ? nullptr : std::make_shared<batch::BatchLayout>(recipe->schema, plan.options.batch_size)),
       counters(static_cast<std::size_t>(plan.options.num_workers) + 1) {}
 
 Result<void> Pipeline::Impl::begin(const Start& start) {
@@ -106,6 +106,7 @@ Result<void> Pipeline::Impl::begin(const Start& start) {
   config.refilled = start.refilled;
   config.ahead = start.ahead;
   config.grain = std::max<std::uint64_t>(recipe->format->grain(), 1);
+  config.ragged = recipe->ragged;
   {
     const std::lock_guard lock(mutex);
     if (stopping) {
@@ -135,14 +136,18 @@ Result<void> Pipeline::Impl::begin(const Start& start) {
 // ---- workers ----
 
 void Pipeline::Impl::open_slot() {
-  auto lease = memory::Lease::take(allocator, layout->bytes());
+  // always what the largest batch takes: blocks of one size go round, and pages that nobody writes cost nothing
+  auto lease = memory::Lease::take(allocator, plan.batch_bytes);
   if (!lease) {
     failure = std::move(lease).error();
     ready_cv.notify_all();
     return;
   }
-  epoch->open(std::move(*lease));
-  held_peak = std::max(held_peak, epoch->open_slots() * layout->bytes());
+  Slot& slot = epoch->open(std::move(*lease));
+  slot.layout =
+      layout ? layout : std::make_shared<batch::BatchLayout>(schema_of(*recipe, slot.samples), slot.samples.size());
+  FEEDLINE_CHECK(slot.layout->bytes() <= plan.batch_bytes);
+  held_peak = std::max(held_peak, epoch->open_slots() * plan.batch_bytes);
   work_cv.notify_all();
 }
 
@@ -155,7 +160,7 @@ bool Pipeline::Impl::next_ticket(std::unique_lock<std::mutex>& lock, StageCounte
       if (!failure && epoch->has_ticket()) {
         ticket = epoch->take_ticket();
         // the training loop may just have let go of a batch: rows that nobody has begun can do with its pages
-        const auto [first, last] = layout->largest_field_from(ticket.slot->handed_out);
+        const auto [first, last] = ticket.slot->layout->largest_field_from(ticket.slot->handed_out);
         allocator->reuse_pages(ticket.slot->lease->data(), first, last);
         ticket_run = run;
         return true;
@@ -174,7 +179,7 @@ bool Pipeline::Impl::next_ticket(std::unique_lock<std::mutex>& lock, StageCounte
 
 Outcome Pipeline::Impl::fill(SampleLoader& loader, const Ticket& ticket, std::uint64_t epoch_number,
                              std::vector<ArrayView>& rows) {
-  layout->row_views(ticket.slot->lease->data(), ticket.row, rows);
+  ticket.slot->layout->row_views(ticket.slot->lease->data(), ticket.row, rows);
   Outcome outcome;
   outcome.sample = ticket.sample;
   const base::SampleKey asked{plan.options.seed, epoch_number, ticket.draw};
@@ -197,7 +202,7 @@ Outcome Pipeline::Impl::fill(SampleLoader& loader, const Ticket& ticket, std::ui
 
 // Rows of arrays, all at once. false: one of them is bad.
 bool Pipeline::Impl::fill_all(SampleLoader& loader, const Ticket& ticket, std::vector<ArrayView>& rows) {
-  layout->row_views(ticket.slot->lease->data(), ticket.row, rows);
+  ticket.slot->layout->row_views(ticket.slot->lease->data(), ticket.row, rows);
   const std::span samples(ticket.slot->samples);
   return loader.fill(samples.subspan(ticket.row, ticket.rows), rows).has_value();
 }
@@ -229,6 +234,7 @@ void Pipeline::Impl::work(std::size_t worker) {
       outcomes.clear();
       if (!whole) fill_each(loader, ticket, epoch_number, rows, outcomes);
       const std::uint64_t filled = base::now_ns();
+      const std::uint64_t bytes = ticket.rows * ticket.slot->layout->row_bytes();
       lock.lock();
       if (ticket_run == run && epoch) {  // else the epoch was abandoned, and the slot with it
         if (whole) epoch->finish_all(ticket);
@@ -238,7 +244,7 @@ void Pipeline::Impl::work(std::size_t worker) {
         if (epoch->has_ticket()) work_cv.notify_one();  // a refill
       }
       ticket.slot.reset();
-      stage.add_item(base::now_ns() - filled, ticket.rows * (layout->bytes() / plan.options.batch_size));
+      stage.add_item(base::now_ns() - filled, bytes);
     }
   } catch (const std::exception& e) {  // a broken promise of ours, or no memory: never a silent death
     const std::lock_guard lock(mutex);
@@ -305,7 +311,8 @@ Result<Loader::Polled> Pipeline::Impl::deliver(std::shared_ptr<Slot> slot, Batch
   FEEDLINE_TRY(auto lease, device->deliver(std::move(slot->lease)));
   ++delivered_batches;
   delivered_samples += slot->rows;
-  out = batch::make_batch(layout, std::move(lease), slot->batch, std::move(slot->samples), std::move(slot->failures));
+  out = batch::make_batch(std::move(slot->layout), std::move(lease), slot->batch, std::move(slot->samples),
+                          std::move(slot->failures));
   return Loader::Polled::kBatch;
 }
 
@@ -421,7 +428,7 @@ LoaderStats Pipeline::stats() const {
   }
   if (impl.epoch) {
     stats.ready_batches = impl.epoch->ready_slots();
-    stats.held_bytes = impl.epoch->open_slots() * impl.layout->bytes();
+    stats.held_bytes = impl.epoch->open_slots() * impl.plan.batch_bytes;
   }
   stats.held_bytes_peak = impl.held_peak;
   return stats;

@@ -33,20 +33,32 @@ Result<void> check_options(const LoaderOptions& options) {
   return {};
 }
 
+// A batch is laid out for the samples that the plan puts into it: another one may be longer.
+Result<void> check_ragged(const LoaderOptions& options) {
+  const auto refuse = [](const std::string& option) {
+    return config_error("loader: " + option + " does not go with samples of different lengths; use on_error=\"raise\"");
+  };
+  if (options.on_error == OnError::kSkip) return refuse("on_error=\"skip\"");
+  if (options.on_error == OnError::kReplace) return refuse("on_error=\"replace\"");
+  return {};
+}
+
 }  // namespace
 
 Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options) {
   FEEDLINE_CHECK_OK(check_options(options));
   if (recipe.format->size() == 0)
     return config_error("loader: the data set \"" + recipe.dataset + "\" holds no sample");
+  if (recipe.ragged) FEEDLINE_CHECK_OK(check_ragged(options));
   PipelinePlan plan;
   plan.options = options;
   if (plan.options.num_workers == 0) plan.options.num_workers = base::usable_cpus();
+  const Schema schema = longest_schema(recipe);
   std::uint64_t row_bytes = 0;
-  for (const FieldSpec& field : recipe.schema) row_bytes += field.array.bytes();
+  for (const FieldSpec& field : schema) row_bytes += field.array.bytes();
   if (options.batch_size > (std::uint64_t{1} << 48) / std::max<std::uint64_t>(row_bytes, 1))
     return config_error("loader: a batch of " + std::to_string(options.batch_size) + " samples is over 256 TiB");
-  plan.batch_bytes = batch::BatchLayout(recipe.schema, options.batch_size).bytes();
+  plan.batch_bytes = batch::BatchLayout(schema, options.batch_size).bytes();
   const bool given = options.memory_budget > 0;
   if (!given) plan.options.memory_budget = base::usable_memory_bytes() / kMemoryShare;
   if (plan.options.memory_budget < plan.batch_bytes)

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,12 +34,17 @@ struct Recipe {
   std::shared_ptr<const format::Format> format;
   std::shared_ptr<const transform::Chain> chain;  // the same for every image field; nullptr: samples are arrays
   Schema schema;                                  // in the order of format->fields()
+  bool ragged = false;                            // has the schema a field whose samples have different lengths?
 };
 
 // kConfig: the operations do not fit, or the data set is empty.
 Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shared_ptr<const format::Format> format,
                                                   const std::vector<Operation>& operations, std::optional<DType> dtype,
                                                   Layout layout);
+
+// The recipe's schema with the extent of every ragged field: that of the longest of `samples`, or of all samples.
+Schema schema_of(const Recipe& recipe, std::span<const std::uint64_t> samples);
+Schema longest_schema(const Recipe& recipe);
 
 // The chain's drawing for an image of that size, in words; reads nothing.
 Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, const base::SampleKey& key);
