@@ -30,6 +30,7 @@ from .images import (
     simd_variants,
 )
 from .loader import BadSample, Loader
+from .ragged_values import ragged
 from .sequences import arrays, tokens
 from .version import installed_version as _installed_version
 
@@ -79,6 +80,7 @@ __all__ = [
     "image_info",
     "inspect",
     "open",
+    "ragged",
     "resize_image",
     "simd_variants",
     "tokens",

@@ -133,9 +133,18 @@ class GivenFiles:
     def forget(self, first: int) -> None: ...
     def forget_all(self) -> None: ...
 
-def arrays(arrays: Sequence[tuple[str, object, int, int, int, str, Sequence[int]]]) -> Dataset: ...
+def arrays(arrays: Sequence[tuple[str, object, int, int, int, str, Sequence[int], object, bytes]]) -> Dataset: ...
 def tokens(
-    files: Sequence[tuple[str, int]], window: int, stride: int, stored: str, output: str, vocabulary: int
+    files: Sequence[tuple[str, int]],
+    window: int,
+    stride: int,
+    stored: str,
+    output: str,
+    vocabulary: int,
+    separator: int | None,
+    documents: str,
+    shortest: int,
+    pad: int,
 ) -> Dataset: ...
 
 class Batch:

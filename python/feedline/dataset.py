@@ -20,7 +20,11 @@ _FieldSpecs = str | Sequence[str] | None
 
 
 class FieldSpec(NamedTuple):
-    """One field of a sample: its shape without the batch extent, and NumPy's name of its dtype."""
+    """One field of a sample: its shape without the batch extent, and NumPy's name of its dtype.
+
+    A first extent of -1 means that samples have different lengths: a sample has its own there, a batch that of its
+    longest sample.
+    """
 
     shape: tuple[int, ...]
     dtype: str
@@ -131,7 +135,7 @@ class Dataset:
     argument raises :class:`ConfigError` at the call, naming the operation.
 
     ``ds[i]`` is one transformed sample, as a named tuple of NumPy arrays and numbers, drawn as in epoch 0 of a loader
-    with seed 0.
+    with seed 0; of its own length, where samples have different ones.
     """
 
     def __init__(self, engine: _engine.Dataset, origin: _Origin) -> None:
@@ -448,6 +452,7 @@ class Dataset:
             in_order: False delivers batches as they complete.
             on_error: what a bad sample does: ``"raise"`` a DataError or StorageError in place of its batch,
                 ``"skip"`` it and refill the batch, or ``"replace"`` it by another sample; see :attr:`Loader.errors`.
+                With samples of different lengths only ``"raise"``.
             error_budget: bad samples that an epoch may skip or replace before it raises; 0 is any number.
             rank, world_size: by default torch.distributed's, torchrun's, MPI's or Slurm's; else 0 and 1. Rank 0 logs
                 the plan at INFO when the first epoch starts.

@@ -66,7 +66,7 @@ Result<void> check_offsets(const NamedArray& array) {
   if (array.row.shape.dims() + 2 > Shape::kMaxDims)  // with the length, and the rows of a batch
     return config_error("arrays: \"" + array.name + "\" has more than " + std::to_string(Shape::kMaxDims) +
                         " extents in a batch");
-  if (array.stride != static_cast<std::ptrdiff_t>(array.row.bytes()))
+  if (array.rows > 1 && array.stride != static_cast<std::ptrdiff_t>(array.row.bytes()))
     return config_error("arrays: the rows of \"" + array.name + "\", which is ragged, do not touch; copy it first");
   if (offsets.front() != 0) return config_error(start + "begin at " + std::to_string(offsets.front()) + ", not at 0");
   for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {

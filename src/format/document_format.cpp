@@ -42,9 +42,7 @@ Result<DocumentIndex> index_of(const TokenFiles& files, const TokenOptions& opti
     return {};
   };
   FEEDLINE_CHECK_OK(files.read_all(see));
-  if (!any)
-    return config_error("tokens: separator " + std::to_string(*options.separator) + " is not among the " +
-                        std::to_string(files.tokens()) + " tokens of the files");
+  if (!any) return no_separator(files, *options.separator);
   if (index.size() == 0)
     return config_error("tokens: no document has " + std::to_string(options.shortest) +
                         " tokens or more, its separator among them");

@@ -91,6 +91,11 @@ void TokenFiles::add_to(Fingerprint& fingerprint) const {
   }
 }
 
+std::unexpected<Error> no_separator(const TokenFiles& files, std::int64_t separator) {
+  return config_error("tokens: separator " + std::to_string(separator) + " is not among the " +
+                      std::to_string(files.tokens()) + " tokens of the files");
+}
+
 Where TokenFiles::where(std::size_t file, std::uint64_t token) const {
   Where where;
   where.shard = files_[file].reader->name();

@@ -52,4 +52,7 @@ class TokenFiles {
   DType stored_ = DType::kUint16;
 };
 
+// The kConfig error for files that have documents, but none that ends.
+std::unexpected<Error> no_separator(const TokenFiles& files, std::int64_t separator);
+
 }  // namespace feedline::format

@@ -48,6 +48,18 @@ Result<void> check_documents(const TokenOptions& options) {
   return {};
 }
 
+// Reads all tokens: are they in the vocabulary, and is the separator among them?
+Result<void> check_tokens(const TokenFiles& files, const TokenOptions& options) {
+  std::vector<std::uint64_t> separators;
+  const auto see = [&](std::size_t file, std::uint64_t first, std::span<const std::byte> tokens) {
+    if (options.separator && separators.empty())
+      find_token(options.stored, tokens, *options.separator, first, separators);
+    return files.check(file, first, tokens, options.vocabulary);
+  };
+  FEEDLINE_CHECK_OK(files.read_all(see));
+  return options.separator && separators.empty() ? no_separator(files, *options.separator) : Result<void>();
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Format>> open_tokens(const std::vector<TokenFile>& files, const TokenOptions& given,
@@ -74,10 +86,7 @@ Result<std::shared_ptr<const Format>> TokenFormat::make(TokenFiles files, const 
     return config_error("tokens: no file has the " + std::to_string(options.window + 1) +
                         " tokens that a window and its targets take; all together have " +
                         std::to_string(files.tokens()));
-  if (options.vocabulary > 0)
-    FEEDLINE_CHECK_OK(files.read_all([&](std::size_t file, std::uint64_t first, std::span<const std::byte> tokens) {
-      return files.check(file, first, tokens, options.vocabulary);
-    }));
+  if (options.vocabulary > 0) FEEDLINE_CHECK_OK(check_tokens(files, options));
   return std::shared_ptr<const Format>(new TokenFormat(std::move(files), std::move(ends), options, widen));
 }
 

@@ -135,6 +135,10 @@ TEST_F(TokenFormatTest, ASeparatorThatNoTokenCanBeIsRefused) {
   EXPECT_NE(why({.separator = 65536}).find("cannot be among tokens of dtype uint16"), std::string::npos);
   EXPECT_NE(why({.separator = -1}).find("cannot be among tokens of dtype uint16"), std::string::npos);
   EXPECT_NE(why({.vocabulary = 60, .separator = 60}).find("outside the vocabulary of 60"), std::string::npos);
+  EXPECT_NE(why({.vocabulary = 60, .separator = 55}).find("separator 55 is not among the 50 tokens"),
+            std::string::npos);
+  EXPECT_EQ(why({.vocabulary = 60, .separator = 49}), "accepted");
+  EXPECT_EQ(why({.separator = 55}), "accepted");  // not asked to look
   EXPECT_NE(why({.documents = Documents::kApart}).find("need a separator"), std::string::npos);
   EXPECT_NE(why({.output = DType::kInt32, .separator = 3, .documents = Documents::kApart, .pad = 1LL << 31})
                 .find("pad 2147483648 cannot be delivered as int32"),
