@@ -44,6 +44,7 @@ struct DecodeLimit {
 };
 
 class SampleReader;
+struct MixOptions;
 
 class Dataset {
  public:
@@ -79,7 +80,7 @@ class Dataset {
   Result<void> check() const;
   Result<Schema> schema() const;      // of one sample, batch extent not included
   std::string explain() const;        // what runs, in which order, fused how
-  std::uint64_t fingerprint() const;  // changes with the samples, their order and fields
+  std::uint64_t fingerprint() const;  // changes with the samples, their order, fields and weights
 
   // Sample `index` transformed as in `epoch` of a loader with `seed`. kConfig: index out of range.
   Result<Sample> sample(std::uint64_t index, std::uint64_t seed = 0, std::uint64_t epoch = 0) const;
@@ -104,6 +105,7 @@ class Dataset {
   explicit Dataset(std::shared_ptr<const Impl> impl);
 
  private:
+  friend Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& options);
   std::shared_ptr<const Impl> impl_;
 };
 
@@ -185,6 +187,23 @@ constexpr std::int64_t kIgnoredTarget = -100;
 // kConfig: a wrong option, a size that is no multiple of the token's, no file that holds a window, no separator in
 // files that were read for it. kStorage: a file cannot be opened. kData: a token outside the vocabulary.
 Result<Dataset> tokens(const std::vector<TokenFile>& files, const TokenOptions& options);
+
+enum class MixUntil : std::uint8_t {
+  kSamples,  // an epoch has MixOptions::samples
+  kFirst,    // until one of the data sets would have to repeat a sample
+  kLast,     // until all samples of all data sets have come
+};
+
+struct MixOptions {
+  std::vector<double> weights;  // of samples, not of data sets' sizes; empty: by size, which is every sample once
+  MixUntil until = MixUntil::kSamples;
+  std::uint64_t samples = 0;  // 0: as many as all data sets have together
+};
+
+// Several data sets, of which each gives its share of every stretch of the order; one that ends starts over, in another
+// order when shuffled. Sample i is that of the data sets one behind the other. A weight of 0 leaves a data set out.
+// kConfig: no data set, one that is empty, different fields or operations, weights that are none, a mixture in one.
+Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& options = {});
 
 // Image files that the caller names while a loader runs: for data sets that are listed elsewhere. Copies share the
 // files; every method is thread-safe.

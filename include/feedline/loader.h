@@ -43,6 +43,9 @@ enum class Uneven : std::uint8_t {
 struct LoaderOptions {
   std::uint64_t batch_size = 1;  // samples per batch and rank
   bool shuffle = false;
+  // Not 0, with shuffle: shards are permuted, and the samples of so many of them at a time, so that only these are read
+  // from at a time. For storage that is slow at reading here and there. Where there is one shard it means nothing.
+  std::uint64_t shard_window = 0;
   std::uint64_t seed = 0;  // of the order and of every random operation
   bool drop_last = false;
   int num_workers = 0;              // native threads; 0: usable CPUs (affinity, cgroup quota)
@@ -51,7 +54,9 @@ struct LoaderOptions {
   // shuffle, drop_last, rank, world_size and uneven then mean nothing, batch_size is the most a batch may hold, and
   // kSkip replaces, because the end of the order is not known.
   bool given_order = false;
-  bool in_order = true;  // false: batches as they complete
+  // false: batches as they complete. Over several ranks they come in order all the same: each rank would have another
+  // part of the epoch behind it, and no state could be true of all.
+  bool in_order = true;
   OnError on_error = OnError::kRaise;
   std::uint64_t error_budget = 0;  // bad samples an epoch may skip or replace; 0: any number
   std::uint64_t rank = 0;
@@ -124,17 +129,32 @@ struct LoaderStats {
   std::vector<StageStats> stages;
 };
 
-// Where a loader stands: enough to go on in another process.
+// Positions [begin, end) of an epoch's order, which all ranks share.
+struct Positions {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  friend bool operator==(const Positions&, const Positions&) = default;
+};
+
+// What a data set is, for a state to be compared with.
+struct DatasetIdentity {
+  std::uint64_t fingerprint = 0;
+  std::string format;
+  std::uint64_t samples = 0;
+  std::uint64_t shards = 0;
+  std::vector<std::string> fields;
+};
+
+// Where a loader stands: enough to go on in another process, on any number of ranks and threads. The same on all ranks.
 struct LoaderState {
-  std::uint64_t fingerprint = 0;  // of the data set: restore() refuses another one
+  DatasetIdentity dataset;
   std::uint64_t seed = 0;
   bool shuffle = false;
+  std::uint64_t shard_window = 0;
   std::uint64_t epoch = 0;
-  std::uint64_t batch = 0;  // next batch of the epoch to deliver, on this rank
-  std::uint64_t batch_size = 0;
-  std::uint64_t world_size = 1;
-  std::uint64_t refilled = 0;        // samples taken from the end of the order by kSkip
-  std::vector<std::uint64_t> ahead;  // batches after `batch` that were delivered already (in_order = false)
+  std::uint64_t position = 0;        // of the epoch's order: what lies before it was delivered
+  std::vector<Positions> delivered;  // behind `position` (in_order = false)
+  std::uint64_t left_out = 0;        // positions at the order's end that kSkip has used up
 };
 
 // Owns its threads; they start with the first epoch and end at close() or with the loader: the next epoch finds them
@@ -147,12 +167,15 @@ class Loader {
   ~Loader();  // closes
 
   std::uint64_t batches() const;  // per epoch on this rank, if no sample is bad
-  const Schema& schema() const;   // of one sample
+  // Rows that each rank has in the batch that was delivered last: with kExact an epoch's last ones may differ.
+  std::vector<std::uint64_t> rows_per_rank() const;
+  const Schema& schema() const;  // of one sample
   const LoaderOptions& options() const;
 
   // Begins an epoch: the restored one if restore() came before, else the one set by set_epoch(), else the one after
-  // the last. A running epoch is abandoned.
-  Result<void> start_epoch();
+  // the last. A running epoch is abandoned. prepare_next: while the last batches of this epoch are used, the first of
+  // the next one are filled; false where no other will follow.
+  Result<void> start_epoch(bool prepare_next = true);
   void set_epoch(std::uint64_t epoch);
   std::uint64_t epoch() const;  // the running epoch, or the next one to start
 
@@ -173,8 +196,8 @@ class Loader {
   std::vector<BadSample> errors() const;
   LoaderState state() const;
   // Goes on where `state` was taken, at the next start_epoch(); with the next epoch where it was taken after the last
-  // batch of one. kConfig: taken on another data set, or with another
-  // seed, order, batch size or world size.
+  // batch of one. The batches are those of the run that it was taken in where batch_size * world_size is the same, and
+  // otherwise go on at the same sample. kConfig: taken on another data set, or with another seed or order.
   Result<void> restore(const LoaderState& state);
   std::string explain() const;  // the plan, its numbers and what runs where, for people
 

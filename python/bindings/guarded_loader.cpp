@@ -60,10 +60,10 @@ Result<std::optional<Batch>> GuardedLoader::next() {
   }
 }
 
-Result<void> GuardedLoader::start_epoch() {
+Result<void> GuardedLoader::start_epoch(bool prepare_next) {
   return alone([&] {
     started_in_ = getpid();
-    return loader_.start_epoch();
+    return loader_.start_epoch(prepare_next);
   });
 }
 

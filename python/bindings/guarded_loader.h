@@ -26,7 +26,7 @@ class GuardedLoader {
   // The next batch; nullopt: the epoch is over. Looks after Python's signals at least every 100 ms, and throws
   // nanobind::python_error when a handler raised.
   Result<std::optional<Batch>> next();
-  Result<void> start_epoch();
+  Result<void> start_epoch(bool prepare_next);
   void set_epoch(std::uint64_t epoch);
   Result<void> give(std::vector<GivenSample> samples);
   Result<void> end_giving();
@@ -36,6 +36,7 @@ class GuardedLoader {
   void close();
 
   std::uint64_t batches() const { return loader_.batches(); }
+  std::vector<std::uint64_t> rows_per_rank() const { return loader_.rows_per_rank(); }
   LoaderStats stats();
   std::vector<BadSample> errors();
   std::vector<BadSample> take_errors();  // those since the last call

@@ -2,6 +2,7 @@
 #include "feedline/loader.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -24,14 +25,16 @@ namespace feedline::python {
 namespace {
 
 std::unique_ptr<GuardedLoader> make_loader(const Dataset& dataset, std::uint64_t batch_size, bool shuffle,
-                                           std::uint64_t seed, bool drop_last, int num_workers,
-                                           std::uint64_t memory_budget, bool in_order, const std::string& on_error,
-                                           std::uint64_t error_budget, std::uint64_t rank, std::uint64_t world_size,
-                                           const std::string& uneven, const std::optional<std::string>& dtype,
-                                           const std::string& layout, std::uint64_t timeout_ms, bool given_order) {
+                                           std::uint64_t shard_window, std::uint64_t seed, bool drop_last,
+                                           int num_workers, std::uint64_t memory_budget, bool in_order,
+                                           const std::string& on_error, std::uint64_t error_budget, std::uint64_t rank,
+                                           std::uint64_t world_size, const std::string& uneven,
+                                           const std::optional<std::string>& dtype, const std::string& layout,
+                                           std::uint64_t timeout_ms, bool given_order) {
   LoaderOptions options;
   options.batch_size = batch_size;
   options.shuffle = shuffle;
+  options.shard_window = shard_window;
   options.seed = seed;
   options.drop_last = drop_last;
   options.num_workers = num_workers;
@@ -97,24 +100,42 @@ nb::list bad_samples(const std::vector<BadSample>& errors) {
 }
 
 nb::dict state_dict(const LoaderState& state) {
+  nb::dict dataset;
+  dataset["format"] = state.dataset.format;
+  dataset["samples"] = state.dataset.samples;
+  dataset["shards"] = state.dataset.shards;
+  dataset["fields"] = state.dataset.fields;
+  nb::list delivered;
+  for (const Positions& span : state.delivered) delivered.append(nb::make_tuple(span.begin, span.end));
   nb::dict result;
-  result["fingerprint"] = state.fingerprint;
+  result["fingerprint"] = state.dataset.fingerprint;
+  result["dataset"] = dataset;
   result["seed"] = state.seed;
   result["shuffle"] = state.shuffle;
+  result["shard_window"] = state.shard_window;
   result["epoch"] = state.epoch;
-  result["batch"] = state.batch;
-  result["batch_size"] = state.batch_size;
-  result["world_size"] = state.world_size;
-  result["refilled"] = state.refilled;
-  result["ahead"] = state.ahead;
+  result["position"] = state.position;
+  result["delivered"] = delivered;
+  result["left_out"] = state.left_out;
   return result;
 }
 
-void restore(GuardedLoader& self, std::uint64_t fingerprint, std::uint64_t seed, bool shuffle, std::uint64_t epoch,
-             std::uint64_t batch, std::uint64_t batch_size, std::uint64_t world_size, std::uint64_t refilled,
-             std::vector<std::uint64_t> ahead) {
-  unwrap(self.restore(
-      LoaderState{fingerprint, seed, shuffle, epoch, batch, batch_size, world_size, refilled, std::move(ahead)}));
+using Spans = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+void restore(GuardedLoader& self, std::uint64_t fingerprint, std::string format, std::uint64_t samples,
+             std::uint64_t shards, std::vector<std::string> fields, std::uint64_t seed, bool shuffle,
+             std::uint64_t shard_window, std::uint64_t epoch, std::uint64_t position, const Spans& delivered,
+             std::uint64_t left_out) {
+  LoaderState state{{fingerprint, std::move(format), samples, shards, std::move(fields)},
+                    seed,
+                    shuffle,
+                    shard_window,
+                    epoch,
+                    position,
+                    {},
+                    left_out};
+  for (const auto& [begin, end] : delivered) state.delivered.push_back({begin, end});
+  unwrap(self.restore(state));
 }
 
 void give(GuardedLoader& self, const std::vector<std::uint64_t>& indices, const std::vector<std::uint64_t>& draws) {
@@ -130,7 +151,10 @@ void bind_loader(nb::module_& module) {
   nb::class_<GuardedLoader>(module, "Loader")
       .def_prop_ro("batches", &GuardedLoader::batches)
       .def_prop_ro("epoch", &GuardedLoader::epoch)
-      .def("start_epoch", [](GuardedLoader& self) { unwrap(self.start_epoch()); })
+      .def(
+          "start_epoch", [](GuardedLoader& self, bool prepare_next) { unwrap(self.start_epoch(prepare_next)); },
+          "prepare_next"_a = true)
+      .def_prop_ro("rows_per_rank", &GuardedLoader::rows_per_rank)
       .def("set_epoch", &GuardedLoader::set_epoch, "epoch"_a)
       .def("give", &give, "indices"_a, "draws"_a)
       .def("end_giving", [](GuardedLoader& self) { unwrap(self.end_giving()); })
@@ -147,13 +171,14 @@ void bind_loader(nb::module_& module) {
       .def(
           "state", [](GuardedLoader& self) { return state_dict(self.state()); },
           nb::sig("def state(self) -> dict[str, typing.Any]"))
-      .def("restore", &restore, nb::kw_only(), "fingerprint"_a, "seed"_a, "shuffle"_a, "epoch"_a, "batch"_a,
-           "batch_size"_a, "world_size"_a, "refilled"_a, "ahead"_a)
+      .def("restore", &restore, nb::kw_only(), "fingerprint"_a, "format"_a, "samples"_a, "shards"_a, "fields"_a,
+           "seed"_a, "shuffle"_a, "shard_window"_a, "epoch"_a, "position"_a, "delivered"_a, "left_out"_a)
       .def("explain", &GuardedLoader::explain)
       .def("close", &GuardedLoader::close);
-  module.def("make_loader", &make_loader, "dataset"_a, nb::kw_only(), "batch_size"_a, "shuffle"_a, "seed"_a,
-             "drop_last"_a, "num_workers"_a, "memory_budget"_a, "in_order"_a, "on_error"_a, "error_budget"_a, "rank"_a,
-             "world_size"_a, "uneven"_a, "dtype"_a.none(), "layout"_a, "timeout_ms"_a, "given_order"_a = false);
+  module.def("make_loader", &make_loader, "dataset"_a, nb::kw_only(), "batch_size"_a, "shuffle"_a, "shard_window"_a = 0,
+             "seed"_a, "drop_last"_a, "num_workers"_a, "memory_budget"_a, "in_order"_a, "on_error"_a, "error_budget"_a,
+             "rank"_a, "world_size"_a, "uneven"_a, "dtype"_a.none(), "layout"_a, "timeout_ms"_a,
+             "given_order"_a = false);
 }
 
 }  // namespace feedline::python

@@ -98,6 +98,11 @@ Dataset tokens_dataset(const std::vector<std::pair<std::string, std::uint64_t>>&
   return unwrap(without_gil([&] { return tokens(named, options); }));
 }
 
+Dataset mixed_dataset(const std::vector<Dataset>& datasets, std::vector<double> weights, const std::string& until,
+                      std::uint64_t samples) {
+  return unwrap(mix(datasets, {std::move(weights), mix_until_of(until), samples}));
+}
+
 }  // namespace
 
 void bind_sources(nb::module_& module) {
@@ -108,6 +113,7 @@ void bind_sources(nb::module_& module) {
       .def("forget", &GivenFiles::forget, "first"_a)
       .def("forget_all", &GivenFiles::forget_all);
   module.def("arrays", &arrays_dataset, "arrays"_a);
+  module.def("mix", &mixed_dataset, "datasets"_a, "weights"_a, "until"_a, "samples"_a);
   module.def("tokens", &tokens_dataset, "files"_a, "window"_a, "stride"_a, "stored"_a, "output"_a, "vocabulary"_a,
              "separator"_a.none(), "documents"_a, "shortest"_a, "pad"_a);
 }

@@ -83,6 +83,12 @@ Documents documents_of(std::string_view word) {
   return look_up("documents", kWords, word);
 }
 
+MixUntil mix_until_of(std::string_view word) {
+  constexpr Words<MixUntil, 3> kWords{
+      {{"samples", MixUntil::kSamples}, {"first", MixUntil::kFirst}, {"last", MixUntil::kLast}}};
+  return look_up("until", kWords, word);
+}
+
 std::string_view word_of(OnError action) {
   for (const auto& [name, value] : kOnError) {
     if (value == action) return name;

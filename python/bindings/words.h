@@ -21,6 +21,7 @@ Layout layout_of(std::string_view word);                // "NCHW", "NHWC"
 OnError on_error_of(std::string_view word);             // "raise", "skip", "replace", "report"
 Uneven uneven_of(std::string_view word);                // "pad", "drop", "exact"
 Documents documents_of(std::string_view word);          // "pack", "apart"
+MixUntil mix_until_of(std::string_view word);           // "samples", "first", "last"
 std::string_view word_of(OnError action);
 
 }  // namespace feedline::python

@@ -30,6 +30,7 @@ from .images import (
     simd_variants,
 )
 from .loader import BadSample, Loader
+from .mixtures import mix
 from .ragged_values import ragged
 from .sequences import arrays, tokens
 from .version import installed_version as _installed_version
@@ -79,6 +80,7 @@ __all__ = [
     "force_simd_variant",
     "image_info",
     "inspect",
+    "mix",
     "open",
     "ragged",
     "resize_image",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 import os
 from collections.abc import Iterator, Sequence
@@ -421,7 +422,8 @@ class Dataset:
         self,
         batch_size: int,
         *,
-        shuffle: bool = False,
+        shuffle: bool | str = False,
+        shuffle_window: int = 16,
         seed: int = 0,
         drop_last: bool = False,
         num_workers: int | str = "auto",
@@ -432,7 +434,7 @@ class Dataset:
         rank: int | None = None,
         world_size: int | None = None,
         uneven: str = "pad",
-        epochs: int | None = None,
+        epochs: float | None = None,
         device: Any = None,
         dtype: Any = None,
         layout: str = "NCHW",
@@ -443,13 +445,17 @@ class Dataset:
 
         Args:
             batch_size: samples per batch, on each rank.
-            shuffle: another order every epoch, from ``seed``.
+            shuffle: another order every epoch, from ``seed``: any sample may stand anywhere. ``"shards"`` is for
+                storage that is slow at reading here and there: the shards of a tar source, or the files of a token
+                source, are permuted, and the samples of ``shuffle_window`` of them at a time.
+            shuffle_window: shards that ``shuffle="shards"`` reads from at a time.
             seed: of the order and of every random operation. The same seed gives the same batches, whatever
                 ``num_workers``.
             drop_last: leaves out a last batch that is not full.
             num_workers: threads; ``"auto"`` is the CPUs that this process may use, 0 is taken as 1.
             memory_budget: bytes of batches held ahead, or text such as ``"512 MB"`` or ``"2 GiB"``.
-            in_order: False delivers batches as they complete.
+            in_order: False delivers batches as they complete; over several ranks they come in order all the same, so
+                that one state holds for all.
             on_error: what a bad sample does: ``"raise"`` a DataError or StorageError in place of its batch,
                 ``"skip"`` it and refill the batch, or ``"replace"`` it by another sample; see :attr:`Loader.errors`.
                 With samples of different lengths only ``"raise"``.
@@ -458,7 +464,8 @@ class Dataset:
                 the plan at INFO when the first epoch starts.
             uneven: samples that do not divide evenly over ranks: ``"pad"`` repeats some from the start of the order,
                 ``"drop"`` leaves some out, ``"exact"`` gives each once, so that ranks may differ by a batch.
-            epochs: epochs that one ``iter()`` goes through; None is 1.
+            epochs: epochs that one ``iter()`` goes through, ``math.inf`` for ever. None is 1, and lets the engine
+                fill the first batches of the next one ahead.
             device: None or ``"cpu"``.
             dtype: of image fields, as by ``to_dtype(dtype, scale=True)``: ``"float16"``, ``"float32"``, ``"uint8"``,
                 NumPy's or torch's; None is what the operations give.
@@ -473,11 +480,13 @@ class Dataset:
         where = "loader"
         _refuse_device(device)
         big = 2**63 - 1
+        window = arguments.integer(where, "shuffle_window", shuffle_window, low=1, high=big)
         resolved_rank, resolved_world_size = ranks.resolve(rank, world_size)
         engine = _engine.make_loader(
             self._engine,
             batch_size=arguments.integer(where, "batch_size", batch_size, low=1, high=big),
-            shuffle=arguments.flag(where, "shuffle", shuffle),
+            shuffle=shuffle == "shards" or arguments.flag(where, 'shuffle (or "shards")', shuffle),
+            shard_window=window if shuffle == "shards" else 0,
             seed=arguments.integer(where, "seed", seed, low=0, high=2**64 - 1),
             drop_last=arguments.flag(where, "drop_last", drop_last),
             num_workers=_thread_count(num_workers),
@@ -492,9 +501,10 @@ class Dataset:
             layout=arguments.choice(where, "layout", layout, ("NCHW", "NHWC")),
             timeout_ms=_milliseconds(timeout),
         )
-        count = 1 if epochs is None else arguments.integer(where, "epochs", epochs, low=1, high=big)
+        if epochs is not None and epochs != math.inf:
+            epochs = arguments.integer(where, "epochs (or math.inf)", epochs, low=1, high=big)
         kind = Output(arguments.choice(where, "output", output, ("torch", "numpy")))
-        return Loader(engine, kind, epochs=count, announce=resolved_rank == 0)
+        return Loader(engine, kind, epochs=epochs, announce=resolved_rank == 0)
 
 
 def _seed_and_epoch(where: str, seed: int, epoch: int) -> tuple[int, int]:

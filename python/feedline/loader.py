@@ -6,16 +6,16 @@ from __future__ import annotations
 import atexit
 import enum
 import importlib
+import math
 import sys
 import weakref
 from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from . import _engine, batches, statistics
+from . import _engine, batches, state, statistics
 from .errors import ConfigError, Error
 
-_STATE_VERSION = 1
 # Loaders with threads, closed before the interpreter goes away. Made with the first loader, not at import.
 _running: weakref.WeakSet[Loader] | None = None
 
@@ -55,13 +55,14 @@ class Loader:
     """Batches of a :class:`Dataset`, filled ahead by native threads. Made by :meth:`Dataset.loader`.
 
     Each ``iter()`` goes through the next epoch (or ``epochs`` of them), or on from where a loaded state was taken.
-    A batch is a named tuple of its fields (``image, label``), arrays of shape (rows, ...).
+    A batch is a named tuple of its fields (``image, label``), arrays of shape (rows, ...). The first batches of the
+    next epoch are filled while the last ones of this are used, unless ``epochs`` says that no other will follow.
 
     The threads start with the first ``iter()`` and end with :meth:`close`, with the ``with`` block, or with the last
     reference. After ``fork()`` a child must make its own: a copy of a started loader raises ConfigError.
     """
 
-    def __init__(self, engine: _engine.Loader, output: Output, *, epochs: int, announce: bool = True) -> None:
+    def __init__(self, engine: _engine.Loader, output: Output, *, epochs: float | None, announce: bool = True) -> None:
         if output is Output.TORCH:
             _require_torch()
         self._engine = engine
@@ -74,19 +75,21 @@ class Loader:
         _close_at_exit(self)
 
     def __len__(self) -> int:
-        """Batches of one ``iter()`` on this rank, if no sample is bad."""
-        return self._engine.batches * self._epochs
+        """Batches of one ``iter()`` on this rank, if no sample is bad. TypeError where it is endless."""
+        if self._epochs == math.inf:
+            raise TypeError("a loader with epochs=math.inf has no length")
+        return self._engine.batches * int(self._epochs or 1)
 
     def __iter__(self) -> LoaderIterator:
         """Starts the next epoch. An iterator from before ends: its ``next()`` raises :class:`Error`."""
         previous = self._iterator() if self._iterator is not None else None
         if previous is not None:
             previous._end("a later iter() of this loader has ended this iterator")
-        self._engine.start_epoch()
+        iterator = LoaderIterator(self, self._epochs)
+        iterator._start_epoch()
         if self._announce:
             self._announce = False
             _log_plan(self._engine.explain())
-        iterator = LoaderIterator(self, self._epochs)
         self._iterator = weakref.ref(iterator)
         return iterator
 
@@ -106,22 +109,33 @@ class Loader:
         """Index in the data set of every row of the batch that was delivered last."""
         return list(self._last_samples)
 
+    @property
+    def rows_per_rank(self) -> tuple[int, ...]:
+        """Rows that every rank has in the batch that was delivered last; empty before an epoch's first.
+
+        Where samples do not divide evenly, an epoch's last batches have fewer, and with ``uneven="exact"`` not all
+        ranks the same: weigh a rank's mean by ``rows_per_rank[rank] / sum(rows_per_rank)``.
+        """
+        return tuple(self._engine.rows_per_rank)
+
     def state_dict(self) -> dict[str, Any]:
         """Where the loader stands: after the batches that were delivered, not those that were only prepared.
 
-        Fit for JSON, under 1 KB. Taken between epochs, or after an epoch's last batch, it is as good as any.
+        Fit for JSON, under 1 KB, and the same on all ranks that have delivered as many batches: saving one is enough.
+        Taken between epochs, or after an epoch's last batch, it is as good as any.
         """
-        state = self._engine.state()
-        state["fingerprint"] = f"{state['fingerprint']:016x}"
-        return {"version": _STATE_VERSION, **state}
+        return state.from_engine(self._engine.state())
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on, at the next ``iter()``, where ``state`` was taken; any number of threads may do so.
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Goes on, at the next ``iter()``, where ``state_dict`` was taken, without reading what came before.
+
+        Any number of threads and ranks may do so. Where ``batch_size`` times the number of ranks is what it was, the
+        global batches are those of the run that was interrupted; otherwise they go on at the same sample.
 
         Raises:
-            ConfigError: not a state; taken on another data set, or with another seed, order or global batch.
+            ConfigError: not a state; taken on another data set, or one that has changed, or with another seed or order.
         """
-        self._engine.restore(**_checked_state(state))
+        self._engine.restore(**state.to_engine(state_dict, self._engine.state()))
         iterator = self._iterator() if self._iterator is not None else None
         if iterator is not None:
             iterator._end("load_state_dict() has ended this iterator")
@@ -161,7 +175,8 @@ class Loader:
         raise TypeError("a feedline.Loader holds threads and does not pickle: make one in each process")
 
     def __repr__(self) -> str:
-        return f"<feedline.Loader of {len(self)} batches{', closed' if self._closed else ''}>"
+        batches = "endless" if self._epochs == math.inf else f"{len(self)}"
+        return f"<feedline.Loader of {batches} batches{', closed' if self._closed else ''}>"
 
     def _next(self) -> tuple[Any, ...] | None:
         try:
@@ -183,9 +198,10 @@ class Loader:
 class LoaderIterator(Iterator[tuple[Any, ...]]):
     """One pass over a loader. After ``next()`` raised a :class:`DataError`, it goes on with the next batch."""
 
-    def __init__(self, loader: Loader, epochs: int) -> None:
+    def __init__(self, loader: Loader, epochs: float | None) -> None:
         self._loader = loader
-        self._epochs_left = epochs - 1
+        self._epochs_left = epochs or 1  # that are not begun
+        self._open_end = epochs is None  # another iter() will follow, in all likelihood
         self._ended: str | None = None
         self._exhausted = False
 
@@ -198,9 +214,12 @@ class LoaderIterator(Iterator[tuple[Any, ...]]):
                 return batch
             self._exhausted = self._epochs_left == 0
             if not self._exhausted:
-                self._epochs_left -= 1
-                self._loader._engine.start_epoch()
+                self._start_epoch()
         raise StopIteration
+
+    def _start_epoch(self) -> None:
+        self._epochs_left -= 1
+        self._loader._engine.start_epoch(self._open_end or self._epochs_left > 0)
 
     def __len__(self) -> int:
         return len(self._loader)
@@ -240,30 +259,6 @@ def _bad_sample(row: dict[str, Any]) -> BadSample:
         batch=row["batch"],
         action=row["action"],
     )
-
-
-def _checked_state(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The engine's arguments, or ConfigError."""
-    where = "load_state_dict"
-    if not isinstance(state, Mapping) or state.get("version") != _STATE_VERSION:
-        raise ConfigError(f"{where}: not a loader's state of version {_STATE_VERSION}: {state!r:.200}")
-    counts = ("seed", "epoch", "batch", "batch_size", "world_size", "refilled")
-    try:
-        checked: dict[str, Any] = {name: _count(state[name]) for name in counts}
-        checked["fingerprint"] = int(state["fingerprint"], 16)
-        checked["ahead"] = [_count(batch) for batch in state["ahead"]]
-        if not isinstance(state["shuffle"], bool):
-            raise TypeError("shuffle is not a bool")
-        checked["shuffle"] = state["shuffle"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ConfigError(f"{where}: the state is damaged ({error!r}): {dict(state)!r:.200}") from None
-    return checked
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**64:
-        raise ValueError(f"{value!r} is not a count")
-    return value
 
 
 def _require_torch() -> None:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "feedline/dataset.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "consumer/guarded.h"
@@ -17,10 +18,11 @@ using consumer::guarded;
 struct Dataset::Impl {
   std::string source;
   std::shared_ptr<const format::Format> format;
+  std::shared_ptr<const plan::Mixture> mixture;  // nullptr: every sample once an epoch
   std::vector<Operation> operations;
 
   Result<std::shared_ptr<const pipeline::Recipe>> recipe(std::optional<DType> dtype, Layout layout) const {
-    return pipeline::make_recipe(source, format, operations, dtype, layout);
+    return pipeline::make_recipe(source, format, mixture, operations, dtype, layout);
   }
   Result<void> check_index(std::uint64_t index) const {
     if (index < format->size()) return {};
@@ -89,7 +91,7 @@ const std::string& Dataset::source() const { return impl_->source; }
 std::string Dataset::format() const { return std::string(impl_->format->name()); }
 const std::vector<std::string>& Dataset::classes() const { return impl_->format->classes(); }
 const std::vector<Operation>& Dataset::operations() const { return impl_->operations; }
-std::uint64_t Dataset::fingerprint() const { return impl_->format->fingerprint(); }
+std::uint64_t Dataset::fingerprint() const { return pipeline::fingerprint_of(*impl_->format, impl_->mixture.get()); }
 std::string Dataset::key(std::uint64_t index) const {
   return index < size() ? impl_->format->where(index).key : std::string();
 }
@@ -198,6 +200,28 @@ Result<Dataset> tokens(const std::vector<TokenFile>& files, const TokenOptions& 
     auto impl = std::make_shared<Dataset::Impl>();
     FEEDLINE_TRY(impl->format, pipeline::token_source(files, options));
     for (const TokenFile& file : files) impl->source += (impl->source.empty() ? "" : "::") + file.path;
+    return Dataset(std::move(impl));
+  });
+}
+
+Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& options) {
+  return guarded([&]() -> Result<Dataset> {
+    auto impl = std::make_shared<Dataset::Impl>();
+    std::vector<std::shared_ptr<const format::Format>> formats;
+    std::vector<std::uint64_t> sizes;
+    for (const Dataset& dataset : datasets) {
+      const Dataset::Impl& part = *dataset.impl_;
+      if (part.mixture) return config_error("mix: a data set is a mixture itself; mix all of them at once");
+      if (!std::ranges::equal(part.operations, datasets.front().operations(), {}, &describe, &describe))
+        return config_error("mix: the operations differ; give them to the mixture");
+      impl->source += (impl->source.empty() ? "mix(" : ", ") + part.source;
+      formats.push_back(part.format);
+      sizes.push_back(part.format->size());
+    }
+    impl->source += ")";
+    FEEDLINE_TRY(impl->format, pipeline::joined_source(std::move(formats)));
+    FEEDLINE_TRY(impl->mixture, pipeline::make_mixture(sizes, options));
+    impl->operations = datasets.front().operations();
     return Dataset(std::move(impl));
   });
 }

@@ -14,14 +14,18 @@ namespace feedline {
 using consumer::guarded;
 
 Loader::Impl::Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, pipeline::PipelinePlan plan_in)
-    : recipe(std::move(recipe_in)), plan(std::move(plan_in)), pipeline(recipe, plan) {}
+    : recipe(std::move(recipe_in)),
+      plan(std::move(plan_in)),
+      epoch_plan(pipeline::whole_epoch(plan)),
+      pipeline(recipe, plan) {}
 
-Result<void> Loader::Impl::start_epoch() {
+Result<void> Loader::Impl::start_epoch(bool prepare) {
   pipeline::Pipeline::Start start;
   start.epoch = next_epoch;
   if (restored) start = *restored;
   resumed = restored.has_value();
-  FEEDLINE_CHECK_OK(pipeline.begin(start));
+  prepare_next = prepare;
+  FEEDLINE_CHECK_OK(pipeline.begin(start, prepare_next));
   restored.reset();
   next_epoch = start.epoch + 1;
   running = true;
@@ -29,14 +33,15 @@ Result<void> Loader::Impl::start_epoch() {
 }
 
 Result<Loader::Polled> Loader::Impl::poll(std::chrono::milliseconds wait, Batch& batch) {
-  if (!running) FEEDLINE_CHECK_OK(start_epoch());
+  if (!running) FEEDLINE_CHECK_OK(start_epoch(prepare_next));
   FEEDLINE_TRY(const Polled polled, pipeline.poll(wait, batch));
   if (polled == Polled::kBatch) resumed = false;
   if (polled != Polled::kEnd) return polled;
   running = false;
-  if (!resumed) return polled;
-  // the state was taken after an epoch's last batch: what follows is the next epoch, not an empty rest
-  FEEDLINE_CHECK_OK(start_epoch());
+  // the state was taken after an epoch's last batch: what follows is the next epoch, not an empty rest. Where other
+  // ranks have a batch left and this one has none, the rest is empty.
+  if (!resumed || pipeline.has_batches()) return polled;
+  FEEDLINE_CHECK_OK(start_epoch(prepare_next));
   return pipeline.poll(wait, batch);
 }
 
@@ -51,69 +56,116 @@ Result<std::optional<Batch>> Loader::Impl::next() {
   }
 }
 
+DatasetIdentity Loader::Impl::identity() const {
+  const format::Format& format = *recipe->format;
+  DatasetIdentity identity{pipeline::fingerprint_of(format, recipe->mixture.get()),
+                           std::string(format.name()),
+                           format.size(),
+                           format.shard_ends().size(),
+                           {}};
+  for (const FieldSpec& field : recipe->schema) identity.fields.push_back(field.name);
+  return identity;
+}
+
 LoaderState Loader::Impl::state() const {
   const LoaderOptions& o = plan.options;
-  LoaderState state{recipe->format->fingerprint(), o.seed, o.shuffle, next_epoch, 0, o.batch_size, o.world_size, 0, {}};
+  LoaderState state{identity(), o.seed, o.shuffle, o.shard_window, next_epoch, 0, {}, 0};
   if (restored || running) {
     const pipeline::Pipeline::Start at = restored ? *restored : pipeline.position();
     state.epoch = at.epoch;
-    state.batch = at.batch;
-    state.refilled = at.refilled;
-    state.ahead = at.ahead;
+    state.position = at.position;
+    state.delivered = at.delivered;
+    state.left_out = at.left_out;
   }
   return state;
 }
 
-Result<void> Loader::Impl::restore(const LoaderState& state) {
-  const LoaderOptions& o = plan.options;
-  if (state.fingerprint != recipe->format->fingerprint())
-    return config_error("load_state_dict: the state was taken on another data set, or its samples have changed since");
-  if (state.seed != o.seed || state.shuffle != o.shuffle)
-    return config_error("load_state_dict: the state was taken with seed=" + std::to_string(state.seed) +
-                        ", shuffle=" + (state.shuffle ? "True" : "False") + "; make the loader with the same");
-  if (state.batch_size * state.world_size != o.batch_size * o.world_size)
-    return config_error("load_state_dict: the state was taken with a global batch of " +
-                        std::to_string(state.batch_size) + " x " + std::to_string(state.world_size) +
-                        " ranks; batch_size x world_size must stay the same");
-  if ((state.refilled > 0 || !state.ahead.empty()) && state.world_size != o.world_size)
-    return config_error(
-        "load_state_dict: a state with skipped samples or out-of-order batches needs the same world_size");
-  restored = pipeline::Pipeline::Start{state.epoch, state.batch, state.refilled, state.ahead};
-  running = false;
-  return {};
+namespace {
+
+// What became of a data set since a state was taken on it.
+std::string difference(const DatasetIdentity& then, const DatasetIdentity& now) {
+  const auto joined = [](const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text;
+  };
+  if (then.format.empty()) return "the state does not say how";  // states of version 1
+  std::string text;
+  const auto add = [&text](const std::string& what, const std::string& was, const std::string& is) {
+    if (was != is) text += (text.empty() ? "" : "; ") + what + " " + was + " then, " + is + " now";
+  };
+  add("the format was", then.format, now.format);
+  add("samples:", std::to_string(then.samples), std::to_string(now.samples));
+  add("shards:", std::to_string(then.shards), std::to_string(now.shards));
+  add("fields:", joined(then.fields), joined(now.fields));
+  return text.empty() ? "as many samples of the same fields, but with other names, sizes, weights or in another order"
+                      : text;
 }
 
-std::uint64_t Loader::Impl::batches() const {
+}  // namespace
+
+Result<void> Loader::Impl::restore(const LoaderState& state) {
   const LoaderOptions& o = plan.options;
-  return plan::Plan(
-             {recipe->format->size(), o.batch_size, o.seed, 0, false, o.drop_last, o.rank, o.world_size, o.uneven})
-      .batches();
+  const DatasetIdentity now = identity();
+  if (state.dataset.fingerprint != now.fingerprint)
+    return config_error(
+        "load_state_dict: the state was taken on another data set, or its samples have changed since: " +
+        difference(state.dataset, now));
+  if (state.seed != o.seed || state.shuffle != o.shuffle || state.shard_window != o.shard_window)
+    return config_error("load_state_dict: the state was taken with seed=" + std::to_string(state.seed) +
+                        ", shuffle=" + (state.shuffle ? "True" : "False") + ", a window of " +
+                        std::to_string(state.shard_window) + " shards; make the loader with the same");
+  const std::uint64_t positions = epoch_plan.order().size();
+  bool inside = state.position <= positions && state.left_out <= positions;
+  for (const Positions& span : state.delivered)
+    inside = inside && span.begin < span.end && span.end <= positions && span.begin >= state.position;
+  if (!inside)
+    return config_error("load_state_dict: the state is damaged: it lies outside an epoch of " +
+                        std::to_string(positions) + " samples");
+  restored = pipeline::Pipeline::Start{state.epoch, state.position, plan::tidied(state.delivered, state.position),
+                                       state.left_out};
+  running = false;
+  return {};
 }
 
 // What becomes of the samples that do not divide evenly.
 std::string Loader::Impl::explain_shares() const {
   const LoaderOptions& o = plan.options;
-  const std::uint64_t size = recipe->format->size();
+  const std::uint64_t size = epoch_plan.order().size();
+  const std::uint64_t most = epoch_plan.batches(0), least = epoch_plan.batches(o.world_size - 1);
   std::uint64_t delivered = 0;
-  for (std::uint64_t rank = 0; rank < o.world_size; ++rank) {
-    const plan::Plan share({size, o.batch_size, o.seed, 0, false, o.drop_last, rank, o.world_size, o.uneven});
-    delivered += std::min(share.positions(), share.batches() * o.batch_size);
-  }
+  for (std::uint64_t rank = 0; rank < o.world_size; ++rank)
+    if (most > 0) delivered += (most - 1) * o.batch_size + epoch_plan.rows(most - 1, rank);
   std::string text = "over all ranks: " + std::to_string(std::min(delivered, size)) + " of " + std::to_string(size) +
                      " samples an epoch";
   if (delivered < size) text += ", " + std::to_string(size - delivered) + " left out";
   if (delivered > size) text += ", " + std::to_string(delivered - size) + " of them twice";
+  if (least < most)
+    text += "; " + std::to_string(most) + " batches on the first ranks, " + std::to_string(least) +
+            " on the last ones: join them, or the first will wait for ever";
   return text;
+}
+
+std::string Loader::Impl::explain_order() const {
+  const LoaderOptions& o = plan.options;
+  std::string text = std::to_string(recipe->format->size()) + " samples, ";
+  if (recipe->mixture) text += "mixed, " + std::to_string(recipe->mixture->samples) + " an epoch, ";
+  if (!o.shuffle) return text + "sequential";
+  const std::uint64_t shards = recipe->format->shard_ends().size();
+  if (o.shard_window > 0 && shards > 1)
+    text += std::to_string(shards) + " shards permuted, " + std::to_string(std::min(o.shard_window, shards)) +
+            " of them at a time";
+  else
+    text += "keyed permutation";
+  return text + ", seed " + std::to_string(o.seed);
 }
 
 std::string Loader::Impl::explain() const {
   const LoaderOptions& o = plan.options;
   const auto mib = [](std::uint64_t bytes) { return std::to_string((bytes + (1u << 19)) >> 20) + " MiB"; };
   std::string text;
-  text += "plan       " + std::to_string(recipe->format->size()) + " samples, " +
-          (o.shuffle ? "keyed permutation, seed " + std::to_string(o.seed) : std::string("sequential")) + ", rank " +
-          std::to_string(o.rank) + " of " + std::to_string(o.world_size) + ": " + std::to_string(batches()) +
-          " batches of " + std::to_string(o.batch_size) + "\n";
+  text += "plan       " + explain_order() + ", rank " + std::to_string(o.rank) + " of " + std::to_string(o.world_size) +
+          ": " + std::to_string(epoch_plan.batches()) + " batches of " + std::to_string(o.batch_size) + "\n";
   if (!o.given_order) text += "           " + explain_shares() + "\n";
   text += "format     " + std::string(recipe->format->name()) + ", " + recipe->dataset + "\n";
   if (const std::string summary = recipe->format->summary(); !summary.empty()) text += "           " + summary + "\n";
@@ -125,7 +177,11 @@ std::string Loader::Impl::explain() const {
   text += "threads    " + std::to_string(o.num_workers) + " native, one sample at a time\n";
   text += "memory     " + std::to_string(plan.slots) + " batches of " + mib(plan.batch_bytes) + " ahead; budget " +
           mib(o.memory_budget) + " (" + plan.budget_reason + ")\n";
-  text += "delivery   host memory, " + std::string(o.in_order ? "in order" : "as batches complete") + "\n";
+  text += "delivery   host memory, " +
+          std::string(o.in_order          ? "in order"
+                      : o.world_size == 1 ? "as batches complete"
+                                          : "in order, as there are several ranks") +
+          "\n";
   return text;
 }
 
@@ -136,11 +192,12 @@ Loader::Loader(Loader&&) noexcept = default;
 Loader& Loader::operator=(Loader&&) noexcept = default;
 Loader::~Loader() = default;
 
-std::uint64_t Loader::batches() const { return impl_->batches(); }
+std::uint64_t Loader::batches() const { return impl_->epoch_plan.batches(); }
 const Schema& Loader::schema() const { return impl_->recipe->schema; }
 const LoaderOptions& Loader::options() const { return impl_->plan.options; }
-Result<void> Loader::start_epoch() {
-  return guarded([&] { return impl_->start_epoch(); });
+std::vector<std::uint64_t> Loader::rows_per_rank() const { return impl_->pipeline.rows_per_rank(); }
+Result<void> Loader::start_epoch(bool prepare_next) {
+  return guarded([&] { return impl_->start_epoch(prepare_next); });
 }
 void Loader::set_epoch(std::uint64_t epoch) { impl_->next_epoch = epoch; }
 std::uint64_t Loader::epoch() const { return impl_->running ? impl_->next_epoch - 1 : impl_->next_epoch; }

@@ -8,27 +8,31 @@
 
 #include "feedline/loader.h"
 #include "pipeline/pipeline.h"
+#include "plan/plan.h"
 
 namespace feedline {
 
 struct Loader::Impl {
   Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, pipeline::PipelinePlan plan_in);
 
-  Result<void> start_epoch();
+  Result<void> start_epoch(bool prepare_next);
   Result<std::optional<Batch>> next();
   Result<Polled> poll(std::chrono::milliseconds wait, Batch& batch);
   Result<void> restore(const LoaderState& state);
   LoaderState state() const;
-  std::uint64_t batches() const;
+  DatasetIdentity identity() const;
   std::string explain() const;
   std::string explain_shares() const;
+  std::string explain_order() const;
 
   const std::shared_ptr<const pipeline::Recipe> recipe;
   const pipeline::PipelinePlan plan;
+  const plan::Plan epoch_plan;  // of a whole epoch
   pipeline::Pipeline pipeline;
 
   bool resumed = false;                               // a restored state was begun and has given no batch yet
   bool running = false;                               // an epoch is begun and not over
+  bool prepare_next = true;                           // what start_epoch() was told last
   std::uint64_t next_epoch = 0;                       // what start_epoch() begins
   std::optional<pipeline::Pipeline::Start> restored;  // or this, once
 };

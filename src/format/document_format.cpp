@@ -74,6 +74,10 @@ void DocumentIndex::shrink() {
   tokens_.shrink_to_fit();
 }
 
+std::uint64_t DocumentIndex::before(std::uint64_t token) const {
+  return static_cast<std::uint64_t>(std::ranges::lower_bound(first_, token) - first_.begin());
+}
+
 Result<std::shared_ptr<const Format>> DocumentFormat::make(TokenFiles files, const TokenOptions& options) {
   FEEDLINE_TRY(const Widen widen, widen_of(options.stored, options.output));
   FEEDLINE_TRY(auto index, index_of(files, options));
@@ -131,6 +135,12 @@ Result<std::uint64_t> DocumentFormat::fill(std::span<const std::uint64_t> sample
     read += tokens.size();
   }
   return read;
+}
+
+std::vector<std::uint64_t> DocumentFormat::shard_ends() const {
+  std::vector<std::uint64_t> ends;
+  for (const std::uint64_t end : ends_) ends.push_back(index_.before(end));
+  return ends;
 }
 
 std::string DocumentFormat::summary() const {

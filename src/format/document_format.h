@@ -33,6 +33,7 @@ class DocumentIndex {
   std::uint64_t size() const { return first_.size(); }
   std::uint64_t first(std::uint64_t piece) const { return first_[piece]; }
   std::uint32_t tokens(std::uint64_t piece) const { return tokens_[piece]; }  // targets: one fewer
+  std::uint64_t before(std::uint64_t token) const;                            // pieces that begin before it
   std::uint64_t documents() const { return documents_; }                      // left out ones not among them
   std::uint64_t left_out() const { return left_out_; }                        // too short
   std::uint64_t longest() const { return longest_; }                          // tokens of a piece
@@ -58,6 +59,7 @@ class DocumentFormat final : public FilledFormat {
                              std::span<const ArrayView> first_rows) const override;
   std::uint64_t length(std::uint64_t index, std::size_t /*field*/) const override { return index_.tokens(index) - 1; }
   std::uint64_t longest(std::size_t /*field*/) const override { return index_.longest() - 1; }
+  std::vector<std::uint64_t> shard_ends() const override;
   std::string summary() const override;
   Where where(std::uint64_t index) const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }

@@ -60,6 +60,7 @@ TEST_F(DocumentFormatTest, NoSampleHasTokensOfTwoDocuments) {
   EXPECT_EQ((*format)->where(3).shard, folder_.path("b.bin"));
   EXPECT_EQ((*format)->where(3).offset, 3u);
   EXPECT_EQ((*format)->longest(0), 3u);
+  EXPECT_EQ((*format)->shard_ends(), (std::vector<std::uint64_t>{3, 4}));
   EXPECT_NE((*format)->summary().find("4 documents in 4 samples; 1 of fewer than 2 tokens left out"),
             std::string::npos);
 }

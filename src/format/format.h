@@ -60,6 +60,8 @@ class Format {
   virtual std::uint64_t grain() const { return 1; }
   // What opening found that a user wants to know, in lines for explain(); empty: nothing.
   virtual std::string summary() const { return {}; }
+  // Samples up to and with each shard, where reading within one is quicker than here and there; empty: no such parts.
+  virtual std::vector<std::uint64_t> shard_ends() const { return {}; }
   // shard, key and byte offset of a sample, for messages and logs.
   virtual Where where(std::uint64_t index) const = 0;
   // Changes when the samples, their order or their fields do; not when bytes inside them do.

@@ -32,6 +32,7 @@ class TokenFormat final : public FilledFormat {
   std::uint64_t size() const override { return ends_.back(); }
   Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
                              std::span<const ArrayView> first_rows) const override;
+  std::vector<std::uint64_t> shard_ends() const override { return ends_; }
   Where where(std::uint64_t index) const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
 

@@ -9,23 +9,11 @@
 namespace feedline::pipeline {
 
 Epoch::Epoch(const Config& config, const BadSamplePolicy& policy)
-    : config_(config),
-      plan_(config.plan),
-      policy_(policy),
-      end_(plan_.positions() - std::min(config.refilled, plan_.positions())),
-      next_open_(config.first_batch),
-      delivered_ahead_(config.ahead.begin(), config.ahead.end()),
-      next_batch_(config.first_batch),
-      refilled_(config.refilled) {
-  skip_delivered();
-}
-
-void Epoch::skip_delivered() {
-  while (delivered_ahead_.contains(next_open_)) ++next_open_;
-}
+    : config_(config), plan_(config.order, config.plan), policy_(policy), end_(plan_.positions()) {}
 
 bool Epoch::can_open() const {
   if (config_.given) return !given_.empty();
+  if (next_open_ >= plan_.batches()) return false;
   const std::uint64_t first = next_open_ * config_.plan.batch_size;
   if (first >= end_) return false;
   return !config_.plan.drop_last || first + config_.plan.batch_size <= end_;
@@ -44,19 +32,23 @@ Slot& Epoch::open(std::shared_ptr<memory::Lease> lease) {
     given_.pop_front();
   } else {
     slot->samples.resize(std::min(config_.plan.batch_size, end_ - slot->first));
+    slot->draws.resize(slot->samples.size());
   }
   slot->rows = slot->samples.size();
   slot->missing = slot->rows;
   slot->lease = std::move(lease);
   slot->done.resize(slot->rows);
-  if (config_.ragged && !config_.given) place(*slot, 0, slot->rows);
+  if (config_.place_at_open && !config_.given) place(*slot, 0, slot->rows);
   slots_.push_back(std::move(slot));
-  skip_delivered();
   return *slots_.back();
 }
 
 void Epoch::place(Slot& slot, std::uint64_t row, std::uint64_t rows) {
-  for (std::uint64_t i = row; i < row + rows; ++i) slot.samples[i] = plan_.sample_at(slot.first + i);
+  for (std::uint64_t i = row; i < row + rows; ++i) {
+    const plan::Placed placed = plan_.at(slot.first + i);
+    slot.samples[i] = placed.sample;
+    slot.draws[i] = placed.draw;
+  }
 }
 
 bool Epoch::has_ticket() const {
@@ -74,13 +66,12 @@ Ticket Epoch::take_ticket() {
   const std::uint64_t row = slot->handed_out;
   const std::uint64_t rows = std::min(config_.grain, slot->rows - row);
   slot->handed_out += rows;
-  if (config_.given) return {slot, row, rows, slot->samples[row], slot->draws[row]};
-  if (!config_.ragged) place(*slot, row, rows);
-  return {slot, row, rows, slot->samples[row], slot->samples[row]};
+  if (!config_.given && !config_.place_at_open) place(*slot, row, rows);
+  return {slot, row, rows, slot->samples[row], slot->draws[row]};
 }
 
 void Epoch::log_bad(Slot& slot, std::uint64_t sample, Error error) {
-  slot.bad.push_back({std::move(error), epoch(), slot.batch, sample, policy_.action()});
+  slot.bad.push_back({std::move(error), epoch(), index_of(slot.batch), sample, policy_.action()});
 }
 
 void Epoch::finish(const Ticket& ticket, Outcome outcome) {
@@ -90,7 +81,7 @@ void Epoch::finish(const Ticket& ticket, Outcome outcome) {
   slot.done[ticket.row] = 1;
   slot.samples[ticket.row] = outcome.sample;
   for (BadSample& bad : outcome.bad) {
-    bad.batch = slot.batch;
+    bad.batch = index_of(slot.batch);
     slot.bad.push_back(std::move(bad));
   }
   if (outcome.error) slot.failures.push_back({ticket.row, std::move(*outcome.error)});
@@ -132,15 +123,17 @@ bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
     slot->failures.erase(slot->failures.begin());
     const std::uint64_t position = slot->first + failure.row;
     // a failed refill is logged like the sample it stands for; its position is behind end_ already
-    const bool was_refill = slot->samples[failure.row] != plan_.sample_at(position);
+    const bool was_refill = slot->samples[failure.row] != plan_.at(position).sample;
     if (!was_refill && position >= end_) continue;  // cut off: an earlier refill took this position over
     log_bad(*slot, slot->samples[failure.row], failure.error);
     if (position >= end_) continue;
     const std::uint64_t last = --end_;
     if (last == position) continue;  // the last of the order: nothing to put in its place, the batch is shorter
-    slot->samples[failure.row] = plan_.sample_at(last);
+    const plan::Placed placed = plan_.at(last);
+    slot->samples[failure.row] = placed.sample;
+    slot->draws[failure.row] = placed.draw;
     slot->missing = 1;
-    refills_.push_back({slot, failure.row, 1, slot->samples[failure.row], slot->samples[failure.row]});
+    refills_.push_back({slot, failure.row, 1, placed.sample, placed.draw});
     return true;
   }
   return false;
@@ -194,8 +187,21 @@ std::size_t Epoch::ready_slots() const {
 
 bool Epoch::over() const { return slots_.empty() && !can_open() && (!config_.given || all_given_); }
 
-std::uint64_t Epoch::next_batch() const { return next_batch_; }
+bool Epoch::delivers_as(const Epoch& other) const {
+  const plan::PlanConfig& plan = other.config_.plan;
+  return config_.epoch == other.config_.epoch && next_batch_ == 0 && delivered_ahead_.empty() && plan.begin == 0 &&
+         plan.delivered.empty() && plan.left_out == 0;
+}
 
-std::vector<std::uint64_t> Epoch::ahead() const { return {delivered_ahead_.begin(), delivered_ahead_.end()}; }
+std::vector<Positions> Epoch::delivered() const {
+  std::vector<Positions> spans = config_.plan.delivered;
+  for (const std::uint64_t batch : delivered_ahead_) plan_.add_positions(batch, spans);
+  return plan::tidied(std::move(spans), position());
+}
+
+std::uint64_t Epoch::index_of(std::uint64_t batch) const {
+  if (config_.given) return batch;
+  return plan_.begin_of(batch) / (config_.plan.batch_size * config_.plan.world_size);
+}
 
 }  // namespace feedline::pipeline

@@ -21,7 +21,7 @@ namespace feedline::pipeline {
 // A batch that is being filled. Its memory may be written by the threads that hold tickets for it; everything else
 // belongs to the Epoch.
 struct Slot {
-  std::uint64_t batch = 0;  // index in the epoch
+  std::uint64_t batch = 0;  // in the plan
   std::uint64_t first = 0;  // first position
   std::uint64_t rows = 0;
   std::uint64_t handed_out = 0;  // rows that have a ticket
@@ -32,7 +32,7 @@ struct Slot {
   std::shared_ptr<memory::Lease> lease;
   std::shared_ptr<const batch::BatchLayout> layout;
   std::vector<std::uint64_t> samples;  // per row
-  std::vector<std::uint64_t> draws;    // per row, where the order is given
+  std::vector<std::uint64_t> draws;    // per row: what its randomness is keyed by
   std::vector<std::uint8_t> done;      // per row, for the message of a stall
   std::vector<BadRow> failures;        // rows that still need a refill, or all of them with kRaise and kReport
   std::vector<BadSample> bad;          // what to log when the batch is delivered
@@ -44,7 +44,7 @@ struct Ticket {
   std::uint64_t row = 0;
   std::uint64_t rows = 1;
   std::uint64_t sample = 0;  // of the first
-  std::uint64_t draw = 0;    // what its randomness is keyed by: the sample, unless the order is given
+  std::uint64_t draw = 0;    // of the first
 };
 
 // What came of a ticket.
@@ -58,14 +58,13 @@ struct Outcome {
 class Epoch {
  public:
   struct Config {
+    std::uint64_t epoch = 0;
+    std::shared_ptr<const plan::Order> order;
     plan::PlanConfig plan;
     bool in_order = true;
-    std::uint64_t first_batch = 0;     // resume here
-    std::uint64_t refilled = 0;        // positions already taken from the end
-    std::vector<std::uint64_t> ahead;  // batches after first_batch that were delivered already
-    bool given = false;                // batches come from give(), not from the plan
-    std::uint64_t grain = 1;           // most rows of a ticket
-    bool ragged = false;               // which samples a batch has is to be known when it opens, not row by row
+    bool given = false;          // batches come from give(), not from the plan
+    std::uint64_t grain = 1;     // most rows of a ticket
+    bool place_at_open = false;  // which samples a batch has is to be known when it opens, not ticket by ticket
   };
   Epoch(const Config& config, const BadSamplePolicy& policy);
 
@@ -87,14 +86,18 @@ class Epoch {
   std::size_t ready_slots() const;
   const std::shared_ptr<Slot>& oldest() const { return slots_.front(); }
 
-  std::uint64_t epoch() const { return config_.plan.epoch; }
-  std::uint64_t next_batch() const;                     // lowest batch not delivered
-  std::vector<std::uint64_t> ahead() const;             // delivered after it
-  std::uint64_t refilled() const { return refilled_; }  // as of the batches delivered: what a resumed run needs
+  std::uint64_t epoch() const { return config_.epoch; }
+  // Does this epoch, of which nothing was delivered, give just what `other` would from its start?
+  bool delivers_as(const Epoch& other) const;
+  // What was delivered so far, as a plan of the rest needs to know it.
+  std::uint64_t position() const { return plan_.begin_of(next_batch_); }
+  std::vector<Positions> delivered() const;
+  std::uint64_t left_out() const { return config_.plan.left_out + refilled_; }
+  // A batch's number in the epoch, counted in batches of this size from its beginning.
+  std::uint64_t index_of(std::uint64_t batch) const;
   const plan::Plan& plan() const { return plan_; }
 
  private:
-  void skip_delivered();
   void place(Slot& slot, std::uint64_t row, std::uint64_t rows);
   void resolve();
   bool refill(const std::shared_ptr<Slot>& slot);
@@ -106,12 +109,12 @@ class Epoch {
   plan::Plan plan_;
   const BadSamplePolicy& policy_;
   std::uint64_t end_;                        // positions from here on are not delivered: refills took them
-  std::uint64_t next_open_;                  // next batch to open
+  std::uint64_t next_open_ = 0;              // next batch to open
   std::deque<std::shared_ptr<Slot>> slots_;  // open, in batch order
   std::deque<Ticket> refills_;
   std::set<std::uint64_t> delivered_ahead_;
-  std::uint64_t next_batch_;
-  std::uint64_t refilled_;
+  std::uint64_t next_batch_ = 0;                // lowest one not delivered
+  std::uint64_t refilled_ = 0;                  // as of the batches delivered
   std::deque<std::vector<GivenSample>> given_;  // not opened yet
   bool all_given_ = false;
 };

@@ -11,6 +11,14 @@
 namespace feedline::pipeline {
 namespace {
 
+std::shared_ptr<const plan::Order> order_of(std::uint64_t size) {
+  plan::OrderConfig config;
+  config.size = size;
+  config.seed = 4;
+  config.shuffle = true;
+  return plan::make_order(config, 1);
+}
+
 // Runs an epoch without threads: rows finish in the order that `schedule` draws, samples in `bad` fail.
 class EpochRun {
  public:
@@ -21,16 +29,16 @@ class EpochRun {
   OnError on_error = OnError::kSkip;
   std::size_t slots = 3;
   std::set<std::uint64_t> bad;
-  std::uint64_t first_batch = 0, refilled = 0;
-  std::vector<std::uint64_t> ahead;
+  std::uint64_t position = 0, left_out = 0;
+  std::vector<Positions> delivered;
 
   struct Outcome {
     std::vector<std::vector<std::uint64_t>> batches;
     std::vector<std::uint64_t> batch_indices;
     std::vector<std::uint64_t> logged;
     struct State {
-      std::uint64_t next_batch, refilled;
-      std::vector<std::uint64_t> ahead;
+      std::uint64_t position, left_out;
+      std::vector<Positions> delivered;
     };
     std::vector<State> states;  // after each delivery
   };
@@ -38,12 +46,14 @@ class EpochRun {
   Outcome run(unsigned schedule_seed) const {
     const BadSamplePolicy policy(on_error, 0, true);
     Epoch::Config config;
-    config.plan = {
-        .size = size, .batch_size = batch_size, .seed = 4, .epoch = 1, .shuffle = true, .drop_last = drop_last};
+    config.epoch = 1;
+    config.order = order_of(size);
+    config.plan = {.batch_size = batch_size,
+                   .drop_last = drop_last,
+                   .begin = position,
+                   .delivered = delivered,
+                   .left_out = left_out};
     config.in_order = in_order;
-    config.first_batch = first_batch;
-    config.refilled = refilled;
-    config.ahead = ahead;
     Epoch epoch(config, policy);
     std::mt19937 schedule(schedule_seed);
     std::vector<Ticket> working;
@@ -65,11 +75,11 @@ class EpochRun {
       const auto slot = epoch.take_ready();
       if (!slot) continue;
       for (const BadSample& sample : slot->bad) outcome.logged.push_back(sample.sample);
-      outcome.states.push_back({epoch.next_batch(), epoch.refilled(), epoch.ahead()});
+      outcome.states.push_back({epoch.position(), epoch.left_out(), epoch.delivered()});
       if (slot->rows == 0) continue;
       EXPECT_TRUE(slot->failures.empty());
       outcome.batches.push_back(slot->samples);
-      outcome.batch_indices.push_back(slot->batch);
+      outcome.batch_indices.push_back(epoch.index_of(slot->batch));
     }
     return outcome;
   }
@@ -85,9 +95,9 @@ std::vector<std::uint64_t> flat(const std::vector<std::vector<std::uint64_t>>& b
 TEST(Epoch, DeliversThePlanInOrder) {
   EpochRun run;
   const auto outcome = run.run(1);
-  const plan::Plan plan({.size = 50, .batch_size = 8, .seed = 4, .epoch = 1, .shuffle = true});
+  const auto order = order_of(50);
   ASSERT_EQ(outcome.batches.size(), 7u);
-  for (std::uint64_t i = 0; i < 50; ++i) EXPECT_EQ(outcome.batches[i / 8][i % 8], plan.sample_at(i));
+  for (std::uint64_t i = 0; i < 50; ++i) EXPECT_EQ(outcome.batches[i / 8][i % 8], order->at(i).sample);
 }
 
 class EpochSkips : public testing::TestWithParam<int> {};
@@ -144,16 +154,43 @@ TEST_P(EpochSkips, ResumesAtEveryBatch) {
   for (std::size_t at = 0; at < whole.batches.size(); ++at) {
     before.push_back(whole.batches[at]);
     EpochRun rest = run;
-    rest.first_batch = whole.states[at].next_batch;
-    rest.refilled = whole.states[at].refilled;
-    rest.ahead = whole.states[at].ahead;
+    rest.position = whole.states[at].position;
+    rest.left_out = whole.states[at].left_out;
+    rest.delivered = whole.states[at].delivered;
     auto together = before;
     const auto resumed = rest.run(static_cast<unsigned>(at) + 11);
     together.insert(together.end(), resumed.batches.begin(), resumed.batches.end());
     EXPECT_EQ(flat(together), flat(whole.batches)) << "resumed after " << at;
     if (run.in_order) {
       EXPECT_EQ(together, whole.batches);
+      std::vector<std::uint64_t> indices(whole.batch_indices.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                                         whole.batch_indices.end());
+      EXPECT_EQ(resumed.batch_indices, indices);
     }
+  }
+}
+
+// Another batch size after an interruption: every good sample still comes once.
+TEST_P(EpochSkips, GoesOnWithAnotherBatchSize) {
+  std::mt19937 random(static_cast<unsigned>(GetParam()));
+  EpochRun run;
+  run.size = 20 + random() % 60;
+  run.in_order = random() % 2 == 0;
+  for (std::uint64_t i = 0; i < run.size; ++i)
+    if (random() % 6 == 0) run.bad.insert(i);
+  const auto whole = run.run(3);
+  std::vector<std::vector<std::uint64_t>> before;
+  for (std::size_t at = 0; at < whole.batches.size(); ++at) {
+    before.push_back(whole.batches[at]);
+    EpochRun rest = run;
+    rest.batch_size = 1 + random() % 12;
+    rest.position = whole.states[at].position;
+    rest.left_out = whole.states[at].left_out;
+    rest.delivered = whole.states[at].delivered;
+    auto together = before;
+    const auto resumed = rest.run(static_cast<unsigned>(at) + 11);
+    together.insert(together.end(), resumed.batches.begin(), resumed.batches.end());
+    EXPECT_EQ(flat(together), flat(whole.batches)) << "resumed after " << at;
   }
 }
 
@@ -164,18 +201,19 @@ TEST(Epoch, DropLastRefillsFromTheSamplesThatItWouldDrop) {
   run.size = 20;
   run.batch_size = 8;
   run.drop_last = true;
-  const plan::Plan plan({.size = 20, .batch_size = 8, .seed = 4, .epoch = 1, .shuffle = true});
-  run.bad = {plan.sample_at(1), plan.sample_at(9)};
+  const auto order = order_of(20);
+  run.bad = {order->at(1).sample, order->at(9).sample};
   const auto outcome = run.run(1);
   ASSERT_EQ(outcome.batches.size(), 2u);
-  EXPECT_EQ(outcome.batches[0][1], plan.sample_at(19));
-  EXPECT_EQ(outcome.batches[1][1], plan.sample_at(18));
+  EXPECT_EQ(outcome.batches[0][1], order->at(19).sample);
+  EXPECT_EQ(outcome.batches[1][1], order->at(18).sample);
 }
 
 TEST(Epoch, RaiseKeepsTheErrorsOfABatchInRowOrder) {
   const BadSamplePolicy policy(OnError::kRaise, 0, true);
   Epoch::Config config;
-  config.plan = {.size = 4, .batch_size = 4};
+  config.order = plan::make_order({.size = 4}, 0);
+  config.plan = {.batch_size = 4};
   Epoch epoch(config, policy);
   epoch.open(nullptr);
   std::vector<Ticket> tickets;

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -15,7 +16,7 @@
 #include "batch/batch_layout.h"
 #include "device/device.h"
 #include "pipeline/bad_sample_policy.h"
-#include "pipeline/epoch.h"
+#include "pipeline/epochs.h"
 #include "pipeline/sample_loader.h"
 #include "telemetry/stage_counters.h"
 
@@ -39,19 +40,20 @@ struct Pipeline::Impl {
   Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_in);
 
   // consumer side
-  Result<void> begin(const Start& start);
+  Result<void> begin(const Start& start, bool prepare_next);
   Result<void> give(std::vector<GivenSample> samples);
   Result<Loader::Polled> poll(std::chrono::milliseconds wait, Batch& out);
   void stop();
 
   // worker side
   void work(std::size_t worker);
-  bool next_ticket(std::unique_lock<std::mutex>& lock, StageCounters& counters, Ticket& ticket,
-                   std::uint64_t& ticket_run);
+  bool next_task(std::unique_lock<std::mutex>& lock, StageCounters& counters, Task& task);
   Outcome fill(SampleLoader& loader, const Ticket& ticket, std::uint64_t epoch, std::vector<ArrayView>& rows);
   bool fill_all(SampleLoader& loader, const Ticket& ticket, std::vector<ArrayView>& rows);
   void fill_each(SampleLoader& loader, const Ticket& ticket, std::uint64_t epoch, std::vector<ArrayView>& rows,
                  std::vector<Outcome>& outcomes);
+
+  std::unique_ptr<Epoch> make_epoch(const Start& start) const;
 
   // under mutex
   void open_slot();
@@ -69,14 +71,14 @@ struct Pipeline::Impl {
   mutable std::mutex mutex;
   std::condition_variable work_cv;   // workers: a ticket, room for a slot, or the end
   std::condition_variable ready_cv;  // consumer: a slot was settled, or a failure
-  std::unique_ptr<Epoch> epoch;      // what runs; replaced by begin()
-  std::uint64_t run = 0;             // counts begin(): tickets of an abandoned epoch find another number
-  std::optional<Error> failure;      // ends the epoch: no memory, budget used up
-  std::optional<Error> broken;       // ends the pipeline: a thread is gone
+  Epochs epochs;
+  std::optional<Error> failure;  // ends the epoch: no memory, budget used up
+  std::optional<Error> broken;   // ends the pipeline: a thread is gone
   bool stopping = false;
   std::uint64_t epoch_bad = 0;  // bad samples delivered in this epoch
   std::vector<BadSample> bad;
   Start last_position;
+  std::optional<std::uint64_t> last_batch;  // of the epoch that runs; nullopt: none was delivered
   std::uint64_t delivered_batches = 0, delivered_samples = 0, held_peak = 0;
   std::uint64_t first_ns = 0, last_ns = 0;
   std::uint64_t waiting_ns = 0;  // since when the consumer has had no batch; 0: it does not wait
@@ -92,32 +94,38 @@ Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_
       layout(recipe->ragged ? nullptr : std::make_shared<batch::BatchLayout>(recipe->schema, plan.options.batch_size)),
       counters(static_cast<std::size_t>(plan.options.num_workers) + 1) {}
 
-Result<void> Pipeline::Impl::begin(const Start& start) {
+std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const Start& start) const {
+  const LoaderOptions& o = plan.options;
+  Epoch::Config config;
+  config.epoch = start.epoch;
+  config.order = plan::make_order(plan.order, start.epoch);
+  config.plan = {o.batch_size, o.rank,         o.world_size,    o.drop_last,
+                 o.uneven,     start.position, start.delivered, start.left_out};
+  config.in_order = o.in_order || o.world_size > 1;
+  config.given = o.given_order;
+  config.grain = std::max<std::uint64_t>(recipe->format->grain(), 1);
+  config.place_at_open = recipe->ragged;
+  return std::make_unique<Epoch>(config, policy);
+}
+
+Result<void> Pipeline::Impl::begin(const Start& start, bool prepare_next) {
   if (pid != 0 && pid != getpid())
     return config_error(
         "this loader was started before fork(); its threads stayed in the parent: make a loader in the child");
   const LoaderOptions& o = plan.options;
-  Epoch::Config config;
-  config.plan = {recipe->format->size(), o.batch_size, o.seed, start.epoch, o.shuffle, o.drop_last, o.rank,
-                 o.world_size,           o.uneven};
-  config.in_order = o.in_order;
-  config.given = o.given_order;
-  config.first_batch = start.batch;
-  config.refilled = start.refilled;
-  config.ahead = start.ahead;
-  config.grain = std::max<std::uint64_t>(recipe->format->grain(), 1);
-  config.ragged = recipe->ragged;
+  auto epoch = make_epoch(start);
+  auto following = prepare_next && !o.given_order ? make_epoch({start.epoch + 1, 0, {}, 0}) : nullptr;
   {
     const std::lock_guard lock(mutex);
     if (stopping) {
       return closed_error();
     }
     if (broken) return std::unexpected(*broken);
-    epoch = std::make_unique<Epoch>(config, policy);
-    ++run;
+    epochs.begin(std::move(epoch), std::move(following));
     failure.reset();
     epoch_bad = 0;
     last_position = start;
+    last_batch.reset();
     waiting_ns = 0;
     if (first_ns == 0) first_ns = base::now_ns();
   }
@@ -139,34 +147,34 @@ void Pipeline::Impl::open_slot() {
   // always what the largest batch takes: blocks of one size go round, and pages that nobody writes cost nothing
   auto lease = memory::Lease::take(allocator, plan.batch_bytes);
   if (!lease) {
+    if (epochs.drop_following()) return;  // nobody has asked for it yet
     failure = std::move(lease).error();
     ready_cv.notify_all();
     return;
   }
-  Slot& slot = epoch->open(std::move(*lease));
+  Slot& slot = epochs.open(std::move(*lease));
   slot.layout =
       layout ? layout : std::make_shared<batch::BatchLayout>(schema_of(*recipe, slot.samples), slot.samples.size());
   FEEDLINE_CHECK(slot.layout->bytes() <= plan.batch_bytes);
-  held_peak = std::max(held_peak, epoch->open_slots() * plan.batch_bytes);
+  held_peak = std::max(held_peak, epochs.open_slots() * plan.batch_bytes);
   work_cv.notify_all();
 }
 
 // Waits for a row to fill. false: the pipeline stops.
-bool Pipeline::Impl::next_ticket(std::unique_lock<std::mutex>& lock, StageCounters& stage, Ticket& ticket,
-                                 std::uint64_t& ticket_run) {
+bool Pipeline::Impl::next_task(std::unique_lock<std::mutex>& lock, StageCounters& stage, Task& task) {
   while (!stopping) {
-    if (epoch && !failure) {
-      if (!epoch->has_ticket() && epoch->can_open() && epoch->open_slots() < plan.slots) open_slot();
-      if (!failure && epoch->has_ticket()) {
-        ticket = epoch->take_ticket();
+    if (!failure) {
+      if (epochs.wants_slot() && epochs.open_slots() < plan.slots) open_slot();
+      if (!failure && epochs.has_task()) {
+        task = epochs.take_task();
         // the training loop may just have let go of a batch: rows that nobody has begun can do with its pages
-        const auto [first, last] = ticket.slot->layout->largest_field_from(ticket.slot->handed_out);
-        allocator->reuse_pages(ticket.slot->lease->data(), first, last);
-        ticket_run = run;
+        const Slot& slot = *task.ticket.slot;
+        const auto [first, last] = slot.layout->largest_field_from(slot.handed_out);
+        allocator->reuse_pages(slot.lease->data(), first, last);
         return true;
       }
     }
-    const bool blocked = epoch && epoch->can_open();  // only room is missing
+    const bool blocked = epochs.can_open();  // only room is missing
     const std::uint64_t started = base::now_ns();
     work_cv.wait(lock);
     if (blocked)
@@ -212,9 +220,8 @@ void Pipeline::Impl::fill_each(SampleLoader& loader, const Ticket& ticket, std::
                                std::vector<ArrayView>& rows, std::vector<Outcome>& outcomes) {
   outcomes.push_back(fill(loader, {ticket.slot, ticket.row, 1, ticket.sample, ticket.draw}, epoch_number, rows));
   for (std::uint64_t row = ticket.row + 1; row < ticket.row + ticket.rows; ++row) {
-    const std::uint64_t sample = ticket.slot->samples[row];
-    const std::uint64_t draw = plan.options.given_order ? ticket.slot->draws[row] : sample;
-    outcomes.push_back(fill(loader, {ticket.slot, row, 1, sample, draw}, epoch_number, rows));
+    const Ticket one{ticket.slot, row, 1, ticket.slot->samples[row], ticket.slot->draws[row]};
+    outcomes.push_back(fill(loader, one, epoch_number, rows));
   }
 }
 
@@ -225,26 +232,25 @@ void Pipeline::Impl::work(std::size_t worker) {
     std::vector<ArrayView> rows;
     std::vector<Outcome> outcomes;
     std::unique_lock lock(mutex);
-    Ticket ticket;
-    std::uint64_t ticket_run = 0;
-    while (next_ticket(lock, stage, ticket, ticket_run)) {
-      const std::uint64_t epoch_number = epoch->epoch();
+    Task task;
+    while (next_task(lock, stage, task)) {
+      const Ticket& ticket = task.ticket;
       lock.unlock();
       const bool whole = ticket.rows > 1 && fill_all(loader, ticket, rows);
       outcomes.clear();
-      if (!whole) fill_each(loader, ticket, epoch_number, rows, outcomes);
+      if (!whole) fill_each(loader, ticket, task.epoch, rows, outcomes);
       const std::uint64_t filled = base::now_ns();
       const std::uint64_t bytes = ticket.rows * ticket.slot->layout->row_bytes();
       lock.lock();
-      if (ticket_run == run && epoch) {  // else the epoch was abandoned, and the slot with it
+      if (Epoch* epoch = epochs.epoch_of(task)) {  // else it was abandoned, and the slot with it
         if (whole) epoch->finish_all(ticket);
         for (std::uint64_t i = 0; i < outcomes.size(); ++i)
           epoch->finish({ticket.slot, ticket.row + i, 1, outcomes[i].sample}, std::move(outcomes[i]));
         if (ticket.slot->missing == 0) ready_cv.notify_one();
         if (epoch->has_ticket()) work_cv.notify_one();  // a refill
       }
-      ticket.slot.reset();
       stage.add_item(base::now_ns() - filled, bytes);
+      task.ticket.slot.reset();
     }
   } catch (const std::exception& e) {  // a broken promise of ours, or no memory: never a silent death
     const std::lock_guard lock(mutex);
@@ -267,8 +273,8 @@ Result<void> Pipeline::Impl::give(std::vector<GivenSample> samples) {
                           std::to_string(recipe->format->size()));
   {
     const std::lock_guard lock(mutex);
-    if (!epoch) return config_error("give: no epoch has been started");
-    epoch->give(std::move(samples));
+    if (!epochs.current()) return config_error("give: no epoch has been started");
+    epochs.current()->give(std::move(samples));
   }
   work_cv.notify_all();
   return {};
@@ -279,10 +285,11 @@ Error Pipeline::Impl::stall_error() const {
   error.code = ErrorCode::kStalled;
   const double seconds = static_cast<double>(plan.options.timeout.count()) / 1000.0;
   error.what = "no batch for " + std::to_string(seconds) + " s";
-  if (epoch && epoch->open_slots() > 0) {
+  const Epoch* epoch = epochs.current();
+  if (epoch != nullptr && epoch->open_slots() > 0) {
     const Slot& slot = *epoch->oldest();
-    error.what += ": batch " + std::to_string(slot.batch) + " still waits for " + std::to_string(slot.missing) +
-                  " of " + std::to_string(slot.rows) + " samples";
+    error.what += ": batch " + std::to_string(epoch->index_of(slot.batch)) + " still waits for " +
+                  std::to_string(slot.missing) + " of " + std::to_string(slot.rows) + " samples";
     for (std::uint64_t row = 0; row < slot.handed_out; ++row) {
       if (slot.done[row]) continue;
       error = with_place(std::move(error), *recipe, slot.samples[row]);
@@ -296,22 +303,25 @@ Error Pipeline::Impl::stall_error() const {
 Result<Loader::Polled> Pipeline::Impl::deliver(std::shared_ptr<Slot> slot, Batch& out) {
   last_ns = base::now_ns();
   waiting_ns = 0;
-  last_position = {epoch->epoch(), epoch->next_batch(), epoch->refilled(), epoch->ahead()};
+  const Epoch* epoch = epochs.current();
+  last_position = {epoch->epoch(), epoch->position(), epoch->delivered(), epoch->left_out()};
+  last_batch = slot->batch;
   epoch_bad += slot->bad.size();
   if (!slot->bad.empty() && policy.over_budget(epoch_bad)) failure = policy.budget_error(slot->bad.back().error);
   bad.insert(bad.end(), slot->bad.begin(), slot->bad.end());
   if (failure) return std::unexpected(*failure);
   if (slot->rows == 0) return Loader::Polled::kPending;  // wholly taken over by refills: only its log counts
+  const std::uint64_t index = epoch->index_of(slot->batch);
   const bool report = policy.action() == OnError::kReport;
   if (!slot->failures.empty() && !report) {
     const auto& first = slot->failures.front();
-    bad.push_back({first.error, epoch->epoch(), slot->batch, slot->samples[first.row], OnError::kRaise});
+    bad.push_back({first.error, epoch->epoch(), index, slot->samples[first.row], OnError::kRaise});
     return std::unexpected(first.error);
   }
   FEEDLINE_TRY(auto lease, device->deliver(std::move(slot->lease)));
   ++delivered_batches;
   delivered_samples += slot->rows;
-  out = batch::make_batch(std::move(slot->layout), std::move(lease), slot->batch, std::move(slot->samples),
+  out = batch::make_batch(std::move(slot->layout), std::move(lease), index, std::move(slot->samples),
                           std::move(slot->failures));
   return Loader::Polled::kBatch;
 }
@@ -329,6 +339,7 @@ Result<Loader::Polled> Pipeline::Impl::poll(std::chrono::milliseconds wait, Batc
     }
     if (broken) return std::unexpected(*broken);
     if (failure) return std::unexpected(*failure);
+    Epoch* epoch = epochs.current();
     if (auto slot = epoch->take_ready()) {
       stage.add_starved(base::now_ns() - started);
       auto delivered = deliver(std::move(slot), out);
@@ -355,7 +366,7 @@ void Pipeline::Impl::stop() {
   ready_cv.notify_all();
   threads.clear();  // joins
   const std::lock_guard lock(mutex);
-  epoch.reset();
+  epochs.clear();
 }
 
 // ---- the class ----
@@ -371,7 +382,7 @@ Pipeline::~Pipeline() {
   impl_->stop();
 }
 
-Result<void> Pipeline::begin(const Start& start) { return impl_->begin(start); }
+Result<void> Pipeline::begin(const Start& start, bool prepare_next) { return impl_->begin(start, prepare_next); }
 
 Result<Loader::Polled> Pipeline::poll(std::chrono::milliseconds wait, Batch& batch) { return impl_->poll(wait, batch); }
 
@@ -379,8 +390,8 @@ Result<void> Pipeline::give(std::vector<GivenSample> samples) { return impl_->gi
 
 Result<void> Pipeline::end_giving() {
   const std::lock_guard lock(impl_->mutex);
-  if (!impl_->epoch) return config_error("end_giving: no epoch has been started");
-  impl_->epoch->end_giving();
+  if (!impl_->epochs.current()) return config_error("end_giving: no epoch has been started");
+  impl_->epochs.current()->end_giving();
   return {};
 }
 
@@ -391,6 +402,22 @@ void Pipeline::stop() {
 Pipeline::Start Pipeline::position() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->last_position;
+}
+
+bool Pipeline::has_batches() const {
+  const std::lock_guard lock(impl_->mutex);
+  const Epoch* epoch = impl_->epochs.current();
+  return epoch != nullptr && epoch->plan().batches(0) > 0;  // no rank has more than the first
+}
+
+std::vector<std::uint64_t> Pipeline::rows_per_rank() const {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<std::uint64_t> rows;
+  if (!impl_->last_batch || !impl_->epochs.current()) return rows;
+  const plan::Plan& plan = impl_->epochs.current()->plan();
+  for (std::uint64_t rank = 0; rank < impl_->plan.options.world_size; ++rank)
+    rows.push_back(plan.rows(*impl_->last_batch, rank));
+  return rows;
 }
 
 std::vector<BadSample> Pipeline::bad_samples() const {
@@ -421,15 +448,14 @@ LoaderStats Pipeline::stats() const {
   stats.batches = impl.delivered_batches;
   stats.samples = impl.delivered_samples;
   stats.bad_samples = impl.bad.size();
-  const bool running = impl.epoch && !impl.epoch->over();
+  const Epoch* epoch = impl.epochs.current();
+  const bool running = epoch != nullptr && !epoch->over();
   if (impl.first_ns != 0) {
     const std::uint64_t until = running ? base::now_ns() : std::max(impl.last_ns, impl.first_ns);
     stats.wall_s = static_cast<double>(until - impl.first_ns) * 1e-9;
   }
-  if (impl.epoch) {
-    stats.ready_batches = impl.epoch->ready_slots();
-    stats.held_bytes = impl.epoch->open_slots() * impl.plan.batch_bytes;
-  }
+  if (epoch != nullptr) stats.ready_batches = epoch->ready_slots();
+  stats.held_bytes = impl.epochs.open_slots() * impl.plan.batch_bytes;
   stats.held_bytes_peak = impl.held_peak;
   return stats;
 }

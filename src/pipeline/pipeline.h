@@ -8,12 +8,15 @@
 
 #include "feedline/loader.h"
 #include "pipeline/source.h"
+#include "plan/order.h"
+#include "plan/plan.h"
 
 namespace feedline::pipeline {
 
 // What a pipeline will do, computed and checked before the first read.
 struct PipelinePlan {
   LoaderOptions options;  // as given, with num_workers and memory_budget resolved
+  plan::OrderConfig order;
   std::uint64_t batch_bytes = 0;
   std::uint64_t slots = 0;    // batches held ahead of the user at most
   std::string budget_reason;  // where the budget comes from, for explain()
@@ -21,6 +24,9 @@ struct PipelinePlan {
 
 // kConfig: an option out of range, or a budget that does not hold one batch.
 Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options);
+
+// A whole epoch of this rank.
+plan::Plan whole_epoch(const PipelinePlan& plan);
 
 // Threads that fill batches of one epoch after the other.
 //
@@ -34,22 +40,28 @@ class Pipeline {
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
+  // As in LoaderState.
   struct Start {
     std::uint64_t epoch = 0;
-    std::uint64_t batch = 0;
-    std::uint64_t refilled = 0;
-    std::vector<std::uint64_t> ahead;
+    std::uint64_t position = 0;
+    std::vector<Positions> delivered;
+    std::uint64_t left_out = 0;
   };
-  // Abandons what runs and begins an epoch.
-  Result<void> begin(const Start& start);
+  // Abandons what runs and begins an epoch. prepare_next: the one after it will follow, in all likelihood, and its
+  // first batches are filled while this one's last ones are used.
+  Result<void> begin(const Start& start, bool prepare_next);
   // See Loader::give and Loader::end_giving.
   Result<void> give(std::vector<GivenSample> samples);
   Result<void> end_giving();
   Result<Loader::Polled> poll(std::chrono::milliseconds wait, Batch& batch);
   void stop();
 
-  // Next batch to deliver of the epoch that runs or ran last.
+  // What was delivered of the epoch that runs or ran last.
   Start position() const;
+  // Does the epoch that was begun have a batch for any rank?
+  bool has_batches() const;
+  // See Loader::rows_per_rank.
+  std::vector<std::uint64_t> rows_per_rank() const;
   std::vector<BadSample> bad_samples() const;
   LoaderStats stats() const;
   const PipelinePlan& plan() const;

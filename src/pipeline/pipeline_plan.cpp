@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/cpus.h"
 #include "batch/batch_layout.h"
@@ -43,15 +46,41 @@ Result<void> check_ragged(const LoaderOptions& options) {
   return {};
 }
 
+Result<plan::OrderConfig> order_config(const Recipe& recipe, const LoaderOptions& options) {
+  plan::OrderConfig order;
+  order.size = recipe.format->size();
+  order.shuffle = options.shuffle;
+  order.seed = options.seed;
+  order.mixture = recipe.mixture;
+  if (options.given_order) return order;
+  const std::uint64_t positions = order.mixture ? order.mixture->samples : order.size;
+  if (positions < options.world_size)
+    return config_error("loader: world_size=" + std::to_string(options.world_size) + " is more than the " +
+                        std::to_string(positions) + " samples of an epoch: a rank would have none");
+  if (options.shard_window == 0) return order;
+  if (!options.shuffle) return config_error("loader: a window of shards is for shuffling them");
+  if (order.mixture) return config_error("loader: a mixture is shuffled as a whole, not by shards");
+  order.shard_window = options.shard_window;
+  order.shard_ends = std::make_shared<const std::vector<std::uint64_t>>(recipe.format->shard_ends());
+  return order;
+}
+
 }  // namespace
+
+plan::Plan whole_epoch(const PipelinePlan& plan) {
+  const LoaderOptions& o = plan.options;
+  return {plan::make_order(plan.order, 0), {o.batch_size, o.rank, o.world_size, o.drop_last, o.uneven, 0, {}, 0}};
+}
 
 Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options) {
   FEEDLINE_CHECK_OK(check_options(options));
   if (recipe.format->size() == 0)
     return config_error("loader: the data set \"" + recipe.dataset + "\" holds no sample");
   if (recipe.ragged) FEEDLINE_CHECK_OK(check_ragged(options));
+  FEEDLINE_TRY(plan::OrderConfig order, order_config(recipe, options));
   PipelinePlan plan;
   plan.options = options;
+  plan.order = std::move(order);
   if (plan.options.num_workers == 0) plan.options.num_workers = base::usable_cpus();
   const Schema schema = longest_schema(recipe);
   std::uint64_t row_bytes = 0;

@@ -28,7 +28,7 @@ struct Delivered {
 class PipelineTest : public testing::Test {
  protected:
   static std::shared_ptr<const Recipe> recipe(std::shared_ptr<FakeFormat> format) {
-    auto recipe = make_recipe("fake", std::move(format), {op::RandomHorizontalFlip{}, op::CenterCrop{{4, 4}}},
+    auto recipe = make_recipe("fake", std::move(format), nullptr, {op::RandomHorizontalFlip{}, op::CenterCrop{{4, 4}}},
                               std::nullopt, Layout::kNchw);
     EXPECT_TRUE(recipe) << recipe.error().message();
     return *recipe;
@@ -39,9 +39,10 @@ class PipelineTest : public testing::Test {
     EXPECT_TRUE(plan) << plan.error().message();
     return std::make_unique<Pipeline>(std::move(made), *plan);
   }
-  static Delivered run(Pipeline& pipeline, Pipeline::Start start = {}, std::size_t most_errors = 1000) {
+  static Delivered run(Pipeline& pipeline, Pipeline::Start start = {}, bool prepare_next = false,
+                       std::size_t most_errors = 1000) {
     Delivered delivered;
-    EXPECT_TRUE(pipeline.begin(start));
+    EXPECT_TRUE(pipeline.begin(start, prepare_next));
     while (true) {
       Batch batch;
       const auto polled = pipeline.poll(10s, batch);
@@ -101,11 +102,68 @@ TEST_F(PipelineTest, RunsOneEpochAfterTheOther) {
   EXPECT_EQ(epochs[3], run(*pipeline, {.epoch = 3}).labels);
 }
 
+// Whether the next epoch was prepared, and whether it is the one that is asked for then, shows in nothing.
+TEST_F(PipelineTest, PreparesTheNextEpoch) {
+  for (const OnError on_error : {OnError::kRaise, OnError::kSkip, OnError::kReplace}) {
+    for (const std::uint64_t memory : {std::uint64_t{8 * 48 + 8 * 8 + 64}, std::uint64_t{1} << 20}) {
+      const LoaderOptions options{.batch_size = 8,
+                                  .shuffle = true,
+                                  .num_workers = 3,
+                                  .memory_budget = memory,
+                                  .on_error = on_error,
+                                  .world_size = 1};
+      const std::set<std::uint64_t> damaged{3, 11, 49};
+      const auto format = std::make_shared<FakeFormat>(50, damaged);
+      const auto plain = this->pipeline(format, options);
+      const auto prepared = this->pipeline(format, options);
+      for (const std::uint64_t epoch : {0u, 1u, 2u, 7u, 8u, 8u, 0u, 1u}) {
+        const auto expected = run(*plain, {.epoch = epoch});
+        const auto got = run(*prepared, {.epoch = epoch}, true);
+        EXPECT_EQ(got.labels, expected.labels) << "epoch " << epoch;
+        EXPECT_EQ(got.pixels, expected.pixels);
+        EXPECT_EQ(got.errors.size(), expected.errors.size());
+        EXPECT_EQ(prepared->position().epoch, epoch);
+      }
+      EXPECT_EQ(prepared->bad_samples().size(), plain->bad_samples().size());
+    }
+  }
+}
+
+// The first batches of the next epoch are complete before anybody asks for them.
+TEST_F(PipelineTest, AtTheBorderNobodyWaits) {
+  auto format = std::make_shared<FakeFormat>(32);
+  std::atomic<int> reads = 0;
+  format->before_read = [&](std::uint64_t) { ++reads; };
+  const LoaderOptions options{.batch_size = 8, .num_workers = 2};
+  const auto pipeline = this->pipeline(format, options);
+  EXPECT_EQ(run(*pipeline, {.epoch = 0}, true).labels.size(), 4u);
+  const int slots = static_cast<int>(pipeline->plan().slots);
+  const int ahead = 8 * std::min(slots, 4);
+  for (int i = 0; i < 1000 && reads < 32 + ahead; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(reads, 32 + ahead);
+  ASSERT_TRUE(pipeline->begin({.epoch = 1}, false));
+  EXPECT_EQ(reads, 32 + ahead) << "what was prepared was not used";
+  EXPECT_EQ(pipeline->stats().batches, 4u);
+}
+
+TEST_F(PipelineTest, SeveralRanksGetTheirBatchesInOrder) {
+  auto format = std::make_shared<FakeFormat>(64);
+  format->before_read = [](std::uint64_t index) {
+    if (index % 8 == 0) std::this_thread::sleep_for(2ms);
+  };
+  const LoaderOptions options{.batch_size = 4, .num_workers = 4, .in_order = false, .rank = 1, .world_size = 2};
+  const auto pipeline = this->pipeline(format, options);
+  const auto delivered = run(*pipeline);
+  for (std::size_t batch = 0; batch < delivered.labels.size(); ++batch)
+    EXPECT_EQ(delivered.labels[batch][0], static_cast<std::int64_t>(batch) * 8 + 4);
+  EXPECT_TRUE(pipeline->position().delivered.empty());
+}
+
 TEST_F(PipelineTest, AnAbandonedEpochLeavesNothingBehind) {
   const auto pipeline = this->pipeline(std::make_shared<FakeFormat>(200), {.batch_size = 8, .num_workers = 3});
   const auto whole = run(*pipeline);
   for (int i = 0; i < 50; ++i) {
-    ASSERT_TRUE(pipeline->begin({.epoch = 9}));
+    ASSERT_TRUE(pipeline->begin({.epoch = 9}, false));
     Batch batch;
     if (i % 2 == 0) {
       ASSERT_TRUE(pipeline->poll(10s, batch));
@@ -117,7 +175,7 @@ TEST_F(PipelineTest, AnAbandonedEpochLeavesNothingBehind) {
 TEST_F(PipelineTest, StopsInTheMiddle) {
   for (int i = 0; i < 20; ++i) {
     const auto pipeline = this->pipeline(std::make_shared<FakeFormat>(1000), {.batch_size = 8, .num_workers = 4});
-    ASSERT_TRUE(pipeline->begin({}));
+    ASSERT_TRUE(pipeline->begin({}, false));
     Batch batch;
     if (i % 3 > 0) {
       ASSERT_TRUE(pipeline->poll(10s, batch));
@@ -166,7 +224,7 @@ TEST_F(PipelineTest, HoldsNoMoreThanItsBudget) {
   format->before_read = [&](std::uint64_t) { ++reads; };
   const std::uint64_t batch_bytes = 8 * 48 + 64;
   const auto pipeline = this->pipeline(format, {.batch_size = 8, .num_workers = 2, .memory_budget = 3 * batch_bytes});
-  ASSERT_TRUE(pipeline->begin({}));
+  ASSERT_TRUE(pipeline->begin({}, false));
   while (pipeline->stats().ready_batches < 3) std::this_thread::yield();
   std::this_thread::sleep_for(20ms);  // time enough to overrun, were there nothing to stop it
   EXPECT_EQ(reads, 24u);
@@ -224,7 +282,7 @@ TEST_F(PipelineTest, StopsAtTheErrorBudget) {
   EXPECT_TRUE(run(*within).errors.empty());
   const auto over =
       this->pipeline(format, {.batch_size = 8, .num_workers = 2, .on_error = OnError::kSkip, .error_budget = 3});
-  const auto delivered = run(*over, {}, 1);
+  const auto delivered = run(*over, {}, false, 1);
   ASSERT_EQ(delivered.errors.size(), 1u);
   EXPECT_NE(delivered.errors[0].what.find("error_budget=3"), std::string::npos);
   EXPECT_EQ(delivered.errors[0].where.key, "key-30");
@@ -237,7 +295,7 @@ TEST_F(PipelineTest, FollowsTheOrderItIsGiven) {
   const auto pipeline =
       this->pipeline(std::make_shared<FakeFormat>(20, std::set<std::uint64_t>{7}),
                      {.batch_size = 4, .num_workers = 3, .given_order = true, .on_error = OnError::kSkip});
-  ASSERT_TRUE(pipeline->begin({}));
+  ASSERT_TRUE(pipeline->begin({}, false));
   Batch batch;
   EXPECT_EQ(*pipeline->poll(1ms, batch), Loader::Polled::kPending);
   const std::vector<std::vector<std::uint64_t>> given{{3, 3, 1}, {19}, {0, 7, 2, 4}};
@@ -262,7 +320,7 @@ TEST_F(PipelineTest, FollowsTheOrderItIsGiven) {
 
 TEST_F(PipelineTest, DrawsFromWhatItIsGivenAndNotFromTheSample) {
   const auto jittered =
-      make_recipe("fake", std::make_shared<FakeFormat>(100),
+      make_recipe("fake", std::make_shared<FakeFormat>(100), nullptr,
                   {op::ColorJitter{{0.1, 1.9}, {}, {}, {0, 0}}, op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
   ASSERT_TRUE(jittered);
   const auto plan = plan_pipeline(**jittered, {.batch_size = 64, .num_workers = 2, .given_order = true});
@@ -276,7 +334,7 @@ TEST_F(PipelineTest, DrawsFromWhatItIsGivenAndNotFromTheSample) {
     const auto* pixels = batch.fields()[0].array.as<std::uint8_t>();
     return std::vector<std::uint8_t>(pixels, pixels + 64 * 48);
   };
-  ASSERT_TRUE(pipeline->begin({.epoch = 1}));
+  ASSERT_TRUE(pipeline->begin({.epoch = 1}, false));
   const auto once = drawn(0), again = drawn(0), others = drawn(64);
   EXPECT_EQ(once, again);
   EXPECT_NE(once, others);
@@ -286,7 +344,7 @@ TEST_F(PipelineTest, ReportsBadRowsOfTheBatchTheyAreIn) {
   const auto pipeline =
       this->pipeline(std::make_shared<FakeFormat>(20, std::set<std::uint64_t>{7, 9}),
                      {.batch_size = 4, .num_workers = 3, .given_order = true, .on_error = OnError::kReport});
-  ASSERT_TRUE(pipeline->begin({}));
+  ASSERT_TRUE(pipeline->begin({}, false));
   for (const auto& samples : {std::vector<std::uint64_t>{9, 1, 7}, {2, 3}})
     ASSERT_TRUE(pipeline->give(as_given(samples)));
   Batch batch;
@@ -348,10 +406,10 @@ class ArrayPipelineTest : public PipelineTest {
   // Batches of numbers, with their errors' keys as negative numbers behind them.
   static std::vector<std::vector<std::int64_t>> numbers(const std::shared_ptr<FakeArrays>& format,
                                                         const LoaderOptions& options) {
-    auto recipe = make_recipe("fake", format, {}, std::nullopt, Layout::kNchw);
+    auto recipe = make_recipe("fake", format, nullptr, {}, std::nullopt, Layout::kNchw);
     EXPECT_TRUE(recipe) << recipe.error().message();
     Pipeline pipeline(*recipe, *plan_pipeline(**recipe, options));
-    EXPECT_TRUE(pipeline.begin({.epoch = 1}));
+    EXPECT_TRUE(pipeline.begin({.epoch = 1}, false));
     std::vector<std::vector<std::int64_t>> batches;
     while (true) {
       Batch batch;
@@ -417,10 +475,11 @@ class FakeRagged final : public format::Format {
 
 TEST_F(ArrayPipelineTest, ABatchIsAsLongAsItsLongestSample) {
   for (const int threads : {1, 3}) {
-    const auto recipe = *make_recipe("fake", std::make_shared<FakeRagged>(53), {}, std::nullopt, Layout::kNchw);
+    const auto recipe =
+        *make_recipe("fake", std::make_shared<FakeRagged>(53), nullptr, {}, std::nullopt, Layout::kNchw);
     const LoaderOptions options{.batch_size = 4, .shuffle = true, .seed = 2, .num_workers = threads};
     Pipeline pipeline(recipe, *plan_pipeline(*recipe, options));
-    ASSERT_TRUE(pipeline.begin({}));
+    ASSERT_TRUE(pipeline.begin({}, false));
     std::set<std::int64_t> extents;
     std::multiset<std::uint64_t> seen;
     Batch batch;
@@ -446,7 +505,7 @@ TEST_F(ArrayPipelineTest, ABatchIsAsLongAsItsLongestSample) {
 }
 
 TEST_F(ArrayPipelineTest, TheBudgetIsForTheLongestSamplesAndBadOnesAreNotReplaced) {
-  const auto recipe = *make_recipe("fake", std::make_shared<FakeRagged>(53), {}, std::nullopt, Layout::kNchw);
+  const auto recipe = *make_recipe("fake", std::make_shared<FakeRagged>(53), nullptr, {}, std::nullopt, Layout::kNchw);
   const auto plan = [&](const LoaderOptions& options) { return plan_pipeline(*recipe, options); };
   EXPECT_EQ(plan({.batch_size = 10})->batch_bytes, 64u + 320);  // flags; 10 rows of 7 numbers, rounded up
   EXPECT_TRUE(plan({.batch_size = 10, .memory_budget = 384}));
@@ -461,9 +520,9 @@ TEST_F(ArrayPipelineTest, TheBudgetIsForTheLongestSamplesAndBadOnesAreNotReplace
 
 TEST_F(ArrayPipelineTest, OperationsAndDtypesAreForImages) {
   const auto format = std::make_shared<FakeArrays>(10, 1);
-  EXPECT_EQ(make_recipe("fake", format, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw).error().code,
+  EXPECT_EQ(make_recipe("fake", format, nullptr, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw).error().code,
             ErrorCode::kConfig);
-  EXPECT_EQ(make_recipe("fake", format, {}, DType::kFloat16, Layout::kNchw).error().code, ErrorCode::kConfig);
+  EXPECT_EQ(make_recipe("fake", format, nullptr, {}, DType::kFloat16, Layout::kNchw).error().code, ErrorCode::kConfig);
 }
 
 TEST_F(PipelineTest, SaysWhereItStalls) {
@@ -473,7 +532,7 @@ TEST_F(PipelineTest, SaysWhereItStalls) {
     if (index == 5) release.wait();
   };
   const auto pipeline = this->pipeline(format, {.batch_size = 8, .num_workers = 2, .timeout = 30ms});
-  ASSERT_TRUE(pipeline->begin({}));
+  ASSERT_TRUE(pipeline->begin({}, false));
   Batch batch;
   Result<Loader::Polled> polled;
   do polled = pipeline->poll(20ms, batch);
@@ -505,12 +564,12 @@ TEST_F(PipelineTest, CountsWhatItDid) {
 
 TEST_F(PipelineTest, AChildAfterForkGetsAnError) {
   const auto pipeline = this->pipeline(std::make_shared<FakeFormat>(64), {.batch_size = 8, .num_workers = 2});
-  ASSERT_TRUE(pipeline->begin({}));
+  ASSERT_TRUE(pipeline->begin({}, false));
   const pid_t child = fork();
   if (child == 0) {
     alarm(10);
     Batch batch;
-    const bool refused = !pipeline->poll(1ms, batch) && !pipeline->begin({});
+    const bool refused = !pipeline->poll(1ms, batch) && !pipeline->begin({}, false);
     pipeline->stop();
     _exit(refused ? 0 : 1);
   }

@@ -2,10 +2,15 @@
 #include "pipeline/source.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <utility>
 
+#include "base/random.h"
 #include "format/array_format.h"
+#include "format/joined_format.h"
 #include "format/token_format.h"
+#include "plan/mixed_order.h"
 
 namespace feedline::pipeline {
 
@@ -44,6 +49,45 @@ Result<std::shared_ptr<const format::Format>> token_source(const std::vector<Tok
   return format::open_tokens(files, options, storage::local_storage());
 }
 
+Result<std::shared_ptr<const format::Format>> joined_source(std::vector<std::shared_ptr<const format::Format>> parts) {
+  return format::JoinedFormat::make(std::move(parts));
+}
+
+Result<std::shared_ptr<const plan::Mixture>> make_mixture(const std::vector<std::uint64_t>& sizes,
+                                                          const MixOptions& options) {
+  auto mixture = std::make_shared<plan::Mixture>();
+  if (!options.weights.empty() && options.weights.size() != sizes.size())
+    return config_error("mix: " + std::to_string(sizes.size()) + " data sets need as many weights, not " +
+                        std::to_string(options.weights.size()));
+  bool positive = false;
+  for (const double weight : options.weights) {
+    if (!std::isfinite(weight) || weight < 0) return config_error("mix: a weight must be a number from 0 on");
+    positive = positive || weight > 0;
+  }
+  if (!options.weights.empty() && !positive) return config_error("mix: all weights are 0");
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    mixture->parts.push_back({sizes[i], options.weights.empty() ? static_cast<double>(sizes[i]) : options.weights[i]});
+    total += sizes[i];
+  }
+  switch (options.until) {
+    case MixUntil::kSamples:
+      mixture->samples = options.samples > 0 ? options.samples : total;
+      break;
+    case MixUntil::kFirst:
+      mixture->samples = plan::positions_until_first(mixture->parts);
+      break;
+    case MixUntil::kLast:
+      mixture->samples = plan::positions_until_last(mixture->parts);
+      break;
+  }
+  if (mixture->samples > plan::kMostPositions)
+    return config_error("mix: an epoch would have more than 2^48 samples: the weights and sizes are too far apart");
+  if (mixture->samples == 0)
+    return config_error("mix: an epoch would have no sample: the data set that ends first has too few for its weight");
+  return mixture;
+}
+
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options) {
   return format::inspect(source, format_options(options));
 }
@@ -51,6 +95,7 @@ Result<Inspection> inspect_source(const std::string& source, const OpenOptions& 
 Result<void> check_operations(const std::vector<Operation>& operations) { return transform::Chain::check(operations); }
 
 Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shared_ptr<const format::Format> format,
+                                                  std::shared_ptr<const plan::Mixture> mixture,
                                                   const std::vector<Operation>& operations, std::optional<DType> dtype,
                                                   Layout layout) {
   auto recipe = std::make_shared<Recipe>();
@@ -68,6 +113,7 @@ Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shar
     }
   }
   recipe->ragged = format::is_ragged(*format);
+  recipe->mixture = std::move(mixture);
   recipe->dataset = std::move(dataset);
   recipe->format = std::move(format);
   return recipe;
@@ -83,6 +129,13 @@ Schema schema_of(const Recipe& recipe, std::span<const std::uint64_t> samples) {
 
 Schema longest_schema(const Recipe& recipe) {
   return with_lengths(recipe.schema, [&](std::size_t field) { return recipe.format->longest(field); });
+}
+
+std::uint64_t fingerprint_of(const format::Format& format, const plan::Mixture* mixture) {
+  std::uint64_t value = format.fingerprint();
+  if (mixture == nullptr) return value;
+  for (const plan::Part& part : mixture->parts) value = base::mix64(value + std::bit_cast<std::uint64_t>(part.weight));
+  return base::mix64(value + mixture->samples);
 }
 
 Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, const base::SampleKey& key) {

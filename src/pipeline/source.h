@@ -15,6 +15,7 @@
 #include "feedline/operation.h"
 #include "format/format.h"
 #include "format/given_files.h"
+#include "plan/order.h"
 #include "transform/chain.h"
 
 namespace feedline::pipeline {
@@ -25,6 +26,11 @@ std::shared_ptr<format::GivenFiles> given_files();
 Result<std::shared_ptr<const format::Format>> array_source(std::vector<NamedArray> arrays);
 Result<std::shared_ptr<const format::Format>> token_source(const std::vector<TokenFile>& files,
                                                            const TokenOptions& options);
+// kConfig: their fields differ.
+Result<std::shared_ptr<const format::Format>> joined_source(std::vector<std::shared_ptr<const format::Format>> parts);
+// kConfig: weights that are no weights, or an epoch that is empty or too long.
+Result<std::shared_ptr<const plan::Mixture>> make_mixture(const std::vector<std::uint64_t>& sizes,
+                                                          const MixOptions& options);
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options);
 Result<void> check_operations(const std::vector<Operation>& operations);
 
@@ -35,16 +41,21 @@ struct Recipe {
   std::shared_ptr<const transform::Chain> chain;  // the same for every image field; nullptr: samples are arrays
   Schema schema;                                  // in the order of format->fields()
   bool ragged = false;                            // has the schema a field whose samples have different lengths?
+  std::shared_ptr<const plan::Mixture> mixture;   // nullptr: every sample once an epoch
 };
 
 // kConfig: the operations do not fit, or the data set is empty.
 Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shared_ptr<const format::Format> format,
+                                                  std::shared_ptr<const plan::Mixture> mixture,
                                                   const std::vector<Operation>& operations, std::optional<DType> dtype,
                                                   Layout layout);
 
 // The recipe's schema with the extent of every ragged field: that of the longest of `samples`, or of all samples.
 Schema schema_of(const Recipe& recipe, std::span<const std::uint64_t> samples);
 Schema longest_schema(const Recipe& recipe);
+
+// Of the samples and, in a mixture, of their weights.
+std::uint64_t fingerprint_of(const format::Format& format, const plan::Mixture* mixture);
 
 // The chain's drawing for an image of that size, in words; reads nothing.
 Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, const base::SampleKey& key);

@@ -2,51 +2,98 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
-#include "base/random.h"
 
 namespace feedline::plan {
 
-Plan::Plan(const PlanConfig& config) : config_(config) {
-  FEEDLINE_CHECK(config.size > 0 && config.batch_size > 0 && config.rank < config.world_size);
-  if (config.shuffle) {
-    // its own key stream: random operations mix seed and epoch in another way (base::Random)
-    const std::uint64_t key = base::mix64(base::mix64(config.seed) + config.epoch);
-    permutation_.emplace(config.size, key);
+Plan::Plan(std::shared_ptr<const Order> order, const PlanConfig& config)
+    : order_(std::move(order)), config_(config), global_batch_(config.batch_size * config.world_size) {
+  FEEDLINE_CHECK(config.batch_size > 0 && config.rank < config.world_size);
+  const std::uint64_t end = order_->size() - std::min(config.left_out, order_->size());
+  std::uint64_t begin = std::min(config.begin, end);
+  const auto leave = [&](std::uint64_t until) {
+    if (until <= begin) return;
+    left_.push_back({begin, until});
+    places_ += until - begin;
+  };
+  for (const Positions& span : config.delivered) {
+    leave(std::min(span.begin, end));
+    begin = std::max(begin, std::min(span.end, end));
   }
-  const std::uint64_t ranks = config.world_size;
-  const std::uint64_t global_batch = config.batch_size * ranks;
-  full_batches_ = config.size / global_batch;
-  const std::uint64_t remainder = config.size % global_batch;
+  leave(end);
+  full_batches_ = places_ / global_batch_;
+  share_ = share_of(config.rank);
+  positions_ = full_batches_ * config.batch_size + share_.rows;
+}
+
+Plan::Share Plan::share_of(std::uint64_t rank) const {
+  const std::uint64_t ranks = config_.world_size;
+  const std::uint64_t remainder = places_ % global_batch_;
   const std::uint64_t least = remainder / ranks;
-  const std::uint64_t left_over = remainder % ranks;
-  std::uint64_t share = least;
-  std::uint64_t before = config.rank * least;  // positions of the remainder that lower ranks hold
-  if (config.uneven == Uneven::kPad && left_over > 0) {
-    share = least + 1;
-    before = config.rank * share;
-  } else if (config.uneven == Uneven::kExact) {
-    share = least + (config.rank < left_over ? 1 : 0);
-    before = config.rank * least + std::min(config.rank, left_over);
-  }
-  remainder_first_ = full_batches_ * global_batch + before;
-  positions_ = full_batches_ * config.batch_size + share;
+  const std::uint64_t over = remainder % ranks;
+  const std::uint64_t first = full_batches_ * global_batch_;
+  if (config_.uneven == Uneven::kPad && over > 0) return {first + rank * (least + 1), least + 1};
+  if (config_.uneven == Uneven::kExact) return {first + rank * least + std::min(rank, over), least + (rank < over)};
+  return {first + rank * least, least};
 }
 
-std::uint64_t Plan::batches() const {
-  const std::uint64_t full = positions_ / config_.batch_size;
-  return full + (!config_.drop_last && positions_ % config_.batch_size != 0 ? 1 : 0);
+std::uint64_t Plan::batches(std::uint64_t rank) const {
+  // not "whether this rank's share fills a batch": padded up it may, with one number of ranks and not with another
+  return full_batches_ + (!config_.drop_last && share_of(rank).rows > 0 ? 1 : 0);
 }
 
-std::uint64_t Plan::sample_at(std::uint64_t position) const {
+std::uint64_t Plan::rows(std::uint64_t batch, std::uint64_t rank) const {
+  if (batch < full_batches_) return config_.batch_size;
+  return batch == full_batches_ && !config_.drop_last ? share_of(rank).rows : 0;
+}
+
+Placed Plan::at(std::uint64_t position) const {
   FEEDLINE_CHECK(position < positions_);
   const std::uint64_t batch = position / config_.batch_size;
   const std::uint64_t row = position % config_.batch_size;
-  std::uint64_t global = batch < full_batches_ ? (batch * config_.world_size + config_.rank) * config_.batch_size + row
-                                               : remainder_first_ + (position - full_batches_ * config_.batch_size);
-  global %= config_.size;  // only kPad runs past the end: it starts over
-  return permutation_ ? (*permutation_)(global) : global;
+  return order_->at(order_position(batch < full_batches_
+                                       ? batch * global_batch_ + config_.rank * config_.batch_size + row
+                                       : share_.first + (position - full_batches_ * config_.batch_size)));
+}
+
+std::uint64_t Plan::order_position(std::uint64_t place) const {
+  if (place >= places_) return (place - places_) % order_->size();  // only kPad goes so far: the order starts over
+  for (const Positions& span : left_) {
+    if (place < span.end - span.begin) return span.begin + place;
+    place -= span.end - span.begin;
+  }
+  FEEDLINE_CHECK(!"a place that is left lies in a span");
+}
+
+std::uint64_t Plan::begin_of(std::uint64_t batch) const {
+  const std::uint64_t place = batch * global_batch_;
+  return place < places_ ? order_position(place) : order_->size() - std::min(config_.left_out, order_->size());
+}
+
+void Plan::add_positions(std::uint64_t batch, std::vector<Positions>& spans) const {
+  std::uint64_t first = batch * global_batch_;
+  std::uint64_t last = std::min(first + global_batch_, places_);
+  for (const Positions& span : left_) {
+    const std::uint64_t length = span.end - span.begin;
+    if (first < length && first < last) spans.push_back({span.begin + first, span.begin + std::min(last, length)});
+    first -= std::min(first, length);
+    last -= std::min(last, length);
+  }
+}
+
+std::vector<Positions> tidied(std::vector<Positions> spans, std::uint64_t begin) {
+  std::ranges::sort(spans, {}, &Positions::begin);
+  std::vector<Positions> result;
+  for (const Positions& span : spans) {
+    if (span.end <= begin) continue;
+    if (!result.empty() && result.back().end >= span.begin)
+      result.back().end = std::max(result.back().end, span.end);
+    else
+      result.push_back(span);
+  }
+  return result;
 }
 
 }  // namespace feedline::plan

@@ -1,49 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which sample stands where in an epoch, for one rank. Pure: the same config gives the same plan on every machine.
+// An epoch's order cut into batches for one rank. Pure: the same config gives the same plan on every machine.
 //
-//   global order:  [ batch 0: rank 0 | rank 1 | ... ][ batch 1: rank 0 | rank 1 | ... ] ... [ remainder ]
+//   order:  [ batch 0: rank 0 | rank 1 | ... ][ batch 1: rank 0 | rank 1 | ... ] ... [ remainder ]
 //
-// Global batch b holds positions [b * G, (b + 1) * G) with G = batch_size * world_size; a rank's part of it are
-// batch_size positions in a row. The remainder, fewer than G, is shared out by `uneven`.
+// With G = batch_size * world_size, global batch b holds G positions in a row, a rank's part of it batch_size of them.
+// The remainder, fewer than G, is shared out by `uneven`. A plan may begin anywhere in the order, and leave out what
+// was delivered already: it then cuts what is left.
 
 #include <cstdint>
-#include <optional>
+#include <memory>
+#include <vector>
 
 #include "feedline/loader.h"
-#include "plan/permutation.h"
+#include "plan/order.h"
 
 namespace feedline::plan {
 
 struct PlanConfig {
-  std::uint64_t size = 0;  // samples in the data set
   std::uint64_t batch_size = 1;
-  std::uint64_t seed = 0;
-  std::uint64_t epoch = 0;
-  bool shuffle = false;
-  bool drop_last = false;
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
+  bool drop_last = false;
   Uneven uneven = Uneven::kPad;
+  std::uint64_t begin = 0;           // position of the order
+  std::vector<Positions> delivered;  // behind `begin`, ascending, apart from each other
+  std::uint64_t left_out = 0;        // positions at the end of the order that do not count
 };
 
 class Plan {
  public:
-  // Requires: size, batch_size, world_size > 0 and rank < world_size.
-  explicit Plan(const PlanConfig& config);
+  // Requires: batch_size, world_size > 0 and rank < world_size.
+  Plan(std::shared_ptr<const Order> order, const PlanConfig& config);
 
+  const Order& order() const { return *order_; }
   std::uint64_t positions() const { return positions_; }  // of this rank, a last partial batch included
-  std::uint64_t batches() const;                          // of this rank; drop_last leaves a partial one out
-  // Index in the data set of this rank's position. Requires: position < positions().
-  std::uint64_t sample_at(std::uint64_t position) const;
+  // Of this rank, and of any; drop_last leaves a partial one out.
+  std::uint64_t batches() const { return batches(config_.rank); }
+  std::uint64_t batches(std::uint64_t rank) const;
+  std::uint64_t rows(std::uint64_t batch) const { return rows(batch, config_.rank); }
+  std::uint64_t rows(std::uint64_t batch, std::uint64_t rank) const;  // that a rank has in it; none past its end
+  // What stands at this rank's position. Requires: position < positions().
+  Placed at(std::uint64_t position) const;
+
+  // Where in the order global batch `batch` begins; at or behind the last: the order's end.
+  std::uint64_t begin_of(std::uint64_t batch) const;
+  // The positions of the order that global batch `batch` holds, and those delivered before this plan, from `begin` on:
+  // what a state has to say besides `begin`.
+  void add_positions(std::uint64_t batch, std::vector<Positions>& spans) const;
 
  private:
+  struct Share {
+    std::uint64_t first = 0;  // place in what is left
+    std::uint64_t rows = 0;
+  };
+  Share share_of(std::uint64_t rank) const;  // of the remainder
+  std::uint64_t order_position(std::uint64_t place) const;
+
+  std::shared_ptr<const Order> order_;
   PlanConfig config_;
-  std::optional<Permutation> permutation_;
-  std::uint64_t full_batches_;     // global batches without remainder
-  std::uint64_t remainder_first_;  // global position where this rank's share of the remainder starts
+  std::uint64_t global_batch_;
+  std::vector<Positions> left_;  // of the order
+  std::uint64_t places_ = 0;     // in left_, all together
+  std::uint64_t full_batches_;   // global batches without remainder
+  Share share_;                  // this rank's
   std::uint64_t positions_;
 };
+
+// `spans` in ascending order, those that touch joined, without what lies before `begin`.
+std::vector<Positions> tidied(std::vector<Positions> spans, std::uint64_t begin);
 
 }  // namespace feedline::plan

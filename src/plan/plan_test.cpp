@@ -10,27 +10,43 @@
 namespace feedline::plan {
 namespace {
 
-std::vector<std::uint64_t> samples_of(const PlanConfig& config) {
-  const Plan plan(config);
+struct Case {
+  std::uint64_t size = 0;
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;
+  bool shuffle = false;
+  PlanConfig plan = {};
+};
+
+Plan plan_of(const Case& c) {
+  OrderConfig order;
+  order.size = c.size;
+  order.seed = c.seed;
+  order.shuffle = c.shuffle;
+  return {make_order(order, c.epoch), c.plan};
+}
+
+std::vector<std::uint64_t> samples_of(const Case& c) {
+  const Plan plan = plan_of(c);
   std::vector<std::uint64_t> samples;
-  for (std::uint64_t i = 0; i < plan.positions(); ++i) samples.push_back(plan.sample_at(i));
+  for (std::uint64_t i = 0; i < plan.positions(); ++i) samples.push_back(plan.at(i).sample);
   return samples;
 }
 
-std::map<std::uint64_t, int> count_over_ranks(PlanConfig config) {
+std::map<std::uint64_t, int> count_over_ranks(Case c) {
   std::map<std::uint64_t, int> count;
-  for (config.rank = 0; config.rank < config.world_size; ++config.rank)
-    for (const std::uint64_t sample : samples_of(config)) ++count[sample];
+  for (c.plan.rank = 0; c.plan.rank < c.plan.world_size; ++c.plan.rank)
+    for (const std::uint64_t sample : samples_of(c)) ++count[sample];
   return count;
 }
 
 TEST(Plan, IsTheIdentityWithoutShuffle) {
-  EXPECT_EQ(samples_of({.size = 5, .batch_size = 2}), (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(samples_of({.size = 5, .plan = {.batch_size = 2}}), (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
 }
 
 TEST(Plan, AnotherSeedOrEpochIsAnotherOrder) {
-  const PlanConfig base{.size = 1000, .batch_size = 7, .seed = 1, .epoch = 0, .shuffle = true};
-  PlanConfig seed = base, epoch = base;
+  const Case base{.size = 1000, .seed = 1, .epoch = 0, .shuffle = true, .plan = {.batch_size = 7}};
+  Case seed = base, epoch = base;
   seed.seed = 2;
   epoch.epoch = 1;
   EXPECT_EQ(samples_of(base), samples_of(base));
@@ -40,10 +56,21 @@ TEST(Plan, AnotherSeedOrEpochIsAnotherOrder) {
 }
 
 TEST(Plan, CountsBatches) {
-  EXPECT_EQ(Plan({.size = 10, .batch_size = 4}).batches(), 3u);
-  EXPECT_EQ(Plan({.size = 10, .batch_size = 4, .drop_last = true}).batches(), 2u);
-  EXPECT_EQ(Plan({.size = 8, .batch_size = 4, .drop_last = true}).batches(), 2u);
-  EXPECT_EQ(Plan({.size = 3, .batch_size = 4, .drop_last = true}).batches(), 0u);
+  EXPECT_EQ(plan_of({.size = 10, .plan = {.batch_size = 4}}).batches(), 3u);
+  EXPECT_EQ(plan_of({.size = 10, .plan = {.batch_size = 4, .drop_last = true}}).batches(), 2u);
+  EXPECT_EQ(plan_of({.size = 8, .plan = {.batch_size = 4, .drop_last = true}}).batches(), 2u);
+  EXPECT_EQ(plan_of({.size = 3, .plan = {.batch_size = 4, .drop_last = true}}).batches(), 0u);
+}
+
+// 23 samples in global batches of 12 leave 11: padded over four ranks they would be full batches of 3, over two not.
+TEST(Plan, DropLastDoesNotDependOnTheWorldSize) {
+  for (const Uneven uneven : {Uneven::kPad, Uneven::kDrop, Uneven::kExact}) {
+    for (const std::uint64_t ranks : {1u, 2u, 3u, 4u}) {
+      const PlanConfig plan{
+          .batch_size = 12 / ranks, .rank = 0, .world_size = ranks, .drop_last = true, .uneven = uneven};
+      EXPECT_EQ(plan_of({.size = 23, .plan = plan}).batches(), 1u) << ranks;
+    }
+  }
 }
 
 // The global batch is the same set of samples whatever the number of ranks it is cut into.
@@ -51,9 +78,11 @@ TEST(Plan, GlobalBatchesDoNotDependOnTheWorldSize) {
   const auto global_batch = [](std::uint64_t ranks, std::uint64_t batch_size, std::uint64_t index) {
     std::vector<std::uint64_t> samples;
     for (std::uint64_t rank = 0; rank < ranks; ++rank) {
-      const Plan plan(
-          {.size = 103, .batch_size = batch_size, .seed = 5, .shuffle = true, .rank = rank, .world_size = ranks});
-      for (std::uint64_t row = 0; row < batch_size; ++row) samples.push_back(plan.sample_at(index * batch_size + row));
+      const Plan plan = plan_of({.size = 103,
+                                 .seed = 5,
+                                 .shuffle = true,
+                                 .plan = {.batch_size = batch_size, .rank = rank, .world_size = ranks}});
+      for (std::uint64_t row = 0; row < batch_size; ++row) samples.push_back(plan.at(index * batch_size + row).sample);
     }
     std::ranges::sort(samples);
     return samples;
@@ -64,22 +93,102 @@ TEST(Plan, GlobalBatchesDoNotDependOnTheWorldSize) {
   }
 }
 
+std::vector<std::uint64_t> samples_of_all_ranks(Case c, std::uint64_t batch) {
+  std::vector<std::uint64_t> samples;
+  for (c.plan.rank = 0; c.plan.rank < c.plan.world_size; ++c.plan.rank) {
+    const Plan plan = plan_of(c);
+    for (std::uint64_t row = 0; row < plan.rows(batch); ++row)
+      samples.push_back(plan.at(batch * c.plan.batch_size + row).sample);
+  }
+  return samples;
+}
+
+// Begun at any global batch, with any number of ranks that makes the same global batch, a plan is the rest of the
+// whole.
+TEST(Plan, BegunAnywhereItIsTheRest) {
+  for (const Uneven uneven : {Uneven::kPad, Uneven::kDrop, Uneven::kExact}) {
+    for (const std::uint64_t size : {23u, 24u, 29u}) {
+      const Case whole{
+          .size = size, .seed = 3, .shuffle = true, .plan = {.batch_size = 6, .world_size = 1, .uneven = uneven}};
+      const std::uint64_t batches = plan_of(whole).batches();
+      for (std::uint64_t begun = 0; begun <= batches; ++begun) {
+        for (const std::uint64_t ranks : {1u, 2u, 3u}) {
+          Case rest = whole;
+          rest.plan.batch_size = 6 / ranks;
+          rest.plan.world_size = ranks;
+          rest.plan.begin = plan_of(whole).begin_of(begun);
+          Case same_ranks = rest;
+          same_ranks.plan.begin = 0;
+          for (std::uint64_t batch = begun; batch < batches; ++batch)
+            EXPECT_EQ(samples_of_all_ranks(rest, batch - begun), samples_of_all_ranks(same_ranks, batch))
+                << size << " samples, batch " << batch << " of a plan begun at " << begun << ", " << ranks << " ranks";
+        }
+      }
+    }
+  }
+}
+
+// Whatever was delivered, and whatever the batch size is from there on, the rest comes once.
+TEST(Plan, CutsWhatIsLeft) {
+  const Case whole{.size = 40, .seed = 3, .shuffle = true, .plan = {.batch_size = 4}};
+  const Plan plan = plan_of(whole);
+  std::vector<Positions> delivered;
+  for (const std::uint64_t batch : {3u, 5u, 6u}) plan.add_positions(batch, delivered);
+  for (const std::uint64_t batch_size : {4u, 3u, 7u, 40u}) {
+    for (const std::uint64_t ranks : {1u, 3u}) {
+      Case rest = whole;
+      rest.plan = {batch_size, 0, ranks, false, Uneven::kExact, plan.begin_of(1), tidied(delivered, plan.begin_of(1)),
+                   5};
+      auto count = count_over_ranks(rest);
+      EXPECT_EQ(count.size(), 40u - 4 - 12 - 5);
+      for (const std::uint64_t batch : {0u, 3u, 5u, 6u})
+        for (std::uint64_t row = 0; row < 4; ++row) EXPECT_FALSE(count.contains(plan.at(batch * 4 + row).sample));
+      for (std::uint64_t last = 35; last < 40; ++last) EXPECT_FALSE(count.contains(plan.at(last).sample));
+      for (const auto& [sample, times] : count) EXPECT_EQ(times, 1) << sample;
+    }
+  }
+}
+
+// What add_positions() says of a plan with holes is in positions of the order.
+TEST(Plan, ResumesOfResumesSpeakOfTheSameOrder) {
+  const Case whole{.size = 30, .plan = {.batch_size = 5}};
+  Case rest = whole;
+  rest.plan.batch_size = 4;
+  rest.plan.begin = 5;
+  rest.plan.delivered = {{7, 9}, {12, 20}};  // left: 5 6 9 10 | 11 20 21 22 | 23 24 25 26 | 27 28 29
+  const Plan plan = plan_of(rest);
+  EXPECT_EQ(plan.batches(), 4u);
+  std::vector<Positions> spans;
+  plan.add_positions(1, spans);
+  EXPECT_EQ(spans, (std::vector<Positions>{{11, 12}, {20, 23}}));
+  EXPECT_EQ(plan.begin_of(1), 11u);
+  EXPECT_EQ(plan.begin_of(4), 30u);
+  EXPECT_EQ(tidied({{20, 23}, {7, 9}, {11, 12}, {12, 20}}, 9), (std::vector<Positions>{{11, 23}}));
+}
+
+TEST(Plan, TellsTheRowsOfEveryRank) {
+  const Plan plan = plan_of({.size = 11, .plan = {.batch_size = 2, .world_size = 4, .uneven = Uneven::kExact}});
+  for (std::uint64_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(plan.rows(0, rank), 2u);
+    EXPECT_EQ(plan.rows(1, rank), rank < 3 ? 1u : 0u);
+    EXPECT_EQ(plan.rows(2, rank), 0u);
+    EXPECT_EQ(plan.batches(rank), rank < 3 ? 2u : 1u);
+  }
+}
+
 class PlanOverRanks : public testing::TestWithParam<std::tuple<int, int, int>> {
  protected:
-  PlanConfig config(Uneven uneven) const {
+  Case config(Uneven uneven) const {
     const auto [size, batch_size, ranks] = GetParam();
-    PlanConfig config;
-    config.size = static_cast<std::uint64_t>(size);
-    config.batch_size = static_cast<std::uint64_t>(batch_size);
-    config.world_size = static_cast<std::uint64_t>(ranks);
-    config.seed = 9;
-    config.shuffle = true;
-    config.uneven = uneven;
-    return config;
+    Case c{.size = static_cast<std::uint64_t>(size), .seed = 9, .shuffle = true};
+    c.plan.batch_size = static_cast<std::uint64_t>(batch_size);
+    c.plan.world_size = static_cast<std::uint64_t>(ranks);
+    c.plan.uneven = uneven;
+    return c;
   }
-  std::vector<std::uint64_t> positions_per_rank(PlanConfig config) const {
+  std::vector<std::uint64_t> positions_per_rank(Case c) const {
     std::vector<std::uint64_t> positions;
-    for (config.rank = 0; config.rank < config.world_size; ++config.rank) positions.push_back(Plan(config).positions());
+    for (c.plan.rank = 0; c.plan.rank < c.plan.world_size; ++c.plan.rank) positions.push_back(plan_of(c).positions());
     return positions;
   }
 };
@@ -91,21 +200,21 @@ TEST_P(PlanOverRanks, ExactSeesEverySampleOnce) {
 }
 
 TEST_P(PlanOverRanks, PadGivesEveryRankTheSameAndRepeatsTheFewestSamples) {
-  const PlanConfig config = this->config(Uneven::kPad);
+  const Case config = this->config(Uneven::kPad);
   const auto positions = positions_per_rank(config);
   EXPECT_EQ(std::ranges::count(positions, positions[0]), std::ssize(positions));
   const auto count = count_over_ranks(config);
   EXPECT_EQ(count.size(), config.size);
-  const std::uint64_t ranks = config.world_size;
+  const std::uint64_t ranks = config.plan.world_size;
   EXPECT_EQ(positions[0] * ranks, (config.size + ranks - 1) / ranks * ranks);
 }
 
 TEST_P(PlanOverRanks, DropGivesEveryRankTheSameAndRepeatsNothing) {
-  const PlanConfig config = this->config(Uneven::kDrop);
+  const Case config = this->config(Uneven::kDrop);
   const auto positions = positions_per_rank(config);
   EXPECT_EQ(std::ranges::count(positions, positions[0]), std::ssize(positions));
   for (const auto& [sample, times] : count_over_ranks(config)) ASSERT_EQ(times, 1) << sample;
-  EXPECT_EQ(positions[0], config.size / config.world_size);
+  EXPECT_EQ(positions[0], config.size / config.plan.world_size);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, PlanOverRanks,

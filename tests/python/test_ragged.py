@@ -321,3 +321,12 @@ def test_a_token_outside_the_vocabulary_is_found_while_documents_are_looked_for(
     feedline.tokens(documents, vocabulary=100, check=True, **options)
     with pytest.raises(feedline.DataError, match="token 7 is outside the vocabulary of 91"):
         feedline.tokens(documents, vocabulary=91, check=True, **options)
+
+
+def test_ragged_data_sets_mix():
+    short, long = numbered([1, 2, 3], pad_value=8), numbered([5, 9], pad_value=9)
+    (batch,) = feedline.mix([short, long]).loader(5, output="numpy")
+    assert batch.text.shape == (5, 9)
+    assert sorted(batch.text_length) == [1, 2, 3, 5, 9]
+    for row, length in zip(batch.text, batch.text_length, strict=True):
+        assert (row[length:] == (8 if length < 5 else 9)).all()

@@ -38,7 +38,7 @@ def shares(
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
-@pytest.mark.parametrize("world_size", [1, 2, 3, 4, 5, 8, 21, 30])
+@pytest.mark.parametrize("world_size", [1, 2, 3, 4, 5, 8, 21])
 def test_every_sample_as_often_as_promised(train: feedline.Dataset, world_size: int, shuffle: bool) -> None:
     counts = {}
     for uneven in ("pad", "drop", "exact"):
@@ -53,8 +53,7 @@ def test_every_sample_as_often_as_promised(train: feedline.Dataset, world_size: 
     assert counts["exact"] == Counter(range(SAMPLES))
     assert set(counts["pad"]) == set(range(SAMPLES))
     assert sum(counts["pad"].values()) == -(-SAMPLES // world_size) * world_size
-    if world_size <= SAMPLES:
-        assert max(counts["pad"].values()) <= 2
+    assert max(counts["pad"].values()) <= 2
     assert set(counts["drop"].values()) <= {1}
     assert sum(counts["drop"].values()) == SAMPLES // world_size * world_size
 

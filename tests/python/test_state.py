@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import Options, training
 
@@ -105,7 +107,7 @@ def test_a_state_is_of_what_was_delivered_not_of_what_was_prepared(train: feedli
     with train.loader(**OPTIONS) as loader:
         iterator = iter(loader)
         next(iterator)
-        assert loader.state_dict()["batch"] == 1
+        assert loader.state_dict()["position"] == OPTIONS["batch_size"]
 
 
 def test_resume_with_skipped_samples(tmp_path: Path) -> None:
@@ -143,7 +145,7 @@ def test_completion_order_resumes_without_loss(tmp_path: Path) -> None:
                 next(iterator)
                 seen += loader.last_samples
             state = through_json(loader.state_dict())
-        overtaken += bool(state["ahead"])
+        overtaken += bool(state["delivered"])
         with dataset.loader(**options) as loader:
             loader.load_state_dict(state)
             for _ in loader:
@@ -163,7 +165,6 @@ def test_states_of_something_else_are_refused(train: feedline.Dataset, folder: P
         "data set": other.loader(**OPTIONS),
         "seed": train.loader(**{**OPTIONS, "seed": 24}),
         "shuffle": train.loader(**{**OPTIONS, "shuffle": False}),
-        "batch": train.loader(**{**OPTIONS, "batch_size": 5}),
     }
     for reason, loader in refusals.items():
         with loader, pytest.raises(feedline.ConfigError, match=reason):
@@ -173,14 +174,21 @@ def test_states_of_something_else_are_refused(train: feedline.Dataset, folder: P
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda s: {**s, "version": 2},
+        lambda s: {**s, "version": 3},
+        lambda s: {**s, "version": 1},
+        lambda s: {**s, "version": True},
         lambda s: {k: v for k, v in s.items() if k != "epoch"},
         lambda s: {**s, "fingerprint": 7},
         lambda s: {**s, "fingerprint": "zz"},
-        lambda s: {**s, "batch": -1},
-        lambda s: {**s, "batch": 2.0},
-        lambda s: {**s, "shuffle": "yes"},
-        lambda s: {**s, "ahead": [None]},
+        lambda s: {**s, "position": -1},
+        lambda s: {**s, "position": 2.0},
+        lambda s: {**s, "position": 22},
+        lambda s: {**s, "left_out": 22},
+        lambda s: {**s, "plan": {**s["plan"], "shuffle": "yes"}},
+        lambda s: {**s, "dataset": None},
+        lambda s: {**s, "delivered": [None]},
+        lambda s: {**s, "delivered": [[9, 8]]},
+        lambda s: {**s, "delivered": [[20, 30]]},
         lambda s: {},
         lambda s: None,
     ],
@@ -188,6 +196,110 @@ def test_states_of_something_else_are_refused(train: feedline.Dataset, folder: P
 def test_damaged_states_are_refused(train: feedline.Dataset, damage: Callable[[Any], Any]) -> None:
     with train.loader(**OPTIONS) as loader, pytest.raises(feedline.ConfigError, match="load_state_dict"):
         loader.load_state_dict(damage(loader.state_dict()))
+
+
+def test_a_changed_data_set_is_refused_by_what_has_changed(tmp_path: Path) -> None:
+    import made_data
+
+    root = made_data.make_folder(tmp_path / "train")
+
+    def refusal(dataset: feedline.Dataset) -> str:
+        with dataset.loader(**OPTIONS) as loader, pytest.raises(feedline.ConfigError) as caught:
+            loader.load_state_dict(state)
+        return str(caught.value)
+
+    with training(feedline.open(root)).loader(**OPTIONS) as loader:
+        next(iter(loader))
+        state = through_json(loader.state_dict())
+    image = root / "apple" / "001.jpg"
+    image.rename(root / "apple" / "0015.jpg")
+    assert "as many samples" in refusal(training(feedline.open(root)))
+    (root / "apple" / "0015.jpg").unlink()
+    assert "samples: 21 then, 20 now" in refusal(training(feedline.open(root)))
+    tars = made_data.make_tars(root, tmp_path / "tars")
+    text = refusal(training(feedline.open(tars)))
+    assert "the format was folder then, tar now" in text
+    assert "shards: 0 then, " in text
+    x = np.zeros((21, 3), np.float32)
+    assert "fields: image, label then, x now" in refusal(feedline.arrays(x=x))
+
+
+def version_1(state: dict[str, Any], batch_size: int, world_size: int, ahead: Sequence[int] = ()) -> dict[str, Any]:
+    """A state as Feedline wrote it before states of version 2."""
+    return {
+        "version": 1,
+        "fingerprint": state["fingerprint"],
+        "seed": state["seed"],
+        "shuffle": state["plan"]["shuffle"],
+        "epoch": state["epoch"],
+        "batch": -(-state["position"] // (batch_size * world_size)),
+        "batch_size": batch_size,
+        "world_size": world_size,
+        "refilled": state["left_out"],
+        "ahead": list(ahead),
+    }
+
+
+def test_states_of_version_1_load(train: feedline.Dataset, whole: list[list[bytes]]) -> None:
+    with train.loader(**OPTIONS) as loader:
+        states = [(epoch, step, version_1(state, 4, 1)) for epoch, step, state in states_of(loader)]
+    check_resumes(lambda: train.loader(**OPTIONS), whole, states)
+    _, _, state = states[2]
+    with train.loader(**OPTIONS) as loader:
+        loader.load_state_dict({**state, "ahead": [3]})
+        assert loader.state_dict()["delivered"] == [[12, 16]]
+        with pytest.raises(feedline.ConfigError, match=r"version 1 .* out of order"):
+            loader.load_state_dict({**state, "ahead": [3], "world_size": 2})
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 4, 5, 21, 50])
+def test_another_batch_size_goes_on_at_the_same_sample(train: feedline.Dataset, batch_size: int) -> None:
+    """Whatever the batches are cut to from there on, the samples come in the order that they would have had."""
+    with train.loader(**OPTIONS, epochs=1) as loader:
+        order: list[int] = []
+        states = []
+        for _ in loader:
+            order += loader.last_samples
+            states.append((len(order), through_json(loader.state_dict())))
+    for delivered, state in states[:-1]:
+        with train.loader(**{**OPTIONS, "batch_size": batch_size}, epochs=1) as loader:
+            loader.load_state_dict(state)
+            rest: list[int] = []
+            again = None
+            for _ in loader:
+                rest += loader.last_samples
+                again = again or (delivered + len(rest), through_json(loader.state_dict()))
+        assert rest == order[delivered:]
+        assert again is not None
+        if again[0] < len(order):
+            with train.loader(**OPTIONS, epochs=1) as loader:  # and back
+                loader.load_state_dict(again[1])
+                assert [sample for _ in loader for sample in loader.last_samples] == order[again[0] :]
+
+
+def test_endless_epochs(train: feedline.Dataset, whole: list[list[bytes]]) -> None:
+    with train.loader(**OPTIONS, epochs=math.inf) as loader:
+        with pytest.raises(TypeError, match="no length"):
+            len(loader)
+        assert "endless" in repr(loader)
+        iterator = iter(loader)
+        seen = [b"".join(field.tobytes() for field in next(iterator)) for _ in range(2 * len(whole[0]))]
+        assert seen == whole[0] + whole[1]
+        for _ in range(5 * len(whole[0])):
+            next(iterator)
+        assert loader.epoch == 6
+
+
+def test_set_epoch_while_the_next_is_prepared(train: feedline.Dataset, whole: list[list[bytes]]) -> None:
+    """What was filled ahead for another epoch is dropped, and nothing of it is seen."""
+    with train.loader(**OPTIONS) as loader:
+        assert run(loader, 1) == [whole[0]]
+        loader.set_epoch(0)
+        assert run(loader, 1) == [whole[0]]
+        iterator = iter(loader)
+        next(iterator)
+        loader.set_epoch(0)
+        assert run(loader, 2) == whole
 
 
 def test_another_world_size_with_the_same_global_batch(train: feedline.Dataset) -> None:

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several data sets as one, by weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import _engine, arguments
+from .dataset import Dataset
+from .errors import ConfigError
+
+
+def mix(
+    datasets: Sequence[Dataset],
+    weights: Sequence[float] | None = None,
+    *,
+    until: str | None = None,
+    samples: int | None = None,
+) -> Dataset:
+    """Samples of several data sets, each by its weight: ``feedline.mix([web, books], weights=[0.7, 0.3])``.
+
+    After any number of samples every data set has given its share to within a few samples, the same ones on any
+    machine with any number of ranks; which rows of a batch they are is random when shuffled. A data set that ends
+    starts over, in another order when shuffled, and goes on from epoch to epoch where it was: no sample of it comes
+    again before all others have come.
+
+    Args:
+        datasets: with the same fields and the same operations; give different ones none, and the mixture all of them.
+            Sample ``i`` of the mixture is that of the data sets one behind the other, whatever the weights.
+        weights: of samples, one for each data set, in any unit; 0 leaves a data set out. None is by size: every sample
+            once an epoch.
+        until: where an epoch ends: ``"first"`` before any data set would repeat a sample, ``"last"`` when all samples
+            of all have come; None after ``samples``.
+        samples: of an epoch; None is as many as the data sets have together.
+
+    Raises:
+        ConfigError: no data set, an empty one, other fields or operations, weights that are negative or all 0, both
+            ``until`` and ``samples``.
+    """
+    where = "mix"
+    parts = list(datasets)
+    for part in parts:
+        if not isinstance(part, Dataset):
+            raise ConfigError(f"{where}: datasets must be feedline.Dataset, not {type(part).__name__}")
+    shares = [] if weights is None else [arguments.real(where, "a weight", weight) for weight in weights]
+    if weights is not None and not shares:
+        raise ConfigError(f"{where}: weights is empty; give one for each data set, or None")
+    if until is not None:
+        arguments.choice(where, "until", until, ("first", "last"))
+        if samples is not None:
+            raise ConfigError(f"{where}: give until or samples, not both")
+    count = 0 if samples is None else arguments.integer(where, "samples", samples, low=1, high=2**48)
+    engine = _engine.mix([part._engine for part in parts], shares, until or "samples", count)
+    return Dataset(engine, (engine.source, "mix", [], ""))

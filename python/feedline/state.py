@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loader's state as it is saved: JSON in, the engine's arguments out.
+
+Version 2 says where in the epoch's order the loader stands, which is the same on every rank. Version 1 counted batches
+of one rank; it loads still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .errors import ConfigError
+
+VERSION = 2
+_WHERE = "load_state_dict"
+
+
+def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine's state as a ``state_dict()``."""
+    return {
+        "version": VERSION,
+        "fingerprint": f"{state['fingerprint']:016x}",
+        "dataset": dict(state["dataset"]),
+        "plan": {"shuffle": state["shuffle"], "shard_window": state["shard_window"]},
+        "seed": state["seed"],
+        "epoch": state["epoch"],
+        "position": state["position"],
+        "delivered": [list(span) for span in state["delivered"]],
+        "left_out": state["left_out"],
+    }
+
+
+def to_engine(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine's arguments for a ``state_dict()`` of any version.
+
+    Args:
+        state: what was saved.
+        now: the engine's own state, of the data set as it is now.
+
+    Raises:
+        ConfigError: not such a state, or a damaged one.
+    """
+    version = state.get("version") if isinstance(state, Mapping) else None
+    readers = {1: _from_version_1, 2: _from_version_2}
+    if isinstance(version, bool) or not isinstance(version, int) or version not in readers:
+        raise ConfigError(f"{_WHERE}: not a loader's state of version 1 to {VERSION}: {state!r:.200}")
+    try:
+        return readers[version](state, now)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"{_WHERE}: the state is damaged ({error!r}): {dict(state)!r:.200}") from None
+
+
+def _from_version_2(state: Mapping[str, Any], _now: Mapping[str, Any]) -> dict[str, Any]:
+    dataset, plan = state["dataset"], state["plan"]
+    return {
+        "fingerprint": int(state["fingerprint"], 16),
+        "format": _text(dataset["format"]),
+        "samples": _count(dataset["samples"]),
+        "shards": _count(dataset["shards"]),
+        "fields": [_text(field) for field in dataset["fields"]],
+        "seed": _count(state["seed"]),
+        "shuffle": _flag(plan["shuffle"]),
+        "shard_window": _count(plan["shard_window"]),
+        "epoch": _count(state["epoch"]),
+        "position": _count(state["position"]),
+        "delivered": [(_count(begin), _count(end)) for begin, end in state["delivered"]],
+        "left_out": _count(state["left_out"]),
+    }
+
+
+def _from_version_1(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    samples = now["dataset"]["samples"]
+    batch_size, world_size = _count(state["batch_size"]), _count(state["world_size"])
+    ahead = [_count(batch) for batch in state["ahead"]]
+    if ahead and world_size != 1:
+        raise ConfigError(
+            f"{_WHERE}: this state of version 1 has batches out of order on one of {world_size} ranks, and does not "
+            "say what the others had; take one that was made with in_order=True"
+        )
+
+    def position(batch: int) -> int:
+        return min(batch * batch_size * world_size, samples)
+
+    return {
+        "fingerprint": int(state["fingerprint"], 16),
+        "format": "",  # it did not say
+        "samples": 0,
+        "shards": 0,
+        "fields": [],
+        "seed": _count(state["seed"]),
+        "shuffle": _flag(state["shuffle"]),
+        "shard_window": 0,
+        "epoch": _count(state["epoch"]),
+        "position": position(_count(state["batch"])),
+        "delivered": [(position(batch), position(batch + 1)) for batch in ahead],
+        "left_out": _count(state["refilled"]),
+    }
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**64:
+        raise ValueError(f"{value!r} is not a count")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} is not a bool")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not text")
+    return value

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "pipeline/epoch.h"
+
+namespace feedline::pipeline {
+
+// Rows to fill, and the epoch that they are of.
+struct Task {
+  Ticket ticket;
+  std::uint64_t epoch = 0;
+  std::uint64_t run = 0;  // of the Epoch: an abandoned one and its successor may have the same number
+};
+
+// The epoch that is delivered, and the one after it, whose first batches are filled once the last ones of the former
+// need no thread any more: at the border nobody waits. Not thread-safe: the pipeline calls it under its lock.
+class Epochs {
+ public:
+  // Goes on with `epoch`, or with what was prepared of it, and drops whatever else there is. following: nullptr, or
+  // what comes next.
+  void begin(std::unique_ptr<Epoch> epoch, std::unique_ptr<Epoch> following);
+  // Gives up what is prepared, where that is what wants_slot(). false: the current epoch does.
+  bool drop_following();
+  void clear();
+
+  Epoch* current() const { return current_.epoch.get(); }
+  // Is a batch to be opened: is none waiting for a thread, and another one planned?
+  bool wants_slot() const;
+  Slot& open(std::shared_ptr<memory::Lease> lease);  // Requires: wants_slot(); see Epoch::open()
+  bool has_task() const;
+  Task take_task();  // Requires: has_task()
+  // The epoch of a task; nullptr: it was abandoned.
+  Epoch* epoch_of(const Task& task) const;
+  // Could more be opened if there were room?
+  bool can_open() const;
+  std::size_t open_slots() const;
+
+ private:
+  struct Running {
+    std::unique_ptr<Epoch> epoch;
+    std::uint64_t run = 0;
+  };
+  // Of the two, the one whose turn it is to open a batch, or to give out a row; nullptr: neither.
+  Epoch* opening() const;
+
+  Running current_;
+  Running following_;
+  std::uint64_t runs_ = 0;
+};
+
+}  // namespace feedline::pipeline

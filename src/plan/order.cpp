@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/order.h"
+
+#include <optional>
+
+#include "base/check.h"
+#include "base/random.h"
+#include "plan/mixed_order.h"
+#include "plan/permutation.h"
+#include "plan/shard_order.h"
+
+namespace feedline::plan {
+namespace {
+
+class WholeOrder final : public Order {
+ public:
+  explicit WholeOrder(std::uint64_t size) : size_(size) {}
+  WholeOrder(std::uint64_t size, std::uint64_t key) : size_(size), permutation_(std::in_place, size, key) {}
+
+  std::uint64_t size() const override { return size_; }
+  Placed at(std::uint64_t position) const override {
+    FEEDLINE_CHECK(position < size_);
+    const std::uint64_t sample = permutation_ ? (*permutation_)(position) : position;
+    return {sample, sample};
+  }
+
+ private:
+  std::uint64_t size_;
+  std::optional<Permutation> permutation_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Order> make_order(const OrderConfig& config, std::uint64_t epoch) {
+  FEEDLINE_CHECK(config.size > 0);
+  if (config.mixture) return std::make_shared<MixedOrder>(config.mixture, config.shuffle, config.seed, epoch);
+  if (!config.shuffle) return std::make_shared<WholeOrder>(config.size);
+  // its own key stream: random operations mix seed and epoch in another way (base::Random)
+  const std::uint64_t key = base::mix64(base::mix64(config.seed) + epoch);
+  if (config.shard_window > 0 && config.shard_ends && config.shard_ends->size() > 1)
+    return std::make_shared<ShardOrder>(config.shard_ends, config.shard_window, key);
+  return std::make_shared<WholeOrder>(config.size, key);
+}
+
+}  // namespace feedline::plan

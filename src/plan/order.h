@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Which sample stands at which position of an epoch. Pure: the same config gives the same order on every machine, in
+// constant time for any position, so that nothing has to be replayed to go on from there.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace feedline::plan {
+
+struct Placed {
+  std::uint64_t sample = 0;  // index in the data set
+  std::uint64_t draw = 0;    // what its randomness is keyed by: the sample, but for one that comes again in an epoch
+  friend bool operator==(const Placed&, const Placed&) = default;
+};
+
+// One part of a mixture: samples that follow those of the parts before it.
+struct Part {
+  std::uint64_t size = 0;
+  double weight = 0;
+};
+
+struct Mixture {
+  std::vector<Part> parts;
+  std::uint64_t samples = 0;  // positions of an epoch
+};
+
+struct OrderConfig {
+  std::uint64_t size = 0;  // samples in the data set
+  bool shuffle = false;
+  std::uint64_t seed = 0;
+  // Not 0: shards are permuted, and the samples of so many of them at a time.
+  std::uint64_t shard_window = 0;
+  std::shared_ptr<const std::vector<std::uint64_t>> shard_ends;  // nullptr: one shard
+  std::shared_ptr<const Mixture> mixture;                        // nullptr: every sample once
+};
+
+// Immutable and thread-safe.
+class Order {
+ public:
+  virtual ~Order() = default;
+  virtual std::uint64_t size() const = 0;  // positions of an epoch
+  // Requires: position < size().
+  virtual Placed at(std::uint64_t position) const = 0;
+};
+
+// Requires: config.size > 0; its mixture's parts are as large together, and a positive weight among them.
+std::shared_ptr<const Order> make_order(const OrderConfig& config, std::uint64_t epoch);
+
+}  // namespace feedline::plan

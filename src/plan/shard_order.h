@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "plan/order.h"
+#include "plan/permutation.h"
+
+namespace feedline::plan {
+
+// For storage that is slow at reading here and there: the shards are permuted, and so are the samples of each group of
+// `window` shards that follow each other in that order. At any time only the shards of a group are read from.
+//
+//   shards      | 4 1 7 | 0 6 2 | 5 3 |       window 3
+//   samples     |permuted|permuted|permuted|
+//
+// Of an epoch's randomness it gives up this much: a sample's neighbours come from `window` shards, not from all.
+class ShardOrder final : public Order {
+ public:
+  // shard_ends: samples of the shards up to and with this one. Requires: ascending, the last above 0; window > 0.
+  ShardOrder(std::shared_ptr<const std::vector<std::uint64_t>> shard_ends, std::uint64_t window, std::uint64_t key);
+
+  std::uint64_t size() const override { return shard_ends_->back(); }
+  Placed at(std::uint64_t position) const override;
+
+ private:
+  std::uint64_t begin_of(std::uint64_t shard) const { return shard == 0 ? 0 : (*shard_ends_)[shard - 1]; }
+
+  std::shared_ptr<const std::vector<std::uint64_t>> shard_ends_;
+  std::uint64_t window_;
+  std::uint64_t key_;
+  std::vector<std::uint32_t> shards_;      // permuted
+  std::vector<std::uint64_t> group_ends_;  // positions of the groups up to and with this one
+};
+
+}  // namespace feedline::plan

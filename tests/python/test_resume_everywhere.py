@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every source x every plan x 1, 2, 3, 4, 8 ranks x threads: interrupted at every step, all ranks together go on as the
+uninterrupted run does, sample for sample and byte for byte.
+
+A global batch is what all ranks deliver at one step, in the order of their ranks. As long as batch_size x world_size
+stays the same it must not depend on the number of ranks, so one uninterrupted run of one rank is what every other run
+is compared with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import training
+
+import feedline
+
+GLOBAL_BATCH = 24
+WORLD_SIZES = (1, 2, 3, 4, 8)
+THREADS = (1, 2, 4)
+EPOCHS = 2
+
+# samples and bytes of one step, all ranks
+Step = tuple[list[int], bytes]
+
+PLANS: dict[str, dict[str, Any]] = {
+    "in order": {},
+    "shuffled": {"shuffle": True},
+    "shards": {"shuffle": "shards", "shuffle_window": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, feedline.Dataset]:
+    import made_data
+
+    root = tmp_path_factory.mktemp("resume")
+    folder = made_data.make_folder(root / "folder", per_class=21)
+    tars = made_data.make_tars(folder, root / "tars", shards=5)
+    rng = np.random.default_rng(1)
+    files = []
+    for i, length in enumerate((900, 340, 711, 5)):
+        files.append(root / f"{i}.bin")
+        rng.integers(0, 500, length, dtype=np.uint16).tofile(files[-1])
+    x = rng.normal(size=(101, 5)).astype(np.float32)
+    arrays = feedline.arrays(x=x, y=np.arange(101))
+    return {
+        "folder": training(feedline.open(folder), 8),
+        "tar": training(feedline.open(tars), 8),
+        "arrays": arrays,
+        "tokens": feedline.tokens(files, window=32, stride=20, dtype="uint16"),
+        "mixture": feedline.mix([arrays, feedline.arrays(x=x[:13], y=np.arange(13))], [2, 1], until="first"),
+        "mixed images": feedline.mix([training(feedline.open(folder), 8)] * 2, [3, 1], samples=70),
+    }
+
+
+def loader(dataset: feedline.Dataset, rank: int, world_size: int, threads: int, **options: Any) -> feedline.Loader:
+    return dataset.loader(
+        GLOBAL_BATCH // world_size,
+        rank=rank,
+        world_size=world_size,
+        num_workers=threads,
+        seed=11,
+        epochs=EPOCHS,
+        output="numpy",
+        **{"uneven": "exact", **options},
+    )
+
+
+def steps(dataset: feedline.Dataset, world_size: int, threads: int, state: Any = None, **options: Any) -> list[Step]:
+    """What all ranks deliver, step by step, from `state` on. Ranks that have nothing at a step add nothing."""
+    result: dict[tuple[int, int], Step] = {}  # epoch, and step from where it was gone on with
+    for rank in range(world_size):
+        with loader(dataset, rank, world_size, threads, **options) as one:
+            if state is not None:
+                one.load_state_dict(state)
+            counts: Counter[int] = Counter()
+            for batch in one:
+                place = (one.epoch, counts[one.epoch])
+                counts[one.epoch] += 1
+                samples, data = result.get(place, ([], b""))
+                rows = b"".join(b"".join(field[i].tobytes() for field in batch) for i in range(len(batch[0])))
+                result[place] = (samples + one.last_samples, data + rows)
+    return [result[place] for place in sorted(result)]
+
+
+def epoch_of(dataset: feedline.Dataset, **options: Any) -> int:
+    """Steps of an epoch."""
+    with loader(dataset, 0, 1, 1, **options) as one:
+        return len(one) // EPOCHS
+
+
+def states_of_ranks(dataset: feedline.Dataset, world_size: int, threads: int, **options: Any) -> list[list[Any]]:
+    """Of every rank: the state before the first step, and after every one."""
+    result = []
+    for rank in range(world_size):
+        with loader(dataset, rank, world_size, threads, **options) as one:
+            states = [json.dumps(one.state_dict())]
+            for _ in one:
+                states.append(json.dumps(one.state_dict()))
+        assert all(len(state) < 1024 for state in states)
+        result.append(states)
+    return result
+
+
+def as_one_sequence(found: list[Step], wanted: list[Step], where: str) -> None:
+    """Sample for sample. Steps are compared too where ranks cannot shift them against each other."""
+    assert [s for samples, _ in found for s in samples] == [s for samples, _ in wanted for s in samples], where
+    assert b"".join(data for _, data in found) == b"".join(data for _, data in wanted), where
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("source", ["folder", "tar", "arrays", "tokens", "mixture", "mixed images"])
+def test_every_step_of_every_plan(sources: dict[str, feedline.Dataset], source: str, plan: str) -> None:
+    dataset, options = sources[source], {**PLANS[plan], "uneven": "drop", "drop_last": True}
+    if source.startswith("mix") and plan == "shards":
+        with pytest.raises(feedline.ConfigError, match="mixture"):
+            loader(dataset, 0, 1, 1, **options)
+        return
+    whole = steps(dataset, 1, 2, **options)
+    for turn, world_size in enumerate(WORLD_SIZES):
+        threads = THREADS[turn % len(THREADS)]
+        assert steps(dataset, world_size, threads, **options) == whole, f"{world_size} ranks"
+        per_rank = states_of_ranks(dataset, world_size, threads, **options)
+        assert all(states == per_rank[0] for states in per_rank), "ranks disagree on where they stand"
+        for step, state in enumerate(per_rank[0]):
+            other = WORLD_SIZES[(turn + step) % len(WORLD_SIZES)]
+            # the rest of the epoch that runs, and EPOCHS - 1 more: as many as are known
+            found = steps(dataset, other, THREADS[step % len(THREADS)], json.loads(state), **options)
+            rest = whole[step:]
+            assert found[: len(rest)] == rest, f"{world_size} ranks interrupted at step {step}, resumed on {other}"
+
+
+@pytest.mark.parametrize("uneven", ["pad", "exact", "drop"])
+@pytest.mark.parametrize("source", ["arrays", "tokens", "mixture"])
+def test_remainders_too(sources: dict[str, feedline.Dataset], source: str, uneven: str) -> None:
+    """With what does not divide: the same ranks go on as the same ranks would have."""
+    dataset, options = sources[source], {"shuffle": True, "uneven": uneven}
+    for turn, world_size in enumerate(WORLD_SIZES):
+        threads = THREADS[turn % len(THREADS)]
+        whole = steps(dataset, world_size, threads, **options)
+        epoch = epoch_of(dataset, **options)
+        if uneven == "exact":
+            seen = Counter(s for samples, _ in whole[:epoch] for s in samples)
+            if source != "mixture":
+                assert seen == Counter(range(len(dataset)))
+        for step, state in enumerate(states_of_ranks(dataset, world_size, threads, **options)[0]):
+            found = steps(dataset, world_size, THREADS[step % len(THREADS)], json.loads(state), **options)
+            rest = whole[step:]
+            assert found[: len(rest)] == rest, f"{world_size} ranks, step {step}"
+            for other in {1, 3, 8} - {world_size} if uneven == "exact" else ():
+                moved = steps(dataset, other, 2, json.loads(state), **options)
+                as_one_sequence(moved[: len(rest)], rest, f"{world_size} ranks, step {step}, on {other}")
+
+
+@pytest.mark.parametrize("source", ["folder", "arrays"])
+def test_resumes_of_resumes_with_everything_else_changed(
+    sources: dict[str, feedline.Dataset], source: str, tmp_path: Path
+) -> None:
+    """A chain of runs of a few steps, each with other ranks, threads and batch size: every sample once."""
+    dataset = sources[source]
+    rng = np.random.default_rng(5)
+    with dataset.loader(7, shuffle=True, seed=11, epochs=1, output="numpy") as one:
+        order = [sample for _ in one for sample in one.last_samples]
+    for _ in range(20):
+        seen: list[int] = []
+        state: Any = None
+        while len(seen) < len(order):
+            world_size = int(rng.choice(WORLD_SIZES))
+            batch_size, threads = int(rng.integers(1, 9)), int(rng.integers(1, 4))
+            count = int(rng.integers(1, 4))
+            delivered: list[list[list[int]]] = []
+            states = []
+            for rank in range(world_size):
+                options = {"rank": rank, "world_size": world_size, "uneven": "exact", "num_workers": threads}
+                with dataset.loader(batch_size, shuffle=True, seed=11, epochs=1, output="numpy", **options) as one:
+                    if state is not None:
+                        one.load_state_dict(state)
+                    mine = []
+                    for _, _batch in zip(range(count), one, strict=False):
+                        mine.append(one.last_samples)
+                    delivered.append(mine)
+                    states.append(one.state_dict())
+            steps_done = max(map(len, delivered))
+            seen += [s for step in range(steps_done) for mine in delivered if step < len(mine) for s in mine[step]]
+            state = states[0]  # rank 0 is never behind
+        assert seen == order
