@@ -24,6 +24,7 @@ Slot& Epoch::open(std::shared_ptr<memory::Lease> lease) {
   auto slot = std::make_shared<Slot>();
   slot->batch = next_open_++;
   slot->first = slot->batch * config_.plan.batch_size;
+  if (!config_.given) slot->bucket = plan_.bucket(slot->batch);
   if (config_.given) {
     for (const GivenSample& given : given_.front()) {
       slot->samples.push_back(given.index);
@@ -31,7 +32,7 @@ Slot& Epoch::open(std::shared_ptr<memory::Lease> lease) {
     }
     given_.pop_front();
   } else {
-    slot->samples.resize(std::min(config_.plan.batch_size, end_ - slot->first));
+    slot->samples.resize(std::min(plan_.rows(slot->batch), end_ - slot->first));
     slot->draws.resize(slot->samples.size());
   }
   slot->rows = slot->samples.size();
@@ -143,7 +144,7 @@ std::uint64_t Epoch::deliverable_rows(const Slot& slot) const {
   if (config_.given) return slot.rows;
   if (slot.first >= end_) return 0;
   const std::uint64_t rows = std::min(slot.rows, end_ - slot.first);
-  return config_.plan.drop_last && rows < config_.plan.batch_size ? 0 : rows;
+  return config_.plan.drop_last && rows < plan_.rows(slot.batch) ? 0 : rows;
 }
 
 // Out of order, a slot may go before earlier ones are settled only if their refills can never reach its rows.
@@ -201,7 +202,7 @@ std::vector<Positions> Epoch::delivered() const {
 
 std::uint64_t Epoch::index_of(std::uint64_t batch) const {
   if (config_.given) return batch;
-  return plan_.begin_of(batch) / (config_.plan.batch_size * config_.plan.world_size);
+  return plan_.index_of(batch);
 }
 
 }  // namespace feedline::pipeline

@@ -23,6 +23,7 @@ namespace feedline::pipeline {
 struct Slot {
   std::uint64_t batch = 0;  // in the plan
   std::uint64_t first = 0;  // first position
+  std::uint64_t bucket = 0;
   std::uint64_t rows = 0;
   std::uint64_t handed_out = 0;  // rows that have a ticket
   std::uint64_t missing = 0;     // rows, or refills, not finished

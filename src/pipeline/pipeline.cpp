@@ -63,7 +63,6 @@ struct Pipeline::Impl {
   const std::shared_ptr<const Recipe> recipe;
   const PipelinePlan plan;
   const BadSamplePolicy policy;
-  const std::shared_ptr<const batch::BatchLayout> layout;  // of every batch; nullptr: each has its own, it is ragged
   const std::shared_ptr<device::Device> device = device::host_device();
   const std::shared_ptr<memory::Allocator> allocator = device->allocator();
   std::vector<telemetry::ThreadCounters> counters;  // one per worker, and the consumer's last
@@ -91,7 +90,6 @@ Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_
       plan(std::move(plan_in)),
       policy(plan.options.on_error, plan.options.error_budget,
              !plan.options.given_order && plan.options.world_size == 1),
-      layout(recipe->ragged ? nullptr : std::make_shared<batch::BatchLayout>(recipe->schema, plan.options.batch_size)),
       counters(static_cast<std::size_t>(plan.options.num_workers) + 1) {}
 
 std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const Start& start) const {
@@ -104,7 +102,7 @@ std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const Start& start) const {
   config.in_order = o.in_order || o.world_size > 1;
   config.given = o.given_order;
   config.grain = std::max<std::uint64_t>(recipe->format->grain(), 1);
-  config.place_at_open = recipe->ragged;
+  config.place_at_open = plan.layouts.empty();
   return std::make_unique<Epoch>(config, policy);
 }
 
@@ -153,8 +151,9 @@ void Pipeline::Impl::open_slot() {
     return;
   }
   Slot& slot = epochs.open(std::move(*lease));
-  slot.layout =
-      layout ? layout : std::make_shared<batch::BatchLayout>(schema_of(*recipe, slot.samples), slot.samples.size());
+  slot.layout = plan.layouts.empty()
+                    ? std::make_shared<batch::BatchLayout>(schema_of(*recipe, slot.samples), slot.samples.size())
+                    : plan.layouts[slot.bucket];
   FEEDLINE_CHECK(slot.layout->bytes() <= plan.batch_bytes);
   held_peak = std::max(held_peak, epochs.open_slots() * plan.batch_bytes);
   work_cv.notify_all();

@@ -131,6 +131,10 @@ Schema longest_schema(const Recipe& recipe) {
   return with_lengths(recipe.schema, [&](std::size_t field) { return recipe.format->longest(field); });
 }
 
+Schema schema_of_length(const Recipe& recipe, std::uint64_t length) {
+  return with_lengths(recipe.schema, [length](std::size_t) { return length; });
+}
+
 std::uint64_t fingerprint_of(const format::Format& format, const plan::Mixture* mixture) {
   std::uint64_t value = format.fingerprint();
   if (mixture == nullptr) return value;

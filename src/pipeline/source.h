@@ -53,6 +53,7 @@ Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shar
 // The recipe's schema with the extent of every ragged field: that of the longest of `samples`, or of all samples.
 Schema schema_of(const Recipe& recipe, std::span<const std::uint64_t> samples);
 Schema longest_schema(const Recipe& recipe);
+Schema schema_of_length(const Recipe& recipe, std::uint64_t length);
 
 // Of the samples and, in a mixture, of their weights.
 std::uint64_t fingerprint_of(const format::Format& format, const plan::Mixture* mixture);

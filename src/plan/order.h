@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "plan/buckets.h"
+
 namespace feedline::plan {
 
 struct Placed {
@@ -35,7 +37,10 @@ struct OrderConfig {
   std::uint64_t shard_window = 0;
   std::shared_ptr<const std::vector<std::uint64_t>> shard_ends;  // nullptr: one shard
   std::shared_ptr<const Mixture> mixture;                        // nullptr: every sample once
+  std::shared_ptr<const Buckets> buckets;                        // nullptr: samples of any length stand together
 };
+
+class BucketOrder;
 
 // Immutable and thread-safe.
 class Order {
@@ -44,6 +49,8 @@ class Order {
   virtual std::uint64_t size() const = 0;  // positions of an epoch
   // Requires: position < size().
   virtual Placed at(std::uint64_t position) const = 0;
+  // An order that is made of batches, which a plan then keeps; nullptr: it may be cut anywhere.
+  virtual const BucketOrder* as_buckets() const { return nullptr; }
 };
 
 // Requires: config.size > 0; its mixture's parts are as large together, and a positive weight among them.
