@@ -78,8 +78,10 @@ class Dataset {
   // Are the operations' arguments in range, and do they fit one after the other? kConfig names the operation. A
   // chain that has no fixed output size yet is fine here; schema() and loader() refuse it.
   Result<void> check() const;
-  Result<Schema> schema() const;      // of one sample, batch extent not included
-  std::string explain() const;        // what runs, in which order, fused how
+  Result<Schema> schema() const;  // of one sample, batch extent not included
+  std::string explain() const;    // what runs, in which order, fused how
+  // Samples up to and with each shard, where the format has shards; else empty.
+  std::vector<std::uint64_t> shard_ends() const;
   std::uint64_t fingerprint() const;  // changes with the samples, their order, fields and weights
 
   // Sample `index` transformed as in `epoch` of a loader with `seed`. kConfig: index out of range.

@@ -10,3 +10,4 @@
 #include "feedline/inspection.h"
 #include "feedline/loader.h"
 #include "feedline/operation.h"
+#include "feedline/order.h"

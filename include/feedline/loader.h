@@ -208,7 +208,8 @@ class Loader {
   Result<Polled> poll(std::chrono::milliseconds wait, Batch& batch);
 
   LoaderStats stats() const;
-  std::vector<BadSample> errors() const;
+  std::vector<BadSample> errors(std::uint64_t from = 0) const;  // but for the first `from`
+  std::uint64_t error_count() const;
   LoaderState state() const;
   // Goes on where `state` was taken, at the next start_epoch(); with the next epoch where it was taken after the last
   // batch of one. The batches are those of the run that it was taken in where batch_size * world_size is the same, and

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "feedline/array.h"
+#include "feedline/loader.h"
 
 namespace feedline::python {
 
@@ -36,5 +37,8 @@ class HeldBytes {
  private:
   Py_buffer buffer_{};
 };
+
+// One array for each field of a batch.
+nanobind::list arrays_of(const Batch& batch, Framework framework);
 
 }  // namespace feedline::python

@@ -15,15 +15,12 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace feedline::python {
-namespace {
 
 nb::list arrays_of(const Batch& batch, Framework framework) {
   nb::list arrays;
   for (const BatchField& field : batch.fields()) arrays.append(to_array(field.array, batch.memory(), framework));
   return arrays;
 }
-
-}  // namespace
 
 void bind_batch(nb::module_& module) {
   nb::class_<Batch>(module, "Batch")

@@ -154,6 +154,7 @@ void bind_dataset(nb::module_& module) {
       .def_prop_ro("source", [](const Dataset& self) { return self.source(); })
       .def_prop_ro("format", &Dataset::format)
       .def_prop_ro("classes", [](const Dataset& self) { return self.classes(); })
+      .def("shard_ends", &Dataset::shard_ends)
       .def_prop_ro("fingerprint", &Dataset::fingerprint)
       .def("operations",
            [](const Dataset& self) {

@@ -50,7 +50,9 @@ Result<std::optional<Batch>> GuardedLoader::next() {
     const milliseconds this_wait = closing_ ? milliseconds{0} : wait;
     auto polled = alone([&] {
       started_in_ = getpid();
-      return loader_.poll(this_wait, batch);
+      auto result = loader_.poll(this_wait, batch);
+      has_errors_ = loader_.error_count() > taken_;
+      return result;
     });
     if (!polled) return std::unexpected(std::move(polled).error());
     if (*polled == Loader::Polled::kBatch) return std::optional(std::move(batch));
@@ -111,11 +113,10 @@ std::vector<BadSample> GuardedLoader::errors() {
 }
 
 std::vector<BadSample> GuardedLoader::take_errors() {
+  has_errors_ = false;
   return alone([&] {
-    std::vector<BadSample> errors = loader_.errors();
-    const std::size_t first = std::min(taken_, errors.size());
-    taken_ = errors.size();
-    errors.erase(errors.begin(), errors.begin() + static_cast<std::ptrdiff_t>(first));
+    auto errors = loader_.errors(taken_);
+    taken_ += errors.size();
     return errors;
   });
 }

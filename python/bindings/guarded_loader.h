@@ -35,11 +35,18 @@ class GuardedLoader {
   LoaderState state();
   void close();
 
+  // Of the batch that next_arrays() gave last, for whoever asks: most do not, and a Python list of them takes longer
+  // than a small batch.
+  std::vector<std::uint64_t> last_samples;
+
+  const Schema& schema() const { return loader_.schema(); }
   std::uint64_t batches() const { return loader_.batches(); }
   std::vector<std::uint64_t> rows_per_rank() const { return loader_.rows_per_rank(); }
   LoaderStats stats();
   std::vector<BadSample> errors();
   std::vector<BadSample> take_errors();  // those since the last call
+  // Is there anything for take_errors(), as of the last next()?
+  bool has_errors() const { return has_errors_; }
   std::string explain();
 
  private:
@@ -51,7 +58,8 @@ class GuardedLoader {
   std::mutex mutex_;
   std::atomic<bool> closing_ = false;
   std::atomic<pid_t> started_in_ = 0;  // process whose threads fill the batches; 0: none yet
-  std::size_t taken_ = 0;              // errors that take_errors() has handed out
+  std::uint64_t taken_ = 0;            // errors that take_errors() has handed out
+  bool has_errors_ = false;
 };
 
 }  // namespace feedline::python

@@ -145,6 +145,15 @@ void restore(GuardedLoader& self, std::uint64_t fingerprint, std::string format,
   unwrap(self.restore(state));
 }
 
+// The arrays of the next batch, and the index of each row's sample; None: the epoch is over.
+nb::object next_arrays(GuardedLoader& self, bool torch) {
+  const auto batch = unwrap(self.next());
+  if (!batch) return nb::none();
+  const auto& samples = batch->samples();
+  self.last_samples.assign(samples.begin(), samples.end());
+  return arrays_of(*batch, torch ? Framework::kTorch : Framework::kNumpy);
+}
+
 void give(GuardedLoader& self, const std::vector<std::uint64_t>& indices, const std::vector<std::uint64_t>& draws) {
   if (indices.size() != draws.size()) raise_config("give: as many draws as indices were expected");
   std::vector<GivenSample> samples(indices.size());
@@ -166,6 +175,16 @@ void bind_loader(nb::module_& module) {
       .def("give", &give, "indices"_a, "draws"_a)
       .def("end_giving", [](GuardedLoader& self) { unwrap(self.end_giving()); })
       .def("next", [](GuardedLoader& self) { return unwrap(self.next()); })
+      .def("next_arrays", &next_arrays, "torch"_a,
+           nb::sig("def next_arrays(self, torch: bool) -> list[typing.Any] | None"))
+      .def_prop_ro("last_samples", [](const GuardedLoader& self) { return self.last_samples; })
+      .def_prop_ro("field_names",
+                   [](const GuardedLoader& self) {
+                     std::vector<std::string> names;
+                     for (const FieldSpec& field : self.schema()) names.push_back(field.name);
+                     return names;
+                   })
+      .def_prop_ro("has_errors", &GuardedLoader::has_errors)
       .def(
           "take_errors", [](GuardedLoader& self) { return bad_samples(self.take_errors()); },
           nb::sig("def take_errors(self) -> list[dict[str, typing.Any]]"))

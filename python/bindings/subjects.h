@@ -13,5 +13,6 @@ void bind_sources(nanobind::module_& module);  // arrays, tokens, given files
 void bind_batch(nanobind::module_& module);
 void bind_loader(nanobind::module_& module);
 void bind_image(nanobind::module_& module);
+void bind_order(nanobind::module_& module);
 
 }  // namespace feedline::python

@@ -13,7 +13,7 @@ import torch
 from torch.utils.data import TensorDataset, default_collate, default_convert, get_worker_info
 from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
 
-from .drop_in import fetch, limits, state
+from .drop_in import fetch, limits, page_lock, state
 from .drop_in.failures import WorkerDiedError
 from .drop_in.iterators import WorkerIterator
 from .drop_in.lowering import NATIVE, ArrayPlan, ImagePlan, PrefixPlan, Reason, plan_lowering
@@ -112,6 +112,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self._pending: dict[str, Any] | None = None
         self._latest: weakref.ref[Any] | None = None
         self._warned_unsharded = False
+        self._page_lock_refusal: str | None = None  # why batches are pinned by torch, where there is a GPU
         self._fresh_workers = True
         self._sampler_epochs: dict[int, Any] = {}
         self._generators_before: list[torch.Tensor] = []
@@ -332,6 +333,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
             lines.append(
                 f"  hand-over  one memfd ring, at most {self._budget_bytes():,} bytes of waiting batches, no copy"
             )
+        if self.pin_memory:
+            has_ring = bool(self.num_workers) and self.worker_method == "process" and not native
+            lines.append(f"  pin        {page_lock.explain(self, has_ring)}")
         if self.seed is not None:
             lines.append(f"  random     per sample, from seed {self.seed}, the epoch and the index")
         return "\n".join(lines)

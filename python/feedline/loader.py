@@ -69,9 +69,9 @@ class Loader:
         self._output = output
         self._epochs = epochs
         self._announce = announce
+        self._batch_type = batches.tuple_type(batches.attribute_names(engine.field_names))
         self._closed = False
         self._iterator: weakref.ref[LoaderIterator] | None = None
-        self._last_samples: list[int] = []
         _close_at_exit(self)
 
     def __len__(self) -> int:
@@ -107,7 +107,7 @@ class Loader:
     @property
     def last_samples(self) -> list[int]:
         """Index in the data set of every row of the batch that was delivered last."""
-        return list(self._last_samples)
+        return self._engine.last_samples
 
     @property
     def rows_per_rank(self) -> tuple[int, ...]:
@@ -179,15 +179,13 @@ class Loader:
         return f"<feedline.Loader of {batches} batches{', closed' if self._closed else ''}>"
 
     def _next(self) -> tuple[Any, ...] | None:
+        engine = self._engine
         try:
-            batch = self._engine.next()
+            arrays = engine.next_arrays(self._output is Output.TORCH)
         finally:
-            self._log_bad_samples()
-        if batch is None:
-            return None
-        self._last_samples = batch.samples
-        arrays = batch.to_torch() if self._output is Output.TORCH else batch.to_numpy()
-        return batches.named(batch.names, arrays)
+            if engine.has_errors:
+                self._log_bad_samples()
+        return None if arrays is None else self._batch_type(*arrays)
 
     def _log_bad_samples(self) -> None:
         for row in self._engine.take_errors():

@@ -91,6 +91,7 @@ const std::string& Dataset::source() const { return impl_->source; }
 std::string Dataset::format() const { return std::string(impl_->format->name()); }
 const std::vector<std::string>& Dataset::classes() const { return impl_->format->classes(); }
 const std::vector<Operation>& Dataset::operations() const { return impl_->operations; }
+std::vector<std::uint64_t> Dataset::shard_ends() const { return impl_->format->shard_ends(); }
 std::uint64_t Dataset::fingerprint() const { return pipeline::fingerprint_of(*impl_->format, impl_->mixture.get()); }
 std::string Dataset::key(std::uint64_t index) const {
   return index < size() ? impl_->format->where(index).key : std::string();

@@ -144,11 +144,18 @@ Result<void> Loader::Impl::restore(const LoaderState& state) {
   bool inside = state.position <= positions && state.left_out <= positions;
   for (const Positions& span : state.delivered)
     inside = inside && span.begin < span.end && span.end <= positions && span.begin >= state.position;
-  if (!inside || !lies_between_batches(state))
+  if (!inside)
     return config_error("load_state_dict: the state is damaged: it lies outside an epoch of " +
                         std::to_string(positions) + " samples");
+  if (!lies_between_batches(state))
+    return config_error("load_state_dict: the state is damaged: it lies inside a batch of a bucket");
   restored = pipeline::Pipeline::Start{state.epoch, state.position, plan::tidied(state.delivered, state.position),
                                        state.left_out};
+  // what epoch() says until then; rank 0 never has a batch less than another
+  const plan::Plan rest(
+      plan::make_order(plan.order, state.epoch),
+      {o.batch_size, 0, o.world_size, o.drop_last, o.uneven, state.position, restored->delivered, state.left_out});
+  next_epoch = state.epoch + (rest.batches() == 0 ? 1 : 0);
   running = false;
   return {};
 }
@@ -250,7 +257,8 @@ Result<Loader::Polled> Loader::poll(std::chrono::milliseconds wait, Batch& batch
   return guarded([&] { return impl_->poll(wait, batch); });
 }
 LoaderStats Loader::stats() const { return impl_->pipeline.stats(); }
-std::vector<BadSample> Loader::errors() const { return impl_->pipeline.bad_samples(); }
+std::vector<BadSample> Loader::errors(std::uint64_t from) const { return impl_->pipeline.bad_samples(from); }
+std::uint64_t Loader::error_count() const { return impl_->pipeline.bad_count(); }
 LoaderState Loader::state() const { return impl_->state(); }
 Result<void> Loader::restore(const LoaderState& state) {
   return guarded([&] { return impl_->restore(state); });

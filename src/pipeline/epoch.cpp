@@ -8,12 +8,21 @@
 
 namespace feedline::pipeline {
 
+void Ticket::place() const {
+  if (is_refill || slot->is_placed) return;
+  const auto rows_of = [this](std::vector<std::uint64_t>& all) { return std::span(all).subspan(row, rows); };
+  slot->plan->place(slot->first + row, rows_of(slot->samples), rows_of(slot->draws));
+}
+
 Epoch::Epoch(const Config& config, const BadSamplePolicy& policy)
-    : config_(config), plan_(config.order, config.plan), policy_(policy), end_(plan_.positions()) {}
+    : config_(config),
+      plan_(std::make_shared<plan::Plan>(config.order, config.plan)),
+      policy_(policy),
+      end_(plan_->positions()) {}
 
 bool Epoch::can_open() const {
   if (config_.given) return !given_.empty();
-  if (next_open_ >= plan_.batches()) return false;
+  if (next_open_ >= plan_->batches()) return false;
   const std::uint64_t first = next_open_ * config_.plan.batch_size;
   if (first >= end_) return false;
   return !config_.plan.drop_last || first + config_.plan.batch_size <= end_;
@@ -24,7 +33,6 @@ Slot& Epoch::open(std::shared_ptr<memory::Lease> lease) {
   auto slot = std::make_shared<Slot>();
   slot->batch = next_open_++;
   slot->first = slot->batch * config_.plan.batch_size;
-  if (!config_.given) slot->bucket = plan_.bucket(slot->batch);
   if (config_.given) {
     for (const GivenSample& given : given_.front()) {
       slot->samples.push_back(given.index);
@@ -32,24 +40,19 @@ Slot& Epoch::open(std::shared_ptr<memory::Lease> lease) {
     }
     given_.pop_front();
   } else {
-    slot->samples.resize(std::min(plan_.rows(slot->batch), end_ - slot->first));
+    slot->plan = plan_;
+    slot->bucket = plan_->bucket(slot->batch);
+    slot->samples.resize(std::min(plan_->rows(slot->batch), end_ - slot->first));
     slot->draws.resize(slot->samples.size());
   }
   slot->rows = slot->samples.size();
   slot->missing = slot->rows;
   slot->lease = std::move(lease);
   slot->done.resize(slot->rows);
-  if (config_.place_at_open && !config_.given) place(*slot, 0, slot->rows);
+  slot->is_placed = config_.given || config_.place_at_open;
+  if (config_.place_at_open && slot->plan) plan_->place(slot->first, slot->samples, slot->draws);
   slots_.push_back(std::move(slot));
   return *slots_.back();
-}
-
-void Epoch::place(Slot& slot, std::uint64_t row, std::uint64_t rows) {
-  for (std::uint64_t i = row; i < row + rows; ++i) {
-    const plan::Placed placed = plan_.at(slot.first + i);
-    slot.samples[i] = placed.sample;
-    slot.draws[i] = placed.draw;
-  }
 }
 
 bool Epoch::has_ticket() const {
@@ -67,8 +70,7 @@ Ticket Epoch::take_ticket() {
   const std::uint64_t row = slot->handed_out;
   const std::uint64_t rows = std::min(config_.grain, slot->rows - row);
   slot->handed_out += rows;
-  if (!config_.given && !config_.place_at_open) place(*slot, row, rows);
-  return {slot, row, rows, slot->samples[row], slot->draws[row]};
+  return {slot, row, rows};
 }
 
 void Epoch::log_bad(Slot& slot, std::uint64_t sample, Error error) {
@@ -111,7 +113,7 @@ void Epoch::resolve() {
     if (policy_.action() == OnError::kSkip && refill(slot)) return;  // come back when the refill is there
     // rows finish in any order: sorted, so that the log does not depend on threads
     if (policy_.action() == OnError::kReplace) std::ranges::stable_sort(slot->bad, {}, &BadSample::sample);
-    slot->refilled = plan_.positions() - end_;
+    slot->refilled = plan_->positions() - end_;
     slot->resolved = true;
   }
 }
@@ -124,17 +126,17 @@ bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
     slot->failures.erase(slot->failures.begin());
     const std::uint64_t position = slot->first + failure.row;
     // a failed refill is logged like the sample it stands for; its position is behind end_ already
-    const bool was_refill = slot->samples[failure.row] != plan_.at(position).sample;
+    const bool was_refill = slot->samples[failure.row] != plan_->at(position).sample;
     if (!was_refill && position >= end_) continue;  // cut off: an earlier refill took this position over
     log_bad(*slot, slot->samples[failure.row], failure.error);
     if (position >= end_) continue;
     const std::uint64_t last = --end_;
     if (last == position) continue;  // the last of the order: nothing to put in its place, the batch is shorter
-    const plan::Placed placed = plan_.at(last);
+    const plan::Placed placed = plan_->at(last);
     slot->samples[failure.row] = placed.sample;
     slot->draws[failure.row] = placed.draw;
     slot->missing = 1;
-    refills_.push_back({slot, failure.row, 1, placed.sample, placed.draw});
+    refills_.push_back({slot, failure.row, 1, true});
     return true;
   }
   return false;
@@ -144,7 +146,7 @@ std::uint64_t Epoch::deliverable_rows(const Slot& slot) const {
   if (config_.given) return slot.rows;
   if (slot.first >= end_) return 0;
   const std::uint64_t rows = std::min(slot.rows, end_ - slot.first);
-  return config_.plan.drop_last && rows < plan_.rows(slot.batch) ? 0 : rows;
+  return config_.plan.drop_last && rows < plan_->rows(slot.batch) ? 0 : rows;
 }
 
 // Out of order, a slot may go before earlier ones are settled only if their refills can never reach its rows.
@@ -196,13 +198,13 @@ bool Epoch::delivers_as(const Epoch& other) const {
 
 std::vector<Positions> Epoch::delivered() const {
   std::vector<Positions> spans = config_.plan.delivered;
-  for (const std::uint64_t batch : delivered_ahead_) plan_.add_positions(batch, spans);
+  for (const std::uint64_t batch : delivered_ahead_) plan_->add_positions(batch, spans);
   return plan::tidied(std::move(spans), position());
 }
 
 std::uint64_t Epoch::index_of(std::uint64_t batch) const {
   if (config_.given) return batch;
-  return plan_.index_of(batch);
+  return plan_->index_of(batch);
 }
 
 }  // namespace feedline::pipeline

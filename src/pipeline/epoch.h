@@ -32,20 +32,26 @@ struct Slot {
   std::uint64_t refilled = 0;    // positions taken from the end of the order, once resolved
   std::shared_ptr<memory::Lease> lease;
   std::shared_ptr<const batch::BatchLayout> layout;
-  std::vector<std::uint64_t> samples;  // per row
-  std::vector<std::uint64_t> draws;    // per row: what its randomness is keyed by
-  std::vector<std::uint8_t> done;      // per row, for the message of a stall
-  std::vector<BadRow> failures;        // rows that still need a refill, or all of them with kRaise and kReport
-  std::vector<BadSample> bad;          // what to log when the batch is delivered
+  std::shared_ptr<const plan::Plan> plan;  // nullptr: the order is given
+  bool is_placed = false;                  // all samples are known since it was opened
+  std::vector<std::uint64_t> samples;      // per row, once placed
+  std::vector<std::uint64_t> draws;        // per row: what its randomness is keyed by
+  std::vector<std::uint8_t> done;          // per row, for the message of a stall
+  std::vector<BadRow> failures;            // rows that still need a refill, or all of them with kRaise and kReport
+  std::vector<BadSample> bad;              // what to log when the batch is delivered
 };
 
-// Rows to fill: one, or some that follow each other, whose samples are slot->samples[row] and on.
+// Rows to fill: one, or some that follow each other, whose samples are slot->samples[row] and on once placed.
 struct Ticket {
   std::shared_ptr<Slot> slot;
   std::uint64_t row = 0;
   std::uint64_t rows = 1;
-  std::uint64_t sample = 0;  // of the first
-  std::uint64_t draw = 0;    // of the first
+  bool is_refill = false;  // its sample is known, and not the plan's
+
+  // Says which samples the rows are of, for which nothing but the ticket must be held: it is what takes time.
+  void place() const;
+  std::uint64_t sample() const { return slot->samples[row]; }  // of the first, once placed
+  std::uint64_t draw() const { return slot->draws[row]; }
 };
 
 // What came of a ticket.
@@ -91,15 +97,14 @@ class Epoch {
   // Does this epoch, of which nothing was delivered, give just what `other` would from its start?
   bool delivers_as(const Epoch& other) const;
   // What was delivered so far, as a plan of the rest needs to know it.
-  std::uint64_t position() const { return plan_.begin_of(next_batch_); }
+  std::uint64_t position() const { return plan_->begin_of(next_batch_); }
   std::vector<Positions> delivered() const;
   std::uint64_t left_out() const { return config_.plan.left_out + refilled_; }
   // A batch's number in the epoch, counted in batches of this size from its beginning.
   std::uint64_t index_of(std::uint64_t batch) const;
-  const plan::Plan& plan() const { return plan_; }
+  const plan::Plan& plan() const { return *plan_; }
 
  private:
-  void place(Slot& slot, std::uint64_t row, std::uint64_t rows);
   void resolve();
   bool refill(const std::shared_ptr<Slot>& slot);
   void log_bad(Slot& slot, std::uint64_t sample, Error error);
@@ -107,7 +112,7 @@ class Epoch {
   bool safe_out_of_order(const Slot& slot) const;
 
   Config config_;
-  plan::Plan plan_;
+  std::shared_ptr<const plan::Plan> plan_;
   const BadSamplePolicy& policy_;
   std::uint64_t end_;                        // positions from here on are not delivered: refills took them
   std::uint64_t next_open_ = 0;              // next batch to open

@@ -65,10 +65,11 @@ class EpochRun {
       if (!working.empty() && schedule() % 2 == 0) {
         const std::size_t pick = schedule() % working.size();
         const Ticket ticket = working[pick];
+        ticket.place();
         working.erase(working.begin() + static_cast<std::ptrdiff_t>(pick));
         pipeline::Outcome row;
-        row.sample = ticket.sample;
-        if (bad.contains(ticket.sample)) row.error = Error{ErrorCode::kData, "bad", {}, 0};
+        row.sample = ticket.sample();
+        if (bad.contains(ticket.sample())) row.error = Error{ErrorCode::kData, "bad", {}, 0};
         epoch.finish(ticket, std::move(row));
       }
       if (schedule() % 4 != 0) continue;

@@ -188,10 +188,10 @@ Outcome Pipeline::Impl::fill(SampleLoader& loader, const Ticket& ticket, std::ui
                              std::vector<ArrayView>& rows) {
   ticket.slot->layout->row_views(ticket.slot->lease->data(), ticket.row, rows);
   Outcome outcome;
-  outcome.sample = ticket.sample;
-  const base::SampleKey asked{plan.options.seed, epoch_number, ticket.draw};
+  outcome.sample = ticket.sample();
+  const base::SampleKey asked{plan.options.seed, epoch_number, ticket.draw()};
   for (std::uint32_t attempt = 0;; ++attempt) {
-    const base::SampleKey drawn{asked.seed, asked.epoch, attempt == 0 ? ticket.draw : outcome.sample};
+    const base::SampleKey drawn{asked.seed, asked.epoch, attempt == 0 ? ticket.draw() : outcome.sample};
     auto loaded = loader.load(outcome.sample, drawn, rows);
     if (loaded) return outcome;
     const auto next =
@@ -217,11 +217,8 @@ bool Pipeline::Impl::fill_all(SampleLoader& loader, const Ticket& ticket, std::v
 // Row by row, so that every bad sample is known by itself.
 void Pipeline::Impl::fill_each(SampleLoader& loader, const Ticket& ticket, std::uint64_t epoch_number,
                                std::vector<ArrayView>& rows, std::vector<Outcome>& outcomes) {
-  outcomes.push_back(fill(loader, {ticket.slot, ticket.row, 1, ticket.sample, ticket.draw}, epoch_number, rows));
-  for (std::uint64_t row = ticket.row + 1; row < ticket.row + ticket.rows; ++row) {
-    const Ticket one{ticket.slot, row, 1, ticket.slot->samples[row], ticket.slot->draws[row]};
-    outcomes.push_back(fill(loader, one, epoch_number, rows));
-  }
+  for (std::uint64_t row = ticket.row; row < ticket.row + ticket.rows; ++row)
+    outcomes.push_back(fill(loader, {ticket.slot, row}, epoch_number, rows));
 }
 
 void Pipeline::Impl::work(std::size_t worker) {
@@ -235,6 +232,7 @@ void Pipeline::Impl::work(std::size_t worker) {
     while (next_task(lock, stage, task)) {
       const Ticket& ticket = task.ticket;
       lock.unlock();
+      ticket.place();
       const bool whole = ticket.rows > 1 && fill_all(loader, ticket, rows);
       outcomes.clear();
       if (!whole) fill_each(loader, ticket, task.epoch, rows, outcomes);
@@ -244,7 +242,7 @@ void Pipeline::Impl::work(std::size_t worker) {
       if (Epoch* epoch = epochs.epoch_of(task)) {  // else it was abandoned, and the slot with it
         if (whole) epoch->finish_all(ticket);
         for (std::uint64_t i = 0; i < outcomes.size(); ++i)
-          epoch->finish({ticket.slot, ticket.row + i, 1, outcomes[i].sample}, std::move(outcomes[i]));
+          epoch->finish({ticket.slot, ticket.row + i}, std::move(outcomes[i]));
         if (ticket.slot->missing == 0) ready_cv.notify_one();
         if (epoch->has_ticket()) work_cv.notify_one();  // a refill
       }
@@ -291,7 +289,8 @@ Error Pipeline::Impl::stall_error() const {
                   std::to_string(slot.missing) + " of " + std::to_string(slot.rows) + " samples";
     for (std::uint64_t row = 0; row < slot.handed_out; ++row) {
       if (slot.done[row]) continue;
-      error = with_place(std::move(error), *recipe, slot.samples[row]);
+      const std::uint64_t sample = slot.plan ? slot.plan->at(slot.first + row).sample : slot.samples[row];
+      error = with_place(std::move(error), *recipe, sample);
       break;
     }
   }
@@ -419,9 +418,15 @@ std::vector<std::uint64_t> Pipeline::rows_per_rank() const {
   return rows;
 }
 
-std::vector<BadSample> Pipeline::bad_samples() const {
+std::vector<BadSample> Pipeline::bad_samples(std::uint64_t from) const {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->bad;
+  const auto& bad = impl_->bad;
+  return {bad.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(from, bad.size())), bad.end()};
+}
+
+std::uint64_t Pipeline::bad_count() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->bad.size();
 }
 
 const PipelinePlan& Pipeline::plan() const { return impl_->plan; }

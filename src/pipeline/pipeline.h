@@ -68,7 +68,8 @@ class Pipeline {
   bool has_batches() const;
   // See Loader::rows_per_rank.
   std::vector<std::uint64_t> rows_per_rank() const;
-  std::vector<BadSample> bad_samples() const;
+  std::vector<BadSample> bad_samples(std::uint64_t from = 0) const;
+  std::uint64_t bad_count() const;
   LoaderStats stats() const;
   const PipelinePlan& plan() const;
 

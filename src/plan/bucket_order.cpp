@@ -42,28 +42,43 @@ bool BucketOrder::is_border(std::uint64_t position) const {
   return position == size() || std::ranges::binary_search(begins_, position);
 }
 
-Placed BucketOrder::at(std::uint64_t position) const {
+BucketOrder::Run BucketOrder::run_at(std::uint64_t position) const {
   FEEDLINE_CHECK(position < size());
   const auto next = std::ranges::upper_bound(begins_, position);
   const auto batch = static_cast<std::uint64_t>(next - begins_.begin()) - 1;
-  return at(batch, position - begins_[batch]);
+  const std::uint64_t b = bucket(batch);
+  const std::uint64_t before =  // batches of the bucket: all of them, before the rest
+      batch < batches_ ? unpermuted(batch) - pools_[b].first_batch : pools_[b].batches;
+  const std::uint64_t end = next == begins_.end() ? size() : *next;
+  return {b, before * (*buckets_)[b].rows + (position - begins_[batch]), end - position};
 }
 
-Placed BucketOrder::at(std::uint64_t batch, std::uint64_t row) const {
-  std::uint64_t b = bucket(batch);
-  const std::uint64_t of_bucket =
-      batch < batches_ ? unpermuted(batch) - pools_[b].first_batch : pools_[b].batches;  // the rest follows them
-  std::uint64_t place = of_bucket * (*buckets_)[b].rows + row;
+std::uint64_t BucketOrder::sample_at(std::uint64_t bucket, std::uint64_t place) const {
   while (true) {
-    const auto members = buckets_->members(b);
-    const Pool& pool = pools_[b];
+    const auto members = buckets_->members(bucket);
+    const Pool& pool = pools_[bucket];
     if (pool.permutation) place = (*pool.permutation)(place);
-    if (place < members.size()) return {members[place], members[place]};
-    FEEDLINE_CHECK(b > 0);  // it came up from the rest of the bucket before
+    if (place < members.size()) return members[place];
+    FEEDLINE_CHECK(bucket > 0);  // it came up from the rest of the bucket before
     place -= members.size();
-    --b;
-    place += pools_[b].batches * (*buckets_)[b].rows;
+    --bucket;
+    place += pools_[bucket].batches * (*buckets_)[bucket].rows;
   }
+}
+
+Placed BucketOrder::at(std::uint64_t position) const {
+  const Run run = run_at(position);
+  const std::uint64_t sample = sample_at(run.bucket, run.place);
+  return {sample, sample};
+}
+
+void BucketOrder::place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const {
+  for (std::size_t done = 0; done < samples.size();) {
+    const Run run = run_at(first + done);
+    const std::uint64_t count = std::min<std::uint64_t>(run.count, samples.size() - done);
+    for (std::uint64_t i = 0; i < count; ++i, ++done) samples[done] = sample_at(run.bucket, run.place + i);
+  }
+  std::ranges::copy(samples, draws.begin());
 }
 
 }  // namespace feedline::plan

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "plan/buckets.h"
@@ -31,6 +32,7 @@ class BucketOrder final : public Order {
 
   std::uint64_t size() const override { return buckets_->samples(); }
   Placed at(std::uint64_t position) const override;
+  void place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const override;
   const BucketOrder* as_buckets() const override { return this; }
 
   const Buckets& buckets() const { return *buckets_; }
@@ -42,8 +44,6 @@ class BucketOrder final : public Order {
   std::uint64_t batch_from(std::uint64_t position) const;
   // Is this where a batch, the rest or nothing begins?
   bool is_border(std::uint64_t position) const;
-  // Sample `row` of a global batch, or of the rest. Requires: it has that many.
-  Placed at(std::uint64_t batch, std::uint64_t row) const;
 
  private:
   struct Pool {                              // what the batches of one bucket are cut from
@@ -51,6 +51,13 @@ class BucketOrder final : public Order {
     std::uint64_t first_batch = 0;           // batches of the buckets before
     std::optional<Permutation> permutation;  // of its members and the rest of the bucket before
   };
+  struct Run {  // positions that follow each other in one batch
+    std::uint64_t bucket = 0;
+    std::uint64_t place = 0;  // in the bucket's pool, before it is permuted
+    std::uint64_t count = 0;
+  };
+  Run run_at(std::uint64_t position) const;
+  std::uint64_t sample_at(std::uint64_t bucket, std::uint64_t place) const;
   std::uint64_t unpermuted(std::uint64_t batch) const { return permutation_ ? (*permutation_)(batch) : batch; }
 
   std::shared_ptr<const Buckets> buckets_;

@@ -36,9 +36,10 @@ Plan plan(const std::shared_ptr<const Buckets>& sorted, std::uint64_t epoch, Pla
 }
 
 Numbers batch_of(const Plan& plan, std::uint64_t batch, std::uint64_t batch_size) {
-  Numbers samples;
-  for (std::uint64_t row = 0; row < plan.rows(batch); ++row)
-    samples.push_back(plan.at(batch * batch_size + row).sample);
+  Numbers samples(plan.rows(batch)), draws(samples.size());
+  plan.place(batch * batch_size, samples, draws);
+  for (std::uint64_t row = 0; row < samples.size(); ++row)
+    EXPECT_EQ(plan.at(batch * batch_size + row), (Placed{samples[row], draws[row]}));
   return samples;
 }
 
@@ -68,6 +69,11 @@ TEST(BucketOrder, GivesEverySampleOnceAndAnotherOrderEveryEpoch) {
       Numbers samples;
       for (std::uint64_t p = 0; p < order->size(); ++p) samples.push_back(order->at(p).sample);
       ++orders[samples];
+      const std::uint64_t from = count / 3;
+      Numbers placed(count - from), draws(count - from);
+      order->place(from, placed, draws);
+      EXPECT_TRUE(std::ranges::equal(placed, std::span(samples).subspan(from)));
+      EXPECT_EQ(draws, placed);
       std::ranges::sort(samples);
       for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(samples[i], i);
     }
@@ -93,8 +99,7 @@ TEST(BucketOrder, WhatFillsNoBatchGoesUpAndIsOthersEveryEpoch) {
       ++count[bucket];
       ASSERT_EQ(order.begin(batch + 1) - order.begin(batch), (*sorted)[bucket].rows);
       for (std::uint64_t row = 0; row < (*sorted)[bucket].rows; ++row) {
-        const std::uint64_t sample = order.at(batch, row).sample;
-        ASSERT_EQ(order.at(order.begin(batch) + row).sample, sample);
+        const std::uint64_t sample = order.at(order.begin(batch) + row).sample;
         ASSERT_LE(lengths[sample], (*sorted)[bucket].bound);
         if (bucket > 0 && sample < 13) up.push_back(sample);
       }

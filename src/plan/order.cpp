@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/order.h"
 
+#include <algorithm>
+#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "base/random.h"
@@ -24,6 +27,13 @@ class WholeOrder final : public Order {
     const std::uint64_t sample = permutation_ ? (*permutation_)(position) : position;
     return {sample, sample};
   }
+  void place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const override {
+    if (permutation_)
+      permutation_->fill(first, samples);
+    else
+      std::iota(samples.begin(), samples.end(), first);
+    std::ranges::copy(samples, draws.begin());
+  }
 
  private:
   std::uint64_t size_;
@@ -31,6 +41,14 @@ class WholeOrder final : public Order {
 };
 
 }  // namespace
+
+void Order::place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const {
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const Placed placed = at(first + i);
+    samples[i] = placed.sample;
+    draws[i] = placed.draw;
+  }
+}
 
 std::shared_ptr<const Order> make_order(const OrderConfig& config, std::uint64_t epoch) {
   FEEDLINE_CHECK(config.size > 0);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "plan/buckets.h"
@@ -49,6 +50,8 @@ class Order {
   virtual std::uint64_t size() const = 0;  // positions of an epoch
   // Requires: position < size().
   virtual Placed at(std::uint64_t position) const = 0;
+  // The same of as many positions from `first` on. Requires: first + samples.size() <= size(), two of a size.
+  virtual void place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const;
   // An order that is made of batches, which a plan then keeps; nullptr: it may be cut anywhere.
   virtual const BucketOrder* as_buckets() const { return nullptr; }
 };

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace feedline::plan {
 
@@ -18,6 +19,9 @@ class Permutation {
   Permutation(std::uint64_t size, std::uint64_t key);
   // Requires: position < size.
   std::uint64_t operator()(std::uint64_t position) const;
+  // The same of positions from `first` on, several at a time: a single one waits for each of its multiplications.
+  // Requires: first + values.size() <= size.
+  void fill(std::uint64_t first, std::span<std::uint64_t> values) const;
 
  private:
   // Four rounds make a pseudo-random permutation (Luby and Rackoff); eight leave a margin for tiny domains, where a
@@ -25,6 +29,7 @@ class Permutation {
   static constexpr int kRounds = 8;
 
   std::uint64_t once(std::uint64_t value) const;
+  void fill_some(std::uint64_t first, std::span<std::uint64_t> values) const;
 
   std::uint64_t size_;
   unsigned half_bits_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -28,6 +29,17 @@ TEST(Permutation, HitsEveryNumberOnceAroundPowersOfTwo) {
     std::vector<bool> seen(size);
     for (std::uint64_t i = 0; i < size; ++i) seen[permutation(i)] = true;
     for (std::uint64_t i = 0; i < size; ++i) ASSERT_TRUE(seen[i]);
+  }
+}
+
+TEST(Permutation, ManyAtATimeAreTheSameAsOneByOne) {
+  for (const std::uint64_t size : {1u, 2u, 5u, 63u, 64u, 65u, 257u, 1000u, 1u << 20, 12345678u}) {
+    const Permutation permutation(size, size + 3);
+    for (const std::uint64_t first : {std::uint64_t{0}, size / 3, size - 1}) {
+      std::vector<std::uint64_t> values(std::min<std::uint64_t>(size - first, 200));
+      permutation.fill(first, values);
+      for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], permutation(first + i)) << size;
+    }
   }
 }
 

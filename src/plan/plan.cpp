@@ -81,24 +81,41 @@ std::uint64_t Plan::index_of(std::uint64_t batch) const {
   return batch < full_batches_ ? batches_[batch] : buckets_->batches();
 }
 
-Placed Plan::at(std::uint64_t position) const {
+std::uint64_t Plan::place_of(std::uint64_t position) const {
   FEEDLINE_CHECK(position < positions_);
   const std::uint64_t batch = position / config_.batch_size;
-  const std::uint64_t row = position % config_.batch_size;
-  if (buckets_ && batch < full_batches_) {
-    const std::uint64_t rows = this->rows(batch);
-    FEEDLINE_CHECK(row < rows);
-    return buckets_->at(batches_[batch], config_.rank * rows + row);
-  }
-  return order_->at(order_position(batch < full_batches_
-                                       ? batch * global_batch_ + config_.rank * config_.batch_size + row
-                                       : share_.first + (position - full_batches_ * config_.batch_size)));
+  return batch < full_batches_
+             ? batch * global_batch_ + config_.rank * config_.batch_size + position % config_.batch_size
+             : share_.first + (position - full_batches_ * config_.batch_size);
 }
 
-std::uint64_t Plan::order_position(std::uint64_t place) const {
-  if (place >= places_) return (place - places_) % order_->size();  // only kPad goes so far: the order starts over
+Positions Plan::run_from(std::uint64_t position) const {
+  const std::uint64_t batch = position / config_.batch_size;
+  const std::uint64_t row = position % config_.batch_size;
+  if (!buckets_ || batch >= full_batches_) return run_at(place_of(position));
+  const std::uint64_t rows = this->rows(batch);
+  FEEDLINE_CHECK(row < rows);
+  return {buckets_->begin(batches_[batch]) + config_.rank * rows + row, buckets_->begin(batches_[batch] + 1)};
+}
+
+Placed Plan::at(std::uint64_t position) const { return order_->at(run_from(position).begin); }
+
+void Plan::place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const {
+  while (!samples.empty()) {
+    const Positions run = run_from(first);
+    const std::uint64_t count = std::min<std::uint64_t>(run.end - run.begin, samples.size());
+    order_->place(run.begin, samples.first(count), draws.first(count));
+    samples = samples.subspan(count);
+    draws = draws.subspan(count);
+    first += count;
+  }
+}
+
+Positions Plan::run_at(std::uint64_t place) const {
+  if (place >= places_)
+    return {(place - places_) % order_->size(), order_->size()};  // only kPad: the order starts over
   for (const Positions& span : left_) {
-    if (place < span.end - span.begin) return span.begin + place;
+    if (place < span.end - span.begin) return {span.begin + place, span.end};
     place -= span.end - span.begin;
   }
   FEEDLINE_CHECK(!"a place that is left lies in a span");

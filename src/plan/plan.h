@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "feedline/loader.h"
@@ -54,6 +55,8 @@ class Plan {
   std::uint64_t index_of(std::uint64_t batch) const;
   // What stands at this rank's position. Requires: a row of a batch has it.
   Placed at(std::uint64_t position) const;
+  // The same of positions from `first` on, all of one batch.
+  void place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const;
 
   // Where in the order global batch `batch` begins; at or behind the last: the order's end.
   std::uint64_t begin_of(std::uint64_t batch) const;
@@ -66,8 +69,12 @@ class Plan {
     std::uint64_t first = 0;  // place in what is left
     std::uint64_t rows = 0;
   };
-  Share share_of(std::uint64_t rank) const;  // of the remainder
-  std::uint64_t order_position(std::uint64_t place) const;
+  Share share_of(std::uint64_t rank) const;              // of the remainder
+  std::uint64_t place_of(std::uint64_t position) const;  // in what is left
+  std::uint64_t order_position(std::uint64_t place) const { return run_at(place).begin; }
+  // Positions of the order that stand at this place and the next ones, and at this rank's position and the next ones.
+  Positions run_at(std::uint64_t place) const;
+  Positions run_from(std::uint64_t position) const;
   void keep_batches(const BucketOrder& buckets);
 
   std::shared_ptr<const Order> order_;

@@ -166,6 +166,27 @@ TEST(Plan, ResumesOfResumesSpeakOfTheSameOrder) {
   EXPECT_EQ(tidied({{20, 23}, {7, 9}, {11, 12}, {12, 20}}, 9), (std::vector<Positions>{{11, 23}}));
 }
 
+TEST(Plan, ManyAtATimeAreTheSameAsOneByOne) {
+  for (const std::uint64_t ranks : {1u, 3u}) {
+    for (std::uint64_t rank = 0; rank < ranks; ++rank) {
+      const Case c{.size = 30,
+                   .seed = 2,
+                   .shuffle = true,
+                   .plan = {.batch_size = 4, .rank = rank, .world_size = ranks, .begin = 5, .delivered = {{7, 9}}}};
+      const Plan plan = plan_of(c);
+      for (std::uint64_t batch = 0; batch < plan.batches(); ++batch) {
+        const std::uint64_t rows = plan.rows(batch);
+        std::vector<std::uint64_t> samples(rows), draws(rows);
+        plan.place(batch * 4, samples, draws);
+        for (std::uint64_t row = 0; row < rows; ++row) {
+          EXPECT_EQ(samples[row], plan.at(batch * 4 + row).sample);
+          EXPECT_EQ(draws[row], plan.at(batch * 4 + row).draw);
+        }
+      }
+    }
+  }
+}
+
 TEST(Plan, TellsTheRowsOfEveryRank) {
   const Plan plan = plan_of({.size = 11, .plan = {.batch_size = 2, .world_size = 4, .uneven = Uneven::kExact}});
   for (std::uint64_t rank = 0; rank < 4; ++rank) {

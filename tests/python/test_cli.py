@@ -113,3 +113,23 @@ def test_says_what_to_install_when_its_packages_are_missing(tmp_path: Path) -> N
     result = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, env=environment, timeout=60)
     assert result.returncode == 2
     assert 'pip install "feedline[cli]"' in result.stderr
+
+
+def test_shuffle_quality_of_made_up_samples() -> None:
+    printed = run("bench", "--shuffle-quality", "--samples", "20000", "--json").stdout
+    result = json.loads(printed)
+    assert (result["samples"], result["shards"]) == (20000, 20)
+    passed = {name: order["passed"] for name, order in result["orders"].items()}
+    assert passed["Feedline global"] and passed["NumPy"] and not passed["buffer of 1,000"]
+    for order in result["orders"].values():
+        assert len(order["statistics"]) == 6 and len(order["displacement_quantiles"]) == 3
+        for statistic in order["statistics"].values():
+            assert statistic["passed"] == (statistic["p_value"] >= 1e-4)
+
+
+def test_shuffle_quality_of_a_source_and_what_it_refuses(tars: list[Path], folder: Path) -> None:
+    printed = run("bench", "::".join(map(str, tars)), "--shuffle-quality").stdout
+    assert "21 samples in 3 shards" in printed and "shards" in printed and "chi-square" in printed
+    assert '"Feedline shards"' not in run("bench", folder, "--shuffle-quality", "--json").stdout
+    assert "either SOURCE or --samples" in run("bench", "--shuffle-quality", status=2).stderr
+    assert "give a SOURCE" in run("bench", status=2).stderr

@@ -347,3 +347,17 @@ def test_a_second_iter_ends_the_first(train: feedline.Dataset, whole: list[list[
             next(first)
         assert [b"".join(f.tobytes() for f in batch) for batch in second] == whole[1]
         assert list(second) == []
+
+
+def test_a_restored_loader_says_which_epoch_comes(train: feedline.Dataset, whole: list[list[bytes]]) -> None:
+    """`while loader.epoch < N` goes through N epochs, wherever the run was interrupted."""
+    for ranks in (1, 2):
+        options = {**OPTIONS, "batch_size": 4 // ranks, "world_size": ranks, "uneven": "exact"}
+        with train.loader(**options, rank=0) as loader:
+            states = states_of(loader)
+        for epoch, step, state in states:
+            with train.loader(**options, rank=ranks - 1) as loader:
+                loader.load_state_dict(state)
+                assert loader.epoch == (epoch + 1 if step == len(whole[0]) else epoch)
+                run(loader, EPOCHS + 1 - loader.epoch)
+                assert loader.epoch == EPOCHS + 1

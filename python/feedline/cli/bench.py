@@ -11,6 +11,7 @@ import click
 from rich.markup import escape
 
 import feedline
+from feedline.cli import shuffle
 from feedline.cli.console import OUT, bytes_text, print_json, progress, table
 from feedline.cli.stock_loader import StockLoaderMissing, measure_stock
 
@@ -18,21 +19,44 @@ _LIMIT_IMAGES = 500  # decoded for the limit: about a second on one core
 
 
 @click.command()
-@click.argument("source")
+@click.argument("source", required=False)
 @click.option("--batch-size", default=64, show_default=True, type=click.IntRange(1))
 @click.option("--size", default=224, show_default=True, type=click.IntRange(1), help="Side of the crops, in pixels.")
 @click.option("--threads", type=click.IntRange(1), help="Default: the usable CPUs.")
 @click.option("--seconds", default=5.0, show_default=True, type=click.FloatRange(0.1), help="How long to measure.")
 @click.option("--against", type=click.Choice(["torch"]), help="Measure this loader beside, with as many workers.")
+@click.option("--shuffle-quality", is_flag=True, help="Measure the order instead, by statistics.")
+@click.option("--samples", type=click.IntRange(100), help="With --shuffle-quality: so many made-up ones, no SOURCE.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="With --shuffle-quality.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def bench(
-    source: str, batch_size: int, size: int, threads: int | None, seconds: float, against: str | None, as_json: bool
+    source: str | None,
+    batch_size: int,
+    size: int,
+    threads: int | None,
+    seconds: float,
+    against: str | None,
+    shuffle_quality: bool,
+    samples: int | None,
+    seed: int,
+    as_json: bool,
 ) -> int:
     """Load SOURCE with random_resized_crop, flip and normalize, and tell where the time goes.
 
     The first epoch, or half of --seconds, warms up the page cache and is not counted. The limit is what this machine's
     cores reach when they only decode the same regions, out of memory.
+
+    With --shuffle-quality nothing is decoded: the orders that loaders of this size give are compared with a shuffle
+    buffer and with true permutations.
     """
+    if shuffle_quality:
+        if (source is None) == (samples is None):
+            raise click.UsageError("--shuffle-quality: give either SOURCE or --samples")
+        orders = shuffle.measure(source, samples, seed)
+        print_json(orders) if as_json else shuffle.show(orders)
+        return 0
+    if source is None:
+        raise click.UsageError("give a SOURCE")
     dataset = (
         feedline.open(source)
         .random_resized_crop(size)

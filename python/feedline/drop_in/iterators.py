@@ -17,6 +17,7 @@ from torch.utils.data import dataloader as torch_dataloader
 from . import fetch, state
 from .crew import Died, ProcessCrew
 from .orders import lean_iterator
+from .page_lock import PageLock, page_lock_for
 from .payload import Payload
 from .position import ITERABLE, NO_MORE, Position, recipe_of
 from .threads import ThreadCrew
@@ -41,6 +42,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
     def __init__(self, loader: Any) -> None:
         self._shutdown = False
         self._crew: Any = None
+        self._page_lock: PageLock | None = None
         self._wait_s = 0.0
         torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         self._profile_name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
@@ -81,7 +83,11 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         payload = Payload(self._dataset, self._collate_fn, self._worker_init_fn)
         if loader.worker_method == "thread":
             return ThreadCrew(spec, payload)
-        return ProcessCrew(spec, payload, loader.multiprocessing_context or torch.multiprocessing)
+        crew = ProcessCrew(spec, payload, loader.multiprocessing_context or torch.multiprocessing)
+        if self._pin_memory and loader._page_lock_refusal is None:
+            self._page_lock, loader._page_lock_refusal = page_lock_for(crew.ring, crew.reader)
+            crew.reader.page_lock = self._page_lock
+        return crew
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         ahead, self._ahead = self._ahead, None
@@ -176,6 +182,8 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
     def _next_data(self) -> Any:
         if self._broken:
             raise RuntimeError("DataLoader: this iterator has ended with an error; make another with iter(loader)")
+        if self._page_lock is not None:
+            self._page_lock.settle()
         while True:
             number = self._wanted()
             if number is None:
@@ -329,6 +337,10 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             raise value.exception()
         data, more = value if kind == DATA_AND_MORE else (value, NO_MORE)
         del value
+        if self._page_lock is not None:
+            refusal = self._page_lock.lock(task.worker)
+            if refusal is not None:
+                self._loader._page_lock_refusal = refusal
         if more:
             if "bad" in more:
                 self._log_bad(more["bad"], self._cursor.delivered)

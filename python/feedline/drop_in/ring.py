@@ -11,7 +11,8 @@ parts in use have pages, asked for by fallocate, so that a lack of memory is an 
 
 Worker i alone allocates in region i; the consumer frees by one store to the state byte. So nothing is locked, and a
 process that dies at any point leaves nothing behind that another could wait for. What is freed above the region's keep
-line goes back to the kernel at once; what lies below is used again while it is warm.
+line goes back to the kernel at once; what lies below is used again while it is warm, and with a GPU is page-locked: see
+page_lock.py. Nothing is ever punched out of what is page-locked.
 """
 
 from __future__ import annotations
@@ -24,12 +25,15 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import StorageError
 from . import limits
+
+if TYPE_CHECKING:
+    from .page_lock import PageLock
 
 HEADER = 64  # bytes before a block's payload: a cache line, so that payloads are aligned for every vector unit
 PAGE = mmap.PAGESIZE
@@ -47,7 +51,8 @@ class Control:
     """What a worker tells about itself without sending anything: 64-bit words in shared memory."""
 
     WORDS = 16
-    SAMPLES, INDEX, STAGE, RSS, KEEP, STOP, FIRST_TASK, READY, LOADED, WANTED = range(10)
+    SAMPLES, INDEX, STAGE, RSS, KEEP, STOP, FIRST_TASK, READY, LOADED, WANTED, GPU, BORDER = range(12)
+    BORDERS = WORDS - BORDER  # words from BORDER on: offsets that no block may lie across, ascending, 0: none
 
     def __init__(self, memory: mmap.mmap, worker: int) -> None:
         self._words = memoryview(memory).cast("q")[worker * self.WORDS : (worker + 1) * self.WORDS]
@@ -57,6 +62,9 @@ class Control:
 
     def __setitem__(self, word: int, value: int) -> None:
         self._words[word] = value
+
+    def borders(self) -> list[int]:
+        return [border for border in self._words[self.BORDER :] if border]
 
 
 class Block(np.ndarray):
@@ -221,9 +229,10 @@ class RingWriter:
 
     def end_task(self) -> None:
         """Between two batches: learns how much of the region is worth keeping warm."""
-        # Of small batches there may be as many as are asked of this worker, and the one that the training loop holds.
+        # Of small batches there may be as many as are asked of this worker, and the one that the training loop holds;
+        # and those that a GPU still reads.
         batches = self._ahead + (self._task_bytes < _LARGE_BATCH)
-        keep = max(2, batches) * self._task_bytes
+        keep = (max(2, batches) + self._control[Control.GPU]) * self._task_bytes
         if keep > self._control[Control.KEEP]:
             self._control[Control.KEEP] = keep
         self._last_task_bytes, self._task_bytes = self._task_bytes, 0
@@ -303,8 +312,13 @@ class RingWriter:
             self._backed = end
 
     def _find(self, size: int) -> int | None:
+        borders = self._control.borders() if self._control[Control.BORDER] else []
         for start, length in self._free:
-            if length >= size:
+            end = start + length
+            for border in borders:
+                if start < border < start + size:
+                    start = border
+            if end - start >= size:
                 return start
         return None
 
@@ -349,50 +363,88 @@ class RingReader:
         self._controls = [ring.control(i) for i in range(ring.workers)]
         self._closed = False
         self.live: dict[tuple[int, int], int] = {}  # (worker, start) -> size
+        self.page_lock: PageLock | None = None
 
     def open(self, worker: int, start: int, size: int) -> Block:
         """The payload of a block that a message brought. The block is free again when nothing lies on it any more."""
-        region = self._regions[worker]
-        if region is None:
-            region = self._regions[worker] = self._ring.map_region(worker)
+        region = self.region(worker)
         region[start] = HELD
         self.live[worker, start] = size
+        if self.page_lock is not None and self.page_lock.crosses(worker, start, size):
+            return self._moved_out(self.page_lock, worker, start, size)
 
         def released() -> None:
             self.release(worker, start, size)
 
         return _make_block(region, start + HEADER, size - HEADER, released)
 
-    def release(self, worker: int, start: int, size: int) -> None:
-        if os.getpid() != self._pid:  # a forked child's copy: the block is the parent's
-            return
-        self.live.pop((worker, start), None)
-        if self._closed or start + size > self._controls[worker][Control.KEEP]:
-            self._ring.punch(worker, start, size)
-            return
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def region(self, worker: int) -> mmap.mmap:
         region = self._regions[worker]
         if region is None:
             region = self._regions[worker] = self._ring.map_region(worker)
-        region[start] = FREE
+        return region
+
+    def _moved_out(self, page_lock: PageLock, worker: int, start: int, size: int) -> Block:
+        """A block that the worker made before it knew of a border: CUDA refuses to copy what is locked in part."""
+        payload = np.frombuffer(self.region(worker), dtype=np.uint8, count=size - HEADER, offset=start + HEADER)
+        block = payload.copy().view(Block)
+        with page_lock.guard:
+            self.give_back(worker, start, size)
+        return block
+
+    def release(self, worker: int, start: int, size: int) -> None:
+        if os.getpid() != self._pid:  # a forked child's copy: the block is the parent's
+            return
+        if self.page_lock is None:
+            self.give_back(worker, start, size)
+        else:
+            self.page_lock.release(worker, start, size)
+
+    def give_back(self, worker: int, start: int, size: int) -> None:
+        """Lets the worker, or the kernel, have a block that nobody reads any more."""
+        self.live.pop((worker, start), None)
+        if self._closed or start + size > self._controls[worker][Control.KEEP]:
+            first = start if self.page_lock is None else max(start, self.page_lock.end(worker))
+            if first < start + size:
+                self._ring.punch(worker, first, start + size - first)
+            if first == start:
+                return
+        self.region(worker)[start] = FREE
 
     def occupied(self, worker: int) -> list[tuple[int, int]]:
         return [(start, size) for (owner, start), size in list(self.live.items()) if owner == worker]
 
     def bytes_held(self) -> int:
-        return sum(self.live.values())
+        return sum(self.live.values()) - (0 if self.page_lock is None else self.page_lock.waiting_bytes)
 
     def close(self) -> None:
         """No worker writes any more: everything but what the user holds goes back to the kernel."""
         if self._closed or os.getpid() != self._pid:
             return
+        if self.page_lock is None:
+            self._close()
+        else:
+            with self.page_lock.guard:
+                self._close()
+            self.page_lock.settle()
+
+    def _close(self) -> None:
         self._closed = True
         for worker in range(self._ring.workers):
-            at = 0
+            at = 0 if self.page_lock is None else self.page_lock.end(worker)
             for start, size in sorted(self.occupied(worker)):
                 if start > at:
                     self._ring.punch(worker, at, start - at)
-                at = start + size
+                at = max(at, start + size)
             self._ring.punch(worker, at, self._ring.region_bytes - at)
+
+    def give_back_unlocked(self, worker: int, size: int) -> None:
+        """After closing: the first `size` bytes of a region, which have been page-locked and hold nothing any more."""
+        self._ring.punch(worker, 0, size)
 
 
 def punch_hole(fd: int, start: int, size: int) -> None:

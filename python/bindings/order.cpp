@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "feedline/order.h"
+
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "arrays.h"
+#include "errors.h"
+#include "gil.h"
+#include "subjects.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace feedline::python {
+namespace {
+
+nb::object order_array(std::uint64_t samples, std::vector<std::uint64_t> shard_ends, bool shuffle,
+                       std::uint64_t shard_window, std::uint64_t seed, std::uint64_t epoch, std::uint64_t begin,
+                       std::uint64_t count) {
+  const OrderQuery query{samples, std::move(shard_ends), shuffle, shard_window, seed, epoch, begin, count};
+  auto order = std::make_shared<std::vector<std::uint64_t>>(unwrap(without_gil([&] { return sample_order(query); })));
+  // indices are below 2^63, as everywhere in NumPy
+  const ArrayView view{reinterpret_cast<std::byte*>(order->data()),
+                       {DType::kInt64, Shape{static_cast<std::int64_t>(order->size())}}};
+  return to_array(view, order, Framework::kNumpy);
+}
+
+}  // namespace
+
+void bind_order(nb::module_& module) {
+  module.def("sample_order", &order_array, nb::kw_only(), "samples"_a, "shard_ends"_a, "shuffle"_a, "shard_window"_a,
+             "seed"_a, "epoch"_a, "begin"_a, "count"_a,
+             nb::sig("def sample_order(*, samples: int, shard_ends: collections.abc.Sequence[int], shuffle: bool, "
+                     "shard_window: int, seed: int, epoch: int, begin: int, count: int) -> "
+                     "numpy.typing.NDArray[numpy.int64]"));
+}
+
+}  // namespace feedline::python

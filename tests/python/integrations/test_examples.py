@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples run, in a short form, and show what they say."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import feedline
+
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLES = ROOT / "examples"
+HANG_S = 300
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """One thread: the order in which floats are summed depends on their number."""
+    paths = [str(Path(feedline.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMP_NUM_THREADS": "1"}
+
+
+def pretrain(folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
+    """Thirty steps over the one long text that every checkout has."""
+    command = [sys.executable, str(EXAMPLES / "pretrain/pretrain.py"), "--folder", str(folder)]
+    command += ["--text", str(ROOT / "LICENSE"), "--steps", "30", "--checkpoint-steps", "6"]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def finished(run: subprocess.Popen[str]) -> str:
+    printed, _ = run.communicate(timeout=HANG_S)
+    assert run.returncode == 0, printed
+    return printed
+
+
+def steps(folder: Path) -> list[dict[str, Any]]:
+    text = (folder / "losses.jsonl").read_text()
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+
+def test_pretraining_goes_on_to_the_same_losses_after_a_kill(tmp_path: Path, environment: dict[str, str]) -> None:
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    run, until = pretrain(killed, environment), time.monotonic() + HANG_S
+    try:
+        while not (killed / "checkpoint.pt").exists():
+            assert run.poll() is None and time.monotonic() < until, "the run does not begin"
+            time.sleep(0.01)
+        time.sleep(0.1)
+    finally:
+        run.kill()
+        run.communicate()
+    before = len(steps(killed))
+    assert 6 <= before < 30
+    printed = finished(pretrain(killed, environment))
+    assert re.search(r"going on after step (6|12|18|24)\b", printed) and "held-out loss" in printed
+    finished(pretrain(whole, environment))
+    expected = steps(whole)
+    assert [line["step"] for line in expected] == list(range(1, 31))
+    assert all(line == expected[line["step"] - 1] for line in steps(killed)), "other samples or losses"
+    assert len(steps(killed)) > before
+    losses = [line["loss"] for line in expected]
+    assert sum(losses[-5:]) / 5 < losses[0] - 0.5
+
+
+def test_the_torchrun_example_proves_what_it_says(environment: dict[str, str]) -> None:
+    command = [sys.executable, str(EXAMPLES / "torchrun_resume/prove.py"), "--epochs", "3", "--seed", "2"]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANG_S)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "killed" in run.stdout and "2 ranks went on" in run.stdout
+    assert "all 252 steps of 3 epochs have the plan's samples" in run.stdout
