@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -33,6 +34,21 @@ bool is_pixel_dtype(DType dtype);       // uint8, float16 or float32: what image
 std::size_t size_of(DType dtype);       // bytes per element
 std::string_view name_of(DType dtype);  // NumPy's name: "uint8", "float32"
 
+// One number of a dtype: its bytes are the first size_of(dtype).
+using Element = std::array<std::byte, 8>;
+
+template <typename T>
+Element element_of(T value) {
+  Element element{};
+  static_assert(sizeof(T) <= sizeof(Element));
+  std::memcpy(element.data(), &value, sizeof(T));
+  return element;
+}
+
+// The first extent of a field whose samples have different lengths, in a schema. A sample has its own there, a batch
+// that of its longest row or more.
+constexpr std::int64_t kAnyLength = -1;
+
 // At most kMaxDims extents, kept inline so that shapes cost no allocation per sample.
 class Shape {
  public:
@@ -45,7 +61,8 @@ class Shape {
   std::int64_t operator[](std::size_t i) const { return extents_[i]; }
   std::int64_t elements() const;  // product of the extents; 1 for a scalar
   Shape with_front(std::int64_t extent) const;
-  std::string to_string() const;  // "(3, 224, 224)"
+  Shape with_first(std::int64_t extent) const;  // in place of the first one; Requires: dims() > 0
+  std::string to_string() const;                // "(3, 224, 224)"
   const std::int64_t* begin() const { return extents_.data(); }
   const std::int64_t* end() const { return extents_.data() + dims_; }
   friend bool operator==(const Shape& a, const Shape& b);
@@ -58,6 +75,8 @@ class Shape {
 struct ArraySpec {
   DType dtype = DType::kUint8;
   Shape shape;
+  bool is_ragged() const { return shape.dims() > 0 && shape[0] == kAnyLength; }
+  // Requires: not is_ragged()
   std::size_t bytes() const { return static_cast<std::size_t>(shape.elements()) * size_of(dtype); }
   friend bool operator==(const ArraySpec&, const ArraySpec&) = default;
 };
@@ -71,7 +90,8 @@ struct ArrayView {
   }
 };
 
-// One field of a sample (shape without the batch extent). A schema lists the fields in batch order.
+// One field of a sample (shape without the batch extent; the first extent may be kAnyLength). A schema lists the fields
+// in batch order.
 struct FieldSpec {
   std::string name;
   ArraySpec array;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -140,10 +141,16 @@ struct NamedArray {
   std::ptrdiff_t stride = 0;  // bytes
   ArraySpec row;
   std::shared_ptr<void> owner;  // keeps the memory
+  // Not empty: a ragged array. Sample i is the rows [offsets[i], offsets[i + 1]), which must touch each other.
+  std::vector<std::int64_t> offsets = {};
+  Element pad = {};  // of a ragged array: what stands in a batch behind its shorter samples
 };
 
-// Samples are the rows of arrays with equally many; a field for each. Nothing is copied but the rows of a batch.
-// kConfig: no array, different numbers of rows, rows without elements, a name twice.
+// Samples are the rows of arrays with equally many; a field for each. A ragged array called "name" is a field of shape
+// (kAnyLength, ...) and an int64 field "name_length" behind it, the sample's own first extent. Nothing is copied but
+// the rows of a batch.
+// kConfig: no array, different numbers of samples, samples without elements, a name twice, offsets that do not go from
+// 0 up to `rows`.
 Result<Dataset> arrays(std::vector<NamedArray> arrays);
 
 struct TokenFile {
@@ -151,18 +158,36 @@ struct TokenFile {
   std::uint64_t offset = 0;  // bytes before the first token, such as a header
 };
 
+// What a separator between documents means.
+enum class Documents : std::uint8_t {
+  kPack,   // windows as without one, and what belongs together within each of them
+  kApart,  // no sample has tokens of two documents
+};
+
 struct TokenOptions {
-  std::uint64_t window = 0;       // tokens of a sample
+  std::uint64_t window = 0;       // tokens of a sample, or of the longest with Documents::kApart
   std::uint64_t stride = 0;       // tokens from the start of a window to that of the next; 0: window
   DType stored = DType::kUint16;  // uint8, int16, uint16, int32, uint32 or int64, little-endian
   DType output = DType::kInt64;   // int32 or int64
   std::uint64_t vocabulary = 0;   // not 0: opening reads all files, and refuses a token that is not below it
+  std::optional<std::int64_t> separator = {};  // the token that ends a document; the other options need it
+  Documents documents = Documents::kPack;
+  std::uint64_t shortest = 2;  // kApart: documents with fewer tokens, their separator among them, are left out
+  std::int64_t pad = 0;        // kApart: what stands in x behind a shorter sample; in y it is kIgnoredTarget
 };
+
+// What stands in "y" where nothing is to be predicted: torch's cross_entropy leaves it out by default (ignore_index).
+constexpr std::int64_t kIgnoredTarget = -100;
 
 // Windows of token files: field "x" holds `window` tokens, "y" the same one token later. No window crosses the
 // end of a file; what is left of one is not used.
-// kConfig: a wrong option, a size that is no multiple of the token's, no file that holds a window. kStorage: a file
-// cannot be opened. kData: a token outside the vocabulary.
+// With kPack and a separator there is a third field, "document" (int32): the number of the token's document in the
+// window, from 0. "y" is kIgnoredTarget at a separator, whose next token is another document's.
+// With kApart a sample is a document, the separator at its end included, or a piece of one: those of more than
+// window + 1 tokens are cut into pieces that begin `stride` tokens apart. "x" and "y" are ragged, "length" (int64) is
+// their own length. Opening reads all files once; the index takes 12 bytes per sample.
+// kConfig: a wrong option, a size that is no multiple of the token's, no file that holds a window, no separator in
+// files that were read for it. kStorage: a file cannot be opened. kData: a token outside the vocabulary.
 Result<Dataset> tokens(const std::vector<TokenFile>& files, const TokenOptions& options);
 
 enum class MixUntil : std::uint8_t {

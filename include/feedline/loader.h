@@ -40,13 +40,27 @@ enum class Uneven : std::uint8_t {
   kExact,  // every sample exactly once: ranks may differ by one sample, and so by one batch
 };
 
+// Samples of lengths up to `bound`, and longer than the bound of the bucket before. A batch has samples of one bucket,
+// each padded to its bound.
+struct Bucket {
+  std::uint64_t bound = 0;
+  std::uint64_t rows = 0;  // of a batch, over all ranks
+  friend bool operator==(const Bucket&, const Bucket&) = default;
+};
+
 struct LoaderOptions {
-  std::uint64_t batch_size = 1;  // samples per batch and rank
+  std::uint64_t batch_size = 1;  // samples per batch and rank; 0, with max_tokens: as many as these allow
   bool shuffle = false;
   // Not 0, with shuffle: shards are permuted, and the samples of so many of them at a time, so that only these are read
   // from at a time. For storage that is slow at reading here and there. Where there is one shard it means nothing.
   std::uint64_t shard_window = 0;
-  std::uint64_t seed = 0;  // of the order and of every random operation
+  // Samples of different lengths: batches of samples of like length. Ascending bounds, the last one at least the
+  // longest sample's length; or so many buckets, with about as many samples each. What does not fill a batch of a
+  // bucket goes up into the next one; drop_last and uneven are for what is left of the last.
+  std::vector<std::uint64_t> bucket_bounds = {};
+  std::uint64_t buckets = 0;
+  std::uint64_t max_tokens = 0;  // not 0, with buckets: a batch has at most max_tokens / bound rows
+  std::uint64_t seed = 0;        // of the order and of every random operation
   bool drop_last = false;
   int num_workers = 0;              // native threads; 0: usable CPUs (affinity, cgroup quota)
   std::uint64_t memory_budget = 0;  // bytes of batches held ahead of the user; 0: see docs, at most two batches ahead
@@ -155,6 +169,7 @@ struct LoaderState {
   std::uint64_t position = 0;        // of the epoch's order: what lies before it was delivered
   std::vector<Positions> delivered;  // behind `position` (in_order = false)
   std::uint64_t left_out = 0;        // positions at the order's end that kSkip has used up
+  std::vector<Bucket> buckets;       // they decide what a position is, so they stay the same
 };
 
 // Owns its threads; they start with the first epoch and end at close() or with the loader: the next epoch finds them

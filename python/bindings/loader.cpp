@@ -24,13 +24,12 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-std::unique_ptr<GuardedLoader> make_loader(const Dataset& dataset, std::uint64_t batch_size, bool shuffle,
-                                           std::uint64_t shard_window, std::uint64_t seed, bool drop_last,
-                                           int num_workers, std::uint64_t memory_budget, bool in_order,
-                                           const std::string& on_error, std::uint64_t error_budget, std::uint64_t rank,
-                                           std::uint64_t world_size, const std::string& uneven,
-                                           const std::optional<std::string>& dtype, const std::string& layout,
-                                           std::uint64_t timeout_ms, bool given_order) {
+std::unique_ptr<GuardedLoader> make_loader(
+    const Dataset& dataset, std::uint64_t batch_size, bool shuffle, std::uint64_t shard_window, std::uint64_t seed,
+    bool drop_last, int num_workers, std::uint64_t memory_budget, bool in_order, const std::string& on_error,
+    std::uint64_t error_budget, std::uint64_t rank, std::uint64_t world_size, const std::string& uneven,
+    const std::optional<std::string>& dtype, const std::string& layout, std::uint64_t timeout_ms, bool given_order,
+    std::vector<std::uint64_t> bucket_bounds, std::uint64_t buckets, std::uint64_t max_tokens) {
   LoaderOptions options;
   options.batch_size = batch_size;
   options.shuffle = shuffle;
@@ -49,6 +48,9 @@ std::unique_ptr<GuardedLoader> make_loader(const Dataset& dataset, std::uint64_t
   options.layout = layout_of(layout);
   options.timeout = std::chrono::milliseconds(timeout_ms);
   options.given_order = given_order;
+  options.bucket_bounds = std::move(bucket_bounds);
+  options.buckets = buckets;
+  options.max_tokens = max_tokens;
   auto loader = [&] {
     const WithoutGil released;
     return dataset.loader(options);
@@ -117,15 +119,18 @@ nb::dict state_dict(const LoaderState& state) {
   result["position"] = state.position;
   result["delivered"] = delivered;
   result["left_out"] = state.left_out;
+  nb::list buckets;
+  for (const Bucket& bucket : state.buckets) buckets.append(nb::make_tuple(bucket.bound, bucket.rows));
+  result["buckets"] = buckets;
   return result;
 }
 
-using Spans = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+using Pairs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
 void restore(GuardedLoader& self, std::uint64_t fingerprint, std::string format, std::uint64_t samples,
              std::uint64_t shards, std::vector<std::string> fields, std::uint64_t seed, bool shuffle,
-             std::uint64_t shard_window, std::uint64_t epoch, std::uint64_t position, const Spans& delivered,
-             std::uint64_t left_out) {
+             std::uint64_t shard_window, std::uint64_t epoch, std::uint64_t position, const Pairs& delivered,
+             std::uint64_t left_out, const Pairs& buckets) {
   LoaderState state{{fingerprint, std::move(format), samples, shards, std::move(fields)},
                     seed,
                     shuffle,
@@ -133,8 +138,10 @@ void restore(GuardedLoader& self, std::uint64_t fingerprint, std::string format,
                     epoch,
                     position,
                     {},
-                    left_out};
+                    left_out,
+                    {}};
   for (const auto& [begin, end] : delivered) state.delivered.push_back({begin, end});
+  for (const auto& [bound, rows] : buckets) state.buckets.push_back({bound, rows});
   unwrap(self.restore(state));
 }
 
@@ -191,13 +198,14 @@ void bind_loader(nb::module_& module) {
           "state", [](GuardedLoader& self) { return state_dict(self.state()); },
           nb::sig("def state(self) -> dict[str, typing.Any]"))
       .def("restore", &restore, nb::kw_only(), "fingerprint"_a, "format"_a, "samples"_a, "shards"_a, "fields"_a,
-           "seed"_a, "shuffle"_a, "shard_window"_a, "epoch"_a, "position"_a, "delivered"_a, "left_out"_a)
+           "seed"_a, "shuffle"_a, "shard_window"_a, "epoch"_a, "position"_a, "delivered"_a, "left_out"_a, "buckets"_a)
       .def("explain", &GuardedLoader::explain)
       .def("close", &GuardedLoader::close);
   module.def("make_loader", &make_loader, "dataset"_a, nb::kw_only(), "batch_size"_a, "shuffle"_a, "shard_window"_a = 0,
              "seed"_a, "drop_last"_a, "num_workers"_a, "memory_budget"_a, "in_order"_a, "on_error"_a, "error_budget"_a,
              "rank"_a, "world_size"_a, "uneven"_a, "dtype"_a.none(), "layout"_a, "timeout_ms"_a,
-             "given_order"_a = false);
+             "given_order"_a = false, "bucket_bounds"_a = std::vector<std::uint64_t>(), "buckets"_a = 0,
+             "max_tokens"_a = 0);
 }
 
 }  // namespace feedline::python

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "arrays.h"
 #include "errors.h"
 #include "feedline/dataset.h"
 #include "gil.h"
@@ -41,30 +46,55 @@ std::shared_ptr<void> held(nb::object object) {
           }};
 }
 
-// name, owner, address, rows, stride in bytes, dtype, shape of a row
+// name, owner, address, rows, stride in bytes, dtype, shape of a row; of a ragged array, a buffer of int64 offsets, or
+// None, and the bytes of the number that it is padded with
 using ArrayRow = std::tuple<std::string, nb::object, std::uintptr_t, std::uint64_t, std::int64_t, std::string,
-                            std::vector<std::int64_t>>;
+                            std::vector<std::int64_t>, nb::object, nb::bytes>;
+
+std::vector<std::int64_t> offsets_of(const nb::object& buffer) {
+  if (buffer.is_none()) return {};
+  const HeldBytes held(buffer);
+  std::vector<std::int64_t> offsets(held.bytes().size() / sizeof(std::int64_t));
+  std::memcpy(offsets.data(), held.bytes().data(), offsets.size() * sizeof(std::int64_t));
+  return offsets;
+}
+
+Element element_of_bytes(const nb::bytes& number) {
+  Element element{};
+  std::memcpy(element.data(), number.data(), std::min(element.size(), number.size()));
+  return element;
+}
 
 Dataset arrays_dataset(const std::vector<ArrayRow>& rows) {
   std::vector<NamedArray> named;
-  for (const auto& [name, owner, address, count, stride, dtype, shape] : rows) {
+  for (const auto& [name, owner, address, count, stride, dtype, shape, offsets, pad] : rows) {
     if (shape.size() >= Shape::kMaxDims)
       raise_config("arrays: \"" + name + "\" has more than " + std::to_string(Shape::kMaxDims) + " extents");
     Shape row;
     for (std::size_t i = shape.size(); i-- > 0;) row = row.with_front(shape[i]);
     const auto* data =
         reinterpret_cast<const std::byte*>(address);  // NOLINT: NumPy and torch give addresses as numbers
-    named.push_back({name, data, count, static_cast<std::ptrdiff_t>(stride), {dtype_of(dtype), row}, held(owner)});
+    named.push_back({name,
+                     data,
+                     count,
+                     static_cast<std::ptrdiff_t>(stride),
+                     {dtype_of(dtype), row},
+                     held(owner),
+                     offsets_of(offsets),
+                     element_of_bytes(pad)});
   }
   return unwrap(arrays(std::move(named)));
 }
 
 Dataset tokens_dataset(const std::vector<std::pair<std::string, std::uint64_t>>& files, std::uint64_t window,
                        std::uint64_t stride, const std::string& stored, const std::string& output,
-                       std::uint64_t vocabulary) {
+                       std::uint64_t vocabulary, std::optional<std::int64_t> separator, const std::string& documents,
+                       std::uint64_t shortest, std::int64_t pad) {
   std::vector<TokenFile> named;
   for (const auto& [path, offset] : files) named.push_back({path, offset});
-  const TokenOptions options{window, stride, dtype_of(stored), dtype_of(output), vocabulary};
+  const TokenOptions options{window,     stride,    dtype_of(stored),        dtype_of(output),
+                             vocabulary, separator, documents_of(documents), shortest,
+                             pad};
   return unwrap(without_gil([&] { return tokens(named, options); }));
 }
 
@@ -84,7 +114,8 @@ void bind_sources(nb::module_& module) {
       .def("forget_all", &GivenFiles::forget_all);
   module.def("arrays", &arrays_dataset, "arrays"_a);
   module.def("mix", &mixed_dataset, "datasets"_a, "weights"_a, "until"_a, "samples"_a);
-  module.def("tokens", &tokens_dataset, "files"_a, "window"_a, "stride"_a, "stored"_a, "output"_a, "vocabulary"_a);
+  module.def("tokens", &tokens_dataset, "files"_a, "window"_a, "stride"_a, "stored"_a, "output"_a, "vocabulary"_a,
+             "separator"_a.none(), "documents"_a, "shortest"_a, "pad"_a);
 }
 
 }  // namespace feedline::python

@@ -78,6 +78,11 @@ Uneven uneven_of(std::string_view word) {
   return look_up("uneven", kWords, word);
 }
 
+Documents documents_of(std::string_view word) {
+  constexpr Words<Documents, 2> kWords{{{"pack", Documents::kPack}, {"apart", Documents::kApart}}};
+  return look_up("documents", kWords, word);
+}
+
 MixUntil mix_until_of(std::string_view word) {
   constexpr Words<MixUntil, 3> kWords{
       {{"samples", MixUntil::kSamples}, {"first", MixUntil::kFirst}, {"last", MixUntil::kLast}}};

@@ -20,6 +20,7 @@ ColorMode color_mode_of(std::string_view word);         // "RGB", "L"
 Layout layout_of(std::string_view word);                // "NCHW", "NHWC"
 OnError on_error_of(std::string_view word);             // "raise", "skip", "replace", "report"
 Uneven uneven_of(std::string_view word);                // "pad", "drop", "exact"
+Documents documents_of(std::string_view word);          // "pack", "apart"
 MixUntil mix_until_of(std::string_view word);           // "samples", "first", "last"
 std::string_view word_of(OnError action);
 

@@ -31,6 +31,7 @@ from .images import (
 )
 from .loader import BadSample, Loader
 from .mixtures import mix
+from .ragged_values import ragged
 from .sequences import arrays, tokens
 from .version import installed_version as _installed_version
 
@@ -81,6 +82,7 @@ __all__ = [
     "inspect",
     "mix",
     "open",
+    "ragged",
     "resize_image",
     "simd_variants",
     "tokens",

@@ -188,6 +188,19 @@ def choice(where: str, name: str, value: Any, words: Sequence[str]) -> str:
     return str(value)
 
 
+def buckets(where: str, value: Any) -> tuple[list[int], int]:
+    """``None``, a number of buckets, or their bounds, to (bounds, number), one of which is empty or 0."""
+    high = 2**63 - 1
+    if value is None:
+        return [], 0
+    if not is_sequence(value):
+        return [], integer(where, "buckets", value, low=1, high=high)
+    bounds = [integer(where, "a bound of buckets", bound, low=1, high=high) for bound in _items(value)]
+    if not bounds:
+        raise ConfigError(f"{where}: buckets is empty; give bounds, a number of buckets, or None")
+    return bounds, 0
+
+
 def byte_count(where: str, name: str, value: Any) -> int:
     """Bytes as an int, or as text: ``"512 MB"`` (powers of 1000), ``"2 GiB"`` (powers of 1024)."""
     if not isinstance(value, str):

@@ -21,7 +21,11 @@ _FieldSpecs = str | Sequence[str] | None
 
 
 class FieldSpec(NamedTuple):
-    """One field of a sample: its shape without the batch extent, and NumPy's name of its dtype."""
+    """One field of a sample: its shape without the batch extent, and NumPy's name of its dtype.
+
+    A first extent of -1 means that samples have different lengths: a sample has its own there, a batch that of its
+    longest sample.
+    """
 
     shape: tuple[int, ...]
     dtype: str
@@ -132,7 +136,7 @@ class Dataset:
     argument raises :class:`ConfigError` at the call, naming the operation.
 
     ``ds[i]`` is one transformed sample, as a named tuple of NumPy arrays and numbers, drawn as in epoch 0 of a loader
-    with seed 0.
+    with seed 0; of its own length, where samples have different ones.
     """
 
     def __init__(self, engine: _engine.Dataset, origin: _Origin) -> None:
@@ -416,7 +420,7 @@ class Dataset:
 
     def loader(
         self,
-        batch_size: int,
+        batch_size: int | None = None,
         *,
         shuffle: bool | str = False,
         shuffle_window: int = 16,
@@ -436,11 +440,13 @@ class Dataset:
         layout: str = "NCHW",
         output: str = "torch",
         timeout: float | None = None,
+        buckets: int | Sequence[int] | None = None,
+        max_tokens: int | None = None,
     ) -> Loader:
         """A loader: native threads fill batches ahead of the training loop. They start with the first ``iter()``.
 
         Args:
-            batch_size: samples per batch, on each rank.
+            batch_size: samples per batch, on each rank; None only with ``max_tokens``.
             shuffle: another order every epoch, from ``seed``: any sample may stand anywhere. ``"shards"`` is for
                 storage that is slow at reading here and there: the shards of a tar source, or the files of a token
                 source, are permuted, and the samples of ``shuffle_window`` of them at a time.
@@ -454,6 +460,7 @@ class Dataset:
                 that one state holds for all.
             on_error: what a bad sample does: ``"raise"`` a DataError or StorageError in place of its batch,
                 ``"skip"`` it and refill the batch, or ``"replace"`` it by another sample; see :attr:`Loader.errors`.
+                With samples of different lengths only ``"raise"``.
             error_budget: bad samples that an epoch may skip or replace before it raises; 0 is any number.
             rank, world_size: by default torch.distributed's, torchrun's, MPI's or Slurm's; else 0 and 1. Rank 0 logs
                 the plan at INFO when the first epoch starts.
@@ -468,6 +475,16 @@ class Dataset:
             output: ``"torch"`` tensors or ``"numpy"`` arrays. Both are views of the engine's memory, writable, and
                 yours for as long as you hold them.
             timeout: seconds without a batch after which ``next()`` raises StalledError; None is never.
+            buckets: of samples of different lengths, those of like length stand together: upper bounds of the
+                lengths, ascending, the last one at least the longest sample's; or a number of buckets, with about as
+                many samples each and bounds that are multiples of 8. A sample's length is that of its longest field.
+            max_tokens: with buckets, rows times bound of a batch at most: short samples come in larger batches.
+
+        With buckets every batch is of one of them, and padded to its bound, so that there are as many shapes as
+        buckets; all ranks have the same shapes at the same step. Samples that do not fill a batch of all ranks go up
+        into the next longer bucket, other ones in every epoch; ``uneven`` and ``drop_last`` are for what is left of
+        the last. Shuffled, the batches of all buckets are mixed; else the shortest come first. A state goes on with
+        the same bounds and the same rows over all ranks.
 
         Raises:
             ConfigError: a wrong argument or operation, a budget that does not hold one batch; nothing is read.
@@ -477,9 +494,14 @@ class Dataset:
         big = 2**63 - 1
         window = arguments.integer(where, "shuffle_window", shuffle_window, low=1, high=big)
         resolved_rank, resolved_world_size = ranks.resolve(rank, world_size)
+        bounds, bucket_count = arguments.buckets(where, buckets)
+        tokens = 0 if max_tokens is None else arguments.integer(where, "max_tokens", max_tokens, low=1, high=big)
+        if batch_size is None and tokens == 0:
+            raise ConfigError("loader: give batch_size, or buckets and max_tokens")
+        rows = 0 if batch_size is None else arguments.integer(where, "batch_size", batch_size, low=1, high=big)
         engine = _engine.make_loader(
             self._engine,
-            batch_size=arguments.integer(where, "batch_size", batch_size, low=1, high=big),
+            batch_size=rows,
             shuffle=shuffle == "shards" or arguments.flag(where, 'shuffle (or "shards")', shuffle),
             shard_window=window if shuffle == "shards" else 0,
             seed=arguments.integer(where, "seed", seed, low=0, high=2**64 - 1),
@@ -495,6 +517,9 @@ class Dataset:
             dtype=None if dtype is None else arguments.dtype(where, dtype),
             layout=arguments.choice(where, "layout", layout, ("NCHW", "NHWC")),
             timeout_ms=_milliseconds(timeout),
+            bucket_bounds=bounds,
+            buckets=bucket_count,
+            max_tokens=tokens,
         )
         if epochs is not None and epochs != math.inf:
             epochs = arguments.integer(where, "epochs (or math.inf)", epochs, low=1, high=big)

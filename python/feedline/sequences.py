@@ -5,14 +5,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
-from . import _engine, arguments
+from . import _engine, arguments, rows
 from .dataset import Dataset
 from .errors import ConfigError, StorageError
 
 _Path = str | os.PathLike[str]
 _BIG = 2**62
+
+
+class _DocumentOptions(TypedDict):
+    separator: int | None
+    documents: str
+    shortest: int
+    pad: int
 
 
 def arrays(**fields: Any) -> Dataset:
@@ -21,14 +28,16 @@ def arrays(**fields: Any) -> Dataset:
     Args:
         fields: NumPy arrays, memory-mapped ones too, or torch tensors on the CPU, by the name of their field in a
             batch. Of bool, integers up to 64 bits, or floats of 16, 32 or 64 bits; shape (rows, ...), at most six
-            extents. The elements of a row must follow each other; rows may lie in any distance.
+            extents. The elements of a row must follow each other; rows may lie in any distance. What
+            :func:`ragged` gives is a field whose samples have different lengths, and one more, ``NAME_length``.
 
     Nothing is copied but the rows of a batch, so what you write into an array shows in batches that are made later.
 
     Raises:
-        ConfigError: not such arrays, or their numbers of rows differ.
+        ConfigError: not such arrays, their numbers of samples differ, a ragged one's lengths do not fit.
     """
-    return Dataset(_engine.arrays([_row(name, array) for name, array in fields.items()]), ("arrays", "arrays", [], ""))
+    described = [rows.of_field(name, field) for name, field in fields.items()]
+    return Dataset(_engine.arrays(described), ("arrays", "arrays", [], ""))
 
 
 def tokens(
@@ -40,6 +49,10 @@ def tokens(
     output_dtype: Any = "int64",
     vocabulary: int | None = None,
     check: bool = False,
+    separator: int | None = None,
+    documents: str | None = None,
+    pad: int | None = None,
+    min_length: int | None = None,
 ) -> Dataset:
     """Windows of token files: ``x`` is ``window`` tokens, ``y`` the same one token later.
 
@@ -53,11 +66,29 @@ def tokens(
         output_dtype: of x and y, ``"int64"`` or ``"int32"``.
         vocabulary: number of different tokens; with ``check=True`` every file is read once, now, and a token that is
             not below it is an error.
+        separator: the token that ends a document.
+        documents: with a separator, ``"pack"`` (the default) or ``"apart"``.
+        pad: with ``"apart"``, what stands in ``x`` behind a sample that is shorter than others of its batch; 0 if not
+            given. In ``y`` it is -100, which ``torch.nn.functional.cross_entropy`` leaves out by default.
+        min_length: with ``"apart"``, documents of fewer tokens, the separator counted, are left out; 2, the fewest
+            possible, if not given. :meth:`Dataset.explain` says how many.
 
     A window lies in one file; what is left of a file behind its last whole window is not used.
 
+    ``"pack"``: the windows are the same as without a separator, one document behind the other. A third field,
+    ``document`` (int32), is the number of the token's document within the window, from 0, so that attention can stay
+    inside a document, and ``y`` is -100 where ``x`` is a separator: the next token is another document's.
+
+    ``"apart"``: no sample has tokens of two documents. A document, the separator at its end included, that has more
+    than ``window + 1`` tokens is cut into pieces that begin ``stride`` tokens apart, until one reaches its end; a
+    shorter one is a sample of its own length. A batch is as long as its longest sample; a third field, ``length``
+    (int64), is the sample's own number of tokens in ``x``. The end of a file ends a document. All files are read
+    once, now, to find the documents; 12 bytes of memory per sample say where they are.
+
     Raises:
-        ConfigError: a wrong argument, a size that is no multiple of the token's, no file that holds a window.
+        ConfigError: a wrong argument, a size that is no multiple of the token's, no file that holds a window; a
+            separator that is outside the vocabulary or the dtype, or that no file has (``"pack"`` looks for it with
+            ``check=True`` only).
         StorageError: a file cannot be opened.
         DataError: ``check`` found a token outside the vocabulary.
     """
@@ -78,48 +109,33 @@ def tokens(
         stored=stored.pop() if stored else "uint16",
         output=arguments.array_dtype(where, output_dtype),
         vocabulary=arguments.integer(where, "vocabulary", vocabulary, low=1, high=_BIG) if check and vocabulary else 0,
+        **_documents(separator, documents, pad, min_length, vocabulary),
     )
     return Dataset(engine, ("::".join(path for path, _, _ in found), "tokens", [], ""))
 
 
-def _row(name: str, array: Any) -> tuple[str, Any, int, int, int, str, list[int]]:
-    """What the engine needs to know of an array."""
-    if hasattr(array, "data_ptr"):
-        return _tensor_row(name, array)
-    if not hasattr(array, "__array_interface__"):
-        raise ConfigError(f"arrays: {name} must be a NumPy array or a torch tensor, not {type(array).__name__}")
-    _require_rows(name, array.shape)
-    if not array.dtype.isnative:
-        raise ConfigError(f"arrays: {name} has the byte order of another machine ({array.dtype.str})")
-    _require_dense(name, array.shape, array.strides, array.itemsize)
-    address = array.__array_interface__["data"][0]
-    return name, array, address, array.shape[0], array.strides[0], array.dtype.name, list(array.shape[1:])
-
-
-def _tensor_row(name: str, tensor: Any) -> tuple[str, Any, int, int, int, str, list[int]]:
-    if tensor.device.type != "cpu" or str(tensor.layout) != "torch.strided":
-        raise ConfigError(f"arrays: {name} must be a dense tensor on the CPU")
-    _require_rows(name, tensor.shape)
-    size = tensor.element_size()
-    strides = [stride * size for stride in tensor.stride()]
-    _require_dense(name, tensor.shape, strides, size)
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    return name, tensor, tensor.data_ptr(), tensor.shape[0], strides[0], dtype, list(tensor.shape[1:])
-
-
-def _require_rows(name: str, shape: Sequence[int]) -> None:
-    if not shape:
-        raise ConfigError(f"arrays: {name} is a single number, which has no rows")
-
-
-def _require_dense(name: str, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> None:
-    if 0 in shape:
-        return  # the engine says what is missing
-    expected = itemsize
-    for extent, stride in zip(reversed(shape[1:]), reversed(strides[1:]), strict=True):
-        if extent > 1 and stride != expected:
-            raise ConfigError(f"arrays: the elements of a row of {name} do not follow each other; copy it first")
-        expected *= extent
+def _documents(
+    separator: int | None, documents: str | None, pad: int | None, min_length: int | None, vocabulary: int | None
+) -> _DocumentOptions:
+    where = "tokens"
+    apart = {"documents": documents, "pad": pad, "min_length": min_length}
+    if separator is None:
+        for name, value in apart.items():
+            if value is not None:
+                raise ConfigError(f"tokens: {name} needs separator, the token that ends a document")
+        return {"separator": None, "documents": "pack", "shortest": 2, "pad": 0}
+    end = arguments.integer(where, "separator", separator, low=-_BIG, high=_BIG)
+    if vocabulary is not None and not 0 <= end < vocabulary:
+        raise ConfigError(f"tokens: separator {end} is outside the vocabulary of {vocabulary}")
+    word = "pack" if documents is None else arguments.choice(where, "documents", documents, ("pack", "apart"))
+    if word == "pack" and (pad is not None or min_length is not None):
+        raise ConfigError('tokens: pad and min_length are for documents="apart": packed windows have one length')
+    return {
+        "separator": end,
+        "documents": word,
+        "shortest": 2 if min_length is None else arguments.integer(where, "min_length", min_length, low=2, high=_BIG),
+        "pad": 0 if pad is None else arguments.integer(where, "pad", pad, low=-_BIG, high=_BIG),
+    }
 
 
 def _token_file(path: str, dtype: str | None) -> tuple[str, int, str]:

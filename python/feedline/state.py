@@ -22,7 +22,11 @@ def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
         "version": VERSION,
         "fingerprint": f"{state['fingerprint']:016x}",
         "dataset": dict(state["dataset"]),
-        "plan": {"shuffle": state["shuffle"], "shard_window": state["shard_window"]},
+        "plan": {
+            "shuffle": state["shuffle"],
+            "shard_window": state["shard_window"],
+            "buckets": [list(bucket) for bucket in state["buckets"]],  # bound, rows over all ranks
+        },
         "seed": state["seed"],
         "epoch": state["epoch"],
         "position": state["position"],
@@ -66,6 +70,7 @@ def _from_version_2(state: Mapping[str, Any], _now: Mapping[str, Any]) -> dict[s
         "position": _count(state["position"]),
         "delivered": [(_count(begin), _count(end)) for begin, end in state["delivered"]],
         "left_out": _count(state["left_out"]),
+        "buckets": [(_count(bound), _count(rows)) for bound, rows in plan.get("buckets", [])],
     }
 
 
@@ -95,6 +100,7 @@ def _from_version_1(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
         "position": position(_count(state["batch"])),
         "delivered": [(position(batch), position(batch + 1)) for batch in ahead],
         "left_out": _count(state["refilled"]),
+        "buckets": [],
     }
 
 

@@ -71,7 +71,7 @@ Shape::Shape(std::initializer_list<std::int64_t> extents) {
 
 std::int64_t Shape::elements() const {
   std::int64_t product = 1;
-  for (std::int64_t extent : *this) FEEDLINE_CHECK(!__builtin_mul_overflow(product, extent, &product));
+  for (std::int64_t extent : *this) FEEDLINE_CHECK(extent >= 0 && !__builtin_mul_overflow(product, extent, &product));
   return product;
 }
 
@@ -81,6 +81,13 @@ Shape Shape::with_front(std::int64_t extent) const {
   shape.dims_ = dims_ + 1;
   shape.extents_[0] = extent;
   std::copy(begin(), end(), shape.extents_.begin() + 1);
+  return shape;
+}
+
+Shape Shape::with_first(std::int64_t extent) const {
+  FEEDLINE_CHECK(dims_ > 0);
+  Shape shape = *this;
+  shape.extents_[0] = extent;
   return shape;
 }
 

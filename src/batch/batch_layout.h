@@ -17,12 +17,14 @@
 
 namespace feedline::batch {
 
-// Immutable and thread-safe. Outlives no batch: a Batch's field names point into it, so batches hold it.
+// Of one batch, or of all that have the same extents. Immutable and thread-safe. Outlives no batch: a Batch's field
+// names point into it, so batches hold it.
 class BatchLayout {
  public:
-  BatchLayout(Schema schema, std::uint64_t batch_size);
+  BatchLayout(Schema schema, std::uint64_t batch_size);  // Requires: no field is ragged
 
   std::size_t bytes() const { return bytes_; }
+  std::size_t row_bytes() const { return bytes_ / batch_size_; }
   const Schema& schema() const { return schema_; }
   // Views of one row of every field, for a batch at `data`. `rows` is reused.
   void row_views(std::byte* data, std::uint64_t row, std::vector<ArrayView>& rows) const;

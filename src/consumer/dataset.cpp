@@ -65,7 +65,7 @@ Result<Sample> SampleReader::read(GivenSample given, std::uint64_t seed, std::ui
   return guarded([&]() -> Result<Sample> {
     FEEDLINE_CHECK_OK(impl_->dataset->check_index(given.index));
     std::vector<ArrayView> rows;
-    Sample sample = empty_sample(schema(), rows);
+    Sample sample = empty_sample(pipeline::schema_of(*impl_->recipe, {&given.index, 1}), rows);
     FEEDLINE_CHECK_OK(impl_->loader.load(given.index, {seed, epoch, given.draw}, rows));
     return sample;
   });
@@ -116,6 +116,7 @@ Result<Schema> Dataset::schema() const {
 
 std::string Dataset::explain() const {
   std::string text = format() + ", " + std::to_string(size()) + " samples, " + source() + "\n";
+  if (const std::string summary = impl_->format->summary(); !summary.empty()) text += summary + "\n";
   const auto recipe = guarded([&] { return impl_->recipe(std::nullopt, Layout::kNchw); });
   if (!recipe) return text + "not complete: " + recipe.error().message() + "\n";
   if ((*recipe)->chain)

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "consumer/guarded.h"
 #include "consumer/loader_impl.h"
+#include "plan/bucket_order.h"
 #include "plan/plan.h"
 
 namespace feedline {
@@ -69,7 +70,8 @@ DatasetIdentity Loader::Impl::identity() const {
 
 LoaderState Loader::Impl::state() const {
   const LoaderOptions& o = plan.options;
-  LoaderState state{identity(), o.seed, o.shuffle, o.shard_window, next_epoch, 0, {}, 0};
+  LoaderState state{identity(), o.seed, o.shuffle, o.shard_window, next_epoch, 0, {}, 0, {}};
+  if (plan.order.buckets) state.buckets = plan.order.buckets->all();
   if (restored || running) {
     const pipeline::Pipeline::Start at = restored ? *restored : pipeline.position();
     state.epoch = at.epoch;
@@ -104,6 +106,28 @@ std::string difference(const DatasetIdentity& then, const DatasetIdentity& now) 
 
 }  // namespace
 
+Result<void> Loader::Impl::check_buckets(const LoaderState& state) const {
+  const auto described = [](const std::vector<Bucket>& buckets) {
+    std::string text;
+    for (const Bucket& bucket : buckets)
+      text += (text.empty() ? "" : ", ") + std::to_string(bucket.rows) + " up to " + std::to_string(bucket.bound);
+    return text.empty() ? std::string("without buckets") : "with buckets of " + text;
+  };
+  const auto now = plan.order.buckets ? plan.order.buckets->all() : std::vector<Bucket>();
+  if (state.buckets == now) return {};
+  return config_error("load_state_dict: the state was taken " + described(state.buckets) + ", the loader is " +
+                      described(now) + " (rows over all ranks): make it so that bounds and rows stay the same");
+}
+
+bool Loader::Impl::lies_between_batches(const LoaderState& state) const {
+  if (!plan.order.buckets) return true;
+  const auto order = plan::make_order(plan.order, state.epoch);
+  const plan::BucketOrder& buckets = *order->as_buckets();
+  return buckets.is_border(state.position) && std::ranges::all_of(state.delivered, [&](const Positions& span) {
+           return buckets.is_border(span.begin) && buckets.is_border(span.end);
+         });
+}
+
 Result<void> Loader::Impl::restore(const LoaderState& state) {
   const LoaderOptions& o = plan.options;
   const DatasetIdentity now = identity();
@@ -115,6 +139,7 @@ Result<void> Loader::Impl::restore(const LoaderState& state) {
     return config_error("load_state_dict: the state was taken with seed=" + std::to_string(state.seed) +
                         ", shuffle=" + (state.shuffle ? "True" : "False") + ", a window of " +
                         std::to_string(state.shard_window) + " shards; make the loader with the same");
+  FEEDLINE_CHECK_OK(check_buckets(state));
   const std::uint64_t positions = epoch_plan.order().size();
   bool inside = state.position <= positions && state.left_out <= positions;
   for (const Positions& span : state.delivered)
@@ -122,6 +147,8 @@ Result<void> Loader::Impl::restore(const LoaderState& state) {
   if (!inside)
     return config_error("load_state_dict: the state is damaged: it lies outside an epoch of " +
                         std::to_string(positions) + " samples");
+  if (!lies_between_batches(state))
+    return config_error("load_state_dict: the state is damaged: it lies inside a batch of a bucket");
   restored = pipeline::Pipeline::Start{state.epoch, state.position, plan::tidied(state.delivered, state.position),
                                        state.left_out};
   // what epoch() says until then; rank 0 never has a batch less than another
@@ -139,8 +166,7 @@ std::string Loader::Impl::explain_shares() const {
   const std::uint64_t size = epoch_plan.order().size();
   const std::uint64_t most = epoch_plan.batches(0), least = epoch_plan.batches(o.world_size - 1);
   std::uint64_t delivered = 0;
-  for (std::uint64_t rank = 0; rank < o.world_size; ++rank)
-    if (most > 0) delivered += (most - 1) * o.batch_size + epoch_plan.rows(most - 1, rank);
+  for (std::uint64_t rank = 0; rank < o.world_size; ++rank) delivered += epoch_plan.samples(rank);
   std::string text = "over all ranks: " + std::to_string(std::min(delivered, size)) + " of " + std::to_string(size) +
                      " samples an epoch";
   if (delivered < size) text += ", " + std::to_string(size - delivered) + " left out";
@@ -165,14 +191,27 @@ std::string Loader::Impl::explain_order() const {
   return text + ", seed " + std::to_string(o.seed);
 }
 
+std::string Loader::Impl::explain_buckets() const {
+  std::string text;
+  if (!plan.order.buckets) return text;
+  const plan::Buckets& buckets = *plan.order.buckets;
+  for (std::uint64_t b = 0; b < buckets.size(); ++b)
+    text += "bucket     up to " + std::to_string(buckets[b].bound) + ": " + std::to_string(buckets.members(b).size()) +
+            " samples, batches of " + std::to_string(buckets[b].rows / plan.options.world_size) + "\n";
+  return text;
+}
+
 std::string Loader::Impl::explain() const {
   const LoaderOptions& o = plan.options;
   const auto mib = [](std::uint64_t bytes) { return std::to_string((bytes + (1u << 19)) >> 20) + " MiB"; };
   std::string text;
   text += "plan       " + explain_order() + ", rank " + std::to_string(o.rank) + " of " + std::to_string(o.world_size) +
-          ": " + std::to_string(epoch_plan.batches()) + " batches of " + std::to_string(o.batch_size) + "\n";
+          ": " + std::to_string(epoch_plan.batches()) + " batches of " + (plan.order.buckets ? "up to " : "") +
+          std::to_string(o.batch_size) + "\n";
+  text += explain_buckets();
   if (!o.given_order) text += "           " + explain_shares() + "\n";
   text += "format     " + std::string(recipe->format->name()) + ", " + recipe->dataset + "\n";
+  if (const std::string summary = recipe->format->summary(); !summary.empty()) text += "           " + summary + "\n";
   if (recipe->chain)
     for (const std::string& line : recipe->chain->explain()) text += "image      " + line + "\n";
   for (const FieldSpec& field : recipe->schema)

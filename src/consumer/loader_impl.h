@@ -19,10 +19,13 @@ struct Loader::Impl {
   Result<std::optional<Batch>> next();
   Result<Polled> poll(std::chrono::milliseconds wait, Batch& batch);
   Result<void> restore(const LoaderState& state);
+  Result<void> check_buckets(const LoaderState& state) const;
+  bool lies_between_batches(const LoaderState& state) const;  // with buckets
   LoaderState state() const;
   DatasetIdentity identity() const;
   std::string explain() const;
   std::string explain_shares() const;
+  std::string explain_buckets() const;
   std::string explain_order() const;
 
   const std::shared_ptr<const pipeline::Recipe> recipe;

@@ -12,16 +12,19 @@
 
 namespace feedline::format {
 
-// Arrays in memory, or mapped by their owner: sample i is row i of each. Copies nothing but the rows that are asked
-// for.
+// Arrays in memory, or mapped by their owner: sample i is row i of each, or, of a ragged one, some rows that follow
+// each other, with their number as a field behind it. Copies nothing but the rows that are asked for.
 class ArrayFormat final : public FilledFormat {
  public:
-  // kConfig: no array, different numbers of rows, rows without elements, the same name twice.
+  // kConfig: no array, different numbers of samples, samples without elements, the same name twice, wrong offsets.
   static Result<std::shared_ptr<const Format>> make(std::vector<NamedArray> arrays);
 
   std::string_view name() const override { return "arrays"; }
-  std::uint64_t size() const override { return arrays_.front().rows; }
-  Result<std::uint64_t> fill(std::span<const std::uint64_t> samples, std::span<std::byte* const> fields) const override;
+  std::uint64_t size() const override { return size_; }
+  Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
+                             std::span<const ArrayView> first_rows) const override;
+  std::uint64_t length(std::uint64_t index, std::size_t field) const override;
+  std::uint64_t longest(std::size_t field) const override { return longest_[array_of_[field]]; }
   Where where(std::uint64_t index) const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
 
@@ -29,7 +32,10 @@ class ArrayFormat final : public FilledFormat {
   explicit ArrayFormat(std::vector<NamedArray> arrays);
 
   std::vector<NamedArray> arrays_;
-  std::uint64_t fingerprint_ = 0;
+  std::vector<std::size_t> array_of_;   // per field
+  std::vector<std::uint64_t> longest_;  // per array; 0 where it is not ragged
+  std::uint64_t size_;
+  std::uint64_t fingerprint_;
 };
 
 }  // namespace feedline::format

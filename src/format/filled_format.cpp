@@ -2,16 +2,26 @@
 #include "format/filled_format.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/check.h"
 
 namespace feedline::format {
 
-FilledFormat::FilledFormat(std::vector<FieldDescription> fields) : fields_(std::move(fields)) {
-  for (const FieldDescription& field : fields_) sample_bytes_ += field.array.bytes();
-  grain_ = grain_of(sample_bytes_);
+namespace {
+
+template <typename T>
+void fill_as(std::byte* out, std::uint64_t count, const Element& value) {
+  T number;
+  std::memcpy(&number, value.data(), sizeof(T));
+  std::fill_n(reinterpret_cast<T*>(out), count, number);
 }
+
+}  // namespace
+
+FilledFormat::FilledFormat(std::vector<FieldDescription> fields, std::uint64_t sample_bytes)
+    : fields_(std::move(fields)), grain_(grain_of(sample_bytes)) {}
 
 Result<void> FilledFormat::read(std::uint64_t /*index*/, memory::Record& /*record*/) const {
   FEEDLINE_CHECK(!"arrays are filled, not read");
@@ -19,6 +29,20 @@ Result<void> FilledFormat::read(std::uint64_t /*index*/, memory::Record& /*recor
 
 Result<Inspection> FilledFormat::inspect() const {
   return config_error("inspect: " + std::string(name()) + " hold nothing that a reader could drop or merge");
+}
+
+void fill_elements(std::byte* out, std::uint64_t count, const Element& value, std::size_t bytes) {
+  switch (bytes) {
+    case 1:
+      return fill_as<std::uint8_t>(out, count, value);
+    case 2:
+      return fill_as<std::uint16_t>(out, count, value);
+    case 4:
+      return fill_as<std::uint32_t>(out, count, value);
+    default:
+      FEEDLINE_CHECK(bytes == 8);
+      return fill_as<std::uint64_t>(out, count, value);
+  }
 }
 
 std::uint64_t grain_of(std::uint64_t sample_bytes) {

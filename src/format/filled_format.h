@@ -20,16 +20,17 @@ class FilledFormat : public Format {
   Result<Inspection> inspect() const final;
 
  protected:
-  explicit FilledFormat(std::vector<FieldDescription> fields);
-
-  std::uint64_t sample_bytes() const { return sample_bytes_; }  // in a batch
+  // sample_bytes: of a typical one in a batch.
+  FilledFormat(std::vector<FieldDescription> fields, std::uint64_t sample_bytes);
 
  private:
   std::vector<FieldDescription> fields_;
   std::vector<std::string> classes_;
-  std::uint64_t sample_bytes_ = 0;
   std::uint64_t grain_;
 };
+
+// Writes `count` numbers of `bytes` bytes each, the same one. Requires: `out` is aligned for them.
+void fill_elements(std::byte* out, std::uint64_t count, const Element& value, std::size_t bytes);
 
 // How many samples of this size to give to a thread at a time: handing them out costs about a microsecond, and the
 // order of a sample a tenth of that under the lock, so neither one nor thousands.

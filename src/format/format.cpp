@@ -84,12 +84,24 @@ std::unexpected<Error> located(Error error, const std::string& source) {
 }  // namespace
 
 Result<std::uint64_t> Format::fill(std::span<const std::uint64_t> /*samples*/,
-                                   std::span<std::byte* const> /*fields*/) const {
+                                   std::span<const ArrayView> /*first_rows*/) const {
   FEEDLINE_CHECK(!"this format has no arrays");
+}
+
+std::uint64_t Format::length(std::uint64_t /*index*/, std::size_t /*field*/) const {
+  FEEDLINE_CHECK(!"the samples of this format have one length");
+}
+
+std::uint64_t Format::longest(std::size_t /*field*/) const {
+  FEEDLINE_CHECK(!"the samples of this format have one length");
 }
 
 bool is_filled(const Format& format) {
   return std::ranges::all_of(format.fields(), [](const auto& field) { return field.kind == FieldKind::kArray; });
+}
+
+bool is_ragged(const Format& format) {
+  return std::ranges::any_of(format.fields(), [](const auto& field) { return field.array.is_ragged(); });
 }
 
 Result<std::shared_ptr<const Format>> open(const std::string& source, const OpenOptions& options) {

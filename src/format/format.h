@@ -21,13 +21,13 @@ namespace feedline::format {
 enum class FieldKind : std::uint8_t {
   kImage,    // stored bytes of an image file
   kInteger,  // a number
-  kArray,    // an array of one shape for all samples, in the format's own words: see fill()
+  kArray,    // an array, in the format's own words: see fill()
 };
 
 struct FieldDescription {
   std::string name;  // "image", "label", or the extension that the user asked for
   FieldKind kind = FieldKind::kImage;
-  ArraySpec array = {};  // of kArray
+  ArraySpec array = {};  // of kArray; its first extent may be kAnyLength
 };
 
 struct OpenOptions {
@@ -48,11 +48,18 @@ class Format {
   virtual const std::vector<std::string>& classes() const = 0;  // label -> name; empty where unknown
   // Reads sample `index` into `record`, whose buffers are reused. Requires: index < size(), and no field is a kArray.
   virtual Result<void> read(std::uint64_t index, memory::Record& record) const = 0;
-  // Formats of kArray fields alone: writes `samples` to rows that follow each other, of field i from fields[i] on.
-  // Gives the bytes read. On an error the rows' contents are unspecified.
-  virtual Result<std::uint64_t> fill(std::span<const std::uint64_t> samples, std::span<std::byte* const> fields) const;
+  // Formats of kArray fields alone: writes `samples` to rows that follow each other; first_rows[i] is the first one of
+  // field i. A row is written to its end: behind a shorter sample stands what the field pads with. Gives the bytes
+  // read. On an error the rows' contents are unspecified. Requires: no sample is longer than its row.
+  virtual Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
+                                     std::span<const ArrayView> first_rows) const;
+  // First extent of a sample in a field whose extent is kAnyLength, and of the longest sample. Reads nothing.
+  virtual std::uint64_t length(std::uint64_t index, std::size_t field) const;
+  virtual std::uint64_t longest(std::size_t field) const;
   // How many samples are worth a thread's while: it is given so many rows of a batch at a time.
   virtual std::uint64_t grain() const { return 1; }
+  // What opening found that a user wants to know, in lines for explain(); empty: nothing.
+  virtual std::string summary() const { return {}; }
   // Samples up to and with each shard, where reading within one is quicker than here and there; empty: no such parts.
   virtual std::vector<std::uint64_t> shard_ends() const { return {}; }
   // shard, key and byte offset of a sample, for messages and logs.
@@ -65,6 +72,8 @@ class Format {
 
 // Are all fields arrays, so that fill() writes the samples?
 bool is_filled(const Format& format);
+// Has it a field whose samples have different lengths?
+bool is_ragged(const Format& format);
 
 // kConfig: no such format, field or source. kStorage: cannot be listed or opened. kData: a shard is damaged.
 Result<std::shared_ptr<const Format>> open(const std::string& source, const OpenOptions& options);

@@ -62,16 +62,27 @@ Result<void> JoinedFormat::read(std::uint64_t index, memory::Record& record) con
 }
 
 Result<std::uint64_t> JoinedFormat::fill(std::span<const std::uint64_t> samples,
-                                         std::span<std::byte* const> fields) const {
-  std::vector<std::byte*> row(fields.begin(), fields.end());
+                                         std::span<const ArrayView> first_rows) const {
+  std::vector<ArrayView> rows(first_rows.begin(), first_rows.end());
   std::uint64_t bytes = 0;
   for (std::uint64_t sample : samples) {
     const Format& part = part_of(sample);
-    FEEDLINE_TRY(const std::uint64_t filled, part.fill({&sample, 1}, row));
+    FEEDLINE_TRY(const std::uint64_t filled, part.fill({&sample, 1}, rows));
     bytes += filled;
-    for (std::size_t i = 0; i < row.size(); ++i) row[i] += this->fields()[i].array.bytes();
+    for (ArrayView& row : rows) row.data += row.spec.bytes();
   }
   return bytes;
+}
+
+std::uint64_t JoinedFormat::length(std::uint64_t index, std::size_t field) const {
+  const Format& part = part_of(index);
+  return part.length(index, field);
+}
+
+std::uint64_t JoinedFormat::longest(std::size_t field) const {
+  std::uint64_t longest = 0;
+  for (const auto& part : parts_) longest = std::max(longest, part->longest(field));
+  return longest;
 }
 
 Where JoinedFormat::where(std::uint64_t index) const {

@@ -21,7 +21,10 @@ class JoinedFormat final : public Format {
   const std::vector<FieldDescription>& fields() const override { return parts_.front()->fields(); }
   const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
-  Result<std::uint64_t> fill(std::span<const std::uint64_t> samples, std::span<std::byte* const> fields) const override;
+  Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
+                             std::span<const ArrayView> first_rows) const override;
+  std::uint64_t length(std::uint64_t index, std::size_t field) const override;
+  std::uint64_t longest(std::size_t field) const override;
   std::uint64_t grain() const override { return grain_; }
   Where where(std::uint64_t index) const override;
   std::uint64_t fingerprint() const override;

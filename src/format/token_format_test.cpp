@@ -21,16 +21,20 @@ class TokenFormatTest : public testing::Test {
     return {folder_.write(name, header + bytes), header.size()};
   }
   static Result<std::shared_ptr<const Format>> open(const std::vector<TokenFile>& files, TokenOptions options) {
-    return TokenFormat::open(files, options, storage::local_storage());
+    return open_tokens(files, options, storage::local_storage());
+  }
+  // Where x and y are to be written, one behind the other.
+  template <typename Out>
+  static std::vector<ArrayView> rows_of(const Format& format, std::vector<Out>& xy) {
+    auto* x = reinterpret_cast<std::byte*>(xy.data());
+    return {{x, format.fields()[0].array}, {x + format.fields()[0].array.bytes(), format.fields()[1].array}};
   }
   // x and y of a sample, one behind the other.
   template <typename Out = std::int64_t>
   static std::vector<Out> sample(const Format& format, std::uint64_t index) {
     const auto window = static_cast<std::size_t>(format.fields()[0].array.shape[0]);
     std::vector<Out> xy(2 * window);
-    std::byte* const fields[] = {reinterpret_cast<std::byte*>(xy.data()),
-                                 reinterpret_cast<std::byte*>(xy.data() + window)};
-    const auto filled = format.fill({&index, 1}, fields);
+    const auto filled = format.fill({&index, 1}, rows_of(format, xy));
     EXPECT_TRUE(filled) << filled.error().message();
     return xy;
   }
@@ -100,6 +104,49 @@ TEST_F(TokenFormatTest, ATokenOutsideTheVocabularyIsNamedWithItsPlace) {
   EXPECT_FALSE(open({file("n.bin", 4, std::int16_t{-1})}, {.window = 2, .stored = DType::kInt16, .vocabulary = 100}));
 }
 
+TEST_F(TokenFormatTest, PackedDocumentsAreNumberedAndNothingIsPredictedAcrossTheirEnds) {
+  const std::vector<std::uint16_t> tokens{5, 6, 0, 7, 0, 0, 8, 9, 10};
+  const std::string bytes(reinterpret_cast<const char*>(tokens.data()), tokens.size() * 2);
+  const auto check = [&]<typename Out>(Out, DType output) {
+    const auto format = open({{folder_.write("d.bin", bytes), 0}}, {.window = 8, .output = output, .separator = 0});
+    ASSERT_TRUE(format) << format.error().message();
+    ASSERT_EQ((*format)->fields().size(), 3u);
+    EXPECT_EQ((*format)->fields()[2].array, (ArraySpec{DType::kInt32, {8}}));
+    std::vector<Out> xy(16);
+    std::vector<std::int32_t> document(8);
+    auto rows = rows_of(**format, xy);
+    rows.push_back({reinterpret_cast<std::byte*>(document.data()), (*format)->fields()[2].array});
+    const std::uint64_t sample = 0;
+    ASSERT_TRUE((*format)->fill({&sample, 1}, rows));
+    EXPECT_EQ(xy, (std::vector<Out>{5, 6, 0, 7, 0, 0, 8, 9, 6, 0, -100, 0, -100, -100, 9, 10}));
+    EXPECT_EQ(document, (std::vector<std::int32_t>{0, 0, 0, 1, 1, 2, 3, 3}));
+  };
+  check(std::int64_t{}, DType::kInt64);
+  check(std::int32_t{}, DType::kInt32);
+}
+
+TEST_F(TokenFormatTest, ASeparatorThatNoTokenCanBeIsRefused) {
+  const auto tokens = file("a.bin", 50);
+  const auto why = [&](TokenOptions options) {
+    options.window = 4;
+    const auto format = open({tokens}, options);
+    return format ? "accepted" : format.error().message();
+  };
+  EXPECT_NE(why({.separator = 65536}).find("cannot be among tokens of dtype uint16"), std::string::npos);
+  EXPECT_NE(why({.separator = -1}).find("cannot be among tokens of dtype uint16"), std::string::npos);
+  EXPECT_NE(why({.vocabulary = 60, .separator = 60}).find("outside the vocabulary of 60"), std::string::npos);
+  EXPECT_NE(why({.vocabulary = 60, .separator = 55}).find("separator 55 is not among the 50 tokens"),
+            std::string::npos);
+  EXPECT_EQ(why({.vocabulary = 60, .separator = 49}), "accepted");
+  EXPECT_EQ(why({.separator = 55}), "accepted");  // not asked to look
+  EXPECT_NE(why({.documents = Documents::kApart}).find("need a separator"), std::string::npos);
+  EXPECT_NE(why({.output = DType::kInt32, .separator = 3, .documents = Documents::kApart, .pad = 1LL << 31})
+                .find("pad 2147483648 cannot be delivered as int32"),
+            std::string::npos);
+  EXPECT_NE(why({.separator = 3, .documents = Documents::kApart, .shortest = 1}).find("at least 2 tokens"),
+            std::string::npos);
+}
+
 TEST_F(TokenFormatTest, AFileThatHasBecomeShorterIsAnErrorAndNoCrash) {
   const auto tokens = file("s.bin", 5000);
   const auto format = open({tokens}, {.window = 100});
@@ -107,8 +154,7 @@ TEST_F(TokenFormatTest, AFileThatHasBecomeShorterIsAnErrorAndNoCrash) {
   std::filesystem::resize_file(tokens.path, 300);
   const std::uint64_t last = (*format)->size() - 1;
   std::vector<std::int64_t> xy(200);
-  std::byte* const fields[] = {reinterpret_cast<std::byte*>(xy.data()), reinterpret_cast<std::byte*>(xy.data() + 100)};
-  EXPECT_FALSE((*format)->fill({&last, 1}, fields));
+  EXPECT_FALSE((*format)->fill({&last, 1}, rows_of(**format, xy)));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace feedline::pipeline {
 
 void Ticket::place() const {
-  if (is_refill || !slot->plan) return;
+  if (is_refill || slot->is_placed) return;
   const auto rows_of = [this](std::vector<std::uint64_t>& all) { return std::span(all).subspan(row, rows); };
   slot->plan->place(slot->first + row, rows_of(slot->samples), rows_of(slot->draws));
 }
@@ -28,7 +28,7 @@ bool Epoch::can_open() const {
   return !config_.plan.drop_last || first + config_.plan.batch_size <= end_;
 }
 
-void Epoch::open(std::shared_ptr<memory::Lease> lease) {
+Slot& Epoch::open(std::shared_ptr<memory::Lease> lease) {
   FEEDLINE_CHECK(can_open());
   auto slot = std::make_shared<Slot>();
   slot->batch = next_open_++;
@@ -40,15 +40,19 @@ void Epoch::open(std::shared_ptr<memory::Lease> lease) {
     }
     given_.pop_front();
   } else {
-    slot->samples.resize(std::min(config_.plan.batch_size, end_ - slot->first));
+    slot->plan = plan_;
+    slot->bucket = plan_->bucket(slot->batch);
+    slot->samples.resize(std::min(plan_->rows(slot->batch), end_ - slot->first));
     slot->draws.resize(slot->samples.size());
   }
-  if (!config_.given) slot->plan = plan_;
   slot->rows = slot->samples.size();
   slot->missing = slot->rows;
   slot->lease = std::move(lease);
   slot->done.resize(slot->rows);
+  slot->is_placed = config_.given || config_.place_at_open;
+  if (config_.place_at_open && slot->plan) plan_->place(slot->first, slot->samples, slot->draws);
   slots_.push_back(std::move(slot));
+  return *slots_.back();
 }
 
 bool Epoch::has_ticket() const {
@@ -142,7 +146,7 @@ std::uint64_t Epoch::deliverable_rows(const Slot& slot) const {
   if (config_.given) return slot.rows;
   if (slot.first >= end_) return 0;
   const std::uint64_t rows = std::min(slot.rows, end_ - slot.first);
-  return config_.plan.drop_last && rows < config_.plan.batch_size ? 0 : rows;
+  return config_.plan.drop_last && rows < plan_->rows(slot.batch) ? 0 : rows;
 }
 
 // Out of order, a slot may go before earlier ones are settled only if their refills can never reach its rows.
@@ -200,7 +204,7 @@ std::vector<Positions> Epoch::delivered() const {
 
 std::uint64_t Epoch::index_of(std::uint64_t batch) const {
   if (config_.given) return batch;
-  return plan_->begin_of(batch) / (config_.plan.batch_size * config_.plan.world_size);
+  return plan_->index_of(batch);
 }
 
 }  // namespace feedline::pipeline

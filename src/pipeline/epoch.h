@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "batch/batch_layout.h"
 #include "feedline/loader.h"
 #include "memory/allocator.h"
 #include "pipeline/bad_sample_policy.h"
@@ -22,6 +23,7 @@ namespace feedline::pipeline {
 struct Slot {
   std::uint64_t batch = 0;  // in the plan
   std::uint64_t first = 0;  // first position
+  std::uint64_t bucket = 0;
   std::uint64_t rows = 0;
   std::uint64_t handed_out = 0;  // rows that have a ticket
   std::uint64_t missing = 0;     // rows, or refills, not finished
@@ -29,7 +31,9 @@ struct Slot {
   bool resolved = false;         // every row has its sample or its error
   std::uint64_t refilled = 0;    // positions taken from the end of the order, once resolved
   std::shared_ptr<memory::Lease> lease;
+  std::shared_ptr<const batch::BatchLayout> layout;
   std::shared_ptr<const plan::Plan> plan;  // nullptr: the order is given
+  bool is_placed = false;                  // all samples are known since it was opened
   std::vector<std::uint64_t> samples;      // per row, once placed
   std::vector<std::uint64_t> draws;        // per row: what its randomness is keyed by
   std::vector<std::uint8_t> done;          // per row, for the message of a stall
@@ -65,8 +69,9 @@ class Epoch {
     std::shared_ptr<const plan::Order> order;
     plan::PlanConfig plan;
     bool in_order = true;
-    bool given = false;       // batches come from give(), not from the plan
-    std::uint64_t grain = 1;  // most rows of a ticket
+    bool given = false;          // batches come from give(), not from the plan
+    std::uint64_t grain = 1;     // most rows of a ticket
+    bool place_at_open = false;  // which samples a batch has is to be known when it opens, not ticket by ticket
   };
   Epoch(const Config& config, const BadSamplePolicy& policy);
 
@@ -77,7 +82,7 @@ class Epoch {
   void give(std::vector<GivenSample> samples) { given_.push_back(std::move(samples)); }
   void end_giving() { all_given_ = true; }
   bool can_open() const;                               // another batch in the plan?
-  void open(std::shared_ptr<memory::Lease> lease);     // Requires: can_open()
+  Slot& open(std::shared_ptr<memory::Lease> lease);    // Requires: can_open(); the caller gives it a layout
   void finish(const Ticket& ticket, Outcome outcome);  // Requires: ticket.rows == 1
   void finish_all(const Ticket& ticket);               // every row is filled with its sample
 

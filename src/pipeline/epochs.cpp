@@ -32,10 +32,10 @@ bool Epochs::can_open() const { return opening() != nullptr; }
 
 bool Epochs::wants_slot() const { return can_open() && !has_task(); }
 
-void Epochs::open(std::shared_ptr<memory::Lease> lease) {
+Slot& Epochs::open(std::shared_ptr<memory::Lease> lease) {
   Epoch* epoch = opening();
   FEEDLINE_CHECK(epoch != nullptr);
-  epoch->open(std::move(lease));
+  return epoch->open(std::move(lease));
 }
 
 bool Epochs::has_task() const {

@@ -30,7 +30,7 @@ class Epochs {
   Epoch* current() const { return current_.epoch.get(); }
   // Is a batch to be opened: is none waiting for a thread, and another one planned?
   bool wants_slot() const;
-  void open(std::shared_ptr<memory::Lease> lease);  // Requires: wants_slot()
+  Slot& open(std::shared_ptr<memory::Lease> lease);  // Requires: wants_slot(); see Epoch::open()
   bool has_task() const;
   Task take_task();  // Requires: has_task()
   // The epoch of a task; nullptr: it was abandoned.

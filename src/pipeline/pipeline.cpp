@@ -63,7 +63,6 @@ struct Pipeline::Impl {
   const std::shared_ptr<const Recipe> recipe;
   const PipelinePlan plan;
   const BadSamplePolicy policy;
-  const std::shared_ptr<const batch::BatchLayout> layout;
   const std::shared_ptr<device::Device> device = device::host_device();
   const std::shared_ptr<memory::Allocator> allocator = device->allocator();
   std::vector<telemetry::ThreadCounters> counters;  // one per worker, and the consumer's last
@@ -91,7 +90,6 @@ Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_
       plan(std::move(plan_in)),
       policy(plan.options.on_error, plan.options.error_budget,
              !plan.options.given_order && plan.options.world_size == 1),
-      layout(std::make_shared<batch::BatchLayout>(recipe->schema, plan.options.batch_size)),
       counters(static_cast<std::size_t>(plan.options.num_workers) + 1) {}
 
 std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const Start& start) const {
@@ -104,6 +102,7 @@ std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const Start& start) const {
   config.in_order = o.in_order || o.world_size > 1;
   config.given = o.given_order;
   config.grain = std::max<std::uint64_t>(recipe->format->grain(), 1);
+  config.place_at_open = plan.layouts.empty();
   return std::make_unique<Epoch>(config, policy);
 }
 
@@ -143,15 +142,20 @@ Result<void> Pipeline::Impl::begin(const Start& start, bool prepare_next) {
 // ---- workers ----
 
 void Pipeline::Impl::open_slot() {
-  auto lease = memory::Lease::take(allocator, layout->bytes());
+  // always what the largest batch takes: blocks of one size go round, and pages that nobody writes cost nothing
+  auto lease = memory::Lease::take(allocator, plan.batch_bytes);
   if (!lease) {
     if (epochs.drop_following()) return;  // nobody has asked for it yet
     failure = std::move(lease).error();
     ready_cv.notify_all();
     return;
   }
-  epochs.open(std::move(*lease));
-  held_peak = std::max(held_peak, epochs.open_slots() * layout->bytes());
+  Slot& slot = epochs.open(std::move(*lease));
+  slot.layout = plan.layouts.empty()
+                    ? std::make_shared<batch::BatchLayout>(schema_of(*recipe, slot.samples), slot.samples.size())
+                    : plan.layouts[slot.bucket];
+  FEEDLINE_CHECK(slot.layout->bytes() <= plan.batch_bytes);
+  held_peak = std::max(held_peak, epochs.open_slots() * plan.batch_bytes);
   work_cv.notify_all();
 }
 
@@ -164,7 +168,7 @@ bool Pipeline::Impl::next_task(std::unique_lock<std::mutex>& lock, StageCounters
         task = epochs.take_task();
         // the training loop may just have let go of a batch: rows that nobody has begun can do with its pages
         const Slot& slot = *task.ticket.slot;
-        const auto [first, last] = layout->largest_field_from(slot.handed_out);
+        const auto [first, last] = slot.layout->largest_field_from(slot.handed_out);
         allocator->reuse_pages(slot.lease->data(), first, last);
         return true;
       }
@@ -182,7 +186,7 @@ bool Pipeline::Impl::next_task(std::unique_lock<std::mutex>& lock, StageCounters
 
 Outcome Pipeline::Impl::fill(SampleLoader& loader, const Ticket& ticket, std::uint64_t epoch_number,
                              std::vector<ArrayView>& rows) {
-  layout->row_views(ticket.slot->lease->data(), ticket.row, rows);
+  ticket.slot->layout->row_views(ticket.slot->lease->data(), ticket.row, rows);
   Outcome outcome;
   outcome.sample = ticket.sample();
   const base::SampleKey asked{plan.options.seed, epoch_number, ticket.draw()};
@@ -205,7 +209,7 @@ Outcome Pipeline::Impl::fill(SampleLoader& loader, const Ticket& ticket, std::ui
 
 // Rows of arrays, all at once. false: one of them is bad.
 bool Pipeline::Impl::fill_all(SampleLoader& loader, const Ticket& ticket, std::vector<ArrayView>& rows) {
-  layout->row_views(ticket.slot->lease->data(), ticket.row, rows);
+  ticket.slot->layout->row_views(ticket.slot->lease->data(), ticket.row, rows);
   const std::span samples(ticket.slot->samples);
   return loader.fill(samples.subspan(ticket.row, ticket.rows), rows).has_value();
 }
@@ -233,6 +237,7 @@ void Pipeline::Impl::work(std::size_t worker) {
       outcomes.clear();
       if (!whole) fill_each(loader, ticket, task.epoch, rows, outcomes);
       const std::uint64_t filled = base::now_ns();
+      const std::uint64_t bytes = ticket.rows * ticket.slot->layout->row_bytes();
       lock.lock();
       if (Epoch* epoch = epochs.epoch_of(task)) {  // else it was abandoned, and the slot with it
         if (whole) epoch->finish_all(ticket);
@@ -241,7 +246,7 @@ void Pipeline::Impl::work(std::size_t worker) {
         if (ticket.slot->missing == 0) ready_cv.notify_one();
         if (epoch->has_ticket()) work_cv.notify_one();  // a refill
       }
-      stage.add_item(base::now_ns() - filled, ticket.rows * (layout->bytes() / plan.options.batch_size));
+      stage.add_item(base::now_ns() - filled, bytes);
       task.ticket.slot.reset();
     }
   } catch (const std::exception& e) {  // a broken promise of ours, or no memory: never a silent death
@@ -314,7 +319,8 @@ Result<Loader::Polled> Pipeline::Impl::deliver(std::shared_ptr<Slot> slot, Batch
   FEEDLINE_TRY(auto lease, device->deliver(std::move(slot->lease)));
   ++delivered_batches;
   delivered_samples += slot->rows;
-  out = batch::make_batch(layout, std::move(lease), index, std::move(slot->samples), std::move(slot->failures));
+  out = batch::make_batch(std::move(slot->layout), std::move(lease), index, std::move(slot->samples),
+                          std::move(slot->failures));
   return Loader::Polled::kBatch;
 }
 
@@ -453,7 +459,7 @@ LoaderStats Pipeline::stats() const {
     stats.wall_s = static_cast<double>(until - impl.first_ns) * 1e-9;
   }
   if (epoch != nullptr) stats.ready_batches = epoch->ready_slots();
-  stats.held_bytes = impl.epochs.open_slots() * impl.layout->bytes();
+  stats.held_bytes = impl.epochs.open_slots() * impl.plan.batch_bytes;
   stats.held_bytes_peak = impl.held_peak;
   return stats;
 }

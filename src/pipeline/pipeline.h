@@ -11,15 +11,21 @@
 #include "plan/order.h"
 #include "plan/plan.h"
 
+namespace feedline::batch {
+class BatchLayout;
+}
+
 namespace feedline::pipeline {
 
 // What a pipeline will do, computed and checked before the first read.
 struct PipelinePlan {
-  LoaderOptions options;  // as given, with num_workers and memory_budget resolved
+  LoaderOptions options;  // as given, with num_workers, memory_budget and, with buckets, batch_size resolved
   plan::OrderConfig order;
-  std::uint64_t batch_bytes = 0;
-  std::uint64_t slots = 0;    // batches held ahead of the user at most
-  std::string budget_reason;  // where the budget comes from, for explain()
+  // Of every batch, or per bucket; empty: batches have lengths of their own, and no buckets.
+  std::vector<std::shared_ptr<const batch::BatchLayout>> layouts;
+  std::uint64_t batch_bytes = 0;  // of the largest batch
+  std::uint64_t slots = 0;        // batches held ahead of the user at most
+  std::string budget_reason;      // where the budget comes from, for explain()
 };
 
 // kConfig: an option out of range, or a budget that does not hold one batch.

@@ -7,6 +7,7 @@
 
 #include "base/cpus.h"
 #include "batch/batch_layout.h"
+#include "pipeline/bucketing.h"
 #include "pipeline/pipeline.h"
 
 namespace feedline::pipeline {
@@ -24,7 +25,7 @@ constexpr std::uint64_t kMostSmallBatches = 32;
 constexpr int kMaxThreads = 1024;
 
 Result<void> check_options(const LoaderOptions& options) {
-  if (options.batch_size == 0) return config_error("loader: batch_size must be at least 1");
+  if (options.batch_size == 0 && options.max_tokens == 0) return config_error("loader: batch_size must be at least 1");
   if (options.num_workers < 0 || options.num_workers > kMaxThreads)
     return config_error("loader: num_workers must be between 0 and " + std::to_string(kMaxThreads) + ", got " +
                         std::to_string(options.num_workers));
@@ -36,23 +37,61 @@ Result<void> check_options(const LoaderOptions& options) {
   return {};
 }
 
+// A batch is laid out for the samples that the plan puts into it: another one may be longer.
+Result<void> check_ragged(const LoaderOptions& options) {
+  const auto refuse = [](const std::string& option) {
+    return config_error("loader: " + option + " does not go with samples of different lengths; use on_error=\"raise\"");
+  };
+  if (options.on_error == OnError::kSkip) return refuse("on_error=\"skip\"");
+  if (options.on_error == OnError::kReplace) return refuse("on_error=\"replace\"");
+  return {};
+}
+
 Result<plan::OrderConfig> order_config(const Recipe& recipe, const LoaderOptions& options) {
   plan::OrderConfig order;
   order.size = recipe.format->size();
   order.shuffle = options.shuffle;
   order.seed = options.seed;
   order.mixture = recipe.mixture;
-  if (options.given_order) return order;
+  if (options.given_order && options.buckets == 0 && options.bucket_bounds.empty()) return order;
   const std::uint64_t positions = order.mixture ? order.mixture->samples : order.size;
   if (positions < options.world_size)
     return config_error("loader: world_size=" + std::to_string(options.world_size) + " is more than the " +
                         std::to_string(positions) + " samples of an epoch: a rank would have none");
+  FEEDLINE_TRY(order.buckets, make_buckets(recipe, options));
   if (options.shard_window == 0) return order;
   if (!options.shuffle) return config_error("loader: a window of shards is for shuffling them");
   if (order.mixture) return config_error("loader: a mixture is shuffled as a whole, not by shards");
   order.shard_window = options.shard_window;
   order.shard_ends = std::make_shared<const std::vector<std::uint64_t>>(recipe.format->shard_ends());
   return order;
+}
+
+Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::uint64_t rows) {
+  std::uint64_t row_bytes = 0;
+  for (const FieldSpec& field : schema) row_bytes += field.array.bytes();
+  if (rows > (std::uint64_t{1} << 48) / std::max<std::uint64_t>(row_bytes, 1))
+    return config_error("loader: a batch of " + std::to_string(rows) + " samples is over 256 TiB");
+  return std::make_shared<const batch::BatchLayout>(std::move(schema), rows);
+}
+
+// Which shapes batches have, and what the largest takes.
+Result<void> lay_out(const Recipe& recipe, PipelinePlan& plan) {
+  if (!plan.order.buckets) {
+    FEEDLINE_TRY(auto layout, layout_of(longest_schema(recipe), plan.options.batch_size));
+    plan.batch_bytes = layout->bytes();
+    if (!recipe.ragged) plan.layouts.push_back(std::move(layout));
+    return {};
+  }
+  plan.options.batch_size = 0;
+  for (const Bucket& bucket : plan.order.buckets->all()) {
+    const std::uint64_t rows = bucket.rows / plan.options.world_size;
+    FEEDLINE_TRY(auto layout, layout_of(schema_of_length(recipe, bucket.bound), rows));
+    plan.options.batch_size = std::max(plan.options.batch_size, rows);
+    plan.batch_bytes = std::max<std::uint64_t>(plan.batch_bytes, layout->bytes());
+    plan.layouts.push_back(std::move(layout));
+  }
+  return {};
 }
 
 }  // namespace
@@ -66,16 +105,13 @@ Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& op
   FEEDLINE_CHECK_OK(check_options(options));
   if (recipe.format->size() == 0)
     return config_error("loader: the data set \"" + recipe.dataset + "\" holds no sample");
+  if (recipe.ragged) FEEDLINE_CHECK_OK(check_ragged(options));
   FEEDLINE_TRY(plan::OrderConfig order, order_config(recipe, options));
   PipelinePlan plan;
   plan.options = options;
   plan.order = std::move(order);
   if (plan.options.num_workers == 0) plan.options.num_workers = base::usable_cpus();
-  std::uint64_t row_bytes = 0;
-  for (const FieldSpec& field : recipe.schema) row_bytes += field.array.bytes();
-  if (options.batch_size > (std::uint64_t{1} << 48) / std::max<std::uint64_t>(row_bytes, 1))
-    return config_error("loader: a batch of " + std::to_string(options.batch_size) + " samples is over 256 TiB");
-  plan.batch_bytes = batch::BatchLayout(recipe.schema, options.batch_size).bytes();
+  FEEDLINE_CHECK_OK(lay_out(recipe, plan));
   const bool given = options.memory_budget > 0;
   if (!given) plan.options.memory_budget = base::usable_memory_bytes() / kMemoryShare;
   if (plan.options.memory_budget < plan.batch_bytes)

@@ -389,11 +389,11 @@ class FakeArrays final : public format::Format {
     return config_error("not read");
   }
   Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
-                             std::span<std::byte* const> fields) const override {
+                             std::span<const ArrayView> first_rows) const override {
     largest_fill = std::max<std::uint64_t>(largest_fill, samples.size());
     for (std::size_t i = 0; i < samples.size(); ++i) {
       if (damaged_.contains(samples[i])) return data_error("damaged", "fake");
-      reinterpret_cast<std::int64_t*>(fields[0])[i] = static_cast<std::int64_t>(samples[i]);
+      first_rows[0].as<std::int64_t>()[i] = static_cast<std::int64_t>(samples[i]);
     }
     return samples.size() * sizeof(std::int64_t);
   }
@@ -449,6 +449,88 @@ TEST_F(ArrayPipelineTest, ManyRowsAtATimeAreTheSameAsOneByOne) {
     const auto many = std::make_shared<FakeArrays>(150, 10, damaged);
     EXPECT_EQ(numbers(many, options), numbers(std::make_shared<FakeArrays>(150, 1, damaged), options));
     EXPECT_EQ(many->largest_fill, 10u);
+  }
+}
+
+// Sample i has i % 7 + 1 numbers, all of them i; what is behind them is -1.
+class FakeRagged final : public format::Format {
+ public:
+  explicit FakeRagged(std::uint64_t size) : size_(size) {}
+
+  std::string_view name() const override { return "fake ragged"; }
+  std::uint64_t size() const override { return size_; }
+  const std::vector<format::FieldDescription>& fields() const override { return fields_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  Result<void> read(std::uint64_t /*index*/, memory::Record& /*record*/) const override {
+    return config_error("not read");
+  }
+  Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
+                             std::span<const ArrayView> first_rows) const override {
+    const auto row = static_cast<std::uint64_t>(first_rows[1].spec.shape[0]);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      first_rows[0].data[i] = std::byte{1};
+      for (std::uint64_t k = 0; k < row; ++k)
+        first_rows[1].as<std::int32_t>()[i * row + k] =
+            k < length(samples[i], 1) ? static_cast<std::int32_t>(samples[i]) : -1;
+    }
+    return 0;
+  }
+  std::uint64_t length(std::uint64_t index, std::size_t /*field*/) const override { return index % 7 + 1; }
+  std::uint64_t longest(std::size_t /*field*/) const override { return 7; }
+  std::uint64_t grain() const override { return 3; }
+  Where where(std::uint64_t /*index*/) const override { return {}; }
+  std::uint64_t fingerprint() const override { return size_; }
+  Result<Inspection> inspect() const override { return Inspection{}; }
+
+ private:
+  std::uint64_t size_;
+  std::vector<format::FieldDescription> fields_{{"flag", format::FieldKind::kArray, {DType::kUint8, {}}},
+                                                {"values", format::FieldKind::kArray, {DType::kInt32, {kAnyLength}}}};
+  std::vector<std::string> classes_;
+};
+
+TEST_F(ArrayPipelineTest, ABatchIsAsLongAsItsLongestSample) {
+  for (const int threads : {1, 3}) {
+    const auto recipe =
+        *make_recipe("fake", std::make_shared<FakeRagged>(53), nullptr, {}, std::nullopt, Layout::kNchw);
+    const LoaderOptions options{.batch_size = 4, .shuffle = true, .seed = 2, .num_workers = threads};
+    Pipeline pipeline(recipe, *plan_pipeline(*recipe, options));
+    ASSERT_TRUE(pipeline.begin({}, false));
+    std::set<std::int64_t> extents;
+    std::multiset<std::uint64_t> seen;
+    Batch batch;
+    while (*pipeline.poll(10s, batch) == Loader::Polled::kBatch) {
+      std::uint64_t longest = 0;
+      for (const std::uint64_t sample : batch.samples()) longest = std::max(longest, sample % 7 + 1);
+      const ArrayView values = batch.fields()[1].array;
+      ASSERT_EQ(values.spec.shape,
+                (Shape{static_cast<std::int64_t>(batch.rows()), static_cast<std::int64_t>(longest)}));
+      extents.insert(values.spec.shape[1]);
+      for (std::uint64_t row = 0; row < batch.rows(); ++row) {
+        const std::uint64_t sample = batch.samples()[row];
+        seen.insert(sample);
+        for (std::uint64_t k = 0; k < longest; ++k)
+          ASSERT_EQ(values.as<std::int32_t>()[row * longest + k],
+                    k < sample % 7 + 1 ? static_cast<std::int32_t>(sample) : -1);
+      }
+    }
+    EXPECT_EQ(seen.size(), 53u);
+    EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), 53u);
+    EXPECT_GT(extents.size(), 1u);
+  }
+}
+
+TEST_F(ArrayPipelineTest, TheBudgetIsForTheLongestSamplesAndBadOnesAreNotReplaced) {
+  const auto recipe = *make_recipe("fake", std::make_shared<FakeRagged>(53), nullptr, {}, std::nullopt, Layout::kNchw);
+  const auto plan = [&](const LoaderOptions& options) { return plan_pipeline(*recipe, options); };
+  EXPECT_EQ(plan({.batch_size = 10})->batch_bytes, 64u + 320);  // flags; 10 rows of 7 numbers, rounded up
+  EXPECT_TRUE(plan({.batch_size = 10, .memory_budget = 384}));
+  EXPECT_NE(plan({.batch_size = 10, .memory_budget = 383}).error().what.find("one batch takes 384 bytes"),
+            std::string::npos);
+  for (const OnError on_error : {OnError::kSkip, OnError::kReplace}) {
+    const auto refused = plan({.on_error = on_error});
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().what.find("does not go with samples of different lengths"), std::string::npos);
   }
 }
 

@@ -55,9 +55,7 @@ Result<void> SampleLoader::load_image(const base::SampleKey& key, std::span<cons
 
 Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::span<const ArrayView> first_rows) {
   const std::uint64_t started = base::now_ns();
-  fields_.clear();
-  for (const ArrayView& row : first_rows) fields_.push_back(row.data);
-  FEEDLINE_TRY(const std::uint64_t bytes, recipe_->format->fill(samples, fields_));
+  FEEDLINE_TRY(const std::uint64_t bytes, recipe_->format->fill(samples, first_rows));
   count(Stage::kStorage, started, bytes);
   return {};
 }

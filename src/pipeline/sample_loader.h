@@ -47,7 +47,6 @@ class SampleLoader {
   std::shared_ptr<const Recipe> recipe_;
   telemetry::ThreadCounters* counters_;
   memory::Record record_;
-  std::vector<std::byte*> fields_;
   decode::ImageDecoder decoder_;
   memory::PixelBuffer pixels_;
   transform::Drawing drawing_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/source.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -14,6 +15,16 @@
 namespace feedline::pipeline {
 
 namespace {
+
+// length(i): the extent of ragged field i.
+template <typename Length>
+Schema with_lengths(Schema schema, Length length) {
+  for (std::size_t i = 0; i < schema.size(); ++i) {
+    Shape& shape = schema[i].array.shape;
+    if (schema[i].array.is_ragged()) shape = shape.with_first(static_cast<std::int64_t>(length(i)));
+  }
+  return schema;
+}
 
 format::OpenOptions format_options(const OpenOptions& options) {
   return {options.format, options.fields, options.index_directory, nullptr};
@@ -35,7 +46,7 @@ Result<std::shared_ptr<const format::Format>> array_source(std::vector<NamedArra
 
 Result<std::shared_ptr<const format::Format>> token_source(const std::vector<TokenFile>& files,
                                                            const TokenOptions& options) {
-  return format::TokenFormat::open(files, options, storage::local_storage());
+  return format::open_tokens(files, options, storage::local_storage());
 }
 
 Result<std::shared_ptr<const format::Format>> joined_source(std::vector<std::shared_ptr<const format::Format>> parts) {
@@ -101,10 +112,27 @@ Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shar
       recipe->schema.push_back({field.name, image ? recipe->chain->output() : ArraySpec{DType::kInt64, {}}});
     }
   }
+  recipe->ragged = format::is_ragged(*format);
   recipe->mixture = std::move(mixture);
   recipe->dataset = std::move(dataset);
   recipe->format = std::move(format);
   return recipe;
+}
+
+Schema schema_of(const Recipe& recipe, std::span<const std::uint64_t> samples) {
+  return with_lengths(recipe.schema, [&](std::size_t field) {
+    std::uint64_t longest = 0;
+    for (const std::uint64_t sample : samples) longest = std::max(longest, recipe.format->length(sample, field));
+    return longest;
+  });
+}
+
+Schema longest_schema(const Recipe& recipe) {
+  return with_lengths(recipe.schema, [&](std::size_t field) { return recipe.format->longest(field); });
+}
+
+Schema schema_of_length(const Recipe& recipe, std::uint64_t length) {
+  return with_lengths(recipe.schema, [length](std::size_t) { return length; });
 }
 
 std::uint64_t fingerprint_of(const format::Format& format, const plan::Mixture* mixture) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct Recipe {
   std::shared_ptr<const format::Format> format;
   std::shared_ptr<const transform::Chain> chain;  // the same for every image field; nullptr: samples are arrays
   Schema schema;                                  // in the order of format->fields()
+  bool ragged = false;                            // has the schema a field whose samples have different lengths?
   std::shared_ptr<const plan::Mixture> mixture;   // nullptr: every sample once an epoch
 };
 
@@ -47,6 +49,11 @@ Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shar
                                                   std::shared_ptr<const plan::Mixture> mixture,
                                                   const std::vector<Operation>& operations, std::optional<DType> dtype,
                                                   Layout layout);
+
+// The recipe's schema with the extent of every ragged field: that of the longest of `samples`, or of all samples.
+Schema schema_of(const Recipe& recipe, std::span<const std::uint64_t> samples);
+Schema longest_schema(const Recipe& recipe);
+Schema schema_of_length(const Recipe& recipe, std::uint64_t length);
 
 // Of the samples and, in a mixture, of their weights.
 std::uint64_t fingerprint_of(const format::Format& format, const plan::Mixture* mixture);

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "plan/bucket_order.h"
 #include "plan/mixed_order.h"
 #include "plan/permutation.h"
 #include "plan/shard_order.h"
@@ -52,9 +53,10 @@ void Order::place(std::uint64_t first, std::span<std::uint64_t> samples, std::sp
 std::shared_ptr<const Order> make_order(const OrderConfig& config, std::uint64_t epoch) {
   FEEDLINE_CHECK(config.size > 0);
   if (config.mixture) return std::make_shared<MixedOrder>(config.mixture, config.shuffle, config.seed, epoch);
-  if (!config.shuffle) return std::make_shared<WholeOrder>(config.size);
   // its own key stream: random operations mix seed and epoch in another way (base::Random)
   const std::uint64_t key = base::mix64(base::mix64(config.seed) + epoch);
+  if (config.buckets) return std::make_shared<BucketOrder>(config.buckets, config.shuffle, key);
+  if (!config.shuffle) return std::make_shared<WholeOrder>(config.size);
   if (config.shard_window > 0 && config.shard_ends && config.shard_ends->size() > 1)
     return std::make_shared<ShardOrder>(config.shard_ends, config.shard_window, key);
   return std::make_shared<WholeOrder>(config.size, key);

@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "plan/buckets.h"
+
 namespace feedline::plan {
 
 struct Placed {
@@ -36,7 +38,10 @@ struct OrderConfig {
   std::uint64_t shard_window = 0;
   std::shared_ptr<const std::vector<std::uint64_t>> shard_ends;  // nullptr: one shard
   std::shared_ptr<const Mixture> mixture;                        // nullptr: every sample once
+  std::shared_ptr<const Buckets> buckets;                        // nullptr: samples of any length stand together
 };
+
+class BucketOrder;
 
 // Immutable and thread-safe.
 class Order {
@@ -47,6 +52,8 @@ class Order {
   virtual Placed at(std::uint64_t position) const = 0;
   // The same of as many positions from `first` on. Requires: first + samples.size() <= size(), two of a size.
   virtual void place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const;
+  // An order that is made of batches, which a plan then keeps; nullptr: it may be cut anywhere.
+  virtual const BucketOrder* as_buckets() const { return nullptr; }
 };
 
 // Requires: config.size > 0; its mixture's parts are as large together, and a positive weight among them.

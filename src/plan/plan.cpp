@@ -5,11 +5,15 @@
 #include <utility>
 
 #include "base/check.h"
+#include "plan/bucket_order.h"
 
 namespace feedline::plan {
 
 Plan::Plan(std::shared_ptr<const Order> order, const PlanConfig& config)
-    : order_(std::move(order)), config_(config), global_batch_(config.batch_size * config.world_size) {
+    : order_(std::move(order)),
+      config_(config),
+      global_batch_(config.batch_size * config.world_size),
+      buckets_(order_->as_buckets()) {
   FEEDLINE_CHECK(config.batch_size > 0 && config.rank < config.world_size);
   const std::uint64_t end = order_->size() - std::min(config.left_out, order_->size());
   std::uint64_t begin = std::min(config.begin, end);
@@ -24,16 +28,26 @@ Plan::Plan(std::shared_ptr<const Order> order, const PlanConfig& config)
   }
   leave(end);
   full_batches_ = places_ / global_batch_;
+  remainder_ = places_ % global_batch_;
+  if (buckets_ != nullptr) keep_batches(*buckets_);
   share_ = share_of(config.rank);
   positions_ = full_batches_ * config.batch_size + share_.rows;
 }
 
+void Plan::keep_batches(const BucketOrder& buckets) {
+  for (const Positions& span : left_)
+    for (std::uint64_t b = buckets.batch_from(span.begin); b < buckets.batches() && buckets.begin(b) < span.end; ++b)
+      batches_.push_back(b);
+  const std::uint64_t rest = buckets.begin(buckets.batches());
+  full_batches_ = batches_.size();
+  remainder_ = left_.empty() || left_.back().end <= rest ? 0 : left_.back().end - std::max(rest, left_.back().begin);
+}
+
 Plan::Share Plan::share_of(std::uint64_t rank) const {
   const std::uint64_t ranks = config_.world_size;
-  const std::uint64_t remainder = places_ % global_batch_;
-  const std::uint64_t least = remainder / ranks;
-  const std::uint64_t over = remainder % ranks;
-  const std::uint64_t first = full_batches_ * global_batch_;
+  const std::uint64_t least = remainder_ / ranks;
+  const std::uint64_t over = remainder_ % ranks;
+  const std::uint64_t first = places_ - remainder_;
   if (config_.uneven == Uneven::kPad && over > 0) return {first + rank * (least + 1), least + 1};
   if (config_.uneven == Uneven::kExact) return {first + rank * least + std::min(rank, over), least + (rank < over)};
   return {first + rank * least, least};
@@ -45,8 +59,26 @@ std::uint64_t Plan::batches(std::uint64_t rank) const {
 }
 
 std::uint64_t Plan::rows(std::uint64_t batch, std::uint64_t rank) const {
-  if (batch < full_batches_) return config_.batch_size;
+  if (batch < full_batches_)
+    return buckets_ ? buckets_->buckets()[bucket(batch)].rows / config_.world_size : config_.batch_size;
   return batch == full_batches_ && !config_.drop_last ? share_of(rank).rows : 0;
+}
+
+std::uint64_t Plan::samples(std::uint64_t rank) const {
+  std::uint64_t samples = 0;
+  if (!buckets_) samples = full_batches_ * config_.batch_size;
+  for (std::uint64_t batch = buckets_ ? 0 : full_batches_; batch < batches(rank); ++batch) samples += rows(batch, rank);
+  return samples;
+}
+
+std::uint64_t Plan::bucket(std::uint64_t batch) const {
+  if (!buckets_) return 0;
+  return buckets_->bucket(batch < full_batches_ ? batches_[batch] : buckets_->batches());
+}
+
+std::uint64_t Plan::index_of(std::uint64_t batch) const {
+  if (!buckets_) return begin_of(batch) / global_batch_;
+  return batch < full_batches_ ? batches_[batch] : buckets_->batches();
 }
 
 std::uint64_t Plan::place_of(std::uint64_t position) const {
@@ -57,17 +89,25 @@ std::uint64_t Plan::place_of(std::uint64_t position) const {
              : share_.first + (position - full_batches_ * config_.batch_size);
 }
 
-Placed Plan::at(std::uint64_t position) const { return order_->at(order_position(place_of(position))); }
+Positions Plan::run_from(std::uint64_t position) const {
+  const std::uint64_t batch = position / config_.batch_size;
+  const std::uint64_t row = position % config_.batch_size;
+  if (!buckets_ || batch >= full_batches_) return run_at(place_of(position));
+  const std::uint64_t rows = this->rows(batch);
+  FEEDLINE_CHECK(row < rows);
+  return {buckets_->begin(batches_[batch]) + config_.rank * rows + row, buckets_->begin(batches_[batch] + 1)};
+}
+
+Placed Plan::at(std::uint64_t position) const { return order_->at(run_from(position).begin); }
 
 void Plan::place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const {
-  std::uint64_t place = place_of(first);
   while (!samples.empty()) {
-    const Positions run = run_at(place);
+    const Positions run = run_from(first);
     const std::uint64_t count = std::min<std::uint64_t>(run.end - run.begin, samples.size());
     order_->place(run.begin, samples.first(count), draws.first(count));
     samples = samples.subspan(count);
     draws = draws.subspan(count);
-    place += count;
+    first += count;
   }
 }
 
@@ -82,12 +122,20 @@ Positions Plan::run_at(std::uint64_t place) const {
 }
 
 std::uint64_t Plan::begin_of(std::uint64_t batch) const {
-  const std::uint64_t place = batch * global_batch_;
+  if (buckets_ && batch < full_batches_) return buckets_->begin(batches_[batch]);
+  // the even cut, and with buckets what follows the last whole batch
+  const std::uint64_t place = !buckets_                ? batch * global_batch_
+                              : batch == full_batches_ ? places_ - remainder_
+                                                       : places_;
   return place < places_ ? order_position(place) : order_->size() - std::min(config_.left_out, order_->size());
 }
 
 void Plan::add_positions(std::uint64_t batch, std::vector<Positions>& spans) const {
-  std::uint64_t first = batch * global_batch_;
+  if (buckets_ && batch < full_batches_) {
+    spans.push_back({buckets_->begin(batches_[batch]), buckets_->begin(batches_[batch] + 1)});
+    return;
+  }
+  std::uint64_t first = buckets_ ? places_ - remainder_ : batch * global_batch_;
   std::uint64_t last = std::min(first + global_batch_, places_);
   for (const Positions& span : left_) {
     const std::uint64_t length = span.end - span.begin;

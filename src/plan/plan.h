@@ -8,6 +8,9 @@
 // With G = batch_size * world_size, global batch b holds G positions in a row, a rank's part of it batch_size of them.
 // The remainder, fewer than G, is shared out by `uneven`. A plan may begin anywhere in the order, and leave out what
 // was delivered already: it then cuts what is left.
+//
+// A BucketOrder is cut into its own batches instead, of different numbers of rows, each of which goes to the ranks in
+// equal parts; what is left of it begins and ends at their borders.
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +23,7 @@
 namespace feedline::plan {
 
 struct PlanConfig {
-  std::uint64_t batch_size = 1;
+  std::uint64_t batch_size = 1;  // with buckets: of the batch with the most rows
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
   bool drop_last = false;
@@ -32,17 +35,25 @@ struct PlanConfig {
 
 class Plan {
  public:
-  // Requires: batch_size, world_size > 0 and rank < world_size.
+  // Requires: batch_size, world_size > 0 and rank < world_size; with buckets, rows that the ranks divide, none of them
+  // more than batch_size * world_size.
   Plan(std::shared_ptr<const Order> order, const PlanConfig& config);
 
   const Order& order() const { return *order_; }
-  std::uint64_t positions() const { return positions_; }  // of this rank, a last partial batch included
+  // Of this rank, a last partial batch included: the rows of batch b have those from b * batch_size on, with buckets
+  // not up to the next batch's.
+  std::uint64_t positions() const { return positions_; }
   // Of this rank, and of any; drop_last leaves a partial one out.
   std::uint64_t batches() const { return batches(config_.rank); }
   std::uint64_t batches(std::uint64_t rank) const;
   std::uint64_t rows(std::uint64_t batch) const { return rows(batch, config_.rank); }
   std::uint64_t rows(std::uint64_t batch, std::uint64_t rank) const;  // that a rank has in it; none past its end
-  // What stands at this rank's position. Requires: position < positions().
+  std::uint64_t samples(std::uint64_t rank) const;                    // of all its batches
+  // The bucket that a batch is of; 0 where there are none.
+  std::uint64_t bucket(std::uint64_t batch) const;
+  // A global batch's number in the epoch, counted in batches of this size from its beginning.
+  std::uint64_t index_of(std::uint64_t batch) const;
+  // What stands at this rank's position. Requires: a row of a batch has it.
   Placed at(std::uint64_t position) const;
   // The same of positions from `first` on, all of one batch.
   void place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const;
@@ -61,16 +72,21 @@ class Plan {
   Share share_of(std::uint64_t rank) const;              // of the remainder
   std::uint64_t place_of(std::uint64_t position) const;  // in what is left
   std::uint64_t order_position(std::uint64_t place) const { return run_at(place).begin; }
-  // Positions of the order that stand at this place and the next ones.
+  // Positions of the order that stand at this place and the next ones, and at this rank's position and the next ones.
   Positions run_at(std::uint64_t place) const;
+  Positions run_from(std::uint64_t position) const;
+  void keep_batches(const BucketOrder& buckets);
 
   std::shared_ptr<const Order> order_;
   PlanConfig config_;
   std::uint64_t global_batch_;
-  std::vector<Positions> left_;  // of the order
-  std::uint64_t places_ = 0;     // in left_, all together
-  std::uint64_t full_batches_;   // global batches without remainder
-  Share share_;                  // this rank's
+  std::vector<Positions> left_;         // of the order
+  std::uint64_t places_ = 0;            // in left_, all together
+  const BucketOrder* buckets_;          // the order; nullptr: it has no batches of its own
+  std::vector<std::uint64_t> batches_;  // with buckets: those of the order that are left
+  std::uint64_t full_batches_;          // global batches without remainder
+  std::uint64_t remainder_;             // places behind them
+  Share share_;                         // this rank's
   std::uint64_t positions_;
 };
 

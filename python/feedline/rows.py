@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays as the engine takes them: where their rows lie, and what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .errors import ConfigError
+from .ragged_values import Ragged
+
+# name, owner, address, rows, bytes from row to row, dtype, shape of a row, offsets of a ragged array, its pad
+_Row = tuple[str, Any, int, int, int, str, list[int], Any, bytes]
+
+
+def of_field(name: str, field: Any) -> _Row:
+    """What the engine needs to know of an array or a :class:`Ragged`; ConfigError where it cannot take it."""
+    if not isinstance(field, Ragged):
+        return _of_array(name, field)
+    *described, _offsets, _pad = _of_array(name, field.values)
+    return (*described, field.offsets, field.pad)
+
+
+def _of_array(name: str, array: Any) -> _Row:
+    """What the engine needs to know of an array."""
+    if hasattr(array, "data_ptr"):
+        return _of_tensor(name, array)
+    if not hasattr(array, "__array_interface__"):
+        raise ConfigError(f"arrays: {name} must be a NumPy array or a torch tensor, not {type(array).__name__}")
+    _require_rows(name, array.shape)
+    if not array.dtype.isnative:
+        raise ConfigError(f"arrays: {name} has the byte order of another machine ({array.dtype.str})")
+    _require_dense(name, array.shape, array.strides, array.itemsize)
+    address = array.__array_interface__["data"][0]
+    extents = list(array.shape[1:])
+    return name, array, address, array.shape[0], array.strides[0], array.dtype.name, extents, None, b""
+
+
+def _of_tensor(name: str, tensor: Any) -> _Row:
+    if tensor.device.type != "cpu" or str(tensor.layout) != "torch.strided":
+        raise ConfigError(f"arrays: {name} must be a dense tensor on the CPU")
+    _require_rows(name, tensor.shape)
+    size = tensor.element_size()
+    strides = [stride * size for stride in tensor.stride()]
+    _require_dense(name, tensor.shape, strides, size)
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    extents = list(tensor.shape[1:])
+    return name, tensor, tensor.data_ptr(), tensor.shape[0], strides[0], dtype, extents, None, b""
+
+
+def _require_rows(name: str, shape: Sequence[int]) -> None:
+    if not shape:
+        raise ConfigError(f"arrays: {name} is a single number, which has no rows")
+
+
+def _require_dense(name: str, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> None:
+    if 0 in shape:
+        return  # the engine says what is missing
+    expected = itemsize
+    for extent, stride in zip(reversed(shape[1:]), reversed(strides[1:]), strict=True):
+        if extent > 1 and stride != expected:
+            raise ConfigError(f"arrays: the elements of a row of {name} do not follow each other; copy it first")
+        expected *= extent
