@@ -103,6 +103,7 @@ Placed Plan::at(std::uint64_t position) const { return order_->at(run_from(posit
 void Plan::place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const {
   while (!samples.empty()) {
     const Positions run = run_from(first);
+    FEEDLINE_CHECK(run.begin < run.end);
     const std::uint64_t count = std::min<std::uint64_t>(run.end - run.begin, samples.size());
     order_->place(run.begin, samples.first(count), draws.first(count));
     samples = samples.subspan(count);
