@@ -21,6 +21,8 @@
 #include <string>
 
 #include "base/check.h"
+#include "decode/baseline_decoder.h"
+#include "decode/baseline_frame.h"
 #include "decode/color.h"
 #include "decode/jpeg_source.h"
 #include "decode/jpeg_tables.h"
@@ -83,6 +85,8 @@ struct JpegDecoder::Session {
   JSAMPROW scratch_row = nullptr;
   bool created = false;
   bool ready = false;  // between a successful open() and the decode() that uses it up
+  baseline::BaselineDecoder baseline;
+  JpegPath allowed = JpegPath::kBaseline, used = JpegPath::kLibjpeg;
 
   ~Session() {
     if (created) jpeg_destroy_decompress(&jpeg);
@@ -99,6 +103,8 @@ struct JpegDecoder::Session {
   void create();
   void read_header();
   bool multi_scan() { return jpeg_has_multiple_scans(&jpeg); }
+  // False where libjpeg has to decode.
+  bool decode_as_baseline(const Box& region, ColorMode mode, memory::PixelBuffer& out);
   // Do the file's bytes suffice for the smallest code there is, one bit per block? A header alone can then not make
   // libjpeg allocate coefficients for an absurd size.
   bool is_plausible() const;
@@ -137,6 +143,12 @@ void JpegDecoder::Session::read_header() {
     attach(source, jpeg, bytes);
     jpeg_read_header(&jpeg, TRUE);
   }
+}
+
+bool JpegDecoder::Session::decode_as_baseline(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+  if (allowed != JpegPath::kBaseline) return false;
+  const auto frame = baseline::baseline_frame(jpeg);
+  return frame && baseline.decode(*frame, region, mode, out);
 }
 
 bool JpegDecoder::Session::is_plausible() const {
@@ -235,8 +247,10 @@ std::unexpected<Error> JpegDecoder::Session::damage(const char* reason) const {
   return decode_error("damaged JPEG after " + rows + ": " + reason);
 }
 
-JpegDecoder::JpegDecoder() : session_(std::make_unique<Session>()) {}
+JpegDecoder::JpegDecoder(JpegPath path) : session_(std::make_unique<Session>()) { session_->allowed = path; }
 JpegDecoder::~JpegDecoder() = default;
+
+JpegPath JpegDecoder::used() const { return session_->used; }
 
 Result<ImageHeader> JpegDecoder::open(std::span<const std::byte> bytes) {
   Session& session = *session_;
@@ -261,6 +275,11 @@ Result<void> JpegDecoder::decode(const Box& region, ColorMode mode, memory::Pixe
     return decode_error("truncated JPEG: " + std::to_string(session.bytes.size()) + " bytes cannot hold " +
                         std::to_string(session.jpeg.image_width) + " x " + std::to_string(session.jpeg.image_height) +
                         " pixels");
+  session.used = session.decode_as_baseline(region, mode, out) ? JpegPath::kBaseline : JpegPath::kLibjpeg;
+  if (session.used == JpegPath::kBaseline) {
+    jpeg_abort_decompress(&session.jpeg);
+    return {};
+  }
   const int row_pixels = region.width + 2 * kMargin + kMaxIMcu;
   session.scratch_row =
       reinterpret_cast<JSAMPROW>(session.scratch.resize(static_cast<std::size_t>(row_pixels) * kMaxComponents).data());
