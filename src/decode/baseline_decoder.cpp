@@ -110,9 +110,8 @@ bool BaselineDecoder::Impl::skip(int mcus) {
 }
 
 bool BaselineDecoder::Impl::decode_chunk(int mcus, int mcu_row, int chunk) {
-  const bool decoded = run(mcus, [this](int first, int end) {
-    return kernels.decode_mcus(plan, first, end, state, coefficients.data());
-  });
+  const bool decoded = run(
+      mcus, [this](int first, int end) { return kernels.decode_mcus(plan, first, end, state, coefficients.data()); });
   if (!decoded) return false;
   std::int16_t* from = coefficients.data();
   for (int c = 0; c < frame->components; ++c) {

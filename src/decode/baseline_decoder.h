@@ -13,7 +13,7 @@ namespace feedline::decode::baseline {
 // A thread keeps one: tables and memory are reused. Not for several threads at once.
 class BaselineDecoder {
  public:
-  explicit BaselineDecoder(const Kernels& kernels = *all_kernels().front());
+  explicit BaselineDecoder(const Kernels& kernels = best_kernels());
   ~BaselineDecoder();
 
   // False where anything about the file is doubtful, in what libjpeg would read for this region: then `out` is

@@ -195,7 +195,8 @@ FEEDLINE_INLINE int decode_mcus(const McuPlan& plan, int first, int end, Entropy
     for (int i = 0; i < plan.blocks; ++i) {
       const BlockPlan& block = plan.block[i];
       const int column = mcu * block.across + block.column;
-      std::int16_t* const out = coefficients + (block.row + column / kGroup * kGroup) * kBlockSize + column % kGroup * kBlockSide;
+      std::int16_t* const out =
+          coefficients + (block.row + column / kGroup * kGroup) * kBlockSize + column % kGroup * kBlockSide;
       std::int32_t& dc = state.dc[block.component];
       if (!decode_dc(*block.dc, input, dc)) return -1;
       *out = static_cast<std::int16_t>(dc);

@@ -31,7 +31,8 @@ static_assert(kGroup >= 1 && kChunkMcus % kGroup == 0);
 template <int kX, int kY>
 HWY_INLINE Sum dot(Word pairs, Sum sum) {
   const Sums d;
-  const Word factors = hn::BitCast(Words(), hn::Set(d, (kX & 0xFFFF) | static_cast<int>(static_cast<unsigned>(kY) << 16)));
+  const Word factors =
+      hn::BitCast(Words(), hn::Set(d, (kX & 0xFFFF) | static_cast<int>(static_cast<unsigned>(kY) << 16)));
   Sum odd = hn::Zero(d);
   const Sum even = hn::ReorderWidenMulAccumulate(d, pairs, factors, sum, odd);
   return hn::RearrangeToOddPlusEven(even, odd);
@@ -131,7 +132,7 @@ HWY_INLINE void inverse_dct_of_group(const std::int16_t* coefficients, const std
 inline void inverse_dct(std::int16_t* coefficients, const std::uint16_t* quantisation, int groups, std::uint8_t* out,
                         std::size_t stride) {
   const Words d;
-  for (; groups > 0; --groups, out += kBlockSide * kGroup)  {
+  for (; groups > 0; --groups, out += kBlockSide * kGroup) {
     inverse_dct_of_group(coefficients, quantisation, out, stride);
     for (int i = 0; i < 8; ++i, coefficients += kBlockSide * kGroup) hn::Store(hn::Zero(d), d, coefficients);
   }

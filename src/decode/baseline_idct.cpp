@@ -61,7 +61,8 @@ void inverse_dct_of_block(const std::int16_t* coefficients, std::size_t row_stri
   for (std::size_t row = 0; row < kSide; ++row) {
     transform(work.data() + row * kSide, 1, kSecondPassShift);
     for (std::size_t column = 0; column < kSide; ++column)
-      out[row * stride + column] = static_cast<std::uint8_t>(std::clamp<int>(work[row * kSide + column], -128, 127) + 128);
+      out[row * stride + column] =
+          static_cast<std::uint8_t>(std::clamp<int>(work[row * kSide + column], -128, 127) + 128);
   }
 }
 

@@ -79,5 +79,6 @@ const Kernels& scalar_kernels();
 std::span<const Kernels* const> simd_kernels();
 // All that this machine can run, best first, the scalar ones last.
 const std::vector<const Kernels*>& all_kernels();
+const Kernels& best_kernels();
 
 }  // namespace feedline::decode::baseline

@@ -24,9 +24,7 @@ using Samples = hn::Rebind<std::uint8_t, Words>;
 inline constexpr int kSamples = static_cast<int>(hn::MaxLanes(Words()));
 static_assert(2 * kSamples <= static_cast<int>(kRowSlack));
 
-HWY_INLINE Word load_samples(const std::uint8_t* from) {
-  return hn::PromoteTo(Words(), hn::LoadU(Samples(), from));
-}
+HWY_INLINE Word load_samples(const std::uint8_t* from) { return hn::PromoteTo(Words(), hn::LoadU(Samples(), from)); }
 
 // `even` and `odd` samples, bytes in words, as one row.
 HWY_INLINE void store_pairs(Word even, Word odd, std::uint8_t* out) {

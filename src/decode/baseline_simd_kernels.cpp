@@ -7,10 +7,11 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "decode/baseline_simd_kernels.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "hwy/highway.h"
+
 #include "decode/baseline_entropy.h"
 #include "decode/baseline_idct-inl.h"
 #include "decode/baseline_pixels-inl.h"
+#include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace feedline::decode::baseline::HWY_NAMESPACE {
@@ -23,7 +24,9 @@ inline int decode(const McuPlan& plan, int first, int end, EntropyState& state, 
   return decode_mcus<kGroup>(plan, first, end, state, coefficients);
 }
 
-inline int skip(const McuPlan& plan, int first, int end, EntropyState& state) { return skip_mcus(plan, first, end, state); }
+inline int skip(const McuPlan& plan, int first, int end, EntropyState& state) {
+  return skip_mcus(plan, first, end, state);
+}
 
 const Kernels* target_kernels() {
   static const Kernels kernels{.name = hwy::TargetName(HWY_TARGET),
@@ -47,7 +50,8 @@ namespace {
 
 HWY_EXPORT(target_kernels);
 
-// Highway's table holds every target's function. Its own way to visit them changes what the whole process dispatches to.
+// Highway's table holds every target's function. Its own way to visit them changes what the whole process dispatches
+// to.
 std::vector<const Kernels*> collect() {
   const auto& table = HWY_DISPATCH_TABLE(target_kernels);
   std::vector<const Kernels*> found;
@@ -76,6 +80,8 @@ const std::vector<const Kernels*>& all_kernels() {
   }();
   return kernels;
 }
+
+const Kernels& best_kernels() { return *all_kernels().front(); }
 
 }  // namespace feedline::decode::baseline
 #endif  // HWY_ONCE

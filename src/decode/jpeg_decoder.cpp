@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <csetjmp>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "base/check.h"
@@ -85,8 +86,9 @@ struct JpegDecoder::Session {
   JSAMPROW scratch_row = nullptr;
   bool created = false;
   bool ready = false;  // between a successful open() and the decode() that uses it up
-  baseline::BaselineDecoder baseline;
-  JpegPath allowed = JpegPath::kBaseline, used = JpegPath::kLibjpeg;
+  const baseline::Kernels* kernels = nullptr;
+  std::optional<baseline::BaselineDecoder> baseline;  // made for the first image it can take: many folders have none
+  bool used_baseline = false;
 
   ~Session() {
     if (created) jpeg_destroy_decompress(&jpeg);
@@ -146,9 +148,11 @@ void JpegDecoder::Session::read_header() {
 }
 
 bool JpegDecoder::Session::decode_as_baseline(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
-  if (allowed != JpegPath::kBaseline) return false;
+  if (!kernels) return false;
   const auto frame = baseline::baseline_frame(jpeg);
-  return frame && baseline.decode(*frame, region, mode, out);
+  if (!frame) return false;
+  if (!baseline) baseline.emplace(*kernels);
+  return baseline->decode(*frame, region, mode, out);
 }
 
 bool JpegDecoder::Session::is_plausible() const {
@@ -179,6 +183,7 @@ void JpegDecoder::Session::start(ColorMode mode) {
   jpeg.dct_method = JDCT_ISLOW;
   jpeg.do_fancy_upsampling = TRUE;  // which also keeps libjpeg from merging upsampling with colour conversion
   jpeg.progress = multi_scan() ? &progress : nullptr;
+  jpeg.input_iMCU_row = 0;  // for damage(): starting can fail before libjpeg clears the last image's
   jpeg_start_decompress(&jpeg);
 }
 
@@ -247,10 +252,12 @@ std::unexpected<Error> JpegDecoder::Session::damage(const char* reason) const {
   return decode_error("damaged JPEG after " + rows + ": " + reason);
 }
 
-JpegDecoder::JpegDecoder(JpegPath path) : session_(std::make_unique<Session>()) { session_->allowed = path; }
+JpegDecoder::JpegDecoder(const baseline::Kernels* kernels) : session_(std::make_unique<Session>()) {
+  session_->kernels = kernels;
+}
 JpegDecoder::~JpegDecoder() = default;
 
-JpegPath JpegDecoder::used() const { return session_->used; }
+bool JpegDecoder::used_baseline() const { return session_->used_baseline; }
 
 Result<ImageHeader> JpegDecoder::open(std::span<const std::byte> bytes) {
   Session& session = *session_;
@@ -275,8 +282,8 @@ Result<void> JpegDecoder::decode(const Box& region, ColorMode mode, memory::Pixe
     return decode_error("truncated JPEG: " + std::to_string(session.bytes.size()) + " bytes cannot hold " +
                         std::to_string(session.jpeg.image_width) + " x " + std::to_string(session.jpeg.image_height) +
                         " pixels");
-  session.used = session.decode_as_baseline(region, mode, out) ? JpegPath::kBaseline : JpegPath::kLibjpeg;
-  if (session.used == JpegPath::kBaseline) {
+  session.used_baseline = session.decode_as_baseline(region, mode, out);
+  if (session.used_baseline) {
     jpeg_abort_decompress(&session.jpeg);
     return {};
   }
