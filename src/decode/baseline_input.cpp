@@ -75,8 +75,8 @@ bool BaselineInput::restart(int number, BitBuffer& buffer) {
 
 bool BaselineInput::end_marker_ahead() const {
   // from the end: in a healthy file the marker is the last thing, so this takes one step
-  for (const std::uint8_t* at = end_ - 1; at > from_; --at)
-    if (*at == kEndOfImage && at[-1] == kMarkerPrefix) return true;
+  for (const std::uint8_t* at = end_; at - from_ >= 2; --at)
+    if (at[-1] == kEndOfImage && at[-2] == kMarkerPrefix) return true;
   return false;
 }
 
