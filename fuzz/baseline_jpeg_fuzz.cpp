@@ -48,6 +48,13 @@ bool decode(JpegDecoder& decoder, std::span<const std::byte> bytes, const Box& b
   return true;
 }
 
+// How libjpeg words what is wrong with a file of several scans may depend on the tables of images before.
+bool differs_without_history(std::span<const std::byte> bytes, const Box& box, ColorMode mode) {
+  JpegDecoder ours, theirs(nullptr);
+  Decoded mine, other;
+  return decode(ours, bytes, box, mode, mine) != decode(theirs, bytes, box, mode, other) || mine.error != other.error;
+}
+
 void compare(const Decoded& ours, const Decoded& theirs, bool used_baseline, const Box& box) {
   if (ours.error != theirs.error) {
     std::fprintf(stderr, "\"%s\" instead of \"%s\"\n", ours.error.c_str(), theirs.error.c_str());
@@ -106,6 +113,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!decode(libjpeg, bytes, box, mode, theirs)) std::abort();
     for (const auto& variant : variants) {
       if (!decode(*variant, bytes, box, mode, ours)) std::abort();
+      const bool only_words = ours.error != theirs.error && !ours.error.empty() && !theirs.error.empty();
+      if (only_words && !differs_without_history(bytes, box, mode)) continue;
       compare(ours, theirs, variant->used_baseline(), box);
     }
   }
