@@ -3,8 +3,9 @@
 // Region decode alone, one thread: our baseline decoder against libjpeg-turbo, in turn over the same shuffled images
 // and random_resized_crop boxes. Wants equal pixels before it measures.
 //
-// usage: jpeg_regions FOLDER [ROUNDS=7] [IMAGES=500] [TABLES=as-is|standard|optimised]; prints one line of JSON.
-// TABLES other than as-is writes the images' coefficients again with such Huffman tables.
+// usage: jpeg_regions FOLDER [ROUNDS=7] [IMAGES=500] [TABLES=as-is|standard|optimised] [VARIANT=the best]; prints one
+// line of JSON. TABLES other than as-is writes the images' coefficients again with such Huffman tables; VARIANT is the
+// instruction set of our decoder, as Highway names it.
 
 #include <cstdio>
 
@@ -22,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/baseline_kernels.h"
 #include "decode/jpeg_decoder.h"
 
 namespace {
@@ -133,6 +135,15 @@ double check_equal(fd::JpegDecoder& ours, fd::JpegDecoder& theirs, const std::ve
   return static_cast<double>(taken) / static_cast<double>(all.size());
 }
 
+const fd::baseline::Kernels& kernels_called(const std::string& name) {
+  std::string known;
+  for (const auto* kernels : fd::baseline::all_kernels()) {
+    if (name.empty() || name == kernels->name) return *kernels;
+    known += std::string(" ") + kernels->name;
+  }
+  fail("no variant " + name + " here; there are" + known);
+}
+
 double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];
@@ -142,14 +153,15 @@ double median(std::vector<double> values) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: jpeg_regions FOLDER [ROUNDS] [IMAGES] [as-is|standard|optimised]\n");
+    std::fprintf(stderr, "usage: jpeg_regions FOLDER [ROUNDS] [IMAGES] [as-is|standard|optimised] [VARIANT]\n");
     return 2;
   }
   const int rounds = argc > 2 ? std::max(1, std::atoi(argv[2])) : 7;
   const auto images = static_cast<std::size_t>(argc > 3 ? std::max(1, std::atoi(argv[3])) : 500);
   const std::string tables = argc > 4 ? argv[4] : "as-is";
   const std::vector<Work> all = read_work(argv[1], images, tables);
-  fd::JpegDecoder ours, theirs(nullptr);
+  const fd::baseline::Kernels& kernels = kernels_called(argc > 5 ? argv[5] : "");
+  fd::JpegDecoder ours(&kernels), theirs(nullptr);
   const double taken = check_equal(ours, theirs, all);
   feedline::memory::PixelBuffer out;
   std::vector<double> mine, other, ratios;
@@ -162,9 +174,10 @@ int main(int argc, char** argv) {
   }
   const double count = static_cast<double>(all.size());
   std::printf(
-      "{\"images\": %zu, \"tables\": \"%s\", \"taken\": %.3f, \"ratio_median\": %.3f, \"ratio_min\": %.3f, "
+      "{\"images\": %zu, \"tables\": \"%s\", \"variant\": \"%s\", \"taken\": %.3f, \"ratio_median\": %.3f, "
+      "\"ratio_min\": %.3f, "
       "\"ms_ours\": %.4f, \"ms_libjpeg\": %.4f}\n",
-      all.size(), tables.c_str(), taken, median(ratios), *std::ranges::min_element(ratios),
+      all.size(), tables.c_str(), kernels.name, taken, median(ratios), *std::ranges::min_element(ratios),
       1e3 * *std::ranges::min_element(mine) / count, 1e3 * *std::ranges::min_element(other) / count);
   return 0;
 }

@@ -44,8 +44,8 @@ inline std::vector<std::uint8_t> packed(const memory::PixelBuffer& pixels) {
 
 // The pixels of a region, or what is wrong with the file.
 struct Decoded {
-  std::vector<std::uint8_t> pixels;
-  std::string error;
+  std::vector<std::uint8_t> pixels{};
+  std::string error{};
   friend bool operator==(const Decoded&, const Decoded&) = default;
 };
 
