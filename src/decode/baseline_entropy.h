@@ -74,7 +74,7 @@ struct LongSymbol {
 __attribute__((noinline)) inline bool long_symbol(const HuffmanTable& table, HuffmanUse use, BitBuffer& input,
                                                   LongSymbol& out) {
   fill(input);
-  const HuffmanTable::Code code = table.longer(static_cast<std::uint32_t>(input.bits >> 48));
+  const HuffmanTable::Code code = table.code_in(static_cast<std::uint32_t>(input.bits >> 48), HuffmanTable::kIndexBits);
   if (code.length == 0) return false;
   take(input, static_cast<unsigned>(code.length));
   out.size = use == HuffmanUse::kDc ? code.symbol : code.symbol & 15;
@@ -155,7 +155,7 @@ FEEDLINE_INLINE bool decode_ac(const HuffmanTable& table, BitBuffer& input, Stor
 }
 
 FEEDLINE_INLINE bool skip_ac(const HuffmanTable& table, const SkipTable& skip, BitBuffer& input) {
-  const auto ignore = [](unsigned, std::int16_t) {};
+  const auto ignore = [](unsigned, std::int16_t) FEEDLINE_INLINE_LAMBDA {};
   unsigned index = 1;
   for (;;) {
     unsigned entry = skip.entries[index_of<SkipTable::kIndexBits>(input)];
@@ -168,9 +168,9 @@ FEEDLINE_INLINE bool skip_ac(const HuffmanTable& table, const SkipTable& skip, B
       fill(input);
       next = index + (entry >> 8);
     }
-    const bool done = entry >> 8 >= kEndOfBlock ? entry >> 8 < kLongCode && next < kEndOfBlock + kBlockSize  //
-                                                : next == kBlockSize;
-    if (done) {
+    const unsigned advance = entry >> 8;
+    const bool is_end = advance >= kEndOfBlock && advance < kLongCode && next < kEndOfBlock + kBlockSize;
+    if (is_end || next == kBlockSize) {
       take(input, entry);
       return true;
     }
@@ -194,9 +194,9 @@ FEEDLINE_INLINE int decode_mcus(const McuPlan& plan, int first, int end, Entropy
   for (; mcu < end && input.next <= input.limit; ++mcu)
     for (int i = 0; i < plan.blocks; ++i) {
       const BlockPlan& block = plan.block[i];
-      const int column = mcu * block.across + block.column;
+      const auto column = static_cast<std::size_t>(mcu * block.across + block.column), in_group = column % kGroup;
       std::int16_t* const out =
-          coefficients + (block.row + column / kGroup * kGroup) * kBlockSize + column % kGroup * kBlockSide;
+          coefficients + (static_cast<std::size_t>(block.row) + column - in_group) * kBlockSize + in_group * kBlockSide;
       std::int32_t& dc = state.dc[block.component];
       if (!decode_dc(*block.dc, input, dc)) return -1;
       *out = static_cast<std::int16_t>(dc);

@@ -24,7 +24,7 @@ using HuffmanEntry = std::uint32_t;
 
 // Added to the advance of an entry after which a block needs more than storing a value. Both lift the index over 63.
 inline constexpr unsigned kEndOfBlock = 128;
-inline constexpr unsigned kLongCode = 192;  // the bits looked at do not tell code and sign: HuffmanTable::longer()
+inline constexpr unsigned kLongCode = 192;  // the bits looked at do not tell code and sign: HuffmanTable::code_in()
 
 struct HuffmanTable {
   static constexpr int kIndexBits = 11;  // larger tables no longer stay in the fastest cache
@@ -37,12 +37,13 @@ struct HuffmanTable {
   std::array<std::uint8_t, 256> symbols;
 
   // Length and symbol of the code that `bits` (16 of them) starts with; length 0 where no code does.
+  // Requires: no code shorter than `shortest` does.
   struct Code {
     int length = 0;
     std::uint8_t symbol = 0;
   };
-  Code longer(std::uint32_t bits) const {
-    for (int length = 1; length <= kLongest; ++length)
+  Code code_in(std::uint32_t bits, int shortest = 1) const {
+    for (int length = shortest; length <= kLongest; ++length)
       if (bits < limits[length])
         return {length, symbols[static_cast<std::uint8_t>(static_cast<std::int32_t>(bits >> (kLongest - length)) +
                                                           positions[length])]};

@@ -61,9 +61,9 @@ TEST(BaselineHuffman, EveryEntryIsWhatTheCodesSay) {
     for (int i = 0; i < 20'000; ++i) {
       const auto bits = static_cast<std::uint32_t>(random());
       const HuffmanTable::Code code = code_in(spec, bits >> 16);
-      const HuffmanTable::Code longer = table.longer(bits >> 16);
-      ASSERT_EQ(longer.length, code.length);
-      ASSERT_EQ(longer.symbol, code.symbol);
+      const HuffmanTable::Code found = table.code_in(bits >> 16, std::max(1, code.length - round % 4));
+      ASSERT_EQ(found.length, code.length);
+      ASSERT_EQ(found.symbol, code.symbol);
       const HuffmanEntry entry = table.entries[bits >> (32 - HuffmanTable::kIndexBits)];
       const unsigned advance = entry >> 8 & 255;
       if (advance == kLongCode) {
