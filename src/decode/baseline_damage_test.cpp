@@ -47,7 +47,8 @@ TEST(BaselineDamage, IsSeenInTheSameRowsAsByLibjpeg) {
       bytes[marker] ^= std::byte{4};
       for (int top = 0; top < height; ++top)
         for (int rows = 1; rows <= height - top; ++rows) {
-          const auto by = pair.expect_same(bytes, {8, top, 9, rows},
+          // from the left border on, libjpeg is asked for many rows at a time
+          const auto by = pair.expect_same(bytes, {top % 2 == 0 ? 8 : 0, top, rows % 2 == 0 ? 9 : 40 - 8, rows},
                                            std::to_string(v) + " down, marker at " + std::to_string(marker) +
                                                ", rows " + std::to_string(top) + " + " + std::to_string(rows));
           EXPECT_NE(by, Pair::Taken::kByLibjpeg) << "rows read that libjpeg does not read";
