@@ -20,7 +20,7 @@
 // - No look at the input. Zeros stuffed behind 0xFF are removed before, piece by piece (baseline_input.h), and behind
 //   every piece lie as many bytes as an MCU may take. Whether a file ended too early shows afterwards.
 // - Blocks outside the region still have to be read for their length and their DC difference, but not for their values:
-//   a second table tells of 13 bits how many whole symbols they hold and how far these advance. It takes twenty times
+//   a second table tells of 12 bits how many whole symbols they hold and how far these advance. It takes ten times
 //   as long to build as the first one, so it is kept from image to image, and left out where little is skipped
 //   (baseline_tables.h). Where it reads past the end of a block, it is asked again, symbol by symbol.
 //

@@ -57,7 +57,7 @@ struct HuffmanTable {
 // For blocks whose pixels nobody wants: as many whole symbols as are known from kIndexBits. An entry, from the lowest
 // bit: 8 bits how many bits to drop, 8 the advance of the index, with kEndOfBlock or kLongCode as above.
 struct SkipTable {
-  static constexpr int kIndexBits = 13;
+  static constexpr int kIndexBits = 12;
   std::array<std::uint16_t, 1 << kIndexBits> entries;
 };
 
