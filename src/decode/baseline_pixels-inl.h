@@ -93,18 +93,22 @@ HWY_INLINE Rgb rgb_of(const std::uint8_t* y, const std::uint8_t* cb, const std::
           hn::DemoteTo(bytes, hn::Add(luma, hn::Add(hn::Add(blue, blue), scaled<kBlue>(blue))))};
 }
 
+// 2 * kSamples pixels.
+HWY_INLINE void store_rgb(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr, std::uint8_t* out) {
+  const hn::Repartition<std::uint8_t, Words> d;
+  const Rgb low = rgb_of(y, cb, cr), high = rgb_of(y + kSamples, cb + kSamples, cr + kSamples);
+  hn::StoreInterleaved3(hn::Combine(d, high.r, low.r), hn::Combine(d, high.g, low.g), hn::Combine(d, high.b, low.b), d,
+                        out);
+}
+
 inline void ycc_to_rgb(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr, int width,
                        std::uint8_t* out) {
-  const Samples d;
+  constexpr int kPixels = 2 * kSamples;
   int x = 0;
-  for (; x + kSamples <= width; x += kSamples) {
-    const Rgb pixels = rgb_of(y + x, cb + x, cr + x);
-    hn::StoreInterleaved3(pixels.r, pixels.g, pixels.b, d, out + 3 * x);
-  }
+  for (; x + kPixels <= width; x += kPixels) store_rgb(y + x, cb + x, cr + x, out + 3 * x);
   if (x == width) return;
-  HWY_ALIGN std::uint8_t last[3 * kSamples];
-  const Rgb pixels = rgb_of(y + x, cb + x, cr + x);
-  hn::StoreInterleaved3(pixels.r, pixels.g, pixels.b, d, last);
+  HWY_ALIGN std::uint8_t last[3 * kPixels];
+  store_rgb(y + x, cb + x, cr + x, last);
   std::memcpy(out + 3 * x, last, 3 * static_cast<std::size_t>(width - x));
 }
 
