@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "decode/decoder.h"
+#include "decode/jpeg_fixture.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FEEDLINE_WATCH_MALLOC 0
@@ -22,8 +23,10 @@
 
 namespace {
 std::atomic<std::size_t> largest_allocation{0};
+std::atomic<std::size_t> allocations{0};
 
 [[maybe_unused]] void note(std::size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
   if (bytes > largest_allocation.load(std::memory_order_relaxed))
     largest_allocation.store(bytes, std::memory_order_relaxed);
 }
@@ -114,6 +117,24 @@ TEST(Allocation, TheWatchWorks) {
   if (FEEDLINE_WATCH_MALLOC) {
     EXPECT_GE(largest_allocation, block.size());
   }
+}
+
+TEST(Allocation, ABaselineJpegTakesNoMemoryOnceOneLikeItWasDecoded) {
+  ImageDecoder decoder;
+  memory::PixelBuffer out;
+  std::vector<EncodedBytes> files;
+  for (const auto& [h, v] : {std::pair{2, 2}, {2, 1}, {1, 1}})
+    for (const bool optimised : {false, true})
+      files.push_back(encode({.width = 300, .height = 200, .h = h, .v = v, .optimised = optimised}));
+  for (int round = 0; round < 2; ++round)
+    for (const EncodedBytes& file : files) {
+      ASSERT_TRUE(decoder.open(file));
+      allocations = 0;
+      ASSERT_TRUE(decoder.decode({20, 30, 250, 150}, ColorMode::kRgb, out));
+      if (round > 0) {
+        EXPECT_EQ(allocations.load(), 0u);
+      }
+    }
 }
 
 TEST(Allocation, AbsurdSizesAreRefusedWhenOpened) {

@@ -18,9 +18,12 @@
 #include <algorithm>
 #include <csetjmp>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "base/check.h"
+#include "decode/baseline_decoder.h"
+#include "decode/baseline_frame.h"
 #include "decode/color.h"
 #include "decode/jpeg_source.h"
 #include "decode/jpeg_tables.h"
@@ -83,6 +86,9 @@ struct JpegDecoder::Session {
   JSAMPROW scratch_row = nullptr;
   bool created = false;
   bool ready = false;  // between a successful open() and the decode() that uses it up
+  const baseline::Kernels* kernels = nullptr;
+  std::optional<baseline::BaselineDecoder> baseline;  // made for the first image it can take: many folders have none
+  bool used_baseline = false;
 
   ~Session() {
     if (created) jpeg_destroy_decompress(&jpeg);
@@ -99,6 +105,8 @@ struct JpegDecoder::Session {
   void create();
   void read_header();
   bool multi_scan() { return jpeg_has_multiple_scans(&jpeg); }
+  // False where libjpeg has to decode.
+  bool decode_as_baseline(const Box& region, ColorMode mode, memory::PixelBuffer& out);
   // Do the file's bytes suffice for the smallest code there is, one bit per block? A header alone can then not make
   // libjpeg allocate coefficients for an absurd size.
   bool is_plausible() const;
@@ -139,6 +147,14 @@ void JpegDecoder::Session::read_header() {
   }
 }
 
+bool JpegDecoder::Session::decode_as_baseline(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+  if (!kernels) return false;
+  const auto frame = baseline::baseline_frame(jpeg);
+  if (!frame) return false;
+  if (!baseline) baseline.emplace(*kernels);
+  return baseline->decode(*frame, region, mode, out);
+}
+
 bool JpegDecoder::Session::is_plausible() const {
   std::uint64_t blocks = 0;
   for (int i = 0; i < jpeg.num_components; ++i)
@@ -167,6 +183,7 @@ void JpegDecoder::Session::start(ColorMode mode) {
   jpeg.dct_method = JDCT_ISLOW;
   jpeg.do_fancy_upsampling = TRUE;  // which also keeps libjpeg from merging upsampling with colour conversion
   jpeg.progress = multi_scan() ? &progress : nullptr;
+  jpeg.input_iMCU_row = 0;  // for damage(): starting can fail before libjpeg clears the last image's
   jpeg_start_decompress(&jpeg);
 }
 
@@ -235,8 +252,12 @@ std::unexpected<Error> JpegDecoder::Session::damage(const char* reason) const {
   return decode_error("damaged JPEG after " + rows + ": " + reason);
 }
 
-JpegDecoder::JpegDecoder() : session_(std::make_unique<Session>()) {}
+JpegDecoder::JpegDecoder(const baseline::Kernels* kernels) : session_(std::make_unique<Session>()) {
+  session_->kernels = kernels;
+}
 JpegDecoder::~JpegDecoder() = default;
+
+bool JpegDecoder::used_baseline() const { return session_->used_baseline; }
 
 Result<ImageHeader> JpegDecoder::open(std::span<const std::byte> bytes) {
   Session& session = *session_;
@@ -261,6 +282,11 @@ Result<void> JpegDecoder::decode(const Box& region, ColorMode mode, memory::Pixe
     return decode_error("truncated JPEG: " + std::to_string(session.bytes.size()) + " bytes cannot hold " +
                         std::to_string(session.jpeg.image_width) + " x " + std::to_string(session.jpeg.image_height) +
                         " pixels");
+  session.used_baseline = session.decode_as_baseline(region, mode, out);
+  if (session.used_baseline) {
+    jpeg_abort_decompress(&session.jpeg);
+    return {};
+  }
   const int row_pixels = region.width + 2 * kMargin + kMaxIMcu;
   session.scratch_row =
       reinterpret_cast<JSAMPROW>(session.scratch.resize(static_cast<std::size_t>(row_pixels) * kMaxComponents).data());

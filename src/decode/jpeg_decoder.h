@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// JPEG through libjpeg-turbo: accurate DCT, fancy upsampling, and of a region only the columns and rows it needs.
+// JPEG: accurate DCT, fancy upsampling, and of a region only the columns and rows it needs. libjpeg-turbo reads every
+// header and decodes what our own baseline decoder leaves to it; both give the same pixels and errors.
 
 #include <memory>
 
@@ -9,15 +10,24 @@
 
 namespace feedline::decode {
 
+namespace baseline {
+struct Kernels;
+const Kernels& best_kernels();
+}  // namespace baseline
+
 // Keeps one libjpeg decompressor for all images. Damage that libjpeg only warns of is an error here where it costs
 // pixels; oddities that do not (unknown markers, bytes between segments or after the end) are not.
 class JpegDecoder final : public Codec {
  public:
-  JpegDecoder();
+  // Without `kernels` libjpeg decodes everything, for comparing.
+  explicit JpegDecoder(const baseline::Kernels* kernels = &baseline::best_kernels());
   ~JpegDecoder() override;
 
   Result<ImageHeader> open(std::span<const std::byte> bytes) override;
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) override;
+
+  // Did the baseline decoder, not libjpeg, give the last decode() its result?
+  bool used_baseline() const;
 
  private:
   struct Session;

@@ -48,16 +48,17 @@ namespace {
 
 HWY_EXPORT(target_kernels);
 
-// Highway dispatches to the best of the supported targets: narrowing "supported" to one target at a time visits all.
+// Highway's table holds every target's function. Its own way to visit them, SetSupportedTargetsForTest(), changes what
+// the whole process dispatches to, while another thread may be listing the kernels of another folder.
 std::vector<const Kernels*> collect() {
+  const auto& table = HWY_DISPATCH_TABLE(target_kernels);
   std::vector<const Kernels*> found;
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    if (const Kernels* kernels = HWY_DYNAMIC_DISPATCH(target_kernels)()) found.push_back(kernels);
+    hwy::ChosenTarget chosen;
+    chosen.Update(target);
+    const std::size_t index = std::size(table) == 1 ? 0 : chosen.GetIndex();
+    if (const Kernels* kernels = table[index]()) found.push_back(kernels);
   }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   return found;
 }
 

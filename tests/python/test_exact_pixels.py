@@ -50,11 +50,14 @@ def _webp(image: Image.Image) -> bytes:
 
 ENCODINGS = {
     "4:2:0": _jpeg(quality=85, subsampling="4:2:0"),
+    "4:2:0 own tables": _jpeg(quality=95, subsampling="4:2:0", optimize=True),
     "4:2:2": _jpeg(quality=92, subsampling="4:2:2"),
     "4:4:4": _jpeg(quality=75, subsampling="4:4:4"),
+    "4:4:4 own tables": _jpeg(quality=30, subsampling="4:4:4", optimize=True),
     "progressive": _jpeg(quality=85, progressive=True),
     "progressive 4:4:4": _jpeg(quality=60, subsampling="4:4:4", progressive=True),
     "restart markers": _jpeg(quality=80, restart_marker_blocks=7),
+    "restart markers 4:2:2": _jpeg(quality=98, subsampling="4:2:2", restart_marker_rows=1),
     "grey": _converted("L", _jpeg(quality=85)),
     "CMYK": _converted("CMYK", _jpeg(quality=85)),
     "PNG": _png,

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Region decode alone, one thread: our baseline decoder against libjpeg-turbo, in turn over the same shuffled images
+// and random_resized_crop boxes. Wants equal pixels before it measures.
+//
+// usage: jpeg_regions FOLDER [ROUNDS=7] [IMAGES=500] [TABLES=as-is|standard|optimised] [VARIANT=the best]; prints one
+// line of JSON. TABLES other than as-is writes the images' coefficients again with such Huffman tables; VARIANT is the
+// instruction set of our decoder, as Highway names it.
+
+#include <cstdio>
+
+#include <jpeglib.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "decode/baseline_kernels.h"
+#include "decode/jpeg_decoder.h"
+
+namespace {
+
+namespace fd = feedline::decode;
+using Bytes = std::vector<std::byte>;
+
+struct Work {
+  Bytes encoded;
+  feedline::Box box;
+};
+
+[[noreturn]] void fail(const std::string& what) {
+  std::fprintf(stderr, "jpeg_regions: %s\n", what.c_str());
+  std::exit(3);
+}
+
+Bytes with_tables(const Bytes& encoded, bool optimised) {
+  jpeg_decompress_struct from{};
+  jpeg_compress_struct to{};
+  jpeg_error_mgr errors{};
+  from.err = to.err = jpeg_std_error(&errors);
+  jpeg_create_decompress(&from);
+  jpeg_create_compress(&to);
+  jpeg_mem_src(&from, reinterpret_cast<const unsigned char*>(encoded.data()), encoded.size());
+  jpeg_read_header(&from, TRUE);
+  jvirt_barray_ptr* const coefficients = jpeg_read_coefficients(&from);
+  unsigned char* memory = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&to, &memory, &size);
+  jpeg_copy_critical_parameters(&from, &to);
+  to.optimize_coding = optimised;
+  jpeg_write_coefficients(&to, coefficients);
+  jpeg_finish_compress(&to);
+  jpeg_finish_decompress(&from);
+  jpeg_destroy_compress(&to);
+  jpeg_destroy_decompress(&from);
+  Bytes bytes(size);
+  std::memcpy(bytes.data(), memory, size);
+  std::free(memory);
+  return bytes;
+}
+
+// torchvision's RandomResizedCrop: scale 0.08 to 1 of the area, ratio 3/4 to 4/3.
+feedline::Box draw_box(int width, int height, std::mt19937& random) {
+  const double area = double{static_cast<double>(width)} * height;
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const double wanted = area * std::uniform_real_distribution<double>(0.08, 1.0)(random);
+    const double ratio = std::exp(std::uniform_real_distribution<double>(std::log(0.75), std::log(4.0 / 3))(random));
+    const int w = static_cast<int>(std::lround(std::sqrt(wanted * ratio)));
+    const int h = static_cast<int>(std::lround(std::sqrt(wanted / ratio)));
+    if (w <= 0 || h <= 0 || w > width || h > height) continue;
+    const auto below = [&random](int bound) { return std::uniform_int_distribution<int>(0, bound)(random); };
+    return {below(width - w), below(height - h), w, h};
+  }
+  return {0, 0, width, height};
+}
+
+std::vector<Work> read_work(const std::string& folder, std::size_t images, const std::string& tables) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.path().extension() == ".jpg" || entry.path().extension() == ".jpeg") files.push_back(entry.path());
+  std::ranges::sort(files);
+  std::mt19937 random(1);
+  std::ranges::shuffle(files, random);
+  std::vector<Work> all;
+  fd::JpegDecoder decoder;
+  for (const auto& file : files) {
+    if (all.size() == images) break;
+    std::ifstream stream(file, std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(stream), {});
+    Work work;
+    work.encoded.resize(text.size());
+    std::memcpy(work.encoded.data(), text.data(), text.size());
+    if (tables != "as-is") work.encoded = with_tables(work.encoded, tables == "optimised");
+    const auto header = decoder.open(work.encoded);
+    if (!header) fail(file.string() + ": " + header.error().what);
+    work.box = draw_box(header->width, header->height, random);
+    all.push_back(std::move(work));
+  }
+  if (all.empty()) fail("no JPEGs in " + folder);
+  return all;
+}
+
+void decode(fd::JpegDecoder& decoder, const Work& work, feedline::memory::PixelBuffer& out) {
+  if (!decoder.open(work.encoded) || !out.resize(work.box.width, work.box.height, 3) ||
+      !decoder.decode(work.box, feedline::ColorMode::kRgb, out))
+    fail("cannot decode an image");
+}
+
+// CPU time, in which a busy machine shows less than in the clock's.
+double thread_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+double seconds(fd::JpegDecoder& decoder, const std::vector<Work>& all, feedline::memory::PixelBuffer& out) {
+  const double started = thread_seconds();
+  for (const Work& work : all) decode(decoder, work, out);
+  return thread_seconds() - started;
+}
+
+// The part of the images that our decoder takes.
+double check_equal(fd::JpegDecoder& ours, fd::JpegDecoder& theirs, const std::vector<Work>& all) {
+  feedline::memory::PixelBuffer a, b;
+  std::size_t taken = 0;
+  for (const Work& work : all) {
+    decode(ours, work, a);
+    decode(theirs, work, b);
+    taken += ours.used_baseline();
+    for (int y = 0; y < work.box.height; ++y)
+      if (std::memcmp(a.row(y), b.row(y), std::size_t{3} * static_cast<std::size_t>(work.box.width)) != 0)
+        fail("pixels differ");
+  }
+  return static_cast<double>(taken) / static_cast<double>(all.size());
+}
+
+const fd::baseline::Kernels& kernels_called(const std::string& name) {
+  std::string known;
+  for (const auto* kernels : fd::baseline::all_kernels()) {
+    if (name.empty() || name == kernels->name) return *kernels;
+    known += std::string(" ") + kernels->name;
+  }
+  fail("no variant " + name + " here; there are" + known);
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: jpeg_regions FOLDER [ROUNDS] [IMAGES] [as-is|standard|optimised] [VARIANT]\n");
+    return 2;
+  }
+  const int rounds = argc > 2 ? std::max(1, std::atoi(argv[2])) : 7;
+  const auto images = static_cast<std::size_t>(argc > 3 ? std::max(1, std::atoi(argv[3])) : 500);
+  const std::string tables = argc > 4 ? argv[4] : "as-is";
+  const std::vector<Work> all = read_work(argv[1], images, tables);
+  const fd::baseline::Kernels& kernels = kernels_called(argc > 5 ? argv[5] : "");
+  fd::JpegDecoder ours(&kernels), theirs(nullptr);
+  const double taken = check_equal(ours, theirs, all);
+  feedline::memory::PixelBuffer out;
+  std::vector<double> mine, other, ratios;
+  for (int round = 0; round < rounds; ++round) {
+    // who goes first changes, so that neither always meets a warm or a throttled core
+    if (round % 2 == 0) mine.push_back(seconds(ours, all, out));
+    other.push_back(seconds(theirs, all, out));
+    if (round % 2 == 1) mine.push_back(seconds(ours, all, out));
+    ratios.push_back(other.back() / mine.back());
+  }
+  const double count = static_cast<double>(all.size());
+  std::printf(
+      "{\"images\": %zu, \"tables\": \"%s\", \"variant\": \"%s\", \"taken\": %.3f, \"ratio_median\": %.3f, "
+      "\"ratio_min\": %.3f, "
+      "\"ms_ours\": %.4f, \"ms_libjpeg\": %.4f}\n",
+      all.size(), tables.c_str(), kernels.name, taken, median(ratios), *std::ranges::min_element(ratios),
+      1e3 * *std::ranges::min_element(mine) / count, 1e3 * *std::ranges::min_element(other) / count);
+  return 0;
+}

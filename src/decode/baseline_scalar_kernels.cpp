@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "decode/baseline_entropy.h"
+#include "decode/baseline_idct.h"
+#include "decode/baseline_kernels.h"
+
+namespace feedline::decode::baseline {
+namespace {
+
+std::uint8_t clamped(int value) { return static_cast<std::uint8_t>(std::clamp(value, 0, 255)); }
+
+void upsample_across(const std::uint8_t* row, int count, std::uint8_t* out) {
+  for (int i = 0; i < count; ++i) {
+    const int here = 3 * row[i];
+    *out++ = static_cast<std::uint8_t>((here + row[i - 1] + 1) >> 2);
+    *out++ = static_cast<std::uint8_t>((here + row[i + 1] + 2) >> 2);
+  }
+}
+
+void upsample_both(const std::uint8_t* near, const std::uint8_t* far, int count, std::uint8_t* out) {
+  const auto down = [near, far](int i) { return 3 * near[i] + far[i]; };
+  for (int i = 0; i < count; ++i) {
+    const int here = 3 * down(i);
+    *out++ = static_cast<std::uint8_t>((here + down(i - 1) + 8) >> 4);
+    *out++ = static_cast<std::uint8_t>((here + down(i + 1) + 7) >> 4);
+  }
+}
+
+// ITU-T T.871: R = Y + 1.402 Cr, G = Y - 0.34414 Cb - 0.71414 Cr, B = Y + 1.772 Cb, in 16-bit fixed point.
+void ycc_to_rgb(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr, int width, std::uint8_t* out) {
+  constexpr int kHalf = 1 << 15;
+  for (int i = 0; i < width; ++i) {
+    const int blue = cb[i] - 128, red = cr[i] - 128;
+    *out++ = clamped(y[i] + ((91881 * red + kHalf) >> 16));
+    *out++ = clamped(y[i] + ((-22554 * blue - 46802 * red + kHalf) >> 16));
+    *out++ = clamped(y[i] + ((116130 * blue + kHalf) >> 16));
+  }
+}
+
+void inverse_dct(std::int16_t* coefficients, const std::uint16_t* quantisation, int groups, std::uint8_t* out,
+                 std::size_t stride) {
+  for (int i = 0; i < groups; ++i, coefficients += kBlockSize, out += kBlockSide) {
+    inverse_dct_of_block(coefficients, kBlockSide, quantisation, out, stride);
+    std::memset(coefficients, 0, kBlockSize * sizeof *coefficients);
+  }
+}
+
+int decode(const McuPlan& plan, int first, int end, EntropyState& state, std::int16_t* coefficients) {
+  return decode_mcus<1>(plan, first, end, state, coefficients);
+}
+
+int skip(const McuPlan& plan, int first, int end, EntropyState& state) { return skip_mcus(plan, first, end, state); }
+
+}  // namespace
+
+const Kernels& scalar_kernels() {
+  static constexpr Kernels kKernels{.name = "scalar",
+                                    .group = 1,
+                                    .decode_mcus = decode,
+                                    .skip_mcus = skip,
+                                    .inverse_dct = inverse_dct,
+                                    .upsample_across = upsample_across,
+                                    .upsample_both = upsample_both,
+                                    .ycc_to_rgb = ycc_to_rgb};
+  return kKernels;
+}
+
+}  // namespace feedline::decode::baseline
