@@ -47,7 +47,7 @@ void fill_elements(std::byte* out, std::uint64_t count, const Element& value, st
 
 std::uint64_t grain_of(std::uint64_t sample_bytes) {
   constexpr std::uint64_t kBytes = 64 << 10;
-  constexpr std::uint64_t kMost = 64;
+  constexpr std::uint64_t kMost = 256;
   return std::clamp(kBytes / std::max<std::uint64_t>(sample_bytes, 1), std::uint64_t{1}, kMost);
 }
 

@@ -341,7 +341,7 @@ Result<Loader::Polled> Pipeline::Impl::poll(std::chrono::milliseconds wait, Batc
     if (auto slot = epoch->take_ready()) {
       stage.add_starved(base::now_ns() - started);
       auto delivered = deliver(std::move(slot), out);
-      work_cv.notify_all();  // there is room for a slot
+      if (epochs.open_slots() <= plan.slots_to_wake) work_cv.notify_all();  // there is room for a slot
       if (delivered && *delivered == Loader::Polled::kPending) continue;
       return delivered;
     }

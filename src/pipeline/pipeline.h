@@ -25,6 +25,7 @@ struct PipelinePlan {
   std::vector<std::shared_ptr<const batch::BatchLayout>> layouts;
   std::uint64_t batch_bytes = 0;  // of the largest batch
   std::uint64_t slots = 0;        // batches held ahead of the user at most
+  std::uint64_t slots_to_wake = 0;  // threads that found no room go on when no more than these are taken
   std::string budget_reason;      // where the budget comes from, for explain()
 };
 

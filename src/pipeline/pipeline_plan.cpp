@@ -124,6 +124,9 @@ Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& op
   if (!given)
     plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / std::max<std::uint64_t>(plan.batch_bytes, 1),
                                                  kDefaultSlots, kMostSmallBatches));
+  // Waking a thread takes as long as filling a batch of short rows: they sleep until there is room for many.
+  const bool short_rows = recipe.format->grain() > 1;
+  plan.slots_to_wake = short_rows ? plan.slots / 2 : plan.slots - 1;
   plan.budget_reason = given ? "memory_budget" : "two batches or 4 MiB, within an eighth of usable memory";
   return plan;
 }

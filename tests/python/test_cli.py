@@ -75,7 +75,8 @@ def test_bench_tells_where_the_time_goes(folder: Path) -> None:
     assert result["feedline"]["images_per_s"] > 0
     assert result["decode_limit"]["images_per_s"] > 0
     stages = result["feedline"]["stages"]
-    assert stages["decode"]["items"] >= result["feedline"]["images"]
+    # but for what was filled ahead when the clock started, and when it stopped: at most 32 batches of 4
+    assert stages["decode"]["items"] == pytest.approx(result["feedline"]["images"], abs=128)
     assert stages["decode"]["us_per_item"] > 0
     assert "decode limit" in run(*arguments).stdout
 
