@@ -127,7 +127,7 @@ TEST(ArrayFormatTest, RefusesWhatHasNoSamples) {
 }
 
 TEST(ArrayFormatTest, SmallSamplesGoToThreadsInGroupsAndLargeOnesAlone) {
-  EXPECT_EQ(grain_of(4), 64u);
+  EXPECT_EQ(grain_of(4), 256u);
   EXPECT_EQ(grain_of(8 << 10), 8u);
   EXPECT_EQ(grain_of(1 << 20), 1u);
 }

@@ -23,10 +23,10 @@ struct PipelinePlan {
   plan::OrderConfig order;
   // Of every batch, or per bucket; empty: batches have lengths of their own, and no buckets.
   std::vector<std::shared_ptr<const batch::BatchLayout>> layouts;
-  std::uint64_t batch_bytes = 0;  // of the largest batch
-  std::uint64_t slots = 0;        // batches held ahead of the user at most
+  std::uint64_t batch_bytes = 0;    // of the largest batch
+  std::uint64_t slots = 0;          // batches held ahead of the user at most
   std::uint64_t slots_to_wake = 0;  // threads that found no room go on when no more than these are taken
-  std::string budget_reason;      // where the budget comes from, for explain()
+  std::string budget_reason;        // where the budget comes from, for explain()
 };
 
 // kConfig: an option out of range, or a budget that does not hold one batch.
