@@ -203,7 +203,10 @@ std::string Loader::Impl::explain_buckets() const {
 
 std::string Loader::Impl::explain() const {
   const LoaderOptions& o = plan.options;
-  const auto mib = [](std::uint64_t bytes) { return std::to_string((bytes + (1u << 19)) >> 20) + " MiB"; };
+  const auto rounded = [](std::uint64_t bytes) {
+    return bytes < (1u << 20) ? std::to_string((bytes + (1u << 9)) >> 10) + " KiB"
+                              : std::to_string((bytes + (1u << 19)) >> 20) + " MiB";
+  };
   std::string text;
   text += "plan       " + explain_order() + ", rank " + std::to_string(o.rank) + " of " + std::to_string(o.world_size) +
           ": " + std::to_string(epoch_plan.batches()) + " batches of " + (plan.order.buckets ? "up to " : "") +
@@ -218,8 +221,8 @@ std::string Loader::Impl::explain() const {
     text += "field      " + field.name + ": " + std::string(name_of(field.array.dtype)) + " " +
             field.array.shape.to_string() + "\n";
   text += "threads    " + std::to_string(o.num_workers) + " native, one sample at a time\n";
-  text += "memory     " + std::to_string(plan.slots) + " batches of " + mib(plan.batch_bytes) + " ahead; budget " +
-          mib(o.memory_budget) + " (" + plan.budget_reason + ")\n";
+  text += "memory     " + std::to_string(plan.slots) + " batches of " + rounded(plan.batch_bytes) + " ahead; budget " +
+          rounded(o.memory_budget) + " (" + plan.budget_reason + ")\n";
   text += "delivery   host memory, " +
           std::string(o.in_order          ? "in order"
                       : o.world_size == 1 ? "as batches complete"
