@@ -14,9 +14,25 @@ namespace feedline {
 
 using consumer::guarded;
 
+namespace {
+
+DatasetIdentity identity_of(const pipeline::Recipe& recipe) {
+  const format::Format& format = *recipe.format;
+  DatasetIdentity identity{pipeline::fingerprint_of(format, recipe.mixture.get()),
+                           std::string(format.name()),
+                           format.size(),
+                           format.shard_ends().size(),
+                           {}};
+  for (const FieldSpec& field : recipe.schema) identity.fields.push_back(field.name);
+  return identity;
+}
+
+}  // namespace
+
 Loader::Impl::Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, pipeline::PipelinePlan plan_in)
     : recipe(std::move(recipe_in)),
       plan(std::move(plan_in)),
+      identity(identity_of(*recipe)),
       epoch_plan(pipeline::whole_epoch(plan)),
       pipeline(recipe, plan) {}
 
@@ -57,20 +73,9 @@ Result<std::optional<Batch>> Loader::Impl::next() {
   }
 }
 
-DatasetIdentity Loader::Impl::identity() const {
-  const format::Format& format = *recipe->format;
-  DatasetIdentity identity{pipeline::fingerprint_of(format, recipe->mixture.get()),
-                           std::string(format.name()),
-                           format.size(),
-                           format.shard_ends().size(),
-                           {}};
-  for (const FieldSpec& field : recipe->schema) identity.fields.push_back(field.name);
-  return identity;
-}
-
 LoaderState Loader::Impl::state() const {
   const LoaderOptions& o = plan.options;
-  LoaderState state{identity(), o.seed, o.shuffle, o.shard_window, next_epoch, 0, {}, 0, {}};
+  LoaderState state{identity, o.seed, o.shuffle, o.shard_window, next_epoch, 0, {}, 0, {}};
   if (plan.order.buckets) state.buckets = plan.order.buckets->all();
   if (restored || running) {
     const pipeline::Pipeline::Start at = restored ? *restored : pipeline.position();
@@ -130,11 +135,10 @@ bool Loader::Impl::lies_between_batches(const LoaderState& state) const {
 
 Result<void> Loader::Impl::restore(const LoaderState& state) {
   const LoaderOptions& o = plan.options;
-  const DatasetIdentity now = identity();
-  if (state.dataset.fingerprint != now.fingerprint)
+  if (state.dataset.fingerprint != identity.fingerprint)
     return config_error(
         "load_state_dict: the state was taken on another data set, or its samples have changed since: " +
-        difference(state.dataset, now));
+        difference(state.dataset, identity));
   if (state.seed != o.seed || state.shuffle != o.shuffle || state.shard_window != o.shard_window)
     return config_error("load_state_dict: the state was taken with seed=" + std::to_string(state.seed) +
                         ", shuffle=" + (state.shuffle ? "True" : "False") + ", a window of " +

@@ -22,7 +22,7 @@ struct Loader::Impl {
   Result<void> check_buckets(const LoaderState& state) const;
   bool lies_between_batches(const LoaderState& state) const;  // with buckets
   LoaderState state() const;
-  DatasetIdentity identity() const;
+
   std::string explain() const;
   std::string explain_shares() const;
   std::string explain_buckets() const;
@@ -30,6 +30,7 @@ struct Loader::Impl {
 
   const std::shared_ptr<const pipeline::Recipe> recipe;
   const pipeline::PipelinePlan plan;
+  const DatasetIdentity identity;
   const plan::Plan epoch_plan;  // of a whole epoch
   pipeline::Pipeline pipeline;
 
