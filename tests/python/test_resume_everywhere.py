@@ -32,7 +32,9 @@ PLANS: dict[str, dict[str, Any]] = {
     "in order": {},
     "shuffled": {"shuffle": True},
     "shards": {"shuffle": "shards", "shuffle_window": 2},
+    "buckets": {"shuffle": True, "buckets": 3},
 }
+RAGGED = ("ragged", "documents")
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +51,21 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, feedline.Data
         rng.integers(0, 500, length, dtype=np.uint16).tofile(files[-1])
     x = rng.normal(size=(101, 5)).astype(np.float32)
     arrays = feedline.arrays(x=x, y=np.arange(101))
+    lengths = rng.integers(1, 40, 130)
+    ragged = feedline.ragged(rng.normal(size=(int(lengths.sum()), 2)).astype(np.float32), lengths=lengths)
+    text = rng.integers(1, 500, 4000, dtype=np.uint16)
+    text[rng.integers(0, 4000, 200)] = 0
+    text.tofile(root / "text.bin")
+    documents = {"window": 24, "dtype": "uint16", "separator": 0}
     return {
         "folder": training(feedline.open(folder), 8),
         "tar": training(feedline.open(tars), 8),
         "arrays": arrays,
         "tokens": feedline.tokens(files, window=32, stride=20, dtype="uint16"),
-        "mixture": feedline.mix([arrays, feedline.arrays(x=x[:13], y=np.arange(13))], [2, 1], until="first"),
+        "ragged": feedline.arrays(x=ragged, y=np.arange(130)),
+        "documents": feedline.tokens(root / "text.bin", documents="apart", **documents),
+        "packed documents": feedline.tokens(root / "text.bin", **documents),
+        "mixture": feedline.mix([arrays, feedline.arrays(x=x[:31], y=np.arange(31))], [3, 1], until="first"),
         "mixed images": feedline.mix([training(feedline.open(folder), 8)] * 2, [3, 1], samples=70),
     }
 
@@ -84,9 +95,19 @@ def steps(dataset: feedline.Dataset, world_size: int, threads: int, state: Any =
                 place = (one.epoch, counts[one.epoch])
                 counts[one.epoch] += 1
                 samples, data = result.get(place, ([], b""))
-                rows = b"".join(b"".join(field[i].tobytes() for field in batch) for i in range(len(batch[0])))
+                rows = b"".join(row_bytes(batch, i) for i in range(len(batch[0])))
                 result[place] = (samples + one.last_samples, data + rows)
     return [result[place] for place in sorted(result)]
+
+
+def row_bytes(batch: Any, row: int) -> bytes:
+    """Of a sample, without what pads it: to the longest of a rank's batch, which other ranks' batches need not have."""
+    parts = []
+    for name, field in zip(batch._fields, batch, strict=True):
+        lengths = getattr(batch, f"{name}_length", getattr(batch, "length", None))
+        whole = lengths is None or field.ndim == 1
+        parts.append(field[row].tobytes() if whole else field[row][: lengths[row]].tobytes())
+    return b"".join(parts)
 
 
 def epoch_of(dataset: feedline.Dataset, **options: Any) -> int:
@@ -115,14 +136,22 @@ def as_one_sequence(found: list[Step], wanted: list[Step], where: str) -> None:
 
 
 @pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("source", ["folder", "tar", "arrays", "tokens", "mixture", "mixed images"])
+@pytest.mark.parametrize(
+    "source",
+    ["folder", "tar", "arrays", "tokens", "packed documents", *RAGGED, "mixture", "mixed images"],
+)
 def test_every_step_of_every_plan(sources: dict[str, feedline.Dataset], source: str, plan: str) -> None:
     dataset, options = sources[source], {**PLANS[plan], "uneven": "drop", "drop_last": True}
     if source.startswith("mix") and plan == "shards":
         with pytest.raises(feedline.ConfigError, match="mixture"):
             loader(dataset, 0, 1, 1, **options)
         return
+    if plan == "buckets" and source not in RAGGED:
+        with pytest.raises(feedline.ConfigError, match="length"):
+            loader(dataset, 0, 1, 1, **options)
+        return
     whole = steps(dataset, 1, 2, **options)
+    assert len(whole) > EPOCHS
     for turn, world_size in enumerate(WORLD_SIZES):
         threads = THREADS[turn % len(THREADS)]
         assert steps(dataset, world_size, threads, **options) == whole, f"{world_size} ranks"
