@@ -10,18 +10,16 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib
-import json
-import statistics
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measure import commit, machine, measure
+from measure import measure
 from rich.console import Console
 from rich.table import Table
-from run import is_met, rounds, spread
+from run import is_met, rounds, spread, write_record
 
 _HERE = Path(__file__).resolve().parent
 _WIDTH = 150  # columns: a table of ranges
@@ -132,20 +130,9 @@ def main() -> int:
     results = rounds(tasks, options.rounds)
     goals = [goal.record(results) for goal in GOALS if goal.case in chosen and goal.case not in skipped]
     show(results, goals, skipped)
-    name = f"{time.strftime('%Y-%m-%d')}-{commit() or 'unknown'}-drop-in.json"
-    path = options.json or _HERE / "results" / name
-    record = {
-        "command": f"tools/bench --drop-in {' '.join(options.cases)} --rounds {options.rounds}".replace("  ", " "),
-        "commit": commit(),
-        "date": time.strftime("%Y-%m-%d %H:%M", time.gmtime(started)),
-        "machine": machine(),
-        "skipped": skipped,
-        "results": results,
-        "goals": [{**goal, "median": statistics.median(goal["measured"]), "met": is_met(goal)} for goal in goals],
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1) + "\n")
-    _OUT.print(f"written to {path}")
+    command = f"tools/bench --drop-in {' '.join(options.cases)} --rounds {options.rounds}".replace("  ", " ")
+    record = {"command": command, "skipped": skipped, "results": results, "goals": goals}
+    write_record("drop-in", options.json, started, record)
     return 0 if not skipped and all(is_met(goal) for goal in goals) else 1
 
 

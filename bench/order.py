@@ -9,18 +9,16 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from measure import commit, machine
 from order_cases import LISTED
 from rich.console import Console
 from rich.table import Table
-from run import is_met, rounds, spread
+from run import is_met, rounds, spread, write_record
 
 _HERE = Path(__file__).resolve().parent
 _OUT = Console(highlight=False, markup=False, width=120)
@@ -91,18 +89,8 @@ def main() -> int:
     for goal in reached:
         met = "met" if is_met(goal) else "missed"
         _OUT.print(f"{goal['goal']}: at most {goal['at_most']:g}, {spread(goal['measured'], '.3g')}: {met}")
-    record = {
-        "command": f"tools/bench --order --rounds {options.rounds}",
-        "commit": commit(),
-        "date": time.strftime("%Y-%m-%d %H:%M", time.gmtime(started)),
-        "machine": machine(),
-        "results": results,
-        "goals": [{**goal, "median": statistics.median(goal["measured"]), "met": is_met(goal)} for goal in reached],
-    }
-    name = f"{time.strftime('%Y-%m-%d')}-{commit() or 'unknown'}-order.json"
-    json_path = options.json or _HERE / "results" / name
-    json_path.write_text(json.dumps(record, indent=1) + "\n")
-    _OUT.print(f"written to {json_path}")
+    command = f"tools/bench --order --rounds {options.rounds}"
+    write_record("order", options.json, started, {"command": command, "results": results, "goals": reached})
     return 0 if all(is_met(goal) for goal in reached) else 1
 
 

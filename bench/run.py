@@ -82,6 +82,23 @@ def is_met(goal: dict[str, Any]) -> bool:
     return bool(value >= goal["at_least"] if "at_least" in goal else value <= goal["at_most"])
 
 
+def write_record(name: str, path: Path | None, started: float, record: dict[str, Any]) -> None:
+    """Writes what was measured, and on which machine, to `path` or bench/results/<date>-<commit>-<name>.json."""
+    for goal in record["goals"]:
+        goal.update(median=statistics.median(goal["measured"]), met=is_met(goal))
+    known = {
+        "commit": commit(),
+        "date": time.strftime("%Y-%m-%d %H:%M", time.gmtime(started)),
+        "machine": machine(),
+    }
+    if path is None:
+        day = time.strftime("%Y-%m-%d")
+        path = Path(__file__).resolve().parent / "results" / f"{day}-{known['commit'] or 'unknown'}-{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"command": record.pop("command"), **known, **record}, indent=1) + "\n")
+    _OUT.print(f"written to {path}")
+
+
 def show(results: dict[str, list[dict[str, Any]]], reached: list[dict[str, Any]]) -> None:
     table = Table(title="Median of the rounds (lowest to highest)", title_justify="left")
     for column in ("loader", "images/s", "CPU-s per 1,000", "first batch, ms", "memory, MB", "mapped, MB"):

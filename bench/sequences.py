@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
-import statistics
 import sys
 import tempfile
 import time
@@ -18,12 +16,11 @@ from pathlib import Path
 
 import numpy as np
 from drop_in import Goal
-from measure import commit, machine, measure
+from measure import measure
 from rich.console import Console
 from rich.table import Table
-from run import is_met, rounds, spread
+from run import is_met, rounds, spread, write_record
 
-_HERE = Path(__file__).resolve().parent
 _OUT = Console(highlight=False, markup=False, width=120)
 _TOKENS = 50_000_000
 
@@ -61,18 +58,8 @@ def main() -> int:
     for goal in goals:
         met = "met" if is_met(goal) else "missed"
         _OUT.print(f"{goal['goal']}: asked {goal['at_least']:g}, {spread(goal['measured'], '.2f')}: {met}")
-    name = f"{time.strftime('%Y-%m-%d')}-{commit() or 'unknown'}-sequences.json"
-    record = {
-        "command": f"tools/bench --sequences --rounds {options.rounds}",
-        "commit": commit(),
-        "date": time.strftime("%Y-%m-%d %H:%M", time.gmtime(started)),
-        "machine": machine(),
-        "results": results,
-        "goals": [{**goal, "median": statistics.median(goal["measured"]), "met": is_met(goal)} for goal in goals],
-    }
-    json_path = options.json or _HERE / "results" / name
-    json_path.write_text(json.dumps(record, indent=1) + "\n")
-    _OUT.print(f"written to {json_path}")
+    command = f"tools/bench --sequences --rounds {options.rounds}"
+    write_record("sequences", options.json, started, {"command": command, "results": results, "goals": goals})
     return 0 if all(is_met(goal) for goal in goals) else 1
 
 

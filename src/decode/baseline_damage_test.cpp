@@ -85,12 +85,7 @@ EncodedBytes absurd(std::mt19937& random, int largest_step) {
       const int last = y % 2 == 0 ? number(0, DCTSIZE2 - 1) : x % 2 == 0 ? DCTSIZE - 1 : 0;  // or the first row only
       for (int k = 0; k <= last; ++k) block[k] = static_cast<JCOEF>(number(-1023, 1023));
     }
-  jpeg_finish_compress(&jpeg);
-  jpeg_destroy_compress(&jpeg);
-  const auto* first = reinterpret_cast<const std::byte*>(memory);
-  EncodedBytes bytes(first, first + size);
-  std::free(memory);
-  return bytes;
+  return finished(jpeg, memory, size);
 }
 
 // Only x86 is promised this: what overflows there is what the formulas of baseline_idct.cpp follow.

@@ -28,6 +28,16 @@ struct JpegKind {
   bool tables = true;      // false: as in motion JPEG, without Huffman tables
 };
 
+// What was written to `memory`, which jpeg_mem_dest() was given.
+inline EncodedBytes finished(jpeg_compress_struct& jpeg, unsigned char*& memory, const unsigned long& size) {
+  jpeg_finish_compress(&jpeg);
+  jpeg_destroy_compress(&jpeg);
+  const auto* first = reinterpret_cast<const std::byte*>(memory);
+  EncodedBytes bytes(first, first + size);
+  std::free(memory);
+  return bytes;
+}
+
 inline EncodedBytes encode(const JpegKind& kind) {
   jpeg_compress_struct jpeg;
   jpeg_error_mgr errors;
@@ -62,12 +72,7 @@ inline EncodedBytes encode(const JpegKind& kind) {
     JSAMPROW row = pixels.data() + std::ptrdiff_t{y} * kind.width * kind.channels;
     jpeg_write_scanlines(&jpeg, &row, 1);
   }
-  jpeg_finish_compress(&jpeg);
-  jpeg_destroy_compress(&jpeg);
-  const auto* first = reinterpret_cast<const std::byte*>(memory);
-  EncodedBytes bytes(first, first + size);
-  std::free(memory);
-  return bytes;
+  return finished(jpeg, memory, size);
 }
 
 }  // namespace feedline::decode

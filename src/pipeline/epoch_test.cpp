@@ -45,6 +45,15 @@ class EpochRun {
     int overtaken = 0;          // of them, with a batch that came early
   };
 
+  // The same run, gone on with where the state was taken.
+  EpochRun from(const Outcome::State& state) const {
+    EpochRun rest = *this;
+    rest.position = state.position;
+    rest.left_out = state.left_out;
+    rest.delivered = state.delivered;
+    return rest;
+  }
+
   Outcome run(unsigned schedule_seed) const {
     const BadSamplePolicy policy(on_error, 0, true);
     Epoch::Config config;
@@ -157,10 +166,7 @@ TEST_P(EpochSkips, ResumesAtEveryBatch) {
   std::vector<std::vector<std::uint64_t>> before;
   for (std::size_t at = 0; at < whole.batches.size(); ++at) {
     before.push_back(whole.batches[at]);
-    EpochRun rest = run;
-    rest.position = whole.states[at].position;
-    rest.left_out = whole.states[at].left_out;
-    rest.delivered = whole.states[at].delivered;
+    const EpochRun rest = run.from(whole.states[at]);
     auto together = before;
     const auto resumed = rest.run(static_cast<unsigned>(at) + 11);
     together.insert(together.end(), resumed.batches.begin(), resumed.batches.end());
@@ -186,11 +192,8 @@ TEST(Epoch, ResumesBehindBatchesThatCameEarly) {
   EXPECT_GT(whole.overtaken, 3) << "no batch came early: this test has shown nothing";
   for (std::size_t at = 0; at < whole.batches.size(); ++at) {
     for (const std::uint64_t batch_size : {8u, 5u}) {
-      EpochRun rest = run;
+      EpochRun rest = run.from(whole.states[at]);
       rest.batch_size = batch_size;
-      rest.position = whole.states[at].position;
-      rest.left_out = whole.states[at].left_out;
-      rest.delivered = whole.states[at].delivered;
       std::vector<std::vector<std::uint64_t>> together(whole.batches.begin(),
                                                        whole.batches.begin() + static_cast<std::ptrdiff_t>(at) + 1);
       const auto resumed = rest.run(static_cast<unsigned>(at) + 11);
@@ -212,11 +215,8 @@ TEST_P(EpochSkips, GoesOnWithAnotherBatchSize) {
   std::vector<std::vector<std::uint64_t>> before;
   for (std::size_t at = 0; at < whole.batches.size(); ++at) {
     before.push_back(whole.batches[at]);
-    EpochRun rest = run;
+    EpochRun rest = run.from(whole.states[at]);
     rest.batch_size = 1 + random() % 12;
-    rest.position = whole.states[at].position;
-    rest.left_out = whole.states[at].left_out;
-    rest.delivered = whole.states[at].delivered;
     auto together = before;
     const auto resumed = rest.run(static_cast<unsigned>(at) + 11);
     together.insert(together.end(), resumed.batches.begin(), resumed.batches.end());

@@ -2,8 +2,8 @@
 
 // Compiles the -inl.h files once per instruction set, and lists those this machine can run.
 
-// Vectors whose size is known only at run time cannot be elements of arrays; such machines have fixed-size ones too.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#include "base/simd_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transform/simd_kernels.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -48,24 +48,10 @@ namespace {
 
 HWY_EXPORT(target_kernels);
 
-// Highway's table holds every target's function. Its own way to visit them, SetSupportedTargetsForTest(), changes what
-// the whole process dispatches to, while another thread may be listing the kernels of another folder.
-std::vector<const Kernels*> collect() {
-  const auto& table = HWY_DISPATCH_TABLE(target_kernels);
-  std::vector<const Kernels*> found;
-  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    hwy::ChosenTarget chosen;
-    chosen.Update(target);
-    const std::size_t index = std::size(table) == 1 ? 0 : chosen.GetIndex();
-    if (const Kernels* kernels = table[index]()) found.push_back(kernels);
-  }
-  return found;
-}
-
 }  // namespace
 
 std::span<const Kernels* const> simd_kernels() {
-  static const std::vector<const Kernels*> kernels = collect();
+  static const auto kernels = base::kernels_of_targets<Kernels>(HWY_DISPATCH_TABLE(target_kernels));
   return kernels;
 }
 

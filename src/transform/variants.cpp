@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "base/simd_targets.h"
 #include "transform/chain.h"
 
 namespace feedline::transform {
@@ -31,12 +32,7 @@ Result<void> follow_pillow(int major) {
 }
 
 const std::vector<const Kernels*>& all_kernels() {
-  static const std::vector<const Kernels*> kernels = [] {
-    const auto simd = simd_kernels();
-    std::vector<const Kernels*> all(simd.begin(), simd.end());
-    all.push_back(&scalar_kernels());
-    return all;
-  }();
+  static const auto kernels = base::with_plain(simd_kernels(), scalar_kernels());
   return kernels;
 }
 
