@@ -94,14 +94,29 @@ std::atomic_ref<std::uint64_t> PixelStore::entry(std::uint64_t sample) const {
   return shared(index_[sample]);
 }
 
-std::uint64_t PixelStore::present() const { return shared(head_->present).load(std::memory_order_relaxed); }
-std::uint64_t PixelStore::bytes() const { return shared(head_->end).load(std::memory_order_relaxed) - data_offset_; }
+// Bytes from the file's start that may be touched, the head and the index among them. A file can be cut by others, and
+// touching what is gone would be a signal.
+Result<std::uint64_t> PixelStore::readable_bytes() const {
+  if (kind_ == Kind::kMemory) return extent_.mapped;
+  struct ::stat status;
+  if (::fstat(fd_.get(), &status) != 0) return storage::file_error("cannot stat", name_, errno);
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (size < data_offset_) return storage::file_error("the pixel file became shorter while it was in use", name_, 0);
+  return std::min(size, extent_.mapped);
+}
+
+std::uint64_t PixelStore::present() const {
+  return readable_bytes() ? shared(head_->present).load(std::memory_order_relaxed) : 0;
+}
+std::uint64_t PixelStore::bytes() const {
+  return readable_bytes() ? shared(head_->end).load(std::memory_order_relaxed) - data_offset_ : 0;
+}
 
 Where PixelStore::where(std::uint64_t sample) const {
   Where where;
   where.shard = name_;
   where.record = sample;
-  where.offset = entry(sample).load(std::memory_order_acquire);
+  if (readable_bytes()) where.offset = entry(sample).load(std::memory_order_acquire);
   return where;
 }
 
@@ -124,14 +139,9 @@ Result<void> PixelStore::bring_in(std::uint64_t offset, std::uint64_t bytes) con
   return {};
 }
 
-// The bytes of the record that begins at `offset`, which lie in the file; what they say is not looked at.
-Result<std::span<const std::byte>> PixelStore::framed(std::uint64_t sample, std::uint64_t offset) const {
-  std::uint64_t limit = std::min(shared(head_->end).load(std::memory_order_acquire), extent_.mapped);
-  if (kind_ != Kind::kMemory) {  // a file can be cut by others; touching what is gone would be a signal
-    struct ::stat status;
-    if (::fstat(fd_.get(), &status) != 0) return storage::file_error("cannot stat", name_, errno);
-    limit = std::min(limit, static_cast<std::uint64_t>(status.st_size));
-  }
+// The bytes of the record that begins at `offset`, which lie below `limit`; what they say is not looked at.
+Result<std::span<const std::byte>> PixelStore::framed(std::uint64_t sample, std::uint64_t offset,
+                                                      std::uint64_t limit) const {
   const bool starts_inside = offset % kRecordAlignment == 0 && offset >= data_offset_ && offset < limit &&
                              limit - offset >= sizeof(PixelRecordHead);
   if (!starts_inside) return std::unexpected(damaged(sample, offset, "a record lies outside the file"));
@@ -145,10 +155,12 @@ Result<std::span<const std::byte>> PixelStore::framed(std::uint64_t sample, std:
 }
 
 Result<std::span<const std::byte>> PixelStore::find(std::uint64_t sample) {
+  FEEDLINE_TRY(std::uint64_t limit, readable_bytes());
   std::uint64_t offset = entry(sample).load(std::memory_order_acquire);
   // behind what is mapped lies what a process added that lets the file grow further than this one ever expected
   if (offset == 0 || (offset >= extent_.mapped && kind_ != Kind::kFinished)) return std::span<const std::byte>();
-  auto record = framed(sample, offset);
+  limit = std::min(limit, shared(head_->end).load(std::memory_order_acquire));
+  auto record = framed(sample, offset, limit);
   if (kind_ == Kind::kMemory) return record;
   std::atomic<std::uint64_t>& verified = verified_[sample / 64];
   const std::uint64_t bit = std::uint64_t{1} << (sample % 64);
@@ -192,6 +204,7 @@ std::uint64_t PixelStore::claim(std::uint64_t bytes) {
 
 Result<bool> PixelStore::add(std::uint64_t sample, std::span<const std::byte> record) {
   FEEDLINE_CHECK(kind_ != Kind::kFinished && record.size() % kRecordAlignment == 0);
+  FEEDLINE_CHECK_OK(readable_bytes());
   if (is_full() || entry(sample).load(std::memory_order_relaxed) != 0) return false;
   const std::uint64_t offset = claim(record.size());
   if (offset == 0) return false;

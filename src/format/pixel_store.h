@@ -63,7 +63,8 @@ class PixelStore {
   Result<void> map_all();
   Result<void> check_index() const;
   std::atomic_ref<std::uint64_t> entry(std::uint64_t sample) const;
-  Result<std::span<const std::byte>> framed(std::uint64_t sample, std::uint64_t offset) const;
+  Result<std::uint64_t> readable_bytes() const;
+  Result<std::span<const std::byte>> framed(std::uint64_t sample, std::uint64_t offset, std::uint64_t limit) const;
   Result<void> bring_in(std::uint64_t offset, std::uint64_t bytes) const;
   Error damaged(std::uint64_t sample, std::uint64_t offset, const std::string& how) const;
   std::uint64_t claim(std::uint64_t bytes);
