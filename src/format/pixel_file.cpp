@@ -167,9 +167,7 @@ Result<std::unique_ptr<PixelStore>> open_pixel_file(const std::string& path) {
   if (::fstat(fd.get(), &status) != 0) return file_error("cannot stat", path, errno);
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
   FEEDLINE_TRY(auto store, PixelStore::map(std::move(fd), path, PixelStore::Kind::kFinished, {bytes, bytes}));
-  if (store->is_complete()) return store;
-  return config_error("'" + path + "' is a pixel file that is not finished: " + std::to_string(store->present()) +
-                      " of " + std::to_string(store->contents().samples) + " samples are in it");
+  return store;
 }
 
 bool is_pixel_file(const std::string& path) {

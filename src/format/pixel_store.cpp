@@ -72,6 +72,9 @@ Result<void> PixelStore::map_all() {
     return data_error("damaged pixel file: the checksum of what it says about its contents does not match", "format");
   FEEDLINE_TRY(contents_, PixelContents::parse(serialized));
   if (contents_.samples != head.samples) return data_error("damaged pixel file: it has two sizes", "format");
+  if (kind_ == Kind::kFinished && head.finished == 0)
+    return config_error("a pixel file that is not finished: " + std::to_string(head.present) + " of " +
+                        std::to_string(head.samples) + " samples are in it; go on with what was filling it");
   if (kind_ == Kind::kFinished) FEEDLINE_CHECK_OK(check_index());
   if (extent_.mapped <= data_offset_) return {};  // nothing fits, or there is nothing
   // What lies behind the file's end is mapped as well, so that nothing moves when it grows; find() never goes there.
