@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "feedline/array.h"
@@ -19,7 +20,7 @@
 namespace feedline {
 
 struct OpenOptions {
-  std::string format;  // "folder" or "tar"; empty: by what the source is
+  std::string format;  // "folder", "tar" or "pixels"; empty: by what the source is
   // tar: one spec per field, alternatives separated by ';' ("jpg;png", "cls"). Empty: image and label.
   std::vector<std::string> fields;
   std::string index_directory;  // where indexes are kept; empty: beside the shard, else the user's cache folder
@@ -50,7 +51,7 @@ class Dataset {
  public:
   std::uint64_t size() const;
   const std::string& source() const;
-  std::string format() const;                       // "folder", "tar"
+  std::string format() const;                       // "folder", "tar", "pixels"
   const std::vector<std::string>& classes() const;  // label -> name; empty where unknown
   const std::vector<Operation>& operations() const;
 
@@ -74,6 +75,18 @@ class Dataset {
     return with(op::Normalize{std::move(mean), std::move(std)});
   }
   Dataset to_dtype(DType dtype, bool scale = false) const { return with(op::ToDtype{dtype, scale}); }
+
+  // Keeps the 8-bit pixels that the operations so far give, from the first time that a sample is read, and does only
+  // the operations behind it in every epoch. What comes out, and what is drawn, is what it would be without.
+  // where: "memory" (one copy for all processes of this user on this machine that keep the same, freed with the last
+  // of them), or the path of a file (PATH.filling until every sample is in it), which later runs use, and open() reads.
+  // budget: bytes; samples over it are read and decoded in every epoch. 0: half of the memory that this process may
+  // use; of a file, no limit.
+  // kConfig: a random operation before it, one that gives other than 8-bit pixels, samples that are arrays, a second
+  // cache, "device", which this version does not have. What stands at the path is looked at by loader() and sample().
+  Result<Dataset> cache(const std::string& where, std::uint64_t budget = 0) const;
+  // Where pixels are kept, and before which of operations(); nullopt: they are not.
+  std::optional<std::pair<std::string, std::size_t>> cached() const;
 
   // Are the operations' arguments in range, and do they fit one after the other? kConfig names the operation. A
   // chain that has no fixed output size yet is fine here; schema() and loader() refuse it.
@@ -227,7 +240,8 @@ class GivenFiles {
   std::shared_ptr<const Impl> impl_;
 };
 
-// A folder of class folders, a .tar or .tar.gz, or a brace list of them ("shards/{000..146}.tar").
+// A folder of class folders, a pixel file (Dataset::cache), a .tar or .tar.gz, or a brace list of them
+// ("shards/{000..146}.tar").
 Result<Dataset> open(const std::string& source, const OpenOptions& options = {});
 
 // What a reader would drop, merge or refuse in a source; works on damaged ones too, where open() fails.

@@ -130,6 +130,16 @@ struct StageStats {
   std::vector<std::uint64_t> latency_us;  // bucket b: items that took [2^b, 2^(b+1)) microseconds
 };
 
+// Of the pixels that Dataset::cache keeps, by all processes that share them.
+struct CacheStats {
+  std::string where;               // "memory" or a path
+  std::uint64_t samples = 0;       // of the data set
+  std::uint64_t present = 0;       // of them kept
+  std::uint64_t bytes = 0;         // that they take
+  std::uint64_t budget_bytes = 0;  // that they may take; 0: no limit but the disk's
+  bool full = false;               // no more are kept: the others are decoded in every epoch
+};
+
 struct LoaderStats {
   int threads = 0;
   std::uint64_t batches = 0;  // delivered, all epochs of this loader
@@ -141,6 +151,7 @@ struct LoaderStats {
   std::uint64_t held_bytes_peak = 0;
   std::uint64_t budget_bytes = 0;
   std::vector<StageStats> stages;
+  std::optional<CacheStats> cache;
 };
 
 // Positions [begin, end) of an epoch's order, which all ranks share.

@@ -160,12 +160,21 @@ void bind_dataset(nb::module_& module) {
            [](const Dataset& self) {
              std::vector<std::string> described;
              for (const Operation& operation : self.operations()) described.push_back(describe(operation));
+             if (const auto cached = self.cached())
+               described.insert(described.begin() + static_cast<std::ptrdiff_t>(cached->second),
+                                "cache('" + cached->first + "')");
              return described;
            })
       .def(
           "schema", [](const Dataset& self) { return schema_rows(unwrap(self.schema())); },
           nb::sig("def schema(self) -> list[tuple[str, tuple[int, ...], str]]"))
-      .def("explain", &Dataset::explain);
+      .def("explain", &Dataset::explain)
+      .def(
+          "cache",
+          [](const Dataset& self, const std::string& where, std::uint64_t budget) {
+            return unwrap(self.cache(where, budget));
+          },
+          "where"_a, "budget"_a);
   bind_operations(cls);
   bind_reads(cls);
   bind_reader(module, cls);

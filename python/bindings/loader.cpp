@@ -80,6 +80,18 @@ nb::dict stats_dict(const LoaderStats& stats) {
   result["held_bytes"] = stats.held_bytes;
   result["held_bytes_peak"] = stats.held_bytes_peak;
   result["budget_bytes"] = stats.budget_bytes;
+  if (stats.cache) {
+    nb::dict cache;
+    cache["where"] = stats.cache->where;
+    cache["samples"] = stats.cache->samples;
+    cache["present"] = stats.cache->present;
+    cache["bytes"] = stats.cache->bytes;
+    cache["budget_bytes"] = stats.cache->budget_bytes;
+    cache["full"] = stats.cache->full;
+    result["cache"] = cache;
+  } else {
+    result["cache"] = nb::none();
+  }
   nb::dict stages;
   for (const StageStats& stage : stats.stages) stages[nb::cast(stage.name)] = stage_dict(stage);
   result["stages"] = stages;

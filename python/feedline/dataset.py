@@ -73,8 +73,9 @@ def open(
 
     Args:
         source: a folder of class folders; a ``.tar`` or ``.tar.gz`` in WebDataset's layout; several of them as a
-            brace list (``"shards/{000..146}.tar"``), joined by ``::``, or as a list, in this order.
-        format: ``"folder"`` or ``"tar"``; by default what the source is.
+            brace list (``"shards/{000..146}.tar"``), joined by ``::``, or as a list, in this order; or a file that
+            :meth:`Dataset.cache` has finished.
+        format: ``"folder"``, ``"tar"`` or ``"pixels"``; by default what the source is.
         fields: of a tar's samples, one spec per field, each an extension or alternatives split by ``;``:
             ``("jpg;png", "cls")``. By default an image and a label.
         index: folder to keep the tar indexes in. By default beside the shard, else the user's cache folder.
@@ -125,7 +126,7 @@ def _engine_source(
     if not all(isinstance(spec, str) for spec in specs):
         raise ConfigError(f'open: fields must be one spec per field, such as ("jpg;png", "cls"), not {fields!r}')
     if format is not None:
-        arguments.choice("open", "format", format, ("folder", "tar"))
+        arguments.choice("open", "format", format, ("folder", "tar", "pixels"))
     return "::".join(shards), format or "", specs, os.fspath(index) if index is not None else ""
 
 
@@ -308,6 +309,38 @@ class Dataset:
         where = "to_dtype"
         return self._with(self._engine.to_dtype(arguments.dtype(where, dtype), arguments.flag(where, "scale", scale)))
 
+    def cache(self, where: str | os.PathLike[str] = "memory", budget: int | str | None = None) -> Dataset:
+        """Keeps the uint8 pixels that the operations so far give; only those behind it run in every epoch.
+
+        A sample is read and decoded the first time that it is asked for. Batches, random draws and states are those of
+        the same chain without ``cache``, bit for bit.
+
+        Args:
+            where: ``"memory"``: one copy for all processes of this user on this machine that keep the same pixels,
+                freed with the last of them. Or the path of a file, ``PATH.filling`` until every sample is in it, which
+                other processes and later runs go on with, and which :func:`open` reads as a data set of its own.
+            budget: bytes, or text such as ``"8 GiB"``, that the pixels may take; what does not fit is decoded in every
+                epoch. By default half of the memory that this process may use, and of a file what the disk has.
+
+        Raises:
+            ConfigError: a random operation, ``normalize`` or ``to_dtype`` before it; samples that are arrays or tokens;
+                a second cache; ``"device"``, which this version does not have. And, at ``loader()`` or the first
+                sample: the file holds other pixels.
+            DataError: there as well: the file is damaged.
+            StorageError: there as well: the file cannot be written.
+        """
+        name = "cache"
+        if not isinstance(where, str | os.PathLike):
+            raise ConfigError(f'{name}: where must be "memory" or a path, not {where!r}')
+        place = os.fspath(where)
+        if not isinstance(place, str):
+            raise ConfigError(f'{name}: where must be "memory" or a path as text, not {where!r}')
+        # the word is for str alone: Path("memory") is a file
+        if isinstance(where, os.PathLike) and place in ("memory", "device"):
+            place = os.path.join(os.curdir, place)
+        limit = 0 if budget is None else arguments.byte_count(name, "budget", budget)
+        return self._with(self._engine.cache(place, limit))
+
     # ---- what it is ----
 
     def __len__(self) -> int:
@@ -320,7 +353,7 @@ class Dataset:
 
     @property
     def format(self) -> str:
-        """``"folder"`` or ``"tar"``."""
+        """``"folder"``, ``"tar"`` or ``"pixels"``."""
         return self._engine.format
 
     @property

@@ -20,9 +20,16 @@ struct Dataset::Impl {
   std::shared_ptr<const format::Format> format;
   std::shared_ptr<const plan::Mixture> mixture;  // nullptr: every sample once an epoch
   std::vector<Operation> operations;
+  std::optional<pipeline::CachePoint> cache;
 
   Result<std::shared_ptr<const pipeline::Recipe>> recipe(std::optional<DType> dtype, Layout layout) const {
-    return pipeline::make_recipe(source, format, mixture, operations, dtype, layout);
+    return pipeline::make_recipe(source, format, mixture, operations, dtype, layout, cache);
+  }
+  // For reading samples.
+  Result<std::shared_ptr<const pipeline::Recipe>> opened_recipe(std::optional<DType> dtype, Layout layout) const {
+    FEEDLINE_TRY(auto made, recipe(dtype, layout));
+    if (cache) FEEDLINE_CHECK_OK(cache->pixels->open());
+    return made;
   }
   Result<void> check_index(std::uint64_t index) const {
     if (index < format->size()) return {};
@@ -103,8 +110,24 @@ Dataset Dataset::with(Operation operation) const {
   return Dataset(std::move(next));
 }
 
+Result<Dataset> Dataset::cache(const std::string& where, std::uint64_t budget) const {
+  return guarded([&]() -> Result<Dataset> {
+    if (impl_->cache) return config_error("cache: there is one in this chain already");
+    auto next = std::make_shared<Impl>(*impl_);
+    FEEDLINE_TRY(auto pixels,
+                 pipeline::PixelCache::make(where, budget, source(), *impl_->format, fingerprint(), impl_->operations));
+    next->cache = pipeline::CachePoint{std::move(pixels), impl_->operations.size()};
+    return Dataset(std::move(next));
+  });
+}
+
+std::optional<std::pair<std::string, std::size_t>> Dataset::cached() const {
+  if (!impl_->cache) return {};
+  return std::pair(impl_->cache->pixels->where(), impl_->cache->position);
+}
+
 Result<void> Dataset::check() const {
-  return guarded([&] { return pipeline::check_operations(impl_->operations); });
+  return guarded([&] { return pipeline::check_operations(impl_->operations, impl_->cache); });
 }
 
 Result<Schema> Dataset::schema() const {
@@ -119,8 +142,7 @@ std::string Dataset::explain() const {
   if (const std::string summary = impl_->format->summary(); !summary.empty()) text += summary + "\n";
   const auto recipe = guarded([&] { return impl_->recipe(std::nullopt, Layout::kNchw); });
   if (!recipe) return text + "not complete: " + recipe.error().message() + "\n";
-  if ((*recipe)->chain)
-    for (const std::string& line : (*recipe)->chain->explain()) text += line + "\n";
+  for (const std::string& line : pipeline::explain_images(**recipe)) text += line + "\n";
   return text;
 }
 
@@ -133,7 +155,7 @@ Result<Sample> Dataset::sample(std::uint64_t index, std::uint64_t seed, std::uin
 
 Result<SampleReader> Dataset::reader(Layout layout) const {
   return guarded([&]() -> Result<SampleReader> {
-    FEEDLINE_TRY(auto recipe, impl_->recipe(std::nullopt, layout));
+    FEEDLINE_TRY(auto recipe, impl_->opened_recipe(std::nullopt, layout));
     return SampleReader(std::make_unique<SampleReader::Impl>(impl_, std::move(recipe)));
   });
 }
@@ -172,7 +194,7 @@ Result<DecodeLimit> Dataset::measure_decode(std::uint64_t images, int threads, s
 
 Result<Loader> Dataset::loader(LoaderOptions options) const {
   return guarded([&]() -> Result<Loader> {
-    FEEDLINE_TRY(auto recipe, impl_->recipe(options.dtype, options.layout));
+    FEEDLINE_TRY(auto recipe, impl_->opened_recipe(options.dtype, options.layout));
     FEEDLINE_TRY(auto plan, pipeline::plan_pipeline(*recipe, options));
     return Loader(std::make_unique<Loader::Impl>(std::move(recipe), std::move(plan)));
   });
@@ -213,6 +235,7 @@ Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& opti
     for (const Dataset& dataset : datasets) {
       const Dataset::Impl& part = *dataset.impl_;
       if (part.mixture) return config_error("mix: a data set is a mixture itself; mix all of them at once");
+      if (part.cache) return config_error("mix: a data set has a cache; give one to the mixture");
       if (!std::ranges::equal(part.operations, datasets.front().operations(), {}, &describe, &describe))
         return config_error("mix: the operations differ; give them to the mixture");
       impl->source += (impl->source.empty() ? "mix(" : ", ") + part.source;

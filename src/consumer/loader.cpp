@@ -52,6 +52,8 @@ Result<void> Loader::Impl::start_epoch(bool prepare) {
 Result<Loader::Polled> Loader::Impl::poll(std::chrono::milliseconds wait, Batch& batch) {
   if (!running) FEEDLINE_CHECK_OK(start_epoch(prepare_next));
   FEEDLINE_TRY(const Polled polled, pipeline.poll(wait, batch));
+  if (recipe->cache)
+    if (auto failure = recipe->cache->failure()) return std::unexpected(std::move(*failure));
   if (polled == Polled::kBatch) resumed = false;
   if (polled != Polled::kEnd) return polled;
   running = false;
@@ -219,8 +221,7 @@ std::string Loader::Impl::explain() const {
   if (!o.given_order) text += "           " + explain_shares() + "\n";
   text += "format     " + std::string(recipe->format->name()) + ", " + recipe->dataset + "\n";
   if (const std::string summary = recipe->format->summary(); !summary.empty()) text += "           " + summary + "\n";
-  if (recipe->chain)
-    for (const std::string& line : recipe->chain->explain()) text += "image      " + line + "\n";
+  for (const std::string& line : pipeline::explain_images(*recipe)) text += "image      " + line + "\n";
   for (const FieldSpec& field : recipe->schema)
     text += "field      " + field.name + ": " + std::string(name_of(field.array.dtype)) + " " +
             field.array.shape.to_string() + "\n";
@@ -263,7 +264,11 @@ Result<std::optional<Batch>> Loader::next() {
 Result<Loader::Polled> Loader::poll(std::chrono::milliseconds wait, Batch& batch) {
   return guarded([&] { return impl_->poll(wait, batch); });
 }
-LoaderStats Loader::stats() const { return impl_->pipeline.stats(); }
+LoaderStats Loader::stats() const {
+  LoaderStats stats = impl_->pipeline.stats();
+  if (impl_->recipe->cache) stats.cache = impl_->recipe->cache->stats();
+  return stats;
+}
 std::vector<BadSample> Loader::errors(std::uint64_t from) const { return impl_->pipeline.bad_samples(from); }
 std::uint64_t Loader::error_count() const { return impl_->pipeline.bad_count(); }
 LoaderState Loader::state() const { return impl_->state(); }

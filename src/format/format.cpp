@@ -9,6 +9,8 @@
 #include "base/check.h"
 #include "format/folder_format.h"
 #include "format/gzip_cache.h"
+#include "format/pixel_file.h"
+#include "format/pixel_format.h"
 #include "format/sample_name.h"
 #include "format/source_list.h"
 #include "format/tar_format.h"
@@ -18,10 +20,11 @@
 namespace feedline::format {
 namespace {
 
-// What a source turned out to be. No shards: a folder.
+// What a source turned out to be. No shards: a folder, or a pixel file.
 struct Resolved {
   OpenOptions options;
   std::vector<std::string> shards;
+  bool pixels = false;
 };
 
 bool is_tar_name(const std::string& path) {
@@ -59,11 +62,13 @@ Result<std::vector<std::string>> resolve_shards(const storage::Storage& storage,
 Result<Resolved> resolve(const std::string& source, OpenOptions options) {
   if (!options.storage) options.storage = storage::local_storage();
   const storage::Storage& storage = *options.storage;
-  if (!options.format.empty() && options.format != "folder" && options.format != "tar")
-    return config_error("no such format: '" + options.format + "'; there are folder and tar");
+  if (!options.format.empty() && options.format != "folder" && options.format != "tar" && options.format != "pixels")
+    return config_error("no such format: '" + options.format + "'; there are folder, tar and pixels");
   if (source.empty()) return config_error("the source is empty: a folder or tar files were expected");
+  if (options.format == "pixels" || (options.format.empty() && is_pixel_file(source)))
+    return Resolved{std::move(options), {}, true};
   const auto folder = storage.is_directory(source);
-  if (folder && *folder && options.format != "tar") return Resolved{std::move(options), {}};
+  if (folder && *folder && options.format != "tar") return Resolved{std::move(options), {}, false};
   if (options.format == "folder") {
     if (folder) return config_error("'" + source + "' is a file; format \"folder\" reads a folder of class folders");
     return std::unexpected(folder.error());
@@ -73,7 +78,7 @@ Result<Resolved> resolve(const std::string& source, OpenOptions options) {
     if (!tar) return config_error("'" + source + "' is neither a folder nor a tar file");
   }
   FEEDLINE_TRY(auto shards, resolve_shards(storage, source));
-  return Resolved{std::move(options), std::move(shards)};
+  return Resolved{std::move(options), std::move(shards), false};
 }
 
 std::unexpected<Error> located(Error error, const std::string& source) {
@@ -107,6 +112,10 @@ bool is_ragged(const Format& format) {
 Result<std::shared_ptr<const Format>> open(const std::string& source, const OpenOptions& options) {
   auto resolved = resolve(source, options);
   if (!resolved) return located(std::move(resolved).error(), source);
+  if (resolved->pixels) {
+    auto format = PixelFormat::open(source, resolved->options);
+    return format ? std::move(format) : located(std::move(format).error(), source);
+  }
   if (resolved->shards.empty()) return FolderFormat::open(source, resolved->options);
   return TarFormat::open(source, resolved->shards, resolved->options);
 }
@@ -114,8 +123,9 @@ Result<std::shared_ptr<const Format>> open(const std::string& source, const Open
 Result<Inspection> inspect(const std::string& source, const OpenOptions& options) {
   auto resolved = resolve(source, options);
   if (!resolved) return located(std::move(resolved).error(), source);
-  auto inspection = resolved->shards.empty() ? FolderFormat::inspect(source, resolved->options)
-                                             : inspect_tar(source, resolved->shards, resolved->options);
+  auto inspection = resolved->pixels           ? PixelFormat::inspect(source, resolved->options)
+                    : resolved->shards.empty() ? FolderFormat::inspect(source, resolved->options)
+                                               : inspect_tar(source, resolved->shards, resolved->options);
   if (!inspection) return located(std::move(inspection).error(), source);
   return inspection;
 }

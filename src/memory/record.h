@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "memory/pixels.h"
+
 namespace feedline::memory {
 
 // A growable byte buffer whose growth does not clear (std::vector would write every byte first).
@@ -34,6 +36,7 @@ struct Record {
   struct Field {
     std::span<const std::byte> bytes;  // image fields: into `storage`, or into a mapped shard
     std::int64_t value = 0;            // integer fields
+    PixelView pixels = {};             // image fields that are stored decoded, in place of `bytes`
   };
   std::vector<Field> fields;        // in the order of Format::fields()
   ByteBuffer storage;               // owns the bytes that were read

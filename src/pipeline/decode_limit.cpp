@@ -39,6 +39,8 @@ Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::ui
   SampleLoader loader(recipe, nullptr);
   for (std::uint64_t i = 0; i < work.size(); ++i) {
     FEEDLINE_TRY(const SampleLoader::Drawn drawn, loader.draw({seed, 0, i}));
+    if (drawn.encoded.empty())
+      return config_error("measure_decode: the images are stored as pixels, nothing to decode");
     work[i] = {{drawn.encoded.begin(), drawn.encoded.end()}, drawn.drawing->region};
     limit.encoded_bytes += drawn.encoded.size();
   }

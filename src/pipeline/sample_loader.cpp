@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "pipeline/pixel_cache.h"
+#include "transform/colour.h"
 
 namespace feedline::pipeline {
 
@@ -23,14 +25,13 @@ Result<void> SampleLoader::load(std::uint64_t index, const base::SampleKey& key,
     if (auto filled = fill({&index, 1}, rows); !filled) return placed(std::move(filled).error());
     return {};
   }
-  const std::uint64_t started = base::now_ns();
-  if (auto read = recipe_->format->read(index, record_); !read) return placed(std::move(read).error());
-  count(Stage::kStorage, started, record_.bytes_read);
+  const auto chain = fetch(index);
+  if (!chain) return placed(chain.error());
   const auto& fields = recipe_->format->fields();
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields[i].kind == format::FieldKind::kInteger) {
       std::memcpy(rows[i].data, &record_.fields[i].value, sizeof(std::int64_t));
-    } else if (auto image = load_image(key, record_.fields[i].bytes, rows[i]); !image) {
+    } else if (auto image = load_field(**chain, key, record_.fields[i], rows[i]); !image) {
       return placed(std::move(image).error());
     }
   }
@@ -38,19 +39,86 @@ Result<void> SampleLoader::load(std::uint64_t index, const base::SampleKey& key,
   return {};
 }
 
-Result<void> SampleLoader::load_image(const base::SampleKey& key, std::span<const std::byte> encoded, ArrayView row) {
+Result<const transform::Chain*> SampleLoader::fetch(std::uint64_t index) {
+  const std::uint64_t started = base::now_ns();
+  if (recipe_->cache) {
+    FEEDLINE_TRY(const bool kept, recipe_->cache->read(index, record_));
+    if (kept) {
+      count(Stage::kStorage, started, 0);  // the pages are there, or the kernel brings them
+      return recipe_->rest.get();
+    }
+  }
+  FEEDLINE_CHECK_OK(recipe_->format->read(index, record_));
+  count(Stage::kStorage, started, record_.bytes_read);
+  // with a full cache the whole chain is quicker, which decodes only what it needs
+  if (!recipe_->cache || !recipe_->cache->is_open_for_more()) return recipe_->chain.get();
+  FEEDLINE_CHECK_OK(prepare(index));
+  return recipe_->rest.get();
+}
+
+// What stands before the cache, for all fields of record_, which then looks at the result.
+Result<void> SampleLoader::prepare(std::uint64_t index) {
+  const transform::Preparation& preparation = recipe_->cache->preparation();
+  const auto& fields = recipe_->format->fields();
+  kept_.begin(index, recipe_->format->where(index).key, fields.size());
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].kind == format::FieldKind::kInteger) {
+      kept_.add_integer(record_.fields[i].value);
+      continue;
+    }
+    const std::uint64_t started = base::now_ns();
+    FEEDLINE_TRY(const Size image, open_image(record_.fields[i]));
+    FEEDLINE_TRY(const Size size, preparation.draw(image, drawing_));
+    FEEDLINE_TRY(const auto pixels, pixels_of(record_.fields[i], drawing_.region, preparation.color_mode(), started));
+    const auto room = kept_.add_image(size.width, size.height, preparation.channels());
+    FEEDLINE_CHECK_OK(preparation.apply(drawing_, pixels, size, workspace_, room));
+  }
+  const auto record = kept_.finish();
+  recipe_->cache->keep(index, record);
+  return format::read_record(record, fields, record_);
+}
+
+Result<Size> SampleLoader::open_image(const memory::Record::Field& field) {
+  if (field.pixels.data != nullptr) return Size{field.pixels.height, field.pixels.width};
+  FEEDLINE_TRY(const decode::ImageHeader header, decoder_.open(field.bytes));
+  return Size{header.height, header.width};
+}
+
+// Requires: open_image() came before. Valid until the next sample.
+Result<memory::PixelView> SampleLoader::pixels_of(const memory::Record::Field& field, const Box& region, ColorMode mode,
+                                                  std::uint64_t started_ns) {
+  if (field.pixels.data == nullptr) {
+    FEEDLINE_CHECK_OK(decoder_.decode(region, mode, pixels_));
+    const memory::PixelView decoded = pixels_.view();
+    count(Stage::kDecode, started_ns,
+          static_cast<std::uint64_t>(decoded.width) * static_cast<std::uint64_t>(decoded.height) *
+              static_cast<std::uint64_t>(decoded.channels));
+    return decoded;
+  }
+  memory::PixelView view = field.pixels;
+  view.data = view.row(region.top) + region.left * view.channels;
+  view.width = region.width;
+  view.height = region.height;
+  const int channels = mode == ColorMode::kRgb ? 3 : 1;
+  if (view.channels == channels) return view;
+  FEEDLINE_CHECK_OK(transform::grayscale(view, channels, pixels_));  // to L, or from L to three equal channels
+  return pixels_.view();
+}
+
+Result<void> SampleLoader::load_field(const transform::Chain& chain, const base::SampleKey& key,
+                                      const memory::Record::Field& field, ArrayView row) {
   std::uint64_t started = base::now_ns();
-  FEEDLINE_TRY(const decode::ImageHeader header, decoder_.open(encoded));
-  FEEDLINE_CHECK_OK(recipe_->chain->draw({header.height, header.width}, key, drawing_));
-  FEEDLINE_CHECK_OK(decoder_.decode(drawing_.region, recipe_->chain->color_mode(), pixels_));
-  const memory::PixelView decoded = pixels_.view();
-  count(Stage::kDecode, started,
-        static_cast<std::uint64_t>(decoded.width) * static_cast<std::uint64_t>(decoded.height) *
-            static_cast<std::uint64_t>(decoded.channels));
+  FEEDLINE_TRY(const Size image, open_image(field));
+  FEEDLINE_CHECK_OK(chain.draw(image, key, drawing_));
+  FEEDLINE_TRY(const memory::PixelView pixels, pixels_of(field, drawing_.region, chain.color_mode(), started));
   started = base::now_ns();
-  FEEDLINE_CHECK_OK(recipe_->chain->apply(drawing_, decoded, workspace_, row));
+  FEEDLINE_CHECK_OK(chain.apply(drawing_, pixels, workspace_, row));
   count(Stage::kTransform, started, row.spec.bytes());
   return {};
+}
+
+Result<void> SampleLoader::load_image(const base::SampleKey& key, std::span<const std::byte> encoded, ArrayView row) {
+  return load_field(*recipe_->chain, key, {.bytes = encoded}, row);
 }
 
 Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::span<const ArrayView> first_rows) {
@@ -67,11 +135,10 @@ Result<SampleLoader::Drawn> SampleLoader::draw(const base::SampleKey& key) {
   const auto& fields = recipe_->format->fields();
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields[i].kind != format::FieldKind::kImage) continue;
-    auto header = decoder_.open(record_.fields[i].bytes);
-    if (!header) return placed(std::move(header).error());
-    const Size image{header->height, header->width};
-    if (auto drawn = recipe_->chain->draw(image, key, drawing_); !drawn) return placed(std::move(drawn).error());
-    return Drawn{record_.fields[i].bytes, image, &drawing_};
+    const auto image = open_image(record_.fields[i]);
+    if (!image) return placed(image.error());
+    if (auto drawn = recipe_->chain->draw(*image, key, drawing_); !drawn) return placed(std::move(drawn).error());
+    return Drawn{record_.fields[i].bytes, *image, &drawing_};
   }
   return config_error("the data set has no image field");
 }

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "decode/decoder.h"
 #include "feedline/array.h"
+#include "format/pixel_record.h"
 #include "memory/pixels.h"
 #include "memory/record.h"
 #include "pipeline/source.h"
@@ -35,7 +36,7 @@ class SampleLoader {
 
   // Reads and draws, but decodes nothing: the encoded image and the drawing for it, of the first image field.
   struct Drawn {
-    std::span<const std::byte> encoded;  // valid until the next call
+    std::span<const std::byte> encoded;  // valid until the next call; empty: it is stored as pixels
     Size image;
     const transform::Drawing* drawing;  // likewise
   };
@@ -43,12 +44,22 @@ class SampleLoader {
 
  private:
   void count(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t bytes);
+  // Fills record_ with a sample: from the cache, prepared for it, or as it is stored. Gives the chain that is to run.
+  Result<const transform::Chain*> fetch(std::uint64_t index);
+  Result<void> prepare(std::uint64_t index);
+  Result<Size> open_image(const memory::Record::Field& field);
+  // started_ns: when open_image() was called, for the time that decoding takes.
+  Result<memory::PixelView> pixels_of(const memory::Record::Field& field, const Box& region, ColorMode mode,
+                                      std::uint64_t started_ns);
+  Result<void> load_field(const transform::Chain& chain, const base::SampleKey& key, const memory::Record::Field& field,
+                          ArrayView row);
 
   std::shared_ptr<const Recipe> recipe_;
   telemetry::ThreadCounters* counters_;
   memory::Record record_;
   decode::ImageDecoder decoder_;
   memory::PixelBuffer pixels_;
+  format::PixelRecordBuilder kept_;
   transform::Drawing drawing_;
   transform::Workspace workspace_;
 };

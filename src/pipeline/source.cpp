@@ -92,12 +92,18 @@ Result<Inspection> inspect_source(const std::string& source, const OpenOptions& 
   return format::inspect(source, format_options(options));
 }
 
-Result<void> check_operations(const std::vector<Operation>& operations) { return transform::Chain::check(operations); }
+Result<void> check_operations(const std::vector<Operation>& operations, const std::optional<CachePoint>& cache) {
+  FEEDLINE_CHECK_OK(transform::Chain::check(operations));
+  for (std::size_t i = cache ? cache->position : operations.size(); i < operations.size(); ++i)
+    if (std::holds_alternative<op::Decode>(operations[i]))
+      return config_error("decode: must be the first operation; the cache before it keeps decoded pixels");
+  return {};
+}
 
 Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shared_ptr<const format::Format> format,
                                                   std::shared_ptr<const plan::Mixture> mixture,
                                                   const std::vector<Operation>& operations, std::optional<DType> dtype,
-                                                  Layout layout) {
+                                                  Layout layout, const std::optional<CachePoint>& cache) {
   auto recipe = std::make_shared<Recipe>();
   if (format::is_filled(*format)) {
     if (!operations.empty())
@@ -106,7 +112,12 @@ Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shar
     if (dtype) return config_error("dtype is of images: the samples of \"" + dataset + "\" are arrays");
     for (const format::FieldDescription& field : format->fields()) recipe->schema.push_back({field.name, field.array});
   } else {
+    FEEDLINE_CHECK_OK(check_operations(operations, cache));
     FEEDLINE_TRY(recipe->chain, transform::Chain::compile(operations, dtype, layout));
+    if (cache) {
+      FEEDLINE_TRY(recipe->rest, transform::Chain::compile_rest(operations, cache->position, dtype, layout));
+      recipe->cache = cache->pixels;
+    }
     for (const format::FieldDescription& field : format->fields()) {
       const bool image = field.kind == format::FieldKind::kImage;
       recipe->schema.push_back({field.name, image ? recipe->chain->output() : ArraySpec{DType::kInt64, {}}});
@@ -117,6 +128,15 @@ Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shar
   recipe->dataset = std::move(dataset);
   recipe->format = std::move(format);
   return recipe;
+}
+
+std::vector<std::string> explain_images(const Recipe& recipe) {
+  if (!recipe.chain) return {};
+  if (!recipe.cache) return recipe.chain->explain();
+  std::vector<std::string> lines = recipe.cache->preparation().explain();
+  lines.push_back(recipe.cache->explain());
+  for (std::string& line : recipe.rest->explain()) lines.push_back(std::move(line));
+  return lines;
 }
 
 Schema schema_of(const Recipe& recipe, std::span<const std::uint64_t> samples) {
@@ -155,7 +175,9 @@ Result<std::vector<std::byte>> read_encoded(const format::Format& format, const 
   if (auto read = format.read(sample, record); !read)
     return std::unexpected(with_place(std::move(read).error(), format, dataset, sample));
   for (std::size_t i = 0; i < format.fields().size(); ++i)
-    if (format.fields()[i].kind == format::FieldKind::kImage)
+    if (format.fields()[i].kind == format::FieldKind::kImage && record.fields[i].pixels.data != nullptr)
+      return config_error("encoded: the images of \"" + dataset + "\" are stored as pixels");
+    else if (format.fields()[i].kind == format::FieldKind::kImage)
       return std::vector<std::byte>(record.fields[i].bytes.begin(), record.fields[i].bytes.end());
   return config_error("the data set has no image field");
 }

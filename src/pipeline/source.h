@@ -15,6 +15,7 @@
 #include "feedline/operation.h"
 #include "format/format.h"
 #include "format/given_files.h"
+#include "pipeline/pixel_cache.h"
 #include "plan/order.h"
 #include "transform/chain.h"
 
@@ -32,13 +33,20 @@ Result<std::shared_ptr<const format::Format>> joined_source(std::vector<std::sha
 Result<std::shared_ptr<const plan::Mixture>> make_mixture(const std::vector<std::uint64_t>& sizes,
                                                           const MixOptions& options);
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options);
-Result<void> check_operations(const std::vector<Operation>& operations);
+// Where in a chain pixels are kept.
+struct CachePoint {
+  std::shared_ptr<PixelCache> pixels;
+  std::size_t position = 0;  // operations before it
+};
+Result<void> check_operations(const std::vector<Operation>& operations, const std::optional<CachePoint>& cache);
 
 // What loading a sample needs, checked and fixed. Immutable, thread-safe.
 struct Recipe {
   std::string dataset;  // what the user passed to open(), for messages
   std::shared_ptr<const format::Format> format;
   std::shared_ptr<const transform::Chain> chain;  // the same for every image field; nullptr: samples are arrays
+  std::shared_ptr<PixelCache> cache;              // nullptr: pixels are not kept
+  std::shared_ptr<const transform::Chain> rest;   // of kept pixels: what follows the cache; gives what `chain` gives
   Schema schema;                                  // in the order of format->fields()
   bool ragged = false;                            // has the schema a field whose samples have different lengths?
   std::shared_ptr<const plan::Mixture> mixture;   // nullptr: every sample once an epoch
@@ -48,7 +56,9 @@ struct Recipe {
 Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shared_ptr<const format::Format> format,
                                                   std::shared_ptr<const plan::Mixture> mixture,
                                                   const std::vector<Operation>& operations, std::optional<DType> dtype,
-                                                  Layout layout);
+                                                  Layout layout, const std::optional<CachePoint>& cache = {});
+// What runs on images, one line each.
+std::vector<std::string> explain_images(const Recipe& recipe);
 
 // The recipe's schema with the extent of every ragged field: that of the longest of `samples`, or of all samples.
 Schema schema_of(const Recipe& recipe, std::span<const std::uint64_t> samples);

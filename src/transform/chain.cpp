@@ -27,8 +27,12 @@ Result<void> Chain::check(std::span<const Operation> operations) {
   return {};
 }
 
-Result<std::shared_ptr<const Chain>> Chain::compile(std::span<const Operation> operations, std::optional<DType> dtype,
-                                                    Layout layout) {
+namespace {
+
+// The operations from `first` on. The ones before do nothing but to pixels.
+Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> operations, std::size_t first,
+                                                  CompiledChain::Input input, std::optional<DType> dtype,
+                                                  Layout layout) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
   if (!inferred.size)
     return config_error(
@@ -45,9 +49,26 @@ Result<std::shared_ptr<const Chain>> Chain::compile(std::span<const Operation> o
   }
   if (dtype) pointwise.convert(*dtype, true);
   pointwise.finish();
+  const auto rest = operations.subspan(first);
   return std::make_shared<const CompiledChain>(
-      std::vector<Operation>(operations.begin(), operations.end()), inferred.mode,
+      std::vector<Operation>(rest.begin(), rest.end()), input,
       Emitter(std::move(pointwise), inferred.channels, *inferred.size, layout));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Chain>> Chain::compile(std::span<const Operation> operations, std::optional<DType> dtype,
+                                                    Layout layout) {
+  FEEDLINE_TRY(const Inferred inferred, infer(operations));
+  return compile_from(operations, 0, {inferred.mode}, dtype, layout);
+}
+
+Result<std::shared_ptr<const Chain>> Chain::compile_rest(std::span<const Operation> operations, std::size_t first,
+                                                         std::optional<DType> dtype, Layout layout) {
+  FEEDLINE_CHECK(first <= operations.size());
+  FEEDLINE_TRY(const Inferred given, infer(operations.first(first)));
+  const ColorMode mode = given.channels == 3 ? ColorMode::kRgb : ColorMode::kL;
+  return compile_from(operations, first, {mode, true, static_cast<std::uint32_t>(first)}, dtype, layout);
 }
 
 Result<void> resize(memory::PixelView in, Size out_size, Interpolation interpolation, Workspace& workspace,

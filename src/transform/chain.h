@@ -52,6 +52,10 @@ class Chain {
   // chain leaves it. `layout`: of the output row.
   static Result<std::shared_ptr<const Chain>> compile(std::span<const Operation> operations, std::optional<DType> dtype,
                                                       Layout layout);
+  // The operations from `first` on, for pixels that Preparation made with those before: what is drawn, and what comes
+  // out, is what the whole chain gives.
+  static Result<std::shared_ptr<const Chain>> compile_rest(std::span<const Operation> operations, std::size_t first,
+                                                           std::optional<DType> dtype, Layout layout);
   // As compile(), but a chain that has no fixed output size yet is fine.
   static Result<void> check(std::span<const Operation> operations);
   virtual ~Chain() = default;

@@ -15,14 +15,17 @@ std::string text(Size size) { return std::to_string(size.height) + " x " + std::
 // Draws one operation after the other and records what each decided.
 class Drawer {
  public:
-  Drawer(Size image, const base::SampleKey& key, Drawing& drawing)
-      : key_(key), decisions_(drawing.steps->decisions), builder_(image, drawing) {}
+  Drawer(Size image, std::uint32_t first_stream, const base::SampleKey& key, Drawing& drawing)
+      : key_(key), first_stream_(first_stream), decisions_(drawing.steps->decisions), builder_(image, drawing) {}
 
   Result<void> draw(int index, const Operation& operation) {
     index_ = index;
     return std::visit(*this, operation);
   }
-  void finish() { builder_.finish(); }
+  Size finish() {
+    builder_.finish();
+    return builder_.size();
+  }
 
   Result<void> operator()(const op::Decode&) { return {}; }
   Result<void> operator()(const op::Normalize&) { return {}; }  // part of the output's table
@@ -87,7 +90,7 @@ class Drawer {
   }
 
  private:
-  base::Random stream() const { return base::Random(key_, static_cast<std::uint32_t>(index_)); }
+  base::Random stream() const { return base::Random(key_, first_stream_ + static_cast<std::uint32_t>(index_)); }
   Decision& record(Decision::Kind kind) {
     Decision& decision = decisions_.emplace_back();
     decision.operation = index_;
@@ -103,6 +106,7 @@ class Drawer {
   }
 
   const base::SampleKey& key_;
+  const std::uint32_t first_stream_;
   std::vector<Decision>& decisions_;
   StepBuilder builder_;
   int index_ = 0;
@@ -122,15 +126,20 @@ void append_jitter(std::string_view operation, const JitterDrawing& drawn, std::
 
 }  // namespace
 
-CompiledChain::CompiledChain(std::vector<Operation> operations, ColorMode mode, Emitter emitter)
-    : operations_(std::move(operations)), mode_(mode), emitter_(std::move(emitter)) {}
+Result<Size> draw_operations(std::span<const Operation> operations, std::uint32_t first_stream, Size image,
+                             const base::SampleKey& key, Drawing& drawing) {
+  FEEDLINE_CHECK(image.width > 0 && image.height > 0);
+  Drawer drawer(image, first_stream, key, drawing);
+  for (std::size_t i = 0; i < operations.size(); ++i)
+    FEEDLINE_CHECK_OK(drawer.draw(static_cast<int>(i), operations[i]));
+  return drawer.finish();
+}
+
+CompiledChain::CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter)
+    : operations_(std::move(operations)), input_(input), emitter_(std::move(emitter)) {}
 
 Result<void> CompiledChain::draw(Size image, const base::SampleKey& key, Drawing& drawing) const {
-  FEEDLINE_CHECK(image.width > 0 && image.height > 0);
-  Drawer drawer(image, key, drawing);
-  for (std::size_t i = 0; i < operations_.size(); ++i)
-    FEEDLINE_CHECK_OK(drawer.draw(static_cast<int>(i), operations_[i]));
-  drawer.finish();
+  FEEDLINE_CHECK_OK(draw_operations(operations_, input_.first_stream, image, key, drawing));
   return {};
 }
 
@@ -138,7 +147,7 @@ Result<void> CompiledChain::apply(const Drawing& drawing, memory::PixelView deco
                                   ArrayView out) const {
   FEEDLINE_CHECK(out.spec == output());
   FEEDLINE_CHECK(decoded.width == drawing.region.width && decoded.height == drawing.region.height);
-  FEEDLINE_CHECK(decoded.channels == (mode_ == ColorMode::kRgb ? 3 : 1));
+  FEEDLINE_CHECK(decoded.channels == (input_.mode == ColorMode::kRgb ? 3 : 1));
   return run_steps(*drawing.steps, decoded, emitter_, active_kernels(), *workspace.impl, out.data);
 }
 

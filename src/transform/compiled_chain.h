@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,14 +12,27 @@
 
 namespace feedline::transform {
 
+// Draws one operation after the other, the random ones from streams that count from `first_stream`, and gives the size
+// that comes out. Requires: infer() accepted the operations.
+Result<Size> draw_operations(std::span<const Operation> operations, std::uint32_t first_stream, Size image,
+                             const base::SampleKey& key, Drawing& drawing);
+// One line for each operation on pixels. `narrowed`: what to say of one that lets only a part of the image be used.
+std::vector<std::string> explain_operations(std::span<const Operation> operations, const std::string& narrowed);
+
 // What Chain::compile makes: the operations on pixels are drawn per sample and fused into steps; those on values are
 // already one table.
 class CompiledChain final : public Chain {
  public:
+  // What the operations are given.
+  struct Input {
+    ColorMode mode = ColorMode::kRgb;
+    bool prepared = false;           // pixels of Preparation, which need no decoding
+    std::uint32_t first_stream = 0;  // operations before these
+  };
   // Requires: infer() accepted the operations, and `emitter` is for what they give.
-  CompiledChain(std::vector<Operation> operations, ColorMode mode, Emitter emitter);
+  CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter);
 
-  ColorMode color_mode() const override { return mode_; }
+  ColorMode color_mode() const override { return input_.mode; }
   const ArraySpec& output() const override { return emitter_.spec(); }
   Result<void> draw(Size image, const base::SampleKey& key, Drawing& drawing) const override;
   Result<void> apply(const Drawing& drawing, memory::PixelView decoded, Workspace& workspace,
@@ -27,7 +42,7 @@ class CompiledChain final : public Chain {
 
  private:
   std::vector<Operation> operations_;
-  ColorMode mode_;
+  Input input_;
   Emitter emitter_;
 };
 

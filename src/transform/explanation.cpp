@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// CompiledChain::explain: the chain in words, as it is fused.
+// The chain in words, as it is fused.
 
 #include "transform/compiled_chain.h"
 
@@ -24,26 +24,31 @@ bool narrows_decoding(const Operation& operation) {
 
 }  // namespace
 
-std::vector<std::string> CompiledChain::explain() const {
+std::vector<std::string> explain_operations(std::span<const Operation> operations, const std::string& narrowed) {
   std::vector<std::string> lines;
-  bool leading = true;  // only flips so far: what follows can still narrow what is decoded
-  std::string values;
-  for (const Operation& operation : operations_) {
-    if (std::holds_alternative<op::Decode>(operation)) continue;
-    if (is_value_operation(operation)) {
-      values += (values.empty() ? "" : ", ") + describe(operation);
-      continue;
-    }
+  bool leading = true;  // only flips so far: what follows can still narrow what is used of the image
+  for (const Operation& operation : operations) {
+    if (std::holds_alternative<op::Decode>(operation) || is_value_operation(operation)) continue;
     std::string line = describe(operation);
     if (is_flip(operation)) {
       line += ": moved to where rows are written, or into the last resize";
     } else if (leading && narrows_decoding(operation)) {
-      line += ": only the pixels it needs are decoded";
+      line += ": " + narrowed;
     }
     leading = leading && (is_flip(operation) || narrows_decoding(operation));
     lines.push_back(std::move(line));
   }
-  lines.insert(lines.begin(), std::string("decode to ") + (mode_ == ColorMode::kRgb ? "RGB" : "L"));
+  return lines;
+}
+
+std::vector<std::string> CompiledChain::explain() const {
+  std::vector<std::string> lines = explain_operations(
+      operations_, input_.prepared ? "only its own pixels are touched" : "only the pixels it needs are decoded");
+  if (!input_.prepared)
+    lines.insert(lines.begin(), std::string("decode to ") + (input_.mode == ColorMode::kRgb ? "RGB" : "L"));
+  std::string values;
+  for (const Operation& operation : operations_)
+    if (is_value_operation(operation)) values += (values.empty() ? "" : ", ") + describe(operation);
   const char* how = emitter_.pointwise().proved() ? " by arithmetic proved equal to the table of all 256 values"
                                                   : " by a table of all 256 values";
   std::string line = "write " + std::string(name_of(output().dtype)) + " " + output().shape.to_string();

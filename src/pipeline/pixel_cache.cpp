@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/pixel_cache.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/cpus.h"
+#include "format/pixel_file.h"
+
+namespace feedline::pipeline {
+namespace {
+
+// Of the memory that this process may use: the model, the batches and the other caches need some too.
+constexpr std::uint64_t kMemoryShare = 2;
+
+std::string rounded(std::uint64_t bytes) {
+  return bytes < (1u << 20) ? std::to_string((bytes + (1u << 9)) >> 10) + " KiB"
+                            : std::to_string((bytes + (1u << 19)) >> 20) + " MiB";
+}
+
+// Files that are named one by one while they are read have no fingerprint to know them by again.
+bool has_fixed_samples(const format::Format& format) { return format.name() != "files"; }
+
+}  // namespace
+
+Result<std::shared_ptr<PixelCache>> PixelCache::make(const std::string& where, std::uint64_t budget,
+                                                     const std::string& dataset, const format::Format& format,
+                                                     std::uint64_t fingerprint, std::span<const Operation> operations) {
+  if (where == "device")
+    return config_error(
+        "cache: \"device\" would keep the pixels on a GPU, and this version fills batches on the CPU only; use "
+        "\"memory\" or a path");
+  if (where.empty()) return config_error("cache: where must be \"memory\" or the path of a file");
+  if (format::is_filled(format))
+    return config_error("cache: the samples of \"" + dataset +
+                        "\" are arrays, which are in memory or mapped already: a cache would be a second copy");
+  if (!has_fixed_samples(format))
+    return config_error("cache: \"" + dataset + "\" gets its files while it is read; open a folder or tars to cache");
+  FEEDLINE_TRY(auto preparation, transform::Preparation::compile(operations));
+  format::PixelContents contents{fingerprint,     format.size(),    preparation->description(),
+                                 format.fields(), format.classes(), dataset};
+  return std::shared_ptr<PixelCache>(new PixelCache(where, budget, std::move(contents), std::move(preparation)));
+}
+
+PixelCache::PixelCache(std::string where, std::uint64_t budget, format::PixelContents contents,
+                       std::shared_ptr<const transform::Preparation> preparation)
+    : where_(std::move(where)),
+      budget_(budget == 0 && in_memory() ? base::usable_memory_bytes() / kMemoryShare : budget),
+      contents_(std::move(contents)),
+      preparation_(std::move(preparation)) {}
+
+Result<void> PixelCache::open() {
+  const std::lock_guard lock(mutex_);
+  if (store_ != nullptr) return {};
+  if (in_memory()) {
+    FEEDLINE_TRY(memory_, format::PixelMemory::join(contents_, budget_));
+    store_ = &memory_->store();
+  } else {
+    FEEDLINE_TRY(file_, format::open_or_fill_pixel_file(where_, contents_, budget_));
+    store_ = file_.get();
+  }
+  return {};
+}
+
+void PixelCache::keep(std::uint64_t sample, std::span<const std::byte> record) {
+  auto added = store_->add(sample, record);
+  Result<void> kept;
+  if (!added)
+    kept = std::unexpected(std::move(added).error());
+  else if (*added && !in_memory())
+    kept = format::finish_pixel_file(*store_, where_);
+  if (kept) return;
+  const std::lock_guard lock(mutex_);
+  if (failure_) return;
+  failure_ = std::move(kept).error();
+  failure_->what = "the cache cannot keep more pixels: " + failure_->what +
+                   "; make room, or give cache a budget or another path: what is there is used again";
+  failed_.store(true, std::memory_order_release);
+}
+
+std::optional<Error> PixelCache::failure() const {
+  if (!failed_.load(std::memory_order_acquire)) return {};
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+CacheStats PixelCache::stats() const {
+  const std::lock_guard lock(mutex_);
+  CacheStats stats{where_, contents_.samples, 0, 0, budget_, false};
+  if (store_ == nullptr) return stats;
+  stats.present = store_->present();
+  stats.bytes = store_->bytes();
+  stats.full = store_->is_full();
+  return stats;
+}
+
+std::string PixelCache::explain() const {
+  const CacheStats now = stats();
+  std::string text = "cache in " + (in_memory() ? where_ : "'" + where_ + "'") + ": " + std::to_string(now.present) +
+                     " of " + std::to_string(now.samples) + " samples kept, " + rounded(now.bytes);
+  if (now.budget_bytes > 0) text += " of at most " + rounded(now.budget_bytes);
+  if (now.full) return text + "; it is full: the other samples are read and decoded in every epoch";
+  return text + "; what is above is done once, what is below in every epoch";
+}
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transform/preparation.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "transform/compiled_chain.h"
+#include "transform/inference.h"
+#include "transform/runner.h"
+#include "transform/variants.h"
+
+namespace feedline::transform {
+namespace {
+
+bool is_random(const Operation& operation) {
+  return std::holds_alternative<op::RandomCrop>(operation) ||
+         std::holds_alternative<op::RandomResizedCrop>(operation) ||
+         std::holds_alternative<op::RandomHorizontalFlip>(operation) ||
+         std::holds_alternative<op::RandomVerticalFlip>(operation) ||
+         std::holds_alternative<op::ColorJitter>(operation);
+}
+
+// Pillow's resizes have changed: see follow_pillow().
+bool depends_on_pillow(const Operation& operation) { return std::holds_alternative<op::Resize>(operation); }
+
+}  // namespace
+
+Preparation::Preparation(std::vector<Operation> operations, ColorMode mode, int channels)
+    : operations_(std::move(operations)), mode_(mode), channels_(channels) {}
+
+Result<std::shared_ptr<const Preparation>> Preparation::compile(std::span<const Operation> operations) {
+  FEEDLINE_TRY(const Inferred inferred, infer(operations));
+  for (const Operation& operation : operations) {
+    const std::string name(name_of(operation));
+    if (is_random(operation))
+      return config_error("cache: " + name + " before it would be drawn once and be the same in every epoch; put " +
+                          name + " after cache");
+    if (std::holds_alternative<op::Normalize>(operation) || std::holds_alternative<op::ToDtype>(operation))
+      return config_error("cache: it keeps 8-bit pixels, and " + name +
+                          " is done as they are written to the batch; put " + name + " after cache");
+  }
+  return std::shared_ptr<const Preparation>(
+      new Preparation({operations.begin(), operations.end()}, inferred.mode, inferred.channels));
+}
+
+Result<Size> Preparation::draw(Size image, Drawing& drawing) const {
+  return draw_operations(operations_, 0, image, {}, drawing);  // no operation uses the key
+}
+
+Result<void> Preparation::apply(const Drawing& drawing, memory::PixelView decoded, Size size, Workspace& workspace,
+                                std::span<std::byte> out) const {
+  Pointwise as_they_are(channels_);
+  as_they_are.finish();
+  const Emitter emitter(std::move(as_they_are), channels_, size, Layout::kNhwc);
+  FEEDLINE_CHECK(out.size() == emitter.spec().bytes());
+  FEEDLINE_CHECK(decoded.width == drawing.region.width && decoded.height == drawing.region.height);
+  return run_steps(*drawing.steps, decoded, emitter, active_kernels(), *workspace.impl, out.data());
+}
+
+std::string Preparation::description() const {
+  std::string text = mode_ == ColorMode::kRgb ? "RGB" : "L";
+  bool pillow = false;
+  for (const Operation& operation : operations_) {
+    if (!std::holds_alternative<op::Decode>(operation)) text += ", " + describe(operation);
+    pillow = pillow || depends_on_pillow(operation);
+  }
+  return pillow ? text + ", as Pillow " + std::to_string(followed_pillow()) : text;
+}
+
+std::vector<std::string> Preparation::explain() const {
+  std::vector<std::string> lines = explain_operations(operations_, "only the pixels it needs are decoded");
+  lines.insert(lines.begin(), std::string("decode to ") + (mode_ == ColorMode::kRgb ? "RGB" : "L"));
+  return lines;
+}
+
+}  // namespace feedline::transform
