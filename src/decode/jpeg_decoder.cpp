@@ -258,6 +258,9 @@ JpegDecoder::JpegDecoder(const baseline::Kernels* kernels) : session_(std::make_
 JpegDecoder::~JpegDecoder() = default;
 
 bool JpegDecoder::used_baseline() const { return session_->used_baseline; }
+int JpegDecoder::intervals_passed() const {
+  return session_->used_baseline ? session_->baseline->intervals_passed() : 0;
+}
 
 Result<ImageHeader> JpegDecoder::open(std::span<const std::byte> bytes) {
   Session& session = *session_;
