@@ -95,7 +95,13 @@ TEST(RestartTranscoder, LeavesWhatGainsNothing) {
   for (const JpegKind& kind : others) EXPECT_FALSE(rewritten(encode(kind), 5)) << kind.name;
   EXPECT_FALSE(rewritten({}, 5));
   EXPECT_FALSE(rewritten(EncodedBytes(100, std::byte{'x'}), 5));
+}
+
+TEST(RestartTranscoder, ChoosesByTheImagesSize) {
   EXPECT_FALSE(rewritten(encode({.width = 100, .height = 100}), kRestartIntervalBySize));
+  const auto large = rewritten(encode({.width = 500, .height = 375}), kRestartIntervalBySize);
+  ASSERT_TRUE(large);
+  EXPECT_EQ(restart_interval_of(*large), restart_interval_for(500, 375));
 }
 
 TEST(RestartTranscoder, SaysWhatIsDamaged) {
