@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Any bytes as a JPEG, decoded with our baseline decoder and with libjpeg alone: the same pixels or the same error,
-// with the kernels of every instruction set, and not a byte written beside the pixels.
+// with the kernels of every instruction set, and not a byte written beside the pixels. Only where restart intervals
+// were passed over may there be pixels instead of an error.
 
 #include <algorithm>
 #include <cstddef>
@@ -114,6 +115,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& variant : variants) {
       if (!decode(*variant, bytes, box, mode, ours)) std::abort();
       const bool only_words = ours.error != theirs.error && !ours.error.empty() && !theirs.error.empty();
+      // damage between markers that were passed over
+      if (ours.error.empty() && !theirs.error.empty() && variant->intervals_passed() > 0) continue;
       if (only_words && !differs_without_history(bytes, box, mode)) continue;
       compare(ours, theirs, variant->used_baseline(), box);
     }
