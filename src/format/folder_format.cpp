@@ -104,23 +104,33 @@ Where FolderFormat::where(std::uint64_t index) const {
   return where;
 }
 
+std::unexpected<Error> FolderFormat::failed(std::uint64_t index, Error error) const {
+  std::string stage = std::move(error.where.stage);
+  error.where = where(index);
+  error.where.stage = std::move(stage);
+  return std::unexpected(std::move(error));
+}
+
 Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) const {
   FEEDLINE_CHECK(index < size());
-  const auto fail = [&](Error error) {
-    std::string stage = std::move(error.where.stage);
-    error.where = where(index);
-    error.where.stage = std::move(stage);
-    return std::unexpected(std::move(error));
-  };
+  const auto bytes = storage_->read_all(file(index), record.storage);
+  if (!bytes) return failed(index, bytes.error());
+  return accept(index, *bytes, record);
+}
+
+Result<std::optional<storage::Piece>> FolderFormat::piece(std::uint64_t index) const {
+  FEEDLINE_CHECK(index < size());
+  return storage::Piece{.reader = nullptr, .path = file(index)};
+}
+
+Result<void> FolderFormat::accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const {
+  FEEDLINE_CHECK(index < size());
   record.pin.reset();
   record.fields.assign(fields_.size(), {});
-  std::string file = root_;
-  const auto bytes = storage_->read_all(file.append("/").append(listing_.path(index)), record.storage);
-  if (!bytes) return fail(bytes.error());
-  if (bytes->empty()) return fail(data_error("an empty file", "format").error());
-  record.fields[0].bytes = *bytes;
+  if (bytes.empty()) return failed(index, data_error("an empty file", "format").error());
+  record.fields[0].bytes = bytes;
   record.fields[1].value = static_cast<std::int64_t>(listing_.class_of(index));
-  record.bytes_read = bytes->size();
+  record.bytes_read = bytes.size();
   return {};
 }
 

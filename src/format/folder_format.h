@@ -22,11 +22,16 @@ class FolderFormat final : public Format {
   const std::vector<FieldDescription>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return listing_.classes; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
+  Result<std::optional<storage::Piece>> piece(std::uint64_t index) const override;
+  Result<void> accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const override;
+  std::shared_ptr<const storage::Storage> storage() const override { return storage_; }
   Where where(std::uint64_t index) const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
   Result<Inspection> inspect() const override;
 
  private:
+  std::string file(std::uint64_t index) const { return std::string(root_).append("/").append(listing_.path(index)); }
+  std::unexpected<Error> failed(std::uint64_t index, Error error) const;
   FolderFormat(std::string source, std::shared_ptr<const storage::Storage> storage, FolderListing listing);
 
   std::string source_;
