@@ -34,6 +34,11 @@ std::unexpected<Error> closed_error() {
   return std::unexpected(std::move(error));
 }
 
+PlanRow place_of(const Ticket& ticket, std::uint64_t epoch) {
+  if (ticket.is_refill || !ticket.slot->plan) return {};
+  return {epoch, &ticket.slot->plan, ticket.slot->batch, ticket.row};
+}
+
 }  // namespace
 
 struct Pipeline::Impl {
@@ -66,6 +71,7 @@ struct Pipeline::Impl {
   const std::shared_ptr<device::Device> device = device::host_device();
   const std::shared_ptr<memory::Allocator> allocator = device->allocator();
   std::vector<telemetry::ThreadCounters> counters;  // one per worker, and the consumer's last
+  const std::unique_ptr<ReadAhead> ahead;           // nullptr: the format has nothing to read ahead
 
   mutable std::mutex mutex;
   std::condition_variable work_cv;   // workers: a ticket, room for a slot, or the end
@@ -90,7 +96,8 @@ Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_
       plan(std::move(plan_in)),
       policy(plan.options.on_error, plan.options.error_budget,
              !plan.options.given_order && plan.options.world_size == 1),
-      counters(static_cast<std::size_t>(plan.options.num_workers) + 1) {}
+      counters(static_cast<std::size_t>(plan.options.num_workers) + 1),
+      ahead(ReadAhead::make(recipe->format, plan, read_ahead_mode())) {}
 
 std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const Start& start) const {
   const LoaderOptions& o = plan.options;
@@ -127,6 +134,7 @@ Result<void> Pipeline::Impl::begin(const Start& start, bool prepare_next) {
     waiting_ns = 0;
     if (first_ns == 0) first_ns = base::now_ns();
   }
+  if (ahead) ahead->begin(prepare_next);
   work_cv.notify_all();
   if (threads.empty()) {
     pid = getpid();
@@ -192,7 +200,7 @@ Outcome Pipeline::Impl::fill(SampleLoader& loader, const Ticket& ticket, std::ui
   const base::SampleKey asked{plan.options.seed, epoch_number, ticket.draw()};
   for (std::uint32_t attempt = 0;; ++attempt) {
     const base::SampleKey drawn{asked.seed, asked.epoch, attempt == 0 ? ticket.draw() : outcome.sample};
-    auto loaded = loader.load(outcome.sample, drawn, rows);
+    auto loaded = loader.load(outcome.sample, drawn, rows, attempt == 0 ? place_of(ticket, epoch_number) : PlanRow{});
     if (loaded) return outcome;
     const auto next =
         policy.action() == OnError::kReplace ? policy.substitute(asked, recipe->format->size(), attempt) : std::nullopt;
@@ -224,7 +232,7 @@ void Pipeline::Impl::fill_each(SampleLoader& loader, const Ticket& ticket, std::
 void Pipeline::Impl::work(std::size_t worker) {
   StageCounters& stage = counters[worker][static_cast<std::size_t>(Stage::kBatch)];
   try {
-    SampleLoader loader(recipe, &counters[worker]);
+    SampleLoader loader(recipe, &counters[worker], ahead.get());
     std::vector<ArrayView> rows;
     std::vector<Outcome> outcomes;
     std::unique_lock lock(mutex);
@@ -363,6 +371,7 @@ void Pipeline::Impl::stop() {
   work_cv.notify_all();
   ready_cv.notify_all();
   threads.clear();  // joins
+  if (ahead) ahead->stop();
   const std::lock_guard lock(mutex);
   epochs.clear();
 }
@@ -431,6 +440,8 @@ std::uint64_t Pipeline::bad_count() const {
 
 const PipelinePlan& Pipeline::plan() const { return impl_->plan; }
 
+std::string Pipeline::explain_reads() const { return impl_->ahead ? impl_->ahead->explain() : std::string(); }
+
 LoaderStats Pipeline::stats() const {
   const Impl& impl = *impl_;
   LoaderStats stats;
@@ -461,6 +472,7 @@ LoaderStats Pipeline::stats() const {
   if (epoch != nullptr) stats.ready_batches = epoch->ready_slots();
   stats.held_bytes = impl.epochs.open_slots() * impl.plan.batch_bytes;
   stats.held_bytes_peak = impl.held_peak;
+  if (impl.ahead) stats.held_bytes += impl.ahead->held_bytes();
   return stats;
 }
 

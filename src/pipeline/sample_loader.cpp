@@ -10,21 +10,27 @@ namespace feedline::pipeline {
 
 using telemetry::Stage;
 
-SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters)
-    : recipe_(std::move(recipe)), counters_(counters) {}
+SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters, ReadAhead* ahead)
+    : recipe_(std::move(recipe)), counters_(counters), ahead_(ahead) {}
+
+Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& place) {
+  if (ahead_ != nullptr) return ahead_->read(place, index, record_, watch_);
+  return recipe_->format->read(index, record_);
+}
 
 void SampleLoader::count(Stage stage, std::uint64_t started_ns, std::uint64_t bytes) {
   if (counters_ != nullptr) (*counters_)[static_cast<std::size_t>(stage)].add_item(base::now_ns() - started_ns, bytes);
 }
 
-Result<void> SampleLoader::load(std::uint64_t index, const base::SampleKey& key, std::span<const ArrayView> rows) {
+Result<void> SampleLoader::load(std::uint64_t index, const base::SampleKey& key, std::span<const ArrayView> rows,
+                                const PlanRow& place) {
   const auto placed = [&](Error error) { return std::unexpected(with_place(std::move(error), *recipe_, index)); };
   if (!recipe_->chain) {
     if (auto filled = fill({&index, 1}, rows); !filled) return placed(std::move(filled).error());
     return {};
   }
   const std::uint64_t started = base::now_ns();
-  if (auto read = recipe_->format->read(index, record_); !read) return placed(std::move(read).error());
+  if (auto read = this->read(index, place); !read) return placed(std::move(read).error());
   count(Stage::kStorage, started, record_.bytes_read);
   const auto& fields = recipe_->format->fields();
   for (std::size_t i = 0; i < fields.size(); ++i) {
