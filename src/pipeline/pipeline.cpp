@@ -18,6 +18,7 @@
 #include "pipeline/bad_sample_policy.h"
 #include "pipeline/epochs.h"
 #include "pipeline/sample_loader.h"
+#include "pipeline/thread_placement.h"
 #include "telemetry/stage_counters.h"
 
 namespace feedline::pipeline {
@@ -138,9 +139,15 @@ Result<void> Pipeline::Impl::begin(const Start& start, bool prepare_next) {
   work_cv.notify_all();
   if (threads.empty()) {
     pid = getpid();
+    const auto placed = place_workers(o.num_workers);
     for (int i = 0; i < o.num_workers; ++i) {
-      FEEDLINE_TRY(auto thread, base::Thread::start("feedline-" + std::to_string(i),
-                                                    [this, i] { work(static_cast<std::size_t>(i)); }));
+      const auto worker = static_cast<std::size_t>(i);
+      FEEDLINE_TRY(auto thread,
+                   base::Thread::start("feedline-" + std::to_string(i),
+                                       [this, worker, cpus = placed.empty() ? std::vector<int>() : placed[worker]] {
+                                         if (!cpus.empty()) base::run_on(cpus);
+                                         work(worker);
+                                       }));
       threads.push_back(std::move(thread));
     }
   }
