@@ -78,7 +78,8 @@ def open(
         format: ``"folder"``, ``"tar"`` or ``"pixels"``; by default what the source is.
         fields: of a tar's samples, one spec per field, each an extension or alternatives split by ``;``:
             ``("jpg;png", "cls")``. By default an image and a label.
-        index: folder to keep the tar indexes in. By default beside the shard, else the user's cache folder.
+        index: folder to keep indexes in. By default a tar's is beside the shard, else in the user's cache folder; a
+            folder's is there if it has 10,000 files or more.
         dtype, window, cache, storage: not in this version.
 
     Raises:

@@ -226,6 +226,7 @@ std::string Loader::Impl::explain() const {
     text += "field      " + field.name + ": " + std::string(name_of(field.array.dtype)) + " " +
             field.array.shape.to_string() + "\n";
   text += "threads    " + std::to_string(o.num_workers) + " native, one sample at a time\n";
+  if (const std::string reads = pipeline.explain_reads(); !reads.empty()) text += "reads      " + reads + "\n";
   text += "memory     " + std::to_string(plan.slots) + " batches of " + rounded(plan.batch_bytes) + " ahead; budget " +
           rounded(o.memory_budget) + " (" + plan.budget_reason + ")\n";
   text += "delivery   host memory, " +

@@ -2,10 +2,10 @@
 #include "format/folder_format.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/check.h"
-#include "format/checksum.h"
 
 namespace feedline::format {
 namespace {
@@ -62,10 +62,7 @@ void add_sizes(const storage::Storage& storage, const std::string& root, const F
   }
 }
 
-}  // namespace
-
-Result<std::shared_ptr<const Format>> FolderFormat::open(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_CHECK_OK(check_options(source, options));
+Result<FolderListing> list_complete(const std::string& source, const OpenOptions& options) {
   auto listing = list_folder(*options.storage, without_end_slashes(source));
   if (!listing) return std::unexpected(located(std::move(listing).error(), source));
   if (listing->classes.empty())
@@ -76,58 +73,94 @@ Result<std::shared_ptr<const Format>> FolderFormat::open(const std::string& sour
     error.where.shard = finding->shard;
     return std::unexpected(located(std::move(error), source));
   }
-  return std::shared_ptr<const Format>(new FolderFormat(source, options.storage, std::move(*listing)));
+  return listing;
 }
 
-FolderFormat::FolderFormat(std::string source, std::shared_ptr<const storage::Storage> storage, FolderListing listing)
+// A folder that changes twice within one tick of its file system's clock has the same time both times: what was
+// changed just now may change once more unseen. The coarsest clocks tick every two seconds.
+bool is_settled(const FolderIndex& index, std::chrono::system_clock::time_point listed) {
+  constexpr auto kCoarsestTick = std::chrono::seconds(2);
+  return std::chrono::nanoseconds(index.changed_ns()) < (listed - kCoarsestTick).time_since_epoch();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Format>> FolderFormat::open(const std::string& source, const OpenOptions& options) {
+  constexpr std::uint64_t kWorthKeeping = 10'000;  // samples: fewer are listed within some milliseconds
+  FEEDLINE_CHECK_OK(check_options(source, options));
+  const std::string root = without_end_slashes(source);
+  const auto format = [&](FolderIndex index) {
+    return std::shared_ptr<const Format>(new FolderFormat(source, options.storage, std::move(index)));
+  };
+  if (auto index = load_folder_index(*options.storage, root, options.index_directory)) return format(std::move(*index));
+  const auto started = std::chrono::system_clock::now();
+  FEEDLINE_TRY(const FolderListing listing, list_complete(source, options));
+  FolderIndex index = FolderIndex::build(root, listing);
+  const bool is_wanted = !options.index_directory.empty() || index.samples() >= kWorthKeeping;
+  if (is_wanted && is_settled(index, started))
+    if (auto saved = save_folder_index(index, root, options.index_directory); !saved)
+      return std::unexpected(located(std::move(saved).error(), source));
+  return format(std::move(index));
+}
+
+FolderFormat::FolderFormat(std::string source, std::shared_ptr<const storage::Storage> storage, FolderIndex index)
     : source_(std::move(source)),
       root_(without_end_slashes(source_)),
       storage_(std::move(storage)),
-      listing_(std::move(listing)),
+      index_(std::move(index)),
       fields_{{"image", FieldKind::kImage}, {"label", FieldKind::kInteger}} {
-  Fingerprint fingerprint;
-  fingerprint.add(name());
-  for (const std::string& name : listing_.classes) fingerprint.add(name);
-  fingerprint.add(listing_.class_ends);
-  fingerprint.add(listing_.paths);
-  fingerprint.add(listing_.path_ends);
-  fingerprint_ = fingerprint.value();
+  for (std::uint64_t label = 0; label < index_.classes(); ++label) classes_.emplace_back(index_.class_name(label));
+}
+
+std::string FolderFormat::summary() const {
+  return index_.is_mapped() ? "listed by the index that is kept of it; no folder has changed since" : "";
 }
 
 Where FolderFormat::where(std::uint64_t index) const {
   FEEDLINE_CHECK(index < size());
   Where where;
   where.dataset = source_;
-  where.key = listing_.path(index);
+  where.key = index_.path(index);
   where.shard = root_ + "/" + where.key;
   where.record = index;
   return where;
 }
 
+std::unexpected<Error> FolderFormat::failed(std::uint64_t index, Error error) const {
+  std::string stage = std::move(error.where.stage);
+  error.where = where(index);
+  error.where.stage = std::move(stage);
+  return std::unexpected(std::move(error));
+}
+
 Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) const {
   FEEDLINE_CHECK(index < size());
-  const auto fail = [&](Error error) {
-    std::string stage = std::move(error.where.stage);
-    error.where = where(index);
-    error.where.stage = std::move(stage);
-    return std::unexpected(std::move(error));
-  };
+  record.name.assign(root_).append("/").append(index_.path(index));
+  const auto bytes = storage_->read_all(record.name, record.storage);
+  if (!bytes) return failed(index, bytes.error());
+  return accept(index, *bytes, record);
+}
+
+Result<std::optional<storage::Piece>> FolderFormat::piece(std::uint64_t index) const {
+  FEEDLINE_CHECK(index < size());
+  return storage::Piece{.reader = nullptr, .path = file(index)};
+}
+
+Result<void> FolderFormat::accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const {
+  FEEDLINE_CHECK(index < size());
   record.pin.reset();
   record.fields.assign(fields_.size(), {});
-  record.name.assign(root_).append("/").append(listing_.path(index));
-  const auto bytes = storage_->read_all(record.name, record.storage);
-  if (!bytes) return fail(bytes.error());
-  if (bytes->empty()) return fail(data_error("an empty file", "format").error());
-  record.fields[0].bytes = *bytes;
-  record.fields[1].value = static_cast<std::int64_t>(listing_.class_of(index));
-  record.bytes_read = bytes->size();
+  if (bytes.empty()) return failed(index, data_error("an empty file", "format").error());
+  record.fields[0].bytes = bytes;
+  record.fields[1].value = static_cast<std::int64_t>(index_.class_of(index));
+  record.bytes_read = bytes.size();
   return {};
 }
 
 Result<SampleFiles> FolderFormat::files(std::uint64_t index) const {
   memory::Record record;
   FEEDLINE_CHECK_OK(read(index, record));
-  const std::string_view path = listing_.path(index);
+  const std::string_view path = index_.path(index);
   const std::size_t dot = path.rfind('.');
   FEEDLINE_CHECK(dot != path.npos);  // files are listed by their extensions
   const auto bytes = record.fields[0].bytes;

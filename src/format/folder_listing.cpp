@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
+#include "format/each_shard.h"
 #include "format/sample_name.h"
 
 namespace feedline::format {
@@ -26,51 +28,49 @@ bool is_among(std::string_view name, std::size_t count) {
 }
 
 struct Folder {
-  std::string path;                // relative to the root
+  FolderListing::Folder listed;
   std::vector<std::string> files;  // sorted
 };
 
-class Walker {
- public:
-  Walker(const storage::Storage& storage, const std::string& root, FolderListing& listing)
-      : storage_(storage), root_(root), listing_(listing) {}
+struct ClassListing {
+  std::string paths;
+  std::vector<std::uint64_t> path_ends;
+  std::vector<FolderListing::Folder> folders;
+  std::map<std::string, std::uint64_t> extensions;
+};
 
-  // ImageFolder takes the folders below a class in the order of their whole paths, not of a walk: "c/a-b" comes
-  // before "c/a/b", because '-' sorts before '/'.
-  Result<void> add_class(const std::string& name) {
-    std::vector<Folder> folders;
-    FEEDLINE_CHECK_OK(collect(name, 0, folders));
-    std::ranges::sort(folders, {}, &Folder::path);
-    const std::uint64_t before = listing_.samples();
-    for (const Folder& folder : folders)
-      for (const std::string& file : folder.files) add_file(folder.path, file);
-    listing_.classes.push_back(name);
-    listing_.class_ends.push_back(listing_.samples());
-    if (listing_.samples() == before)
-      listing_.findings.add(
-          {"class_without_images",
-           Severity::kError,
-           root_ + "/" + name,
-           name,
-           {},
-           "class folder '" + name + "' holds no image (.jpg, .jpeg, .png, .webp): remove it, or put its images in"});
-    return {};
+// Lists one class folder. ImageFolder takes the folders below a class in the order of their whole paths, not of a walk:
+// "c/a-b" comes before "c/a/b", because '-' sorts before '/'.
+class ClassWalker {
+ public:
+  ClassWalker(const storage::Storage& storage, const std::string& root) : storage_(storage), root_(root) {}
+
+  Result<ClassListing> list(const std::string& name) {
+    FEEDLINE_CHECK_OK(collect(name, 0));
+    std::ranges::sort(folders_, {}, [](const Folder& folder) -> const std::string& { return folder.listed.path; });
+    for (Folder& folder : folders_) {
+      for (const std::string& file : folder.files) add_file(folder.listed.path, file);
+      listing_.folders.push_back(std::move(folder.listed));
+    }
+    return std::move(listing_);
   }
 
  private:
-  Result<void> collect(const std::string& path, int depth, std::vector<Folder>& folders) {
+  Result<void> collect(const std::string& path, int depth) {
     constexpr int kDeepest = 32;  // deeper than data sets are, less deep than what a link to a parent makes
     if (depth > kDeepest)
       return config_error("folders nested more than 32 deep below '" + root_ + "': does a link at '" + path +
                           "' lead to a parent folder?");
+    // first its time, then its contents: what changes in between has a later time
+    FEEDLINE_TRY(const storage::ObjectStat stat, storage_.stat(root_ + "/" + path));
     FEEDLINE_TRY(auto entries, storage_.list(root_ + "/" + path));
-    const std::size_t own = folders.size();
-    folders.push_back({path, {}});
+    const std::size_t own = folders_.size();
+    folders_.push_back({{path, stat}, {}});
     for (storage::Entry& entry : entries) {
       if (entry.is_directory) {
-        FEEDLINE_CHECK_OK(collect(path + "/" + entry.name, depth + 1, folders));
+        FEEDLINE_CHECK_OK(collect(path + "/" + entry.name, depth + 1));
       } else {
-        folders[own].files.push_back(std::move(entry.name));
+        folders_[own].files.push_back(std::move(entry.name));
       }
     }
     return {};
@@ -90,9 +90,42 @@ class Walker {
 
   const storage::Storage& storage_;
   const std::string& root_;
-  FolderListing& listing_;
+  std::vector<Folder> folders_;
+  ClassListing listing_;
   std::pair<const std::string, std::uint64_t>* counted_ = nullptr;
 };
+
+void add_class(const std::string& root, std::string name, ClassListing found, FolderListing& listing) {
+  const std::uint64_t before = listing.paths.size();
+  listing.paths.append(found.paths);
+  for (const std::uint64_t end : found.path_ends) listing.path_ends.push_back(before + end);
+  std::ranges::move(found.folders, std::back_inserter(listing.folders));
+  for (const auto& [extension, count] : found.extensions) listing.extensions[extension] += count;
+  if (found.path_ends.empty())
+    listing.findings.add(
+        {"class_without_images",
+         Severity::kError,
+         root + "/" + name,
+         name,
+         {},
+         "class folder '" + name + "' holds no image (.jpg, .jpeg, .png, .webp): remove it, or put its images in"});
+  listing.classes.push_back(std::move(name));
+  listing.class_ends.push_back(listing.samples());
+}
+
+void add_stray(const std::string& root, const std::string& name, FolderListing& listing) {
+  if (is_image_name(name)) {
+    listing.stray_images.push_back(name);
+    listing.findings.add({"stray_file",
+                          Severity::kWarning,
+                          root + "/" + name,
+                          name,
+                          {},
+                          "'" + name + "' lies beside the class folders and is not read"});
+  } else if (const std::string extension = extension_of(name); extension == ".tar" || extension == ".tgz") {
+    listing.stray_tars.push_back(name);
+  }
+}
 
 }  // namespace
 
@@ -104,29 +137,20 @@ std::string_view FolderListing::path(std::uint64_t sample) const {
   return std::string_view(paths).substr(begin, path_ends[sample] - begin);
 }
 
-std::uint64_t FolderListing::class_of(std::uint64_t sample) const {
-  return static_cast<std::uint64_t>(std::ranges::upper_bound(class_ends, sample) - class_ends.begin());
-}
-
 Result<FolderListing> list_folder(const storage::Storage& storage, const std::string& root) {
   FolderListing listing;
-  FEEDLINE_TRY(const auto entries, storage.list(root));
-  Walker walker(storage, root, listing);
-  for (const storage::Entry& entry : entries) {
-    if (entry.is_directory) {
-      FEEDLINE_CHECK_OK(walker.add_class(entry.name));
-    } else if (is_image_name(entry.name)) {
-      listing.stray_images.push_back(entry.name);
-      listing.findings.add({"stray_file",
-                            Severity::kWarning,
-                            root + "/" + entry.name,
-                            entry.name,
-                            {},
-                            "'" + entry.name + "' lies beside the class folders and is not read"});
-    } else if (const std::string extension = extension_of(entry.name); extension == ".tar" || extension == ".tgz") {
-      listing.stray_tars.push_back(entry.name);
-    }
-  }
+  FEEDLINE_TRY(const storage::ObjectStat stat, storage.stat(root));
+  listing.folders.push_back({"", stat});
+  FEEDLINE_TRY(auto entries, storage.list(root));
+  std::vector<std::string> names;
+  for (storage::Entry& entry : entries)
+    if (entry.is_directory) names.push_back(std::move(entry.name));
+  FEEDLINE_TRY(auto classes, each_shard<ClassListing>(names.size(), [&](std::size_t i) {
+                 return ClassWalker(storage, root).list(names[i]);
+               }));
+  for (std::size_t i = 0; i < names.size(); ++i) add_class(root, std::move(names[i]), std::move(classes[i]), listing);
+  for (const storage::Entry& entry : entries)
+    if (!entry.is_directory) add_stray(root, entry.name, listing);
   for (const auto& [extension, count] : listing.extensions)
     if (!is_image_name("." + extension))
       listing.findings.add({"unknown_extension",

@@ -17,10 +17,16 @@ namespace feedline::format {
 
 // A few dozen bytes per sample: millions of files are usual.
 struct FolderListing {
+  struct Folder {
+    std::string path;          // relative to the root; empty: the root
+    storage::ObjectStat stat;  // from before it was listed
+  };
+
   std::vector<std::string> classes;                 // sorted; the label is the place in here
   std::vector<std::uint64_t> class_ends;            // samples of the classes up to and with this one
   std::string paths;                                // of all samples, relative to the root, one after the other
   std::vector<std::uint64_t> path_ends;             // where each ends in `paths`
+  std::vector<Folder> folders;                      // all that were listed
   std::map<std::string, std::uint64_t> extensions;  // files below class folders, lower case, of no sample too
   std::vector<std::string> stray_images;            // file names beside the class folders, which ImageFolder ignores
   std::vector<std::string> stray_tars;
@@ -28,11 +34,10 @@ struct FolderListing {
 
   std::uint64_t samples() const { return path_ends.size(); }
   std::string_view path(std::uint64_t sample) const;
-  std::uint64_t class_of(std::uint64_t sample) const;
 };
 
-// Reads folders only, no file. kStorage: one cannot be listed. kConfig: nested absurdly deep, as by a link to a
-// parent folder.
+// Reads folders only, no file; several classes at a time where there are CPUs for it. kStorage: one cannot be listed.
+// kConfig: nested absurdly deep, as by a link to a parent folder.
 Result<FolderListing> list_folder(const storage::Storage& storage, const std::string& root);
 
 // Does the name end in one of the extensions that ImageFolder takes for images?

@@ -97,6 +97,15 @@ Result<std::uint64_t> Format::fill(std::span<const std::uint64_t> /*samples*/,
   FEEDLINE_CHECK(!"this format has no arrays");
 }
 
+Result<std::optional<storage::Piece>> Format::piece(std::uint64_t /*index*/) const {
+  return std::optional<storage::Piece>();
+}
+
+Result<void> Format::accept(std::uint64_t /*index*/, std::span<const std::byte> /*bytes*/,
+                            memory::Record& /*record*/) const {
+  FEEDLINE_CHECK(!"this format gives no pieces");
+}
+
 std::uint64_t Format::length(std::uint64_t /*index*/, std::size_t /*field*/) const {
   FEEDLINE_CHECK(!"the samples of this format have one length");
 }

@@ -51,6 +51,13 @@ class Format {
   virtual Result<void> read(std::uint64_t index, memory::Record& record) const = 0;
   // All files of a sample, of fields that were not asked for too. kConfig: a format that keeps no files.
   virtual Result<SampleFiles> files(std::uint64_t index) const;
+  // Reading in two steps, for whoever fetches samples before they are asked for. piece(): where the bytes of sample
+  // `index` lie; nullopt: only read() can get at them. accept(): what read() does once it has them, `bytes` in
+  // record.storage. storage(): where pieces are fetched from; nullptr: there are none. Requires: index < size(), and of
+  // accept() all bytes of the piece.
+  virtual Result<std::optional<storage::Piece>> piece(std::uint64_t index) const;
+  virtual Result<void> accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const;
+  virtual std::shared_ptr<const storage::Storage> storage() const { return nullptr; }
   // Formats of kArray fields alone: writes `samples` to rows that follow each other; first_rows[i] is the first one of
   // field i. A row is written to its end: behind a shorter sample stands what the field pads with. Gives the bytes
   // read. On an error the rows' contents are unspecified. Requires: no sample is longer than its row.

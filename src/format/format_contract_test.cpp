@@ -46,6 +46,30 @@ TEST_P(FormatContract, GivesTheFilesOfEverySample) {
   }
 }
 
+TEST_P(FormatContract, FetchedPiecesAreWhatReadingGives) {
+  const auto samples = some_samples();
+  const auto format = open(samples);
+  std::size_t pieces = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    auto piece = format->piece(i);
+    ASSERT_TRUE(piece) << piece.error().message();
+    if (!*piece) continue;  // views need no fetching
+    ++pieces;
+    memory::Record expected, record;
+    storage::Fetch fetch;
+    fetch.piece = **piece;
+    storage::fetch_now(*format->storage(), fetch);
+    ASSERT_TRUE(fetch.bytes) << fetch.bytes.error().message();
+    ASSERT_TRUE(format->accept(i, *fetch.bytes, record));
+    ASSERT_TRUE(format->read(i, expected));
+    EXPECT_EQ(image_of(record), samples[i].image);
+    EXPECT_EQ(record.fields[1].value, expected.fields[1].value);
+    EXPECT_EQ(record.bytes_read, expected.bytes_read);
+  }
+  const bool is_viewed = GetParam().name.find("mapped") != std::string::npos;
+  EXPECT_EQ(pieces, is_viewed ? 0 : samples.size());
+}
+
 TEST_P(FormatContract, RecordsOutliveTheFormatAndEachOther) {
   const auto samples = some_samples();
   auto format = open(samples);

@@ -47,12 +47,23 @@ Where GivenFiles::where(std::uint64_t index) const {
 }
 
 Result<void> GivenFiles::read(std::uint64_t index, memory::Record& record) const {
-  record.pin.reset();
-  record.fields.assign(fields_.size(), {});
   const std::string file = path(index);
   if (file.empty())
     return data_error("file " + std::to_string(index) + " is not among those that were given", "format");
   FEEDLINE_TRY(const auto bytes, storage_->read_all(file, record.storage));
+  return accept(index, bytes, record);
+}
+
+Result<std::optional<storage::Piece>> GivenFiles::piece(std::uint64_t index) const {
+  std::string file = path(index);
+  if (file.empty()) return std::optional<storage::Piece>();
+  return storage::Piece{.reader = nullptr, .path = std::move(file)};
+}
+
+Result<void> GivenFiles::accept(std::uint64_t /*index*/, std::span<const std::byte> bytes,
+                                memory::Record& record) const {
+  record.pin.reset();
+  record.fields.assign(fields_.size(), {});
   if (bytes.empty()) return data_error("an empty file", "format");
   record.fields[0].bytes = bytes;
   record.bytes_read = bytes.size();

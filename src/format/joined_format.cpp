@@ -61,6 +61,22 @@ Result<void> JoinedFormat::read(std::uint64_t index, memory::Record& record) con
   return part.read(index, record);
 }
 
+Result<std::optional<storage::Piece>> JoinedFormat::piece(std::uint64_t index) const {
+  const Format& part = part_of(index);
+  return part.piece(index);
+}
+
+Result<void> JoinedFormat::accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const {
+  const Format& part = part_of(index);
+  return part.accept(index, bytes, record);
+}
+
+std::shared_ptr<const storage::Storage> JoinedFormat::storage() const {
+  const auto storage = parts_.front()->storage();
+  const bool one = std::ranges::all_of(parts_, [&](const auto& part) { return part->storage() == storage; });
+  return one ? storage : nullptr;
+}
+
 Result<std::uint64_t> JoinedFormat::fill(std::span<const std::uint64_t> samples,
                                          std::span<const ArrayView> first_rows) const {
   std::vector<ArrayView> rows(first_rows.begin(), first_rows.end());

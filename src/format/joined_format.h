@@ -26,6 +26,9 @@ class JoinedFormat final : public Format {
   std::uint64_t length(std::uint64_t index, std::size_t field) const override;
   std::uint64_t longest(std::size_t field) const override;
   std::uint64_t grain() const override { return grain_; }
+  Result<std::optional<storage::Piece>> piece(std::uint64_t index) const override;
+  Result<void> accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const override;
+  std::shared_ptr<const storage::Storage> storage() const override;
   Where where(std::uint64_t index) const override;
   std::uint64_t fingerprint() const override;
   Result<Inspection> inspect() const override;

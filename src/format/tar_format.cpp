@@ -43,11 +43,16 @@ Result<Bytes> fetch(const storage::Reader& reader, std::uint64_t offset, std::sp
                        0);
 }
 
+Range range_of(const std::vector<ShardIndex::Member>& members) {
+  Range all;
+  for (const auto& member : members) all.add(member);
+  return all;
+}
+
 // The members' payloads, pinned or in record.storage, one per member.
 Result<std::vector<Bytes>> fetch_members(const std::shared_ptr<const storage::Reader>& reader,
                                          const std::vector<ShardIndex::Member>& members, memory::Record& record) {
-  Range all;
-  for (const auto& member : members) all.add(member);
+  const Range all = range_of(members);
   std::vector<Range> ranges;
   if (all.is_dense()) {
     ranges.push_back(all);
@@ -162,6 +167,14 @@ Where TarFormat::where(std::uint64_t index) const {
 
 Result<Inspection> TarFormat::inspect() const { return format::inspect(source_, options_); }
 
+std::unexpected<Error> TarFormat::at(std::uint64_t index, Error error) const {
+  Where place = where(index);
+  place.stage = std::move(error.where.stage);
+  if (error.where.offset) place.offset = error.where.offset;
+  error.where = std::move(place);
+  return std::unexpected(std::move(error));
+}
+
 Result<void> TarFormat::read(std::uint64_t index, memory::Record& record) const {
   auto done = read_sample(place_of(index), record);
   if (!done) return at(index, std::move(done).error());
@@ -172,14 +185,6 @@ Result<SampleFiles> TarFormat::files(std::uint64_t index) const {
   auto sample = read_files(place_of(index));
   if (!sample) return at(index, std::move(sample).error());
   return sample;
-}
-
-std::unexpected<Error> TarFormat::at(std::uint64_t index, Error error) const {
-  Where place = where(index);
-  place.stage = std::move(error.where.stage);
-  if (error.where.offset) place.offset = error.where.offset;
-  error.where = std::move(place);
-  return std::unexpected(std::move(error));
 }
 
 Result<SampleFiles> TarFormat::read_files(const Place& place) const {
@@ -198,31 +203,69 @@ Result<SampleFiles> TarFormat::read_files(const Place& place) const {
   return sample;
 }
 
-Result<void> TarFormat::read_sample(const Place& place, memory::Record& record) const {
-  record.pin.reset();
-  record.fields.assign(fields_.size(), {});
+Result<std::vector<ShardIndex::Member>> TarFormat::members_of(const Place& place) const {
   std::vector<ShardIndex::Member> members;
-  const auto fail = [&](std::size_t field, const std::string& what) {
-    auto error = data_error("field '" + fields_[field].name + "': " + what, "format");
-    if (field < members.size()) error.error().where.offset = members[field].offset;
-    return error;
-  };
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     const auto member = place.shard->finder().find(place.sample, i);
-    if (!member) return fail(i, "the sample has no member for it");
+    if (!member) return data_error("field '" + fields_[i].name + "': the sample has no member for it", "format");
     members.push_back(*member);
-    if (member->bytes == 0) return fail(i, "an empty file");
+    if (member->bytes > 0) continue;
+    auto error = data_error("field '" + fields_[i].name + "': an empty file", "format");
+    error.error().where.offset = member->offset;
+    return error;
   }
+  return members;
+}
+
+Result<void> TarFormat::read_sample(const Place& place, memory::Record& record) const {
+  record.pin.reset();
+  FEEDLINE_TRY(const auto members, members_of(place));
   FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
   FEEDLINE_TRY(const auto payloads, fetch_members(reader, members, record));
+  return accept_members(members, payloads, record);
+}
+
+Result<std::optional<storage::Piece>> TarFormat::piece(std::uint64_t index) const {
+  const Place place = place_of(index);
+  FEEDLINE_TRY(const auto members, members_of(place));
+  const Range range = range_of(members);
+  if (!range.is_dense()) return std::optional<storage::Piece>();
+  FEEDLINE_TRY(auto reader, open_shards_.reader(*place.shard));
+  if (const auto view = reader->view(range.begin, 0); view && *view) return std::optional<storage::Piece>();
+  return storage::Piece{std::move(reader), {}, range.begin, range.end - range.begin};
+}
+
+Result<void> TarFormat::accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const {
+  record.pin.reset();
+  const auto members = members_of(place_of(index));
+  if (!members) return at(index, members.error());
+  const std::uint64_t begin = range_of(*members).begin;
+  std::vector<Bytes> payloads;
+  for (const auto& member : *members) {
+    FEEDLINE_CHECK(member.offset - begin + member.bytes <= bytes.size());
+    payloads.push_back(bytes.subspan(member.offset - begin, member.bytes));
+  }
+  if (auto accepted = accept_members(*members, payloads, record); !accepted)
+    return at(index, std::move(accepted).error());
+  return {};
+}
+
+Result<void> TarFormat::accept_members(const std::vector<ShardIndex::Member>& members, std::span<const Bytes> payloads,
+                                       memory::Record& record) const {
+  record.fields.assign(fields_.size(), {});
   record.bytes_read = 0;
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     record.bytes_read += payloads[i].size();
     record.fields[i].bytes = payloads[i];
     if (fields_[i].kind == FieldKind::kImage) continue;
     const auto value = parse_integer(payloads[i]);
-    if (!value) return fail(i, "not an integer");
-    record.fields[i].value = *value;
+    if (value) {
+      record.fields[i].value = *value;
+      continue;
+    }
+    auto error = data_error("field '" + fields_[i].name + "': not an integer", "format");
+    error.error().where.offset = members[i].offset;
+    return error;
   }
   return {};
 }

@@ -25,6 +25,9 @@ class TarFormat final : public Format {
   const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
   Result<SampleFiles> files(std::uint64_t index) const override;
+  Result<std::optional<storage::Piece>> piece(std::uint64_t index) const override;
+  Result<void> accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const override;
+  std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
   std::vector<std::uint64_t> shard_ends() const override { return ends_; }
   Where where(std::uint64_t index) const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
@@ -40,10 +43,13 @@ class TarFormat final : public Format {
             const std::vector<FieldChoice>& fields);
   Place place_of(std::uint64_t index) const;
   std::uint64_t compute_fingerprint(const std::vector<FieldChoice>& fields) const;
+  Result<std::vector<ShardIndex::Member>> members_of(const Place& place) const;
   Result<void> read_sample(const Place& place, memory::Record& record) const;
   Result<SampleFiles> read_files(const Place& place) const;
   // `error` with the sample's place, as far as it does not name one itself.
   std::unexpected<Error> at(std::uint64_t index, Error error) const;
+  Result<void> accept_members(const std::vector<ShardIndex::Member>& members,
+                              std::span<const std::span<const std::byte>> payloads, memory::Record& record) const;
 
   std::string source_;
   OpenOptions options_;

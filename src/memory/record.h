@@ -17,6 +17,7 @@ namespace feedline::memory {
 // A growable byte buffer whose growth does not clear (std::vector would write every byte first).
 class ByteBuffer {
  public:
+  std::size_t capacity() const { return capacity_; }
   // Contents are lost when it grows.
   std::span<std::byte> resize(std::size_t bytes) {
     if (bytes > capacity_) {

@@ -19,6 +19,7 @@
 #include "pipeline/bad_sample_policy.h"
 #include "pipeline/epochs.h"
 #include "pipeline/sample_loader.h"
+#include "pipeline/thread_placement.h"
 #include "telemetry/stage_counters.h"
 
 namespace feedline::pipeline {
@@ -49,6 +50,11 @@ struct Hands {
   Progress& progress;
   std::vector<ArrayView> rows;
 };
+
+PlanRow place_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch) {
+  if (ticket.is_refill || !ticket.slot->plan) return {};
+  return {epoch, &ticket.slot->plan, ticket.slot->batch, row};
+}
 
 }  // namespace
 
@@ -88,6 +94,7 @@ struct Pipeline::Impl {
   std::vector<Progress> progress;                   // one per worker
   // Threads that fill rows come back to the lock before they take another one: there is something that they must know.
   std::atomic<bool> recall{false};
+  const std::unique_ptr<ReadAhead> ahead;           // nullptr: the format has nothing to read ahead
 
   mutable std::mutex mutex;
   std::condition_variable work_cv;   // workers: a ticket, room for a slot, or the end
@@ -113,7 +120,8 @@ Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_
       policy(plan.options.on_error, plan.options.error_budget,
              !plan.options.given_order && plan.options.world_size == 1),
       counters(static_cast<std::size_t>(plan.options.num_workers) + 1),
-      progress(static_cast<std::size_t>(plan.options.num_workers)) {}
+      progress(static_cast<std::size_t>(plan.options.num_workers)),
+      ahead(ReadAhead::make(recipe->format, plan, read_ahead_mode())) {}
 
 std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const Start& start) const {
   const LoaderOptions& o = plan.options;
@@ -151,12 +159,19 @@ Result<void> Pipeline::Impl::begin(const Start& start, bool prepare_next) {
     waiting_ns = 0;
     if (first_ns == 0) first_ns = base::now_ns();
   }
+  if (ahead) ahead->begin(prepare_next);
   work_cv.notify_all();
   if (threads.empty()) {
     pid = getpid();
+    const auto placed = place_workers(o.num_workers);
     for (int i = 0; i < o.num_workers; ++i) {
-      FEEDLINE_TRY(auto thread, base::Thread::start("feedline-" + std::to_string(i),
-                                                    [this, i] { work(static_cast<std::size_t>(i)); }));
+      const auto worker = static_cast<std::size_t>(i);
+      FEEDLINE_TRY(auto thread,
+                   base::Thread::start("feedline-" + std::to_string(i),
+                                       [this, worker, cpus = placed.empty() ? std::vector<int>() : placed[worker]] {
+                                         if (!cpus.empty()) base::run_on(cpus);
+                                         work(worker);
+                                       }));
       threads.push_back(std::move(thread));
     }
   }
@@ -230,7 +245,8 @@ Outcome Pipeline::Impl::fill(Hands& hands, const Ticket& ticket, std::uint64_t r
   const base::SampleKey asked{plan.options.seed, epoch_number, slot.draws[row]};
   for (std::uint32_t attempt = 0;; ++attempt) {
     const base::SampleKey drawn{asked.seed, asked.epoch, attempt == 0 ? asked.sample : outcome.sample};
-    auto loaded = hands.loader.load(outcome.sample, drawn, hands.rows);
+    auto loaded = hands.loader.load(outcome.sample, drawn, hands.rows,
+                                    attempt == 0 ? place_of(ticket, row, epoch_number) : PlanRow{});
     if (loaded) return outcome;
     const auto next =
         policy.action() == OnError::kReplace ? policy.substitute(asked, recipe->format->size(), attempt) : std::nullopt;
@@ -301,7 +317,7 @@ void Pipeline::Impl::settle(const Task& task) {
 void Pipeline::Impl::work(std::size_t worker) {
   StageCounters& stage = counters[worker][static_cast<std::size_t>(Stage::kBatch)];
   try {
-    Hands hands{SampleLoader(recipe, &counters[worker]), stage, progress[worker], {}};
+    Hands hands{SampleLoader(recipe, &counters[worker], ahead.get()), stage, progress[worker], {}};
     std::unique_lock lock(mutex);
     while (auto task = next_task(lock, stage)) {
       lock.unlock();
@@ -434,6 +450,7 @@ void Pipeline::Impl::stop() {
   work_cv.notify_all();
   ready_cv.notify_all();
   threads.clear();  // joins
+  if (ahead) ahead->stop();
   const std::lock_guard lock(mutex);
   epochs.clear();
 }
@@ -502,6 +519,8 @@ std::uint64_t Pipeline::bad_count() const {
 
 const PipelinePlan& Pipeline::plan() const { return impl_->plan; }
 
+std::string Pipeline::explain_reads() const { return impl_->ahead ? impl_->ahead->explain() : std::string(); }
+
 LoaderStats Pipeline::stats() const {
   const Impl& impl = *impl_;
   LoaderStats stats;
@@ -532,6 +551,7 @@ LoaderStats Pipeline::stats() const {
   if (epoch != nullptr) stats.ready_batches = epoch->ready_slots();
   stats.held_bytes = impl.epochs.open_slots() * impl.plan.batch_bytes;
   stats.held_bytes_peak = impl.held_peak;
+  if (impl.ahead) stats.held_bytes += impl.ahead->held_bytes();
   return stats;
 }
 

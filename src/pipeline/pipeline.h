@@ -23,17 +23,18 @@ struct PipelinePlan {
   plan::OrderConfig order;
   // Of every batch, or per bucket; empty: batches have lengths of their own, and no buckets.
   std::vector<std::shared_ptr<const batch::BatchLayout>> layouts;
-  std::uint64_t batch_bytes = 0;    // of the largest batch
-  std::uint64_t slots = 0;          // batches held ahead of the user at most
-  std::uint64_t slots_to_wake = 0;  // threads that found no room go on when no more than these are taken
-  std::string budget_reason;        // where the budget comes from, for explain()
+  std::uint64_t batch_bytes = 0;       // of the largest batch
+  std::uint64_t slots = 0;             // batches held ahead of the user at most
+  std::uint64_t slots_to_wake = 0;     // threads that found no room go on when no more than these are taken
+  std::uint64_t read_ahead_bytes = 0;  // of stored samples that are fetched before a thread comes for them, at most
+  std::string budget_reason;           // where the budget comes from, for explain()
 };
 
 // kConfig: an option out of range, or a budget that does not hold one batch.
 Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options);
 
 // A whole epoch of this rank.
-plan::Plan whole_epoch(const PipelinePlan& plan);
+plan::Plan whole_epoch(const PipelinePlan& plan, std::uint64_t epoch = 0);
 
 // Threads that fill batches of one epoch after the other.
 //
@@ -73,6 +74,7 @@ class Pipeline {
   std::uint64_t bad_count() const;
   LoaderStats stats() const;
   const PipelinePlan& plan() const;
+  std::string explain_reads() const;  // empty: nothing is read ahead
 
   struct Impl;  // defined in pipeline.cpp
 

@@ -21,6 +21,10 @@ constexpr std::uint64_t kMemoryShare = 8;
 constexpr std::uint64_t kDefaultSlots = 2;
 constexpr std::uint64_t kSmallBatchesBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kMostSmallBatches = 32;
+// For samples that are read ahead: 256 photos. Where a given budget leaves less than the second number, and less than
+// an eighth of it, small batches give up theirs for it.
+constexpr std::uint64_t kMostReadAhead = std::uint64_t{32} << 20;
+constexpr std::uint64_t kSomeReadAhead = std::uint64_t{4} << 20;
 // More threads than this are a mistake, not a wish.
 constexpr int kMaxThreads = 1024;
 
@@ -96,9 +100,9 @@ Result<void> lay_out(const Recipe& recipe, PipelinePlan& plan) {
 
 }  // namespace
 
-plan::Plan whole_epoch(const PipelinePlan& plan) {
+plan::Plan whole_epoch(const PipelinePlan& plan, std::uint64_t epoch) {
   const LoaderOptions& o = plan.options;
-  return {plan::make_order(plan.order, 0), {o.batch_size, o.rank, o.world_size, o.drop_last, o.uneven, 0, {}, 0}};
+  return {plan::make_order(plan.order, epoch), {o.batch_size, o.rank, o.world_size, o.drop_last, o.uneven, 0, {}, 0}};
 }
 
 Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options) {
@@ -124,6 +128,12 @@ Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& op
   if (!given)
     plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / std::max<std::uint64_t>(plan.batch_bytes, 1),
                                                  kDefaultSlots, kMostSmallBatches));
+  if (recipe.format->storage() != nullptr) {
+    const std::uint64_t some = std::min(kSomeReadAhead, plan.options.memory_budget / 8);
+    if (plan.options.memory_budget - plan.slots * plan.batch_bytes < some && plan.batch_bytes <= some)
+      plan.slots = std::max(kDefaultSlots, (plan.options.memory_budget - some) / plan.batch_bytes);
+    plan.read_ahead_bytes = std::min(plan.options.memory_budget - plan.slots * plan.batch_bytes, kMostReadAhead);
+  }
   // Waking a thread takes as long as filling a batch of short rows: they sleep until there is room for many.
   const bool short_rows = recipe.format->grain() > 1;
   plan.slots_to_wake = short_rows ? plan.slots / 2 : plan.slots - 1;

@@ -12,20 +12,26 @@ namespace feedline::pipeline {
 
 using telemetry::Stage;
 
-SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters)
-    : recipe_(std::move(recipe)), counters_(counters) {}
+SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters, ReadAhead* ahead)
+    : recipe_(std::move(recipe)), counters_(counters), ahead_(ahead) {}
+
+Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& place) {
+  if (ahead_ != nullptr) return ahead_->read(place, index, record_, watch_);
+  return recipe_->format->read(index, record_);
+}
 
 void SampleLoader::count(Stage stage, std::uint64_t started_ns, std::uint64_t bytes) {
   if (counters_ != nullptr) (*counters_)[static_cast<std::size_t>(stage)].add_item(base::now_ns() - started_ns, bytes);
 }
 
-Result<void> SampleLoader::load(std::uint64_t index, const base::SampleKey& key, std::span<const ArrayView> rows) {
+Result<void> SampleLoader::load(std::uint64_t index, const base::SampleKey& key, std::span<const ArrayView> rows,
+                                const PlanRow& place) {
   const auto placed = [&](Error error) { return std::unexpected(with_place(std::move(error), *recipe_, index)); };
   if (!recipe_->chain) {
     if (auto filled = fill({&index, 1}, rows); !filled) return placed(std::move(filled).error());
     return {};
   }
-  const auto chain = fetch(index);
+  const auto chain = fetch(index, place);
   if (!chain) return placed(chain.error());
   const auto& fields = recipe_->format->fields();
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -39,7 +45,7 @@ Result<void> SampleLoader::load(std::uint64_t index, const base::SampleKey& key,
   return {};
 }
 
-Result<const transform::Chain*> SampleLoader::fetch(std::uint64_t index) {
+Result<const transform::Chain*> SampleLoader::fetch(std::uint64_t index, const PlanRow& place) {
   const std::uint64_t started = base::now_ns();
   if (recipe_->cache) {
     FEEDLINE_TRY(const bool kept, recipe_->cache->read(index, record_));
@@ -48,7 +54,7 @@ Result<const transform::Chain*> SampleLoader::fetch(std::uint64_t index) {
       return recipe_->rest.get();
     }
   }
-  FEEDLINE_CHECK_OK(recipe_->format->read(index, record_));
+  FEEDLINE_CHECK_OK(read(index, place));
   count(Stage::kStorage, started, record_.bytes_read);
   // with a full cache the whole chain is quicker, which decodes only what it needs
   if (!recipe_->cache || !recipe_->cache->is_open_for_more()) return recipe_->chain.get();

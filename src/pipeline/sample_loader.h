@@ -11,6 +11,7 @@
 #include "format/pixel_record.h"
 #include "memory/pixels.h"
 #include "memory/record.h"
+#include "pipeline/read_ahead.h"
 #include "pipeline/source.h"
 #include "telemetry/stage_counters.h"
 #include "transform/chain.h"
@@ -22,11 +23,14 @@ namespace feedline::pipeline {
 class SampleLoader {
  public:
   // counters: of this thread; nullptr: count nothing. Outlives the loader.
-  SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters);
+  // ahead: nullptr, or what reads for it; outlives the loader.
+  SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters, ReadAhead* ahead = nullptr);
 
   // Fills `rows`, one view per field of the schema. What it writes depends on `key` and the stored bytes of sample
-  // `index` alone. On an error, which says where, the rows' contents are unspecified.
-  Result<void> load(std::uint64_t index, const base::SampleKey& key, std::span<const ArrayView> rows);
+  // `index` alone. On an error, which says where, the rows' contents are unspecified. place: where
+  // the plan has the sample, if it does.
+  Result<void> load(std::uint64_t index, const base::SampleKey& key, std::span<const ArrayView> rows,
+                    const PlanRow& place = {});
 
   // The same of an image that is in memory, into the row of an image field.
   Result<void> load_image(const base::SampleKey& key, std::span<const std::byte> encoded, ArrayView row);
@@ -43,9 +47,10 @@ class SampleLoader {
   Result<Drawn> draw(const base::SampleKey& key);
 
  private:
+  Result<void> read(std::uint64_t index, const PlanRow& place);
   void count(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t bytes);
   // Fills record_ with a sample: from the cache, prepared for it, or as it is stored. Gives the chain that is to run.
-  Result<const transform::Chain*> fetch(std::uint64_t index);
+  Result<const transform::Chain*> fetch(std::uint64_t index, const PlanRow& place);
   Result<void> prepare(std::uint64_t index);
   Result<Size> open_image(const memory::Record::Field& field);
   // started_ns: when open_image() was called, for the time that decoding takes.
@@ -56,6 +61,8 @@ class SampleLoader {
 
   std::shared_ptr<const Recipe> recipe_;
   telemetry::ThreadCounters* counters_;
+  ReadAhead* ahead_;
+  ReadAhead::Watch watch_;
   memory::Record record_;
   decode::ImageDecoder decoder_;
   memory::PixelBuffer pixels_;

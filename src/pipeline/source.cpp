@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include "base/random.h"
@@ -11,6 +12,7 @@
 #include "format/joined_format.h"
 #include "format/token_format.h"
 #include "plan/mixed_order.h"
+#include "storage/slow_storage.h"
 
 namespace feedline::pipeline {
 
@@ -26,8 +28,17 @@ Schema with_lengths(Schema schema, Length length) {
   return schema;
 }
 
+// Local files; with FEEDLINE_SLOW_STORAGE=MICROSECONDS, for tests and benchmarks, as if each read took so long.
+std::shared_ptr<const storage::Storage> stored_files() {
+  const char* slow = std::getenv("FEEDLINE_SLOW_STORAGE");
+  const long latency_us = slow ? std::atol(slow) : 0;
+  if (latency_us <= 0) return storage::local_storage();
+  return std::make_shared<storage::SlowStorage>(storage::local_storage(),
+                                                storage::SlowReads{.latency = std::chrono::microseconds(latency_us)});
+}
+
 format::OpenOptions format_options(const OpenOptions& options) {
-  return {options.format, options.fields, options.index_directory, nullptr};
+  return {options.format, options.fields, options.index_directory, stored_files()};
 }
 
 }  // namespace
@@ -36,9 +47,7 @@ Result<std::shared_ptr<const format::Format>> open_source(const std::string& sou
   return format::open(source, format_options(options));
 }
 
-std::shared_ptr<format::GivenFiles> given_files() {
-  return std::make_shared<format::GivenFiles>(storage::local_storage());
-}
+std::shared_ptr<format::GivenFiles> given_files() { return std::make_shared<format::GivenFiles>(stored_files()); }
 
 Result<std::shared_ptr<const format::Format>> array_source(std::vector<NamedArray> arrays) {
   return format::ArrayFormat::make(std::move(arrays));

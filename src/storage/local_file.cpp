@@ -15,6 +15,14 @@ std::unexpected<Error> file_error(std::string what, const std::string& name, int
   return error;
 }
 
+Result<struct ::stat> stat_regular_file(int fd, const std::string& path) {
+  struct ::stat status;
+  if (::fstat(fd, &status) != 0) return file_error("cannot stat", path, errno);
+  if (S_ISDIR(status.st_mode)) return file_error("cannot read a folder as a file", path, EISDIR);
+  if (!S_ISREG(status.st_mode)) return file_error("cannot read: a pipe, socket or device", path, ESPIPE);
+  return status;
+}
+
 Result<OpenFile> open_regular_file(const std::string& path) {
   // O_NONBLOCK: opening a pipe without a writer would wait forever; regular files ignore it
   int fd = -1;
@@ -23,9 +31,7 @@ Result<OpenFile> open_regular_file(const std::string& path) {
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return file_error("cannot open", path, errno);
   OpenFile file{FileDescriptor(fd), {}};
-  if (::fstat(fd, &file.status) != 0) return file_error("cannot stat", path, errno);
-  if (S_ISDIR(file.status.st_mode)) return file_error("cannot read a folder as a file", path, EISDIR);
-  if (!S_ISREG(file.status.st_mode)) return file_error("cannot read: a pipe, socket or device", path, ESPIPE);
+  FEEDLINE_TRY(file.status, stat_regular_file(fd, path));
   return file;
 }
 

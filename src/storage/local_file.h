@@ -25,6 +25,8 @@ struct OpenFile {
 // kStorage with where.shard = name.
 std::unexpected<Error> file_error(std::string what, const std::string& name, int system_errno);
 
+// The status of what was opened; an error where it is no regular file.
+Result<struct ::stat> stat_regular_file(int fd, const std::string& path);
 Result<OpenFile> open_regular_file(const std::string& path);
 ObjectStat to_object_stat(const struct ::stat& status);
 // Reads until `out` is full or the file ends, whatever the kernel's pieces and interruptions. Returns the bytes read.

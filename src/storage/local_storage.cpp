@@ -12,6 +12,7 @@
 #include "storage/local_file.h"
 #include "storage/mapped_reader.h"
 #include "storage/pread_reader.h"
+#include "storage/ring_queue.h"
 
 namespace feedline::storage {
 namespace {
@@ -31,7 +32,7 @@ bool entry_is_directory(int directory, const dirent& entry) {
 
 }  // namespace
 
-SystemReads system_reads() { return {.pread = ::pread, .map = true}; }
+SystemReads system_reads() { return {.pread = ::pread, .map = true, .ring = true}; }
 
 std::shared_ptr<const Storage> local_storage() {
   static const std::shared_ptr<const Storage> storage = std::make_shared<LocalStorage>(system_reads());
@@ -43,6 +44,8 @@ LocalStorage::LocalStorage(SystemReads reads) : reads_(reads) {}
 Result<std::unique_ptr<Reader>> LocalStorage::open(const std::string& path, Access access) const {
   FEEDLINE_TRY(OpenFile file, open_regular_file(path));
   if (access == Access::kMap && reads_.map) return MappedReader::map(path, std::move(file));
+  // a request to io_uring would fail with the flag where it has to wait; a file that is regular needs it no more
+  if (reads_.ring) ::fcntl(file.fd.get(), F_SETFL, 0);
   return std::make_unique<PreadReader>(path, std::move(file.fd), reads_);
 }
 
@@ -87,6 +90,11 @@ Result<bool> LocalStorage::is_directory(const std::string& path) const {
   struct ::stat status;
   if (::stat(path.c_str(), &status) != 0) return file_error("cannot stat", path, errno);
   return S_ISDIR(status.st_mode);
+}
+
+std::unique_ptr<FetchQueue> LocalStorage::own_queue() const {
+  if (!reads_.ring) return nullptr;
+  return RingQueue::make();
 }
 
 }  // namespace feedline::storage

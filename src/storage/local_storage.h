@@ -17,7 +17,8 @@ namespace feedline::storage {
 // How a LocalStorage talks to the kernel: a seam that hostile test configurations replace.
 struct SystemReads {
   ssize_t (*pread)(int fd, void* data, std::size_t bytes, off_t offset);  // as pread(2)
-  bool map = true;  // false: Access::kMap opens a pread reader, view() gives nullopt
+  bool map = true;   // false: Access::kMap opens a pread reader, view() gives nullopt
+  bool ring = true;  // false: no io_uring
 };
 SystemReads system_reads();
 
@@ -31,6 +32,7 @@ class LocalStorage final : public Storage {
   Result<std::vector<Entry>> list(const std::string& directory) const override;
   Result<ObjectStat> stat(const std::string& path) const override;
   Result<bool> is_directory(const std::string& path) const override;
+  std::unique_ptr<FetchQueue> own_queue() const override;
 
  private:
   SystemReads reads_;

@@ -19,6 +19,7 @@ class PreadReader final : public Reader {
   Result<std::optional<std::span<const std::byte>>> view(std::uint64_t, std::size_t) const override {
     return std::nullopt;
   }
+  int descriptor() const override { return fd_.get(); }
   const std::string& name() const override { return name_; }
 
  private:

@@ -33,6 +33,8 @@ class Reader {
   // The bytes [offset, offset + bytes) without a copy where the object is mapped; nullopt where it is not (then
   // use read_at). kStorage where the object is shorter by now than when it was opened. Valid as long as the reader.
   virtual Result<std::optional<std::span<const std::byte>>> view(std::uint64_t offset, std::size_t bytes) const = 0;
+  // Of a file that pread(2) reads just as read_at() would, for a kernel that reads asynchronously; -1: there is none.
+  virtual int descriptor() const { return -1; }
   virtual const std::string& name() const = 0;
 };
 

@@ -28,6 +28,7 @@ inline std::shared_ptr<const Storage> short_reads_storage() {
     return ::pread(fd, data, std::min<std::size_t>(bytes, 1 + call % 40 * 7), offset);
   };
   reads.map = false;
+  reads.ring = false;
   return std::make_shared<LocalStorage>(reads);
 }
 

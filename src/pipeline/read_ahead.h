@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Fetches the samples that the plan has next while the threads decode, once the storage turns out to be slow.
+//
+//   near     threads read by themselves, as without this class, and notice how long it takes
+//   far      one thread keeps ReadDepth reads under way and hands finished ones over; a thread that comes for a sample
+//            finds it, or waits for it
+//
+// near -> far when reads wait for a device or a network (read_speed.h); far -> near when what was fetched was in memory
+// 256 times in a row, but for a few. In a warm epoch there is no thread, no lock and no memory here.
+//
+// A fetch that fails is nobody's error: the thread that comes for the sample reads it by itself, and what goes wrong
+// then is that sample's error.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/thread.h"
+#include "format/format.h"
+#include "pipeline/read_depth.h"
+#include "plan/plan.h"
+#include "storage/fetch.h"
+
+namespace feedline::pipeline {
+
+struct PipelinePlan;
+
+// A row of an epoch, in the order in which rows are handed out.
+struct PlanRow {
+  std::uint64_t epoch = 0;
+  const std::shared_ptr<const plan::Plan>* plan = nullptr;  // nullptr: nothing is known of what follows
+  std::uint64_t batch = 0;
+  std::uint64_t row = 0;
+};
+
+enum class ReadAheadMode : std::uint8_t {
+  kAuto,  // when the storage is slow
+  kNever,
+  kAlways,   // from the first sample on
+  kThreads,  // like kAlways, and without io_uring
+};
+// From the environment variable FEEDLINE_READ_AHEAD ("never", "always", "threads"), for benchmarks and tests.
+ReadAheadMode read_ahead_mode();
+
+// Any thread may call read(), held_bytes() and explain(); begin() and stop() belong to the pipeline's caller.
+class ReadAhead {
+ public:
+  // nullptr: the format has nothing to fetch, or it is not wanted.
+  static std::unique_ptr<ReadAhead> make(std::shared_ptr<const format::Format> format, const PipelinePlan& plan,
+                                         ReadAheadMode mode);
+  ~ReadAhead();  // stop()
+
+  // goes_on: another epoch is likely to follow the one that begins.
+  void begin(bool goes_on);
+  // Ends the thread, after the reads that are under way. Requires: nobody is in read(), nor comes to it later.
+  void stop();
+
+  // What a thread notices of its own reads; one per thread.
+  struct Watch {
+    int slow = 0;
+  };
+  // As format.read(). `row` is where the sample stands in the plan.
+  Result<void> read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
+
+  std::uint64_t held_bytes() const;
+  std::string explain() const;
+
+ private:
+  struct Entry {
+    std::uint64_t sample = 0;
+    std::uint64_t number = 0;      // in the order of fetching
+    std::uint64_t held_bytes = 0;  // of its buffer, or what that will have
+    std::uint64_t started_ns = 0;
+    bool is_finished = false;
+    bool is_claimed = false;    // a thread waits for it, or takes it
+    bool is_abandoned = false;  // nobody will come for it
+    storage::Fetch fetch;
+  };
+  // What is to be fetched next; no plan: not known.
+  struct Cursor {
+    std::uint64_t epoch = 0;
+    std::shared_ptr<const plan::Plan> plan;
+    std::uint64_t batch = 0;
+    std::uint64_t row = 0;
+    bool is_next_epoch = false;  // of an epoch that is not begun yet
+  };
+
+  ReadAhead(std::shared_ptr<const format::Format> format, const PipelinePlan& plan, ReadAheadMode mode);
+  Result<void> read_near(std::uint64_t sample, memory::Record& record, Watch& watch);
+  Result<void> read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record);
+  void run();
+  void serve();
+
+  // under mutex_
+  void go_far();
+  void go_near();
+  void wake();
+  Entry* find(std::uint64_t sample);
+  void missed(const PlanRow& row);
+  void abandon(std::uint64_t before);  // entries of lower numbers
+  void top_up(std::unique_lock<std::mutex>& lock);
+  void start(std::unique_lock<std::mutex>& lock, std::uint64_t sample);
+  std::optional<std::uint64_t> next_sample();
+  void completed(const storage::Fetch& fetch);
+  void put_away(const Entry& entry);
+  std::size_t room() const;  // for entries
+
+  const std::shared_ptr<const format::Format> format_;
+  const std::shared_ptr<const PipelinePlan> plan_;
+  const ReadAheadMode mode_;
+  const std::uint64_t slack_;  // entries that threads may still come for after one behind them was taken
+  std::atomic<bool> is_far_{false};
+
+  mutable std::mutex mutex_;
+  std::condition_variable finished_cv_;  // read(): a fetch is finished
+  // guarded by mutex_
+  ReadDepth depth_;
+  Cursor next_;
+  bool goes_on_ = false;
+  std::deque<std::unique_ptr<Entry>> entries_;  // by number
+  std::vector<std::unique_ptr<Entry>> spare_;   // for their buffers
+  std::uint64_t numbers_ = 0, under_way_ = 0, most_under_way_ = 0, held_bytes_ = 0;
+  std::uint64_t mean_bytes_;
+  std::uint64_t misses_ = 0;  // in a row
+  int near_ = 0;              // fetches that found their bytes in memory, less those that did not
+  int waiting_ = 0;           // threads in read()
+  bool is_asleep_ = false;    // the thread, until its queue is woken
+  bool stopping_ = false;
+  bool is_broken_ = false;                      // the thread is gone
+  std::unique_ptr<storage::FetchQueue> queue_;  // made by the thread
+  std::optional<base::Thread> thread_;
+};
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/read_ahead.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include "format/folder_format.h"
+#include "pipeline/fake_format.h"
+#include "pipeline/pipeline.h"
+#include "storage/short_reads_storage.h"
+#include "storage/slow_storage.h"
+#include "storage/temporary_folder.h"
+
+namespace feedline::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+using storage::SlowReads;
+using storage::SlowStorage;
+using Labels = std::vector<std::vector<std::int64_t>>;
+
+constexpr int kClasses = 96;  // of one image each: the label says which sample it is
+
+class ReadAheadTest : public testing::Test {
+ protected:
+  ReadAheadTest() {
+    for (int i = 0; i < kClasses; ++i) {
+      const auto png = plain_png(static_cast<std::uint8_t>(i));
+      folder_.write(name(i), {reinterpret_cast<const char*>(png.data()), png.size()});
+    }
+  }
+  ~ReadAheadTest() override { ::unsetenv("FEEDLINE_READ_AHEAD"); }
+  static std::string name(int i) { return "data/" + std::to_string(100 + i) + "/image.png"; }
+  static void set_mode(const char* mode) { ::setenv("FEEDLINE_READ_AHEAD", mode, 1); }
+
+  std::unique_ptr<Pipeline> pipeline(std::shared_ptr<const storage::Storage> storage, const LoaderOptions& options) {
+    auto format = format::FolderFormat::open(folder_.path("data"), {.storage = std::move(storage)});
+    EXPECT_TRUE(format) << format.error().message();
+    auto recipe = make_recipe("data", *format, nullptr, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
+    EXPECT_TRUE(recipe) << recipe.error().message();
+    auto plan = plan_pipeline(**recipe, options);
+    EXPECT_TRUE(plan) << plan.error().message();
+    return std::make_unique<Pipeline>(std::move(*recipe), *plan);
+  }
+  // Labels, after a look whether each image is that of its label; what fails is -1 and its error noted.
+  Labels run(Pipeline& pipeline, Pipeline::Start start = {}, bool prepare_next = false, std::size_t batches = 1000) {
+    Labels labels;
+    EXPECT_TRUE(pipeline.begin(start, prepare_next));
+    while (labels.size() < batches) {
+      Batch batch;
+      const auto polled = pipeline.poll(30s, batch);
+      if (!polled) {
+        errors_.push_back(polled.error());
+        continue;
+      }
+      if (*polled != Loader::Polled::kBatch) break;
+      const auto* values = batch.fields()[1].array.as<std::int64_t>();
+      labels.emplace_back(values, values + batch.rows());
+      for (std::uint64_t row = 0; row < batch.rows(); ++row)
+        EXPECT_EQ(batch.fields()[0].array.as<std::uint8_t>()[row * 48], values[row]) << "another sample's image";
+    }
+    return labels;
+  }
+
+  storage::TemporaryFolder folder_;
+  std::vector<Error> errors_;
+  const LoaderOptions options_{.batch_size = 8, .shuffle = true, .num_workers = 3};
+};
+
+TEST_F(ReadAheadTest, GivesWhatReadingOneByOneGives) {
+  set_mode("never");
+  const auto plain = pipeline(storage::local_storage(), options_);
+  for (const char* mode : {"always", "threads", "auto"}) {
+    for (const auto& storage : {storage::local_storage(), storage::short_reads_storage()}) {
+      set_mode(mode);
+      const auto ahead = pipeline(storage, options_);
+      for (const std::uint64_t epoch : {0u, 1u, 2u, 7u, 2u, 2u})
+        EXPECT_EQ(run(*ahead, {.epoch = epoch}, epoch < 7), run(*plain, {.epoch = epoch})) << mode << epoch;
+    }
+  }
+  EXPECT_TRUE(errors_.empty());
+}
+
+TEST_F(ReadAheadTest, FollowsEpochsThatAreBrokenOffAndPlacesInTheirMiddle) {
+  set_mode("never");
+  const auto plain = pipeline(storage::local_storage(), options_);
+  set_mode("always");
+  const auto ahead = pipeline(storage::local_storage(), options_);
+  for (const std::uint64_t position : {0u, 8u, 40u, 88u, 16u}) {
+    run(*ahead, {.epoch = position % 3}, true, 2);  // two batches of it
+    EXPECT_EQ(run(*ahead, {.epoch = 1, .position = position}), run(*plain, {.epoch = 1, .position = position}));
+  }
+}
+
+// Three threads that read one by one have three reads under way. Counted in the storage, not by the clock.
+TEST_F(ReadAheadTest, KeepsMoreReadsUnderWayThanThereAreThreads) {
+  for (const char* mode : {"always", "threads", "auto"}) {
+    set_mode(mode);
+    const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 20ms});
+    const auto ahead = pipeline(slow, options_);
+    EXPECT_EQ(run(*ahead).size(), 12u);
+    EXPECT_GE(slow->counts().most_at_once, 12u) << mode;
+    EXPECT_LE(slow->counts().reads, kClasses + 6u) << mode << ": more is read twice than while it is turned on";
+    EXPECT_NE(ahead->explain_reads().find("now, at most"), std::string::npos) << ahead->explain_reads();
+  }
+}
+
+TEST_F(ReadAheadTest, IsOffWhereTheStorageIsQuickAndWhereItIsNotWanted) {
+  set_mode("never");
+  EXPECT_EQ(pipeline(storage::local_storage(), options_)->explain_reads(), "");
+  const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 5ms});
+  run(*pipeline(slow, options_));
+  EXPECT_LE(slow->counts().most_at_once, 3u);
+  set_mode("auto");
+  const auto fake = std::make_shared<FakeFormat>(10);  // has no pieces
+  const auto recipe = make_recipe("fake", fake, nullptr, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
+  const auto plan = plan_pipeline(**recipe, options_);
+  EXPECT_EQ(plan->read_ahead_bytes, 0u);
+  EXPECT_EQ(Pipeline(*recipe, *plan).explain_reads(), "");
+}
+
+TEST_F(ReadAheadTest, StopsReadingAheadOnceEverythingIsInMemory) {
+  set_mode("auto");
+  const auto format = format::FolderFormat::open(folder_.path("data"), {.storage = storage::local_storage()});
+  LoaderOptions options = options_;
+  options.num_workers = 1;
+  auto recipe = make_recipe("data", *format, nullptr, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
+  const auto plan = plan_pipeline(**recipe, options);
+  const auto reads = ReadAhead::make(*format, *plan, ReadAheadMode::kAuto);
+  reads->begin(true);
+  ReadAhead::Watch watch{.slow = 1000};  // this thread has met slow reads: the next one turns it on
+  const auto epoch = std::make_shared<const plan::Plan>(whole_epoch(*plan));
+  memory::Record record;
+  const auto says = [&](std::string_view text) { return reads->explain().find(text) != std::string::npos; };
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  for (std::uint64_t i = 0; !says("not any more") && std::chrono::steady_clock::now() < deadline; ++i) {
+    const PlanRow row{i / kClasses, &epoch, i / 8 % 12, i % 8};
+    ASSERT_TRUE(reads->read(row, epoch->at(i % kClasses).sample, record, watch));
+  }
+  EXPECT_TRUE(says("not any more")) << reads->explain();
+  while (reads->held_bytes() > 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  EXPECT_EQ(reads->held_bytes(), 0u) << "what was under way came, and nobody wants it";
+}
+
+TEST_F(ReadAheadTest, AnErrorIsItsSamplesAlone) {
+  std::filesystem::remove(folder_.path(name(7)));
+  folder_.write(name(9), "");
+  folder_.write(name(11), "no image");
+  LoaderOptions options = options_;
+  set_mode("auto");
+  options.on_error = OnError::kReport;
+  for (const char* mode : {"never", "always", "threads"}) {
+    set_mode(mode);
+    auto format_before = folder_.write(name(7), "listed");
+    const auto ahead = pipeline(storage::local_storage(), options);
+    std::filesystem::remove(format_before);
+    ASSERT_TRUE(ahead->begin({}, false));
+    std::map<std::string, ErrorCode> failed;
+    Batch batch;
+    while (*ahead->poll(30s, batch) == Loader::Polled::kBatch)
+      for (const BadRow& bad : batch.bad()) failed[bad.error.where.key] = bad.error.code;
+    const std::map<std::string, ErrorCode> expected{{"107/image.png", ErrorCode::kStorage},
+                                                    {"109/image.png", ErrorCode::kData},
+                                                    {"111/image.png", ErrorCode::kData}};
+    EXPECT_EQ(failed, expected) << mode;
+  }
+}
+
+TEST_F(ReadAheadTest, EveryPolicyGivesTheSameBatches) {
+  folder_.write(name(11), "no image");
+  folder_.write(name(12), "no image");
+  for (const OnError on_error : {OnError::kRaise, OnError::kSkip, OnError::kReplace}) {
+    LoaderOptions options = options_;
+    options.on_error = on_error;
+    set_mode("never");
+    const Labels expected = run(*pipeline(storage::local_storage(), options), {}, true);
+    set_mode("always");
+    const auto ahead = pipeline(storage::local_storage(), options);
+    EXPECT_EQ(run(*ahead, {}, true), expected);
+    EXPECT_EQ(run(*ahead, {}, true), expected);
+  }
+}
+
+TEST_F(ReadAheadTest, KeepsWithinItsMemory) {
+  set_mode("always");
+  const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 2ms});
+  LoaderOptions options = options_;
+  options.memory_budget = 2 * (8 * 48 + 64 + 64);
+  const auto small = pipeline(slow, options);
+  EXPECT_EQ(small->plan().slots, 2u);
+  EXPECT_EQ(run(*small).size(), 12u);
+  EXPECT_LE(small->stats().held_bytes, options.memory_budget);
+  EXPECT_LE(slow->counts().most_at_once, 3u) << "no memory is left for reading ahead";
+  options.memory_budget = std::uint64_t{64} << 20;
+  const auto large = pipeline(slow, options);
+  EXPECT_GE(large->plan().read_ahead_bytes, 1000u);
+  EXPECT_LE(large->plan().slots * large->plan().batch_bytes + large->plan().read_ahead_bytes, options.memory_budget);
+}
+
+TEST_F(ReadAheadTest, StopsWithReadsUnderWay) {
+  for (const char* mode : {"always", "threads"}) {
+    set_mode(mode);
+    const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 30ms});
+    const auto ahead = pipeline(slow, options_);
+    ASSERT_TRUE(ahead->begin({}, true));
+    while (slow->counts().most_at_once < 5) std::this_thread::yield();
+    ahead->stop();
+    Batch batch;
+    EXPECT_EQ(ahead->poll(1s, batch).error().code, ErrorCode::kCancelled);
+  }
+}
+
+}  // namespace
+}  // namespace feedline::pipeline

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/cpu_topology.h"
+
+namespace feedline::pipeline {
+
+// Processes of one machine that share its CPUs, as launchers number them.
+struct LocalRanks {
+  int rank = 0;
+  int count = 1;
+};
+// From LOCAL_RANK and LOCAL_WORLD_SIZE, as torchrun sets them.
+LocalRanks local_ranks();
+
+// The node that a process's threads fill first. One process alone: where its training loop runs now, on `cpu`. Several
+// with the same CPUs: an equal share of the nodes each, for where their loops run now says little, and all of them on
+// one node would be worst.
+std::optional<int> near_node(const base::CpuTopology& topology, int cpu, const LocalRanks& ranks);
+
+// The CPUs of each worker thread of a loader that the calling thread uses; empty: anywhere. FEEDLINE_PLACEMENT=off:
+// always anywhere.
+std::vector<std::vector<int>> place_workers(int threads);
+
+}  // namespace feedline::pipeline

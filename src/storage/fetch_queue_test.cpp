@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every FetchQueue must do, over every storage that gives one.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <map>
+#include <thread>
+
+#include "storage/fetch.h"
+#include "storage/ring_queue.h"
+#include "storage/short_reads_storage.h"
+#include "storage/slow_storage.h"
+#include "storage/storage_contract.h"
+
+namespace feedline::storage {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct QueueUnderTest {
+  std::string name;
+  std::function<std::shared_ptr<const Storage>()> storage;
+  QueueKind kind = QueueKind::kBest;
+  friend void PrintTo(const QueueUnderTest& queue, std::ostream* out) { *out << queue.name; }
+};
+
+std::shared_ptr<const Storage> no_uring_storage() {
+  SystemReads reads = system_reads();
+  reads.ring = false;
+  return std::make_shared<LocalStorage>(reads);
+}
+std::shared_ptr<const Storage> slow_storage() {
+  return std::make_shared<SlowStorage>(local_storage(), SlowReads{.latency = 300us, .at_once = 7});
+}
+std::shared_ptr<const Storage> slow_storage_without_uring() {
+  return std::make_shared<SlowStorage>(local_storage(), SlowReads{.latency = 300us, .at_once = 7, .own_queue = false});
+}
+
+class FetchQueueContract : public testing::TestWithParam<QueueUnderTest> {
+ protected:
+  void SetUp() override { ASSERT_NE(queue_, nullptr); }
+  Fetch& start_whole(const std::string& path) {
+    Fetch& fetch = *fetches_.emplace_back(std::make_unique<Fetch>());
+    fetch.piece.path = path;
+    queue_->start(fetch);
+    return fetch;
+  }
+  Fetch& start_piece(std::shared_ptr<const Reader> reader, std::uint64_t offset, std::uint64_t bytes) {
+    Fetch& fetch = *fetches_.emplace_back(std::make_unique<Fetch>());
+    fetch.piece = {std::move(reader), "", offset, bytes};
+    queue_->start(fetch);
+    return fetch;
+  }
+  void finish(std::size_t count) {
+    std::set<Fetch*> seen;
+    for (std::size_t i = 0; i < count; ++i) {
+      Fetch* fetch = queue_->finished(FetchQueue::Clock::now() + 30s);
+      ASSERT_NE(fetch, nullptr) << "30 s without a fetch that is finished";
+      EXPECT_TRUE(seen.insert(fetch).second) << "finished twice";
+    }
+    EXPECT_EQ(queue_->finished(FetchQueue::Clock::now()), nullptr);
+  }
+  static std::string text(const Fetch& fetch) {
+    EXPECT_TRUE(fetch.bytes) << fetch.bytes.error().message();
+    return fetch.bytes ? text_of(*fetch.bytes) : std::string("(error)");
+  }
+
+  TemporaryFolder folder_;
+  std::shared_ptr<const Storage> storage_ = GetParam().storage();
+  std::vector<std::unique_ptr<Fetch>> fetches_;
+  std::unique_ptr<FetchQueue> queue_ = make_fetch_queue(storage_, GetParam().kind);
+};
+
+TEST_P(FetchQueueContract, GivesWholeObjects) {
+  std::map<Fetch*, std::string> expected;
+  for (const std::size_t bytes : {0ul, 1ul, 4095ul, 4096ul, 4097ul, 70'001ul, 300'000ul}) {
+    const std::string content = recognisable_bytes(bytes);
+    expected[&start_whole(folder_.write(std::to_string(bytes), content))] = content;
+  }
+  finish(expected.size());
+  for (const auto& [fetch, content] : expected) EXPECT_EQ(text(*fetch), content);
+}
+
+TEST_P(FetchQueueContract, GivesPiecesAsTheirReaderDoes) {
+  const std::string content = recognisable_bytes(70'001);
+  const std::string path = folder_.write("object", content);
+  for (const Access access : {Access::kRead, Access::kMap}) {
+    const std::shared_ptr<const Reader> reader = *storage_->open(path, access);
+    std::map<Fetch*, std::string> expected;
+    for (const std::size_t offset : {0ul, 1ul, 4095ul, 69'999ul})
+      for (const std::size_t bytes : {0ul, 1ul, 512ul, 5000ul, 100'000ul})
+        expected[&start_piece(reader, offset, bytes)] = content.substr(offset, bytes);
+    for (const std::uint64_t offset :
+         {std::uint64_t{70'001}, std::uint64_t{99'999}, ~std::uint64_t{0} / 2, ~std::uint64_t{0}})
+      expected[&start_piece(reader, offset, 10)] = "";
+    finish(expected.size());
+    for (const auto& [fetch, bytes] : expected) EXPECT_EQ(text(*fetch), bytes) << fetch->piece.offset;
+  }
+}
+
+TEST_P(FetchQueueContract, TellsWhatCannotBeReadAsReadAllDoes) {
+  folder_.write("file", "x");
+  std::filesystem::create_symlink("nowhere", folder_.path("dangling"));
+  ASSERT_EQ(::mkfifo(folder_.path("pipe").c_str(), 0600), 0);
+  std::vector<Fetch*> fetches;
+  for (const std::string name : {"missing", "", "dangling", "file/below", "pipe"})
+    fetches.push_back(&start_whole(name.empty() ? folder_.path() : folder_.path(name)));
+  finish(fetches.size());
+  for (const Fetch* fetch : fetches) {
+    memory::ByteBuffer buffer;
+    const auto expected = storage_->read_all(fetch->piece.path, buffer);
+    ASSERT_FALSE(fetch->bytes) << fetch->piece.path;
+    EXPECT_EQ(fetch->bytes.error().message(), expected.error().message());
+    EXPECT_EQ(fetch->bytes.error().system_errno, expected.error().system_errno);
+  }
+}
+
+TEST_P(FetchQueueContract, TakesMoreThanFitAtOnceAndReusesBuffers) {
+  std::vector<std::string> contents;
+  for (std::size_t i = 0; i < 600; ++i) {
+    contents.push_back(recognisable_bytes(i * 7));
+    start_whole(folder_.write(std::to_string(i), contents.back()));
+  }
+  finish(600);
+  for (std::size_t i = 0; i < 600; ++i) EXPECT_EQ(text(*fetches_[i]), contents[i]);
+  for (std::size_t i = 0; i < 600; ++i) {
+    fetches_[i]->piece.path = folder_.path(std::to_string(599 - i));
+    queue_->start(*fetches_[i]);
+  }
+  finish(600);
+  for (std::size_t i = 0; i < 600; ++i) EXPECT_EQ(text(*fetches_[i]), contents[599 - i]);
+}
+
+TEST_P(FetchQueueContract, AFileCutWhileItIsReadIsShort) {
+  const std::string path = folder_.write("object", recognisable_bytes(100'000));
+  const std::shared_ptr<const Reader> reader = *storage_->open(path, Access::kRead);
+  std::filesystem::resize_file(path, 1000);
+  const Fetch& fetch = start_piece(reader, 500, 5000);
+  finish(1);
+  EXPECT_EQ(text(fetch), recognisable_bytes(1000).substr(500));
+}
+
+TEST_P(FetchQueueContract, WaitingEndsAtItsTimeAndByWaking) {
+  EXPECT_EQ(queue_->finished(FetchQueue::Clock::now() + 1ms), nullptr);
+  queue_->wake();  // before the wait: not lost
+  EXPECT_EQ(queue_->finished(FetchQueue::Clock::now() + 30s), nullptr);
+  std::jthread waker([this] {
+    std::this_thread::sleep_for(2ms);
+    queue_->wake();
+  });
+  const auto started = FetchQueue::Clock::now();
+  EXPECT_EQ(queue_->finished(started + 30s), nullptr);
+  EXPECT_LT(FetchQueue::Clock::now() - started, 20s);
+  const Fetch& fetch = start_whole(folder_.write("object", "content"));
+  finish(1);
+  EXPECT_EQ(text(fetch), "content");
+}
+
+INSTANTIATE_TEST_SUITE_P(Queues, FetchQueueContract,
+                         testing::Values(QueueUnderTest{"local", local_storage},
+                                         QueueUnderTest{"local_threads", local_storage, QueueKind::kThreads},
+                                         QueueUnderTest{"no_uring", no_uring_storage},
+                                         QueueUnderTest{"short_reads", short_reads_storage},
+                                         QueueUnderTest{"slow", slow_storage},
+                                         QueueUnderTest{"slow_no_uring", slow_storage_without_uring}),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(FetchQueue, IsIoUringWhereTheKernelHasIt) {
+  if (!RingQueue::make()) GTEST_SKIP() << "this kernel, or a filter of system calls, refuses io_uring";
+  EXPECT_EQ(make_fetch_queue(local_storage(), QueueKind::kBest)->name(), "io_uring");
+  EXPECT_EQ(make_fetch_queue(slow_storage(), QueueKind::kBest)->name(), "io_uring");
+  EXPECT_EQ(make_fetch_queue(no_uring_storage(), QueueKind::kBest)->name(), "threads");
+  EXPECT_EQ(make_fetch_queue(local_storage(), QueueKind::kThreads)->name(), "threads");
+}
+
+// Reads that follow each other would never be two under way: what the wrapper counts does not depend on any clock but
+// its own latency, within which all of them must be started.
+TEST(SlowStorage, ReadsAreUnderWayTogetherAndNoMoreThanItsTurns) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("object", "content");
+  for (const QueueKind kind : {QueueKind::kBest, QueueKind::kThreads}) {
+    for (const std::uint64_t at_once : {std::uint64_t{3}, std::uint64_t{64}}) {
+      const auto storage =
+          std::make_shared<SlowStorage>(local_storage(), SlowReads{.latency = 50ms, .at_once = at_once});
+      std::vector<Fetch> fetches(20);
+      const auto queue = make_fetch_queue(storage, kind);
+      for (Fetch& fetch : fetches) {
+        fetch.piece.path = path;
+        queue->start(fetch);
+      }
+      for (std::size_t i = 0; i < fetches.size(); ++i) {
+        const Fetch* fetch = queue->finished(FetchQueue::Clock::now() + 30s);
+        ASSERT_NE(fetch, nullptr);
+        EXPECT_EQ(text_of(*fetch->bytes), "content");
+        EXPECT_FALSE(fetch->was_near);
+      }
+      EXPECT_EQ(storage->counts().reads, 20u);
+      EXPECT_EQ(storage->counts().most_at_once, std::min<std::uint64_t>(at_once, 20));
+    }
+  }
+}
+
+TEST(RingQueue, KnowsWhatWasInMemory) {
+  const auto queue = RingQueue::make();
+  if (!queue) GTEST_SKIP() << "no io_uring here";
+  const TemporaryFolder folder;
+  Fetch fetch;
+  fetch.piece.path = folder.write("object", recognisable_bytes(50'000));
+  queue->start(fetch);
+  ASSERT_EQ(queue->finished(FetchQueue::Clock::now() + 30s), &fetch);
+  EXPECT_TRUE(fetch.was_near) << "written a moment ago";
+}
+
+INSTANTIATE_TEST_SUITE_P(SlowStorage, StorageContract,
+                         testing::Values(StorageUnderTest{"slow", slow_storage},
+                                         StorageUnderTest{"no_uring", no_uring_storage}),
+                         name_of_storage);
+
+}  // namespace
+}  // namespace feedline::storage

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The fault wrapper "slow_storage": another storage as it would be behind a network or a disk that seeks. Tests and
+// benchmarks see with it what reads that take long do to everything above.
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "storage/storage.h"
+
+namespace feedline::storage {
+
+struct SlowReads {
+  std::chrono::microseconds latency{5000};  // of every read, its open included; opening a reader and listing take none
+  std::uint64_t at_once = 64;               // reads that the storage works on; more wait for their turn
+  bool own_queue = true;                    // false: no asynchronous reads, as where io_uring is refused
+};
+
+// Thread-safe. Never interrupts a read: who stops waits for those under way.
+class SlowStorage final : public Storage {
+ public:
+  SlowStorage(std::shared_ptr<const Storage> storage, SlowReads slow);
+
+  Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer) const override;
+  Result<std::vector<Entry>> list(const std::string& directory) const override { return storage_->list(directory); }
+  Result<ObjectStat> stat(const std::string& path) const override { return storage_->stat(path); }
+  Result<bool> is_directory(const std::string& path) const override { return storage_->is_directory(path); }
+  std::unique_ptr<FetchQueue> own_queue() const override;
+
+  // What the reads were, for tests: how many, and the most that the storage worked on at the same time.
+  struct Counts {
+    std::uint64_t reads = 0;
+    std::uint64_t most_at_once = 0;
+  };
+  Counts counts() const;
+
+  class Turns;  // who may read; shared with readers and queues
+
+ private:
+  const std::shared_ptr<const Storage> storage_;
+  const SlowReads slow_;
+  const std::shared_ptr<Turns> turns_;
+};
+
+}  // namespace feedline::storage
