@@ -46,7 +46,7 @@ Result<std::shared_ptr<const Chain>> Chain::compile(std::span<const Operation> o
   if (dtype) pointwise.convert(*dtype, true);
   pointwise.finish();
   return std::make_shared<const CompiledChain>(
-      std::vector<Operation>(operations.begin(), operations.end()), inferred.mode,
+      std::vector<Operation>(operations.begin(), operations.end()), inferred.mode, inferred.fidelity,
       Emitter(std::move(pointwise), inferred.channels, *inferred.size, layout));
 }
 

@@ -122,8 +122,8 @@ void append_jitter(std::string_view operation, const JitterDrawing& drawn, std::
 
 }  // namespace
 
-CompiledChain::CompiledChain(std::vector<Operation> operations, ColorMode mode, Emitter emitter)
-    : operations_(std::move(operations)), mode_(mode), emitter_(std::move(emitter)) {}
+CompiledChain::CompiledChain(std::vector<Operation> operations, ColorMode mode, Fidelity fidelity, Emitter emitter)
+    : operations_(std::move(operations)), mode_(mode), fidelity_(fidelity), emitter_(std::move(emitter)) {}
 
 Result<void> CompiledChain::draw(Size image, const base::SampleKey& key, Drawing& drawing) const {
   FEEDLINE_CHECK(image.width > 0 && image.height > 0);
@@ -131,6 +131,7 @@ Result<void> CompiledChain::draw(Size image, const base::SampleKey& key, Drawing
   for (std::size_t i = 0; i < operations_.size(); ++i)
     FEEDLINE_CHECK_OK(drawer.draw(static_cast<int>(i), operations_[i]));
   drawer.finish();
+  drawing.planes = fidelity_ == Fidelity::kFast ? useful_planes(*drawing.steps) : std::nullopt;
   return {};
 }
 
@@ -140,6 +141,15 @@ Result<void> CompiledChain::apply(const Drawing& drawing, memory::PixelView deco
   FEEDLINE_CHECK(decoded.width == drawing.region.width && decoded.height == drawing.region.height);
   FEEDLINE_CHECK(decoded.channels == (mode_ == ColorMode::kRgb ? 3 : 1));
   return run_steps(*drawing.steps, decoded, emitter_, active_kernels(), *workspace.impl, out.data);
+}
+
+Result<void> CompiledChain::apply(const Drawing& drawing, const memory::Planes& decoded, Workspace& workspace,
+                                  ArrayView out) const {
+  FEEDLINE_CHECK(out.spec == output());
+  FEEDLINE_CHECK(drawing.planes.has_value());
+  FEEDLINE_CHECK(decoded.count == 1 || (decoded.count == 3 && mode_ == ColorMode::kRgb));
+  const PlanarImage image{decoded, drawing.region, mode_ == ColorMode::kRgb ? 3 : 1};
+  return run_steps(*drawing.steps, image, emitter_, active_kernels(), *workspace.impl, out.data);
 }
 
 std::vector<DrawnValue> CompiledChain::values(const Drawing& drawing) const {

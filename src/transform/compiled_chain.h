@@ -15,12 +15,15 @@ namespace feedline::transform {
 class CompiledChain final : public Chain {
  public:
   // Requires: infer() accepted the operations, and `emitter` is for what they give.
-  CompiledChain(std::vector<Operation> operations, ColorMode mode, Emitter emitter);
+  CompiledChain(std::vector<Operation> operations, ColorMode mode, Fidelity fidelity, Emitter emitter);
 
   ColorMode color_mode() const override { return mode_; }
+  Fidelity fidelity() const override { return fidelity_; }
   const ArraySpec& output() const override { return emitter_.spec(); }
   Result<void> draw(Size image, const base::SampleKey& key, Drawing& drawing) const override;
   Result<void> apply(const Drawing& drawing, memory::PixelView decoded, Workspace& workspace,
+                     ArrayView out) const override;
+  Result<void> apply(const Drawing& drawing, const memory::Planes& decoded, Workspace& workspace,
                      ArrayView out) const override;
   std::vector<DrawnValue> values(const Drawing& drawing) const override;
   std::vector<std::string> explain() const override;
@@ -28,6 +31,7 @@ class CompiledChain final : public Chain {
  private:
   std::vector<Operation> operations_;
   ColorMode mode_;
+  Fidelity fidelity_;
   Emitter emitter_;
 };
 

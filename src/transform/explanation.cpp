@@ -7,6 +7,9 @@
 namespace feedline::transform {
 namespace {
 
+constexpr const char* kFastDecode =
+    ", fidelity fast: where a resize makes a JPEG smaller, at a part of its size, and in colour after the resize";
+
 bool is_value_operation(const Operation& operation) {
   return std::holds_alternative<op::Normalize>(operation) || std::holds_alternative<op::ToDtype>(operation);
 }
@@ -43,7 +46,8 @@ std::vector<std::string> CompiledChain::explain() const {
     leading = leading && (is_flip(operation) || narrows_decoding(operation));
     lines.push_back(std::move(line));
   }
-  lines.insert(lines.begin(), std::string("decode to ") + (mode_ == ColorMode::kRgb ? "RGB" : "L"));
+  lines.insert(lines.begin(), std::string("decode to ") + (mode_ == ColorMode::kRgb ? "RGB" : "L") +
+                                  (fidelity_ == Fidelity::kFast ? kFastDecode : ""));
   const char* how = emitter_.pointwise().proved() ? " by arithmetic proved equal to the table of all 256 values"
                                                   : " by a table of all 256 values";
   std::string line = "write " + std::string(name_of(output().dtype)) + " " + output().shape.to_string();
