@@ -42,13 +42,13 @@ Result<void> SampleLoader::load_image(const base::SampleKey& key, std::span<cons
   std::uint64_t started = base::now_ns();
   FEEDLINE_TRY(const decode::ImageHeader header, decoder_.open(encoded));
   FEEDLINE_CHECK_OK(recipe_->chain->draw({header.height, header.width}, key, drawing_));
-  FEEDLINE_CHECK_OK(decoder_.decode(drawing_.region, recipe_->chain->color_mode(), pixels_));
-  const memory::PixelView decoded = pixels_.view();
-  count(Stage::kDecode, started,
-        static_cast<std::uint64_t>(decoded.width) * static_cast<std::uint64_t>(decoded.height) *
-            static_cast<std::uint64_t>(decoded.channels));
+  const ColorMode mode = recipe_->chain->color_mode();
+  const bool planar = drawing_.planes && decoder_.decode_planes(drawing_.region, mode, *drawing_.planes, planes_);
+  if (!planar) FEEDLINE_CHECK_OK(decoder_.decode(drawing_.region, mode, pixels_));
+  count(Stage::kDecode, started, planar ? memory::bytes_of(planes_) : memory::bytes_of(pixels_.view()));
   started = base::now_ns();
-  FEEDLINE_CHECK_OK(recipe_->chain->apply(drawing_, decoded, workspace_, row));
+  FEEDLINE_CHECK_OK(planar ? recipe_->chain->apply(drawing_, planes_, workspace_, row)
+                           : recipe_->chain->apply(drawing_, pixels_.view(), workspace_, row));
   count(Stage::kTransform, started, row.spec.bytes());
   return {};
 }

@@ -49,6 +49,7 @@ class SampleLoader {
   memory::Record record_;
   decode::ImageDecoder decoder_;
   memory::PixelBuffer pixels_;
+  memory::Planes planes_;
   transform::Drawing drawing_;
   transform::Workspace workspace_;
 };
