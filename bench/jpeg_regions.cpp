@@ -3,9 +3,10 @@
 // Region decode alone, one thread: our baseline decoder against libjpeg-turbo, in turn over the same shuffled images
 // and random_resized_crop boxes. Wants equal pixels before it measures.
 //
-// usage: jpeg_regions FOLDER [ROUNDS=7] [IMAGES=500] [TABLES=as-is|standard|optimised] [VARIANT=the best]; prints one
-// line of JSON. TABLES other than as-is writes the images' coefficients again with such Huffman tables; VARIANT is the
-// instruction set of our decoder, as Highway names it.
+// usage: jpeg_regions FOLDER [ROUNDS=7] [IMAGES=500] [TABLES=as-is|standard|optimised] [VARIANT=the best|-]
+// [COARSENESS=0]; prints one line of JSON. TABLES other than as-is writes the images' coefficients again with such
+// Huffman tables; VARIANT is the instruction set of our decoder, as Highway names it. With a COARSENESS of 1, 2, 4 or 8
+// our decoder gives planes of which a sample stands for at most so many pixels in each direction (fidelity "fast").
 
 #include <cstdio>
 
@@ -127,6 +128,16 @@ double seconds(fd::JpegDecoder& decoder, const std::vector<Work>& all, feedline:
   return thread_seconds() - started;
 }
 
+double seconds(fd::JpegDecoder& decoder, const std::vector<Work>& all, int coarseness,
+               feedline::memory::Planes& planes) {
+  const double started = thread_seconds();
+  for (const Work& work : all)
+    if (!decoder.open(work.encoded) ||
+        !decoder.decode_planes(work.box, feedline::ColorMode::kRgb, {coarseness, coarseness}, planes))
+      fail("cannot decode an image to planes");
+  return thread_seconds() - started;
+}
+
 // The part of the images that our decoder takes.
 double check_equal(fd::JpegDecoder& ours, fd::JpegDecoder& theirs, const std::vector<Work>& all) {
   feedline::memory::PixelBuffer a, b;
@@ -145,7 +156,7 @@ double check_equal(fd::JpegDecoder& ours, fd::JpegDecoder& theirs, const std::ve
 const fd::baseline::Kernels& kernels_called(const std::string& name) {
   std::string known;
   for (const auto* kernels : fd::baseline::all_kernels()) {
-    if (name.empty() || name == kernels->name) return *kernels;
+    if (name.empty() || name == "-" || name == kernels->name) return *kernels;
     known += std::string(" ") + kernels->name;
   }
   fail("no variant " + name + " here; there are" + known);
@@ -160,7 +171,8 @@ double median(std::vector<double> values) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: jpeg_regions FOLDER [ROUNDS] [IMAGES] [as-is|standard|optimised] [VARIANT]\n");
+    std::fprintf(stderr,
+                 "usage: jpeg_regions FOLDER [ROUNDS] [IMAGES] [as-is|standard|optimised] [VARIANT] [COARSENESS]\n");
     return 2;
   }
   const int rounds = argc > 2 ? std::max(1, std::atoi(argv[2])) : 7;
@@ -170,21 +182,27 @@ int main(int argc, char** argv) {
   const fd::baseline::Kernels& kernels = kernels_called(argc > 5 ? argv[5] : "");
   fd::JpegDecoder ours(&kernels), theirs(nullptr);
   const double taken = check_equal(ours, theirs, all);
+  const int coarseness = argc > 6 ? std::atoi(argv[6]) : 0;
   feedline::memory::PixelBuffer out;
+  feedline::memory::Planes planes;
+  const auto our_seconds = [&] {
+    return coarseness > 0 ? seconds(ours, all, coarseness, planes) : seconds(ours, all, out);
+  };
   std::vector<double> mine, other, ratios;
   for (int round = 0; round < rounds; ++round) {
     // who goes first changes, so that neither always meets a warm or a throttled core
-    if (round % 2 == 0) mine.push_back(seconds(ours, all, out));
+    if (round % 2 == 0) mine.push_back(our_seconds());
     other.push_back(seconds(theirs, all, out));
-    if (round % 2 == 1) mine.push_back(seconds(ours, all, out));
+    if (round % 2 == 1) mine.push_back(our_seconds());
     ratios.push_back(other.back() / mine.back());
   }
   const double count = static_cast<double>(all.size());
   std::printf(
-      "{\"images\": %zu, \"tables\": \"%s\", \"variant\": \"%s\", \"taken\": %.3f, \"ratio_median\": %.3f, "
+      "{\"images\": %zu, \"tables\": \"%s\", \"variant\": \"%s\", \"coarseness\": %d, \"taken\": %.3f, "
+      "\"ratio_median\": %.3f, "
       "\"ratio_min\": %.3f, "
       "\"ms_ours\": %.4f, \"ms_libjpeg\": %.4f}\n",
-      all.size(), tables.c_str(), kernels.name, taken, median(ratios), *std::ranges::min_element(ratios),
+      all.size(), tables.c_str(), kernels.name, coarseness, taken, median(ratios), *std::ranges::min_element(ratios),
       1e3 * *std::ranges::min_element(mine) / count, 1e3 * *std::ranges::min_element(other) / count);
   return 0;
 }

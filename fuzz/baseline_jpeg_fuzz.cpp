@@ -2,7 +2,8 @@
 
 // Any bytes as a JPEG, decoded with our baseline decoder and with libjpeg alone: the same pixels or the same error,
 // with the kernels of every instruction set, and not a byte written beside the pixels. Only where restart intervals
-// were passed over may there be pixels instead of an error.
+// were passed over may there be pixels instead of an error. Planes (fidelity "fast") of every coarseness: only of files
+// that libjpeg finds healthy, or with intervals passed over, and the same samples with every instruction set.
 
 #include <algorithm>
 #include <cstddef>
@@ -18,13 +19,16 @@
 #include "decode/baseline_kernels.h"
 #include "decode/codec.h"
 #include "decode/jpeg_decoder.h"
+#include "decode/planes_fixture.h"
 
 namespace {
 
 using feedline::Box;
 using feedline::ColorMode;
 using feedline::decode::JpegDecoder;
+using feedline::memory::Coarseness;
 using feedline::memory::PixelBuffer;
+using feedline::memory::Planes;
 
 constexpr std::int64_t kMaxPixels = 1 << 18;  // larger images only cost time
 constexpr std::uint8_t kUntouched = 0xA5;
@@ -72,6 +76,20 @@ void compare(const Decoded& ours, const Decoded& theirs, bool used_baseline, con
   }
 }
 
+void compare(Planes& planes, Planes& expected, const Box& box) {
+  if (planes.count != expected.count) fail("another number of planes", box);
+  for (int c = 0; c < planes.count; ++c) {
+    auto &plane = planes.plane[c], &other = expected.plane[c];
+    if (!(plane.x == other.x && plane.y == other.y)) fail("another plane", box);
+    const Box needed = feedline::decode::samples_of(plane, box);
+    if (!feedline::decode::lies_inside(needed, plane.samples)) fail("too small a plane", box);
+    for (int y = needed.top; y < needed.top + needed.height; ++y)
+      if (std::memcmp(plane.samples.row(y) + needed.left, other.samples.row(y) + needed.left,
+                      static_cast<std::size_t>(needed.width)) != 0)
+        fail("other samples", box);
+  }
+}
+
 // Boxes that depend on nothing but the bytes, so that a find is found again.
 class Boxes {
  public:
@@ -92,13 +110,30 @@ class Boxes {
   std::uint32_t state_ = 2166136261u;
 };
 
+using Variants = std::vector<std::unique_ptr<JpegDecoder>>;
+
+void check_planes(const Variants& variants, std::span<const std::byte> bytes, const Box& box, ColorMode mode,
+                  const Coarseness& most, bool healthy) {
+  static Planes planes, expected;
+  JpegDecoder& plain = *variants.back();
+  if (!plain.open(bytes)) std::abort();
+  const bool has_planes = plain.decode_planes(box, mode, most, expected);
+  if (has_planes && !healthy && plain.intervals_passed() == 0) fail("planes of a damaged file", box);
+  for (const auto& variant : variants) {
+    if (variant == variants.back()) break;
+    if (!variant->open(bytes)) std::abort();
+    if (variant->decode_planes(box, mode, most, planes) != has_planes) fail("planes with one variant only", box);
+    if (has_planes) compare(planes, expected, box);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // reused from input to input, as a thread of the engine does
   static JpegDecoder libjpeg(nullptr);
-  static std::vector<std::unique_ptr<JpegDecoder>> variants = [] {
-    std::vector<std::unique_ptr<JpegDecoder>> all;
+  static Variants variants = [] {
+    Variants all;
     for (const auto* kernels : feedline::decode::baseline::all_kernels())
       all.push_back(std::make_unique<JpegDecoder>(kernels));
     return all;
@@ -120,6 +155,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (only_words && !differs_without_history(bytes, box, mode)) continue;
       compare(ours, theirs, variant->used_baseline(), box);
     }
+    check_planes(variants, bytes, box, mode, {1 << boxes.below(5), 1 << boxes.below(5)}, theirs.error.empty());
   }
   return 0;
 }

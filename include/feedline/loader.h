@@ -181,6 +181,7 @@ struct LoaderState {
   std::vector<Positions> delivered;  // behind `position` (in_order = false)
   std::uint64_t left_out = 0;        // positions at the order's end that kSkip has used up
   std::vector<Bucket> buckets;       // they decide what a position is, so they stay the same
+  Fidelity fidelity = Fidelity::kExact;
 };
 
 // Owns its threads; they start with the first epoch and end at close() or with the loader: the next epoch finds them
@@ -224,7 +225,7 @@ class Loader {
   LoaderState state() const;
   // Goes on where `state` was taken, at the next start_epoch(); with the next epoch where it was taken after the last
   // batch of one. The batches are those of the run that it was taken in where batch_size * world_size is the same, and
-  // otherwise go on at the same sample. kConfig: taken on another data set, or with another seed or order.
+  // otherwise go on at the same sample. kConfig: taken on another data set, or with another seed, order or fidelity.
   Result<void> restore(const LoaderState& state);
   std::string explain() const;  // the plan, its numbers and what runs where, for people
 

@@ -19,6 +19,9 @@ namespace feedline {
 enum class Interpolation : std::uint8_t { kNearest, kBox, kBilinear, kBicubic };
 enum class PaddingMode : std::uint8_t { kConstant, kEdge, kReflect, kSymmetric };
 enum class ColorMode : std::uint8_t { kRgb, kL };  // Pillow's mode names: 3 channels, 1 channel
+// kExact: Pillow's pixels, bit for bit. kFast: JPEGs that are made much smaller are decoded at a part of their size,
+// and coloured after the resize: nearly the same pixels (docs/fidelity.md says how nearly); else kExact's.
+enum class Fidelity : std::uint8_t { kExact, kFast };
 
 struct Size {
   int height = 0;
@@ -40,6 +43,7 @@ namespace op {
 
 struct Decode {
   ColorMode mode = ColorMode::kRgb;
+  Fidelity fidelity = Fidelity::kExact;
 };
 // size.width == 0: the smaller edge becomes size.height and the other keeps the aspect ratio (torchvision's
 // int size), limited by max_size. Always antialiased, as PIL is; nearest never is.
@@ -101,6 +105,7 @@ using Operation = std::variant<op::Decode, op::Resize, op::CenterCrop, op::Rando
                                op::ColorJitter, op::Normalize, op::ToDtype>;
 
 std::string_view name_of(const Operation& operation);  // "random_resized_crop"
+std::string_view name_of(Fidelity fidelity);           // "exact", "fast"
 std::string describe(const Operation& operation);      // "random_resized_crop(224, 224, scale=(0.08, 1), ...)"
 
 enum class Layout : std::uint8_t { kNchw, kNhwc };

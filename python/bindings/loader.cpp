@@ -134,6 +134,7 @@ nb::dict state_dict(const LoaderState& state) {
   nb::list buckets;
   for (const Bucket& bucket : state.buckets) buckets.append(nb::make_tuple(bucket.bound, bucket.rows));
   result["buckets"] = buckets;
+  result["fidelity"] = std::string(name_of(state.fidelity));
   return result;
 }
 
@@ -142,7 +143,7 @@ using Pairs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 void restore(GuardedLoader& self, std::uint64_t fingerprint, std::string format, std::uint64_t samples,
              std::uint64_t shards, std::vector<std::string> fields, std::uint64_t seed, bool shuffle,
              std::uint64_t shard_window, std::uint64_t epoch, std::uint64_t position, const Pairs& delivered,
-             std::uint64_t left_out, const Pairs& buckets) {
+             std::uint64_t left_out, const Pairs& buckets, const std::string& fidelity) {
   LoaderState state{{fingerprint, std::move(format), samples, shards, std::move(fields)},
                     seed,
                     shuffle,
@@ -151,7 +152,8 @@ void restore(GuardedLoader& self, std::uint64_t fingerprint, std::string format,
                     position,
                     {},
                     left_out,
-                    {}};
+                    {},
+                    fidelity_of(fidelity)};
   for (const auto& [begin, end] : delivered) state.delivered.push_back({begin, end});
   for (const auto& [bound, rows] : buckets) state.buckets.push_back({bound, rows});
   unwrap(self.restore(state));
@@ -210,7 +212,8 @@ void bind_loader(nb::module_& module) {
           "state", [](GuardedLoader& self) { return state_dict(self.state()); },
           nb::sig("def state(self) -> dict[str, typing.Any]"))
       .def("restore", &restore, nb::kw_only(), "fingerprint"_a, "format"_a, "samples"_a, "shards"_a, "fields"_a,
-           "seed"_a, "shuffle"_a, "shard_window"_a, "epoch"_a, "position"_a, "delivered"_a, "left_out"_a, "buckets"_a)
+           "seed"_a, "shuffle"_a, "shard_window"_a, "epoch"_a, "position"_a, "delivered"_a, "left_out"_a, "buckets"_a,
+           "fidelity"_a)
       .def("explain", &GuardedLoader::explain)
       .def("close", &GuardedLoader::close);
   module.def("make_loader", &make_loader, "dataset"_a, nb::kw_only(), "batch_size"_a, "shuffle"_a, "shard_window"_a = 0,

@@ -41,8 +41,10 @@ Dataset appended(const Dataset& dataset, Operation operation) {
 void bind_operations(nb::class_<Dataset>& cls) {
   cls.def(
          "decode",
-         [](const Dataset& self, const std::string& mode) { return appended(self, op::Decode{color_mode_of(mode)}); },
-         "mode"_a)
+         [](const Dataset& self, const std::string& mode, const std::string& fidelity) {
+           return appended(self, op::Decode{color_mode_of(mode), fidelity_of(fidelity)});
+         },
+         "mode"_a, "fidelity"_a)
       .def(
           "resize",
           [](const Dataset& self, HeightWidth size, std::optional<int> max_size, const std::string& interpolation) {

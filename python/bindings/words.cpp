@@ -66,6 +66,11 @@ ColorMode color_mode_of(std::string_view word) {
   return look_up("mode", kWords, word);
 }
 
+Fidelity fidelity_of(std::string_view word) {
+  constexpr Words<Fidelity, 2> kWords{{{"exact", Fidelity::kExact}, {"fast", Fidelity::kFast}}};
+  return look_up("fidelity", kWords, word);
+}
+
 Layout layout_of(std::string_view word) {
   constexpr Words<Layout, 2> kWords{{{"NCHW", Layout::kNchw}, {"NHWC", Layout::kNhwc}}};
   return look_up("layout", kWords, word);

@@ -17,6 +17,7 @@ DType dtype_of(std::string_view word);                  // NumPy's names
 Interpolation interpolation_of(std::string_view word);  // "nearest", "box", "bilinear", "bicubic"
 PaddingMode padding_mode_of(std::string_view word);     // "constant", "edge", "reflect", "symmetric"
 ColorMode color_mode_of(std::string_view word);         // "RGB", "L"
+Fidelity fidelity_of(std::string_view word);            // "exact", "fast"
 Layout layout_of(std::string_view word);                // "NCHW", "NHWC"
 OnError on_error_of(std::string_view word);             // "raise", "skip", "replace", "report"
 Uneven uneven_of(std::string_view word);                // "pad", "drop", "exact"

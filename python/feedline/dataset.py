@@ -150,13 +150,21 @@ class Dataset:
 
     # ---- operations ----
 
-    def decode(self, mode: str = "RGB") -> Dataset:
+    def decode(self, mode: str = "RGB", *, fidelity: str = "exact") -> Dataset:
         """To pixels, uint8: ``"RGB"`` (3 channels) or ``"L"`` (1 channel). Happens by itself, as RGB, if left out.
 
         Grey, palette, alpha, CMYK and 16-bit images are converted as ``PIL.Image.convert`` does.
+
+        Args:
+            mode: ``"RGB"`` or ``"L"``.
+            fidelity: ``"exact"`` is Pillow's pixels, bit for bit. ``"fast"``: where the next step makes a JPEG or a
+                crop of it much smaller, it is decoded at a part of its size, and coloured after the resize;
+                docs/fidelity.md says by how much its pixels then differ. Everything else stays exact.
         """
-        word = mode.upper() if isinstance(mode, str) else mode
-        return self._with(self._engine.decode(arguments.choice("decode", "mode", word, ("RGB", "L"))))
+        word = arguments.choice("decode", "mode", mode.upper() if isinstance(mode, str) else mode, ("RGB", "L"))
+        return self._with(
+            self._engine.decode(word, arguments.choice("decode", "fidelity", fidelity, ("exact", "fast")))
+        )
 
     def resize(
         self,

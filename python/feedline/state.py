@@ -14,6 +14,7 @@ from .errors import ConfigError
 
 VERSION = 2
 _WHERE = "load_state_dict"
+_EXACT = "exact"  # the only pixels before states said which
 
 
 def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,6 +27,7 @@ def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
             "shuffle": state["shuffle"],
             "shard_window": state["shard_window"],
             "buckets": [list(bucket) for bucket in state["buckets"]],  # bound, rows over all ranks
+            "fidelity": state["fidelity"],  # of the pixels
         },
         "seed": state["seed"],
         "epoch": state["epoch"],
@@ -71,6 +73,7 @@ def _from_version_2(state: Mapping[str, Any], _now: Mapping[str, Any]) -> dict[s
         "delivered": [(_count(begin), _count(end)) for begin, end in state["delivered"]],
         "left_out": _count(state["left_out"]),
         "buckets": [(_count(bound), _count(rows)) for bound, rows in plan.get("buckets", [])],
+        "fidelity": _text(plan.get("fidelity", _EXACT)),
     }
 
 
@@ -101,6 +104,7 @@ def _from_version_1(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
         "delivered": [(position(batch), position(batch + 1)) for batch in ahead],
         "left_out": _count(state["refilled"]),
         "buckets": [],
+        "fidelity": _EXACT,
     }
 
 

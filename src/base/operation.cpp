@@ -70,7 +70,10 @@ std::string interpolated(Interpolation interpolation) {
   return interpolation == Interpolation::kBilinear ? "" : ", interpolation=" + std::string(name_of(interpolation));
 }
 
-std::string arguments(const op::Decode& o) { return o.mode == ColorMode::kRgb ? "RGB" : "L"; }
+std::string arguments(const op::Decode& o) {
+  const std::string mode = o.mode == ColorMode::kRgb ? "RGB" : "L";
+  return o.fidelity == Fidelity::kExact ? mode : mode + ", fidelity=" + std::string(name_of(o.fidelity));
+}
 std::string arguments(const op::Resize& o) {
   std::string text = o.size.width == 0 ? number(o.size.height) : "(" + size(o.size) + ")";
   if (o.max_size) text += ", max_size=" + number(*o.max_size);
@@ -116,6 +119,8 @@ struct Name {
 };
 
 }  // namespace
+
+std::string_view name_of(Fidelity fidelity) { return fidelity == Fidelity::kExact ? "exact" : "fast"; }
 
 std::string_view name_of(const Operation& operation) { return std::visit(Name{}, operation); }
 

@@ -77,7 +77,7 @@ Result<std::optional<Batch>> Loader::Impl::next() {
 
 LoaderState Loader::Impl::state() const {
   const LoaderOptions& o = plan.options;
-  LoaderState state{identity, o.seed, o.shuffle, o.shard_window, next_epoch, 0, {}, 0, {}};
+  LoaderState state{identity, o.seed, o.shuffle, o.shard_window, next_epoch, 0, {}, 0, {}, fidelity()};
   if (plan.order.buckets) state.buckets = plan.order.buckets->all();
   if (restored || running) {
     const pipeline::Pipeline::Start at = restored ? *restored : pipeline.position();
@@ -113,6 +113,8 @@ std::string difference(const DatasetIdentity& then, const DatasetIdentity& now) 
 
 }  // namespace
 
+Fidelity Loader::Impl::fidelity() const { return recipe->chain ? recipe->chain->fidelity() : Fidelity::kExact; }
+
 Result<void> Loader::Impl::check_buckets(const LoaderState& state) const {
   const auto described = [](const std::vector<Bucket>& buckets) {
     std::string text;
@@ -145,6 +147,10 @@ Result<void> Loader::Impl::restore(const LoaderState& state) {
     return config_error("load_state_dict: the state was taken with seed=" + std::to_string(state.seed) +
                         ", shuffle=" + (state.shuffle ? "True" : "False") + ", a window of " +
                         std::to_string(state.shard_window) + " shards; make the loader with the same");
+  if (state.fidelity != fidelity())
+    return config_error("load_state_dict: the state was taken with decode(fidelity=\"" +
+                        std::string(name_of(state.fidelity)) + "\"), the data set now has \"" +
+                        std::string(name_of(fidelity())) + "\", whose pixels are others: open it with the same");
   FEEDLINE_CHECK_OK(check_buckets(state));
   const std::uint64_t positions = epoch_plan.order().size();
   bool inside = state.position <= positions && state.left_out <= positions;

@@ -22,6 +22,7 @@ struct Loader::Impl {
   Result<void> check_buckets(const LoaderState& state) const;
   bool lies_between_batches(const LoaderState& state) const;  // with buckets
   LoaderState state() const;
+  Fidelity fidelity() const;
 
   std::string explain() const;
   std::string explain_shares() const;

@@ -36,6 +36,10 @@
 // leaves zeros behind. Samples stay in two rows of MCUs at most (baseline_planes.h), from which rows of pixels are
 // made.
 //
+// Smaller pictures (decode_planes(), for fidelity "fast"). The bits are the same, but a block's inverse DCT makes four,
+// two or one samples a side of its lowest coefficients (baseline_reduced_dct.h), colour is not upsampled, and nothing
+// becomes RGB. Where two a side or one are wanted, the rest of a block is skipped by the table that skips whole ones.
+//
 // How it is right
 //
 // Pixels are those of libjpeg-turbo's full decode, cropped. The inverse DCT, fancy upsampling and colour conversion
@@ -50,6 +54,7 @@
 // between them is not seen, as damage below the region is not.
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 
 #include "decode/baseline_planes.h"
@@ -63,6 +68,11 @@ namespace {
 // MCUs adds less than 2^30.
 constexpr std::int32_t kMaxDc = 1 << 24;
 
+// By reduction: the index in zigzag order, plus one, behind the last coefficient that it needs. Two by two end with the
+// 4th; four by four with the 24th, behind which so few are left that skipping them gains nothing.
+constexpr unsigned kEndOfDc = 2;
+constexpr std::array<unsigned, kMaxReduction + 1> kEndOfLow{kBlockSize, kBlockSize, 6, kEndOfDc};
+
 }  // namespace
 
 struct BaselineDecoder::Impl {
@@ -72,6 +82,9 @@ struct BaselineDecoder::Impl {
   BaselinePlanes planes;
 
   // of the image that is being decoded
+  memory::Planes* whole = nullptr;           // where its samples go, if not to `planes`
+  std::array<int, kMaxComponents> shifts{};  // log2: how many of its samples a component is reduced by
+  bool low = false;                          // are there coefficients that nobody needs?
   const Frame* frame = nullptr;
   Window window;
   McuPlan plan;
@@ -86,6 +99,7 @@ struct BaselineDecoder::Impl {
   explicit Impl(const Kernels& chosen) : kernels(chosen) {}
 
   bool start(const Frame& image, const Box& region);
+  bool start_planes(const Frame& image, ColorMode mode, const memory::Coarseness& most, memory::Planes& out);
   bool plan_tables();
   bool step_over_restart();
   // decode(first, end) and skip(first, end) do MCUs, of a chunk or of a row, and tell how far they came.
@@ -95,7 +109,11 @@ struct BaselineDecoder::Impl {
   bool pass_intervals(int count);
   bool go_to(int mcu, int interval);
   bool decode_chunk(int mcus, int mcu_row, int chunk);
+  void transform_chunk(int mcus, int mcu_row, int chunk);
   bool decode_row(int mcu_row);
+  // decode_row() of every row that libjpeg would read, and is_there(mcu_row) after those of the window.
+  template <typename Step>
+  bool decode_rows(Step is_there);
   bool all_decoded() const;
 };
 
@@ -133,11 +151,40 @@ bool BaselineDecoder::Impl::start(const Frame& image, const Box& region) {
   // something of every interval anyway
   passes_intervals = image.restart_interval > 0 && image.restart_interval <= image.mcus_across();
   if (!plan_tables()) return false;
-  planes.start(image, window, kernels);
+  whole = nullptr;
+  shifts = {};
+  low = false;
   state.dc = {};
   mcus_to_restart = image.restart_interval;
   next_restart = next_mcu = intervals_passed = 0;
   input.start(image.scan, state.input);
+  return true;
+}
+
+bool BaselineDecoder::Impl::start_planes(const Frame& image, ColorMode mode, const memory::Coarseness& most,
+                                         memory::Planes& out) {
+  whole = &out;
+  out.count = mode == ColorMode::kL ? 1 : image.components;
+  const int chunks = (window.end_column - window.first_column + kChunkMcus - 1) / kChunkMcus;
+  for (int c = 0; c < out.count; ++c) {
+    const Component& component = image.component[c];
+    const Component& luma = image.component[0];
+    const bool halved_across = component.across < luma.across, halved_down = component.down < luma.down;
+    const int wanted = (c == 0 ? most.brightness : most.colour) / (halved_across || halved_down ? 2 : 1);
+    shifts[c] = std::clamp(static_cast<int>(std::bit_width(static_cast<unsigned>(wanted))) - 1, 0, kMaxReduction);
+    const int side = kBlockSide >> shifts[c];
+    const int across = component.across * side, down = component.down * side;
+    memory::Plane& plane = out.plane[c];
+    if (!plane.samples.resize(chunks * kChunkMcus * across, (window.end_row - window.first_row) * down, 1))
+      return false;
+    plane.x = {window.first_column * across, c == 0 ? image.width : image.chroma_width(), halved_across, shifts[c]};
+    plane.y = {window.first_row * down, c == 0 ? image.height : image.chroma_height(), halved_down, shifts[c]};
+  }
+  for (int i = 0; i < plan.blocks; ++i) {
+    BlockPlan& block = plan.block[i];
+    block.end = !block.skip ? kBlockSize : block.component < out.count ? kEndOfLow[shifts[block.component]] : kEndOfDc;
+    low |= block.end < kBlockSize;
+  }
   return true;
 }
 
@@ -196,20 +243,33 @@ bool BaselineDecoder::Impl::go_to(int mcu, int interval) {
 }
 
 bool BaselineDecoder::Impl::decode_chunk(int mcus, int mcu_row, int chunk) {
-  const bool decoded = run(
-      mcus, [this](int first, int end) { return kernels.decode_mcus(plan, first, end, state, coefficients.data()); });
-  if (!decoded) return false;
+  const auto decode = low ? kernels.decode_low_mcus : kernels.decode_mcus;
+  const bool decoded =
+      run(mcus, [&](int first, int end) { return decode(plan, first, end, state, coefficients.data()); });
+  if (decoded) transform_chunk(mcus, mcu_row, chunk);
+  return decoded;
+}
+
+void BaselineDecoder::Impl::transform_chunk(int mcus, int mcu_row, int chunk) {
   std::int16_t* from = coefficients.data();
   for (int c = 0; c < frame->components; ++c) {
     const Component& component = frame->component[c];
+    const std::size_t row_size = static_cast<std::size_t>(kChunkMcus) * component.across * kBlockSize;
+    if (whole && c >= whole->count) {
+      from = std::fill_n(from, row_size * static_cast<std::size_t>(component.down), std::int16_t{0});
+      continue;
+    }
     const int groups = (mcus * component.across + kernels.group - 1) / kernels.group;
-    for (int v = 0; v < component.down; ++v, from += kChunkMcus * component.across * kBlockSize) {
-      std::uint8_t* const to = planes.row(c, (mcu_row * component.down + v) * kBlockSide) +
-                               chunk * kChunkMcus * component.across * kBlockSide;
-      kernels.inverse_dct(from, component.quantisation.data(), groups, to, planes.stride(c));
+    const int side = kBlockSide >> shifts[c];
+    for (int v = 0; v < component.down; ++v, from += row_size) {
+      const int row = (mcu_row * component.down + v) * side;
+      std::uint8_t* const to =
+          (whole ? whole->plane[c].samples.row(row - whole->plane[c].y.first) : planes.row(c, row)) +
+          chunk * kChunkMcus * component.across * side;
+      const std::size_t stride = whole ? whole->plane[c].samples.stride() : planes.stride(c);
+      kernels.inverse_dct[shifts[c]](from, component.quantisation.data(), groups, to, stride);
     }
   }
-  return true;
 }
 
 bool BaselineDecoder::Impl::decode_row(int mcu_row) {
@@ -221,12 +281,24 @@ bool BaselineDecoder::Impl::decode_row(int mcu_row) {
     const int wanted = window.end_column - window.first_column;
     for (int chunk = 0; chunk * kChunkMcus < wanted; ++chunk)
       if (!decode_chunk(std::min(kChunkMcus, wanted - chunk * kChunkMcus), mcu_row, chunk)) return false;
-    planes.end_mcu_row(mcu_row);
+    if (!whole) planes.end_mcu_row(mcu_row);
   }
   // of the last row libjpeg reads all, but not the marker behind it
   const bool is_last = mcu_row + 1 == window.end_coded_row;
   if ((is_last || !passes_intervals) && !go_to(end, (end - 1) / interval_mcus)) return false;
   return std::ranges::all_of(state.dc, [](std::int32_t dc) { return std::abs(dc) < kMaxDc; });
+}
+
+template <typename Step>
+bool BaselineDecoder::Impl::decode_rows(Step is_there) {
+  for (int mcu_row = 0; mcu_row < window.end_coded_row; ++mcu_row) {
+    if (!decode_row(mcu_row)) {
+      coefficients = {};  // the next image expects zeros
+      return false;
+    }
+    if (mcu_row >= window.first_row && mcu_row < window.end_row) is_there(mcu_row);
+  }
+  return all_decoded();
 }
 
 bool BaselineDecoder::Impl::all_decoded() const { return input.is_within(state.input) && input.end_marker_ahead(); }
@@ -239,20 +311,20 @@ int BaselineDecoder::intervals_passed() const { return impl_->intervals_passed; 
 bool BaselineDecoder::decode(const Frame& frame, const Box& region, ColorMode mode, memory::PixelBuffer& out) {
   Impl& d = *impl_;
   if (!d.start(frame, region)) return false;
+  d.planes.start(frame, d.window, d.kernels);
   const int bottom = region.top + region.height;
   // the last row of pixels above a row of MCUs depends on the samples below
   const int rows_ahead = frame.component[0].down == 2 ? 1 : 0;
   int y = region.top;
-  for (int mcu_row = 0; mcu_row < d.window.end_coded_row; ++mcu_row) {
-    if (!d.decode_row(mcu_row)) {
-      d.coefficients = {};  // the next image expects zeros
-      return false;
-    }
-    if (mcu_row < d.window.first_row || mcu_row >= d.window.end_row) continue;
+  return d.decode_rows([&](int mcu_row) {
     const int there = mcu_row + 1 == frame.mcus_down() ? frame.height : (mcu_row + 1) * frame.mcu_height() - rows_ahead;
     for (; y < std::min(bottom, there); ++y) d.planes.write_row(region, y, mode, out.row(y - region.top));
-  }
-  return d.all_decoded();
+  });
+}
+
+bool BaselineDecoder::decode_planes(const Frame& frame, const Box& region, ColorMode mode,
+                                    const memory::Coarseness& most, memory::Planes& out) {
+  return impl_->start(frame, region) && impl_->start_planes(frame, mode, most, out) && impl_->decode_rows([](int) {});
 }
 
 }  // namespace feedline::decode::baseline

@@ -7,6 +7,7 @@
 
 #include "decode/baseline_frame.h"
 #include "decode/codec.h"
+#include "memory/planes.h"
 
 namespace feedline::decode::baseline {
 
@@ -20,6 +21,11 @@ class BaselineDecoder {
   // unspecified, and libjpeg has to decode the region and to say what it thinks of the file.
   // Requires: region lies inside the image, `out` has its size and the mode's channels.
   [[nodiscard]] bool decode(const Frame& frame, const Box& region, ColorMode mode, memory::PixelBuffer& out);
+
+  // The same rows of the same file, as planes: those samples that the region's pixels are made of, and maybe some
+  // beside them. kL takes brightness alone. False as above.
+  [[nodiscard]] bool decode_planes(const Frame& frame, const Box& region, ColorMode mode,
+                                   const memory::Coarseness& most, memory::Planes& out);
 
   // Restart intervals that the last decode() neither read nor judged: of those only the markers were looked at.
   int intervals_passed() const;

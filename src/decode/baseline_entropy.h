@@ -154,9 +154,9 @@ FEEDLINE_INLINE bool decode_ac(const HuffmanTable& table, BitBuffer& input, Stor
   }
 }
 
-FEEDLINE_INLINE bool skip_ac(const HuffmanTable& table, const SkipTable& skip, BitBuffer& input) {
+// The rest of a block from `index` on, counted as above.
+FEEDLINE_INLINE bool skip_ac(const HuffmanTable& table, const SkipTable& skip, BitBuffer& input, unsigned index = 1) {
   const auto ignore = [](unsigned, std::int16_t) FEEDLINE_INLINE_LAMBDA {};
-  unsigned index = 1;
   for (;;) {
     unsigned entry = skip.entries[index_of<SkipTable::kIndexBits>(input)];
     fill(input);
@@ -186,7 +186,30 @@ FEEDLINE_INLINE bool skip_ac(const HuffmanTable& table, const SkipTable& skip, B
   }
 }
 
-template <int kGroup>
+// As decode_ac(), but of the coefficients from index `end` on it stores few or none.
+template <typename Store>
+FEEDLINE_INLINE bool decode_low_ac(const HuffmanTable& table, const SkipTable* skip, unsigned end, BitBuffer& input,
+                                   Store store) {
+  unsigned index = 1;
+  for (;;) {
+    HuffmanEntry entry = table.entries[index_of<HuffmanTable::kIndexBits>(input)];
+    fill(input);
+    unsigned next = index + advance_of(entry);
+    while (next < end) {
+      store(next, value_of(input, entry));
+      index = next;
+      take(input, entry);
+      entry = table.entries[index_of<HuffmanTable::kIndexBits>(input)];
+      fill(input);
+      next = index + advance_of(entry);
+    }
+    if (next < kBlockSize) return skip_ac(table, *skip, input, index);
+    const AcEnd block_end = end_run(table, entry, input, index, store);
+    if (block_end != AcEnd::kGoOn) return block_end == AcEnd::kBlockDone;
+  }
+}
+
+template <int kGroup, bool kLow>
 FEEDLINE_INLINE int decode_mcus(const McuPlan& plan, int first, int end, EntropyState& state,
                                 std::int16_t* coefficients) {
   BitBuffer input = state.input;
@@ -200,10 +223,10 @@ FEEDLINE_INLINE int decode_mcus(const McuPlan& plan, int first, int end, Entropy
       std::int32_t& dc = state.dc[block.component];
       if (!decode_dc(*block.dc, input, dc)) return -1;
       *out = static_cast<std::int16_t>(dc);
-      const bool whole = decode_ac(*block.ac, input, [out](unsigned k, std::int16_t value) FEEDLINE_INLINE_LAMBDA {
-        out[Places<kGroup>::kAt[k]] = value;
-      });
-      if (!whole) return -1;
+      const auto store = [out](unsigned k, std::int16_t value)
+                             FEEDLINE_INLINE_LAMBDA { out[Places<kGroup>::kAt[k]] = value; };
+      if (!(kLow ? decode_low_ac(*block.ac, block.skip, block.end, input, store) : decode_ac(*block.ac, input, store)))
+        return -1;
     }
   state.input = input;
   return mcu;

@@ -12,6 +12,7 @@
 
 #include "decode/baseline_huffman.h"
 #include "decode/baseline_input.h"
+#include "decode/baseline_reduced_dct.h"
 
 namespace feedline::decode::baseline {
 
@@ -35,6 +36,9 @@ struct BlockPlan {
   int row = 0;     // of the chunk's rows of blocks: where in the coefficients that row starts, in blocks
   int column = 0;  // within the MCU's part of the row
   int across = 1;  // blocks that an MCU has in the row
+  // Of decode_low_mcus: the coefficients wanted are those before, by their index in zigzag order plus one. Below 64
+  // only where there is `skip`.
+  unsigned end = kBlockSize;
 };
 
 struct McuPlan {
@@ -57,12 +61,16 @@ struct Kernels {
   // behind input.limit. Returns where it stopped, or -1 at a code that is none.
   int (*decode_mcus)(const McuPlan& plan, int first, int end, EntropyState& state,
                      std::int16_t* coefficients) = nullptr;
+  // The same, but stores few of the coefficients from each block's `end` on, or none.
+  int (*decode_low_mcus)(const McuPlan& plan, int first, int end, EntropyState& state,
+                         std::int16_t* coefficients) = nullptr;
   // The same for MCUs of which only the DC values matter, to those that follow.
   int (*skip_mcus)(const McuPlan& plan, int first, int end, EntropyState& state) = nullptr;
-  // Samples of `groups` groups side by side, 8 rows; the coefficients are zeros afterwards. `quantisation` in the
-  // order of the rows.
-  void (*inverse_dct)(std::int16_t* coefficients, const std::uint16_t* quantisation, int groups, std::uint8_t* out,
-                      std::size_t stride) = nullptr;
+  // Samples of `groups` groups side by side, 8 >> i rows by the i-th function (baseline_reduced_dct.h, but for the
+  // first); the coefficients are zeros afterwards. `quantisation` in the order of the rows.
+  using InverseDct = void (*)(std::int16_t* coefficients, const std::uint16_t* quantisation, int groups,
+                              std::uint8_t* out, std::size_t stride);
+  std::array<InverseDct, kMaxReduction + 1> inverse_dct{};
   // Fancy upsampling of `count` samples to twice as many: across (2 x 1), or across and down (2 x 2), where `near`
   // is the row of samples that the output row lies in and `far` the other one that it lies next to. The samples on
   // both sides of the row are read too: at an image's edge they must equal its last.

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <numbers>
 #include <random>
 #include <string>
 #include <vector>
@@ -51,9 +53,33 @@ TEST_P(BaselineKernels, InverseDct) {
               static_cast<std::int16_t>(number(-largest, largest - 1));
       inverse_dct_of_block(first, row_stride, quantisation.data(), expected.data() + b * kBlockSide, stride);
     }
-    kernels.inverse_dct(coefficients.data(), quantisation.data(), kGroups, got.data(), stride);
+    kernels.inverse_dct[0](coefficients.data(), quantisation.data(), kGroups, got.data(), stride);
     ASSERT_TRUE(std::equal(expected.begin(), expected.end(), got.begin())) << "round " << round;
     ASSERT_EQ(got[blocks * kBlockSize], 0x5A);
+    ASSERT_EQ(coefficients, decltype(coefficients){});
+  }
+}
+
+TEST_P(BaselineKernels, ReducedDct) {
+  const Kernels& kernels = *GetParam();
+  constexpr int kGroups = 3;
+  const auto group = static_cast<std::size_t>(kernels.group), blocks = group * kGroups;
+  for (int round = 0; round < 3000; ++round) {
+    const int reduction = number(1, kMaxReduction), largest = 1 << number(0, 15), steps = 1 << number(0, 16);
+    const auto side = static_cast<std::size_t>(kBlockSide >> reduction), stride = blocks * side;
+    std::array<std::uint16_t, kBlockSize> quantisation;
+    for (std::uint16_t& step : quantisation) step = static_cast<std::uint16_t>(number(1, steps));
+    alignas(64) std::array<std::int16_t, kChunkMcus * kGroups * kBlockSize> coefficients{};
+    for (std::size_t i = 0; i < blocks * kBlockSize; ++i)
+      coefficients[i] = static_cast<std::int16_t>(number(-largest, largest - 1));
+    std::vector<std::uint8_t> expected(side * stride), got(side * stride + kRowSlack, 0x5A);
+    for (std::size_t b = 0; b < blocks; ++b)
+      reduced_dct_of_block(coefficients.data() + b / group * group * kBlockSize + b % group * kBlockSide,
+                           kBlockSide * group, quantisation.data(), reduction, expected.data() + b * side, stride);
+    kernels.inverse_dct[static_cast<std::size_t>(reduction)](coefficients.data(), quantisation.data(), kGroups,
+                                                             got.data(), stride);
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), got.begin())) << "round " << round;
+    ASSERT_EQ(got[side * stride], 0x5A);
     ASSERT_EQ(coefficients, decltype(coefficients){});
   }
 }
@@ -94,6 +120,37 @@ TEST_P(BaselineKernels, ColourWritesNothingPastTheLastPixel) {
     const std::uint8_t* const from = samples.data() + kRowSlack;
     GetParam()->ycc_to_rgb(from, from, from, width, got.data());
     ASSERT_TRUE(std::all_of(got.begin() + 3 * width, got.end(), [](int value) { return value == 0x5A; })) << width;
+  }
+}
+
+// By its definition: the lowest coefficients, in a transform of as many samples.
+TEST(ReducedDct, IsTheInverseTransformOfFewerSamples) {
+  std::mt19937 random(20261121);
+  const auto number = [&random](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  for (int round = 0; round < 500; ++round) {
+    const int reduction = number(1, kMaxReduction), side = kBlockSide >> reduction;
+    std::array<std::int16_t, kBlockSize> coefficients{};
+    std::array<std::uint16_t, kBlockSize> quantisation;
+    for (std::size_t k = 0; k < kBlockSize; ++k) {
+      quantisation[k] = static_cast<std::uint16_t>(number(1, 20));
+      const int largest = 400 / static_cast<int>(1 + k % kBlockSide + k / kBlockSide) / quantisation[k];
+      coefficients[k] = static_cast<std::int16_t>(number(-largest, largest));
+    }
+    std::array<std::uint8_t, kBlockSize> got{};
+    reduced_dct_of_block(coefficients.data(), kBlockSide, quantisation.data(), reduction, got.data(), kBlockSide);
+    const auto basis = [side](int k, int i) {
+      return k == 0 ? 1.0 : std::sqrt(2.0) * std::cos(std::numbers::pi * (2 * i + 1) * k / (2 * side));
+    };
+    for (int y = 0; y < side; ++y)
+      for (int x = 0; x < side; ++x) {
+        double sum = 0;
+        for (int v = 0; v < side; ++v)
+          for (int u = 0; u < side; ++u)
+            sum += coefficients[static_cast<std::size_t>(v * 8 + u)] *
+                   quantisation[static_cast<std::size_t>(v * 8 + u)] * basis(v, y) * basis(u, x);
+        ASSERT_NEAR(got[static_cast<std::size_t>(y * 8 + x)], std::clamp(sum / 8 + 128, 0.0, 255.0), 0.75)
+            << side << " samples, at " << x << ", " << y;
+      }
   }
 }
 

@@ -48,8 +48,21 @@ void inverse_dct(std::int16_t* coefficients, const std::uint16_t* quantisation, 
   }
 }
 
+template <int kReduction>
+void reduced_dct(std::int16_t* coefficients, const std::uint16_t* quantisation, int groups, std::uint8_t* out,
+                 std::size_t stride) {
+  for (int i = 0; i < groups; ++i, coefficients += kBlockSize, out += kBlockSide >> kReduction) {
+    reduced_dct_of_block(coefficients, kBlockSide, quantisation, kReduction, out, stride);
+    std::memset(coefficients, 0, kBlockSize * sizeof *coefficients);
+  }
+}
+
 int decode(const McuPlan& plan, int first, int end, EntropyState& state, std::int16_t* coefficients) {
-  return decode_mcus<1>(plan, first, end, state, coefficients);
+  return decode_mcus<1, false>(plan, first, end, state, coefficients);
+}
+
+int decode_low(const McuPlan& plan, int first, int end, EntropyState& state, std::int16_t* coefficients) {
+  return decode_mcus<1, true>(plan, first, end, state, coefficients);
 }
 
 int skip(const McuPlan& plan, int first, int end, EntropyState& state) { return skip_mcus(plan, first, end, state); }
@@ -60,8 +73,9 @@ const Kernels& scalar_kernels() {
   static constexpr Kernels kKernels{.name = "scalar",
                                     .group = 1,
                                     .decode_mcus = decode,
+                                    .decode_low_mcus = decode_low,
                                     .skip_mcus = skip,
-                                    .inverse_dct = inverse_dct,
+                                    .inverse_dct = {inverse_dct, reduced_dct<1>, reduced_dct<2>, reduced_dct<3>},
                                     .upsample_across = upsample_across,
                                     .upsample_both = upsample_both,
                                     .ycc_to_rgb = ycc_to_rgb,

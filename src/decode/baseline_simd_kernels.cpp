@@ -11,6 +11,7 @@
 #include "decode/baseline_entropy.h"
 #include "decode/baseline_idct-inl.h"
 #include "decode/baseline_pixels-inl.h"
+#include "decode/baseline_reduced_dct-inl.h"
 #include "decode/restart_scan-inl.h"
 #include "hwy/highway.h"
 
@@ -22,7 +23,11 @@ const Kernels* target_kernels() { return nullptr; }  // the plain kernels serve
 #else
 // Not vector code, but the shifts of newer instruction sets take any register.
 inline int decode(const McuPlan& plan, int first, int end, EntropyState& state, std::int16_t* coefficients) {
-  return decode_mcus<kGroup>(plan, first, end, state, coefficients);
+  return decode_mcus<kGroup, false>(plan, first, end, state, coefficients);
+}
+
+inline int decode_low(const McuPlan& plan, int first, int end, EntropyState& state, std::int16_t* coefficients) {
+  return decode_mcus<kGroup, true>(plan, first, end, state, coefficients);
 }
 
 inline int skip(const McuPlan& plan, int first, int end, EntropyState& state) {
@@ -33,8 +38,9 @@ const Kernels* target_kernels() {
   static const Kernels kernels{.name = hwy::TargetName(HWY_TARGET),
                                .group = kGroup,
                                .decode_mcus = decode,
+                               .decode_low_mcus = decode_low,
                                .skip_mcus = skip,
-                               .inverse_dct = inverse_dct,
+                               .inverse_dct = {inverse_dct, reduced_dct<1>, reduced_dct<2>, reduced_dct<3>},
                                .upsample_across = upsample_across,
                                .upsample_both = upsample_both,
                                .ycc_to_rgb = ycc_to_rgb,

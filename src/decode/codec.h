@@ -19,6 +19,7 @@ class Codec {
   // `out` already has the region's size and the mode's channels. Requires: the last open() succeeded, no decode()
   // came after it, and region lies inside the image.
   virtual Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) = 0;
+  virtual bool decode_planes(const Box&, ColorMode, const memory::Coarseness&, memory::Planes&) { return false; }
 };
 
 inline constexpr int channels_of(ColorMode mode) { return mode == ColorMode::kRgb ? 3 : 1; }

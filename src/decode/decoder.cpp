@@ -107,6 +107,12 @@ struct ImageDecoder::Impl {
   Codec* current = nullptr;  // the codec of the opened image; null when decode() has used it up
   ImageHeader header;
 
+  // Is an image open, and does the region lie inside it?
+  bool has(const Box& region) const {
+    return current != nullptr && region.left >= 0 && region.top >= 0 && region.width > 0 && region.height > 0 &&
+           region.width <= header.width - region.left && region.height <= header.height - region.top;
+  }
+
   Codec& codec_of(ImageFormat format) {
     switch (format) {
       case ImageFormat::kPng:
@@ -135,13 +141,18 @@ Result<ImageHeader> ImageDecoder::open(std::span<const std::byte> bytes) {
 }
 
 Result<void> ImageDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
-  FEEDLINE_CHECK(impl_->current != nullptr);
-  const ImageHeader& header = impl_->header;
-  FEEDLINE_CHECK(region.left >= 0 && region.top >= 0 && region.width > 0 && region.height > 0 &&
-                 region.width <= header.width - region.left && region.height <= header.height - region.top);
+  FEEDLINE_CHECK(impl_->has(region));
   Codec& codec = *std::exchange(impl_->current, nullptr);
   FEEDLINE_CHECK_OK(out.resize(region.width, region.height, channels_of(mode)));
   return codec.decode(region, mode, out);
+}
+
+bool ImageDecoder::decode_planes(const Box& region, ColorMode mode, const memory::Coarseness& most,
+                                 memory::Planes& out) {
+  FEEDLINE_CHECK(impl_->has(region));
+  const bool decoded = impl_->current->decode_planes(region, mode, most, out);
+  if (decoded) impl_->current = nullptr;
+  return decoded;
 }
 
 }  // namespace feedline::decode

@@ -12,6 +12,7 @@
 #include "feedline/error.h"
 #include "feedline/operation.h"
 #include "memory/pixels.h"
+#include "memory/planes.h"
 
 namespace feedline::decode {
 
@@ -42,6 +43,11 @@ class ImageDecoder {
   // Pixels of `region` of the opened image into `out` (resized to the region's size; 3 channels for kRgb, 1 for
   // kL). kData when pixels are missing or damaged. Requires: open() succeeded and region lies inside the image.
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out);
+  // The region as planes, each of whose samples stands for at most that many pixels, where the image can be had so for
+  // less work: some JPEGs. kL takes brightness alone. False: not this image, or something about it is doubtful;
+  // decode() must follow. Requires: as decode().
+  [[nodiscard]] bool decode_planes(const Box& region, ColorMode mode, const memory::Coarseness& most,
+                                   memory::Planes& out);
 
  private:
   struct Impl;

@@ -80,7 +80,8 @@ struct JpegDecoder::Session {
   void read_header();
   bool multi_scan() { return jpeg_has_multiple_scans(&jpeg); }
   // False where libjpeg has to decode.
-  bool decode_as_baseline(const Box& region, ColorMode mode, memory::PixelBuffer& out);
+  template <typename Decode>
+  bool decode_as_baseline(Decode decode);
   // Do the file's bytes suffice for the smallest code there is, one bit per block? A header alone can then not make
   // libjpeg allocate coefficients for an absurd size.
   bool is_plausible() const;
@@ -118,12 +119,13 @@ void JpegDecoder::Session::read_header() {
   }
 }
 
-bool JpegDecoder::Session::decode_as_baseline(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+template <typename Decode>
+bool JpegDecoder::Session::decode_as_baseline(Decode decode) {
   if (!kernels) return false;
   const auto frame = baseline::baseline_frame(jpeg);
   if (!frame) return false;
   if (!baseline) baseline.emplace(*kernels);
-  return baseline->decode(*frame, region, mode, out);
+  return decode(*baseline, *frame);
 }
 
 bool JpegDecoder::Session::is_plausible() const {
@@ -256,7 +258,8 @@ Result<void> JpegDecoder::decode(const Box& region, ColorMode mode, memory::Pixe
     return decode_error("truncated JPEG: " + std::to_string(session.bytes.size()) + " bytes cannot hold " +
                         std::to_string(session.jpeg.image_width) + " x " + std::to_string(session.jpeg.image_height) +
                         " pixels");
-  session.used_baseline = session.decode_as_baseline(region, mode, out);
+  session.used_baseline = session.decode_as_baseline(
+      [&](auto& decoder, const auto& frame) { return decoder.decode(frame, region, mode, out); });
   if (session.used_baseline) {
     jpeg_abort_decompress(&session.jpeg);
     return {};
@@ -280,6 +283,19 @@ Result<void> JpegDecoder::decode(const Box& region, ColorMode mode, memory::Pixe
                                      : session.damage("a component lacks a scan or its table");
   jpeg_abort_decompress(&session.jpeg);  // gives the image's memory back now
   return result;
+}
+
+bool JpegDecoder::decode_planes(const Box& region, ColorMode mode, const memory::Coarseness& most,
+                                memory::Planes& out) {
+  Session& session = *session_;
+  FEEDLINE_CHECK(session.ready);
+  session.used_baseline = session.is_plausible() && session.decode_as_baseline([&](auto& decoder, const auto& frame) {
+    return decoder.decode_planes(frame, region, mode, most, out);
+  });
+  if (!session.used_baseline) return false;
+  session.ready = false;
+  jpeg_abort_decompress(&session.jpeg);
+  return true;
 }
 
 }  // namespace feedline::decode

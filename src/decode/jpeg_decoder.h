@@ -25,8 +25,9 @@ class JpegDecoder final : public Codec {
 
   Result<ImageHeader> open(std::span<const std::byte> bytes) override;
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) override;
+  bool decode_planes(const Box& region, ColorMode mode, const memory::Coarseness& most, memory::Planes& out) override;
 
-  // Did the baseline decoder, not libjpeg, give the last decode() its result?
+  // Did the baseline decoder, not libjpeg, give the last decode() or decode_planes() its result?
   bool used_baseline() const;
   // Restart intervals that it passed over: damage in them is not seen.
   int intervals_passed() const;

@@ -21,6 +21,12 @@ struct PixelView {
   const std::uint8_t* row(int y) const { return data + static_cast<std::size_t>(y) * stride; }
 };
 
+// Of the pixels, without what pads the rows.
+inline std::uint64_t bytes_of(const PixelView& view) {
+  return static_cast<std::uint64_t>(view.width) * static_cast<std::uint64_t>(view.height) *
+         static_cast<std::uint64_t>(view.channels);
+}
+
 // A growable image that a thread keeps and reuses, so that a sample costs no allocation once the largest image
 // was seen. Not for several threads at once.
 class PixelBuffer {

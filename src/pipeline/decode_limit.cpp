@@ -20,6 +20,7 @@ namespace {
 struct Work {
   std::vector<std::byte> encoded;
   Box region;
+  std::optional<memory::Coarseness> planes;
 };
 
 double process_cpu_s() {
@@ -41,7 +42,7 @@ Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::ui
     FEEDLINE_TRY(const SampleLoader::Drawn drawn, loader.draw({seed, 0, i}));
     if (drawn.encoded.empty())
       return config_error("measure_decode: the images are stored as pixels, nothing to decode");
-    work[i] = {{drawn.encoded.begin(), drawn.encoded.end()}, drawn.drawing->region};
+    work[i] = {{drawn.encoded.begin(), drawn.encoded.end()}, drawn.drawing->region, drawn.drawing->planes};
     limit.encoded_bytes += drawn.encoded.size();
   }
   std::atomic<std::size_t> next{0};
@@ -51,9 +52,12 @@ Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::ui
   const auto decode_all = [&] {
     decode::ImageDecoder decoder;
     memory::PixelBuffer pixels;
+    memory::Planes planes;
     for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < work.size();) {
       auto header = decoder.open(work[i].encoded);
-      auto decoded = header ? decoder.decode(work[i].region, mode, pixels) : std::unexpected(header.error());
+      const auto& [encoded, region, coarseness] = work[i];
+      if (header && coarseness && decoder.decode_planes(region, mode, *coarseness, planes)) continue;
+      auto decoded = header ? decoder.decode(region, mode, pixels) : std::unexpected(header.error());
       if (decoded) continue;
       const std::lock_guard lock(mutex);
       failure = with_place(std::move(decoded).error(), *recipe, i);

@@ -96,9 +96,7 @@ Result<memory::PixelView> SampleLoader::pixels_of(const memory::Record::Field& f
   if (field.pixels.data == nullptr) {
     FEEDLINE_CHECK_OK(decoder_.decode(region, mode, pixels_));
     const memory::PixelView decoded = pixels_.view();
-    count(Stage::kDecode, started_ns,
-          static_cast<std::uint64_t>(decoded.width) * static_cast<std::uint64_t>(decoded.height) *
-              static_cast<std::uint64_t>(decoded.channels));
+    count(Stage::kDecode, started_ns, memory::bytes_of(decoded));
     return decoded;
   }
   memory::PixelView view = field.pixels;
@@ -116,9 +114,17 @@ Result<void> SampleLoader::load_field(const transform::Chain& chain, const base:
   std::uint64_t started = base::now_ns();
   FEEDLINE_TRY(const Size image, open_image(field));
   FEEDLINE_CHECK_OK(chain.draw(image, key, drawing_));
-  FEEDLINE_TRY(const memory::PixelView pixels, pixels_of(field, drawing_.region, chain.color_mode(), started));
-  started = base::now_ns();
-  FEEDLINE_CHECK_OK(chain.apply(drawing_, pixels, workspace_, row));
+  const bool is_encoded = field.pixels.data == nullptr;
+  if (is_encoded && drawing_.planes &&
+      decoder_.decode_planes(drawing_.region, chain.color_mode(), *drawing_.planes, planes_)) {
+    count(Stage::kDecode, started, memory::bytes_of(planes_));
+    started = base::now_ns();
+    FEEDLINE_CHECK_OK(chain.apply(drawing_, planes_, workspace_, row));
+  } else {
+    FEEDLINE_TRY(const memory::PixelView pixels, pixels_of(field, drawing_.region, chain.color_mode(), started));
+    started = base::now_ns();
+    FEEDLINE_CHECK_OK(chain.apply(drawing_, pixels, workspace_, row));
+  }
   count(Stage::kTransform, started, row.spec.bytes());
   return {};
 }

@@ -66,6 +66,7 @@ class SampleLoader {
   memory::Record record_;
   decode::ImageDecoder decoder_;
   memory::PixelBuffer pixels_;
+  memory::Planes planes_;
   format::PixelRecordBuilder kept_;
   transform::Drawing drawing_;
   transform::Workspace workspace_;

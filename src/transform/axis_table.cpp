@@ -168,4 +168,40 @@ void AxisTable::compute_filtered() {
   }
 }
 
+void AxisTable::fold(const AxisTable& exact, const memory::PlaneAxis& axis, int pixel) {
+  // The sample that a pixel lies in, and the one that it lies next to.
+  const auto near = [&axis](int x) { return axis.halved ? std::min(x / 2, axis.size - 1) : x; };
+  const auto far = [&axis](int x) {
+    return axis.halved ? std::clamp(x / 2 + (x % 2 == 0 ? -1 : 1), 0, axis.size - 1) : x;
+  };
+  const auto slot_of = [&axis](int sample) { return (sample >> axis.shift) - axis.first; };
+  valid_ = false;
+  identity_ = false;
+  count_ = exact.count_;
+  taps_ = 0;
+  stride_ = static_cast<std::size_t>(exact.taps_) + 2;
+  first_.resize(exact.first_.size());
+  used_.resize(first_.size());
+  weights_.assign(first_.size() * stride_, 0);
+  folded_.resize(stride_);
+  for (int i = 0; i < count_; ++i) {
+    const auto slot = static_cast<std::size_t>(i);
+    const int begin = pixel + exact.first(i), end = begin + exact.used(i);
+    const int first = slot_of(std::min(near(begin), far(begin)));
+    const int used = slot_of(std::max(near(end - 1), far(end - 1))) + 1 - first;
+    FEEDLINE_CHECK(first >= 0 && used >= 1 && static_cast<std::size_t>(used) <= stride_);
+    std::fill_n(folded_.begin(), used, 0);
+    for (int x = begin; x < end; ++x) {  // in quarters
+      const std::int32_t weight = exact.weights(i)[x - begin];
+      folded_[static_cast<std::size_t>(slot_of(near(x)) - first)] += 3 * weight;
+      folded_[static_cast<std::size_t>(slot_of(far(x)) - first)] += weight;
+    }
+    std::int32_t* const weights = weights_.data() + slot * stride_;
+    for (int s = 0; s < used; ++s) weights[s] = (folded_[static_cast<std::size_t>(s)] + 2) >> 2;
+    first_[slot] = first;
+    used_[slot] = used;
+    taps_ = std::max(taps_, used);
+  }
+}
+
 }  // namespace feedline::transform

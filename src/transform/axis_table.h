@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "feedline/operation.h"
+#include "memory/planes.h"
 
 namespace feedline::transform {
 
@@ -36,6 +37,11 @@ class AxisTable {
   // `origin`: the source position that becomes 0.
   void compute(const AxisRequest& request, int origin);
 
+  // For the samples of a plane instead of the image's pixels: what a pixel would weigh goes to the samples that it is
+  // made of. `exact` is for pixels, with origin 0, and its position 0 is the image's `pixel`. Positions count from
+  // axis.first. Requires: the plane has all samples of the pixels that `exact` weighs.
+  void fold(const AxisTable& exact, const memory::PlaneAxis& axis, int pixel);
+
   int count() const { return count_; }
   int taps() const { return taps_; }  // the most that any position has
   int first(int i) const { return first_[static_cast<std::size_t>(i)]; }
@@ -57,6 +63,7 @@ class AxisTable {
   bool identity_ = false;
   std::vector<std::int32_t> first_, used_, weights_;
   std::vector<double> exact_;  // one position's weights before rounding
+  std::vector<std::int32_t> folded_;
 };
 
 }  // namespace feedline::transform

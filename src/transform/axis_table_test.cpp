@@ -83,5 +83,42 @@ TEST(AxisTable, EqualSizesCopy) {
   EXPECT_EQ(weights(table, 4), std::vector<std::int32_t>{1 << kWeightBits});
 }
 
+// What the folded weights make of the samples is what the exact ones make of the pixels that the samples stand for.
+TEST(AxisTable, FoldedWeighsSamplesAsThePixelsMadeOfThem) {
+  std::mt19937 random(20261121);
+  const auto number = [&random](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  for (int round = 0; round < 3000; ++round) {
+    const AxisRequest whole{number(1, 300), number(1, 200), 0, 1, kInterpolations[1 + round % 3], round % 2 == 0};
+    AxisRequest request = whole;
+    request.begin = number(0, request.out - 1);
+    request.count = number(1, request.out - request.begin);
+    const int pixel = number(0, 40), image = pixel + request.in + number(0, 40);
+    memory::PlaneAxis axis{.first = 0, .size = image, .halved = number(0, 1) == 1, .shift = number(0, 3)};
+    if (axis.halved) axis.size = (image + 1) / 2;
+    const AxisSpan span = source_span(request);
+    axis.first = std::max(0, ((pixel + span.begin) / (axis.halved ? 2 : 1) - 1) >> axis.shift);
+    std::vector<double> samples(static_cast<std::size_t>(image));
+    for (double& sample : samples) sample = number(0, 255);
+    const auto sample_at = [&](int i) { return samples[static_cast<std::size_t>((i >> axis.shift) - axis.first)]; };
+    const auto value_of = [&](int x) {
+      if (!axis.halved) return sample_at(x);
+      return 0.75 * sample_at(x / 2) +
+             0.25 * sample_at(std::clamp(x % 2 == 0 ? x / 2 - 1 : x / 2 + 1, 0, axis.size - 1));
+    };
+    AxisTable exact, folded;
+    exact.compute(request, 0);
+    folded.fold(exact, axis, pixel);
+    ASSERT_EQ(folded.count(), exact.count());
+    for (int i = 0; i < exact.count(); ++i) {
+      double expected = 0, got = 0;
+      for (int t = 0; t < exact.used(i); ++t) expected += exact.weights(i)[t] * value_of(pixel + exact.first(i) + t);
+      for (int t = 0; t < folded.used(i); ++t)
+        got += folded.weights(i)[t] * samples[static_cast<std::size_t>(folded.first(i) + t)];
+      ASSERT_LE(folded.used(i), folded.taps());
+      ASSERT_NEAR(got / (1 << kWeightBits), expected / (1 << kWeightBits), 0.01) << request.in << " to " << request.out;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace feedline::transform

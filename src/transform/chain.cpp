@@ -60,7 +60,7 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
 Result<std::shared_ptr<const Chain>> Chain::compile(std::span<const Operation> operations, std::optional<DType> dtype,
                                                     Layout layout) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
-  return compile_from(operations, 0, {inferred.mode}, dtype, layout);
+  return compile_from(operations, 0, {.mode = inferred.mode, .fidelity = inferred.fidelity}, dtype, layout);
 }
 
 Result<std::shared_ptr<const Chain>> Chain::compile_rest(std::span<const Operation> operations, std::size_t first,
@@ -68,7 +68,9 @@ Result<std::shared_ptr<const Chain>> Chain::compile_rest(std::span<const Operati
   FEEDLINE_CHECK(first <= operations.size());
   FEEDLINE_TRY(const Inferred given, infer(operations.first(first)));
   const ColorMode mode = given.channels == 3 ? ColorMode::kRgb : ColorMode::kL;
-  return compile_from(operations, first, {mode, true, static_cast<std::uint32_t>(first)}, dtype, layout);
+  return compile_from(operations, first,
+                      {.mode = mode, .prepared = true, .first_stream = static_cast<std::uint32_t>(first)}, dtype,
+                      layout);
 }
 
 Result<void> resize(memory::PixelView in, Size out_size, Interpolation interpolation, Workspace& workspace,

@@ -14,6 +14,7 @@
 #include "feedline/error.h"
 #include "feedline/operation.h"
 #include "memory/pixels.h"
+#include "memory/planes.h"
 
 namespace feedline::transform {
 
@@ -26,6 +27,8 @@ class Drawing {
   Drawing& operator=(Drawing&&) noexcept;
 
   Box region;  // the pixels of the source image that are needed: decode just these
+  // Where planes of the region serve too, maybe as coarse as this.
+  std::optional<memory::Coarseness> planes;
 
   struct Steps;
   std::unique_ptr<Steps> steps;
@@ -60,13 +63,17 @@ class Chain {
   static Result<void> check(std::span<const Operation> operations);
   virtual ~Chain() = default;
 
-  virtual ColorMode color_mode() const = 0;     // what decode must deliver
+  virtual ColorMode color_mode() const = 0;  // what decode must deliver
+  virtual Fidelity fidelity() const = 0;
   virtual const ArraySpec& output() const = 0;  // of one sample: (C, H, W) or (H, W, C)
   // Draws for an image of this size. kData when the image cannot take the operation (smaller than a random crop
   // without padding), naming it. Same key, same drawing, on every machine.
   virtual Result<void> draw(Size image, const base::SampleKey& key, Drawing& drawing) const = 0;
   // Runs the steps on `decoded`, the pixels of drawing.region, into `out`, which has output()'s spec.
   virtual Result<void> apply(const Drawing& drawing, memory::PixelView decoded, Workspace& workspace,
+                             ArrayView out) const = 0;
+  // The same on planes of drawing.region. Requires: drawing.planes, and none is coarser than that says.
+  virtual Result<void> apply(const Drawing& drawing, const memory::Planes& decoded, Workspace& workspace,
                              ArrayView out) const = 0;
   // The drawing in words, for Dataset::draw and tests.
   virtual std::vector<DrawnValue> values(const Drawing& drawing) const = 0;

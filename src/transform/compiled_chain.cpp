@@ -140,6 +140,7 @@ CompiledChain::CompiledChain(std::vector<Operation> operations, Input input, Emi
 
 Result<void> CompiledChain::draw(Size image, const base::SampleKey& key, Drawing& drawing) const {
   FEEDLINE_CHECK_OK(draw_operations(operations_, input_.first_stream, image, key, drawing));
+  drawing.planes = input_.fidelity == Fidelity::kFast ? useful_planes(*drawing.steps) : std::nullopt;
   return {};
 }
 
@@ -149,6 +150,15 @@ Result<void> CompiledChain::apply(const Drawing& drawing, memory::PixelView deco
   FEEDLINE_CHECK(decoded.width == drawing.region.width && decoded.height == drawing.region.height);
   FEEDLINE_CHECK(decoded.channels == (input_.mode == ColorMode::kRgb ? 3 : 1));
   return run_steps(*drawing.steps, decoded, emitter_, active_kernels(), *workspace.impl, out.data);
+}
+
+Result<void> CompiledChain::apply(const Drawing& drawing, const memory::Planes& decoded, Workspace& workspace,
+                                  ArrayView out) const {
+  FEEDLINE_CHECK(out.spec == output());
+  FEEDLINE_CHECK(drawing.planes.has_value());
+  FEEDLINE_CHECK(decoded.count == 1 || (decoded.count == 3 && mode_ == ColorMode::kRgb));
+  const PlanarImage image{decoded, drawing.region, mode_ == ColorMode::kRgb ? 3 : 1};
+  return run_steps(*drawing.steps, image, emitter_, active_kernels(), *workspace.impl, out.data);
 }
 
 std::vector<DrawnValue> CompiledChain::values(const Drawing& drawing) const {

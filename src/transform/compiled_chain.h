@@ -26,6 +26,7 @@ class CompiledChain final : public Chain {
   // What the operations are given.
   struct Input {
     ColorMode mode = ColorMode::kRgb;
+    Fidelity fidelity = Fidelity::kExact;
     bool prepared = false;           // pixels of Preparation, which need no decoding
     std::uint32_t first_stream = 0;  // operations before these
   };
@@ -33,9 +34,12 @@ class CompiledChain final : public Chain {
   CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter);
 
   ColorMode color_mode() const override { return input_.mode; }
+  Fidelity fidelity() const override { return input_.fidelity; }
   const ArraySpec& output() const override { return emitter_.spec(); }
   Result<void> draw(Size image, const base::SampleKey& key, Drawing& drawing) const override;
   Result<void> apply(const Drawing& drawing, memory::PixelView decoded, Workspace& workspace,
+                     ArrayView out) const override;
+  Result<void> apply(const Drawing& drawing, const memory::Planes& decoded, Workspace& workspace,
                      ArrayView out) const override;
   std::vector<DrawnValue> values(const Drawing& drawing) const override;
   std::vector<std::string> explain() const override;

@@ -7,6 +7,9 @@
 namespace feedline::transform {
 namespace {
 
+constexpr const char* kFastDecode =
+    ", fidelity fast: where a resize makes a JPEG smaller, at a part of its size, and in colour after the resize";
+
 bool is_value_operation(const Operation& operation) {
   return std::holds_alternative<op::Normalize>(operation) || std::holds_alternative<op::ToDtype>(operation);
 }
@@ -45,7 +48,8 @@ std::vector<std::string> CompiledChain::explain() const {
   std::vector<std::string> lines = explain_operations(
       operations_, input_.prepared ? "only its own pixels are touched" : "only the pixels it needs are decoded");
   if (!input_.prepared)
-    lines.insert(lines.begin(), std::string("decode to ") + (input_.mode == ColorMode::kRgb ? "RGB" : "L"));
+    lines.insert(lines.begin(), std::string("decode to ") + (input_.mode == ColorMode::kRgb ? "RGB" : "L") +
+                                    (input_.fidelity == Fidelity::kFast ? kFastDecode : ""));
   std::string values;
   for (const Operation& operation : operations_)
     if (is_value_operation(operation)) values += (values.empty() ? "" : ", ") + describe(operation);

@@ -205,21 +205,29 @@ void horizontal_rgb(const std::uint8_t* in, const RowPlan& plan, std::uint8_t* o
   }
 }
 
+// Four lanes per block, whose sum is a pixel.
 HWY_INLINE VI32 grey_pixels(const std::uint8_t* in, const std::int32_t* offsets, const std::int16_t* weights,
                             int chunks) {
   const VU8 taps = hn::LoadDup128(DU8(), kGreyTaps);
   VI32 low = hn::Zero(DI32());
-  VI32 high = hn::Zero(DI32());
+  VI32 high = hn::Set(DI32(), kHighRound / 4);  // there are four of it
   for (int chunk = 0; chunk < chunks; ++chunk) {
     const VI16 pixels = lookup(Gather<kBlocks>::load(in + chunk * 8, offsets), taps);
     low = hn::Add(low, pair_dot(pixels, load_weights(weights, 0)));
     high = hn::Add(high, pair_dot(pixels, load_weights(weights, 1)));
     weights += 2 * kLanes16 * 4;
   }
-  VI32 sum = hn::Add(low, hn::ShiftLeft<16>(high));
-  sum = hn::Add(sum, hn::Shuffle1032(sum));
-  sum = hn::Add(sum, hn::Shuffle2301(sum));  // each lane of a block: the whole sum
-  return hn::ShiftRight<kWeightBits>(hn::Add(sum, hn::Set(DI32(), kHighRound << 16)));
+  return hn::Add(low, hn::ShiftLeft<16>(high));
+}
+
+// Lane j of each block: the sum of the block's lanes of vector j.
+HWY_INLINE VI32 sums_of_blocks(const VI32 (&v)[4]) {
+  const DI32 d;
+  const auto halves = [d](VI32 a, VI32 b)
+                          HWY_ATTR { return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)); };
+  const hn::Repartition<std::int64_t, DI32> pairs;
+  const auto a = hn::BitCast(pairs, halves(v[0], v[1])), b = hn::BitCast(pairs, halves(v[2], v[3]));
+  return hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, a, b)), hn::BitCast(d, hn::InterleaveUpper(pairs, a, b)));
 }
 
 inline void horizontal_grey(const std::uint8_t* in, const RowPlan& plan, std::uint8_t* out) {
@@ -230,9 +238,8 @@ inline void horizontal_grey(const std::uint8_t* in, const RowPlan& plan, std::ui
     each<4>([&](auto j) FEEDLINE_LANES {
       pixels[j] = grey_pixels(in, offsets + j * kBlocks, weights + j * 2 * kLanes16, plan.chunks);
     });
-    HWY_ALIGN std::uint8_t stored[kBlocks * 16];  // per block: 4 x pixel 0, 4 x pixel 1, ...
-    hn::Store(pack(pixels[0], pixels[1], pixels[2], pixels[3]), DU8(), stored);
-    for (int i = 0; i < kRunPixels; ++i) out[i] = stored[i * 4];
+    const hn::Rebind<std::uint8_t, DI32> bytes;
+    hn::StoreU(hn::DemoteTo(bytes, hn::ShiftRight<kWeightBits>(sums_of_blocks(pixels))), bytes, out);
     offsets += kRunPixels;
     weights += static_cast<std::ptrdiff_t>(plan.chunks) * 2 * kLanes16 * 4;
     out += kRunPixels;

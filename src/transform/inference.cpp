@@ -74,6 +74,7 @@ class Inference {
   Check operator()(const op::Decode& o) {
     if (!first_) return config_error("must be the first operation");
     state_.mode = o.mode;
+    state_.fidelity = o.fidelity;
     state_.channels = o.mode == ColorMode::kRgb ? 3 : 1;
     return {};
   }

@@ -14,6 +14,7 @@ namespace feedline::transform {
 
 struct Inferred {
   ColorMode mode = ColorMode::kRgb;  // what decode delivers
+  Fidelity fidelity = Fidelity::kExact;
   int channels = 3;
   std::optional<Size> size;  // nullopt: as the image's
   DType dtype = DType::kUint8;

@@ -135,6 +135,38 @@ TEST_P(KernelContract, SplitsChannels) {
   }
 }
 
+// Next to the real formula, and to the bit the plain kernels'.
+TEST_P(KernelContract, MakesRgbOfEveryColour) {
+  std::vector<std::uint8_t> y(256 + kReadSlack), cb = y, cr = y;
+  for (std::size_t i = 0; i < 256; ++i) cr[i] = static_cast<std::uint8_t>(i);
+  std::vector<std::uint8_t> got(256 * 3), expected = got;
+  const auto near = [](std::uint8_t value, double wanted) {
+    return std::abs(value - std::clamp(wanted, 0.0, 255.0)) <=
+           0.57;  // half a level, and twice half a bit of kGreenBits
+  };
+  for (const int luma : {0, 1, 64, 127, 128, 200, 254, 255})
+    for (int blue = 0; blue < 256; ++blue) {
+      std::fill_n(y.begin(), 256, static_cast<std::uint8_t>(luma));
+      std::fill_n(cb.begin(), 256, static_cast<std::uint8_t>(blue));
+      scalar_kernels().ycc_to_rgb(y.data(), cb.data(), cr.data(), 256, expected.data());
+      kernels().ycc_to_rgb(y.data(), cb.data(), cr.data(), 256, got.data());
+      ASSERT_EQ(got, expected) << luma << " " << blue;
+      for (int red = 0; red < 256; ++red) {
+        const std::uint8_t* const pixel = got.data() + red * 3;
+        ASSERT_TRUE(near(pixel[0], luma + 1.402 * (red - 128)) &&
+                    near(pixel[1], luma - 0.344136 * (blue - 128) - 0.714136 * (red - 128)) &&
+                    near(pixel[2], luma + 1.772 * (blue - 128)))
+            << luma << " " << blue << " " << red;
+      }
+    }
+  for (int width = 1; width < 200; ++width) {
+    const auto row = bytes(static_cast<std::size_t>(width) + kReadSlack);
+    std::vector<std::uint8_t> out(static_cast<std::size_t>(width) * 3 + 256, kGuard);
+    kernels().ycc_to_rgb(row.data(), row.data(), row.data(), width, out.data());
+    ASSERT_TRUE(only_guards(out, static_cast<std::size_t>(width) * 3)) << width;
+  }
+}
+
 template <typename T, typename Lookup>
 void check_plane(Lookup lookup, const T* table, const PointwiseConstants* proved, std::mt19937& random) {
   for (int count = 1; count < 140; ++count) {

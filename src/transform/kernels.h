@@ -39,6 +39,11 @@ struct PointwiseConstants {
 };
 inline constexpr float kReciprocal255 = 1.0f / 255.0f;
 
+// R = Y + 1.402 Cr, G = Y - 0.344136 Cb - 0.714136 Cr, B = Y + 1.772 Cb: what the factors have beside a whole number,
+// in 15 bits.
+inline constexpr std::int16_t kRedOfCr = 13173, kBlueOfCb = -7471, kGreenOfCb = -11277, kGreenOfCr = -23401;
+inline constexpr int kGreenBits = 4;  // of its two products behind the point
+
 struct Kernels {
   const char* name = "";
 
@@ -52,6 +57,10 @@ struct Kernels {
                    std::uint8_t* out) = nullptr;
   // Interleaved RGB to three rows of `width`. Reads and writes nothing past them.
   void (*split)(const std::uint8_t* in, int width, std::uint8_t* const* planes) = nullptr;
+  // Y, Cb, Cr (ITU-T T.871) to interleaved RGB, by the formula in scalar_kernels.cpp. The rows have kReadSlack. Writes
+  // nothing past the last pixel.
+  void (*ycc_to_rgb)(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr, int width,
+                     std::uint8_t* out) = nullptr;
   // out[i] = table[in[i]], or in[count - 1 - i] where reversed. Writes nothing past out[count - 1].
   void (*lookup_float32)(const std::uint8_t* in, int count, bool reversed, const float* table,
                          const PointwiseConstants* proved, float* out) = nullptr;

@@ -30,6 +30,8 @@ Preparation::Preparation(std::vector<Operation> operations, ColorMode mode, int 
 
 Result<std::shared_ptr<const Preparation>> Preparation::compile(std::span<const Operation> operations) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
+  if (inferred.fidelity != Fidelity::kExact)
+    return config_error("cache: it keeps the exact pixels; leave out fidelity=\"fast\", which decodes anew each time");
   for (const Operation& operation : operations) {
     const std::string name(name_of(operation));
     if (is_random(operation))

@@ -28,13 +28,25 @@ void grow(AlignedVector<std::uint8_t>& bytes, std::size_t needed) {
 }  // namespace
 
 void Resizer::begin(const ResizeStep& step, memory::PixelView in, const Kernels& kernels) {
-  in_ = in;
-  kernels_ = &kernels;
   columns_.compute(columns_of(step), step.left);
   rows_.compute(rows_of(step), step.top);
-  narrow_ = !columns_.identity();
   vertical_first_ = is_vertical_first(step);
-  width_ = step.window.width;
+  start(in, kernels);
+}
+
+void Resizer::begin(const AxisTable& columns, const AxisTable& rows, int left, int top, const memory::Plane& plane,
+                    const Kernels& kernels) {
+  columns_.fold(columns, plane.x, left);
+  rows_.fold(rows, plane.y, top);
+  vertical_first_ = false;
+  start(plane.samples.view(), kernels);
+}
+
+void Resizer::start(memory::PixelView in, const Kernels& kernels) {
+  in_ = in;
+  kernels_ = &kernels;
+  narrow_ = !columns_.identity();
+  width_ = columns_.count();
   row_ = 0;
   narrowed_ = 0;
   const auto channels = static_cast<std::size_t>(in.channels);

@@ -21,10 +21,15 @@ class Resizer {
   // Prepares for the rows of step.window, made from `in`, which starts at pixel (step.left, step.top) of the image.
   // `in` must stay until the last row. Requires: `in` covers what source_span() of both directions says.
   void begin(const ResizeStep& step, memory::PixelView in, const Kernels& kernels);
+  // Prepares for rows made of the samples of `plane`, with the weights that `columns` and `rows` give to the pixels of
+  // the image, from its pixel (left, top) on. `plane` must stay until the last row. Requires: as AxisTable::fold().
+  void begin(const AxisTable& columns, const AxisTable& rows, int left, int top, const memory::Plane& plane,
+             const Kernels& kernels);
   // The next row of the window, window.width pixels with kReadSlack; valid until the next call.
   const std::uint8_t* next_row();
 
  private:
+  void start(memory::PixelView in, const Kernels& kernels);  // with the tables
   const std::uint8_t* source_row(int y) const;
   const std::uint8_t* narrowed_row(int y);  // through the horizontal pass
   void copy_last_rows();

@@ -88,25 +88,58 @@ class Canvas {
   memory::PixelBuffer* owned_ = nullptr;  // the buffer, where the view shows all of it
 };
 
-}  // namespace
+// Where the output's rows go: `next_row` gives them from top to bottom.
+template <typename NextRow>
+Result<void> emit_rows(const Drawing::Steps& steps, Size size, int channels, const Emitter& emitter,
+                       const Kernels& kernels, Workspace::Impl& workspace, std::byte* out, NextRow next_row) {
+  FEEDLINE_CHECK(emitter.accepts(size.width, size.height, channels));
+  for (int y = 0; y < size.height; ++y)
+    emitter.emit(next_row(y), steps.flip_y ? size.height - 1 - y : y, steps.flip_x, kernels, workspace.row_scratch,
+                 out);
+  return {};
+}
 
-Result<void> run_steps(const Drawing::Steps& steps, memory::PixelView decoded, const Emitter& emitter,
-                       const Kernels& kernels, Workspace::Impl& workspace, std::byte* out) {
-  std::span<const Step> list(steps.list);
+Result<void> run_steps(const Drawing::Steps& steps, std::span<const Step> list, memory::PixelView decoded,
+                       const Emitter& emitter, const Kernels& kernels, Workspace::Impl& workspace, std::byte* out) {
   const ResizeStep* last_resize = list.empty() ? nullptr : std::get_if<ResizeStep>(&list.back());
   if (last_resize) list = list.first(list.size() - 1);
   Canvas canvas(decoded, kernels, workspace);
   for (const Step& step : list) FEEDLINE_CHECK_OK(std::visit(canvas, step));
 
   const memory::PixelView view = canvas.view();
-  const int height = last_resize ? last_resize->window.height : view.height;
-  FEEDLINE_CHECK(emitter.accepts(last_resize ? last_resize->window.width : view.width, height, view.channels));
-  if (last_resize) workspace.resizer.begin(*last_resize, view, kernels);
-  for (int y = 0; y < height; ++y) {
-    const std::uint8_t* row = last_resize ? workspace.resizer.next_row() : view.row(y);
-    emitter.emit(row, steps.flip_y ? height - 1 - y : y, steps.flip_x, kernels, workspace.row_scratch, out);
-  }
-  return {};
+  if (!last_resize)
+    return emit_rows(steps, {view.height, view.width}, view.channels, emitter, kernels, workspace, out,
+                     [&view](int y) { return view.row(y); });
+  workspace.resizer.begin(*last_resize, view, kernels);
+  return emit_rows(steps, {last_resize->window.height, last_resize->window.width}, view.channels, emitter, kernels,
+                   workspace, out, [&workspace](int) { return workspace.resizer.next_row(); });
+}
+
+}  // namespace
+
+Result<void> run_steps(const Drawing::Steps& steps, memory::PixelView decoded, const Emitter& emitter,
+                       const Kernels& kernels, Workspace::Impl& workspace, std::byte* out) {
+  return run_steps(steps, steps.list, decoded, emitter, kernels, workspace, out);
+}
+
+Result<void> run_steps(const Drawing::Steps& steps, const PlanarImage& decoded, const Emitter& emitter,
+                       const Kernels& kernels, Workspace::Impl& workspace, std::byte* out) {
+  const ResizeStep* const resize = steps.list.empty() ? nullptr : std::get_if<ResizeStep>(&steps.list.front());
+  FEEDLINE_CHECK(resize != nullptr);
+  PlanarResizer& resizer = workspace.planar_resizer;
+  resizer.begin(*resize, decoded.region.left - resize->left, decoded.region.top - resize->top, decoded.channels,
+                decoded.planes, kernels);
+  const Size size{resize->window.height, resize->window.width};
+  if (steps.list.size() == 1)
+    return emit_rows(steps, size, decoded.channels, emitter, kernels, workspace, out,
+                     [&resizer](int) { return resizer.next_row(); });
+  // the steps write to the other image first
+  memory::PixelBuffer& resized = workspace.images[1];
+  FEEDLINE_CHECK_OK(resized.resize(size.width, size.height, decoded.channels));
+  const auto row_bytes = static_cast<std::size_t>(size.width) * static_cast<std::size_t>(decoded.channels);
+  for (int y = 0; y < size.height; ++y) std::memcpy(resized.row(y), resizer.next_row(), row_bytes);
+  return run_steps(steps, std::span<const Step>(steps.list).subspan(1), resized.view(), emitter, kernels, workspace,
+                   out);
 }
 
 Result<void> resize_into(const ResizeStep& step, memory::PixelView in, const Kernels& kernels, Resizer& resizer,

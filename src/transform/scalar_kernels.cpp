@@ -55,6 +55,18 @@ void split(const std::uint8_t* in, int width, std::uint8_t* const* planes) {
     for (int c = 0; c < 3; ++c) planes[c][x] = *in++;
 }
 
+void ycc_to_rgb(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr, int width, std::uint8_t* out) {
+  const auto times = [](int value, int factor) { return (value * factor + (1 << 14)) >> 15; };
+  const auto clamped = [](int value) { return static_cast<std::uint8_t>(std::clamp(value, 0, 255)); };
+  for (int i = 0; i < width; ++i) {
+    const int blue = cb[i] - 128, red = cr[i] - 128;
+    const int green = times(blue * (1 << kGreenBits), kGreenOfCb) + times(red * (1 << kGreenBits), kGreenOfCr);
+    *out++ = clamped(y[i] + red + times(red, kRedOfCr));
+    *out++ = clamped(y[i] + ((green + (1 << (kGreenBits - 1))) >> kGreenBits));
+    *out++ = clamped(y[i] + 2 * blue + times(blue, kBlueOfCb));
+  }
+}
+
 template <typename T>
 void lookup(const std::uint8_t* in, int count, bool reversed, const T* table, const PointwiseConstants*, T* out) {
   for (int i = 0; i < count; ++i) out[i] = table[in[reversed ? count - 1 - i : i]];
@@ -72,6 +84,7 @@ constexpr Kernels kScalar = {
     .horizontal = horizontal,
     .vertical = vertical,
     .split = split,
+    .ycc_to_rgb = ycc_to_rgb,
     .lookup_float32 = lookup<float>,
     .lookup_float16 = lookup<std::uint16_t>,
     .lookup_rgb_float32 = lookup_rgb<float>,

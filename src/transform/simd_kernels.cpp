@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "transform/simd_kernels.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
+#include "transform/colour_kernels-inl.h"
 #include "transform/emit_kernels-inl.h"
 #include "transform/horizontal_kernels-inl.h"
 #include "transform/vertical_kernels-inl.h"
@@ -25,6 +26,7 @@ const Kernels* target_kernels() {
       .horizontal = horizontal,
       .vertical = vertical,
       .split = split,
+      .ycc_to_rgb = ycc_to_rgb,
       .lookup_float32 = lookup_plane<float>,
       .lookup_float16 = lookup_plane<std::uint16_t>,
       .lookup_rgb_float32 = lookup_rgb<float>,

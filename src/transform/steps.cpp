@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transform/steps.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace feedline::transform {
@@ -10,6 +11,11 @@ namespace {
 Box compose(const Box& outer, const Box& inner) {
   return {outer.left + inner.left, outer.top + inner.top, inner.width, inner.height};
 }
+
+// How many samples of brightness and of colour there are left for a pixel, in each direction: docs/fidelity.md has the
+// error that follows. Colour tells less.
+constexpr double kLeastSamples = 1.25, kLeastColour = 1.0;
+constexpr int kCoarsest = 16;  // an eighth of halved colour
 
 }  // namespace
 
@@ -81,6 +87,20 @@ void StepBuilder::finish() {
   }
   drawing_.steps->flip_x = flip_x_;
   drawing_.steps->flip_y = flip_y_;
+}
+
+std::optional<memory::Coarseness> useful_planes(const Drawing::Steps& steps) {
+  const auto* const resize = steps.list.empty() ? nullptr : std::get_if<ResizeStep>(&steps.list.front());
+  if (!resize || resize->interpolation == Interpolation::kNearest) return std::nullopt;
+  const double smaller = std::min(static_cast<double>(resize->in.width) / resize->out.width,
+                                  static_cast<double>(resize->in.height) / resize->out.height);
+  if (smaller < 2 * kLeastSamples) return std::nullopt;  // planes of full size take as long as pixels
+  const auto coarsest = [smaller](double least) {
+    int pixels = 1;
+    while (pixels < kCoarsest && smaller >= 2 * pixels * least) pixels *= 2;
+    return pixels;
+  };
+  return memory::Coarseness{coarsest(kLeastSamples), coarsest(kLeastColour)};
 }
 
 AxisRequest columns_of(const ResizeStep& step) {

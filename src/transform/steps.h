@@ -82,6 +82,9 @@ class StepBuilder {
   bool flip_x_ = false, flip_y_ = false;  // asked for, not yet done
 };
 
+// How coarse planes may be that the steps begin with; nullopt where pixels are quicker or needed.
+std::optional<memory::Coarseness> useful_planes(const Drawing::Steps& steps);
+
 // The two directions of a resize's window.
 AxisRequest columns_of(const ResizeStep& step);
 AxisRequest rows_of(const ResizeStep& step);
