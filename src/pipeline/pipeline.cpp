@@ -18,6 +18,7 @@
 #include "pipeline/bad_sample_policy.h"
 #include "pipeline/epochs.h"
 #include "pipeline/sample_loader.h"
+#include "telemetry/spans.h"
 #include "telemetry/stage_counters.h"
 
 namespace feedline::pipeline {
@@ -340,6 +341,7 @@ Result<Loader::Polled> Pipeline::Impl::poll(std::chrono::milliseconds wait, Batc
     Epoch* epoch = epochs.current();
     if (auto slot = epoch->take_ready()) {
       stage.add_starved(base::now_ns() - started);
+      telemetry::record_span(Stage::kConsumer, waiting_ns, base::now_ns(), delivered_batches);
       auto delivered = deliver(std::move(slot), out);
       if (epochs.open_slots() <= plan.slots_to_wake) work_cv.notify_all();  // there is room for a slot
       if (delivered && *delivered == Loader::Polled::kPending) continue;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "telemetry/spans.h"
 
 namespace feedline::pipeline {
 
@@ -13,8 +14,11 @@ using telemetry::Stage;
 SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters)
     : recipe_(std::move(recipe)), counters_(counters) {}
 
-void SampleLoader::count(Stage stage, std::uint64_t started_ns, std::uint64_t bytes) {
-  if (counters_ != nullptr) (*counters_)[static_cast<std::size_t>(stage)].add_item(base::now_ns() - started_ns, bytes);
+void SampleLoader::count(Stage stage, std::uint64_t started_ns, std::uint64_t bytes, std::uint64_t sample) {
+  if (counters_ == nullptr) return;
+  const std::uint64_t ended_ns = base::now_ns();
+  (*counters_)[static_cast<std::size_t>(stage)].add_item(ended_ns - started_ns, bytes);
+  telemetry::record_span(stage, started_ns, ended_ns, sample);
 }
 
 Result<void> SampleLoader::load(std::uint64_t index, const base::SampleKey& key, std::span<const ArrayView> rows) {
@@ -25,7 +29,7 @@ Result<void> SampleLoader::load(std::uint64_t index, const base::SampleKey& key,
   }
   const std::uint64_t started = base::now_ns();
   if (auto read = recipe_->format->read(index, record_); !read) return placed(std::move(read).error());
-  count(Stage::kStorage, started, record_.bytes_read);
+  count(Stage::kStorage, started, record_.bytes_read, index);
   const auto& fields = recipe_->format->fields();
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields[i].kind == format::FieldKind::kInteger) {
@@ -46,17 +50,18 @@ Result<void> SampleLoader::load_image(const base::SampleKey& key, std::span<cons
   const memory::PixelView decoded = pixels_.view();
   count(Stage::kDecode, started,
         static_cast<std::uint64_t>(decoded.width) * static_cast<std::uint64_t>(decoded.height) *
-            static_cast<std::uint64_t>(decoded.channels));
+            static_cast<std::uint64_t>(decoded.channels),
+        key.sample);
   started = base::now_ns();
   FEEDLINE_CHECK_OK(recipe_->chain->apply(drawing_, decoded, workspace_, row));
-  count(Stage::kTransform, started, row.spec.bytes());
+  count(Stage::kTransform, started, row.spec.bytes(), key.sample);
   return {};
 }
 
 Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::span<const ArrayView> first_rows) {
   const std::uint64_t started = base::now_ns();
   FEEDLINE_TRY(const std::uint64_t bytes, recipe_->format->fill(samples, first_rows));
-  count(Stage::kStorage, started, bytes);
+  count(Stage::kStorage, started, bytes, samples.front());
   return {};
 }
 

@@ -42,7 +42,7 @@ class SampleLoader {
   Result<Drawn> draw(const base::SampleKey& key);
 
  private:
-  void count(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t bytes);
+  void count(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t bytes, std::uint64_t sample);
 
   std::shared_ptr<const Recipe> recipe_;
   telemetry::ThreadCounters* counters_;
