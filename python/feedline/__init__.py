@@ -31,6 +31,7 @@ from .images import (
 )
 from .loader import BadSample, Loader
 from .mixtures import mix
+from .profiling import profile
 from .ragged_values import ragged
 from .sequences import arrays, tokens
 from .version import installed_version as _installed_version
@@ -82,6 +83,7 @@ __all__ = [
     "inspect",
     "mix",
     "open",
+    "profile",
     "ragged",
     "resize_image",
     "simd_variants",

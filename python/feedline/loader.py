@@ -201,6 +201,13 @@ class Loader:
         return f"<feedline.Loader of {batches} batches{', closed' if self._closed else ''}>"
 
     def _next(self) -> tuple[Any, ...] | None:
+        if self._output is Output.TORCH and _torch_profiles():
+            profiler = sys.modules["torch.autograd.profiler"]
+            with profiler.record_function("feedline.Loader.__next__"):
+                return self._next_batch()
+        return self._next_batch()
+
+    def _next_batch(self) -> tuple[Any, ...] | None:
         engine = self._engine
         try:
             arrays = engine.next_arrays(self._output is Output.TORCH)
@@ -247,6 +254,12 @@ class LoaderIterator(Iterator[tuple[Any, ...]]):
     def _end(self, reason: str) -> None:
         if not self._exhausted:
             self._ended = reason
+
+
+def _torch_profiles() -> bool:
+    """Whether a profiler of torch records: then the loader's time shows in its trace, as that of torch's loaders."""
+    autograd = sys.modules.get("torch.autograd")
+    return autograd is not None and bool(autograd._profiler_enabled())
 
 
 def _log_plan(explained: str) -> None:
