@@ -14,7 +14,7 @@ import os
 import socket
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from . import exposition
 from .errors import ConfigError, Error
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .data_loader import DataLoader
     from .loader import Loader
 
-    AnyLoader = Loader | DataLoader[Any]
 
+AnyLoader: TypeAlias = Union["Loader", "DataLoader[Any]"]
 ADDRESS = "127.0.0.1"
 _LOOK_S = 0.5  # how soon the thread sees that the last loader is gone without having been closed
 _REQUEST_S = 5.0  # a client that sends nothing is given up
@@ -114,7 +114,7 @@ class _Server(http.server.ThreadingHTTPServer):
 
     def text(self) -> str:
         """What a request is answered with."""
-        statistics = {}
+        statistics: dict[str, dict[str, Any]] = {}
         for label, reference in list(self.loaders.items()):
             loader = reference()
             if loader is not None:

@@ -58,6 +58,30 @@ def test_a_slow_loader_with_workers_is_not_guessed_at(tmp_path: Path) -> None:
     assert gpu["idle_while"]["waiting for the loader"] == pytest.approx(gpu["idle_share"], abs=0.05)
 
 
+def test_feedlines_stages_divide_the_wait(tmp_path: Path) -> None:
+    """Of an engine whose threads decode for three quarters of their time, and read for a fifth."""
+    made = loop(loader_us=5000)
+    for i in range(0, int(made.host) - 100, 100):
+        for stage, start, duration in (("storage", 0, 20), ("decode", 20, 76), ("transform", 96, 4)):
+            made.add("feedline", stage, 1000 + i + start, duration, 77, sample=i)
+    result = analysed(tmp_path, made)
+    found = verdict(result, "cpu_decode")
+    assert found["share"] == pytest.approx(0.76 * result["wait_share"], rel=0.01)
+    assert "cpu_transform" not in causes(result)
+    assert "storage_latency" in {a["cause"] for a in result["abstained"]}
+    assert "too_few_workers" not in {a["cause"] for a in result["abstained"]}
+    busy = {row["stage"]: row["busy_ms"] for row in result["stages"]}
+    assert busy["decode"] / sum(busy.values()) == pytest.approx(0.76, rel=0.01)
+
+
+def test_the_memory_that_torch_held(tmp_path: Path) -> None:
+    made = loop()
+    for allocated, device in ((5, 0), (9, 0), (3, 0), (7, -1)):
+        args = {"Total Allocated": allocated, "Device Id": device, "Bytes": 1}
+        made.events.append({"ph": "i", "s": "t", "name": "[memory]", "cat": "cpu_instant_event", "ts": 1, "args": args})
+    assert analysed(tmp_path, made)["peak_bytes"] == {"cuda:0": 9, "cpu": 7}
+
+
 def test_loading_in_the_main_process_is_named(tmp_path: Path) -> None:
     result = analysed(tmp_path, loop(loader_us=5000, iterator="_SingleProcessDataLoaderIter"))
     found = verdict(result, "python_main_process")
