@@ -261,10 +261,12 @@ def test_merging_makes_a_damaged_trace_whole_and_never_writes_over_its_inputs(tm
 
 def test_the_command_merges(train_loader: Any, tmp_path: Path) -> None:
     pytest.importorskip("click", reason="the command line is not installed")
-    with feedline.profile(tmp_path, wait=0, warmup=0, active=2, stages=False) as profiler, recording() as made:
+    with (
+        feedline.profile(tmp_path, wait=0, warmup=0, active=2, stages=False) as profiler,
+        trace.record(tmp_path / "stages.json"),
+    ):
         train(train_loader, profiler, 3)
     assert not named(profiler.files[0], "decode")
-    made.write(tmp_path / "stages.json")
     merged = tmp_path / "merged.json.gz"
     command = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())", "trace", "--json"]
     command += [str(profiler.files[0]), "--merge", str(tmp_path / "stages.json"), str(merged)]

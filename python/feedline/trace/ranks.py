@@ -75,8 +75,8 @@ def _straggler(ranks: dict[int, tuple[Steps, Intervals]], rows: list[dict[str, A
     numbers = sorted(ranks)
     own, length = (np.stack([_per_step(*ranks[rank], shared)[i] for rank in numbers]) for i in (0, 1))
     slowest = own.argmax(axis=0)
-    # what the others wait: the slowest one's own time over that of the rank in the middle
-    lost = own.max(axis=0) - np.median(own, axis=0)
+    # what the others wait: the slowest one's own time over that of the one in the middle of the others
+    lost = own.max(axis=0) - np.median(np.sort(own, axis=0)[:-1], axis=0)
     share = float(lost.sum() / max(1.0, float(length.mean(axis=0).sum())))
     if share < NOTE:
         return None
@@ -88,8 +88,8 @@ def _straggler(ranks: dict[int, tuple[Steps, Intervals]], rows: list[dict[str, A
     in_loader = by_rank[rank]["loader_ms"] - float(np.median(others))
     behind = float(lost.mean() / 1e6)
     evidence = [
-        f"rank {rank} has {behind:.2f} ms more of its own per step than the rank in the middle, and is the slowest in "
-        f"{times} of {len(shared)} steps"
+        f"the slowest rank has {behind:.2f} ms more of its own per step than the one in the middle of the others; it is "
+        f"rank {rank} in {times} of {len(shared)} steps"
         if constant
         else f"the slowest rank changes from step to step, as with samples that differ; it is {behind:.2f} ms behind",
         f"{max(0.0, in_loader):.2f} ms of that are in its loader's next()"

@@ -137,5 +137,5 @@ def _missing(trace: Trace, device: Device | None) -> list[str]:
     if not trace.peak_bytes:
         missing.append("memory: profile_memory=True")
     if not len(trace["stage"]):
-        missing.append("Feedline's own stages: feedline.profile(...), or --merge with its .feedline.json")
+        missing.append("Feedline's own stages: feedline.profile(...), or feedline.trace.record(...) and --merge")
     return missing

@@ -7,10 +7,12 @@ begins and when it ends, so that a clock which is being set right meanwhile cost
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -102,6 +104,21 @@ class Recording:
                 separator = ",\n"
             file.write("\n]}\n")
         return len(self.spans)
+
+
+@contextlib.contextmanager
+def record(path: str | os.PathLike[str]) -> Iterator[Recording]:
+    """Records the stages of Feedline's loaders in this process, and writes them to `path` at the end.
+
+    For traces that you make with torch's profiler yourself: ``feedline trace FILE --merge PATH MERGED``. The file opens
+    in ui.perfetto.dev by itself, too. Every thread keeps its latest 262,144 spans, in 8 MiB.
+    """
+    recording = Recording()
+    try:
+        yield recording
+    finally:
+        recording.stop()
+        recording.write(path)
 
 
 def open_text(path: str | os.PathLike[str]) -> TextIO:

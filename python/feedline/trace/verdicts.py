@@ -138,13 +138,15 @@ class Judge:
             idle = covered_within(intersection(self.device.idle, steps.loader), steps.windows).sum()
             evidence.append(f"the GPU was idle in {idle / max(1.0, waits.sum()):.0%} of that time")
         if any("SingleProcess" in kind for kind in steps.loader_kinds):
+            # without a GPU the workers take the cores that the operators compute on
+            least = 0.5 if self.device is not None else 0.2
             self._add(
                 "python_main_process",
                 steps.loader,
                 0.95,
                 [*evidence, "the iterator is _SingleProcessDataLoaderIter: num_workers=0 loads within the loop"],
                 'num_workers="auto" with feedline.DataLoader, or num_workers from 2 on',
-                gained=(0.5, 1.0),
+                gained=(least, 1.0),
             )
         elif share >= NOTE and not self._stages(share, evidence):
             self.findings.abstain(
