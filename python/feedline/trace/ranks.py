@@ -88,8 +88,8 @@ def _straggler(ranks: dict[int, tuple[Steps, Intervals]], rows: list[dict[str, A
     in_loader = by_rank[rank]["loader_ms"] - float(np.median(others))
     behind = float(lost.mean() / 1e6)
     evidence = [
-        f"the slowest rank has {behind:.2f} ms more of its own per step than the one in the middle of the others; it is "
-        f"rank {rank} in {times} of {len(shared)} steps"
+        f"the slowest rank has {behind:.2f} ms more of its own per step than the one in the middle of the others; "
+        f"it is rank {rank} in {times} of {len(shared)} steps"
         if constant
         else f"the slowest rank changes from step to step, as with samples that differ; it is {behind:.2f} ms behind",
         f"{max(0.0, in_loader):.2f} ms of that are in its loader's next()"
