@@ -136,7 +136,7 @@ def test_the_loaders_time_and_stages_are_in_the_trace(train: feedline.Dataset, t
     assert len(calls) == len(waits) == 4
     for call, wait in zip(calls, waits, strict=True):
         assert call["tid"] == wait["tid"]
-        assert call["ts"] - 100 <= wait["ts"] <= wait["ts"] + wait["dur"] <= call["ts"] + call["dur"] + 100
+        assert call["ts"] - 300 <= wait["ts"] <= wait["ts"] + wait["dur"] <= call["ts"] + call["dur"] + 300
 
 
 def test_torchs_clock_and_ours_agree_on_a_marker(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_torchs_clock_and_ours_agree_on_a_marker(tmp_path: Path) -> None:
 
 
 def test_spans_are_those_of_the_samples(train: feedline.Dataset) -> None:
-    with train.loader(4, num_workers=2, output="numpy") as loader:
+    with train.loader(4, num_workers=2, output="numpy", epochs=1) as loader:  # no samples of the next epoch ahead
         with recording() as made:
             began = time.monotonic_ns()
             list(loader)
@@ -170,8 +170,7 @@ def test_spans_are_those_of_the_samples(train: feedline.Dataset) -> None:
     found, stages = made.spans, _engine.span_stages()
     for stage in ("storage", "decode", "transform"):
         mine = found[found["stage"] == stages.index(stage)]
-        # the next epoch's first batches are filled ahead
-        assert set(range(21)) <= set(mine["item"].tolist())
+        assert sorted(mine["item"].tolist()) == list(range(21))
         assert (mine["begin_ns"] >= began).all()
         assert len(set(mine["thread"].tolist())) <= threads
         assert threading.get_native_id() not in mine["thread"]

@@ -164,6 +164,35 @@ def test_a_wait_that_costs_nothing_is_no_cause(tmp_path: Path) -> None:
     assert result["synchronisation"][0]["count"] == 20
 
 
+def waits_once(gpu_busy_until: float, *, in_loader: bool) -> MadeTrace:
+    """Steps of 10 ms with one wait for the GPU at 1 ms; the GPU is idle from `gpu_busy_until` ms to 9 ms."""
+    made = MadeTrace()
+    for number in range(6):
+        begin = number * 10_000.0
+        made.add("user_annotation", f"ProfilerStep#{number}", begin, 10_000)
+        start, length = (500, 7000) if in_loader else (100, 200)
+        made.add(
+            "user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", begin + start, length
+        )
+        made.add("cuda_runtime", "cudaStreamSynchronize", begin + 900, 100, cbid=131, **{"External id": number})
+        made.add("kernel", "k", begin, 1000 * gpu_busy_until, 7, device=0, stream=7)
+        made.add("kernel", "k", begin + 9000, 1000, 7, device=0, stream=7)
+    return made
+
+
+def test_idle_time_belongs_to_the_wait_that_it_follows(tmp_path: Path) -> None:
+    result = analysed(tmp_path, waits_once(0.99, in_loader=False))
+    assert verdict(result, "loop_synchronisation")["share"] == pytest.approx(0.8, abs=0.01)
+    # a wait for another stream: the GPU works on for 4 ms, and is idle for other reasons
+    result = analysed(tmp_path, waits_once(5, in_loader=False))
+    assert "loop_synchronisation" not in causes(result)
+    assert result["synchronisation"][0]["gpu_idle_after_ms"] == 0
+
+
+def test_waits_within_the_loader_are_the_loaders(tmp_path: Path) -> None:
+    assert "loop_synchronisation" not in causes(analysed(tmp_path, waits_once(0.99, in_loader=True)))
+
+
 def test_float32_products_on_a_gpu_with_tensor_cores(tmp_path: Path) -> None:
     slow = analysed(tmp_path, loop(kernel=GEMM_FP32))
     assert verdict(slow, "precision_not_reduced")["confidence"] <= 0.6
