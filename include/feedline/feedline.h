@@ -11,3 +11,4 @@
 #include "feedline/loader.h"
 #include "feedline/operation.h"
 #include "feedline/order.h"
+#include "feedline/spans.h"

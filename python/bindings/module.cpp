@@ -17,4 +17,5 @@ NB_MODULE(_engine, module) {
   feedline::python::bind_image(module);
   feedline::python::bind_order(module);
   feedline::python::bind_gather(module);
+  feedline::python::bind_spans(module);
 }

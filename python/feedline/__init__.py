@@ -32,6 +32,7 @@ from .images import (
 from .loader import BadSample, Loader
 from .mixtures import mix
 from .pixels import pack_pixels
+from .profiling import profile
 from .ragged_values import ragged
 from .sequences import arrays, tokens
 from .version import installed_version as _installed_version
@@ -84,6 +85,7 @@ __all__ = [
     "mix",
     "open",
     "pack_pixels",
+    "profile",
     "ragged",
     "resize_image",
     "simd_variants",

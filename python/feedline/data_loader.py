@@ -20,6 +20,7 @@ from .drop_in.lowering import NATIVE, ArrayPlan, ImagePlan, PrefixPlan, Reason, 
 from .drop_in.single import SingleIterator
 from .errors import ConfigError
 from .loader import BadSample
+from .statistics import Statistics
 
 __all__ = ["DataLoader", "WorkerDiedError", "default_collate", "default_convert", "get_worker_info"]
 
@@ -340,17 +341,32 @@ class DataLoader(_TorchDataLoader[_T_co]):
             lines.append(f"  random     per sample, from seed {self.seed}, the epoch and the index")
         return "\n".join(lines)
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> Statistics:
         """Counts of the latest iterator: batches delivered, seconds that ``next()`` waited, bytes that you hold."""
         iterator = self._latest() if self._latest is not None else None
         cursor, crew = self._cursor, getattr(iterator, "_crew", None)
-        return {
-            "epoch": cursor.epoch if cursor else self._epoch,
-            "batches": cursor.delivered if cursor else 0,
-            "bad_samples": len(self.errors),
-            "wait_s": getattr(iterator, "_wait_s", 0.0),
-            "bytes_held": crew.bytes_held() if crew is not None else 0,
-        }
+        return Statistics(
+            {
+                "epoch": cursor.epoch if cursor else self._epoch,
+                "batches": cursor.delivered if cursor else 0,
+                "bad_samples": len(self.errors),
+                "wait_s": getattr(iterator, "_wait_s", 0.0),
+                "bytes_held": crew.bytes_held() if crew is not None else 0,
+            }
+        )
+
+    def metrics(self, port: int = 0, *, name: str | None = None) -> str:
+        """Serves :meth:`stats` as OpenMetrics text, to this machine alone, while the loader lives; returns the URL.
+
+        See :func:`feedline.metrics.serve`.
+        """
+        from . import metrics
+
+        return metrics.serve(self, port, name)
+
+    def _counters(self) -> dict[str, Any]:
+        stats = self.stats()
+        return {**stats, "held_bytes": stats["bytes_held"]}
 
 
 def _automatic_workers(dataset: Any) -> int:

@@ -7,6 +7,7 @@ import atexit
 import enum
 import importlib
 import math
+import os
 import sys
 import weakref
 from collections.abc import Iterator, Mapping
@@ -73,6 +74,10 @@ class Loader:
         self._closed = False
         self._iterator: weakref.ref[LoaderIterator] | None = None
         _close_at_exit(self)
+        if "FEEDLINE_METRICS_PORT" in os.environ:
+            from . import metrics
+
+            metrics.serve_by_environment(self)
 
     def __len__(self) -> int:
         """Batches of one ``iter()`` on this rank, if no sample is bad. TypeError where it is endless."""
@@ -140,9 +145,23 @@ class Loader:
         if iterator is not None:
             iterator._end("load_state_dict() has ended this iterator")
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> statistics.Statistics:
         """Totals of all epochs so far, and per stage: see :mod:`feedline.statistics`."""
         return statistics.summary(self._engine.stats())
+
+    def metrics(self, port: int = 0, *, name: str | None = None) -> str:
+        """Serves :meth:`stats` as OpenMetrics text, to this machine alone, until the loader is closed; returns the URL.
+
+        See :func:`feedline.metrics.serve`. The environment variable ``FEEDLINE_METRICS_PORT`` does it for all loaders.
+        """
+        if self._closed:
+            raise Error("metrics: this loader is closed")
+        from . import metrics
+
+        return metrics.serve(self, port, name)
+
+    def _counters(self) -> dict[str, Any]:
+        return self._engine.stats()
 
     @property
     def errors(self) -> list[BadSample]:
@@ -156,6 +175,9 @@ class Loader:
     def close(self) -> None:
         """Ends the threads. Batches that you hold stay; ``next()`` raises :class:`Error` from now on."""
         self._closed = True
+        metrics = sys.modules.get("feedline.metrics")
+        if metrics is not None:
+            metrics.withdraw(self)
         self._engine.close()
 
     def __enter__(self) -> Loader:
@@ -179,6 +201,13 @@ class Loader:
         return f"<feedline.Loader of {batches} batches{', closed' if self._closed else ''}>"
 
     def _next(self) -> tuple[Any, ...] | None:
+        if self._output is Output.TORCH and _torch_profiles():
+            profiler = sys.modules["torch.autograd.profiler"]
+            with profiler.record_function("feedline.Loader.__next__"):
+                return self._next_batch()
+        return self._next_batch()
+
+    def _next_batch(self) -> tuple[Any, ...] | None:
         engine = self._engine
         try:
             arrays = engine.next_arrays(self._output is Output.TORCH)
@@ -225,6 +254,12 @@ class LoaderIterator(Iterator[tuple[Any, ...]]):
     def _end(self, reason: str) -> None:
         if not self._exhausted:
             self._ended = reason
+
+
+def _torch_profiles() -> bool:
+    """Whether a profiler of torch records: then the loader's time shows in its trace, as that of torch's loaders."""
+    autograd = sys.modules.get("torch.autograd")
+    return autograd is not None and bool(autograd._profiler_enabled())
 
 
 def _log_plan(explained: str) -> None:

@@ -10,6 +10,7 @@ and ``full``: no more are kept. ``stages`` maps the name of a stage (``storage``
 ``consumer``) to ``items`` and ``bytes`` put out, ``items_per_s``, ``bytes_per_s``; ``busy_s``, ``blocked_s`` (waiting
 for room downstream), ``starved_s`` (waiting for input), each summed over threads; and ``latency_ms``, the 50th and 99th
 percentile of the time per item as ``p50`` and ``p99`` (None before the first item), within a factor of 2.
+:meth:`Statistics.as_dict` gives the same as one flat dict of numbers.
 """
 
 from __future__ import annotations
@@ -18,12 +19,30 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def summary(raw: dict[str, Any]) -> dict[str, Any]:
+class Statistics(dict[str, Any]):
+    """What a loader's ``stats()`` returns: a dict, with a form of it for loggers."""
+
+    def as_dict(self, prefix: str = "loader/") -> dict[str, float]:
+        """Every number by a name of its own, as Weights & Biases and TensorBoard take them.
+
+        ``wandb.log(loader.stats().as_dict())``, or ``writer.add_scalar(name, value, step)`` for each. A stage's numbers
+        are named ``loader/decode/busy_s``, its percentiles ``loader/decode/latency_p50_ms``. What is not known yet is
+        left out. ``prefix`` comes before every name.
+        """
+        flat = {name: value for name, value in self.items() if isinstance(value, (int, float))}
+        for stage, values in self.get("stages", {}).items():
+            percentiles = values.get("latency_ms", {})
+            numbers = {**values, **{f"latency_{name}_ms": value for name, value in percentiles.items()}}
+            flat |= {f"{stage}/{name}": value for name, value in numbers.items() if isinstance(value, (int, float))}
+        return {prefix + name: value for name, value in flat.items()}
+
+
+def summary(raw: dict[str, Any]) -> Statistics:
     """The engine's counters with rates and percentiles."""
     wall_s = raw["wall_s"]
     stages = {name: _stage(stage, wall_s) for name, stage in raw["stages"].items()}
     rates = {f"{name}_per_s": _rate(raw[name], wall_s) for name in ("samples", "batches")}
-    return {**raw, **rates, "stages": stages}
+    return Statistics({**raw, **rates, "stages": stages})
 
 
 def percentile_ms(histogram_us: Sequence[int], share: float) -> float | None:

@@ -20,6 +20,7 @@
 #include "pipeline/epochs.h"
 #include "pipeline/sample_loader.h"
 #include "pipeline/thread_placement.h"
+#include "telemetry/spans.h"
 #include "telemetry/stage_counters.h"
 
 namespace feedline::pipeline {
@@ -422,6 +423,7 @@ Result<Loader::Polled> Pipeline::Impl::poll(std::chrono::milliseconds wait, Batc
     Epoch* epoch = epochs.current();
     if (auto slot = epoch->take_ready()) {
       stage.add_starved(base::now_ns() - started);
+      telemetry::record_span(Stage::kConsumer, waiting_ns, base::now_ns(), delivered_batches);
       auto delivered = deliver(std::move(slot), out);
       const bool has_room = epochs.open_slots() <= plan.slots_to_wake;
       const bool goes_on = delivered && *delivered == Loader::Polled::kPending;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "pipeline/pixel_cache.h"
+#include "telemetry/spans.h"
 #include "transform/colour.h"
 
 namespace feedline::pipeline {
@@ -21,7 +22,10 @@ Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& place) {
 }
 
 void SampleLoader::count(Stage stage, std::uint64_t started_ns, std::uint64_t bytes) {
-  if (counters_ != nullptr) (*counters_)[static_cast<std::size_t>(stage)].add_item(base::now_ns() - started_ns, bytes);
+  if (counters_ == nullptr) return;
+  const std::uint64_t ended_ns = base::now_ns();
+  (*counters_)[static_cast<std::size_t>(stage)].add_item(ended_ns - started_ns, bytes);
+  telemetry::record_span(stage, started_ns, ended_ns, sample_);
 }
 
 Result<void> SampleLoader::load(std::uint64_t index, const base::SampleKey& key, std::span<const ArrayView> rows,
@@ -31,6 +35,7 @@ Result<void> SampleLoader::load(std::uint64_t index, const base::SampleKey& key,
     if (auto filled = fill({&index, 1}, rows); !filled) return placed(std::move(filled).error());
     return {};
   }
+  sample_ = index;
   const auto chain = fetch(index, place);
   if (!chain) return placed(chain.error());
   const auto& fields = recipe_->format->fields();
@@ -130,12 +135,14 @@ Result<void> SampleLoader::load_field(const transform::Chain& chain, const base:
 }
 
 Result<void> SampleLoader::load_image(const base::SampleKey& key, std::span<const std::byte> encoded, ArrayView row) {
+  sample_ = key.sample;
   return load_field(*recipe_->chain, key, {.bytes = encoded}, row);
 }
 
 Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::span<const ArrayView> first_rows) {
   const std::uint64_t started = base::now_ns();
   FEEDLINE_TRY(const std::uint64_t bytes, recipe_->format->fill(samples, first_rows));
+  sample_ = samples.front();
   count(Stage::kStorage, started, bytes);
   return {};
 }

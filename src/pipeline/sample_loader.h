@@ -63,6 +63,7 @@ class SampleLoader {
   telemetry::ThreadCounters* counters_;
   ReadAhead* ahead_;
   ReadAhead::Watch watch_;
+  std::uint64_t sample_ = 0;  // that is worked at, for spans
   memory::Record record_;
   decode::ImageDecoder decoder_;
   memory::PixelBuffer pixels_;

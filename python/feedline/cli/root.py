@@ -12,17 +12,19 @@ from feedline.cli.bench import bench
 from feedline.cli.console import ERR
 from feedline.cli.inspect import inspect
 from feedline.cli.pack import pack
+from feedline.cli.trace import trace
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(feedline.__version__, prog_name="feedline")
 def root() -> None:
-    """Feedline keeps a GPU fed: look into data sets, and measure how fast they load."""
+    """Feedline keeps a GPU fed: look into data sets, measure how fast they load, and read traces."""
 
 
 root.add_command(inspect)
 root.add_command(bench)
 root.add_command(pack)
+root.add_command(trace)
 
 
 def run(arguments: list[str]) -> int:

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// When each stage of each thread worked on what: the time line behind the sums of Loader::stats(). Every thread keeps
+// its latest spans in a ring of its own, so that recording for days needs no more memory than recording for a second.
+//
+// One recording at a time in a process, over all its loaders; any thread may call these. After fork() a child records
+// nothing until it starts a recording of its own.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace feedline {
+
+struct Span {
+  std::uint64_t begin_ns = 0;  // of CLOCK_MONOTONIC
+  std::uint64_t end_ns = 0;
+  std::uint64_t item = 0;    // index of the sample in its data set; for the consumer, of the batch in its epoch
+  std::uint32_t thread = 0;  // the kernel's number of it
+  std::uint32_t stage = 0;   // index in span_stages()
+};
+
+struct SpanRecording {
+  std::vector<Span> spans;    // by thread, then in the order of their ends
+  std::uint64_t dropped = 0;  // older spans that had to make room
+};
+
+// "storage", "decode", ...: the names of the stages.
+std::vector<std::string_view> span_stages();
+// Drops what was recorded before, and records from now on: at least 1 span per thread, at 32 bytes each.
+void start_spans(std::size_t spans_per_thread);
+// What was recorded since then, or since the last take_spans(). Recording goes on.
+SpanRecording take_spans();
+void stop_spans();
+
+}  // namespace feedline

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``feedline trace``: what a trace of torch.profiler shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.markup import escape
+
+from feedline import trace as traces
+from feedline.cli import exit_codes
+from feedline.cli.console import ERR, OUT, bytes_text, print_json, progress, table
+from feedline.trace.merging import merge as merge_files
+
+_STYLE = {"critical": "bold red", "warning": "yellow", "note": "cyan"}
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_WIDEST_NAME = 60
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=_FILE)
+@click.option(
+    "--merge",
+    nargs=2,
+    type=(_FILE, click.Path(dir_okay=False, path_type=Path)),
+    metavar="SPANS MERGED",
+    help="Write FILE with the stages in SPANS on its time line to MERGED, for ui.perfetto.dev.",
+)
+@click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Operators and kernels to list.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the JSON object to this file.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def trace(
+    files: tuple[Path, ...], merge: tuple[Path, Path] | None, top: int, output: Path | None, as_json: bool
+) -> int:
+    """Read Chrome traces of torch.profiler, FILE.json or FILE.json.gz, and tell where the step's time goes.
+
+    Several files are taken to be the ranks of one run. Exit status 1: a cause of severity "warning" or "critical", or
+    a file that could not be read to its end; 3: nothing there to read.
+    """
+    if merge and len(files) > 1:
+        raise click.UsageError("--merge: give one FILE")
+    shown = files
+    merged: dict[str, Any] | None = None
+    if merge:
+        merged = _merge(files[0], *merge)
+        shown = (merge[1],)
+    result = traces.analyse([_read(path) for path in shown])
+    if merged:
+        result["merged"] = merged
+    if output:
+        output.write_text(json.dumps(result, indent=2) + "\n")
+    print_json(result) if as_json else _print(result, top)
+    bad = [v for v in result["verdicts"] if v["severity"] != "note" and v["cause"] != "compute_bound"]
+    damaged = any(file["damage"] for file in result["files"]) or bool(merged and merged["damage"])
+    return exit_codes.PROBLEMS_FOUND if bad or damaged else exit_codes.FINE
+
+
+def _read(path: Path) -> traces.Trace:
+    with progress(path.stat().st_size, f"reading {path.name}") as bar:
+        return traces.read(path, lambda count: bar.advance(bar.task_ids[0], count))
+
+
+def _merge(file: Path, spans: Path, output: Path) -> dict[str, Any]:
+    with progress(file.stat().st_size, "merging") as bar:
+        done = merge_files(file, [spans], output, lambda count: bar.advance(bar.task_ids[0], count))
+    if done.spans and not done.beside:
+        ERR.print(f"[yellow]feedline:[/] none of the {done.spans} spans lies within the trace's time: of another run?")
+    return {"path": str(output), **vars(done)}
+
+
+def _print(result: dict[str, Any], top: int) -> None:
+    for file in result["files"]:
+        facts = [f"{file['events']:,} events", file["gpu"], file["host"]]
+        OUT.print(f"[bold]{escape(file['path'])}[/]: {escape(', '.join(str(fact) for fact in facts if fact))}")
+        for line in file["damage"]:
+            OUT.print(f"  [yellow]damaged:[/] {escape(line)}; the figures are of what comes before")
+    if result.get("merged"):
+        merged = result["merged"]
+        OUT.print(f"{merged['spans']:,} spans of Feedline merged into {escape(merged['path'])}")
+    _print_steps(result["steps"])
+    _print_verdicts(result)
+    if "ranks" in result:
+        _table(
+            "ranks, ms per step",
+            ("rank", "steps", "step", "own", "loader", "collectives"),
+            result["ranks"],
+            ("rank", "steps", "step_ms", "own_ms", "loader_ms", "collectives_ms"),
+        )
+    for gpu in result["gpus"]:
+        _print_gpu(gpu)
+    _print_synchronisation(result["synchronisation"])
+    rows = result["operators"][:top]
+    _table(
+        "operators, ms",
+        ("operator", "calls", "host self", "host total", "GPU self", "GPU total"),
+        rows,
+        ("name", "calls", "host_self_ms", "host_total_ms", "device_self_ms", "device_total_ms"),
+    )
+    _table(
+        "kernels",
+        ("kernel", "calls", "ms", "est. occupancy %"),
+        result["kernels"][:top],
+        ("name", "calls", "ms", "occupancy_percent"),
+    )
+    _table(
+        "inside the loader's next()",
+        ("function", "calls", "self ms"),
+        result["in_loader"][:top],
+        ("name", "calls", "self_ms"),
+    )
+    _table("Feedline's stages", ("stage", "items", "busy ms"), result["stages"], ("stage", "items", "busy_ms"))
+    for device, peak in result["peak_bytes"].items():
+        OUT.print(f"memory: at most {bytes_text(peak)} allocated on {device}")
+    for line in result["missing"]:
+        OUT.print(f"[dim]not in the trace: {escape(line)}[/]")
+
+
+def _print_steps(steps: dict[str, Any]) -> None:
+    times, loader = steps["step_ms"], steps["loader"]
+    OUT.print(
+        f"{steps['count']} steps ({steps['source']}): {times['mean']:.2f} ms on average, median {times['p50']:.2f}, "
+        f"95th percentile {times['p95']:.2f}, longest {times['max']:.2f}"
+    )
+    if steps["left_out"]:
+        OUT.print(f"  left out, cut by the end of the recording: {', '.join(map(str, steps['left_out']))}")
+    if loader["found"]:
+        OUT.print(f"  in the loader's next(): {loader['wait_ms']['mean']:.2f} ms per step, {loader['share']:.1%}")
+
+
+def _print_verdicts(result: dict[str, Any]) -> None:
+    for verdict in result["verdicts"]:
+        low, high = verdict["predicted_gain"]
+        style = "green" if verdict["cause"] == "compute_bound" else _STYLE[verdict["severity"]]
+        OUT.print(
+            f"[{style}]{verdict['cause']}[/] {verdict['share']:.0%} of the step, confidence {verdict['confidence']:.2f}"
+        )
+        for line in verdict["evidence"]:
+            OUT.print(f"  {escape(line)}")
+        gain = f" (saves {low:.0%} to {high:.0%} of the step)" if high else ""
+        OUT.print(f"  [bold]fix:[/] {escape(verdict['fix'])}{gain}")
+    by_reason: dict[str, list[str]] = {}
+    for abstained in result["abstained"]:
+        by_reason.setdefault(abstained["missing"], []).append(abstained["cause"])
+    for missing, causes in by_reason.items():
+        OUT.print(f"[dim]not judged: {', '.join(causes)}; missing: {escape(missing)}[/]")
+
+
+def _print_gpu(gpu: dict[str, Any]) -> None:
+    OUT.print(
+        f"GPU {gpu['device']}: kernels {gpu['kernel_share']:.1%} of the time, "
+        f"copies alone {gpu['copy_only_share']:.1%}, idle {gpu['idle_share']:.1%}"
+    )
+    for state, share in gpu["idle_while"].items():
+        if share >= 0.001:
+            OUT.print(f"  idle while the host was {state}: {share:.1%}")
+    cores = gpu["tensor_cores"]
+    if cores["share_of_matrix_time"] is not None:
+        OUT.print(f"  Tensor Cores: {cores['share_of_matrix_time']:.0%} of matrix time ({cores['inferred_from']})")
+    for row in gpu["copies"]:
+        row["rate"] = f"{row['GB_per_s']:.1f}" if row["GB_per_s"] else ""
+        row["beside"] = f"{row['overlapped_share']:.0%}"
+    _table(
+        "copies",
+        ("kind", "count", "MB", "ms", "GB/s", "beside kernels"),
+        [{**row, "mb": row["bytes"] / 1e6} for row in gpu["copies"]],
+        ("name", "count", "mb", "ms", "rate", "beside"),
+    )
+    _table("longest times without GPU work", ("at ms", "ms", "the host was"), gpu["gaps"][:5], ("at_ms", "ms", "host"))
+
+
+def _print_synchronisation(rows: list[dict[str, Any]]) -> None:
+    _table(
+        "waits for the GPU",
+        ("asked by", "in", "copy", "per step", "ms", "GPU idle after, ms"),
+        rows,
+        ("operator", "place", "copy", "per_step", "wait_ms", "gpu_idle_after_ms"),
+    )
+
+
+def _table(title: str, columns: tuple[str, ...], rows: list[dict[str, Any]], keys: tuple[str, ...]) -> None:
+    if rows:
+        table(columns, [[_cell(row[key]) for key in keys] for row in rows], title=title)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    text = f"{value:,}" if isinstance(value, int) else str(value)
+    return escape(text if len(text) <= _WIDEST_NAME else text[: _WIDEST_NAME - 3] + "...")

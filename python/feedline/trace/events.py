@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The events of a trace as columns: about 30 bytes for one that takes 300 in the file.
+
+``ts`` and ``dur`` are microseconds in every Chrome trace, with torch's nanoseconds as decimals; ``displayTimeUnit`` is
+about drawing alone. ``baseTimeNanoseconds`` (torch 2.3 and later) is the wall-clock time of ``ts`` 0.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .reader import Reader
+
+# torch before 1.11 had names of its own
+_KINDS = {
+    "cpu_op": "op",
+    "user_annotation": "op",
+    "operator": "op",
+    "python_function": "python",
+    "cuda_runtime": "runtime",
+    "cuda_driver": "runtime",
+    "runtime": "runtime",
+    "kernel": "kernel",
+    "gpu_memcpy": "memcpy",
+    "memcpy": "memcpy",
+    "gpu_memset": "memset",
+    "memset": "memset",
+    "overhead": "overhead",
+    "feedline": "stage",
+}
+KINDS = tuple(dict.fromkeys(_KINDS.values()))
+# Operators of which old traces hold the stack with the operator itself, and whose stacks are asked for.
+_STACK_WANTED = (
+    "aten::item",
+    "aten::_local",
+    "aten::nonzero",
+    "aten::to",
+    "aten::_to_copy",
+    "aten::copy_",
+    "aten::is_",
+)
+_MOST_STACKS = 100_000
+
+
+class Columns:
+    """Events of one kind. Arrays of one value per event, in the file's order; times in nanoseconds.
+
+    Attributes:
+        start, end: int64.
+        thread: int32, index in :attr:`Trace.threads`; for events on a device, of its stream.
+        name: int32, index in :attr:`Trace.names`.
+        link: int64; the operator's or call's "External id", by which a kernel names the operator that launched it; -1
+            for none.
+        size: int64, bytes of a copy; 0 elsewhere.
+        occupancy: float64, percent as torch estimates it; NaN where it does not say.
+    """
+
+    def __init__(self) -> None:
+        self._start, self._end, self._link, self._size = array("q"), array("q"), array("q"), array("q")
+        self._thread, self._name = array("i"), array("i")
+        self._occupancy = array("d")
+
+    def __len__(self) -> int:
+        return len(self._start)
+
+    def append(self, start: int, end: int, thread: int, name: int, link: int) -> None:
+        self._start.append(start)
+        self._end.append(end)
+        self._thread.append(thread)
+        self._name.append(name)
+        self._link.append(link)
+
+    def append_device(self, size: int, occupancy: float) -> None:
+        """Completes an event on a device."""
+        self._size.append(size)
+        self._occupancy.append(occupancy)
+
+    start: NDArray[np.int64] = property(lambda self: np.frombuffer(self._start, np.int64))  # type: ignore[assignment]
+    end: NDArray[np.int64] = property(lambda self: np.frombuffer(self._end, np.int64))  # type: ignore[assignment]
+    link: NDArray[np.int64] = property(lambda self: np.frombuffer(self._link, np.int64))  # type: ignore[assignment]
+    size: NDArray[np.int64] = property(lambda self: np.frombuffer(self._size, np.int64))  # type: ignore[assignment]
+    thread: NDArray[np.int32] = property(lambda self: np.frombuffer(self._thread, np.int32))  # type: ignore[assignment]
+    name: NDArray[np.int32] = property(lambda self: np.frombuffer(self._name, np.int32))  # type: ignore[assignment]
+    occupancy: NDArray[np.float64] = property(lambda self: np.frombuffer(self._occupancy))  # type: ignore[assignment]
+
+
+@dataclass
+class Trace:
+    """One file's events."""
+
+    path: str
+    header: dict[str, Any] = field(default_factory=dict)
+    kinds: dict[str, Columns] = field(default_factory=lambda: {kind: Columns() for kind in KINDS})
+    names: list[str] = field(default_factory=list)
+    threads: list[tuple[Any, Any]] = field(default_factory=list)  # (process or device, thread or stream)
+    stacks: dict[int, str] = field(default_factory=dict)  # by link, of old traces
+    peak_bytes: dict[str, int] = field(default_factory=dict)  # by device, of what torch had allocated
+    events: int = 0
+    unreadable: int = 0
+    damage: list[str] = field(default_factory=list)
+
+    def __getitem__(self, kind: str) -> Columns:
+        return self.kinds[kind]
+
+    def names_where(self, accepts: Callable[[str], object]) -> NDArray[np.bool_]:
+        """For each name of the trace, whether `accepts` takes it: index it with a column's ``name``."""
+        return np.fromiter((bool(accepts(name)) for name in self.names), np.bool_, len(self.names))
+
+
+def read(path: str | os.PathLike[str], advance: Callable[[int], None] | None = None) -> Trace:
+    """The trace in the file `path`; see :class:`feedline.trace.reader.Reader` for what it may be."""
+    reader = Reader(path, advance)
+    trace = Trace(str(path))
+    names: dict[str, int] = {}
+    threads: dict[tuple[Any, Any], int] = {}
+    for event in reader.events():
+        trace.events += 1
+        phase = event.get("ph")
+        if phase == "X":
+            kind = _KINDS.get(str(event.get("cat", "")).lower())
+            if kind is None:
+                continue
+            try:
+                _append(trace, kind, event, names, threads)
+            except (TypeError, ValueError, OverflowError):
+                trace.unreadable += 1
+        elif phase == "i" and event.get("name") == "[memory]":
+            _note_memory(trace, event.get("args"))
+    trace.names, trace.threads = list(names), list(threads)
+    trace.header, trace.damage = reader.header, reader.damage
+    return trace
+
+
+def _append(
+    trace: Trace, kind: str, event: dict[str, Any], names: dict[str, int], threads: dict[tuple[Any, Any], int]
+) -> None:
+    start = round(event["ts"] * 1000)
+    end = start + max(0, round((event.get("dur") or 0) * 1000))
+    args = event.get("args")
+    if not isinstance(args, dict):
+        args = {}
+    link = args.get("External id", args.get("external id"))
+    link = link if type(link) is int else -1
+    name = event.get("name")
+    name = name if type(name) is str else str(name)
+    size, occupancy = 0, float("nan")
+    on_device = kind in ("kernel", "memcpy", "memset")
+    place = (event.get("pid"), event.get("tid"))
+    if on_device:
+        place = (args.get("device", place[0]), args.get("stream", place[1]))
+        size = int(args.get("bytes") or 0)
+        percent = args.get("est. achieved occupancy %")
+        occupancy = float(percent) if isinstance(percent, (int, float)) else occupancy
+    thread = threads.setdefault(place, len(threads))
+    trace.kinds[kind].append(start, end, thread, names.setdefault(name, len(names)), link)
+    if on_device:
+        trace.kinds[kind].append_device(size, occupancy)
+    stack = args.get("Call stack") if kind == "op" else None
+    if stack and name.startswith(_STACK_WANTED) and len(trace.stacks) < _MOST_STACKS:
+        trace.stacks[link] = str(stack)
+
+
+def _note_memory(trace: Trace, args: Any) -> None:
+    if not isinstance(args, dict):
+        return
+    allocated, device = args.get("Total Allocated"), args.get("Device Id", -1)
+    if isinstance(allocated, int):
+        key = "cpu" if device == -1 else f"cuda:{device}"
+        trace.peak_bytes[key] = max(trace.peak_bytes.get(key, 0), allocated)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts Feedline's stages on the time line of a torch trace: one file for Perfetto."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError
+from .reader import Reader
+from .spans import open_text
+
+
+@dataclass
+class Merged:
+    """What was written.
+
+    Attributes:
+        events: of the trace.
+        spans: of Feedline.
+        beside: of them, those that lie within the trace's time.
+        damage: what of the trace could not be read; the merged file is whole all the same.
+    """
+
+    events: int
+    spans: int
+    beside: int
+    damage: list[str]
+
+
+def merge(
+    trace: str | os.PathLike[str],
+    spans: Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    advance: Callable[[int], None] | None = None,
+) -> Merged:
+    """Writes the events of `trace` and those of the files `spans`, on its time base, to `output`.
+
+    `output` comes into being when it is whole. No more than an event is in memory at a time.
+
+    Raises:
+        ConfigError: `output` is one of the inputs.
+        DataError, StorageError: see :class:`feedline.trace.reader.Reader`.
+    """
+    target = Path(output)
+    for source in (trace, *spans):
+        if target.exists() and target.samefile(source):
+            raise ConfigError(f"merge: {target} is one of the inputs: give another file to write to")
+    partial = target.with_name(f".partial-{os.getpid()}-{target.name}")
+    try:
+        with open_text(partial) as file:
+            merged = _write(file.write, Reader(trace, advance), spans)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return merged
+
+
+def _write(write: Callable[[str], Any], reader: Reader, spans: Sequence[str | os.PathLike[str]]) -> Merged:
+    write('{"traceEvents": [')
+    separator, events = "\n", 0
+    first, last = float("inf"), float("-inf")
+    for event in reader.events():
+        write(separator + json.dumps(event))
+        separator, events = ",\n", events + 1
+        start = event.get("ts")
+        if event.get("ph") == "X" and isinstance(start, (int, float)):
+            duration = event.get("dur")
+            first = min(first, start)
+            last = max(last, start + (duration if isinstance(duration, (int, float)) else 0))
+    base = _base_ns(reader.header)
+    count = beside = 0
+    for path in spans:
+        # the base must be known before the first event is shifted: it stands before them in what Recording.write makes
+        source = Reader(path)
+        for event in source.events():
+            start = event.get("ts")
+            if event.get("ph") == "X" and isinstance(start, (int, float)):
+                start += (_base_ns(source.header) - base) / 1000
+                event["ts"] = round(start, 3)
+                count += 1
+                beside += first <= start <= last
+            write(separator + json.dumps(event))
+            separator = ",\n"
+    write("\n]")
+    for key, value in reader.header.items():
+        write(f",\n{json.dumps(key)}: {json.dumps(value)}")
+    write("}\n")
+    return Merged(events, count, beside, reader.damage)
+
+
+def _base_ns(header: dict[str, Any]) -> int:
+    """The wall-clock time of ``ts`` 0; older torch writes ``ts`` since 1970."""
+    base = header.get("baseTimeNanoseconds", 0)
+    return base if isinstance(base, int) else 0

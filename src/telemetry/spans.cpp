@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "telemetry/spans.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+
+namespace feedline {
+namespace {
+
+// The latest spans of one thread. Its mutex is taken by that thread, and by a reader now and then.
+struct Ring {
+  std::mutex mutex;
+  std::vector<Span> spans;  // grows to its capacity, then goes round
+  std::size_t capacity = 0;
+  std::size_t oldest = 0;  // where the next span goes once it is full
+  std::uint64_t dropped = 0;
+  std::uint64_t recording = 0;  // number of the recording that it belongs to
+};
+
+struct Registry {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<Ring>> rings;  // of threads that ended, too
+  std::size_t capacity = 1;
+  std::atomic<std::uint64_t> recording = 0;  // read without the mutex, so that taking spans stops no thread
+};
+
+// Never destroyed: threads may record while the program exits.
+Registry* registry = new Registry;
+
+// Another thread of the parent may have held a mutex at the fork, and no one would give it back in the child.
+[[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] {
+  const std::uint64_t last = registry->recording;
+  telemetry::internal::recording.store(false, std::memory_order_relaxed);
+  registry = new Registry;
+  registry->recording = last + 1;  // so that this thread's ring is known as the parent's
+});
+
+std::shared_ptr<Ring> join_recording() {
+  auto ring = std::make_shared<Ring>();
+  const std::lock_guard lock(registry->mutex);
+  ring->capacity = registry->capacity;
+  ring->recording = registry->recording;
+  registry->rings.push_back(ring);
+  return ring;
+}
+
+// Moves a ring's spans to the end of `recording`.
+void empty_into(Ring& ring, SpanRecording& recording) {
+  const std::lock_guard lock(ring.mutex);
+  const auto oldest = ring.spans.begin() + static_cast<std::ptrdiff_t>(ring.oldest);
+  recording.spans.insert(recording.spans.end(), oldest, ring.spans.end());
+  recording.spans.insert(recording.spans.end(), ring.spans.begin(), oldest);
+  recording.dropped += ring.dropped;
+  ring.spans.clear();
+  ring.oldest = 0;
+  ring.dropped = 0;
+}
+
+}  // namespace
+
+namespace telemetry::internal {
+
+std::atomic<bool> recording = false;
+
+void record(Span span) {
+  thread_local const auto thread = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  thread_local std::shared_ptr<Ring> ring;
+  if (!ring || ring->recording != registry->recording.load(std::memory_order_relaxed)) ring = join_recording();
+  span.thread = thread;
+  const std::lock_guard lock(ring->mutex);
+  if (ring->spans.size() < ring->capacity) {
+    ring->spans.push_back(span);
+    return;
+  }
+  ring->spans[ring->oldest] = span;
+  ring->oldest = (ring->oldest + 1) % ring->capacity;
+  ++ring->dropped;
+}
+
+}  // namespace telemetry::internal
+
+std::vector<std::string_view> span_stages() {
+  std::vector<std::string_view> names;
+  for (int i = 0; i < telemetry::kStages; ++i) names.push_back(telemetry::name_of(static_cast<telemetry::Stage>(i)));
+  return names;
+}
+
+void start_spans(std::size_t spans_per_thread) {
+  const std::lock_guard lock(registry->mutex);
+  registry->rings.clear();
+  registry->capacity = std::max<std::size_t>(1, spans_per_thread);
+  ++registry->recording;
+  telemetry::internal::recording.store(true, std::memory_order_relaxed);
+}
+
+void stop_spans() { telemetry::internal::recording.store(false, std::memory_order_relaxed); }
+
+SpanRecording take_spans() {
+  SpanRecording result;
+  const std::lock_guard lock(registry->mutex);
+  for (const auto& ring : registry->rings) empty_into(*ring, result);
+  return result;
+}
+
+}  // namespace feedline

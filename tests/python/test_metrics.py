@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenMetrics over HTTP: what a strict parser reads is what stats() says."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import re
+import socket
+import threading
+import time
+import urllib.error
+import urllib.request
+from typing import Any
+
+import pytest
+
+import feedline
+from feedline import exposition, metrics, statistics
+
+SAMPLE = re.compile(r'([a-z_][a-z0-9_]*)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)$')
+
+
+def get(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        assert answer.headers["Content-Type"] == exposition.CONTENT_TYPE
+        return str(answer.read().decode())
+
+
+def parsed(text: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+    """Samples by name and labels, with the rules of OpenMetrics 1.0 that its own parsers enforce."""
+    assert text.endswith("\n# EOF\n")
+    kinds: dict[str, str] = {}
+    family = ""
+    samples: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
+    for line in text.removesuffix("# EOF\n").splitlines():
+        if line.startswith("# "):
+            _, keyword, name, *rest = line.split(" ", 3)
+            if keyword == "TYPE":
+                assert name not in kinds, "a family's lines follow each other"
+                family, kinds[name] = name, rest[0]
+                assert rest[0] in ("counter", "gauge", "histogram")
+            elif keyword == "UNIT":
+                assert name == family and name.endswith("_" + rest[0])
+            else:
+                assert keyword == "HELP" and name == family
+            continue
+        match = SAMPLE.match(line)
+        assert match, line
+        name, given, value = match.groups()
+        suffixes = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_count", "_sum"]}[kinds[family]]
+        assert name in [family + suffix for suffix in suffixes], line
+        labels = tuple(re.findall(r'([a-z]+)="((?:[^"\\]|\\.)*)"', given or ""))
+        assert labels not in samples.get(name, {}), "no sample twice"
+        samples.setdefault(name, {})[labels] = float(value)
+    return samples
+
+
+def label(loader: str, **more: str) -> tuple[tuple[str, str], ...]:
+    return (("loader", loader), *more.items())
+
+
+def test_what_is_served_is_what_stats_says(train: feedline.Dataset) -> None:
+    with train.loader(4, output="numpy") as loader:
+        url = loader.metrics(name="train")
+        assert url.startswith("http://127.0.0.1:")
+        list(loader)
+        stats = loader.stats()
+        found = parsed(get(url))
+    assert found["feedline_samples_total"][label("train")] == stats["samples"] == 21
+    assert found["feedline_batches_total"][label("train")] == 6
+    assert found["feedline_budget_bytes"][label("train")] == stats["budget_bytes"]
+    for stage in ("storage", "decode", "transform"):
+        labels = label("train", stage=stage)
+        items = stats["stages"][stage]["items"]
+        assert found["feedline_stage_items_total"][labels] >= items  # the next epoch is begun meanwhile
+        buckets = [v for k, v in found["feedline_stage_latency_seconds_bucket"].items() if k[:2] == labels]
+        bounds = [float(dict(k)["le"]) for k in found["feedline_stage_latency_seconds_bucket"] if k[:2] == labels]
+        assert bounds == sorted(bounds) and bounds[-1] == float("inf")
+        assert buckets == sorted(buckets)
+        assert buckets[-1] == found["feedline_stage_latency_seconds_count"][labels]
+        assert found["feedline_stage_latency_seconds_sum"][labels] > 0
+
+
+def test_an_independent_parser_accepts_it(train: feedline.Dataset) -> None:
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser", reason="prometheus_client is not installed")
+    with train.loader(4, output="numpy") as loader:
+        list(loader)
+        text = exposition.text({'odd "name"\\\n': loader._counters(), "b": loader._counters()})
+    families = {family.name: family for family in parser.text_string_to_metric_families(text)}
+    assert families["feedline_samples"].type == "counter"
+    assert families["feedline_stage_latency_seconds"].unit == "seconds"
+    assert {sample.labels["loader"] for sample in families["feedline_samples"].samples} == {'odd "name"\\\n', "b"}
+
+
+def test_loaders_share_a_port_and_the_last_one_frees_it(train: feedline.Dataset) -> None:
+    with train.loader(4, output="numpy") as first, train.loader(7, output="numpy") as second:
+        url = first.metrics()
+        port = int(url.split(":")[2].split("/")[0])
+        assert second.metrics(port, name="second") == url
+        list(second)
+        with pytest.raises(feedline.ConfigError, match="'second'"):
+            first.metrics(port, name="second")
+        found = parsed(get(url))["feedline_batches_total"]
+        assert sorted(found.values()) == [0, 3]
+        first.close()
+        assert list(parsed(get(url))["feedline_batches_total"]) == [label("second")]
+    assert not [thread for thread in threading.enumerate() if thread.name == "feedline-metrics"]
+    with socket.socket() as free:
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        free.bind(("127.0.0.1", port))
+    with pytest.raises(feedline.Error, match="closed"):
+        first.metrics()
+
+
+def test_a_forgotten_loader_ends_its_thread(train: feedline.Dataset) -> None:
+    loader = train.loader(4, output="numpy")
+    loader.metrics()
+    del loader
+    gc.collect()
+    until = time.monotonic() + 20
+    while any(thread.name == "feedline-metrics" for thread in threading.enumerate()):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_only_this_machine_is_listened_to(train: feedline.Dataset) -> None:
+    with train.loader(4, output="numpy") as loader:
+        loader.metrics()
+        assert {server.server_address[0] for server in metrics._servers.values()} == {"127.0.0.1"}
+
+
+def test_nothing_listens_unasked(train: feedline.Dataset) -> None:
+    with train.loader(4, output="numpy") as loader:
+        list(loader)
+        assert not metrics._servers
+
+
+def test_a_taken_port_is_an_error_or_a_warning(
+    train: feedline.Dataset, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with train.loader(4, output="numpy") as loader, pytest.raises(feedline.ConfigError, match=f"port {port}"):
+            loader.metrics(port)
+        monkeypatch.setenv("FEEDLINE_METRICS_PORT", str(port))
+        with caplog.at_level(logging.WARNING), train.loader(4, output="numpy") as loader:
+            assert len(list(loader)) == 6
+        assert f"port {port}" in caplog.text
+    monkeypatch.setenv("FEEDLINE_METRICS_PORT", "many")
+    with train.loader(4, output="numpy"):
+        assert "FEEDLINE_METRICS_PORT=many" in caplog.text
+
+
+@pytest.mark.parametrize("port", [-1, 70000, "80", True])
+def test_ports_are_checked(train: feedline.Dataset, port: Any) -> None:
+    with train.loader(4, output="numpy") as loader, pytest.raises(feedline.ConfigError, match="port"):
+        loader.metrics(port)
+
+
+def test_the_environment_serves_every_loader(train: feedline.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FEEDLINE_METRICS_PORT", "0")
+    with train.loader(4, output="numpy"):
+        (server,) = metrics._servers.values()
+        assert len(parsed(get(server.url))["feedline_batches_total"]) == 1
+
+
+def test_ranks_of_a_machine_take_ports_one_after_the_other(
+    train: feedline.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    monkeypatch.setenv("FEEDLINE_METRICS_PORT", str(port - 1))
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    with train.loader(4, output="numpy"):
+        assert port in metrics._servers
+
+
+def test_other_pages_and_rude_clients_do_no_harm(train: feedline.Dataset, capfd: pytest.CaptureFixture[str]) -> None:
+    with train.loader(4, output="numpy") as loader:
+        url = loader.metrics()
+        port = int(url.split(":")[2].split("/")[0])
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(url + "x", timeout=10)
+        for rude in (b"", b"\x00\xff\r\n\r\n", b"GET /metrics HTTP/1.1\r\n"):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.sendall(rude)
+        assert parsed(get(url))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_forked_child_neither_serves_nor_holds_the_port(train: feedline.Dataset) -> None:
+    with train.loader(4, output="numpy") as loader:
+        url = loader.metrics()
+        port = int(url.split(":")[2].split("/")[0])
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(writing)
+            os.read(reading, 1)  # until the parent has looked
+            os._exit(3 if metrics._servers else 0)
+        try:
+            assert parsed(get(url))
+            loader.close()
+            with socket.socket() as free:
+                free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                free.bind(("127.0.0.1", port))
+                free.listen()
+        finally:
+            os.write(writing, b"x")
+            _, status = os.waitpid(child, 0)
+            os.close(reading), os.close(writing)
+        assert status == 0
+
+
+def test_many_readers_while_it_loads(train: feedline.Dataset) -> None:
+    with train.loader(2, output="numpy", epochs=10) as loader:
+        url = loader.metrics()
+        seen: list[list[float]] = []
+
+        def scrape() -> None:
+            rows = [parsed(get(url))["feedline_samples_total"] for _ in range(10)]
+            seen.append([next(iter(row.values())) for row in rows])
+
+        threads = [threading.Thread(target=scrape) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        list(loader)
+        for thread in threads:
+            thread.join()
+    assert len(seen) == 3
+    for counts in seen:
+        assert counts == sorted(counts), "a counter never goes back"
+
+
+def test_the_drop_in_has_metrics_too(train: feedline.Dataset) -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    loader = feedline.DataLoader(torch.utils.data.TensorDataset(torch.arange(10)), 2, num_workers=0)
+    url = loader.metrics(name="drop-in")
+    list(loader)
+    assert parsed(get(url))["feedline_batches_total"] == {label("drop-in"): 5}
+    numbers = loader.stats().as_dict()
+    assert numbers["loader/batches"] == 5
+    del loader
+    gc.collect()
+
+
+def test_statistics_as_a_flat_dict(train: feedline.Dataset) -> None:
+    with train.loader(4, output="numpy") as loader:
+        before = loader.stats().as_dict()
+        list(loader)
+        stats = loader.stats()
+    flat = stats.as_dict()
+    assert set(map(type, flat.values())) <= {int, float}
+    assert flat["loader/samples"] == 21
+    assert flat["loader/decode/items"] == stats["stages"]["decode"]["items"]
+    assert flat["loader/decode/latency_p99_ms"] == stats["stages"]["decode"]["latency_ms"]["p99"]
+    assert "loader/decode/latency_p99_ms" not in before, "unknown as yet"
+    assert stats.as_dict("feed.")["feed.samples"] == 21
+    assert dict(stats) == stats, "still the dict that it was"
+    assert statistics.Statistics({"a": None, "b": "text", "c": 1}).as_dict("") == {"c": 1}
