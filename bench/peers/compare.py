@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feedline beside its peers and the machine's limits: `tools/bench --peers`.
+
+Every measurement is a fresh process in the peer's own environment; the rounds are interleaved and every second one
+runs backwards. Ratios are taken within a round. Writes a record in JSON and the tables in Markdown beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+import environments
+import launch
+import report
+import rounds
+import tasks
+from bars import BARS, ELSEWHERE, evaluate
+from launch import Skipped
+from limits import Programs
+from measure import commit
+from run import write_record
+from work import Work
+
+_HERE = Path(__file__).resolve().parent
+_ROOT = _HERE.parents[1]
+_RUN_S = 240  # the slowest, with its files to write first, takes under 60
+_FEW = 400
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where things are: photos, shards, environments, what peers make of the photos, logs."""
+
+    photos: dict[str, Path]
+    tars: str
+    environments: Path
+    made: Path
+    programs: Path
+    sheets: Path | None
+
+
+def few_photos(photos: Path, out: Path, count: int) -> Path:
+    """A folder of links to some of the photos, the same of every class."""
+    if not out.exists():
+        part = out.with_name(f"{out.name}.part")
+        for folder in sorted(path for path in photos.iterdir() if path.is_dir()):
+            (part / folder.name).mkdir(parents=True, exist_ok=True)
+            for path in sorted(folder.iterdir())[: count // 10]:
+                link = part / folder.name / path.name
+                link.unlink(missing_ok=True)
+                link.symlink_to(path.resolve())
+        part.rename(out)
+    return out
+
+
+def warm(photos: dict[str, Path], tars: str) -> None:
+    """Reads every file once, so that no round pays for the disk."""
+    shards = Path(tars).parent
+    for folder in {*photos.values(), shards}:
+        for path in folder.rglob("*"):
+            if path.is_file():
+                with path.open("rb") as file:
+                    while file.read(1 << 20):
+                        pass
+
+
+def pythons(chosen: list[tasks.Task], root: Path, tell: Callable[[str], None]) -> dict[str, Path | str]:
+    """The interpreter of every environment that is needed; where one cannot be had, the reason as text."""
+    known = environments.peers()
+    found: dict[str, Path | str] = {tasks.OWN: Path(sys.executable)}
+    for name in dict.fromkeys(loader.environment for task in chosen for loader in task.loaders):
+        if name in found:
+            continue
+        tell(f"environment of {name}")
+        try:
+            found[name] = environments.ensure(known[name], root)
+        except environments.NotInstalled as error:
+            found[name] = f"not installed: {error}"
+            tell(str(found[name]))
+    return found
+
+
+def _loader(
+    task: tasks.Task, loader: tasks.Loader, python: Path | str, place: Place, options: argparse.Namespace
+) -> dict[str, Any]:
+    if isinstance(python, str):
+        raise Skipped(python)
+    work = Work(
+        transform=task.transform,
+        dtype=task.dtype,
+        variant=loader.variant,
+        folder=str(place.photos[task.data]),
+        tars=place.tars,
+        made=str(place.made),
+        batch=task.batch,
+        threads=options.threads,
+        epochs=task.epochs if not options.quick or task.step_s else 1,
+        step_s=task.step_s,
+    )
+    name = f"{task.name}-{loader.name}".replace(" ", "_").replace(",", "")
+    sheet = place.sheets / f"{name}.npy" if place.sheets else None
+    log = place.environments / "log" / f"{name}.log"
+    return launch.run(python, loader.adapter, work.to_json(), log=log, timeout_s=_RUN_S, sheet=sheet)
+
+
+def measurements(
+    chosen: list[tasks.Task], place: Place, options: argparse.Namespace, tell: Callable[[str], None]
+) -> dict[rounds.Key, Callable[[], dict[str, Any]]]:
+    found = pythons(chosen, place.environments, tell)
+    programs = Programs(place.programs, place.photos, place.made, 1 if options.quick else 2)
+    todo: dict[rounds.Key, Callable[[], dict[str, Any]]] = {}
+    for task in chosen:
+        for loader in task.loaders:
+            todo[task.name, loader.name] = functools.partial(
+                _loader, task, loader, found[loader.environment], place, options
+            )
+        for limit in task.limits:
+            todo[task.name, limit] = functools.partial(programs.run, limit, task.data)
+    return todo
+
+
+def bar_records(chosen: list[tasks.Task], measured: rounds.Measured) -> list[dict[str, Any]]:
+    peers = {task.name: [loader.name for loader in task.loaders if not loader.ours] for task in chosen}
+    return [evaluate(bar, measured, peers.get(bar.task, [])) for bar in BARS]
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="tasks, environments or loaders")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="one round of one timed epoch")
+    parser.add_argument("--threads", type=int, default=2, help="threads or workers of each")
+    parser.add_argument("--json", type=Path, help="default: bench/results/<date>-<commit>-peers.json")
+    parser.add_argument("--data", type=Path, default=_ROOT / "demo", help="has bench_photos, bench_shards, bench_large")
+    parser.add_argument("--environments", type=Path, default=_ROOT / "build" / "peers")
+    parser.add_argument("--programs", type=Path, default=_ROOT / "build" / "bench" / "bench")
+    parser.add_argument("--sheets", type=Path, help="keep 16 pictures of each as an array in this folder")
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = arguments()
+    tell = functools.partial(print, flush=True)
+    try:
+        chosen = tasks.chosen(options.only)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    count = 1 if options.quick else options.rounds
+    made = options.environments / "made"
+    made.mkdir(parents=True, exist_ok=True)
+    if options.sheets:
+        options.sheets.mkdir(parents=True, exist_ok=True)
+    photos = {"photos": options.data / "bench_photos", "large": options.data / "bench_large"}
+    photos["few"] = few_photos(photos["photos"], made / "few", _FEW)
+    shards = sorted((options.data / "bench_shards").glob("*.tar"))
+    tars = str(shards[0].parent / f"{{{shards[0].stem}..{shards[-1].stem}}}.tar")
+    place = Place(photos, tars, options.environments, made, options.programs, options.sheets)
+    todo = measurements(chosen, place, options, tell)
+    warm(photos, tars)
+    started = time.time()
+    measured, skipped = rounds.run(todo, count, tell)
+    records = bar_records(chosen, measured)
+    tables = [report.task_table(task, measured) for task in chosen]
+    text = "\n\n".join([*filter(None, tables), report.bars_table(records, ELSEWHERE), report.skipped_list(skipped)])
+    print(f"\n{text}\n")
+
+    path = options.json or _HERE.parent / "results" / f"{time.strftime('%Y-%m-%d')}-{commit() or 'unknown'}-peers.json"
+    known = [record for record in records if record["measured"]]
+    record = {
+        "command": " ".join(["tools/bench --peers", *sys.argv[1:]]),
+        "rounds": count,
+        "seconds": round(time.time() - started),
+        "skipped": {f"{task}, {name}": reason for (task, name), reason in skipped.items()},
+        "not_measured": [record["goal"] for record in records if not record["measured"]] + list(ELSEWHERE),
+        "results": {f"{task}, {name}": entries for (task, name), entries in measured.items()},
+        "goals": known,
+    }
+    write_record("peers", path, started, record)
+    path.with_suffix(".md").write_text(text + "\n")
+    return 0 if len(known) == len(records) and all(report.is_met(record) for record in known) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
