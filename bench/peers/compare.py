@@ -103,7 +103,7 @@ def _loader(
         made=str(place.made),
         batch=task.batch,
         threads=options.threads,
-        epochs=task.epochs if not options.quick or task.step_s else 1,
+        epochs=task.quick_epochs if options.quick else task.epochs,
         step_s=task.step_s,
     )
     name = f"{task.name}-{loader.name}".replace(" ", "_").replace(",", "")
@@ -130,7 +130,7 @@ def measurements(
 
 def bar_records(chosen: list[tasks.Task], measured: rounds.Measured) -> list[dict[str, Any]]:
     peers = {task.name: [loader.name for loader in task.loaders if not loader.ours] for task in chosen}
-    return [evaluate(bar, measured, peers.get(bar.task, [])) for bar in BARS]
+    return [evaluate(bar, measured, peers[bar.task]) for bar in BARS if bar.task in peers]
 
 
 def arguments() -> argparse.Namespace:
@@ -170,8 +170,15 @@ def main() -> int:
     started = time.time()
     measured, skipped = rounds.run(todo, count, tell)
     records = bar_records(chosen, measured)
+    elsewhere = {} if options.only else ELSEWHERE
     tables = [report.task_table(task, measured) for task in chosen]
-    text = "\n\n".join([*filter(None, tables), report.bars_table(records, ELSEWHERE), report.skipped_list(skipped)])
+    text = "\n\n".join(
+        [
+            *filter(None, tables),
+            report.bars_table(records, elsewhere),
+            report.skipped_list(skipped),
+        ]
+    )
     print(f"\n{text}\n")
 
     path = options.json or _HERE.parent / "results" / f"{time.strftime('%Y-%m-%d')}-{commit() or 'unknown'}-peers.json"
@@ -181,7 +188,7 @@ def main() -> int:
         "rounds": count,
         "seconds": round(time.time() - started),
         "skipped": {f"{task}, {name}": reason for (task, name), reason in skipped.items()},
-        "not_measured": [record["goal"] for record in records if not record["measured"]] + list(ELSEWHERE),
+        "not_measured": [record["goal"] for record in records if not record["measured"]] + list(elsewhere),
         "results": {f"{task}, {name}": entries for (task, name), entries in measured.items()},
         "goals": known,
     }

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -85,21 +85,17 @@ def _make(peer: Peer, folder: Path, log: Path) -> None:
 
 
 def ensure(peer: Peer, root: Path) -> Path:
-    """The peer's Python below `root`, made first where it is missing or made for other versions. Raises NotInstalled;
-    a failure is kept too, so that only a changed table or a deleted folder tries again."""
+    """The peer's Python below `root`, made first where it is missing or was made for other versions. Raises
+    NotInstalled; the next call tries again. Two processes that ask at once get one environment."""
     folder = root / peer.name
-    stamp, log = folder / "installed.json", folder / "install.log"
+    stamp, log = folder / "installed", folder / "install.log"
     wanted = hashlib.sha256(repr(peer).encode()).hexdigest()
-    known = json.loads(stamp.read_text()) if stamp.exists() else {}
-    if known.get("wanted") != wanted:
-        folder.mkdir(parents=True, exist_ok=True)
-        log.unlink(missing_ok=True)
-        known = {"wanted": wanted, "failed": ""}
-        try:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not stamp.exists() or stamp.read_text() != wanted:
+            stamp.unlink(missing_ok=True)
+            log.unlink(missing_ok=True)
             _make(peer, folder, log)
-        except NotInstalled as error:
-            known["failed"] = str(error)
-        stamp.write_text(json.dumps(known, indent=1) + "\n")
-    if known["failed"]:
-        raise NotInstalled(known["failed"])
+            stamp.write_text(wanted)
     return folder / "venv" / "bin" / "python"

@@ -10,7 +10,15 @@ from typing import Any
 from rounds import Key, Measured, median, values
 from tasks import Task
 
-_COLUMNS = ("CPU-s per 1,000", "first batch, s", "epoch gap, ms", "PSS, MB", "held above bare, MB")
+# column, figure, unit, form; one that nobody of a task has is left out
+_COLUMNS = (
+    ("CPU-s per 1,000", "cpu_s_per_1000", 1, ".2f"),
+    ("first batch, s", "first_batch_s", 1, ".3f"),
+    ("epoch gap, ms", "gap_s", 1e3, ".1f"),
+    ("PSS, MB", "peak_pss", 1e-6, ".0f"),
+    ("held above bare, MB", "peak_bytes_above_bare", 1e-6, ".0f"),
+)
+Entries = Sequence[dict[str, Any] | None]
 
 
 def spread(found: Sequence[float], form: str) -> str:
@@ -19,7 +27,7 @@ def spread(found: Sequence[float], form: str) -> str:
     return f"{middle} ({min(found):{form}} to {max(found):{form}})" if len(found) > 1 else middle
 
 
-def _cell(entries: Sequence[dict[str, Any] | None], figure: str, scale: float, form: str) -> str:
+def _cell(entries: Entries, figure: str, scale: float, form: str) -> str:
     value = median(entries, figure)
     return "" if value is None else format(scale * value, form)
 
@@ -28,39 +36,31 @@ def _rate_form(rates: Sequence[float]) -> str:
     return ",.0f" if statistics.median(rates) >= 100 else ",.2f"
 
 
-def _row(name: str, note: str, entries: Sequence[dict[str, Any] | None], best: float) -> str:
-    rates = values(entries, "samples_per_s") or values(entries, "ratio")
-    cells = [
-        name,
-        spread(rates, _rate_form(rates)),
-        f"{statistics.median(rates) / best:.2f}" if best else "",
-        _cell(entries, "cpu_s_per_1000", 1, ".2f"),
-        _cell(entries, "first_batch_s", 1, ".2f"),
-        _cell(entries, "gap_s", 1e3, ".0f"),
-        _cell(entries, "peak_pss", 1e-6, ".0f"),
-        _cell(entries, "peak_bytes_above_bare", 1e-6, ".0f"),
-        note,
-    ]
-    return f"| {' | '.join(cells)} |"
+def _row(name: str, note: str, entries: Entries, ours: float, columns: Sequence[Any]) -> list[str]:
+    rates = _rates(entries)
+    share = f"{statistics.median(rates) / ours:.2f}" if ours else ""
+    cells = [_cell(entries, figure, unit, form) for _, figure, unit, form in columns]
+    return [name, spread(rates, _rate_form(rates)), share, *cells, note]
+
+
+def _rates(entries: Entries) -> list[float]:
+    return values(entries, "samples_per_s") or values(entries, "ratio")
 
 
 def task_table(task: Task, measured: Measured) -> str:
     """Loaders and limits from fast to slow; the share is of the row called Feedline."""
-    rows = [(loader.name, loader.note) for loader in task.loaders] + [(name, "no loader") for name in task.limits]
-    found = []
-    for name, note in rows:
-        entries = measured.get((task.name, name), [])
-        rate = median(entries, "samples_per_s") or median(entries, "ratio")
-        if rate is not None:
-            found.append((rate, name, note, entries))
-    if not found:
+    noted = [(loader.name, loader.note) for loader in task.loaders] + [(name, "no loader") for name in task.limits]
+    rows = [(name, note, measured.get((task.name, name), [])) for name, note in noted]
+    rows = sorted((row for row in rows if _rates(row[2])), key=lambda row: -statistics.median(_rates(row[2])))
+    if not rows:
         return ""
-    found.sort(key=lambda row: -row[0])
-    ours = next((rate for rate, name, _, _ in found if name == "Feedline"), 0.0)
-    head = ["loader", f"{task.unit}{'/s' if task.unit != 'times' else ''}", "of ours", *_COLUMNS, "otherwise"]
-    lines = [f"**{task.name}**: {task.title}", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    lines += [_row(name, note, entries, ours) for _, name, note, entries in found]
-    return "\n".join(lines)
+    ours = next((statistics.median(_rates(entries)) for name, _, entries in rows if name == "Feedline"), 0.0)
+    columns = [column for column in _COLUMNS if any(values(entries, column[1]) for _, _, entries in rows)]
+    rate = task.unit if task.unit == "times" else f"{task.unit}/s"
+    lines = [["loader", rate, "of ours", *(column[0] for column in columns), "otherwise"]]
+    lines += [_row(name, note, entries, ours, columns) for name, note, entries in rows]
+    text = [f"| {' | '.join(cells)} |" for cells in lines]
+    return "\n".join([f"**{task.name}**: {task.title}", "", text[0], f"|{'---|' * len(lines[0])}", *text[1:]])
 
 
 def bars_table(records: Sequence[dict[str, Any]], elsewhere: dict[str, str]) -> str:

@@ -36,6 +36,7 @@ class Task:
     data: str = "photos"  # or "large", "few"
     batch: int = 64
     epochs: int = 2
+    quick_epochs: int = 1
     step_s: float = 0.0
 
 
@@ -132,6 +133,7 @@ TASKS = (
         (FEEDLINE, STOCK),
         data="few",
         epochs=4,
+        quick_epochs=4,
         step_s=0.15,
     ),
     Task(
@@ -143,6 +145,7 @@ TASKS = (
         transform="rows",
         batch=256,
         epochs=10,
+        quick_epochs=10,
     ),
     Task(
         "tokens",
@@ -153,6 +156,7 @@ TASKS = (
         transform="tokens",
         batch=32,
         epochs=3,
+        quick_epochs=3,
     ),
     Task(
         "decoder",
