@@ -26,7 +26,7 @@ import tasks
 from bars import BARS, ELSEWHERE, evaluate
 from launch import Skipped
 from limits import Programs
-from measure import commit
+from measure import commit, machine
 from run import write_record
 from work import Work
 
@@ -144,18 +144,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--environments", type=Path, default=_ROOT / "build" / "peers")
     parser.add_argument("--programs", type=Path, default=_ROOT / "build" / "bench" / "bench")
     parser.add_argument("--sheets", type=Path, help="keep 16 pictures of each as an array in this folder")
+    parser.add_argument("--publish", action="store_true", help="write the tables into docs/benchmarks.md")
     return parser.parse_args()
 
 
-def main() -> int:
-    options = arguments()
-    tell = functools.partial(print, flush=True)
-    try:
-        chosen = tasks.chosen(options.only)
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 2
-    count = 1 if options.quick else options.rounds
+def place_of(options: argparse.Namespace) -> Place:
     made = options.environments / "made"
     made.mkdir(parents=True, exist_ok=True)
     if options.sheets:
@@ -164,37 +157,59 @@ def main() -> int:
     photos["few"] = few_photos(photos["photos"], made / "few", _FEW)
     shards = sorted((options.data / "bench_shards").glob("*.tar"))
     tars = str(shards[0].parent / f"{{{shards[0].stem}..{shards[-1].stem}}}.tar")
-    place = Place(photos, tars, options.environments, made, options.programs, options.sheets)
+    return Place(photos, tars, options.environments, made, options.programs, options.sheets)
+
+
+def record_of(measured: rounds.Measured, skipped: dict[rounds.Key, str], bars: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the record has besides the machine: every round of everybody, who was skipped and why, the bars."""
+    return {
+        "command": " ".join(["tools/bench --peers", *sys.argv[1:]]),
+        "skipped": {f"{task}, {name}": reason for (task, name), reason in skipped.items()},
+        "not_measured": [bar["goal"] for bar in bars if not bar["measured"]],
+        "elsewhere": ELSEWHERE,
+        "results": {f"{task}, {name}": entries for (task, name), entries in measured.items()},
+        "goals": [bar for bar in bars if bar["measured"]],
+    }
+
+
+def compare(chosen: list[tasks.Task], options: argparse.Namespace, tell: Callable[[str], None]) -> bool:
+    """Measures, prints and records; whether every bar is met."""
+    count = 1 if options.quick else options.rounds
+    place = place_of(options)
     todo = measurements(chosen, place, options, tell)
-    warm(photos, tars)
+    warm(place.photos, place.tars)
     started = time.time()
     measured, skipped = rounds.run(todo, count, tell)
-    records = bar_records(chosen, measured)
-    elsewhere = {} if options.only else ELSEWHERE
-    tables = [report.task_table(task, measured) for task in chosen]
-    text = "\n\n".join(
-        [
-            *filter(None, tables),
-            report.bars_table(records, elsewhere),
-            report.skipped_list(skipped),
-        ]
-    )
-    print(f"\n{text}\n")
-
+    bars = bar_records(chosen, measured)
     path = options.json or _HERE.parent / "results" / f"{time.strftime('%Y-%m-%d')}-{commit() or 'unknown'}-peers.json"
-    known = [record for record in records if record["measured"]]
-    record = {
-        "command": " ".join(["tools/bench --peers", *sys.argv[1:]]),
-        "rounds": count,
-        "seconds": round(time.time() - started),
-        "skipped": {f"{task}, {name}": reason for (task, name), reason in skipped.items()},
-        "not_measured": [record["goal"] for record in records if not record["measured"]] + list(elsewhere),
-        "results": {f"{task}, {name}": entries for (task, name), entries in measured.items()},
-        "goals": known,
-    }
-    write_record("peers", path, started, record)
-    path.with_suffix(".md").write_text(text + "\n")
-    return 0 if len(known) == len(records) and all(report.is_met(record) for record in known) else 1
+    tables = [
+        report.heading(started, count, commit(), machine(), path.name),
+        report.bars_table(bars, {} if options.only else ELSEWHERE),
+        *filter(None, (report.task_table(task, measured) for task in chosen)),
+        report.skipped_list(skipped),
+    ]
+    text = "\n\n".join(tables)
+    print(f"\n{text}\n")
+    took = {"rounds": count, "seconds": round(time.time() - started)}
+    write_record("peers", path, started, {**took, **record_of(measured, skipped, bars)})
+    path.with_suffix(".md").write_text(f"{text}\n")
+    if options.publish:
+        document = _ROOT / "docs" / "benchmarks.md"
+        document.write_text(report.published(document.read_text(), text))
+    return all(bar["measured"] and report.is_met(bar) for bar in bars)
+
+
+def main() -> int:
+    options = arguments()
+    if options.publish and (options.only or options.quick):
+        print("--publish takes a whole run, without --only and --quick", file=sys.stderr)
+        return 2
+    try:
+        chosen = tasks.chosen(options.only)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0 if compare(chosen, options, functools.partial(print, flush=True)) else 1
 
 
 if __name__ == "__main__":

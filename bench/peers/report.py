@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ _COLUMNS = (
     ("PSS, MB", "peak_pss", 1e-6, ".0f"),
     ("held above bare, MB", "peak_bytes_above_bare", 1e-6, ".0f"),
 )
+_BEGIN, _END = "<!-- figures:", "<!-- end of figures -->"  # in docs/benchmarks.md
+
 Entries = Sequence[dict[str, Any] | None]
 
 
@@ -61,6 +64,26 @@ def task_table(task: Task, measured: Measured) -> str:
     lines += [_row(name, note, entries, ours, columns) for name, note, entries in rows]
     text = [f"| {' | '.join(cells)} |" for cells in lines]
     return "\n".join([f"**{task.name}**: {task.title}", "", text[0], f"|{'---|' * len(lines[0])}", *text[1:]])
+
+
+def heading(started: float, rounds: int, commit: str, machine: dict[str, Any], record: str) -> str:
+    """When, of what and on which machine the figures are."""
+    day = time.strftime("%Y-%m-%d %H:%M", time.gmtime(started))
+    return (
+        f"{day} UTC, commit {commit or 'unknown'}, {rounds} round{'s' * (rounds != 1)}, {machine['cpus']} CPUs of "
+        f"{machine['cpu']}, {machine['memory_gib']} GiB, Linux {machine['kernel']}, Python {machine['python']}; "
+        f"[record](../bench/results/{record})."
+    )
+
+
+def published(document: str, text: str) -> str:
+    """`document` with `text` between its marks. Raises ValueError where it has none."""
+    before, begin, rest = document.partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not begin or not end:
+        raise ValueError(f"no place for figures: the marks {_BEGIN!r} and {_END!r} are missing")
+    head = rest[: rest.index("\n")]
+    return f"{before}{begin}{head}\n{text}\n{end}{after}"
 
 
 def bars_table(records: Sequence[dict[str, Any]], elsewhere: dict[str, str]) -> str:
