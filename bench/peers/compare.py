@@ -12,7 +12,6 @@ import functools
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,50 +26,13 @@ from bars import BARS, ELSEWHERE, evaluate
 from launch import Skipped
 from limits import Programs
 from measure import commit, machine
+from places import Place
 from run import write_record
 from work import Work
 
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]
 _RUN_S = 240  # the slowest, with its files to write first, takes under 60
-_FEW = 400
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where things are: photos, shards, environments, what peers make of the photos, logs."""
-
-    photos: dict[str, Path]
-    tars: str
-    environments: Path
-    made: Path
-    programs: Path
-    sheets: Path | None
-
-
-def few_photos(photos: Path, out: Path, count: int) -> Path:
-    """A folder of links to some of the photos, the same of every class."""
-    if not out.exists():
-        part = out.with_name(f"{out.name}.part")
-        for folder in sorted(path for path in photos.iterdir() if path.is_dir()):
-            (part / folder.name).mkdir(parents=True, exist_ok=True)
-            for path in sorted(folder.iterdir())[: count // 10]:
-                link = part / folder.name / path.name
-                link.unlink(missing_ok=True)
-                link.symlink_to(path.resolve())
-        part.rename(out)
-    return out
-
-
-def warm(photos: dict[str, Path], tars: str) -> None:
-    """Reads every file once, so that no round pays for the disk."""
-    shards = Path(tars).parent
-    for folder in {*photos.values(), shards}:
-        for path in folder.rglob("*"):
-            if path.is_file():
-                with path.open("rb") as file:
-                    while file.read(1 << 20):
-                        pass
 
 
 def pythons(chosen: list[tasks.Task], root: Path, tell: Callable[[str], None]) -> dict[str, Path | str]:
@@ -148,18 +110,6 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def place_of(options: argparse.Namespace) -> Place:
-    made = options.environments / "made"
-    made.mkdir(parents=True, exist_ok=True)
-    if options.sheets:
-        options.sheets.mkdir(parents=True, exist_ok=True)
-    photos = {"photos": options.data / "bench_photos", "large": options.data / "bench_large"}
-    photos["few"] = few_photos(photos["photos"], made / "few", _FEW)
-    shards = sorted((options.data / "bench_shards").glob("*.tar"))
-    tars = str(shards[0].parent / f"{{{shards[0].stem}..{shards[-1].stem}}}.tar")
-    return Place(photos, tars, options.environments, made, options.programs, options.sheets)
-
-
 def record_of(measured: rounds.Measured, skipped: dict[rounds.Key, str], bars: list[dict[str, Any]]) -> dict[str, Any]:
     """What the record has besides the machine: every round of everybody, who was skipped and why, the bars."""
     return {
@@ -175,9 +125,9 @@ def record_of(measured: rounds.Measured, skipped: dict[rounds.Key, str], bars: l
 def compare(chosen: list[tasks.Task], options: argparse.Namespace, tell: Callable[[str], None]) -> bool:
     """Measures, prints and records; whether every bar is met."""
     count = 1 if options.quick else options.rounds
-    place = place_of(options)
+    place = Place.of(options.data, options.environments, options.programs, options.sheets)
     todo = measurements(chosen, place, options, tell)
-    warm(place.photos, place.tars)
+    place.warm()
     started = time.time()
     measured, skipped = rounds.run(todo, count, tell)
     bars = bar_records(chosen, measured)
