@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,15 @@ def few_photos(photos: Path, out: Path, count: int) -> Path:
     return out
 
 
+def mark(*folders: Path) -> str:
+    """Of the files' names and sizes: what peers made of other photos is not taken for these."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            digest.update(f"{path.relative_to(folder)} {path.stat().st_size}\n".encode())
+    return digest.hexdigest()[:12]
+
+
 @dataclass(frozen=True)
 class Place:
     """The photos by what tasks call them, the shards of the first as a brace list, environments with what peers make
@@ -39,11 +49,11 @@ class Place:
     @staticmethod
     def of(data: Path, environments: Path, programs: Path, sheets: Path | None) -> Place:
         """Requires: `data` has bench_photos, bench_shards and bench_large."""
-        made = environments / "made"
+        photos = {"photos": data / "bench_photos", "large": data / "bench_large"}
+        made = environments / "made" / mark(*photos.values())
         made.mkdir(parents=True, exist_ok=True)
         if sheets:
             sheets.mkdir(parents=True, exist_ok=True)
-        photos = {"photos": data / "bench_photos", "large": data / "bench_large"}
         photos["few"] = few_photos(photos["photos"], made / "few", _FEW)
         shards = sorted((data / "bench_shards").glob("*.tar"))
         tars = str(shards[0].parent / f"{{{shards[0].stem}..{shards[-1].stem}}}.tar")

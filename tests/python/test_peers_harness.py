@@ -19,6 +19,7 @@ import bars
 import child
 import environments
 import launch
+import places
 import report
 import rounds
 import tasks
@@ -264,6 +265,20 @@ def test_an_epoch_is_timed_and_the_gap_begins_after_the_last_step(monkeypatch):
     assert figures["epoch_s"] == [5.25] * 3
     assert figures["samples_per_s"] == pytest.approx(18 / 15.75)
     assert figures["gap_s"] == pytest.approx(3.25)
+
+
+def test_what_peers_made_of_other_photos_is_not_taken_for_these(tmp_path):
+    for name in ("photos", "large"):
+        (tmp_path / name / "a").mkdir(parents=True)
+        (tmp_path / name / "a" / "0.jpg").write_bytes(b"12345")
+    folders = [tmp_path / "photos", tmp_path / "large"]
+    marks = [places.mark(*folders)]
+    (folders[1] / "a" / "0.jpg").write_bytes(b"123456")
+    marks.append(places.mark(*folders))
+    (folders[0] / "a" / "1.jpg").write_bytes(b"12345")
+    marks.append(places.mark(*folders))
+    assert len(set(marks)) == 3
+    assert places.mark(*folders) == marks[-1]
 
 
 def test_what_came_is_described():
