@@ -9,6 +9,7 @@ from typing import Any
 
 from rounds import Measured
 
+_CPU = "cpu_s_per_1000"
 BEST = "best peer"  # whoever is best in that round, in any configuration
 
 
@@ -112,8 +113,9 @@ def _other(bar: Bar, measured: Measured, peers: list[str], i: int) -> tuple[floa
 
 def evaluate(bar: Bar, measured: Measured, peers: list[str]) -> dict[str, Any]:
     """A record with the ratio of every round that has both figures; `peers` are the task's. Where no round has them,
-    "measured" is empty."""
-    ratios, against = [], []
+    "measured" is empty. For rates "by_cpu" is the same ratio of samples per second of CPU time, which other work on the
+    machine changes little."""
+    ratios, against, by_cpu = [], [], []
     for i, entry in enumerate(measured.get((bar.task, bar.ours), [])):
         if entry is None or bar.figure not in entry:
             continue
@@ -126,7 +128,12 @@ def evaluate(bar: Bar, measured: Measured, peers: list[str]) -> dict[str, Any]:
         ours = float(entry[bar.figure])
         ratios.append(other[0] / ours if bar.inverse else ours / other[0])
         against.append(other[1])
+        rival = measured[bar.task, other[1]][i]
+        if bar.figure == "samples_per_s" and rival is not None and entry.get(_CPU) and rival.get(_CPU):
+            by_cpu.append(float(rival[_CPU]) / float(entry[_CPU]))
     record: dict[str, Any] = {"goal": bar.words, **bar.bound(), "measured": ratios}
     if against:
         record["against"] = Counter(against).most_common(1)[0][0]
+    if by_cpu:
+        record["by_cpu"] = by_cpu
     return record

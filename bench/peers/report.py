@@ -13,7 +13,7 @@ from tasks import Task
 
 # column, figure, unit, form; one that nobody of a task has is left out
 _COLUMNS = (
-    ("CPU-s per 1,000", "cpu_s_per_1000", 1, ".2f"),
+    ("CPU-s per 1,000", "cpu_s_per_1000", 1, ".3g"),
     ("first batch, s", "first_batch_s", 1, ".3f"),
     ("epoch gap, ms", "gap_s", 1e3, ".1f"),
     ("PSS, MB", "peak_pss", 1e-6, ".0f"),
@@ -87,13 +87,21 @@ def published(document: str, text: str) -> str:
 
 
 def bars_table(records: Sequence[dict[str, Any]], elsewhere: dict[str, str]) -> str:
-    lines = ["**bars**: ratios within a round", "", "| bar | asked | measured | against | |", "|---|---|---|---|---|"]
+    lines = [
+        "**bars**: ratios within a round",
+        "",
+        "| bar | asked | measured | by CPU-s | against | |",
+        "|---|---|---|---|---|---|",
+    ]
     for record in records:
         asked = f"≥ {record['at_least']:g}" if "at_least" in record else f"≤ {record['at_most']:g}"
         measured = spread(record["measured"], ".2f") if record["measured"] else ""
+        by_cpu = spread(record["by_cpu"], ".2f") if "by_cpu" in record else ""
         verdict = "not measured" if not record["measured"] else "met" if is_met(record) else "missed"
-        lines.append(f"| {record['goal']} | {asked} | {measured} | {record.get('against', '')} | {verdict} |")
-    lines += [f"| {words} | | | | not measured here: `{command}` |" for words, command in elsewhere.items()]
+        lines.append(
+            f"| {record['goal']} | {asked} | {measured} | {by_cpu} | {record.get('against', '')} | {verdict} |"
+        )
+    lines += [f"| {words} | | | | | not measured here: `{command}` |" for words, command in elsewhere.items()]
     return "\n".join(lines)
 
 

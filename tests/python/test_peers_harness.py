@@ -94,7 +94,19 @@ def test_a_round_without_one_of_the_two_has_no_ratio():
 def test_a_bar_without_figures_is_not_measured_rather_than_met_or_missed():
     record = bars.evaluate(bars.Bar("words", "t", "Feedline", "other", at_least=2), _measured(Feedline=[1.0]), [])
     assert record["measured"] == []
-    assert "| words | ≥ 2 |  |  | not measured |" in report.bars_table([record], {})
+    assert "| words | ≥ 2 |  |  |  | not measured |" in report.bars_table([record], {})
+
+
+def test_rates_are_compared_by_cpu_time_as_well():
+    measured = {
+        ("t", "Feedline"): [{"samples_per_s": 100.0, "cpu_s_per_1000": 0.5}] * 2,
+        ("t", "other"): [{"samples_per_s": 50.0, "cpu_s_per_1000": 2.0}, {"samples_per_s": 50.0}],
+    }
+    record = bars.evaluate(bars.Bar("w", "t", "Feedline", at_least=3), measured, ["other"])
+    assert (record["measured"], record["by_cpu"]) == ([2.0, 2.0], [4.0])
+    assert "| w | ≥ 3 | 2.00 (2.00 to 2.00) | 4.00 | other | missed |" in report.bars_table([record], {})
+    memory = bars.Bar("m", "t", "Feedline", "other", figure="peak_pss", at_most=1)
+    assert "by_cpu" not in bars.evaluate(memory, measured, [])
 
 
 def test_least_and_inverse_bars():
@@ -171,8 +183,8 @@ def test_a_table_goes_from_fast_to_slow_and_says_what_is_otherwise():
     lines = report.task_table(task, measured).splitlines()[4:]
     assert [line.split(" | ")[0] for line in lines] == ["| limit", "| Feedline", "| slow"]
     assert lines[0].startswith("| limit | 4,000 | 2.00 |")
-    assert lines[2].startswith("| slow | 200 (100 to 300) | 0.10 | 1.50 |")
-    assert lines[2].endswith("| 1.50 | 12 | no antialiasing |")
+    assert lines[2].startswith("| slow | 200 (100 to 300) | 0.10 | 1.5 |")
+    assert lines[2].endswith("| 1.5 | 12 | no antialiasing |")
 
 
 def test_figures_are_published_between_their_marks():
