@@ -71,7 +71,10 @@ def _loader(
     name = f"{task.name}-{loader.name}".replace(" ", "_").replace(",", "")
     sheet = place.sheets / f"{name}.npy" if place.sheets else None
     log = place.environments / "log" / f"{name}.log"
-    return launch.run(python, loader.adapter, work.to_json(), log=log, timeout_s=_RUN_S, sheet=sheet)
+    figures = launch.run(python, loader.adapter, work.to_json(), log=log, timeout_s=_RUN_S, sheet=sheet)
+    if wrong := work.wrong(figures["first_batch"]):
+        raise Skipped(wrong)
+    return figures
 
 
 def measurements(

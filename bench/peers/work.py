@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 MEAN = (0.485, 0.456, 0.406)  # ImageNet's, of values from 0 to 1
 STD = (0.229, 0.224, 0.225)
@@ -53,6 +54,19 @@ class Work:
         classes = sorted(path.name for path in Path(self.folder).iterdir() if path.is_dir())
         found = [(str(p), i) for i, name in enumerate(classes) for p in sorted(Path(self.folder, name).iterdir())]
         return [path for path, _ in found], [label for _, label in found]
+
+    def wrong(self, first: dict[str, Any]) -> str:
+        """Why a first batch, as child.py describes it, is not what was asked for; empty where it is."""
+        if self.transform not in ("train", "validate"):
+            return ""
+        lowest, highest = (-2.2, 2.7) if self.floating else (0, 255)  # black in red, white in blue
+        wanted = {"shape": [self.batch, 3, SIZE, SIZE], "dtype": self.dtype}
+        for name, value in wanted.items():
+            if first[name] != value:
+                return f"its batches have {name} {first[name]}, not {value}"
+        if not lowest <= first["min"] < first["max"] <= highest:
+            return f"its values go from {first['min']} to {first['max']}, outside of {lowest} to {highest}"
+        return ""
 
     def made_file(self, name: str) -> Path:
         Path(self.made).mkdir(parents=True, exist_ok=True)

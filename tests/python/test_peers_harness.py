@@ -260,6 +260,15 @@ def test_a_work_survives_json():
     assert Work.from_json(work.to_json()) == work
 
 
+def test_a_batch_that_is_not_what_was_asked_for_is_told():
+    good = {"shape": [64, 3, 224, 224], "dtype": "float32", "mean": 0.1, "min": -2.1, "max": 2.6}
+    assert _work().wrong(good) == ""
+    assert "shape [64, 224, 224, 3], not" in _work().wrong({**good, "shape": [64, 224, 224, 3]})
+    assert "dtype float16, not float32" in _work().wrong({**good, "dtype": "float16"})
+    assert "outside of -2.2 to 2.7" in _work().wrong({**good, "min": 0.0, "max": 255.0})
+    assert "from 0.0 to 0.0" in _work().wrong({**good, "min": 0.0, "max": 0.0})
+
+
 def test_an_epoch_is_timed_and_the_gap_begins_after_the_last_step(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(child.time, "perf_counter", lambda: now[0])
