@@ -37,7 +37,9 @@ def described(images: Any) -> dict[str, Any]:
     """What was delivered, so that a wrong configuration shows in the record."""
     array = np.asarray(images)
     figures = {name: round(float(getattr(array, name)()), 4) for name in ("mean", "min", "max")}
-    return {"shape": list(array.shape), "dtype": str(array.dtype), **figures}
+    flat = array.reshape(len(array), -1)
+    blank = int(np.count_nonzero(flat.max(axis=1) == flat.min(axis=1)))  # samples of one value
+    return {"shape": list(array.shape), "dtype": str(array.dtype), "blank": blank, **figures}
 
 
 def warm_up(epochs: Epochs, sheet: str | None) -> tuple[dict[str, Any], float, int]:

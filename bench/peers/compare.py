@@ -72,7 +72,7 @@ def _loader(
     sheet = place.sheets / f"{name}.npy" if place.sheets else None
     log = place.environments / "log" / f"{name}.log"
     figures = launch.run(python, loader.adapter, work.to_json(), log=log, timeout_s=_RUN_S, sheet=sheet)
-    if wrong := work.wrong(figures["first_batch"]):
+    if wrong := work.wrong(figures["first_batch"], figures["samples_of_an_epoch"]):
         raise Skipped(wrong)
     return figures
 

@@ -11,6 +11,7 @@ from typing import Any
 MEAN = (0.485, 0.456, 0.406)  # ImageNet's, of values from 0 to 1
 STD = (0.229, 0.224, 0.225)
 SIZE = 224
+_MOST_BLANK = 0.1  # of a batch: crops out of an overexposed sky; more are photos that could not be read
 TOKENS = "tokens.bin"  # among what is made
 SHORTER = 256  # side that validation resizes to before it crops
 
@@ -55,10 +56,14 @@ class Work:
         found = [(str(p), i) for i, name in enumerate(classes) for p in sorted(Path(self.folder, name).iterdir())]
         return [path for path, _ in found], [label for _, label in found]
 
-    def wrong(self, first: dict[str, Any]) -> str:
-        """Why a first batch, as child.py describes it, is not what was asked for; empty where it is."""
+    def wrong(self, first: dict[str, Any], samples: int) -> str:
+        """Why a first batch, as child.py describes it, or the samples of an epoch are not what was asked for; empty
+        where they are."""
         if self.transform not in ("train", "validate"):
             return ""
+        photos = len(self.files()[0])
+        if not photos - self.threads * self.batch < samples <= photos:  # of each worker a batch may be incomplete
+            return f"its epoch has {samples} of {photos} photos"
         lowest, highest = (-2.2, 2.7) if self.floating else (0, 255)  # black in red, white in blue
         wanted = {"shape": [self.batch, 3, SIZE, SIZE], "dtype": self.dtype}
         for name, value in wanted.items():
@@ -66,6 +71,8 @@ class Work:
                 return f"its batches have {name} {first[name]}, not {value}"
         if not lowest <= first["min"] < first["max"] <= highest:
             return f"its values go from {first['min']} to {first['max']}, outside of {lowest} to {highest}"
+        if first["blank"] > _MOST_BLANK * self.batch:
+            return f"{first['blank']} pictures of its first batch are blank"
         return ""
 
     def made_file(self, name: str) -> Path:

@@ -251,8 +251,8 @@ def test_distribution_packages_without_root_are_a_reason(tmp_path, monkeypatch):
         environments._apt(environments.Peer("made_up", (), (), ("libone-dev", "libtwo-dev")), tmp_path / "log")
 
 
-def _work(**changes):
-    return Work("train", "float32", "v", "folder", "tars", "made", **changes)
+def _work(folder="folder", **changes):
+    return Work("train", "float32", "v", folder, "tars", "made", **changes)
 
 
 def test_a_work_survives_json():
@@ -260,13 +260,34 @@ def test_a_work_survives_json():
     assert Work.from_json(work.to_json()) == work
 
 
-def test_a_batch_that_is_not_what_was_asked_for_is_told():
-    good = {"shape": [64, 3, 224, 224], "dtype": "float32", "mean": 0.1, "min": -2.1, "max": 2.6}
-    assert _work().wrong(good) == ""
-    assert "shape [64, 224, 224, 3], not" in _work().wrong({**good, "shape": [64, 224, 224, 3]})
-    assert "dtype float16, not float32" in _work().wrong({**good, "dtype": "float16"})
-    assert "outside of -2.2 to 2.7" in _work().wrong({**good, "min": 0.0, "max": 255.0})
-    assert "from 0.0 to 0.0" in _work().wrong({**good, "min": 0.0, "max": 0.0})
+def test_an_epoch_that_is_too_short_or_too_long_is_told(tmp_path):
+    (tmp_path / "a").mkdir()
+    for i in range(10):
+        (tmp_path / "a" / f"{i}.jpg").touch()
+    first = {"shape": [3, 3, 224, 224], "dtype": "float32", "blank": 0, "mean": 0.1, "min": -2.1, "max": 2.6}
+    work = _work(folder=str(tmp_path), batch=3, threads=2)
+    assert [bool(work.wrong(first, samples)) for samples in (3, 4, 5, 9, 10, 11)] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert work.wrong(first, 3) == "its epoch has 3 of 10 photos"
+
+
+def test_a_batch_that_is_not_what_was_asked_for_is_told(tmp_path):
+    def wrong(first):
+        return _work(folder=str(tmp_path)).wrong(first, 0)
+
+    good = {"shape": [64, 3, 224, 224], "dtype": "float32", "blank": 1, "mean": 0.1, "min": -2.1, "max": 2.6}
+    assert wrong(good) == ""
+    assert "shape [64, 224, 224, 3], not" in wrong({**good, "shape": [64, 224, 224, 3]})
+    assert "dtype float16, not float32" in wrong({**good, "dtype": "float16"})
+    assert "outside of -2.2 to 2.7" in wrong({**good, "min": 0.0, "max": 255.0})
+    assert wrong({**good, "blank": 30}) == "30 pictures of its first batch are blank"
+    assert "from 0.0 to 0.0" in wrong({**good, "min": 0.0, "max": 0.0})
 
 
 def test_an_epoch_is_timed_and_the_gap_begins_after_the_last_step(monkeypatch):
@@ -304,7 +325,7 @@ def test_what_peers_made_of_other_photos_is_not_taken_for_these(tmp_path):
 
 def test_what_came_is_described():
     first, _, samples = child.warm_up(lambda: iter([np.full((2, 3), 7, np.uint8), np.zeros((5, 3), np.uint8)]), None)
-    assert first == {"shape": [2, 3], "dtype": "uint8", "mean": 7.0, "min": 7.0, "max": 7.0}
+    assert first == {"shape": [2, 3], "dtype": "uint8", "mean": 7.0, "min": 7.0, "max": 7.0, "blank": 2}
     assert samples == 7
 
 

@@ -4,6 +4,7 @@ Its pool of threads is one per CPU and cannot be set: on two CPUs it has the two
 
 from __future__ import annotations
 
+import io
 import os
 import tarfile
 from collections.abc import Iterator
@@ -29,7 +30,10 @@ def prepare(work: Work) -> None:
         part = _tar(work).with_suffix(".part")
         with tarfile.open(part, "w", format=tarfile.USTAR_FORMAT) as tar:
             for path in work.files()[0]:
-                tar.add(path, arcname=str(Path(path).relative_to(work.folder)))
+                data = Path(path).read_bytes()  # tar.add would write no data for the second hard link of a file
+                entry = tarfile.TarInfo(str(Path(path).relative_to(work.folder)))
+                entry.size = len(data)
+                tar.addfile(entry, io.BytesIO(data))
         os.replace(part, _tar(work))
     if work.variant == "raw-256" and not _raw(work).exists():
         part = _raw(work).with_name(f"part-{_raw(work).name}")
