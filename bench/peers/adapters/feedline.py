@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feedline. Variants: folder, tar, numpy (no torch), fast (DCT scaling), cached (pixels decoded once), cached-256."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from work import MEAN, SHORTER, SIZE, STD, Work, refuse
+
+import feedline
+
+DISTRIBUTIONS = ("feedline", "torch", "numpy")
+
+
+def _decoded(dataset: Any, work: Work) -> Any:
+    if work.variant == "fast":
+        takes = inspect.signature(feedline.Dataset.decode).parameters
+        refuse("fidelity" not in takes, 'this build of Feedline has no decode(fidelity="fast")')
+        return dataset.decode(fidelity="fast")
+    if work.variant in ("cached", "cached-256"):
+        refuse(not hasattr(feedline.Dataset, "cache"), "this build of Feedline has no Dataset.cache")
+        return (dataset.resize(SHORTER) if work.variant == "cached-256" else dataset.decode()).cache("memory")
+    return dataset
+
+
+def _transformed(dataset: Any, work: Work) -> Any:
+    if work.train:
+        dataset = dataset.random_resized_crop(SIZE).random_horizontal_flip()
+    else:
+        dataset = dataset.resize(SHORTER).center_crop(SIZE)
+    return dataset.normalize(MEAN, STD) if work.floating else dataset
+
+
+def imports(work: Work) -> None:
+    if work.variant != "numpy":
+        import torch  # noqa: F401
+
+
+def make(work: Work) -> Any:
+    dataset = feedline.open(work.tars if work.variant == "tar" else work.folder)
+    loader = _transformed(_decoded(dataset, work), work).loader(
+        work.batch,
+        shuffle=work.train,
+        drop_last=True,
+        num_workers=work.threads,
+        output="numpy" if work.variant == "numpy" else "torch",
+    )
+
+    def epoch() -> Iterator[Any]:
+        for batch in loader:
+            yield batch[0]
+
+    return epoch

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts one measurement as a process of its own, watches its memory and its time, and ends all that it leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+import processes
+
+_HERE = Path(__file__).resolve().parent
+_LAST_WORDS = 300
+
+
+class Skipped(Exception):
+    """There is no figure; the text says why."""
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Ends the process and whatever it left in its group, such as workers that outlive their parent."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _last_words(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1][-_LAST_WORDS:] if lines else "no message"
+
+
+def _read(process: subprocess.Popen[str]) -> dict[str, Any] | None:
+    """The next line of JSON; None where the process ended before."""
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    while line and not line.startswith("{"):  # a peer that prints
+        line = process.stdout.readline()
+    try:
+        printed = dict(json.loads(line))
+    except ValueError:  # none, or cut off where the process was ended
+        return None
+    if "unavailable" in printed:
+        raise Skipped(printed["unavailable"])
+    return printed
+
+
+def _watched(process: subprocess.Popen[str]) -> dict[str, Any] | None:
+    """The figures that the process prints, with the peaks of memory between its first two lines: of what the tree
+    holds, and of its PSS alone, both above the bare interpreter; and `peak_pss`, the PSS with the interpreter."""
+    bare = _read(process)
+    if bare is None:
+        return None
+    with processes.PeakPss(process.pid) as sampled:
+        _read(process)  # warm
+    figures = _read(process)
+    if figures is None:
+        return None
+    above = {
+        "peak_bytes_above_bare": sampled.peak_bytes - bare["bare_bytes"],
+        "peak_pss_above_bare": sampled.peak_pss_bytes - bare["bare_bytes"],
+        "peak_pss": sampled.peak_pss_bytes,
+    }
+    return {**figures, **above}
+
+
+def run(
+    python: Path | str,
+    adapter: str,
+    work: str,
+    *,
+    log: Path,
+    timeout_s: float,
+    sheet: Path | None = None,
+    program: Path = _HERE / "child.py",
+) -> dict[str, Any]:
+    """What `adapter` did with `work`, a Work in JSON. Raises Skipped where it cannot, fails or takes too long."""
+    command = [str(python), str(program), adapter, work, *([str(sheet)] if sheet else [])]
+    log.parent.mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True, env=environment
+        )
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        _end(process)
+
+    watchdog = threading.Timer(timeout_s, stop)
+    watchdog.start()
+    try:
+        figures = _watched(process)
+    finally:
+        watchdog.cancel()
+        _end(process)
+    if late.is_set():
+        raise Skipped(f"took over {timeout_s:.0f} s and was ended; see {log}")
+    if figures is None:
+        raise Skipped(f"failed: {_last_words(log)} (see {log})")
+    return figures

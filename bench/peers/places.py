@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a run finds its photos, shards and programs, and keeps what peers make of them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+_FEW = 400  # photos of the task that times borders of epochs: short ones
+_CLASSES = 10
+
+
+def few_photos(photos: Path, out: Path, count: int) -> Path:
+    """A folder of links to some of the photos, as many of every class."""
+    if not out.exists():
+        part = out.with_name(f"{out.name}.part")
+        for folder in sorted(path for path in photos.iterdir() if path.is_dir()):
+            (part / folder.name).mkdir(parents=True, exist_ok=True)
+            for path in sorted(folder.iterdir())[: count // _CLASSES]:
+                link = part / folder.name / path.name
+                link.unlink(missing_ok=True)
+                link.symlink_to(path.resolve())
+        part.rename(out)
+    return out
+
+
+def mark(*folders: Path) -> str:
+    """Of the files' names and sizes: what peers made of other photos is not taken for these."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            digest.update(f"{path.relative_to(folder)} {path.stat().st_size}\n".encode())
+    return digest.hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class Place:
+    """The photos by what tasks call them, the shards of the first as a brace list, environments with what peers make
+    of the photos in `made`, compiled programs, and where pictures are kept for a person to look at."""
+
+    photos: dict[str, Path]
+    tars: str
+    environments: Path
+    made: Path
+    programs: Path
+    sheets: Path | None
+
+    @staticmethod
+    def of(data: Path, environments: Path, programs: Path, sheets: Path | None) -> Place:
+        """Requires: `data` has bench_photos, bench_shards and bench_large."""
+        photos = {"photos": data / "bench_photos", "large": data / "bench_large"}
+        made = environments / "made" / mark(*photos.values())
+        made.mkdir(parents=True, exist_ok=True)
+        if sheets:
+            sheets.mkdir(parents=True, exist_ok=True)
+        photos["few"] = few_photos(photos["photos"], made / "few", _FEW)
+        shards = sorted((data / "bench_shards").glob("*.tar"))
+        tars = str(shards[0].parent / f"{{{shards[0].stem}..{shards[-1].stem}}}.tar")
+        return Place(photos, tars, environments, made, programs, sheets)
+
+    def warm(self) -> None:
+        """Reads every file once, so that no round pays for the disk."""
+        for folder in (*self.photos.values(), Path(self.tars).parent):
+            for path in folder.rglob("*"):
+                if path.is_file():
+                    with path.open("rb") as file:
+                        while file.read(1 << 20):
+                            pass
