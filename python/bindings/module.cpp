@@ -16,4 +16,5 @@ NB_MODULE(_engine, module) {
   feedline::python::bind_loader(module);
   feedline::python::bind_image(module);
   feedline::python::bind_order(module);
+  feedline::python::bind_observe(module);
 }

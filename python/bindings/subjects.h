@@ -14,5 +14,6 @@ void bind_batch(nanobind::module_& module);
 void bind_loader(nanobind::module_& module);
 void bind_image(nanobind::module_& module);
 void bind_order(nanobind::module_& module);
+void bind_observe(nanobind::module_& module);  // what `feedline diagnose` watches with
 
 }  // namespace feedline::python
