@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import resource
 import signal
 import sys
@@ -14,11 +15,21 @@ from pathlib import Path
 import click
 
 
+def _seconds(_context: click.Context, _parameter: click.Parameter, value: str) -> float:
+    """60, 60s or 2m."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m)?", value.strip())
+    if match is None:
+        raise click.BadParameter(f"{value!r} is not a time such as 60s or 2m")
+    return float(match[1]) * (60 if match[2] == "m" else 1)
+
+
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object after the script has ended.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the JSON object to this file.")
+@click.option("--quick", is_flag=True, help="No experiments after the script has ended.")
+@click.option("--budget", default="60s", show_default=True, callback=_seconds, help="Time for experiments at most.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def diagnose(as_json: bool, output: Path | None, command: tuple[str, ...]) -> int:
+def diagnose(as_json: bool, output: Path | None, quick: bool, budget: float, command: tuple[str, ...]) -> int:
     """Run COMMAND, watch its data loading, and say where the time goes: feedline diagnose -- python train.py
 
     The command runs as without Feedline: same output, same exit status. The text goes to standard error; with --json
@@ -27,16 +38,16 @@ def diagnose(as_json: bool, output: Path | None, command: tuple[str, ...]) -> in
     from feedline.diagnose import report, session, timeline, verdict
 
     try:
-        recording = session.run(command)
+        recording = session.run(command, 0.0 if quick else budget)
     except session.CommandError as error:
         click.echo(f"feedline: {error.strerror}", err=True)
         return 127 if isinstance(error, FileNotFoundError) or error.errno == 2 else 126
     summary = timeline.summarise(recording)
     diagnosis = verdict.judge(summary)
-    document = report.as_json(recording, summary, diagnosis, None)
+    document = report.as_json(recording, summary, diagnosis)
     # a closed pipe must not change the exit status
     with contextlib.suppress(OSError):
-        print(report.as_text(recording, summary, diagnosis, None), file=sys.stderr, flush=True)
+        print(report.as_text(recording, summary, diagnosis), file=sys.stderr, flush=True)
     if output is not None:
         _write(output, json.dumps(document, indent=2) + "\n")
     if as_json:

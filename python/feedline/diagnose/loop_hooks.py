@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from feedline.diagnose import events
+from feedline.diagnose import clones, events
 from feedline.diagnose.recorder import Recorder, clock, cpu_clock
 
 _COST_SHARE = 0.004  # of a cycle: where steps are shorter, only some are recorded
@@ -161,6 +161,7 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
         recorder.local.in_iter = True
         try:
             number = _number_of(self, recorder, facts)
+            clones.offer(self, recorder)
             begin, cpu = clock(), cpu_clock()
             iterator = original(self)
             epoch = epochs[number] = epochs.get(number, -1) + 1

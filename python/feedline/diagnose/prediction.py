@@ -19,6 +19,7 @@ from feedline.diagnose.summary import Summary
 # Batches differ, and the model has no queues: real cycles were up to so much longer, rarely shorter.
 _LONGER, _SHORTER = 1.25, 0.95
 _MOST_WORKERS = 64
+_CLEARLY, _CLEARLY_MEASURED = 0.95, 0.9
 
 
 def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float:
@@ -38,8 +39,11 @@ def current_ms(summary: Summary) -> float:
 
 
 def gain(summary: Summary, cycle: float) -> tuple[float, float]:
-    """(low, high): by which share more batches per second, if a batch then takes `cycle` ms."""
-    now = current_ms(summary)
+    """(low, high): by which share more batches per second, if a batch then takes `cycle` ms.
+
+    Compared with what the model gives for the settings as they are, so that a busy machine speaks for neither.
+    """
+    now = cycle_ms(summary, summary.workers)
     if cycle <= 0 or now <= 0:
         return 0.0, 0.0
     return max(now / (cycle * _LONGER) - 1, 0.0), max(now / (cycle * _SHORTER) - 1, 0.0)
@@ -52,10 +56,12 @@ def gain_of_share(share: float, least: float = 0.5) -> tuple[float, float]:
 
 
 def best_workers(summary: Summary, candidates: Iterable[int] | None = None) -> int:
-    """The fewest workers that no larger number beats by 5 %."""
+    """The fewest workers that no larger number beats clearly; of the measured ones where a ladder was measured."""
     numbers = sorted(candidates or range(1, _MOST_WORKERS + 1))
-    best = numbers[0]
-    for workers in numbers[1:]:
-        if cycle_ms(summary, workers) < 0.95 * cycle_ms(summary, best):
+    measured = [workers for workers in numbers if workers in summary.rungs]
+    clearly = _CLEARLY_MEASURED if measured else _CLEARLY
+    best, *larger = measured or numbers
+    for workers in larger:
+        if cycle_ms(summary, workers) < clearly * cycle_ms(summary, best):
             best = workers
     return best

@@ -32,6 +32,8 @@ class Recorder:
 
     def __init__(self, session: str) -> None:
         self.session = Path(session)
+        self.silent = False  # in the copy for experiments and its workers
+        self.cloned = False
         self.local = threading.local()  # what the hooks of a thread tell each other
         self.reset()
         os.register_at_fork(after_in_child=self.reset)
@@ -58,7 +60,7 @@ class Recorder:
         ring.record(kind, begin_ns, max(cpu_ns, 0), max(a, 0), max(b, 0), keep)
 
     def _open(self) -> _engine.EventRing | None:
-        if self._failed:
+        if self._failed or self.silent:
             return None
         with self._opening:
             if self._ring is None and not self._failed:

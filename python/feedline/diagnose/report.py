@@ -6,7 +6,6 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from feedline.diagnose.experiments import Experiments
 from feedline.diagnose.session import Recording
 from feedline.diagnose.summary import Summary
 from feedline.diagnose.verdict import CERTAIN, Diagnosis
@@ -34,11 +33,9 @@ def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
     return notes
 
 
-def as_json(
-    recording: Recording, summary: Summary | None, diagnosis: Diagnosis, experiments: Experiments | None
-) -> dict[str, Any]:
+def as_json(recording: Recording, summary: Summary | None, diagnosis: Diagnosis) -> dict[str, Any]:
     """The object that docs/diagnose.md describes."""
-    measured = summary or Summary()
+    measured, experiments = summary or Summary(), recording.experiments
     return {
         "schema": SCHEMA,
         "command": recording.command,
@@ -54,9 +51,7 @@ def as_json(
     }
 
 
-def as_text(
-    recording: Recording, summary: Summary | None, diagnosis: Diagnosis, experiments: Experiments | None
-) -> str:
+def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis) -> str:
     lines = ["", "feedline diagnose"]
     if summary is not None:
         lines += _measured(summary)
@@ -73,8 +68,8 @@ def as_text(
         lines += ["", f"  no cause takes as much as 5 % by itself; all waiting together {summary.waits.loader:.0%}"]
     if diagnosis.more_workers:
         lines += ["", f"  {diagnosis.more_workers}"]
-    if experiments is not None:
-        lines += ["", *experiments.lines()]
+    if recording.experiments is not None:
+        lines += ["", *recording.experiments.lines()]
     abstained = [(a.cause, a.missing) for a in diagnosis.abstained] if summary is not None else []
     if abstained:
         lines += ["", "  not judged:"] + [f"    {cause}: {missing}" for cause, missing in abstained]

@@ -23,9 +23,12 @@ from pathlib import Path
 from typing import Any
 
 from feedline import _engine
+from feedline.diagnose import experiments
 from feedline.diagnose.events import Event, Total, total_of
+from feedline.diagnose.experiments import Experiments
 
 SESSION = "FEEDLINE_DIAGNOSE_SESSION"
+_BUDGET = "FEEDLINE_DIAGNOSE_BUDGET"
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PERIOD_S = 0.1
 _HARVEST_S = 2.0
@@ -60,20 +63,24 @@ class Recording:
     pythons: int  # Python processes in which the probe's first lines ran
     dropped: int = 0  # processes whose events were let go, as there were too many
     shared_memory_used: float | None = None  # largest share of /dev/shm that was in use
+    experiments: Experiments | None = None
 
 
 class CommandError(OSError):
     """The command could not be started."""
 
 
-def run(command: Sequence[str]) -> Recording:
-    """Runs `command` to its end. Raises CommandError where it cannot be started."""
+def run(command: Sequence[str], budget: float = 0.0) -> Recording:
+    """Runs `command` to its end, and then experiments for up to `budget` seconds; 0: none.
+
+    Raises CommandError where it cannot be started.
+    """
     folder = Path(tempfile.mkdtemp(prefix="feedline-diagnose-"))
     harvest = _Harvest(folder)
     try:
         begin = time.perf_counter_ns()
         with _signals_of_child() as forward:
-            child = _start(command, folder)
+            child = _start(command, folder, budget)
             forward.append(child)
             sampler = _sampler(child.pid)
             harvest.start()
@@ -84,6 +91,7 @@ def run(command: Sequence[str]) -> Recording:
         if sampler is not None:
             sampler.stop()
             host = sampler.record()
+        tried = experiments.run(folder, budget) if budget > 0 else None
         return Recording(
             list(command),
             returncode,
@@ -96,18 +104,20 @@ def run(command: Sequence[str]) -> Recording:
             len(list(folder.glob("*.note"))),
             harvest.dropped,
             harvest.shared_memory_used,
+            tried,
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
+def _start(command: Sequence[str], folder: Path, budget: float) -> subprocess.Popen[bytes]:
     environment = dict(os.environ)
     paths = [str(_PACKAGE / "diagnose" / "inject")]
     if environment.get("PYTHONPATH"):
         paths.append(environment["PYTHONPATH"])
     environment["PYTHONPATH"] = os.pathsep.join(paths)
     environment[SESSION] = str(folder)
+    environment[_BUDGET] = str(budget)
     try:
         return subprocess.Popen(list(command), env=environment)
     except OSError as error:

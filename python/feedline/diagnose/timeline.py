@@ -85,6 +85,7 @@ def summarise(recording: Recording) -> Summary | None:
         synchronising=spent / watched if watched else None,
         ranks=_ranks(recording, loops),
         missing=missing,
+        rungs=recording.experiments.rates() if recording.experiments else {},
         overhead_share=_overhead(recording, end - begin),
     )
 

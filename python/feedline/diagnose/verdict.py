@@ -8,7 +8,7 @@ Each rule books a share of the loop's time under one name, so shares never sum t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from feedline.diagnose import fixes, prediction
@@ -48,6 +48,7 @@ _UNCERTAIN = 0.85  # the most where a signal is missing
 _FEWEST_STEPS = 20
 _BUSY_WORKERS = 0.7
 _FREE_CPUS = 0.75  # of the usable ones wanted: below, there is room for another worker
+_LADDER_GAIN = 1.15  # measured with more workers: below, they do not help
 _CROWDED = 3.0  # workers per usable CPU
 _DELAYED = 0.3
 _LARGE = 0.3  # a share that a busy machine does not make by itself
@@ -107,6 +108,7 @@ class _Case:
         self.summary = summary
         self.production = max(summary.waits.production, 0.0)
         self.step = max(summary.waits.step, 0.0)
+        self.handover = max(summary.waits.handover, 0.0)
         self.unexplained = 0.0  # waiting for a batch that was made, and that nothing but a lack of CPUs held up
         self.verdicts: list[Verdict] = []
         stages = summary.making.stages
@@ -167,11 +169,12 @@ def _compute_bound(case: _Case) -> None:
         f"next() waits {summary.wait_ms:.2f} ms, the loop works {summary.step_ms:.2f} ms per step",
         f"a perfect loader would save {loader:.1%}",
     ]
-    share = case.step * (1 - min(summary.synchronising or 0.0, 1.0))
+    share = case.step
     confidence = 0.95 if loader < NAMED else 0.8
     counter = []
     if case.unexplained >= NAMED:
         counter.append(f"{case.unexplained:.0%} of the time, finished batches waited for a CPU to hand them over")
+        confidence = 0.8
     case.name("compute_bound", share, confidence, evidence, counter, prediction.gain_of_share(loader, 0.0))
 
 
@@ -220,7 +223,10 @@ def _shared_memory(case: _Case) -> None:
     used = case.summary.host.shared_memory_used
     if used is None or used < 0.9:
         return
-    share = max(case.summary.waits.handover, NAMED)
+    share, case.handover = case.handover, 0.0
+    if share < NAMED:  # it may stop the run at any time, whatever it costs now
+        share = min(NAMED, case.step)
+        case.step -= share
     evidence = [f"/dev/shm, through which workers hand over tensors, was {used:.0%} full"]
     case.name("shared_memory_limit", share, 0.7, evidence)
 
@@ -244,7 +250,7 @@ def _normalise(case: _Case) -> None:
 
 def _handover(case: _Case) -> None:
     summary, making, host = case.summary, case.summary.making, case.summary.host
-    share = summary.waits.handover
+    share = case.handover
     if share < NAMED:
         return
     delay = min(making.delayed or 0.0, 0.9)
@@ -335,15 +341,24 @@ def _too_few_workers(case: _Case) -> None:
         return
     if wanted is None or wanted > _FREE_CPUS * host.cpus:
         return
-    best = prediction.best_workers(summary)
+    best = prediction.best_workers(replace(summary, rungs={}))
     if best <= summary.workers:
         return
     evidence = [
         f"{summary.workers} workers were at work {making.busy or 0:.0%} of the time",
-        f"the run wanted {wanted:.1f} of {host.cpus:.3g} CPUs: there is room for {best} workers",
+        f"the run wanted {wanted:.1f} of {host.cpus:.3g} CPUs: there is room for more",
     ]
+    counter: list[str] = []
+    confidence = 0.92
+    more = {workers: rate for workers, rate in summary.rungs.items() if workers > summary.workers}
+    if more and summary.workers in summary.rungs:
+        best = prediction.best_workers(summary, {summary.workers, *more})
+        ratio = max(more.values()) / max(summary.rungs[summary.workers], 1e-9)
+        measured = f"measured, the loader alone: {ratio:.2f} times the batches with more workers"
+        (evidence if ratio >= _LADDER_GAIN else counter).append(measured)
+        confidence = 0.95 if ratio >= _LADDER_GAIN else 0.6
     gain = prediction.gain(summary, prediction.cycle_ms(summary, best))
-    case.name("too_few_workers", share, 0.92, evidence, gain=gain, needs=("stages", "processes"))
+    case.name("too_few_workers", share, confidence, evidence, counter, gain, needs=("stages", "processes"))
     _take_running(case)
 
 
@@ -427,12 +442,12 @@ def _ranks(case: _Case) -> None:
 
 _RULES: tuple[Callable[[_Case], None], ...] = (
     _synchronisation,
+    _ranks,
+    _shared_memory,
     _handover,
     _compute_bound,
-    _ranks,
     _quota,
     _memory,
-    _shared_memory,
     _startup,
     _border,
     _straggler,
@@ -456,6 +471,9 @@ def _more_workers(summary: Summary, named: list[Verdict]) -> str | None:
     """What becomes of the usual advice."""
     if summary.workers == 0 or summary.making.batches == 0:
         return None
+    measured = _measured_ladder(summary)
+    if measured is not None:
+        return measured
     now = prediction.cycle_ms(summary, summary.workers)
     best = prediction.best_workers(summary, range(summary.workers, 4 * summary.workers + 17))
     if best > summary.workers:
@@ -475,6 +493,17 @@ def _more_workers(summary: Summary, named: list[Verdict]) -> str | None:
         f"more workers will not help: a batch needs {cpu:.1f} ms of CPU, so {host.cpus:.3g} CPUs give one every "
         f"{cpu / host.cpus:.1f} ms at best, with any number of workers"
     )
+
+
+def _measured_ladder(summary: Summary) -> str | None:
+    rungs = {workers: rate for workers, rate in summary.rungs.items() if workers >= 1}
+    if summary.workers not in rungs or max(rungs) <= summary.workers:
+        return None
+    best = prediction.best_workers(summary, {w for w in rungs if w >= summary.workers})
+    proof = "measured, the loader alone: " + ", ".join(f"{w} give {rate:.1f}/s" for w, rate in sorted(rungs.items()))
+    if best <= summary.workers:
+        return f"more workers will not help; {proof}"
+    return f"{best} workers instead of {summary.workers} would help; {proof}"
 
 
 def _abstentions(summary: Summary, named: set[str]) -> list[Abstention]:
