@@ -16,5 +16,6 @@ void bind_image(nanobind::module_& module);
 void bind_order(nanobind::module_& module);
 void bind_gather(nanobind::module_& module);
 void bind_spans(nanobind::module_& module);
+void bind_observe(nanobind::module_& module);  // what `feedline diagnose` watches with
 
 }  // namespace feedline::python

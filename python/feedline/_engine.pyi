@@ -264,3 +264,22 @@ def take_spans() -> tuple[bytes, int]:
     """The latest spans, 32 bytes each, and how many had to make room."""
 
 def stop_spans() -> None: ...
+
+class EventRing:
+    """Events of this process, in a file that outlives it."""
+
+    def __init__(self, path: str, capacity: int) -> None: ...
+
+    def record(self, kind: int, begin_ns: int, cpu_ns: int, a: int, b: int, keep: bool) -> None:
+        """An event that ends now; `keep` False: it is only counted."""
+
+def read_events(path: str) -> dict[str, Any]: ...
+
+class HostSampler:
+    """Counters of the host and of a process tree, taken by a thread."""
+
+    def __init__(self, pid: int, period_s: float, root: str = '') -> None: ...
+
+    def stop(self) -> None: ...
+
+    def record(self) -> dict[str, Any]: ...

@@ -10,6 +10,7 @@ import feedline
 from feedline.cli import exit_codes
 from feedline.cli.bench import bench
 from feedline.cli.console import ERR
+from feedline.cli.diagnose import diagnose
 from feedline.cli.inspect import inspect
 from feedline.cli.pack import pack
 from feedline.cli.trace import trace
@@ -25,6 +26,7 @@ root.add_command(inspect)
 root.add_command(bench)
 root.add_command(pack)
 root.add_command(trace)
+root.add_command(diagnose)
 
 
 def run(arguments: list[str]) -> int:

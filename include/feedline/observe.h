@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What `feedline diagnose` watches a training script with: events that its processes leave in shared memory, and the
+// host's own counters of its process tree. Neither needs privileges, and neither can stop the script.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "feedline/error.h"
+
+namespace feedline {
+
+inline constexpr int kEventKinds = 48;
+inline constexpr int kEventBuckets =
+    40;  // bucket b counts [2^b, 2^(b+1)) ns, bucket 0 also 0, the last all that is longer
+
+// One thing that took time. What kinds there are, and what a and b hold, is the writer's to say.
+struct Event {
+  std::uint64_t begin_ns = 0;  // CLOCK_MONOTONIC, the same for all processes of a machine
+  std::uint64_t wall_ns = 0;
+  std::uint64_t cpu_ns = 0;  // of the thread
+  std::uint64_t a = 0;
+  std::uint64_t b = 0;
+  std::uint32_t thread = 0;
+  std::uint32_t kind = 0;
+};
+
+struct EventTotals {
+  std::uint64_t count = 0;
+  std::uint64_t wall_ns = 0;
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t longest_ns = 0;
+  std::uint64_t a = 0;  // summed
+  std::array<std::uint64_t, kEventBuckets> wall{};
+};
+
+// The events of one process: the latest ones in a ring, and totals of all, in a file that the process maps and that
+// outlives it, however it ends. Any thread may record; nothing is allocated or locked.
+class EventRing {
+ public:
+  // Makes the file, which must not exist, for `capacity` events (a power of two). kConfig, kStorage.
+  static Result<EventRing> create(const std::string& path, std::uint64_t capacity);
+  ~EventRing();
+  EventRing(EventRing&&) noexcept;
+  EventRing& operator=(EventRing&&) noexcept;
+
+  // An event that ends now. kind >= kEventKinds: nothing happens. `keep` false: only the totals change.
+  void record(std::uint32_t kind, std::uint64_t begin_ns, std::uint64_t cpu_ns, std::uint64_t a, std::uint64_t b,
+              bool keep);
+
+ private:
+  struct Impl;
+  explicit EventRing(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+struct RecordedEvents {
+  std::int32_t pid = 0;
+  std::int32_t parent = 0;  // the process that made this one, as it was then
+  std::uint64_t created_ns = 0;
+  std::uint64_t written = 0;  // events kept or overwritten since
+  std::vector<Event> events;  // in the order in which they were recorded
+  std::array<EventTotals, kEventKinds> totals{};
+};
+
+// What a ring's file holds, at any time, also while it is written. kStorage; kData: not such a file.
+Result<RecordedEvents> read_events(const std::string& path);
+
+// Counters of one process at one time; all but memory and threads only grow.
+struct ProcessCounters {
+  std::uint64_t time_ns = 0;
+  std::int32_t pid = 0;
+  std::int32_t parent = 0;
+  std::uint64_t cpu_ns = 0;
+  std::uint64_t delay_ns = 0;      // ready to run but not running
+  std::uint64_t device_bytes = 0;  // read from block devices; 0 where it may not be read
+  std::uint64_t read_bytes = 0;    // by read() and its kin, page cache or not
+  std::uint64_t read_calls = 0;
+  std::uint64_t minor_faults = 0;
+  std::uint64_t major_faults = 0;
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t threads = 0;
+};
+
+// Counters of the machine and of the watched process's cgroup at one time. nullopt: this system does not tell.
+struct HostCounters {
+  std::uint64_t time_ns = 0;
+  std::uint64_t busy_ns = 0;  // of all CPUs
+  std::optional<std::uint64_t> throttled_ns;
+  std::optional<std::uint64_t> cpu_pressure_ns;  // "some" of /proc/pressure or of the cgroup
+  std::optional<std::uint64_t> io_pressure_ns;
+  std::optional<std::uint64_t> memory_pressure_ns;
+  std::optional<std::uint64_t> memory_events;  // times that the cgroup was at its limit
+  std::uint64_t available_bytes = 0;           // of memory
+  std::uint64_t swapped_pages = 0;             // in and out, since boot
+  std::uint64_t disk_reads = 0;
+  std::uint64_t disk_bytes = 0;
+  std::uint64_t disk_read_ns = 0;  // summed over requests
+};
+
+struct HostRecord {
+  std::vector<ProcessCounters> processes;  // in order of time
+  std::vector<HostCounters> host;
+  std::vector<std::string> unseen;  // what could not be read, one sentence each
+  std::optional<double> quota_cpus;
+  std::optional<double> memory_limit_bytes;
+  std::uint64_t sampler_cpu_ns = 0;
+  std::uint64_t period_ns = 0;  // between samples, in the end
+};
+
+struct HostSamplerOptions {
+  std::int32_t pid = 0;  // this process and all that come from it
+  std::uint64_t period_ns = 100'000'000;
+  std::string root;  // where /proc and /sys are; a seam for tests
+};
+
+// A thread that reads the counters until it is stopped. Its memory is bounded: it thins out what it has and samples
+// less often, the longer it runs; it also samples less often where a sample costs more than 1 % of one CPU.
+class HostSampler {
+ public:
+  static Result<HostSampler> start(HostSamplerOptions options);
+  ~HostSampler();
+  HostSampler(HostSampler&&) noexcept;
+  HostSampler& operator=(HostSampler&&) noexcept;
+
+  void stop();
+  HostRecord record() const;
+
+ private:
+  struct Impl;
+  explicit HostSampler(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace feedline

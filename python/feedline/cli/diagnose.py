@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``feedline diagnose``: where a training script's time goes, and why."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import resource
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+
+def _seconds(_context: click.Context, _parameter: click.Parameter, value: str) -> float:
+    """60, 60s or 2m."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m)?", value.strip())
+    if match is None:
+        raise click.BadParameter(f"{value!r} is not a time such as 60s or 2m")
+    return float(match[1]) * (60 if match[2] == "m" else 1)
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object after the script has ended.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the JSON object to this file.")
+@click.option("--quick", is_flag=True, help="No experiments after the script has ended.")
+@click.option("--budget", default="60s", show_default=True, callback=_seconds, help="Time for experiments at most.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def diagnose(as_json: bool, output: Path | None, quick: bool, budget: float, command: tuple[str, ...]) -> int:
+    """Run COMMAND, watch its data loading, and say where the time goes: feedline diagnose -- python train.py
+
+    The command runs as without Feedline: same output, same exit status. The text goes to standard error; with --json
+    one JSON object follows on standard output, with --output it goes to a file.
+    """
+    from feedline.diagnose import report, session, timeline, verdict
+
+    try:
+        recording = session.run(command, 0.0 if quick else budget)
+    except session.CommandError as error:
+        click.echo(f"feedline: {error.strerror}", err=True)
+        return 127 if isinstance(error, FileNotFoundError) or error.errno == 2 else 126
+    summary = timeline.summarise(recording)
+    diagnosis = verdict.judge(summary)
+    document = report.as_json(recording, summary, diagnosis)
+    # a closed pipe must not change the exit status
+    with contextlib.suppress(OSError):
+        print(report.as_text(recording, summary, diagnosis), file=sys.stderr, flush=True)
+    if output is not None:
+        _write(output, json.dumps(document, indent=2) + "\n")
+    if as_json:
+        with contextlib.suppress(OSError):
+            print(json.dumps(document, indent=2), flush=True)
+    return _end_like(recording.returncode)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text)
+    except OSError as error:  # the script's exit status still counts for more
+        with contextlib.suppress(OSError):
+            click.echo(f"feedline: cannot write {path}: {error.strerror}", err=True)
+
+
+def _end_like(returncode: int) -> int:
+    """The command's exit status; if a signal ended it, the same signal ends this process."""
+    if returncode >= 0:
+        return returncode
+    number = -returncode
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the command's own core file is the one that tells something
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    return 128 + number

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of events that the probe records. What ``a`` and ``b`` hold is said beside each; times are nanoseconds."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+# Of the process that runs the training loop. "loader" is a number that the process gave to a loader.
+ITER = 1  # iter(loader): a = loader, b = its epochs before
+WAIT = 2  # next(iterator): a = loader, b = number of the batch's task, or NO_TASK; CPU of the thread
+STEP = 3  # from one next() to the following: a = loader, b = how many steps this one stands for
+LAST = 4  # the next() that ended an epoch: a = loader
+UNPICKLE = 5  # a batch out of a worker's message: a = bytes
+CALLS = 6  # .item() and .tolist() during a step that was watched: a = calls, b = time in them; lasts the step
+# Of workers, or of the same process without them.
+READY = 10  # a worker's start: from its first statement to the wait for a task; a = process of the loop, b = worker
+WORK = 11  # one task of a worker, from its arrival to the hand-over: a = number of the task, b = its longest sample
+IDLE = 12  # a worker's wait for a task
+FETCH = 13  # samples and collation of a batch: a = samples, b = its longest sample (0: not looked at)
+DETAILED_FETCH = 14  # those of them whose samples were timed
+SAMPLE = 15  # one sample: a = its index where that is a number; kept where it is slow beside others
+DECODE = 16  # an image out of a file's bytes
+TRANSFORM = 17  # a Compose, without what was decoded inside
+COLLATE = 18  # a = samples
+PICKLE = 19  # a batch into a worker's message: a = bytes
+NESTED_POOL = 20  # a pool of processes or threads made inside a worker: a = its size
+# Of any.
+COST = 30  # what the probe costs: a = nanoseconds per event, b = per call that is only counted
+FIRST_TRANSFORM = 32  # and the following: single transforms of a Compose, named in the process's .names file
+TRANSFORMS = 16
+
+NO_TASK = 2**64 - 1
+
+
+class Event(NamedTuple):
+    """One of ``_engine.read_events()["events"]``."""
+
+    kind: int
+    thread: int
+    begin_ns: int
+    wall_ns: int
+    cpu_ns: int
+    a: int
+    b: int
+
+    @property
+    def end_ns(self) -> int:
+        return self.begin_ns + self.wall_ns
+
+
+class Total(NamedTuple):
+    """All events of a kind that a process recorded."""
+
+    times: int = 0
+    wall_ns: int = 0
+    cpu_ns: int = 0
+    longest_ns: int = 0
+    a: int = 0
+
+    def __add__(self, other: object) -> Total:
+        if not isinstance(other, Total):
+            return NotImplemented
+        return Total(
+            self.times + other.times,
+            self.wall_ns + other.wall_ns,
+            self.cpu_ns + other.cpu_ns,
+            max(self.longest_ns, other.longest_ns),
+            self.a + other.a,
+        )
+
+
+def total_of(raw: dict[str, Any]) -> Total:
+    return Total(raw["count"], raw["wall_ns"], raw["cpu_ns"], raw["longest_ns"], raw["a"])

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to change, in one or two sentences per cause."""
+
+from __future__ import annotations
+
+from feedline.diagnose import prediction
+from feedline.diagnose.summary import Summary
+
+_FIXES = {
+    "compute_bound": "Nothing to do in the loader: the loop's own work sets the pace.",
+    "storage_latency": "Have more reads under way: more workers, or Feedline's loader, which reads ahead in threads; "
+    "or pack the samples into shards so that one read brings many.",
+    "storage_bandwidth": "Read fewer bytes: smaller files, a local copy on a faster disk, or a cache of the hot part.",
+    "small_files": "Pack the files into shards (WebDataset tars): one large read instead of thousands of small ones.",
+    "cpu_decode": "Decode less: `from feedline import DataLoader` decodes only the needed region natively; or store "
+    "smaller images.",
+    "cpu_transform": "Move work out of the data set's Python: native operations (feedline.DataLoader lowers "
+    "torchvision's), vectorised NumPy, or prepare it once offline.",
+    "collate": "Collate less in Python: return equal-shaped tensors or arrays, and stack them once.",
+    "worker_handover": "Send fewer Python objects: tensors or NumPy arrays instead of lists, dicts and strings per "
+    "sample; feedline.DataLoader hands arrays over without pickling.",
+    "shared_memory_limit": "Enlarge /dev/shm (docker run --shm-size), or fewer workers and a smaller prefetch_factor.",
+    "cpu_quota": "Raise the container's CPU limit, or use no more workers than the quota has CPUs.",
+    "memory_pressure": "Hold less: fewer workers, prefetch_factor=2, data shared between workers (memory-mapped).",
+    "straggling_sample": "in_order=False lets finished batches pass; find out why that sample is slow (size, damage, "
+    "network). Feedline's own loader divides samples, not batches, among threads.",
+    "straggling_rank": "Give every rank the same work: look at that rank's storage, CPUs and share of the samples.",
+    "epoch_border": "Begin the next epoch's batches before this one ends: feedline.DataLoader(prefetch_epochs=True, "
+    "persistent_workers=True); or make epochs longer.",
+    "loop_synchronisation": "Keep values as tensors and read them every some steps: sum on the device, one .item() "
+    "per log line.",
+    "nested_pool": "Let the DataLoader's workers be the only pool: raise num_workers, and do the work in the worker.",
+}
+
+
+def fix_of(cause: str, summary: Summary) -> str:
+    if cause in ("python_main_process", "too_few_workers"):
+        best = prediction.best_workers(summary, range(summary.workers + 1, 65))
+        return f"num_workers={best}."
+    if cause == "oversubscribed":
+        return f"num_workers={max(int(summary.host.cpus), 1)}: as many workers as there are CPUs to run them."
+    if cause == "worker_startup":
+        if summary.loader.get("persistent_workers"):
+            return "Make the start lighter: import less at the script's top, open files and models at first use."
+        return "persistent_workers=True keeps workers from epoch to epoch; import less at the script's top."
+    return _FIXES[cause]

@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The probe: what is put around functions of torch, torchvision, Pillow and Feedline in the watched processes.
+
+A hook calls what it hides with the same arguments, gives its result or raises its exception, and records beside it.
+Loaded by ``inject/sitecustomize.py``, never by ``import feedline``.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from feedline.diagnose import events, loop_hooks
+from feedline.diagnose.recorder import Recorder, clock, cpu_clock
+
+# A sample that takes so much longer than others is kept as an event of its own.
+_SLOW_TIMES = 5
+_SLOW_NS = 1_000_000
+
+_recorder: Recorder | None = None
+_patched: set[str] = set()
+
+
+def start(session: str) -> None:
+    global _recorder
+    _recorder = Recorder(session)
+
+
+def patch(module_name: str) -> None:
+    """Puts the hooks into a module that has been executed. Unknown names are of no interest."""
+    module = sys.modules.get(module_name)
+    if module is None or _recorder is None or module_name in _patched:
+        return
+    patches: dict[str, Callable[[Any, Recorder], None]] = {
+        "torch.utils.data.dataloader": loop_hooks.patch_torch_loader,
+        "feedline.loader": loop_hooks.patch_own_loader,
+        "feedline.data_loader": loop_hooks.patch_drop_in,
+        "feedline.drop_in.native": loop_hooks.patch_native_iterator,
+        "torch.utils.data._utils.fetch": _patch_torch_fetch,
+        "torch.utils.data._utils.worker": _patch_torch_worker,
+        "feedline.drop_in.fetch": _patch_drop_in_fetch,
+        "torchvision.transforms.transforms": _patch_compose,
+        "torchvision.transforms.v2._container": _patch_compose_v2,
+        "PIL.ImageFile": _patch_pillow,
+        "cv2": _patch_opencv,
+        "torchvision.io.image": _patch_torchvision_io,
+        "multiprocessing.pool": lambda module, recorder: _patch_pool(module.Pool, recorder),
+        "concurrent.futures.process": lambda module, recorder: _patch_pool(module.ProcessPoolExecutor, recorder),
+    }
+    if module_name not in patches:
+        return
+    _patched.add(module_name)
+    try:
+        patches[module_name](module, _recorder)
+        if module_name == "torch.utils.data.dataloader":
+            _patch_pickling(_recorder)
+    except Exception as error:  # a version of the module that nobody here has seen
+        _recorder.note(f"{module_name} is not watched: {error!r}")
+
+
+# -- batches and samples
+
+
+class _TimedSamples:
+    """A map-style data set whose samples are timed. It lives for one fetch."""
+
+    def __init__(self, dataset: Any, recorder: Recorder) -> None:
+        self._dataset, self._recorder = dataset, recorder
+        self.longest = self.count = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._dataset, name)
+
+    def __getitem__(self, index: Any) -> Any:
+        begin, cpu = clock(), cpu_clock()
+        try:
+            return self._dataset[index]
+        finally:
+            self.took(begin, cpu, index)
+
+    def took(self, begin: int, cpu: int, index: Any = 0) -> None:
+        took = clock() - begin
+        mean = self._recorder.sample_mean_ns
+        slow = mean > 0 and took > _SLOW_TIMES * mean and took > _SLOW_NS
+        number = index if type(index) is int else 0
+        self._recorder.record(events.SAMPLE, begin, cpu_clock() - cpu, number, int(slow), slow)
+        self._recorder.sample_mean_ns = took if mean == 0 else mean + (min(took, 10 * mean) - mean) / 32
+        self.longest = max(self.longest, took)
+        self.count += 1
+
+
+class _TimedStream:
+    """An iterator over samples, likewise."""
+
+    def __init__(self, samples: Any, timed: _TimedSamples) -> None:
+        self._samples, self._timed = samples, timed
+
+    def __iter__(self) -> _TimedStream:
+        return self
+
+    def __next__(self) -> Any:
+        begin, cpu = clock(), cpu_clock()
+        sample = next(self._samples)
+        self._timed.took(begin, cpu)
+        return sample
+
+
+class _TimedCollate:
+    """Pickles as what it hides, should anybody pickle a fetcher."""
+
+    def __init__(self, collate: Any, recorder: Recorder) -> None:
+        self._collate, self._recorder = collate, recorder
+
+    def __reduce__(self) -> Any:
+        return (_itself, (self._collate,))
+
+    def __call__(self, samples: Any) -> Any:
+        begin, cpu = clock(), cpu_clock()
+        try:
+            return self._collate(samples)
+        finally:
+            count = len(samples) if isinstance(samples, list) else 1
+            self._recorder.record(events.COLLATE, begin, cpu_clock() - cpu, count, 0, False)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _around_fetch(original: Callable[..., Any], recorder: Recorder, stream: str | None) -> Callable[..., Any]:
+    """`stream`: the attribute that holds an iterable data set's iterator; None: a map-style data set."""
+
+    @functools.wraps(original)
+    def fetch(self: Any, index: Any) -> Any:
+        local = recorder.local
+        count = len(index) if isinstance(index, (list, tuple)) else 1
+        if not recorder.in_worker and not getattr(local, "in_next", False):
+            _announce_worker(recorder)
+        # a sample has its own event, its decoding, its Compose and single transforms
+        detail = recorder.may_detail(count * getattr(local, "events_per_sample", 8))
+        attribute = stream or "dataset"
+        hidden = getattr(self, attribute, None)
+        timed = _TimedSamples(hidden, recorder)
+        if detail:
+            setattr(self, attribute, _TimedStream(hidden, timed) if stream else timed)
+            local.detail, local.details = True, 0
+        begin, cpu = clock(), cpu_clock()
+        try:
+            return original(self, index)
+        finally:
+            used = cpu_clock() - cpu
+            recorder.record(events.FETCH, begin, used, count, timed.longest, False)
+            local.longest = timed.longest
+            if recorder.in_worker and not getattr(local, "task_begin", 0):  # a worker whose tasks are not seen
+                recorder.record(events.WORK, begin, used, events.NO_TASK, timed.longest)
+            if detail:
+                setattr(self, attribute, hidden)
+                recorder.record(events.DETAILED_FETCH, begin, used, count, timed.longest, False)
+                local.detail = False
+                if timed.count:
+                    local.events_per_sample = 1 + local.details // timed.count
+
+    return fetch
+
+
+def _announce_worker(recorder: Recorder) -> None:
+    """A process that fetches, and not inside next(), is a worker, though not one of torch's."""
+    import multiprocessing
+
+    if multiprocessing.parent_process() is not None:
+        recorder.in_worker = True
+        recorder.record(events.READY, clock(), 0, _loop_process(), 0)
+
+
+def _patch_torch_fetch(module: Any, recorder: Recorder) -> None:
+    def with_timed_collate(fetch: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(fetch)
+        def timed_fetch(self: Any, index: Any) -> Any:
+            if not isinstance(self.collate_fn, _TimedCollate):
+                self.collate_fn = _TimedCollate(self.collate_fn, recorder)
+            return fetch(self, index)
+
+        return timed_fetch
+
+    for kind, stream in ((module._MapDatasetFetcher, None), (module._IterableDatasetFetcher, "dataset_iter")):
+        kind.fetch = with_timed_collate(_around_fetch(kind.fetch, recorder, stream))
+
+
+def _patch_drop_in_fetch(module: Any, recorder: Recorder) -> None:
+    collate = module.Fetcher._collate
+
+    @functools.wraps(collate)
+    def timed_collate(self: Any, samples: Any, index: Any) -> Any:
+        begin, cpu = clock(), cpu_clock()
+        try:
+            return collate(self, samples, index)
+        finally:
+            count = len(samples) if isinstance(samples, list) else 1
+            recorder.record(events.COLLATE, begin, cpu_clock() - cpu, count, 0, False)
+
+    module.Fetcher._collate = timed_collate
+    module.Fetcher.fetch = _around_fetch(module.Fetcher.fetch, recorder, None)
+
+
+# -- inside a sample
+
+
+def _timed_only_in_detail(original: Callable[..., Any], recorder: Recorder, kind: int) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def timed(*arguments: Any, **options: Any) -> Any:
+        local = recorder.local
+        if not getattr(local, "detail", False) or getattr(local, "decoding", False):
+            return original(*arguments, **options)
+        begin, cpu = clock(), cpu_clock()
+        local.decoding = True
+        try:
+            return original(*arguments, **options)
+        finally:
+            local.decoding = False
+            used = cpu_clock() - cpu
+            recorder.record(kind, begin, used, 0, 0, False)
+            local.details += 1
+            local.decoded_wall = getattr(local, "decoded_wall", 0) + clock() - begin
+            local.decoded_cpu = getattr(local, "decoded_cpu", 0) + used
+
+    return timed
+
+
+def _patch_pillow(module: Any, recorder: Recorder) -> None:
+    module.ImageFile.load = _timed_only_in_detail(module.ImageFile.load, recorder, events.DECODE)
+
+
+def _patch_opencv(module: Any, recorder: Recorder) -> None:
+    for name in ("imread", "imdecode"):
+        if hasattr(module, name):
+            setattr(module, name, _timed_only_in_detail(getattr(module, name), recorder, events.DECODE))
+
+
+def _patch_torchvision_io(module: Any, recorder: Recorder) -> None:
+    for name in ("decode_image", "decode_jpeg", "decode_png", "read_image"):
+        if hasattr(module, name):
+            setattr(module, name, _timed_only_in_detail(getattr(module, name), recorder, events.DECODE))
+
+
+def _around_compose(original: Callable[..., Any], recorder: Recorder, step: Any) -> Callable[..., Any]:
+    """`step(compose, inputs)` runs the transforms one by one, calling what it is given around each."""
+
+    @functools.wraps(original)
+    def compose(self: Any, *inputs: Any) -> Any:
+        local = recorder.local
+        if not getattr(local, "detail", False) or getattr(local, "composing", False):
+            return original(self, *inputs)
+        local.composing = True
+        wall_before = getattr(local, "decoded_wall", 0)
+        cpu_before = getattr(local, "decoded_cpu", 0)
+        begin, cpu = clock(), cpu_clock()
+        try:
+            return step(self, inputs, functools.partial(_one_transform, recorder))
+        finally:
+            local.composing = False
+            # an image that is decoded at its first use is decoded in here
+            decoded = getattr(local, "decoded_wall", 0) - wall_before
+            used = cpu_clock() - cpu - (getattr(local, "decoded_cpu", 0) - cpu_before)
+            recorder.record(events.TRANSFORM, begin + decoded, used, 0, 0, False)
+            local.details += 1
+
+    return compose
+
+
+def _one_transform(recorder: Recorder, transform: Any, *inputs: Any) -> Any:
+    kind = recorder.kind_of_transform(getattr(transform, "__name__", type(transform).__name__))
+    begin, cpu = clock(), cpu_clock()
+    try:
+        return transform(*inputs)
+    finally:
+        if kind is not None:
+            recorder.record(kind, begin, cpu_clock() - cpu, 0, 0, False)
+            recorder.local.details += 1
+
+
+def _patch_compose(module: Any, recorder: Recorder) -> None:
+    def step(compose: Any, inputs: tuple[Any, ...], one: Any) -> Any:
+        (image,) = inputs
+        for transform in compose.transforms:
+            image = one(transform, image)
+        return image
+
+    module.Compose.__call__ = _around_compose(module.Compose.__call__, recorder, step)
+
+
+def _patch_compose_v2(module: Any, recorder: Recorder) -> None:
+    def step(compose: Any, inputs: tuple[Any, ...], one: Any) -> Any:
+        several = len(inputs) > 1
+        outputs: Any = inputs if several else inputs[0]
+        for transform in compose.transforms:
+            outputs = one(transform, *outputs) if several else one(transform, outputs)
+        return outputs
+
+    module.Compose.forward = _around_compose(module.Compose.forward, recorder, step)
+
+
+# -- workers
+
+
+class _TaskQueue:
+    """A worker's end of the queue of its tasks."""
+
+    def __init__(self, queue: Any, recorder: Recorder, on_first: Callable[[], None]) -> None:
+        self._queue, self._recorder, self._on_first = queue, recorder, on_first
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._queue, name)
+
+    def get(self, *arguments: Any, **options: Any) -> Any:
+        self._on_first()
+        begin = clock()
+        try:
+            task = self._queue.get(*arguments, **options)
+        finally:  # torch's worker looks around every few seconds without a task
+            self._recorder.record(events.IDLE, begin, keep=False)
+        if isinstance(task, tuple) and len(task) == 2:
+            self._recorder.local.task_begin, self._recorder.local.task_cpu = clock(), cpu_clock()
+        return task
+
+
+class _ResultQueue:
+    """A worker's end of the queue of finished batches."""
+
+    def __init__(self, queue: Any, recorder: Recorder) -> None:
+        self._queue, self._recorder = queue, recorder
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._queue, name)
+
+    def put(self, item: Any, *arguments: Any, **options: Any) -> Any:
+        local = self._recorder.local
+        begin = getattr(local, "task_begin", 0)
+        if begin and isinstance(item, tuple) and isinstance(item[0], int):
+            used = cpu_clock() - local.task_cpu
+            self._recorder.record(events.WORK, begin, used, item[0], getattr(local, "longest", 0))
+            local.task_begin = 0
+        return self._queue.put(item, *arguments, **options)
+
+
+def _patch_torch_worker(module: Any, recorder: Recorder) -> None:
+    original = module._worker_loop
+
+    # the name stays: spawned workers find this function by it, and their own probe is around it there
+    @functools.wraps(original)
+    def _worker_loop(dataset_kind: Any, dataset: Any, index_queue: Any, data_queue: Any, *others: Any) -> None:
+        begin, cpu = clock(), cpu_clock()
+        recorder.in_worker = True
+        worker = others[6] if len(others) > 6 and isinstance(others[6], int) else 0
+        state = {"ready": False}
+
+        def on_first() -> None:
+            if not state["ready"]:
+                state["ready"] = True
+                recorder.record(events.READY, begin, cpu_clock() - cpu, _loop_process(), worker)
+
+        tasks = _TaskQueue(index_queue, recorder, on_first)
+        return original(dataset_kind, dataset, tasks, _ResultQueue(data_queue, recorder), *others)
+
+    module._worker_loop = _worker_loop
+
+
+def _loop_process() -> int:
+    """The process that runs the loop: not the fork server that made this one."""
+    import multiprocessing
+
+    parent = multiprocessing.parent_process()
+    return os.getppid() if parent is None or parent.pid is None else parent.pid
+
+
+def _patch_pickling(recorder: Recorder) -> None:
+    from multiprocessing import reduction
+
+    pickler = reduction.ForkingPickler
+    dumps, loads = pickler.dumps, pickler.loads
+
+    def timed_dumps(kind: Any, value: Any, protocol: Any = None) -> Any:
+        if not recorder.in_worker:
+            return dumps(value, protocol)
+        begin, cpu = clock(), cpu_clock()
+        data = dumps(value, protocol)
+        recorder.record(events.PICKLE, begin, cpu_clock() - cpu, len(data), 0, False)
+        return data
+
+    def timed_loads(data: Any, *arguments: Any, **options: Any) -> Any:
+        if not getattr(recorder.local, "in_next", False):
+            return loads(data, *arguments, **options)
+        begin, cpu = clock(), cpu_clock()
+        value = loads(data, *arguments, **options)
+        recorder.record(events.UNPICKLE, begin, cpu_clock() - cpu, len(data), 0, False)
+        return value
+
+    pickler.dumps = classmethod(timed_dumps)  # type: ignore[assignment]
+    pickler.loads = staticmethod(timed_loads)  # type: ignore[assignment]
+
+
+def _patch_pool(kind: Any, recorder: Recorder) -> None:
+    original = kind.__init__
+
+    @functools.wraps(original)
+    def __init__(self: Any, *arguments: Any, **options: Any) -> None:
+        begin = clock()
+        try:
+            original(self, *arguments, **options)
+        finally:
+            if recorder.in_worker:
+                size = arguments[0] if arguments and isinstance(arguments[0], int) else 0
+                recorder.record(events.NESTED_POOL, begin, 0, size)
+
+    kind.__init__ = __init__

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the sampled counters say of the time of a loop."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from feedline.diagnose.session import Recording
+from feedline.diagnose.summary import Host
+
+_FEWEST_SAMPLES = 3
+
+
+@dataclass
+class Window:
+    """Differences of counters over a span of time, in ns, bytes and counts."""
+
+    seconds: float = 0.0
+    tree: dict[str, float] = field(default_factory=dict)  # of all processes of the run
+    workers: dict[str, float] = field(default_factory=dict)
+    loop: dict[str, float] = field(default_factory=dict)
+    host: dict[str, float | None] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def delay_per_cpu(self) -> float | None:
+        """Time ready to run without a CPU, per time of CPU, of the processes that make batches."""
+        counters = self.workers if self.workers.get("cpu_ns") else self.loop
+        cpu = counters.get("cpu_ns", 0.0)
+        return counters.get("delay_ns", 0.0) / cpu if cpu > 0 else None
+
+    def step_delayed(self) -> float | None:
+        """Share of the loop process's wish to run in which it had no CPU."""
+        cpu, delay = self.loop.get("cpu_ns", 0.0), self.loop.get("delay_ns", 0.0)
+        return delay / (cpu + delay) if cpu + delay > 0 else None
+
+
+def window_of(host: Mapping[str, Any], begin_ns: int, end_ns: int, loop: int, workers: Iterable[int]) -> Window:
+    """Of the samples between two times, with the last ones before and the first ones after where there are any."""
+    rows = host.get("host", [])
+    window = Window()
+    inside = [row for row in rows if begin_ns <= row["time_ns"] <= end_ns]
+    if len(inside) < _FEWEST_SAMPLES:
+        window.missing["host"] = "the loop was too short for samples of the host's counters"
+        return window
+    first, last = inside[0], inside[-1]
+    window.seconds = (last["time_ns"] - first["time_ns"]) / 1e9
+    for name, value in last.items():
+        before = first[name]
+        window.host[name] = None if value is None or before is None else value - before
+    window.host["available_bytes"] = min(row["available_bytes"] for row in inside)
+    if window.host.get("memory_pressure_ns") is None:
+        window.missing["pressure"] = "this kernel has no /proc/pressure"
+    if window.host.get("throttled_ns") is None:
+        window.missing["throttled"] = "the cgroup's cpu.stat cannot be read"
+    by_process = _differences(host.get("processes", []), first["time_ns"], last["time_ns"])
+    of_workers = set(workers)
+    for pid, counters in by_process.items():
+        for name, value in counters.items():
+            window.tree[name] = window.tree.get(name, 0.0) + value
+            if pid in of_workers:
+                window.workers[name] = window.workers.get(name, 0.0) + value
+            elif pid == loop:
+                window.loop[name] = value
+    if not by_process:
+        window.missing["processes"] = "the run's processes were not seen in /proc"
+    elif host.get("unseen"):
+        window.missing["io"] = "this user may not read the input counters of the run's processes"
+    return window
+
+
+_GROWING = ("cpu_ns", "delay_ns", "device_bytes", "read_bytes", "read_calls", "major_faults")
+
+
+def _differences(rows: Iterable[Mapping[str, Any]], begin_ns: int, end_ns: int) -> dict[int, dict[str, float]]:
+    """By process. One that began in between counts from zero."""
+    first: dict[int, Mapping[str, Any]] = {}
+    last: dict[int, Mapping[str, Any]] = {}
+    for row in rows:
+        if row["time_ns"] <= end_ns:
+            last[row["pid"]] = row
+            if row["time_ns"] <= begin_ns:
+                first[row["pid"]] = row
+    grown: dict[int, dict[str, float]] = defaultdict(dict)
+    for pid, row in last.items():
+        if row["time_ns"] >= begin_ns:
+            before = first.get(pid, {})
+            grown[pid] = {name: max(row[name] - before.get(name, 0), 0) for name in _GROWING}
+    return grown
+
+
+def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any], samples: int | None) -> Host:
+    quota = recording.host.get("quota_cpus")
+    cpus = float(facts.get("cpus") or 1)
+    if quota:
+        cpus = min(cpus, max(quota, 0.01))
+    if window.seconds <= 0 or not window.tree:
+        return Host(cpus=cpus, quota_cpus=quota, shared_memory_used=recording.shared_memory_used)
+    ns = window.seconds * 1e9
+
+    def share(name: str) -> float | None:
+        value = window.host.get(name)
+        return None if value is None else min(max(value / ns, 0.0), 1.0)
+
+    used = window.tree["cpu_ns"] / ns
+    read = window.workers.get("read_bytes") or window.loop.get("read_bytes", 0.0)
+    device = window.tree["device_bytes"]
+    requests = window.host.get("disk_reads") or 0
+    readable = "io" not in window.missing
+    return Host(
+        cpus=cpus,
+        used_cpus=used,
+        wanted_cpus=(window.tree["cpu_ns"] + window.tree["delay_ns"]) / ns,
+        others_cpus=max((window.host.get("busy_ns") or 0) / ns - used, 0.0),
+        step_delayed=window.step_delayed(),
+        throttled=share("throttled_ns"),
+        quota_cpus=quota,
+        memory_pressure=share("memory_pressure_ns"),
+        memory_events=int(window.host["memory_events"] or 0) if window.host.get("memory_events") is not None else None,
+        io_pressure=share("io_pressure_ns"),
+        read_bytes_per_s=device / window.seconds if readable else None,
+        read_bytes_per_sample=read / samples if samples and readable else None,
+        device_share=min(device / read, 1.0) if read > 0 and readable else None,
+        disk_latency_ms=(window.host.get("disk_read_ns") or 0) / requests / 1e6 if requests else None,
+        shared_memory_used=recording.shared_memory_used,
+    )

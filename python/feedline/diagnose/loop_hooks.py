@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hooks of the process that runs the training loop: its waits, its steps, and synchronising calls inside them."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from feedline.diagnose import clones, events
+from feedline.diagnose.recorder import Recorder, clock, cpu_clock
+
+_COST_SHARE = 0.004  # of a cycle: where steps are shorter, only some are recorded
+_EVENTS_PER_CYCLE = 3
+_LONGEST_STRIDE = 1024
+_CALLS_SHARE = 0.002
+_CHANGE_NS = 5000  # to change a class, and back
+_CLOSE_NS = 50_000
+
+
+class _Loop:
+    """What is known of one iterator. Of `stride` cycles of next() and step, one is recorded, for all of them."""
+
+    def __init__(self, loader: int) -> None:
+        self.loader = loader
+        self.last_end = self.last_cpu = 0
+        self.stride, self.unseen = 1, 0
+        self.active = False
+
+    def seen(self, cycle_ns: int, event_ns: int) -> None:
+        """After a recorded cycle: how many are passed over."""
+        affordable = _EVENTS_PER_CYCLE * event_ns / _COST_SHARE
+        self.stride = max(1, min(_LONGEST_STRIDE, int(affordable / max(cycle_ns, 1))))
+        self.unseen = self.stride - 1
+
+
+class _Calls:
+    """Counts .item() and .tolist() in some steps. Their classes are as torch made them in all others."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._installed = False
+        self._cost_ns = 0
+        self._begin = self._begin_cpu = self._last_end = 0
+        self._hidden: dict[str, Any] = {}
+        self._first_ns = clock()
+        self.count = self.spent_ns = 0
+
+    def watch(self) -> None:
+        """Called when a step begins."""
+        torch = sys.modules.get("torch")
+        if torch is None or self._cost_ns > 1_000_000 + _CALLS_SHARE * (clock() - self._first_ns) or _compiles():
+            return
+        self.count = self.spent_ns = 0
+        tensor = torch.Tensor
+        for name in ("item", "tolist"):
+            if name not in tensor.__dict__:
+                setattr(tensor, name, self._counting(getattr(tensor, name)))
+                self._hidden[name] = tensor
+        self._installed = True
+        self._begin, self._begin_cpu = clock(), cpu_clock()
+
+    def end(self) -> None:
+        """Called when the step ends."""
+        if not self._installed:
+            return
+        self._installed = False
+        for name, tensor in self._hidden.items():
+            delattr(tensor, name)
+        self._hidden.clear()
+        self._recorder.record(events.CALLS, self._begin, cpu_clock() - self._begin_cpu, self.count, self.spent_ns)
+        self._cost_ns += self.count * self._recorder.call_ns + _CHANGE_NS
+
+    def _counting(self, original: Any) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def call(tensor: Any, *arguments: Any, **options: Any) -> Any:
+            begin = clock()
+            try:
+                return original(tensor, *arguments, **options)
+            finally:
+                end = clock()
+                self.count += 1
+                # what happens between calls that follow each other closely is done for them
+                self.spent_ns += end - (begin if begin - self._last_end > _CLOSE_NS else self._last_end)
+                self._last_end = end
+
+        return call
+
+
+def _compiles() -> bool:
+    """Whether anything was compiled by torch.compile: its graphs would break at a changed method."""
+    frames = sys.modules.get("torch._dynamo.eval_frame")
+    return bool(getattr(frames, "cached_backends", None))
+
+
+def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls, task: Any) -> Callable[..., Any]:
+    def unseen(iterator: Any, loop: _Loop) -> Any:
+        loop.unseen -= 1
+        loop.active = True
+        begin = clock()
+        try:
+            return original(iterator)
+        except StopIteration:
+            recorder.record(events.LAST, begin, 0, loop.loader)
+            raise
+        finally:
+            loop.active = False
+            if loop.unseen == 0:  # what follows is seen
+                loop.last_end, loop.last_cpu = clock(), cpu_clock()
+
+    @functools.wraps(original)
+    def __next__(self: Any) -> Any:
+        loop = self.__dict__.get("_feedline_loop")
+        if loop is None or loop.active:  # nobody asked iter() for it, or a class calls its base's
+            return original(self)
+        if loop.unseen:
+            return unseen(self, loop)
+        calls.end()
+        begin, cpu = clock(), cpu_clock()
+        cycle_begin = loop.last_end or begin
+        if loop.last_end:
+            recorder.record(events.STEP, loop.last_end, cpu - loop.last_cpu, loop.loader, loop.stride)
+        loop.active = recorder.local.in_next = True
+        kind = events.LAST
+        try:
+            batch = original(self)
+            kind = events.WAIT
+            return batch
+        finally:
+            loop.active = recorder.local.in_next = False
+            used = cpu_clock() - cpu
+            recorder.record(kind, begin, used, loop.loader, task(self))
+            if kind == events.WAIT:
+                if loop.last_end:
+                    loop.seen(clock() - cycle_begin, recorder.event_ns)
+                calls.watch()
+            loop.last_end, loop.last_cpu = clock(), cpu_clock()
+
+    return __next__
+
+
+def _task_of(iterator: Any) -> int:
+    """The number of the task whose batch next() just gave: torch's iterators count them."""
+    received = iterator.__dict__.get("_rcvd_idx")
+    return received - 1 if isinstance(received, int) and received > 0 else events.NO_TASK
+
+
+def _no_task(_iterator: Any) -> int:
+    return events.NO_TASK
+
+
+def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -> Callable[..., Any]:
+    epochs: dict[int, int] = {}
+
+    @functools.wraps(original)
+    def __iter__(self: Any) -> Any:
+        if getattr(recorder.local, "in_iter", False) or recorder.in_worker:
+            return original(self)
+        recorder.local.in_iter = True
+        try:
+            number = _number_of(self, recorder, facts)
+            clones.offer(self, recorder)
+            begin, cpu = clock(), cpu_clock()
+            iterator = original(self)
+            epoch = epochs[number] = epochs.get(number, -1) + 1
+            recorder.record(events.ITER, begin, cpu_clock() - cpu, number, epoch)
+            if hasattr(iterator, "__dict__"):
+                iterator.__dict__["_feedline_loop"] = _Loop(number)
+            return iterator
+        finally:
+            recorder.local.in_iter = False
+
+    return __iter__
+
+
+def _number_of(loader: Any, recorder: Recorder, facts: Callable[[Any], dict[str, Any]]) -> int:
+    try:
+        return recorder.number_of_loader(facts(loader))
+    except Exception as error:  # a loader of a kind that nobody thought of
+        recorder.note(f"the settings of a {type(loader).__qualname__} could not be read: {error!r}")
+        return recorder.number_of_loader({"class": type(loader).__qualname__})
+
+
+def patch_torch_loader(module: Any, recorder: Recorder) -> None:
+    calls = _Calls(recorder)
+    base = module._BaseDataLoaderIter
+    base.__next__ = _around_next(base.__next__, recorder, calls, _task_of)
+    module.DataLoader.__iter__ = _around_iter(module.DataLoader.__iter__, recorder, torch_facts)
+
+
+def patch_native_iterator(module: Any, recorder: Recorder) -> None:
+    """The drop-in's iterator over native threads."""
+    native = module.NativeIterator
+    native.__next__ = _around_next(native.__next__, recorder, _Calls(recorder), _no_task)
+
+
+def patch_drop_in(module: Any, recorder: Recorder) -> None:
+    """A loader of torch's kind, with an `__iter__` of its own."""
+    module.DataLoader.__iter__ = _around_iter(module.DataLoader.__iter__, recorder, torch_facts)
+
+
+def patch_own_loader(module: Any, recorder: Recorder) -> None:
+    iterator = module.LoaderIterator
+    iterator.__next__ = _around_next(iterator.__next__, recorder, _Calls(recorder), _no_task)
+    module.Loader.__iter__ = _around_iter(module.Loader.__iter__, recorder, own_facts)
+
+
+def process_facts() -> dict[str, Any]:
+    torch = sys.modules.get("torch")
+    facts: dict[str, Any] = {
+        "rank": os.environ.get("RANK"),
+        "world_size": os.environ.get("WORLD_SIZE"),
+        "cpus": len(os.sched_getaffinity(0)),
+    }
+    if torch is not None:
+        facts["torch"] = str(torch.__version__)
+        facts["threads"] = torch.get_num_threads()
+        facts["cuda"] = bool(torch.cuda.is_initialized())
+    return facts
+
+
+def torch_facts(loader: Any) -> dict[str, Any]:
+    """What a loader was made with, as far as it can be said without changing anything."""
+    context = getattr(loader, "multiprocessing_context", None)
+    if context is None:
+        import multiprocessing
+
+        context = multiprocessing.get_context()
+    return {
+        **process_facts(),
+        "class": f"{type(loader).__module__}.{type(loader).__qualname__}",
+        "num_workers": getattr(loader, "num_workers", 0),
+        "batch_size": _number(getattr(loader, "batch_size", None)),
+        "prefetch_factor": getattr(loader, "prefetch_factor", None),
+        "persistent_workers": bool(getattr(loader, "persistent_workers", False)),
+        "pin_memory": bool(getattr(loader, "pin_memory", False)),
+        "in_order": bool(getattr(loader, "in_order", True)),
+        "start_method": context.get_start_method(),
+        "iterable": bool(getattr(loader, "_dataset_kind", 0)),
+        "dataset": type(getattr(loader, "dataset", None)).__qualname__,
+        "collate": getattr(getattr(loader, "collate_fn", None), "__qualname__", "?"),
+        "native": False,
+    }
+
+
+def own_facts(loader: Any) -> dict[str, Any]:
+    return {
+        **process_facts(),
+        "class": "feedline.Loader",
+        "num_workers": 0,
+        "batch_size": None,
+        "native": True,
+    }
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) else None

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the hooks of one process put what they see: its event ring, opened at the first event, and small JSON notes.
+
+A forked child gets a ring of its own. The recorder keeps its own cost down: details, such as single samples, are
+timed only as long as they have cost less than ``DETAIL_SHARE`` of the time since the first event.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from feedline import _engine
+from feedline.diagnose import events
+
+CAPACITY = 16384  # events of 56 bytes
+DETAIL_SHARE = 0.003
+_FREE_DETAIL_NS = 1_000_000  # so that short runs have details too
+_CALIBRATIONS = 100
+
+clock = time.perf_counter_ns
+cpu_clock = time.thread_time_ns
+
+
+class Recorder:
+    """Of one process. No method raises: a probe that fails falls silent."""
+
+    def __init__(self, session: str) -> None:
+        self.session = Path(session)
+        self.silent = False  # in the copy for experiments and its workers
+        self.cloned = False
+        self.local = threading.local()  # what the hooks of a thread tell each other
+        self.reset()
+        os.register_at_fork(after_in_child=self.reset)
+
+    def reset(self) -> None:
+        self._ring: _engine.EventRing | None = None
+        self._failed = False
+        self._opening = threading.Lock()
+        self._started_ns = clock()
+        self._detail_ns = 0
+        self.event_ns, self.call_ns = 2000, 500  # what an event and a counted call cost, until it is measured
+        self.in_worker = False
+        self.sample_mean_ns = 0.0
+        self._names: dict[str, int] = {}
+        self._loaders: dict[str, int] = {}
+
+    def record(self, kind: int, begin_ns: int, cpu_ns: int = 0, a: int = 0, b: int = 0, keep: bool = True) -> None:
+        """An event that began at `begin_ns` and ends now."""
+        ring = self._ring
+        if ring is None:
+            ring = self._open()
+            if ring is None:
+                return
+        ring.record(kind, begin_ns, max(cpu_ns, 0), max(a, 0), max(b, 0), keep)
+
+    def _open(self) -> _engine.EventRing | None:
+        if self._failed or self.silent:
+            return None
+        with self._opening:
+            if self._ring is None and not self._failed:
+                try:
+                    self._ring = self._make_ring()
+                except Exception as error:
+                    self._failed = True
+                    self.note(f"process {os.getpid()} could not make its event file: {error}")
+        return self._ring
+
+    def _make_ring(self) -> _engine.EventRing:
+        # a number of a process may come again: the time makes the name its own
+        ring = _engine.EventRing(str(self.session / f"{os.getpid()}.{clock()}.ring"), CAPACITY)
+        self._started_ns = begin = clock()
+        before = cpu_clock()  # a busy machine makes nothing dearer for the script
+        for _ in range(_CALIBRATIONS):
+            one, cpu = clock(), cpu_clock()
+            ring.record(0, one, cpu_clock() - cpu, 0, 0, False)
+        self.event_ns = (cpu_clock() - before) // _CALIBRATIONS
+        before = cpu_clock()
+        for _ in range(_CALIBRATIONS):
+            _counted(_nothing, None)
+        self.call_ns = (cpu_clock() - before) // _CALIBRATIONS
+        ring.record(events.COST, begin, 0, self.event_ns, self.call_ns, True)
+        return ring
+
+    def may_detail(self, expected_events: int) -> bool:
+        """Whether so many more events of detail are affordable; they count as made then."""
+        cost = expected_events * self.event_ns
+        if self._detail_ns + cost > _FREE_DETAIL_NS + DETAIL_SHARE * (clock() - self._started_ns):
+            return False
+        self._detail_ns += cost
+        return True
+
+    def kind_of_transform(self, name: str) -> int | None:
+        """The kind of this transform's events; None once there are too many names."""
+        kind = self._names.get(name)
+        if kind is None and len(self._names) < events.TRANSFORMS:
+            kind = self._names[name] = events.FIRST_TRANSFORM + len(self._names)
+            self.write_json(f"{os.getpid()}.names", {str(k): n for n, k in self._names.items()})
+        return kind
+
+    def number_of_loader(self, facts: dict[str, Any]) -> int:
+        """The number of a loader with these settings, which a script may make anew in every epoch."""
+        signature = repr(sorted(facts.items()))
+        number = self._loaders.get(signature)
+        if number is None:
+            number = self._loaders[signature] = len(self._loaders)
+            if number < 64:
+                self.write_json(f"{os.getpid()}.{number}.loader", {**facts, "pid": os.getpid(), "number": number})
+        return number
+
+    def note(self, sentence: str) -> None:
+        with contextlib.suppress(OSError), open(self.session / f"{os.getpid()}.note", "a") as file:
+            file.write(sentence + "\n")
+
+    def write_json(self, name: str, value: dict[str, Any]) -> None:
+        with contextlib.suppress(OSError, TypeError, ValueError):
+            unfinished = self.session / f".{name}.{os.getpid()}"
+            unfinished.write_text(json.dumps(value))
+            unfinished.replace(self.session / name)
+
+
+def _counted(call: Any, argument: Any) -> Any:
+    """As much work as the hook of a call that is only counted."""
+    begin = clock()
+    try:
+        return call(argument)
+    finally:
+        clock() - begin
+
+
+def _nothing(_argument: Any) -> None:
+    return None

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A diagnosis as JSON and as text for a terminal."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from feedline.diagnose.session import Recording
+from feedline.diagnose.summary import Summary
+from feedline.diagnose.verdict import CERTAIN, Diagnosis
+
+SCHEMA = "feedline.diagnosis/1"
+_BAR = 40
+
+
+def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
+    """What could not be seen, one sentence each."""
+    notes = list(recording.notes)
+    if recording.pythons == 0:
+        notes.append(
+            "no Python process of the command took the probe in: it runs no Python, or Python with -I, -E or -S, which "
+            "ignore PYTHONPATH"
+        )
+    elif summary is None:
+        notes.append("no process went through a torch DataLoader or a Feedline loader")
+    if recording.returncode < 0:
+        notes.append(f"the command was ended by {_signal_name(-recording.returncode)}: what it had recorded is used")
+    elif recording.returncode > 0:
+        notes.append(f"the command failed with exit status {recording.returncode}: what it had recorded is used")
+    if recording.dropped:
+        notes.append(f"the events of {recording.dropped} early worker processes were let go; the latest were kept")
+    return notes
+
+
+def as_json(recording: Recording, summary: Summary | None, diagnosis: Diagnosis) -> dict[str, Any]:
+    """The object that docs/diagnose.md describes."""
+    measured, experiments = summary or Summary(), recording.experiments
+    return {
+        "schema": SCHEMA,
+        "command": recording.command,
+        "exit_status": recording.returncode,
+        "wall_s": (recording.end_ns - recording.begin_ns) / 1e9,
+        **diagnosis.as_dict(),
+        "step_ms": measured.step_ms,
+        "wait_ms": measured.wait_ms,
+        "overhead_share": measured.overhead_share,
+        "summary": None if summary is None else summary.as_dict(),
+        "experiments": None if experiments is None else experiments.as_dict(),
+        "notes": notes_of(recording, summary),
+    }
+
+
+def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis) -> str:
+    lines = ["", "feedline diagnose"]
+    if summary is not None:
+        lines += _measured(summary)
+    for verdict in diagnosis.verdicts:
+        sure = "certain" if verdict.confidence >= CERTAIN else f"confidence {verdict.confidence:.0%}"
+        low, high = verdict.predicted_gain
+        lines += ["", f"  {verdict.share:>4.0%}  {verdict.cause}  ({sure})"]
+        lines += [f"        {sentence}" for sentence in verdict.evidence]
+        lines += [f"        but: {sentence}" for sentence in verdict.counter_evidence]
+        lines += [f"        -> {verdict.fix}"]
+        if verdict.cause != "compute_bound" and high > 0:
+            lines += [f"        predicted gain: {low:.0%} to {high:.0%} more batches per second"]
+    if summary is not None and not diagnosis.verdicts:
+        lines += ["", f"  no cause takes as much as 5 % by itself; all waiting together {summary.waits.loader:.0%}"]
+    if diagnosis.more_workers:
+        lines += ["", f"  {diagnosis.more_workers}"]
+    if recording.experiments is not None:
+        lines += ["", *recording.experiments.lines()]
+    abstained = [(a.cause, a.missing) for a in diagnosis.abstained] if summary is not None else []
+    if abstained:
+        lines += ["", "  not judged:"] + [f"    {cause}: {missing}" for cause, missing in abstained]
+    notes = notes_of(recording, summary)
+    if notes:
+        lines += ["", "  notes:"] + [f"    {note}" for note in notes]
+    return "\n".join(lines) + "\n"
+
+
+def _measured(summary: Summary) -> list[str]:
+    waits = summary.waits
+    filled = round(_BAR * (1 - waits.step))
+    lines = [
+        f"  {summary.steps} steps in {summary.epochs} epochs, {summary.loop_s:.2f} s in the loop, "
+        f"{summary.workers} workers, {summary.host.cpus:.3g} CPUs",
+        f"  step {summary.step_ms:.2f} ms, wait {summary.wait_ms:.2f} ms"
+        f"   [{'#' * filled}{'.' * (_BAR - filled)}] {1 - waits.step:.0%} of the time is waiting",
+    ]
+    if summary.overhead_share is not None:
+        lines.append(f"  watching cost {summary.overhead_share:.2%}")
+    return lines
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run measured, in the few figures that verdicts rest on.
+
+Shares are of ``loop_s``: the time inside training loops over the loader that took most of the time, from ``iter()`` to
+the end of each epoch, without what the script does between epochs. None: the signal is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+# Where the time of one batch goes while it is made. "storage" is waiting without CPU, "python" the data set's own code.
+STAGES = ("storage", "decode", "transform", "python", "collate")
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Shares of the loop's time that were spent waiting, by what was waited for; they and ``step`` sum to 1."""
+
+    production: float = 0.0  # the batch was still being made, at the usual pace
+    straggler: float = 0.0  # it was being made, and one sample of it took far longer than others
+    handover: float = 0.0  # it was made, and on its way from the worker
+    startup: float = 0.0  # workers were starting, or being stopped
+    border: float = 0.0  # a further epoch began: order, first batches
+    step: float = 1.0  # no wait: the loop's own work
+
+    @property
+    def loader(self) -> float:
+        return self.production + self.straggler + self.handover + self.startup + self.border
+
+
+@dataclass(frozen=True)
+class Making:
+    """How batches are made; times in ms per batch."""
+
+    batches: int = 0
+    wall_ms: float = 0.0  # without the time in which a worker was ready to run and had no CPU
+    cpu_ms: float = 0.0
+    stages: Mapping[str, float] | None = None  # shares of the wall time, summing to 1
+    transforms: Mapping[str, float] = field(default_factory=dict)  # CPU ms per sample, by name
+    busy: float | None = None  # share of the workers' time in which they had a task
+    delayed: float | None = None  # share of the time in which workers wanted to run and waited for a CPU
+    pickle_ms: float = 0.0  # CPU, in the worker
+    unpickle_ms: float = 0.0  # CPU, in the loop's process
+    message_bytes: float = 0.0
+    sample_ms: float | None = None
+    slowest_sample_ms: float | None = None
+    slowest_sample: int | None = None
+    nested_pools: int = 0
+    startup_ms: float | None = None  # until the first worker was ready
+
+
+@dataclass(frozen=True)
+class Host:
+    """The machine during the loop."""
+
+    cpus: float = 1.0  # that the run may use: affinity and quota
+    used_cpus: float | None = None  # by the run's processes
+    wanted_cpus: float | None = None  # with the time in which they waited for one
+    others_cpus: float | None = None  # by everybody else
+    step_delayed: float | None = None  # share of the loop process's wish to run
+    throttled: float | None = None  # share of the time, by the cgroup's quota
+    quota_cpus: float | None = None
+    memory_pressure: float | None = None  # share of the time
+    memory_events: int | None = None
+    io_pressure: float | None = None
+    read_bytes_per_s: float | None = None  # from block devices, by the run
+    read_bytes_per_sample: float | None = None  # by read(), page cache or not
+    device_share: float | None = None  # of what was read: from block devices, not from the page cache
+    disk_latency_ms: float | None = None  # per request
+    disk_ceiling_bytes_per_s: float | None = None  # measured by a probe
+    shared_memory_used: float | None = None  # largest share of /dev/shm
+
+
+@dataclass(frozen=True)
+class Summary:
+    steps: int = 0
+    loop_s: float = 0.0
+    step_ms: float = 0.0  # mean, of the loop's own work between two calls of next()
+    wait_ms: float = 0.0  # mean, inside next(), without the first batch of an epoch
+    epochs: int = 0
+    workers: int = 0
+    loader: Mapping[str, Any] = field(default_factory=dict)  # its settings
+    waits: Waits = field(default_factory=Waits)
+    making: Making = field(default_factory=Making)
+    host: Host = field(default_factory=Host)
+    step_cpu_ms: float = 0.0  # of the thread that runs the loop
+    synchronising_calls: float | None = None  # per step
+    synchronising: float | None = None  # share of the step's time
+    ranks: tuple[float, ...] = ()  # share of waiting, by rank
+    rungs: Mapping[int, float] = field(default_factory=dict)  # batches per second of the loader alone, by workers
+    missing: Mapping[str, str] = field(default_factory=dict)  # signal: why
+    overhead_share: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)

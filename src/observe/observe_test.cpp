@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "feedline/observe.h"
+#include "observe/fake_root.h"
+#include "observe/host.h"
+#include "observe/proc_file.h"
+#include "observe/process_tree.h"
+
+namespace feedline::observe {
+namespace {
+
+TEST(ProcFile, TakesNamesWithBracketsAndSpaces) {
+  const auto stat = process_stat("7 (a) b ) R 3 1 1 0 -1 0 5 0 6 0 11 22 0 0 20 0 4 0 99 1000 8 0");
+  ASSERT_TRUE(stat);
+  EXPECT_EQ(stat->parent, 3);
+  EXPECT_EQ(stat->minor_faults, 5u);
+  EXPECT_EQ(stat->major_faults, 6u);
+  EXPECT_EQ(stat->ticks, 33u);
+  EXPECT_EQ(stat->threads, 4u);
+  EXPECT_EQ(stat->start, 99u);
+  EXPECT_EQ(stat->resident_pages, 8u);
+  EXPECT_FALSE(stat->ended);
+  EXPECT_FALSE(process_stat("7 (a"));
+  EXPECT_FALSE(process_stat("7 (a) R 1 2"));
+}
+
+TEST(ProcFile, FindsNumbers) {
+  EXPECT_EQ(number_behind("rchar: 5\nread_bytes: 12\n", "read_bytes"), 12u);
+  EXPECT_EQ(number_behind("throttled_usec 7\n", "throttled_usec"), 7u);
+  EXPECT_EQ(number_behind("xread_bytes: 12\n", "read_bytes"), std::nullopt);
+  EXPECT_EQ(number_behind("max x\n", "max"), std::nullopt);
+  EXPECT_EQ(pressure_ns("some avg10=1.00 avg60=0.00 avg300=0.00 total=1234\nfull total=9\n"), 1'234'000u);
+  EXPECT_EQ(pressure_ns("full total=9\n"), std::nullopt);
+}
+
+TEST(ProcessTree, FollowsChildrenOfChildrenAndNobodyElse) {
+  const FakeRoot root;
+  root.process(50, 1, 10, 1000);
+  root.process(20, 50, 20, 2000);  // numbers have wrapped: the child's is smaller
+  root.process(60, 20, 30, 3000, "pt data) worker");
+  root.process(70, 1, 40, 4000);
+  ProcessTree tree(root.path(), 50);
+  auto sample = tree.sample(5);
+  ASSERT_EQ(sample.size(), 3u);
+  EXPECT_EQ(sample[0].pid, 20);
+  EXPECT_EQ(sample[0].parent, 50);
+  EXPECT_EQ(sample[0].time_ns, 5u);
+  EXPECT_EQ(sample[0].cpu_ns, 200'000'000u);
+  EXPECT_EQ(sample[0].delay_ns, 2000u);
+  EXPECT_EQ(sample[0].read_bytes, 100u);
+  EXPECT_EQ(sample[0].read_calls, 4u);
+  EXPECT_EQ(sample[0].device_bytes, 4096u);
+  EXPECT_EQ(sample[1].pid, 50);
+  EXPECT_EQ(sample[2].pid, 60);
+
+  root.remove("proc/20");
+  root.process(60, 1, 31, 3000);  // its parent has ended; it stays ours
+  sample = tree.sample(6);
+  ASSERT_EQ(sample.size(), 2u);
+  EXPECT_EQ(sample[1].pid, 60);
+  EXPECT_EQ(sample[1].cpu_ns, 310'000'000u);
+}
+
+TEST(ProcessTree, RemembersTheDelayOfThreadsThatEnded) {
+  const FakeRoot root;
+  root.process(50, 1, 10, 1000);
+  root.write("proc/50/task/51/schedstat", "9 500 1");
+  ProcessTree tree(root.path(), 50);
+  EXPECT_EQ(tree.sample(1)[0].delay_ns, 1500u);
+  root.remove("proc/50/task/51");
+  EXPECT_EQ(tree.sample(2)[0].delay_ns, 1500u);
+}
+
+TEST(ProcessTree, TellsWhatItMayNotRead) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const FakeRoot root;
+  root.process(50, 1, 10, 1000);
+  ::chmod(root.path("proc/50/io").c_str(), 0);
+  ProcessTree tree(root.path(), 50);
+  EXPECT_EQ(tree.sample(1).size(), 1u);
+  EXPECT_TRUE(tree.unreadable().contains(50));
+}
+
+TEST(Host, ReadsVersionTwoGroups) {
+  const FakeRoot root;
+  root.write("proc/50/cgroup", "0::/job\n");
+  root.write("sys/fs/cgroup/job/cpu.stat", "usage_usec 9\nthrottled_usec 7\n");
+  root.write("sys/fs/cgroup/job/memory.events", "low 0\nhigh 1\nmax 3\noom 1\noom_kill 1\n");
+  root.write("sys/fs/cgroup/job/io.pressure", "some avg10=0 avg60=0 avg300=0 total=40\n");
+  root.write("proc/pressure/cpu", "some avg10=0 avg60=0 avg300=0 total=50\n");
+  root.write("proc/stat", "cpu  1 2 3 400 500 6 7 8 0 0\ncpu0 1 1 1 1\n");
+  root.write("proc/meminfo", "MemTotal: 9 kB\nMemAvailable: 5 kB\n");
+  root.write("sys/block/vda/size", "1");
+  root.write("proc/diskstats", "8 0 vda 10 0 20 30 0\n8 1 vda1 10 0 20 30 0\n7 0 loop0 5 0 5 5 0\n");
+  const HostCounters counters = Host(root.path(), 50).sample(3);
+  EXPECT_EQ(counters.time_ns, 3u);
+  EXPECT_EQ(counters.throttled_ns, 7000u);
+  EXPECT_EQ(counters.memory_events, 4u);
+  EXPECT_EQ(counters.io_pressure_ns, 40'000u);   // of the group
+  EXPECT_EQ(counters.cpu_pressure_ns, 50'000u);  // of the machine, where the group has none
+  EXPECT_EQ(counters.memory_pressure_ns, std::nullopt);
+  EXPECT_EQ(counters.busy_ns, 27u * 10'000'000u);
+  EXPECT_EQ(counters.available_bytes, 5u * 1024);
+  EXPECT_EQ(counters.disk_reads, 10u);  // the partition's and the loop's are not counted again
+  EXPECT_EQ(counters.disk_bytes, 20u * 512);
+  EXPECT_EQ(counters.disk_read_ns, 30'000'000u);
+}
+
+TEST(Host, ReadsVersionOneGroupsAtTheTopOfAContainer) {
+  const FakeRoot root;
+  root.write("proc/50/cgroup", "1:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n0::/\n");
+  root.write("sys/fs/cgroup/cpu/cpu.stat", "nr_periods 4\nnr_throttled 2\nthrottled_time 900\n");
+  root.write("sys/fs/cgroup/memory/memory.failcnt", "6\n");
+  const HostCounters counters = Host(root.path(), 50).sample(3);
+  EXPECT_EQ(counters.throttled_ns, 900u);
+  EXPECT_EQ(counters.memory_events, 6u);
+}
+
+TEST(Host, SaysNothingWhereNothingCanBeRead) {
+  const FakeRoot root;
+  const HostCounters counters = Host(root.path(), 50).sample(3);
+  EXPECT_FALSE(counters.throttled_ns || counters.cpu_pressure_ns || counters.io_pressure_ns ||
+               counters.memory_pressure_ns || counters.memory_events);
+}
+
+TEST(HostSampler, WatchesThisProcess) {
+  auto sampler = HostSampler::start({.pid = ::getpid(), .period_ns = 5'000'000});
+  ASSERT_TRUE(sampler) << sampler.error().message();
+  while (sampler->record().host.size() < 4) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  sampler->stop();
+  const HostRecord record = sampler->record();
+  ASSERT_GE(record.processes.size(), 4u);
+  EXPECT_EQ(record.processes.front().pid, ::getpid());
+  EXPECT_GE(record.processes.back().cpu_ns, record.processes.front().cpu_ns);
+  EXPECT_GT(record.processes.back().resident_bytes, 1u << 20);
+  EXPECT_LT(record.host.front().time_ns, record.host.back().time_ns);
+  EXPECT_GT(record.sampler_cpu_ns, 0u);
+}
+
+TEST(HostSampler, StaysSmallHoweverLongItRuns) {
+  const FakeRoot root;
+  root.process(50, 1, 10, 1000);
+  auto sampler = HostSampler::start({.pid = 50, .period_ns = 1'000'000, .root = root.path()});
+  ASSERT_TRUE(sampler);
+  // 2,048 samples at the fastest pace take seconds: the first thinning doubles the period
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  while (std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  sampler->stop();
+  EXPECT_LE(sampler->record().host.size(), 2048u);
+  EXPECT_EQ(HostSampler::start({.pid = 0}).error().code, ErrorCode::kConfig);
+}
+
+}  // namespace
+}  // namespace feedline::observe

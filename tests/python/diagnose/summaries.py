@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hand-made summaries: a quiet four-core machine, and what each cause changes there."""
+
+from dataclasses import replace
+
+from feedline.diagnose.summary import Host, Making, Summary, Waits
+
+LOADER = {"num_workers": 4, "batch_size": 32, "persistent_workers": False, "native": False, "cuda": False}
+EVEN = {"storage": 0.0, "decode": 0.0, "transform": 0.0, "python": 0.0, "collate": 0.0}
+
+
+def waiting(**shares):
+    return Waits(**shares, step=1 - sum(shares.values()))
+
+
+def stages(**shares):
+    return {**EVEN, **shares}
+
+
+def summary(waits=None, making=None, host=None, **others):
+    """200 steps of 10 ms; whatever the waits say is in the loop's time too."""
+    waits = waits or waiting(production=0.02)
+    step_s = 200 * 0.010
+    made = {
+        "batches": 200,
+        "wall_ms": 80.0,
+        "cpu_ms": 79.0,
+        "stages": stages(decode=1.0),
+        "busy": 0.95,
+        "delayed": 0.05,
+        "pickle_ms": 0.1,
+        "unpickle_ms": 0.1,
+        "message_bytes": 400.0,
+        "sample_ms": 0.6,
+    }
+    machine = {
+        "cpus": 4.0,
+        "used_cpus": 3.6,
+        "wanted_cpus": 3.8,
+        "others_cpus": 0.1,
+        "step_delayed": 0.02,
+        "throttled": 0.0,
+        "memory_pressure": 0.0,
+        "memory_events": 0,
+        "io_pressure": 0.0,
+        "read_bytes_per_s": 0.0,
+        "read_bytes_per_sample": 100e3,
+        "device_share": 0.0,
+    }
+    whole = {
+        "steps": 200,
+        "loop_s": step_s / max(waits.step, 0.01),
+        "step_ms": 10.0,
+        "wait_ms": 10.0 * waits.loader / max(waits.step, 0.01),
+        "epochs": 2,
+        "workers": 4,
+        "loader": LOADER,
+        "synchronising_calls": 0.0,
+        "synchronising": 0.0,
+        "overhead_share": 0.004,
+    }
+    return Summary(
+        waits=waits,
+        making=Making(**{**made, **(making or {})}),
+        host=Host(**{**machine, **(host or {})}),
+        **{**whole, **others},
+    )
+
+
+HALF = waiting(production=0.5)
+BY_CAUSE = {
+    "compute_bound": summary(),
+    "storage_latency": summary(HALF, {"stages": stages(storage=1.0), "cpu_ms": 2.0}),
+    "storage_bandwidth": summary(
+        HALF,
+        {"stages": stages(storage=1.0), "cpu_ms": 2.0},
+        {"read_bytes_per_s": 480e6, "disk_ceiling_bytes_per_s": 500e6, "device_share": 1.0},
+    ),
+    "small_files": summary(
+        HALF,
+        {"stages": stages(storage=1.0), "cpu_ms": 2.0},
+        {"read_bytes_per_sample": 9e3, "device_share": 0.9, "read_bytes_per_s": 3e6},
+    ),
+    "cpu_decode": summary(HALF),
+    "cpu_transform": summary(HALF, {"stages": stages(transform=0.6, python=0.4)}),
+    "python_main_process": summary(HALF, {"busy": None}, workers=0, loader={**LOADER, "num_workers": 0}),
+    "collate": summary(HALF, {"stages": stages(collate=1.0)}),
+    "worker_handover": summary(waiting(handover=0.5), {"pickle_ms": 4.0, "unpickle_ms": 4.0, "message_bytes": 5e5}),
+    "too_few_workers": summary(
+        HALF, {"wall_ms": 40.0, "cpu_ms": 39.0}, {"used_cpus": 2.0, "wanted_cpus": 2.1}, workers=2
+    ),
+    "oversubscribed": summary(HALF, {"delayed": 0.7}, {"wanted_cpus": 12.0}, workers=16),
+    "cpu_quota": summary(HALF, host={"throttled": 0.5, "quota_cpus": 1.5}),
+    "memory_pressure": summary(HALF, host={"memory_pressure": 0.4, "memory_events": 12}),
+    "shared_memory_limit": summary(waiting(handover=0.3), {"pickle_ms": 0.1}, {"shared_memory_used": 0.97}),
+    "worker_startup": summary(waiting(startup=0.5), {"startup_ms": 900.0}),
+    "epoch_border": summary(waiting(border=0.5)),
+    "straggling_sample": summary(waiting(straggler=0.5), {"slowest_sample_ms": 400.0, "slowest_sample": 7}),
+    "straggling_rank": summary(waiting(production=0.02), ranks=(0.02, 0.6, 0.02, 0.03)),
+    "loop_synchronisation": summary(synchronising=0.6, synchronising_calls=500.0),
+    "nested_pool": summary(HALF, {"stages": stages(python=0.8, decode=0.2), "nested_pools": 40}),
+}
+NOT_WATCHED = ("host_to_device", "unpinned_copy", "blocking_copy", "precision_not_reduced")
+
+
+def without(measured, signal, **host):
+    """The same summary where a signal could not be read."""
+    return replace(measured, missing={signal: "not here"}, host=replace(measured.host, **host))

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Large images on two cores: both workers decode all the time."""
+
+import io
+
+import torch
+from PIL import Image
+from work import Samples, gpu_step, jpeg
+
+ENCODED = jpeg(768)
+
+
+def read(index):
+    image = Image.open(io.BytesIO(ENCODED)).convert("RGB")
+    return torch.tensor(image.getpixel((index % 700, 3)))
+
+
+if __name__ == "__main__":
+    loader = torch.utils.data.DataLoader(Samples(400, read), batch_size=8, num_workers=2)
+    for _batch in loader:
+        gpu_step(1)

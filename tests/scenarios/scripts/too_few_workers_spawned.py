@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same with a worker that is spawned: the probe must find its way into it."""
+
+import torch
+from too_few_workers import augment
+from work import Samples, gpu_step
+
+if __name__ == "__main__":
+    loader = torch.utils.data.DataLoader(
+        Samples(400, augment), batch_size=8, num_workers=1, multiprocessing_context="spawn"
+    )
+    for _batch in loader:
+        gpu_step(3)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scripts plant: CPU time, waiting, images. Amounts of CPU are counted by the CPU clock, not by the wall's."""
+
+import io
+import time
+
+import numpy as np
+import torch
+from PIL import Image
+
+
+def burn(ms):
+    """Uses so many ms of CPU, however busy the machine is."""
+    until = time.thread_time() + ms / 1000
+    while time.thread_time() < until:
+        sum(range(200))
+
+
+def gpu_step(ms):
+    """A step on a device: this process waits for it without CPU."""
+    time.sleep(ms / 1000)
+
+
+def jpeg(side=384):
+    pixels = np.random.default_rng(0).integers(0, 255, (side // 8, side // 8, 3), dtype=np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).resize((side, side)).save(buffer, "JPEG", quality=92)
+    return buffer.getvalue()
+
+
+class Samples(torch.utils.data.Dataset):
+    """`count` samples, each made by `make(index)`."""
+
+    def __init__(self, count, make):
+        self.count, self.make = count, make
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return self.make(index)
