@@ -53,6 +53,7 @@ BARS = (
     Bar("uint8: share of bare libjpeg-turbo, 2 threads", "uint8", "Feedline", "regions, 2 threads", at_least=1.1),
     Bar("validation: times the best peer", "validate", "Feedline", at_least=2.2),
     Bar("large photos, exact: times the best peer", "large", "Feedline", at_least=1.6),
+    Bar("large photos, exact: times tf.data", "large", "Feedline", "tf.data fused", at_least=1.6),
     Bar('large photos, fidelity="fast": times the best peer', "large", "Feedline, fast", at_least=2.2),
     Bar("decoded once, float32: times FFCV raw", "raw_float32", "Feedline, cached", "FFCV raw", at_least=1.5),
     Bar(

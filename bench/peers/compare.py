@@ -136,19 +136,19 @@ def compare(chosen: list[tasks.Task], options: argparse.Namespace, tell: Callabl
     bars = bar_records(chosen, measured)
     path = options.json or _HERE.parent / "results" / f"{time.strftime('%Y-%m-%d')}-{commit() or 'unknown'}-peers.json"
     tables = [
-        report.heading(started, count, commit(), machine(), path.name),
         report.bars_table(bars, {} if options.only else ELSEWHERE),
         *filter(None, (report.task_table(task, measured) for task in chosen)),
         report.skipped_list(skipped),
     ]
-    text = "\n\n".join(tables)
-    print(f"\n{text}\n")
+    heading, text = report.heading(started, count, commit(), machine()), "\n\n".join(tables)
+    print(f"\n{heading}.\n\n{text}\n")
     took = {"rounds": count, "seconds": round(time.time() - started)}
     write_record("peers", path, started, {**took, **record_of(measured, skipped, bars)})
-    path.with_suffix(".md").write_text(f"{text}\n")
+    path.with_suffix(".md").write_text(f"{heading}; [record]({path.name}).\n\n{text}\n")
     if options.publish:
         document = _ROOT / "docs" / "benchmarks.md"
-        document.write_text(report.published(document.read_text(), text))
+        figures = f"{heading}; [record](../bench/results/{path.name}).\n\n{text}"
+        document.write_text(report.published(document.read_text(), figures))
     return all(bar["measured"] and report.is_met(bar) for bar in bars)
 
 

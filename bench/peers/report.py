@@ -66,13 +66,12 @@ def task_table(task: Task, measured: Measured) -> str:
     return "\n".join([f"**{task.name}**: {task.title}", "", text[0], f"|{'---|' * len(lines[0])}", *text[1:]])
 
 
-def heading(started: float, rounds: int, commit: str, machine: dict[str, Any], record: str) -> str:
+def heading(started: float, rounds: int, commit: str, machine: dict[str, Any]) -> str:
     """When, of what and on which machine the figures are."""
     day = time.strftime("%Y-%m-%d %H:%M", time.gmtime(started))
     return (
         f"{day} UTC, commit {commit or 'unknown'}, {rounds} round{'s' * (rounds != 1)}, {machine['cpus']} CPUs of "
-        f"{machine['cpu']}, {machine['memory_gib']} GiB, Linux {machine['kernel']}, Python {machine['python']}; "
-        f"[record](../bench/results/{record})."
+        f"{machine['cpu']}, {machine['memory_gib']} GiB, Linux {machine['kernel']}, Python {machine['python']}"
     )
 
 

@@ -61,6 +61,7 @@ FFCV = Loader("FFCV", "ffcv", "ffcv", "jpg", f"{_WHOLE}, {_AREA}, encoded again 
 FFCV_VALIDATE = replace(FFCV, note=f"{FFCV.note}; crops 224/256 of the shorter side, then resizes")
 FFCV_RAW = Loader("FFCV raw", "ffcv", "ffcv", "raw", f"pixels at full size; {_AREA}")
 TURBO = Loader("TurboLoader", "turboloader", "turboloader", "tar", f"one tar, no labels; {_NO_ANTIALIAS}")
+TURBO_LARGE = replace(TURBO, note=f"{TURBO.note}; DCT scaling, which it chooses itself")
 TURBO_ANTIALIAS = Loader("TurboLoader antialias", "turboloader", "turboloader", "tar-antialias", "one tar, no labels")
 TURBO_RAW = Loader("TurboLoader raw 256", "turboloader", "turboloader", "raw-256", "squashed to 256 x 256; no labels")
 GRAIN = Loader("Grain threads", "grain", "grain", "threads", "Pillow; normalises in NumPy")
@@ -107,7 +108,7 @@ TASKS = (
         "large",
         "photos of 1,920 to 2,048 pixels, random_resized_crop 224, flip, float32 normalised",
         "images",
-        (FEEDLINE, FEEDLINE_FAST, STOCK, DALI, TFDATA, TURBO, SPDL),
+        (FEEDLINE, FEEDLINE_FAST, STOCK, DALI, TFDATA, TURBO_LARGE, SPDL),
         limits=("regions, 1 thread", "regions, 2 threads"),
         data="large",
         batch=50,

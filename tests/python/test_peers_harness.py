@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "peers"))
 
@@ -75,6 +77,32 @@ def test_ratios_are_taken_within_a_round():
     record = bars.evaluate(bars.Bar("w", "t", "Feedline", "other", at_least=2), measured, [])
     assert record["measured"] == [2.0, 2.0, 2.0]
     assert report.is_met(record)
+
+
+_RATES = st.floats(1.0, 1e6)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    rates=st.lists(st.tuples(_RATES, _RATES, _RATES), min_size=1, max_size=5),
+    slow=st.lists(st.floats(0.01, 1.0), min_size=5, max_size=5),
+)
+def test_a_machine_that_is_slow_for_a_round_changes_no_ratio(rates, slow):
+    def ratios(factors):
+        columns = zip(
+            *([rate * factor for rate in row] for row, factor in zip(rates, factors, strict=False)), strict=True
+        )
+        measured = _measured(**dict(zip(("Feedline", "a", "b"), map(list, columns), strict=True)))
+        return bars.evaluate(bars.Bar("w", "t", "Feedline", at_least=1), measured, ["a", "b"])["measured"]
+
+    assert ratios(slow) == pytest.approx(ratios([1.0] * 5))
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.sets(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"))).map(sorted), st.integers(0, 5))
+def test_every_round_asks_everybody_once(keys, count):
+    asked = list(rounds.order(keys, count))
+    assert sorted(asked) == sorted((i, key) for i in range(count) for key in keys)
 
 
 def test_the_best_peer_is_the_best_of_each_round():
