@@ -141,6 +141,7 @@ def test_waits_for_the_gpu_are_found_with_their_line(tmp_path: Path) -> None:
     found = verdict(result, "loop_synchronisation")
     row = result["synchronisation"][0]
     assert (row["operator"], row["place"], row["per_step"]) == ("aten::item", "train.py(41): log_loss", 8)
+    assert row["stack"] == ["train.py(41): log_loss"], "torch's own frames are left out"
     assert row["gpu_idle_after_ms"] > 0
     assert "log_loss" in found["evidence"][0]
     idle = result["gpus"][0]["idle_while"]["beginning again after a wait for the GPU"]
@@ -302,6 +303,14 @@ def test_a_trace_without_anything_abstains(tmp_path: Path) -> None:
     result = analysed(tmp_path, MadeTrace())
     assert result["verdicts"] == []
     assert result["abstained"]
+
+
+@pytest.mark.parametrize("odd", [None, 3, "x", [3], {"name": 4}, [{"computeMajor": "8", "rank": "0"}]])
+def test_odd_headers_do_no_harm(tmp_path: Path, odd: Any) -> None:
+    made = loop(kernel=GEMM_FP32)
+    keys = ("deviceProperties", "distributedInfo", "baseTimeNanoseconds", "host_name", "with_stack")
+    made.header = dict.fromkeys(keys, odd)
+    assert analysed(tmp_path, made)["steps"]["count"] == 6
 
 
 def test_a_trace_without_a_gpu_says_what_is_missing(tmp_path: Path) -> None:

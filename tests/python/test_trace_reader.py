@@ -130,6 +130,7 @@ def test_a_file_that_cannot_be_read_is_a_storage_error(tmp_path: Path) -> None:
 def test_odd_events_are_counted_and_left_out(tmp_path: Path) -> None:
     odd = [
         {**EVENT, "ts": "soon"},
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm"},
         {**EVENT, "ts": None},
         {**EVENT, "ts": 1e300},
         {**EVENT, "args": "none"},
@@ -138,7 +139,7 @@ def test_odd_events_are_counted_and_left_out(tmp_path: Path) -> None:
         {},
     ]
     found = trace.read(write(tmp_path / "trace.json", json.dumps({"traceEvents": [*odd, 5, None, EVENT]})))
-    assert found.unreadable == 3
+    assert found.unreadable == 4
     assert len(found["op"]) == 3
     assert (found["op"].end >= found["op"].start).all()
     assert found.damage == ["2 damaged events were left out"]

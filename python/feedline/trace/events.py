@@ -109,6 +109,12 @@ class Trace:
     def __getitem__(self, kind: str) -> Columns:
         return self.kinds[kind]
 
+    @property
+    def device_properties(self) -> list[dict[str, Any]]:
+        """What torch wrote about each GPU: ``name``, ``computeMajor`` and so on."""
+        properties = self.header.get("deviceProperties")
+        return [p for p in properties if isinstance(p, dict)] if isinstance(properties, list) else []
+
     def names_where(self, accepts: Callable[[str], object]) -> NDArray[np.bool_]:
         """For each name of the trace, whether `accepts` takes it: index it with a column's ``name``."""
         return np.fromiter((bool(accepts(name)) for name in self.names), np.bool_, len(self.names))
@@ -129,7 +135,7 @@ def read(path: str | os.PathLike[str], advance: Callable[[int], None] | None = N
                 continue
             try:
                 _append(trace, kind, event, names, threads)
-            except (TypeError, ValueError, OverflowError):
+            except (KeyError, TypeError, ValueError, OverflowError):
                 trace.unreadable += 1
         elif phase == "i" and event.get("name") == "[memory]":
             _note_memory(trace, event.get("args"))

@@ -39,20 +39,20 @@ class Waits:
     Attributes:
         start, end: nanoseconds, one value per wait.
         asks: the operator that asked, or the call where no operator did.
-        place: the Python function that asked, or None where the trace has no stacks.
+        stacks: the Python functions that are not torch's own, outermost first; empty where the trace has no stacks.
         copy: name of the copy that it waited for ("Memcpy HtoD (Pageable -> Device)"), or None.
     """
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
     asks: list[str]
-    place: list[str | None]
+    stacks: list[tuple[str, ...]]
     copy: list[str | None]
 
-    def where(self, which: list[bool]) -> Intervals:
-        """When those that are marked lasted."""
-        mask = np.asarray(which, np.bool_)
-        return union(self.start[mask], self.end[mask]) if len(mask) else EMPTY
+    @property
+    def place(self) -> list[str | None]:
+        """The Python function that asked, or None."""
+        return [stack[-1] if stack else None for stack in self.stacks]
 
     def idle_after(self, device: Device | None, which: list[bool] | None = None) -> Intervals:
         """When the GPU had nothing to do because of a wait: from the end of its work until the host sent it more."""
@@ -78,15 +78,15 @@ def find(trace: Trace, steps: Steps, operators: Operators) -> Waits:
     python = trace["python"]
     tree = CallTree(python.thread, python.start, python.end) if len(python) and len(rows) else None
     copies = _copies_by_link(trace)
-    asks, places, names = [], [], []
+    asks, stacks, names = [], [], []
     for row in rows.tolist():
         running = operators.tree.running_at(steps.thread, int(calls.start[row]))
         chain = [(trace.names[trace["op"].name[op]], int(trace["op"].link[op])) for op in running]
         call = trace.names[calls.name[row]]
         asks.append(_asks(chain, call))
-        places.append(_place(trace, steps.thread, int(calls.start[row]), tree, chain))
+        stacks.append(_stack(trace, steps.thread, int(calls.start[row]), tree, chain))
         names.append(copies.get(int(calls.link[row])) or next((copies[k] for _, k in chain if k in copies), None))
-    return Waits(calls.start[rows], calls.end[rows], asks, places, names)
+    return Waits(calls.start[rows], calls.end[rows], asks, stacks, names)
 
 
 def table(waits: Waits, device: Device | None, steps: Steps) -> list[dict[str, Any]]:
@@ -101,6 +101,7 @@ def table(waits: Waits, device: Device | None, steps: Steps) -> list[dict[str, A
             {
                 "operator": key[0],
                 "place": key[1],
+                "stack": list(waits.stacks[keys.index(key)]),
                 "copy": key[2],
                 "count": count,
                 "per_step": count / max(1, len(steps.windows)),
@@ -143,8 +144,9 @@ def _asks(chain: list[tuple[str, int]], call: str) -> str:
     return next((name for name, _ in chain if _ASKS.match(name)), chain[-1][0] if chain else call)
 
 
-def _place(trace: Trace, thread: int, time: int, tree: CallTree | None, chain: list[tuple[str, int]]) -> str | None:
-    """The innermost Python function that is not torch's own."""
+def _stack(
+    trace: Trace, thread: int, time: int, tree: CallTree | None, chain: list[tuple[str, int]]
+) -> tuple[str, ...]:
     frames: list[str] = []
     if tree is not None:
         python = trace["python"]
@@ -154,4 +156,4 @@ def _place(trace: Trace, thread: int, time: int, tree: CallTree | None, chain: l
             if link in trace.stacks:  # innermost first, in old traces
                 frames = trace.stacks[link].split(";")[::-1]
                 break
-    return next((frame for frame in reversed(frames) if not _TORCH_FRAME.search(frame)), None)
+    return tuple(frame for frame in frames if not _TORCH_FRAME.search(frame))
