@@ -148,6 +148,26 @@ def test_waits_for_the_gpu_are_found_with_their_line(tmp_path: Path) -> None:
     assert found["share"] == pytest.approx(idle, rel=0.25)
 
 
+def test_a_copy_to_pageable_memory_waits_in_the_call_itself(tmp_path: Path) -> None:
+    """As .item() has it on many machines: cudaMemcpyAsync holds the host, and the synchronisation is over at once."""
+    made = MadeTrace()
+    for number in range(6):
+        begin = number * 10_000.0
+        made.add("user_annotation", f"ProfilerStep#{number}", begin, 10_000)
+        made.add("cpu_op", "aten::item", begin + 100, 6000)
+        made.add("cuda_runtime", "cudaMemcpyAsync", begin + 110, 5000, correlation=number)
+        name = "Memcpy DtoH (Device -> Pageable)"
+        made.add("gpu_memcpy", name, begin + 5100, 2, 7, device=0, stream=7, bytes=4, correlation=number)
+        made.add("cuda_runtime", "cudaStreamSynchronize", begin + 5120, 5, correlation=100 + number)
+        made.add("kernel", "k", begin, 5090, 7, device=0, stream=7)
+        made.add("kernel", "k", begin + 9000, 1000, 7, device=0, stream=7)
+    result = analysed(tmp_path, made)
+    (row,) = result["synchronisation"]
+    assert (row["operator"], row["copy"], row["count"]) == ("aten::item", name, 6)
+    assert row["wait_ms"] == pytest.approx(6 * 5.015)
+    assert verdict(result, "loop_synchronisation")["share"] == pytest.approx(0.39, abs=0.01)
+
+
 def test_without_stacks_the_option_is_named(tmp_path: Path) -> None:
     result = analysed(tmp_path, loop(items=8, kernels=8, kernel_us=60))
     assert result["synchronisation"][0]["place"] is None
@@ -274,8 +294,10 @@ def test_operators_by_their_own_and_their_whole_time(tmp_path: Path) -> None:
     made.add("cpu_op", "inner", 200, 100, **{"External id": 2})
     made.add("cpu_op", "outer", 350, 200, **{"External id": 3})  # calls itself
     made.add("cpu_op", "outside", 2000, 50, **{"External id": 4})
-    made.add("kernel", "k", 600, 40, 7, device=0, stream=7, **{"External id": 2})
-    made.add("kernel", "k", 650, 10, 7, device=0, stream=7, **{"External id": 3})
+    # the times of the calls say whose they are; in traces of 2022 "External id" is the correlation
+    for at, link, size in ((250, 77, 40), (400, 78, 10), (610, 79, 99)):
+        made.add("cuda_runtime", "cudaLaunchKernel", at, 5, correlation=link, **{"External id": link})
+        made.add("kernel", "k", at + 300, size, 7, device=0, stream=7, correlation=link, **{"External id": 1})
     rows = {row["name"]: row for row in analysed(tmp_path, made)["operators"]}
     assert set(rows) == {"outer", "inner"}
     outer = rows["outer"]
