@@ -14,6 +14,7 @@ void bind_batch(nanobind::module_& module);
 void bind_loader(nanobind::module_& module);
 void bind_image(nanobind::module_& module);
 void bind_order(nanobind::module_& module);
+void bind_gather(nanobind::module_& module);
 void bind_spans(nanobind::module_& module);
 
 }  // namespace feedline::python

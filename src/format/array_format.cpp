@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/gather_rows.h"
 #include "format/checksum.h"
 
 namespace feedline::format {
@@ -14,7 +15,6 @@ namespace {
 
 // Of each array, so many rows go into the fingerprint: reading all of a mapped terabyte is out of the question.
 constexpr std::uint64_t kPrintedRows = 64;
-constexpr std::uint64_t kAhead = 8;  // rows that are on their way from memory while one is copied
 
 std::uint64_t samples_of(const NamedArray& array) {
   return array.offsets.empty() ? array.rows : array.offsets.size() - 1;
@@ -82,17 +82,6 @@ Result<void> check_offsets(const NamedArray& array) {
   return {};
 }
 
-void fill_rows(const NamedArray& array, std::span<const std::uint64_t> samples, std::byte* out) {
-  const std::size_t bytes = array.row.bytes();
-  const auto row = [&](std::uint64_t sample) {
-    return array.data + static_cast<std::ptrdiff_t>(sample) * array.stride;
-  };
-  for (std::size_t i = 0; i < samples.size(); ++i, out += bytes) {
-    if (i + kAhead < samples.size()) __builtin_prefetch(row(samples[i + kAhead]));
-    std::memcpy(out, row(samples[i]), bytes);
-  }
-}
-
 // Gives the bytes read.
 std::uint64_t fill_ragged(const NamedArray& array, std::span<const std::uint64_t> samples, const ArrayView& first,
                           std::int64_t* lengths) {
@@ -155,7 +144,7 @@ Result<std::uint64_t> ArrayFormat::fill(std::span<const std::uint64_t> samples,
   auto first = first_rows.begin();
   for (const NamedArray& array : arrays_) {
     if (array.offsets.empty()) {
-      fill_rows(array, samples, first->data);
+      base::gather_rows({array.data, array.stride, array.row.bytes()}, samples, first->data);
       read += samples.size() * array.row.bytes();
       ++first;
     } else {

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
+from .. import _engine
 from .lowering import ArrayPlan, plain_tensor
 from .native import Late, NativeIterator
 from .orders import tensor_iterator
@@ -31,6 +32,10 @@ _NUMBERS = (
 _TENSOR_ONLY = (torch.bfloat16, torch.complex64, torch.complex128)
 # Handing a batch to another thread and back costs about as much as gathering this much of it.
 _WORTH_A_THREAD = 1 << 20
+# torch copies with several threads from about here on.
+_LONG_FOR_ONE_THREAD = 1 << 20
+_SHORT_ROW = 32  # bytes; torch's own loop over shorter ones is as quick
+_SHORT_WITH_THE_GIL = 1 << 16  # about 5 microseconds
 
 
 class Table:
@@ -71,14 +76,42 @@ def row_numbers(index: Any) -> torch.Tensor:
     return rows
 
 
+class _Array:
+    """One array of a table."""
+
+    def __init__(self, array: torch.Tensor, mapped: bool) -> None:
+        self._array, self._mapped = array, mapped
+        self._held, *self._row = array.shape
+        self._bytes = array.nbytes
+        row_bytes = self._bytes // self._held if self._held and array.is_contiguous() else 0
+        self._row_bytes = row_bytes if row_bytes >= _SHORT_ROW else 0
+
+    def gather(self, rows: torch.Tensor) -> torch.Tensor:
+        """`array.index_select(0, rows)`, in half the time where a batch is small: torch's loop waits for every row."""
+        array, count = self._array, rows.numel()
+        size = self._row_bytes * count
+        if not 0 < size <= _LONG_FOR_ONE_THREAD or rows.dtype is not torch.int64 or not rows.is_contiguous():
+            return array.index_select(0, rows)
+        if array.nbytes != self._bytes or not array.is_contiguous():  # somebody has resized it
+            return array.index_select(0, rows)
+        out = array.new_empty((count, *self._row))
+        # waiting for a disk, or copying for long, other Python threads may run
+        release_gil = self._mapped or size > _SHORT_WITH_THE_GIL
+        if not _engine.gather_rows(
+            array.data_ptr(), self._held, self._row_bytes, rows.data_ptr(), count, out.data_ptr(), release_gil
+        ):
+            raise IndexError("a row is out of range, or negative")
+        return out
+
+
 class _Arrays(Table):
     def __init__(self, name: str, arrays: list[torch.Tensor], as_list: bool, mapped: bool) -> None:
         self.name, self.as_list, self.mapped = name, as_list, mapped
         self.columns = [(array.shape[1:], array.dtype) for array in arrays]
-        self._arrays = arrays
+        self._arrays = [_Array(array, mapped) for array in arrays]
 
     def gather(self, rows: torch.Tensor) -> list[torch.Tensor]:
-        return [array.index_select(0, rows) for array in self._arrays]
+        return [array.gather(rows) for array in self._arrays]
 
 
 class _Some(Table):
