@@ -14,6 +14,7 @@ import pytest
 from made_traces import GEMM_BF16, GEMM_FP32, MadeTrace, loop
 
 from feedline import trace
+from feedline.trace import verdicts
 
 COMMAND = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 
@@ -33,7 +34,9 @@ def verdict(result: dict[str, Any], cause: str) -> dict[str, Any]:
     found = [verdict for verdict in result["verdicts"] if verdict["cause"] == cause]
     assert len(found) == 1, (cause, causes(result))
     low, high = found[0]["predicted_gain"]
-    assert 0 <= low <= high <= 1
+    share = found[0]["share"]
+    assert 0 <= low <= high
+    assert low <= share / (1 - min(share, 0.99)) + 1e-3, "no more than all of what is lost"
     assert 0 <= found[0]["confidence"] <= 1
     return found[0]
 
@@ -373,6 +376,10 @@ def test_intervals_of_predictions_widen_with_the_steps_differences(tmp_path: Pat
     few = verdict(analysed(tmp_path, made), "python_main_process")
     assert few["confidence"] < even["confidence"]
     assert few["predicted_gain"][0] == 0 < even["predicted_gain"][0]
+
+
+def test_gains_are_of_steps_per_second() -> None:
+    assert [verdicts.gain_of(saved) for saved in (0, 0.2, 0.5, 1.0)] == [0, 0.25, 1, 99]
 
 
 def run(*arguments: str | Path, status: int) -> subprocess.CompletedProcess[str]:

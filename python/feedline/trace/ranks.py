@@ -18,7 +18,7 @@ from .device import COLLECTIVE, Device
 from .events import Trace
 from .intervals import EMPTY, Intervals, covered_within, union
 from .steps import Steps
-from .verdicts import NOTE, severity
+from .verdicts import NOTE, gain_of, severity
 
 _CONSTANT = 0.8  # of the steps: from there on it is one rank, and not one after the other
 
@@ -109,7 +109,7 @@ def _straggler(ranks: dict[int, tuple[Steps, Intervals]], rows: list[dict[str, A
         else "compare that rank's machine and GPU with the others' (`feedline diff`)"
         if constant
         else "make ranks' batches alike in cost: bucket by length, or prefetch deeper",
-        "predicted_gain": [round(share / 2, 4), round(share, 4)],
+        "predicted_gain": [gain_of(share / 2), gain_of(share)],
     }
 
 
