@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gil.h"
 #include "subjects.h"
 
 namespace nb = nanobind;
@@ -21,7 +22,7 @@ namespace {
 static_assert(sizeof(Span) == 32, "python/feedline/trace/spans.py reads them by this layout");
 
 std::pair<nb::bytes, std::uint64_t> take() {
-  const SpanRecording recording = take_spans();
+  const SpanRecording recording = without_gil([] { return take_spans(); });
   return {nb::bytes(recording.spans.data(), recording.spans.size() * sizeof(Span)), recording.dropped};
 }
 

@@ -14,7 +14,7 @@ from . import ranks
 from .errors import ConfigError
 
 
-class profile:
+class Profile:
     """Records some steps of a training loop, each recording one file for ``feedline trace`` and ui.perfetto.dev.
 
     ::
@@ -85,7 +85,7 @@ class profile:
             profile_memory=profile_memory,
         )
 
-    def __enter__(self) -> profile:
+    def __enter__(self) -> Profile:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._torch.__enter__()
         self._follow()
@@ -129,7 +129,7 @@ class profile:
         wait, warmup, active, _ = self._cycle
         cycle = (self._steps_done - self._first) // (wait + warmup + active)
         first = self._first + cycle * (wait + warmup + active) + wait + warmup + 1
-        rank, _ = ranks.resolve(None, None)
+        rank, _ = ranks.from_torch() or ranks.from_environment(os.environ) or (0, 1)
         last = self._steps_done + 1  # step() counts it only after torch has ended the recording
         path = self._folder / f"rank{rank}.steps{first}-{last}.pt.trace.json.gz"
         recording, self._recording = self._recording, None
@@ -163,6 +163,9 @@ class profile:
         kinds = self._profiler.ProfilerActivity
         cuda = importlib.import_module("torch.cuda")
         return [kinds.CPU, kinds.CUDA] if cuda.is_available() else [kinds.CPU]
+
+
+profile = Profile  # by the name of torch's own
 
 
 def _torch_profiler() -> Any:

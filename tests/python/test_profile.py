@@ -20,6 +20,7 @@ import pytest
 
 import feedline
 from feedline import _engine, trace
+from feedline.profiling import Profile
 from feedline.trace import merging, reader, spans
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -42,7 +43,7 @@ def recording() -> Iterator[spans.Recording]:
     made.stop()
 
 
-def train(loader: Any, profiler: feedline.profile, steps: int) -> None:
+def train(loader: Any, profiler: Profile, steps: int) -> None:
     model = torch.nn.Linear(3 * 32 * 32, 4)
     batches = iter(loader)
     for _ in range(steps):

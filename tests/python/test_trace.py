@@ -14,6 +14,7 @@ import pytest
 from made_traces import GEMM_BF16, GEMM_FP32, MadeTrace, loop
 
 from feedline import trace
+from feedline.trace import verdicts
 
 COMMAND = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 
@@ -33,7 +34,9 @@ def verdict(result: dict[str, Any], cause: str) -> dict[str, Any]:
     found = [verdict for verdict in result["verdicts"] if verdict["cause"] == cause]
     assert len(found) == 1, (cause, causes(result))
     low, high = found[0]["predicted_gain"]
-    assert 0 <= low <= high <= 1
+    share = found[0]["share"]
+    assert 0 <= low <= high
+    assert low <= share / (1 - min(share, 0.99)) + 1e-3, "no more than all of what is lost"
     assert 0 <= found[0]["confidence"] <= 1
     return found[0]
 
@@ -141,10 +144,31 @@ def test_waits_for_the_gpu_are_found_with_their_line(tmp_path: Path) -> None:
     found = verdict(result, "loop_synchronisation")
     row = result["synchronisation"][0]
     assert (row["operator"], row["place"], row["per_step"]) == ("aten::item", "train.py(41): log_loss", 8)
+    assert row["stack"] == ["train.py(41): log_loss"], "torch's own frames are left out"
     assert row["gpu_idle_after_ms"] > 0
     assert "log_loss" in found["evidence"][0]
     idle = result["gpus"][0]["idle_while"]["beginning again after a wait for the GPU"]
     assert found["share"] == pytest.approx(idle, rel=0.25)
+
+
+def test_a_copy_to_pageable_memory_waits_in_the_call_itself(tmp_path: Path) -> None:
+    """As .item() has it on many machines: cudaMemcpyAsync holds the host, and the synchronisation is over at once."""
+    made = MadeTrace()
+    for number in range(6):
+        begin = number * 10_000.0
+        made.add("user_annotation", f"ProfilerStep#{number}", begin, 10_000)
+        made.add("cpu_op", "aten::item", begin + 100, 6000)
+        made.add("cuda_runtime", "cudaMemcpyAsync", begin + 110, 5000, correlation=number)
+        name = "Memcpy DtoH (Device -> Pageable)"
+        made.add("gpu_memcpy", name, begin + 5100, 2, 7, device=0, stream=7, bytes=4, correlation=number)
+        made.add("cuda_runtime", "cudaStreamSynchronize", begin + 5120, 5, correlation=100 + number)
+        made.add("kernel", "k", begin, 5090, 7, device=0, stream=7)
+        made.add("kernel", "k", begin + 9000, 1000, 7, device=0, stream=7)
+    result = analysed(tmp_path, made)
+    (row,) = result["synchronisation"]
+    assert (row["operator"], row["copy"], row["count"]) == ("aten::item", name, 6)
+    assert row["wait_ms"] == pytest.approx(6 * 5.015)
+    assert verdict(result, "loop_synchronisation")["share"] == pytest.approx(0.39, abs=0.01)
 
 
 def test_without_stacks_the_option_is_named(tmp_path: Path) -> None:
@@ -273,8 +297,10 @@ def test_operators_by_their_own_and_their_whole_time(tmp_path: Path) -> None:
     made.add("cpu_op", "inner", 200, 100, **{"External id": 2})
     made.add("cpu_op", "outer", 350, 200, **{"External id": 3})  # calls itself
     made.add("cpu_op", "outside", 2000, 50, **{"External id": 4})
-    made.add("kernel", "k", 600, 40, 7, device=0, stream=7, **{"External id": 2})
-    made.add("kernel", "k", 650, 10, 7, device=0, stream=7, **{"External id": 3})
+    # the times of the calls say whose they are; in traces of 2022 "External id" is the correlation
+    for at, link, size in ((250, 77, 40), (400, 78, 10), (610, 79, 99)):
+        made.add("cuda_runtime", "cudaLaunchKernel", at, 5, correlation=link, **{"External id": link})
+        made.add("kernel", "k", at + 300, size, 7, device=0, stream=7, correlation=link, **{"External id": 1})
     rows = {row["name"]: row for row in analysed(tmp_path, made)["operators"]}
     assert set(rows) == {"outer", "inner"}
     outer = rows["outer"]
@@ -302,6 +328,14 @@ def test_a_trace_without_anything_abstains(tmp_path: Path) -> None:
     result = analysed(tmp_path, MadeTrace())
     assert result["verdicts"] == []
     assert result["abstained"]
+
+
+@pytest.mark.parametrize("odd", [None, 3, "x", [3], {"name": 4}, [{"computeMajor": "8", "rank": "0"}]])
+def test_odd_headers_do_no_harm(tmp_path: Path, odd: Any) -> None:
+    made = loop(kernel=GEMM_FP32)
+    keys = ("deviceProperties", "distributedInfo", "baseTimeNanoseconds", "host_name", "with_stack")
+    made.header = dict.fromkeys(keys, odd)
+    assert analysed(tmp_path, made)["steps"]["count"] == 6
 
 
 def test_a_trace_without_a_gpu_says_what_is_missing(tmp_path: Path) -> None:
@@ -342,6 +376,10 @@ def test_intervals_of_predictions_widen_with_the_steps_differences(tmp_path: Pat
     few = verdict(analysed(tmp_path, made), "python_main_process")
     assert few["confidence"] < even["confidence"]
     assert few["predicted_gain"][0] == 0 < even["predicted_gain"][0]
+
+
+def test_gains_are_of_steps_per_second() -> None:
+    assert [verdicts.gain_of(saved) for saved in (0, 0.2, 0.5, 1.0)] == [0, 0.25, 1, 99]
 
 
 def run(*arguments: str | Path, status: int) -> subprocess.CompletedProcess[str]:

@@ -130,6 +130,7 @@ def test_a_file_that_cannot_be_read_is_a_storage_error(tmp_path: Path) -> None:
 def test_odd_events_are_counted_and_left_out(tmp_path: Path) -> None:
     odd = [
         {**EVENT, "ts": "soon"},
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm"},
         {**EVENT, "ts": None},
         {**EVENT, "ts": 1e300},
         {**EVENT, "args": "none"},
@@ -138,7 +139,7 @@ def test_odd_events_are_counted_and_left_out(tmp_path: Path) -> None:
         {},
     ]
     found = trace.read(write(tmp_path / "trace.json", json.dumps({"traceEvents": [*odd, 5, None, EVENT]})))
-    assert found.unreadable == 3
+    assert found.unreadable == 4
     assert len(found["op"]) == 3
     assert (found["op"].end >= found["op"].start).all()
     assert found.damage == ["2 damaged events were left out"]
@@ -153,12 +154,12 @@ def test_times_keep_their_nanoseconds(tmp_path: Path) -> None:
 
 
 def test_reading_needs_a_fraction_of_the_file(tmp_path: Path) -> None:
-    path = made_traces.loop(steps=200, kernels=40, items=10, place="train.py(3): loop").write(tmp_path / "trace.json")
+    path = made_traces.loop(steps=100, kernels=40, items=10, place="train.py(3): loop").write(tmp_path / "trace.json")
     size = path.stat().st_size
-    assert size > 5_000_000
+    assert size > 4_000_000
     tracemalloc.start()
     found = trace.read(path)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found.events > 20_000
+    assert found.events > 15_000
     assert peak < size / 3 + 4_000_000  # two chunks of text beside the columns

@@ -139,7 +139,7 @@ def _print_verdicts(result: dict[str, Any]) -> None:
         )
         for line in verdict["evidence"]:
             OUT.print(f"  {escape(line)}")
-        gain = f" (saves {low:.0%} to {high:.0%} of the step)" if high else ""
+        gain = f" ({low:.0%} to {high:.0%} more steps per second)" if high else ""
         OUT.print(f"  [bold]fix:[/] {escape(verdict['fix'])}{gain}")
     by_reason: dict[str, list[str]] = {}
     for abstained in result["abstained"]:

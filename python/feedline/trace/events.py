@@ -56,8 +56,9 @@ class Columns:
         start, end: int64.
         thread: int32, index in :attr:`Trace.threads`; for events on a device, of its stream.
         name: int32, index in :attr:`Trace.names`.
-        link: int64; the operator's or call's "External id", by which a kernel names the operator that launched it; -1
-            for none.
+        link: int64, -1 for none. Of calls of the runtime and of events on a device their "correlation": equal for a
+            call and what it started. Of operators their "External id". (Device events have an "External id" as well,
+            which is their operator's only in newer torch.)
         size: int64, bytes of a copy; 0 elsewhere.
         occupancy: float64, percent as torch estimates it; NaN where it does not say.
     """
@@ -109,6 +110,12 @@ class Trace:
     def __getitem__(self, kind: str) -> Columns:
         return self.kinds[kind]
 
+    @property
+    def device_properties(self) -> list[dict[str, Any]]:
+        """What torch wrote about each GPU: ``name``, ``computeMajor`` and so on."""
+        properties = self.header.get("deviceProperties")
+        return [p for p in properties if isinstance(p, dict)] if isinstance(properties, list) else []
+
     def names_where(self, accepts: Callable[[str], object]) -> NDArray[np.bool_]:
         """For each name of the trace, whether `accepts` takes it: index it with a column's ``name``."""
         return np.fromiter((bool(accepts(name)) for name in self.names), np.bool_, len(self.names))
@@ -129,7 +136,7 @@ def read(path: str | os.PathLike[str], advance: Callable[[int], None] | None = N
                 continue
             try:
                 _append(trace, kind, event, names, threads)
-            except (TypeError, ValueError, OverflowError):
+            except (KeyError, TypeError, ValueError, OverflowError):
                 trace.unreadable += 1
         elif phase == "i" and event.get("name") == "[memory]":
             _note_memory(trace, event.get("args"))
@@ -146,7 +153,7 @@ def _append(
     args = event.get("args")
     if not isinstance(args, dict):
         args = {}
-    link = args.get("External id", args.get("external id"))
+    link = args.get("External id" if kind == "op" else "correlation")
     link = link if type(link) is int else -1
     name = event.get("name")
     name = name if type(name) is str else str(name)

@@ -78,17 +78,26 @@ class CallTree:
             path.append(names[call])
         return result
 
-    def running_at(self, thread: int, time: int) -> list[int]:
-        """The calls that run on `thread` at `time`, outermost first."""
-        if not hasattr(self, "_keys"):
-            self._keys = self._thread[self.order], self._start[self.order]
-        threads, starts = self._keys
-        begin, end = np.searchsorted(threads, [thread, thread + 1])
-        place = int(begin + np.searchsorted(starts[begin:end], time, side="right")) - 1
-        call = int(self.order[place]) if place >= begin else -1
-        running: list[int] = []
+    def innermost_at(self, thread: NDArray[np.int32], time: NDArray[np.int64]) -> NDArray[np.int64]:
+        """For each moment the call that runs on that thread and has called no other that runs; -1 for none."""
+        found = np.full(len(time), -1, np.int64)
+        threads, starts = self._thread[self.order], self._start[self.order]
+        for number in np.unique(thread):
+            asked = thread == number
+            begin, end = np.searchsorted(threads, [number, number + 1])
+            place = begin + np.searchsorted(starts[begin:end], time[asked], side="right") - 1
+            found[asked] = np.where(place >= begin, self.order[np.maximum(place, 0)], -1) if end > begin else -1
+        # the call that began last may be over: then one of its callers
+        over = np.flatnonzero((found >= 0) & (self._end[found] <= time)) if len(self.order) else np.zeros(0, np.int64)
+        while len(over):
+            found[over] = self.parent[found[over]]
+            over = over[(found[over] >= 0) & (self._end[found[over]] <= time[over])]
+        return found
+
+    def callers(self, call: int) -> list[int]:
+        """`call` and those that led to it, outermost first; none for -1."""
+        chain: list[int] = []
         while call >= 0:
-            if self._end[call] > time:
-                running.append(call)
+            chain.append(call)
             call = int(self.parent[call])
-        return running[::-1]
+        return chain[::-1]

@@ -31,18 +31,21 @@ class Operators:
         self.device_self = self._device_times()
 
     def _device_times(self) -> NDArray[np.int64]:
-        ops = self._trace["op"]
-        spent = np.zeros(len(ops), np.int64)
-        known = np.flatnonzero(ops.link >= 0)
-        if not len(known):
+        calls = self._trace["runtime"]
+        spent = np.zeros(len(self._trace["op"]), np.int64)
+        known = np.flatnonzero(calls.link >= 0)
+        known = known[np.argsort(calls.link[known], kind="stable")]
+        if not len(known) or not len(spent):
             return spent
-        known = known[np.argsort(ops.link[known], kind="stable")]
-        links = ops.link[known]
+        links = calls.link[known]
         for kind in ("kernel", "memcpy", "memset"):
             column = self._trace[kind]
             place = np.minimum(np.searchsorted(links, column.link), len(links) - 1)
-            mine = links[place] == column.link if len(column) else np.zeros(0, np.bool_)
-            np.add.at(spent, known[place[mine]], (column.end - column.start)[mine])
+            started = np.flatnonzero(links[place] == column.link)
+            call = known[place[started]]
+            operator = self.tree.innermost_at(calls.thread[call], calls.start[call])
+            launched = operator >= 0
+            np.add.at(spent, operator[launched], (column.end - column.start)[started][launched])
         return spent
 
     def ranking(self, windows: Intervals) -> list[dict[str, Any]]:

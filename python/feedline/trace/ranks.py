@@ -18,7 +18,7 @@ from .device import COLLECTIVE, Device
 from .events import Trace
 from .intervals import EMPTY, Intervals, covered_within, union
 from .steps import Steps
-from .verdicts import CRITICAL, NOTE, WARNING
+from .verdicts import NOTE, gain_of, severity
 
 _CONSTANT = 0.8  # of the steps: from there on it is one rank, and not one after the other
 
@@ -100,7 +100,7 @@ def _straggler(ranks: dict[int, tuple[Steps, Intervals]], rows: list[dict[str, A
     return {
         "cause": "straggling_rank",
         "share": share,
-        "severity": "critical" if share >= CRITICAL else "warning" if share >= WARNING else "note",
+        "severity": severity(share),
         "confidence": 0.9 if constant and len(shared) >= 5 else 0.6,
         "rank": rank if constant else None,
         "evidence": evidence,
@@ -109,7 +109,7 @@ def _straggler(ranks: dict[int, tuple[Steps, Intervals]], rows: list[dict[str, A
         else "compare that rank's machine and GPU with the others' (`feedline diff`)"
         if constant
         else "make ranks' batches alike in cost: bucket by length, or prefetch deeper",
-        "predicted_gain": [round(share / 2, 4), round(share, 4)],
+        "predicted_gain": [gain_of(share / 2), gain_of(share)],
     }
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from . import operators, ranks, steps, synchronisation
+from .causes import Judge
 from .device import Device, devices
 from .events import Trace
 from .intervals import covered_within, total, union
-from .verdicts import Judge
 
 VERSION = 1
 _MOST_OPERATORS = 30
@@ -82,14 +82,13 @@ def _analyse(trace: Trace) -> _Analysis:
 
 def _file(trace: Trace) -> dict[str, Any]:
     header = trace.header
-    properties = [p for p in header.get("deviceProperties") or [] if isinstance(p, dict)]
     info = header.get("distributedInfo")
     return {
         "path": trace.path,
         "events": trace.events,
         "unreadable_events": trace.unreadable,
         "damage": trace.damage,
-        "gpu": next((p.get("name") for p in properties), None),
+        "gpu": next((p.get("name") for p in trace.device_properties), None),
         "host": header.get("host_name"),
         "rank": info.get("rank") if isinstance(info, dict) else None,
         "base_time_ns": header.get("baseTimeNanoseconds"),

@@ -18,10 +18,9 @@ from .nesting import CallTree
 from .operators import Operators
 from .steps import Steps
 
-# cudaMemcpy without Async waits as well; the HIP names are those of ROCm builds
-_WAITS = re.compile(
-    r"^(?:cuda|hip)(?:Stream|Device|Event)Synchronize$|^cu(?:Stream|Ctx|Event)Synchronize$|^(?:cuda|hip)Memcpy$"
-)
+# The HIP names are those of ROCm builds.
+_SYNCHRONISES = re.compile(r"^(?:cuda|hip)(?:Stream|Device|Event)Synchronize$|^cu(?:Stream|Ctx|Event)Synchronize$")
+_COPIES = re.compile(r"^(?:cuda|hip)Memcpy(?:2D|3D)?(?:Async|WithStream)?$|^cuMemcpy")
 # Operators that must know a value of the GPU, or the number of values: the outermost of them is the one to change.
 _ASKS = re.compile(
     r"^aten::(?:item|_local_scalar_dense|is_nonzero|nonzero|nonzero_static|masked_select|unique\w*|_unique\w*|equal|"
@@ -39,20 +38,20 @@ class Waits:
     Attributes:
         start, end: nanoseconds, one value per wait.
         asks: the operator that asked, or the call where no operator did.
-        place: the Python function that asked, or None where the trace has no stacks.
+        stacks: the Python functions that are not torch's own, outermost first; empty where the trace has no stacks.
         copy: name of the copy that it waited for ("Memcpy HtoD (Pageable -> Device)"), or None.
     """
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
     asks: list[str]
-    place: list[str | None]
+    stacks: list[tuple[str, ...]]
     copy: list[str | None]
 
-    def where(self, which: list[bool]) -> Intervals:
-        """When those that are marked lasted."""
-        mask = np.asarray(which, np.bool_)
-        return union(self.start[mask], self.end[mask]) if len(mask) else EMPTY
+    @property
+    def place(self) -> list[str | None]:
+        """The Python function that asked, or None."""
+        return [stack[-1] if stack else None for stack in self.stacks]
 
     def idle_after(self, device: Device | None, which: list[bool] | None = None) -> Intervals:
         """When the GPU had nothing to do because of a wait: from the end of its work until the host sent it more."""
@@ -71,22 +70,63 @@ class Waits:
 def find(trace: Trace, steps: Steps, operators: Operators) -> Waits:
     """The waits of the thread that runs the steps."""
     calls = trace["runtime"]
-    waits = trace.names_where(_WAITS.search)[calls.name] & (calls.thread == steps.thread)
+    synchronises = trace.names_where(_SYNCHRONISES.search)[calls.name]
+    copies = trace.names_where(_COPIES.search)[calls.name]
     middle = (calls.start + calls.end) // 2
     window = union(steps.windows[:, 0], steps.windows[:, 1])
-    rows = np.flatnonzero(waits & (covered_within(window, np.stack((middle, middle + 1), axis=1)) > 0))
+    inside = covered_within(window, np.stack((middle, middle + 1), axis=1)) > 0
+    rows = np.flatnonzero((synchronises | copies) & (calls.thread == steps.thread) & inside)
+    rows = rows[np.argsort(calls.start[rows], kind="stable")]
+    within = operators.tree.innermost_at(calls.thread[rows], calls.start[rows])
+    spans = _waits(trace, rows, within, copies)
     python = trace["python"]
-    tree = CallTree(python.thread, python.start, python.end) if len(python) and len(rows) else None
-    copies = _copies_by_link(trace)
-    asks, places, names = [], [], []
-    for row in rows.tolist():
-        running = operators.tree.running_at(steps.thread, int(calls.start[row]))
-        chain = [(trace.names[trace["op"].name[op]], int(trace["op"].link[op])) for op in running]
-        call = trace.names[calls.name[row]]
-        asks.append(_asks(chain, call))
-        places.append(_place(trace, steps.thread, int(calls.start[row]), tree, chain))
-        names.append(copies.get(int(calls.link[row])) or next((copies[k] for _, k in chain if k in copies), None))
-    return Waits(calls.start[rows], calls.end[rows], asks, places, names)
+    tree = CallTree(python.thread, python.start, python.end) if len(python) and spans else None
+    asks, stacks = [], []
+    for span in spans:
+        chain = operators.tree.callers(span.operator)
+        names = [trace.names[trace["op"].name[operator]] for operator in chain]
+        asks.append(_asks(names, span.call))
+        stacks.append(_stack(trace, steps.thread, span.start, tree, chain))
+    return Waits(
+        np.asarray([span.start for span in spans], np.int64),
+        np.asarray([span.end for span in spans], np.int64),
+        asks,
+        stacks,
+        [span.copy for span in spans],
+    )
+
+
+@dataclass
+class _Wait:
+    start: int
+    end: int
+    call: str
+    operator: int
+    copy: str | None
+
+
+def _waits(trace: Trace, rows: NDArray[np.int64], within: NDArray[np.int64], copies: NDArray[np.bool_]) -> list[_Wait]:
+    """Of calls in the order of their times those that wait; a copy and the wait for it, within one operator, are one.
+
+    A copy to or from pageable memory holds the host in the call itself, whatever its name; so does cudaMemcpy.
+    """
+    calls, column = trace["runtime"], trace["memcpy"]
+    started = dict(zip(column.link.tolist(), column.name.tolist(), strict=True))
+    found: list[_Wait] = []
+    latest: _Wait | None = None  # copy, which waits or does not
+    for row, operator in zip(rows.tolist(), within.tolist(), strict=True):
+        call, start, end = trace.names[calls.name[row]], int(calls.start[row]), int(calls.end[row])
+        same = latest is not None and operator >= 0 and latest.operator == operator
+        if copies[row]:
+            kind = started.get(int(calls.link[row]))
+            latest = _Wait(start, end, call, operator, None if kind is None else trace.names[kind])
+            if "Async" not in call or "Pageable" in (latest.copy or ""):
+                found.append(latest)
+        elif same and latest is not None and found and found[-1] is latest:
+            latest.end = end
+        else:
+            found.append(_Wait(start, end, call, operator, latest.copy if same and latest is not None else None))
+    return found
 
 
 def table(waits: Waits, device: Device | None, steps: Steps) -> list[dict[str, Any]]:
@@ -101,6 +141,7 @@ def table(waits: Waits, device: Device | None, steps: Steps) -> list[dict[str, A
             {
                 "operator": key[0],
                 "place": key[1],
+                "stack": list(waits.stacks[keys.index(key)]),
                 "copy": key[2],
                 "count": count,
                 "per_step": count / max(1, len(steps.windows)),
@@ -130,28 +171,17 @@ def host_states(steps: Steps, waits: Waits, device: Device, trace: Trace) -> dic
     return {**parts, "between operators (Python)": left}
 
 
-def _copies_by_link(trace: Trace) -> dict[int, str]:
-    column = trace["memcpy"]
-    return {
-        link: trace.names[name]
-        for link, name in zip(column.link.tolist(), column.name.tolist(), strict=True)
-        if link >= 0
-    }
+def _asks(names: list[str], call: str) -> str:
+    return next((name for name in names if _ASKS.match(name)), names[-1] if names else call)
 
 
-def _asks(chain: list[tuple[str, int]], call: str) -> str:
-    return next((name for name, _ in chain if _ASKS.match(name)), chain[-1][0] if chain else call)
-
-
-def _place(trace: Trace, thread: int, time: int, tree: CallTree | None, chain: list[tuple[str, int]]) -> str | None:
-    """The innermost Python function that is not torch's own."""
+def _stack(trace: Trace, thread: int, time: int, tree: CallTree | None, chain: list[int]) -> tuple[str, ...]:
     frames: list[str] = []
     if tree is not None:
-        python = trace["python"]
-        frames = [trace.names[python.name[call]] for call in tree.running_at(thread, time)]
+        innermost = tree.innermost_at(np.asarray([thread], np.int32), np.asarray([time], np.int64))
+        frames = [trace.names[trace["python"].name[call]] for call in tree.callers(int(innermost[0]))]
     else:
-        for _, link in chain:
-            if link in trace.stacks:  # innermost first, in old traces
-                frames = trace.stacks[link].split(";")[::-1]
-                break
-    return next((frame for frame in reversed(frames) if not _TORCH_FRAME.search(frame)), None)
+        links = [int(trace["op"].link[operator]) for operator in chain]
+        stack = next((trace.stacks[link] for link in links if link in trace.stacks), "")
+        frames = stack.split(";")[::-1]  # innermost first, in old traces
+    return tuple(frame for frame in frames if frame and not _TORCH_FRAME.search(frame))
