@@ -240,6 +240,25 @@ def test_killed_from_outside_it_goes_on_to_the_same_bytes(tmp_path: Path) -> Non
     assert contents(output) == contents(tmp_path / "whole")
 
 
+def test_interrupted_it_leaves_nothing_unfinished(tmp_path: Path) -> None:
+    folder = made_data.make_folder(tmp_path / "in", per_class=30)
+    output = tmp_path / "out"
+    done: list[int] = []
+
+    def interrupt(position: int, total: int) -> None:
+        done.append(position)
+        if position == 50:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        packing.pack(folder, output, samples_per_shard=20, progress=interrupt)
+    names = sorted(path.name for path in output.iterdir() if path.suffix != ".feedline-index")
+    assert names == ["000000.tar", "000001.tar", "feedline-pack.json"]
+    report = packing.pack(folder, output, samples_per_shard=20, progress=lambda position, total: done.append(position))
+    assert (report.samples, report.shards_found) == (90, 2)
+    assert done == [*range(51), *range(40, 91)], "every step is told, from where it goes on"
+
+
 def test_other_arguments_are_refused_with_what_differs(folder: Path, tmp_path: Path) -> None:
     packing.pack(folder, tmp_path / "out", samples_per_shard=5, shuffle=True)
     before = contents(tmp_path / "out")
