@@ -12,19 +12,13 @@
 // whole DC value is coded, not a difference, and tables made for the image may have no code for one so large, which
 // libjpeg-turbo writes as nonsense. Then libjpeg makes new tables, which stand before SOS instead of the old ones.
 
-#include <cstdio>
-
-#include <jpeglib.h>
-
 #include <array>
-#include <cstring>
 #include <string>
 
 #include "base/check.h"
 #include "decode/baseline_frame.h"
 #include "decode/codec.h"
-#include "decode/jpeg_source.h"
-#include "decode/jpeg_trap.h"
+#include "decode/jpeg_coefficients.h"
 
 namespace feedline::decode {
 namespace {
@@ -32,125 +26,6 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 enum Marker : unsigned { kDht = 0xC4, kSoi = 0xD8, kEoi = 0xD9, kSos = 0xDA, kDri = 0xDD };
-
-// Coefficients stay in memory, two bytes each: as much as a decoder may take, see there.
-constexpr long kMaxLibjpegBytes = memory::PixelBuffer::kMaxPixels * 4 * 2 + (64L << 20);
-
-// A file's coefficients.
-class Coefficients {
- public:
-  Coefficients() {
-    jpeg.err = arm(trap);
-    jpeg_create_decompress(&jpeg);
-    jpeg.mem->max_memory_to_use = kMaxLibjpegBytes;
-  }
-  ~Coefficients() { jpeg_destroy_decompress(&jpeg); }
-  Coefficients(const Coefficients&) = delete;
-  Coefficients& operator=(const Coefficients&) = delete;
-
-  Result<void> open(Bytes bytes) {
-    if (setjmp(trap.jump) != 0) return decode_error(std::string("cannot decode this JPEG: ") + trap.message);
-    attach(source, jpeg, bytes);
-    jpeg_read_header(&jpeg, TRUE);
-    return {};
-  }
-  // Requires: open() succeeded.
-  Result<void> read() {
-    if (setjmp(trap.jump) != 0) return decode_error(std::string("damaged JPEG: ") + trap.message);
-    arrays = jpeg_read_coefficients(&jpeg);
-    return {};
-  }
-  JBLOCKARRAY row(int component, JDIMENSION y) {
-    auto* const pool = reinterpret_cast<j_common_ptr>(&jpeg);
-    return (*jpeg.mem->access_virt_barray)(pool, arrays[component], y, 1, FALSE);
-  }
-
-  jpeg_decompress_struct jpeg{};
-  ErrorTrap trap{};
-  JpegSource source{};
-  jvirt_barray_ptr* arrays = nullptr;
-};
-
-// Where libjpeg writes to: its own memory destination loses its buffer when it leaves in the middle.
-struct Destination {
-  jpeg_destination_mgr callbacks{};  // first: libjpeg hands back a pointer to it
-  std::vector<std::byte> bytes{};
-
-  static Destination& of(j_compress_ptr jpeg) { return *reinterpret_cast<Destination*>(jpeg->dest); }
-  static void grow(j_compress_ptr jpeg) {
-    Destination& self = of(jpeg);
-    const std::size_t filled = self.bytes.size();
-    self.bytes.resize(2 * filled);
-    self.offer(filled);
-  }
-  void offer(std::size_t from) {
-    callbacks.next_output_byte = reinterpret_cast<JOCTET*>(bytes.data() + from);
-    callbacks.free_in_buffer = bytes.size() - from;
-  }
-  void attach_to(jpeg_compress_struct& jpeg, std::size_t expected_bytes) {
-    bytes.resize(expected_bytes);
-    offer(0);
-    callbacks.init_destination = [](j_compress_ptr) {};
-    callbacks.empty_output_buffer = [](j_compress_ptr c) -> boolean {
-      grow(c);
-      return TRUE;
-    };
-    callbacks.term_destination = [](j_compress_ptr c) {
-      of(c).bytes.resize(of(c).bytes.size() - of(c).callbacks.free_in_buffer);
-    };
-    jpeg.dest = &callbacks;
-  }
-};
-
-// What libjpeg writes of coefficients.
-class Written {
- public:
-  Written() {
-    jpeg.err = arm(trap);
-    jpeg_create_compress(&jpeg);
-  }
-  ~Written() { jpeg_destroy_compress(&jpeg); }
-  Written(const Written&) = delete;
-  Written& operator=(const Written&) = delete;
-
-  // False where a coefficient is larger than any code.
-  bool write(Coefficients& from, int interval, bool make_tables) {
-    if (setjmp(trap.jump) != 0) return false;
-    destination.attach_to(jpeg, kFirstGuess);
-    jpeg_copy_critical_parameters(&from.jpeg, &jpeg);
-    jpeg.restart_interval = static_cast<unsigned>(interval);
-    jpeg.optimize_coding = make_tables;
-    if (!make_tables) use_tables_of(from.jpeg);
-    jpeg_write_coefficients(&jpeg, from.arrays);
-    jpeg_finish_compress(&jpeg);
-    return true;
-  }
-  Bytes bytes() const { return destination.bytes; }
-
- private:
-  void use_tables_of(const jpeg_decompress_struct& from) {
-    for (int t = 0; t < NUM_HUFF_TBLS; ++t) {
-      copy(from.dc_huff_tbl_ptrs[t], jpeg.dc_huff_tbl_ptrs[t]);
-      copy(from.ac_huff_tbl_ptrs[t], jpeg.ac_huff_tbl_ptrs[t]);
-    }
-    for (int c = 0; c < jpeg.num_components; ++c) {
-      jpeg.comp_info[c].dc_tbl_no = from.comp_info[c].dc_tbl_no;
-      jpeg.comp_info[c].ac_tbl_no = from.comp_info[c].ac_tbl_no;
-    }
-  }
-  static constexpr std::size_t kFirstGuess = 128 << 10;
-
-  void copy(const JHUFF_TBL* from, JHUFF_TBL*& to) {
-    if (!from) return;
-    if (!to) to = jpeg_alloc_huff_table(reinterpret_cast<j_common_ptr>(&jpeg));
-    std::memcpy(to->bits, from->bits, sizeof to->bits);
-    std::memcpy(to->huffval, from->huffval, sizeof to->huffval);
-  }
-
-  jpeg_compress_struct jpeg{};
-  ErrorTrap trap{};
-  Destination destination{};
-};
 
 // The segments of a header that libjpeg has read or written, one after the other.
 class Segments {
@@ -199,22 +74,9 @@ std::optional<std::vector<std::byte>> spliced(Bytes file, Bytes tail, Bytes writ
   return out;
 }
 
-bool same_coefficients(Coefficients& a, Coefficients& b) {
-  if (a.jpeg.num_components != b.jpeg.num_components) return false;
-  for (int c = 0; c < a.jpeg.num_components; ++c) {
-    const jpeg_component_info &mine = a.jpeg.comp_info[c], &other = b.jpeg.comp_info[c];
-    if (mine.width_in_blocks != other.width_in_blocks || mine.height_in_blocks != other.height_in_blocks) return false;
-    if (std::memcmp(mine.quant_table->quantval, other.quant_table->quantval, sizeof mine.quant_table->quantval) != 0)
-      return false;
-    for (JDIMENSION y = 0; y < mine.height_in_blocks; ++y)
-      if (std::memcmp(a.row(c, y)[0], b.row(c, y)[0], mine.width_in_blocks * sizeof(JBLOCK)) != 0) return false;
-  }
-  return true;
-}
-
-bool reads_back(Bytes written, Coefficients& as) {
-  Coefficients back;
-  return back.open(written) && back.read() && same_coefficients(as, back);
+bool reads_back(Bytes written, JpegCoefficients& as) {
+  JpegCoefficients back;
+  return back.open(written) && back.read() && back.equal(as);
 }
 
 }  // namespace
@@ -230,9 +92,9 @@ Result<std::optional<std::vector<std::byte>>> with_restarts(Bytes encoded, int i
   using Unchanged = std::optional<std::vector<std::byte>>;
   FEEDLINE_CHECK(interval >= 0 && interval <= kMostRestartMcus);
   if (encoded.size() < 4 || encoded[0] != std::byte{0xFF} || encoded[1] != std::byte{kSoi}) return Unchanged();
-  Coefficients from;
+  JpegCoefficients from;
   FEEDLINE_CHECK_OK(from.open(encoded));
-  const auto frame = baseline::baseline_frame(from.jpeg);
+  const auto frame = baseline::baseline_frame(from.header());
   if (!frame) return Unchanged();
   FEEDLINE_CHECK_OK(check_size(frame->width, frame->height));
   // the smallest code is one bit per block: a header alone must not make anybody allocate
@@ -245,11 +107,11 @@ Result<std::optional<std::vector<std::byte>>> with_restarts(Bytes encoded, int i
     interval = *suited;
   }
   FEEDLINE_CHECK_OK(from.read());
-  const Bytes tail = encoded.last(from.source.ran_out ? 0 : from.source.callbacks.bytes_in_buffer);
+  const Bytes tail = encoded.last(from.bytes_behind());
 
   for (const bool make_tables : {false, true}) {
-    Written written;
-    if (!written.write(from, interval, make_tables)) continue;
+    WrittenJpeg written;
+    if (!written.write(from, interval, make_tables ? HuffmanTables::kMade : HuffmanTables::kKept)) continue;
     auto out = spliced(encoded, tail, written.bytes(), interval, make_tables);
     if (!out) return Unchanged();
     if (reads_back(*out, from)) return out;

@@ -125,7 +125,7 @@ def test_shards_keep_to_their_limit(folder: Path, tmp_path: Path, limits: dict[s
     for shard in shards:
         assert (tmp_path / "out" / shard["name"]).stat().st_size == shard["bytes"]
         assert shard["bytes"] <= limits.get("shard_bytes", 1 << 30) or shard["samples"] == 1
-        assert shard["samples"] <= limits.get("samples_per_shard", 21)
+        assert shard["end"] - shard["first"] == shard["samples"] <= limits.get("samples_per_shard", 21)
 
 
 def test_the_same_arguments_give_the_same_bytes(folder: Path, tmp_path: Path) -> None:
@@ -214,6 +214,8 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(folder: Path, tmp_pat
     for moment in (0, 1, 2, 4, 9, 20, 33):  # each time from where the last one died
         died = subprocess.run([sys.executable, "-c", suicide, str(moment), "pack", folder, output, *ARGUMENTS])
         killed += died.returncode == -signal.SIGKILL
+        whole = [path for path in output.glob("*.tar") if not feedline.inspect(path).findings]
+        assert len(whole) == len(list(output.glob("*.tar"))), "a shard under its own name is whole at any moment"
     assert killed == 7
     assert json.loads((output / "feedline-pack.json").read_text())["shards"], "or no shard was ever found again"
     assert "were there" in run("pack", folder, output, *ARGUMENTS).stdout
@@ -238,12 +240,35 @@ def test_killed_from_outside_it_goes_on_to_the_same_bytes(tmp_path: Path) -> Non
     assert contents(output) == contents(tmp_path / "whole")
 
 
+def test_interrupted_it_leaves_nothing_unfinished(tmp_path: Path) -> None:
+    folder = made_data.make_folder(tmp_path / "in", per_class=30)
+    output = tmp_path / "out"
+    done: list[int] = []
+
+    def interrupt(position: int, total: int) -> None:
+        done.append(position)
+        if position == 50:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        packing.pack(folder, output, samples_per_shard=20, progress=interrupt)
+    names = sorted(path.name for path in output.iterdir() if path.suffix != ".feedline-index")
+    assert names == ["000000.tar", "000001.tar", "feedline-pack.json"]
+    report = packing.pack(folder, output, samples_per_shard=20, progress=lambda position, total: done.append(position))
+    assert (report.samples, report.shards_found) == (90, 2)
+    assert done == [*range(51), *range(40, 91)], "every step is told, from where it goes on"
+
+
 def test_other_arguments_are_refused_with_what_differs(folder: Path, tmp_path: Path) -> None:
-    run("pack", folder, tmp_path / "out", "--samples-per-shard", "5", "--shuffle")
+    packing.pack(folder, tmp_path / "out", samples_per_shard=5, shuffle=True)
     before = contents(tmp_path / "out")
-    refused = run("pack", folder, tmp_path / "out", "--samples-per-shard", "6", "--shuffle", "--seed", "2", status=2)
-    assert "samples_per_shard was 5 and is 6" in refused.stderr and "seed was 0 and is 2" in refused.stderr
-    assert "shuffle was" not in refused.stderr
+    with pytest.raises(feedline.ConfigError, match="samples_per_shard was 5 and is 6") as refused:
+        packing.pack(folder, tmp_path / "out", samples_per_shard=6, shuffle=True, seed=2)
+    assert "seed was 0 and is 2" in str(refused.value) and "shuffle was" not in str(refused.value)
+    with pytest.raises(feedline.ConfigError, match="'restart_interval': 'auto'"):
+        packing.pack(
+            folder, tmp_path / "out", samples_per_shard=5, shuffle=True, transcoders=[packing.RestartMarkers()]
+        )
     other = made_data.make_folder(tmp_path / "other", per_class=3)
     assert (
         "samples was 21"
@@ -254,25 +279,32 @@ def test_other_arguments_are_refused_with_what_differs(folder: Path, tmp_path: P
 
 def test_what_is_there_is_verified(folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
-    run("pack", folder, output, "--samples-per-shard", "5")
+
+    def refused(text: str) -> None:
+        with pytest.raises(feedline.DataError, match=text):
+            packing.pack(folder, output, samples_per_shard=5)
+
+    packing.pack(folder, output, samples_per_shard=5)
     shard = output / "000001.tar"
     content = bytearray(shard.read_bytes())
     content[700] ^= 1
     shard.write_bytes(content)
-    assert (
-        "000001.tar is not what was written" in run("pack", folder, output, "--samples-per-shard", "5", status=3).stderr
-    )
+    refused("000001.tar is not what was written")
+    assert shard.read_bytes() == content, "somebody may want it"
     shard.unlink()
-    assert "000001.tar is missing" in run("pack", folder, output, "--samples-per-shard", "5", status=3).stderr
+    refused("000001.tar is missing")
     (output / "feedline-pack.json").write_text("{")
-    assert "feedline-pack.json is damaged" in run("pack", folder, output, status=3).stderr
+    refused("feedline-pack.json is damaged")
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    assert "not empty" in run("pack", folder, tmp_path, status=2).stderr
+    with pytest.raises(feedline.ConfigError, match="not empty"):
+        packing.pack(folder, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-    assert "lies in the source" in run("pack", folder, folder / "apple" / "out", status=2).stderr
+    with pytest.raises(feedline.ConfigError, match="lies in the source"):
+        packing.pack(folder, folder / "apple" / "out")
+    assert not (folder / "apple" / "out").exists()
     run("pack", tmp_path / "nothing", tmp_path / "out", status=3)
     assert not (tmp_path / "out").exists()
 
@@ -293,17 +325,17 @@ def test_damaged_images_are_an_error_or_listed(folder: Path, tmp_path: Path) -> 
     again = json.loads(run("pack", *arguments, "--on-error", "skip", "--json", status=1).stdout)
     assert [skipped["key"] for skipped in again["skipped"]] == ["birch/002.jpg", "crow/006.jpg"]
     assert again["samples"] == 19
-    # markers need all the pixels too
-    run("pack", source, tmp_path / "marked", "--restart-interval", "4", status=3)
+    with pytest.raises(feedline.DataError, match="birch/002"):  # markers need all the pixels too
+        packing.pack(source, tmp_path / "marked", transcoders=[packing.RestartMarkers(4)])
 
 
 def test_samples_with_one_key_are_refused(tmp_path: Path) -> None:
     image = made_data.encoded(made_data.photo(1, 40, 30))
     for name in ("0.tar", "1.tar"):
         made_data.write_tar(tmp_path / name, [("a.jpg", image), ("a.cls", b"1")])
-    failed = run("pack", tmp_path / "{0..1}.tar", tmp_path / "out", status=3)
-    assert "two samples with the key 'a'" in failed.stderr
-    run("pack", tmp_path / "{0..1}.tar", tmp_path / "apart", "--samples-per-shard", "1")
+    with pytest.raises(feedline.DataError, match="two samples with the key 'a'"):
+        packing.pack(tmp_path / "{0..1}.tar", tmp_path / "out")
+    assert packing.pack(tmp_path / "{0..1}.tar", tmp_path / "apart", samples_per_shard=1).samples == 2
 
 
 def test_a_disk_that_is_full_is_said_and_gone_on_from(folder: Path, tmp_path: Path) -> None:
@@ -325,22 +357,29 @@ def test_two_at_a_time_do_not_mix(folder: Path, tmp_path: Path) -> None:
     output.mkdir()
     handle = os.open(output, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
-    assert "another process packs" in run("pack", folder, output, status=2).stderr
+    with pytest.raises(feedline.ConfigError, match="another process packs"):
+        packing.pack(folder, output)
     os.close(handle)
-    run("pack", folder, output)
+    assert packing.pack(folder, output).samples == 21
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--shard-size", "0"), "shard_bytes"),
-        (("--shard-size", "many"), "shard_bytes"),
-        (("--shard-size", "1MB", "--samples-per-shard", "5"), "not both"),
-        (("--restart-interval", "0"), "65535"),
-        (("--restart-interval", "70000"), "65535"),
-        (("--samples-per-shard", "0"), "samples-per-shard"),
+        ({"shard_bytes": 0}, "shard_bytes"),
+        ({"shard_bytes": "many"}, "shard_bytes"),
+        ({"shard_bytes": "1MB", "samples_per_shard": 5}, "not both"),
+        ({"samples_per_shard": 0}, "samples_per_shard"),
+        ({"on_error": "ignore"}, "on_error"),
+        ({"format": "tar"}, "folder"),
     ],
 )
-def test_wrong_arguments_are_usage_errors(folder: Path, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
-    assert said in run("pack", folder, tmp_path / "out", *arguments, status=2).stderr
+def test_wrong_arguments_leave_no_folder(folder: Path, tmp_path: Path, arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(feedline.Error, match=said):
+        packing.pack(folder, tmp_path / "out", **arguments)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("interval", ["0", "65536", "few"])
+def test_wrong_intervals_are_usage_errors(folder: Path, tmp_path: Path, interval: str) -> None:
+    assert "65535" in run("pack", folder, tmp_path / "out", "--restart-interval", interval, status=2).stderr

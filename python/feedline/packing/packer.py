@@ -274,9 +274,7 @@ class _Writer:
         self._file: ShardFile | None = None
         self._keys: set[str] = set()
         self._now = Shard("", 0, 0, 0, 0, "", 0, 0, 0, 0)
-        # of an earlier call, behind its last shard: they will be found again
-        manifest.skipped = [skipped for skipped in manifest.skipped if skipped.position < manifest.end()]
-        self._skipped: list[Skipped] = []
+        self._skipped: list[Skipped] = []  # since the last shard, which the manifest does not have yet
 
     def skip(self, packed: _Packed) -> None:
         self._skipped.append(Skipped(packed.position, packed.key, str(packed.error)))

@@ -76,11 +76,14 @@ def sha256_of(path: Path) -> str:
 def write_durably(path: Path, content: bytes) -> None:
     """Replaces a file as a whole, and waits until the device has it."""
     unfinished = path.with_name(path.name + UNFINISHED)
-    with open(unfinished, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(unfinished, path)
+    try:
+        with open(unfinished, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
