@@ -16,6 +16,7 @@
 #include "feedline/inspection.h"
 #include "feedline/loader.h"
 #include "feedline/operation.h"
+#include "feedline/sample_files.h"
 
 namespace feedline {
 
@@ -106,6 +107,8 @@ class Dataset {
   // Stored bytes of the image field. For decoders of one's own.
   Result<std::vector<std::byte>> encoded(std::uint64_t index) const;
   std::string key(std::uint64_t index) const;  // relative path, or WebDataset key
+  // Everything that is stored of a sample. kConfig: neither an image folder nor tars.
+  Result<SampleFiles> files(std::uint64_t index) const;
   // Like sample(), for many of them.
   Result<SampleReader> reader(Layout layout = Layout::kNchw) const;
 

@@ -38,6 +38,11 @@ Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box
 // Pillow's Image.resize: antialiased but for kNearest. kConfig: a side of zero.
 Result<Image> resize_image(const Image& image, Size size, Interpolation interpolation);
 
+// A JPEG written again with a restart marker behind every `interval` MCUs (0: an interval that suits the image's size),
+// without loss: regions of it decode faster. nullopt: it stays as it is, as other images do and JPEGs that gain
+// nothing. kData: pixels are missing or damaged. kConfig: an interval that is none.
+Result<std::optional<std::vector<std::byte>>> jpeg_with_restarts(std::span<const std::byte> encoded, int interval);
+
 // The kernels' instruction sets on this machine, best first, with "scalar" last; and the choice of one for the whole
 // process ("" for the best). Not while a loader runs.
 std::vector<std::string> simd_variants();

@@ -59,6 +59,24 @@ nb::bytes encoded_bytes(const Dataset& self, std::uint64_t index) {
   return nb::bytes(encoded.data(), encoded.size());
 }
 
+// As Python has the names of files, in whatever encoding: os.fsencode() gives the bytes back.
+nb::object key_text(const Dataset& self, std::uint64_t index) {
+  const std::string key = self.key(index);
+  PyObject* const text = PyUnicode_DecodeFSDefaultAndSize(key.data(), static_cast<Py_ssize_t>(key.size()));
+  if (!text) nb::raise_python_error();
+  return nb::steal(text);
+}
+
+// Names as bytes, for the same reason.
+nb::tuple sample_files(const Dataset& self, std::uint64_t index) {
+  const auto sample = unwrap(without_gil([&] { return self.files(index); }));
+  const auto bytes_of = [](const auto& from) { return nb::bytes(from.data(), from.size()); };
+  nb::list files;
+  for (const SampleFiles::File& file : sample.files)
+    files.append(nb::make_tuple(bytes_of(file.extension), bytes_of(file.bytes)));
+  return nb::make_tuple(bytes_of(sample.key), sample.label, files);
+}
+
 void bind_reads(nb::class_<Dataset>& cls) {
   cls.def(
          "sample",
@@ -84,8 +102,9 @@ void bind_reads(nb::class_<Dataset>& cls) {
           nb::sig("def draw_for_size(self, height: int, width: int, index: int, seed: int, epoch: int) -> "
                   "list[tuple[str, str, list[float]]]"))
       .def("encoded", &encoded_bytes, "index"_a)
-      .def(
-          "key", [](const Dataset& self, std::uint64_t index) { return self.key(index); }, "index"_a)
+      .def("files", &sample_files, "index"_a,
+           nb::sig("def files(self, index: int) -> tuple[bytes, int | None, list[tuple[bytes, bytes]]]"))
+      .def("key", &key_text, "index"_a, nb::sig("def key(self, index: int) -> str"))
       .def(
           "measure_decode",
           [](const Dataset& self, std::uint64_t images, int threads, std::uint64_t seed) {

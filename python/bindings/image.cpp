@@ -73,6 +73,16 @@ void bind_image(nb::module_& module) {
   module.def("resize_image", &resize, "pixels"_a, "height"_a, "width"_a, "interpolation"_a,
              nb::sig("def resize_image(pixels: numpy.typing.NDArray[numpy.uint8], height: int, width: int, "
                      "interpolation: str) -> numpy.typing.NDArray[numpy.uint8]"));
+  module.def(
+      "jpeg_with_restarts",
+      [](nb::handle encoded, int interval) -> nb::object {
+        const HeldBytes held(encoded);
+        const auto written = unwrap(without_gil([&] { return jpeg_with_restarts(held.bytes(), interval); }));
+        if (!written) return nb::none();
+        return nb::bytes(written->data(), written->size());
+      },
+      "encoded"_a, "interval"_a,
+      nb::sig("def jpeg_with_restarts(encoded: bytes | bytearray | memoryview, interval: int) -> bytes | None"));
   module.def("simd_variants", &simd_variants);
   module.def("active_simd_variant", &active_simd_variant);
   module.def(

@@ -185,6 +185,16 @@ Result<std::vector<std::byte>> Dataset::encoded(std::uint64_t index) const {
   });
 }
 
+Result<SampleFiles> Dataset::files(std::uint64_t index) const {
+  return guarded([&]() -> Result<SampleFiles> {
+    FEEDLINE_CHECK_OK(impl_->check_index(index));
+    auto sample = impl_->format->files(index);
+    if (!sample)
+      return std::unexpected(pipeline::with_place(std::move(sample).error(), *impl_->format, impl_->source, index));
+    return sample;
+  });
+}
+
 Result<DecodeLimit> Dataset::measure_decode(std::uint64_t images, int threads, std::uint64_t seed) const {
   return guarded([&]() -> Result<DecodeLimit> {
     FEEDLINE_TRY(auto recipe, impl_->recipe(std::nullopt, Layout::kNchw));

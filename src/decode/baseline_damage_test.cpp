@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Files with something wrong: with our decoder in front, JpegDecoder must say and give what libjpeg alone does.
+// Files with something wrong: with our decoder in front, JpegDecoder must say and give what libjpeg alone does. Where
+// intervals are passed over it may give pixels of a file that libjpeg refuses.
 
 #include <algorithm>
 #include <random>
@@ -18,8 +19,11 @@ class Pair {
                     ColorMode mode = ColorMode::kRgb) {
     const Decoded mine = decoded_by(ours_, bytes, region, mode);
     const Decoded other = decoded_by(theirs_, bytes, region, mode);
-    EXPECT_EQ(mine.error, other.error) << what;
-    EXPECT_TRUE(mine.pixels == other.pixels) << what;
+    const bool not_seen = mine.error.empty() && ours_.intervals_passed() > 0;  // where nothing is decoded
+    if (!not_seen || other.error.empty()) {
+      EXPECT_EQ(mine.error, other.error) << what;
+      EXPECT_TRUE(mine.pixels == other.pixels) << what;
+    }
     if (!other.error.empty()) return Taken::kByNobody;
     return ours_.used_baseline() ? Taken::kByUs : Taken::kByLibjpeg;
   }

@@ -23,6 +23,9 @@
 //   a second table tells of 12 bits how many whole symbols they hold and how far these advance. It takes ten times
 //   as long to build as the first one, so it is kept from image to image, and left out where little is skipped
 //   (baseline_tables.h). Where it reads past the end of a block, it is asked again, symbol by symbol.
+// - Restart intervals that the region does not touch are not decoded at all: the predictions begin anew at every
+// marker,
+//   and markers can be found without decoding (restart_scan-inl.h).
 //
 // Tried on a prototype and left out: larger tables (fall out of the first-level cache), two values per look-up (the
 // same), no branches at all (the chain becomes twice as long). Not tried here: two images in turn in one thread, whose
@@ -43,12 +46,15 @@
 // and gives up at whatever libjpeg could have something to say about: a code that is none, a 65th coefficient, a marker
 // that is early, late or another one than due, data that ends, an end marker that is not there. Then libjpeg decodes
 // the image from its start, and its pixels and errors are the answer. fuzz/baseline_jpeg_fuzz.cpp compares the two.
+// Of the intervals that are passed over, only the markers are looked at, in all rows that libjpeg would read: damage
+// between them is not seen, as damage below the region is not.
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "decode/baseline_planes.h"
 #include "decode/baseline_tables.h"
+#include "decode/restart_scan.h"
 
 namespace feedline::decode::baseline {
 namespace {
@@ -56,8 +62,6 @@ namespace {
 // libjpeg gives up where the sum of a row's DC differences leaves 32 bits: far before, so does this decoder. A row of
 // MCUs adds less than 2^30.
 constexpr std::int32_t kMaxDc = 1 << 24;
-
-constexpr int kRestartMarkers = 8;
 
 }  // namespace
 
@@ -74,6 +78,9 @@ struct BaselineDecoder::Impl {
   EntropyState state;
   int mcus_to_restart = 0;
   int next_restart = 0;
+  int next_mcu = 0;
+  bool passes_intervals = false;  // those that the region does not depend on are not decoded
+  int intervals_passed = 0;
   alignas(64) std::array<std::int16_t, kMaxChunkBlocks * kBlockSize> coefficients{};
 
   explicit Impl(const Kernels& chosen) : kernels(chosen) {}
@@ -85,6 +92,8 @@ struct BaselineDecoder::Impl {
   template <typename Step>
   bool run(int mcus, Step step);
   bool skip(int mcus);
+  bool pass_intervals(int count);
+  bool go_to(int mcu, int interval);
   bool decode_chunk(int mcus, int mcu_row, int chunk);
   bool decode_row(int mcu_row);
   bool all_decoded() const;
@@ -94,7 +103,9 @@ bool BaselineDecoder::Impl::plan_tables() {
   tables.begin_image();
   plan.blocks = 0;
   const std::int64_t columns = window.end_column - window.first_column, rows = window.end_row - window.first_row;
-  const std::int64_t skipped = std::int64_t{frame->mcus_across()} * window.end_coded_row - columns * rows;
+  const std::int64_t skipped = passes_intervals
+                                   ? frame->restart_interval * rows
+                                   : std::int64_t{frame->mcus_across()} * window.end_coded_row - columns * rows;
   int first_of_row = 0;
   for (int c = 0; c < frame->components; ++c) {
     const Component& component = frame->component[c];
@@ -118,18 +129,21 @@ bool BaselineDecoder::Impl::plan_tables() {
 bool BaselineDecoder::Impl::start(const Frame& image, const Box& region) {
   frame = &image;
   window = window_of(image, region);
+  // in longer ones the sums of DC differences could overflow before anybody looks, and a row of the region needs
+  // something of every interval anyway
+  passes_intervals = image.restart_interval > 0 && image.restart_interval <= image.mcus_across();
   if (!plan_tables()) return false;
   planes.start(image, window, kernels);
   state.dc = {};
   mcus_to_restart = image.restart_interval;
-  next_restart = 0;
+  next_restart = next_mcu = intervals_passed = 0;
   input.start(image.scan, state.input);
   return true;
 }
 
 bool BaselineDecoder::Impl::step_over_restart() {
   if (!input.restart(next_restart, state.input)) return false;
-  next_restart = (next_restart + 1) % kRestartMarkers;
+  next_restart = (next_restart + 1) % kRestartNumbers;
   state.dc = {};
   mcus_to_restart = frame->restart_interval;
   return true;
@@ -143,6 +157,7 @@ bool BaselineDecoder::Impl::run(int mcus, Step step) {
     const int reached = step(done, end);
     if (reached < 0 || (reached < end && !input.refill(state.input))) return false;
     mcus_to_restart -= reached - done;
+    next_mcu += reached - done;
     done = reached;
   }
   return true;
@@ -150,6 +165,34 @@ bool BaselineDecoder::Impl::run(int mcus, Step step) {
 
 bool BaselineDecoder::Impl::skip(int mcus) {
   return run(mcus, [this](int first, int end) { return kernels.skip_mcus(plan, first, end, state); });
+}
+
+// Requires: the interval before them is read to its end.
+bool BaselineDecoder::Impl::pass_intervals(int count) {
+  if (!input.at_restart(next_restart, state.input)) return false;
+  const std::span<const std::uint8_t> data = input.behind_restart();
+  const std::uint8_t* const end = data.data() + data.size();
+  next_restart = (next_restart + 1) % kRestartNumbers;
+  const std::uint8_t* const behind = kernels.pass_restarts(data.data(), end, next_restart, count);
+  if (!behind) return false;
+  next_restart = (next_restart + count) % kRestartNumbers;
+  input.start(std::as_bytes(std::span(behind, end)), state.input);
+  state.dc = {};
+  mcus_to_restart = frame->restart_interval;
+  next_mcu += count * frame->restart_interval;
+  intervals_passed += count;
+  return true;
+}
+
+// Up to `mcu`, which lies in `interval` or ends it. The interval that is left is read to its end, where its marker must
+// stand: so whatever gave pixels is known to be of the length it should have.
+bool BaselineDecoder::Impl::go_to(int mcu, int interval) {
+  if (passes_intervals) {
+    const int current = next_mcu == 0 ? 0 : (next_mcu - 1) / frame->restart_interval;
+    const int between = interval - current - 1;
+    if (between > 0 && !(skip(mcus_to_restart) && pass_intervals(between))) return false;
+  }
+  return skip(mcu - next_mcu);
 }
 
 bool BaselineDecoder::Impl::decode_chunk(int mcus, int mcu_row, int chunk) {
@@ -170,17 +213,19 @@ bool BaselineDecoder::Impl::decode_chunk(int mcus, int mcu_row, int chunk) {
 }
 
 bool BaselineDecoder::Impl::decode_row(int mcu_row) {
-  const int columns = frame->mcus_across();
-  if (mcu_row < window.first_row || mcu_row >= window.end_row) {
-    if (!skip(columns)) return false;
-  } else {
-    if (!skip(window.first_column)) return false;
+  const int begin = mcu_row * frame->mcus_across(), end = begin + frame->mcus_across();
+  const int interval_mcus = std::max(frame->restart_interval, 1);
+  if (mcu_row >= window.first_row && mcu_row < window.end_row) {
+    const int first = begin + window.first_column;
+    if (!go_to(first, first / interval_mcus)) return false;
     const int wanted = window.end_column - window.first_column;
     for (int chunk = 0; chunk * kChunkMcus < wanted; ++chunk)
       if (!decode_chunk(std::min(kChunkMcus, wanted - chunk * kChunkMcus), mcu_row, chunk)) return false;
-    if (!skip(columns - window.end_column)) return false;
     planes.end_mcu_row(mcu_row);
   }
+  // of the last row libjpeg reads all, but not the marker behind it
+  const bool is_last = mcu_row + 1 == window.end_coded_row;
+  if ((is_last || !passes_intervals) && !go_to(end, (end - 1) / interval_mcus)) return false;
   return std::ranges::all_of(state.dc, [](std::int32_t dc) { return std::abs(dc) < kMaxDc; });
 }
 
@@ -188,6 +233,8 @@ bool BaselineDecoder::Impl::all_decoded() const { return input.is_within(state.i
 
 BaselineDecoder::BaselineDecoder(const Kernels& kernels) : impl_(std::make_unique<Impl>(kernels)) {}
 BaselineDecoder::~BaselineDecoder() = default;
+
+int BaselineDecoder::intervals_passed() const { return impl_->intervals_passed; }
 
 bool BaselineDecoder::decode(const Frame& frame, const Box& region, ColorMode mode, memory::PixelBuffer& out) {
   Impl& d = *impl_;

@@ -21,6 +21,9 @@ class BaselineDecoder {
   // Requires: region lies inside the image, `out` has its size and the mode's channels.
   [[nodiscard]] bool decode(const Frame& frame, const Box& region, ColorMode mode, memory::PixelBuffer& out);
 
+  // Restart intervals that the last decode() neither read nor judged: of those only the markers were looked at.
+  int intervals_passed() const;
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "decode/restart_scan.h"
+
 namespace feedline::decode::baseline {
 namespace {
 
 constexpr std::uint8_t kMarkerPrefix = 0xFF;
-constexpr std::uint8_t kFirstRestart = 0xD0;
 constexpr std::uint8_t kEndOfImage = 0xD9;
 
 }  // namespace
@@ -64,12 +65,16 @@ bool BaselineInput::is_within(const BitBuffer& buffer) const {
   return !at_marker_ || ahead * 8 <= static_cast<std::ptrdiff_t>(buffer.count);
 }
 
-bool BaselineInput::restart(int number, BitBuffer& buffer) {
+bool BaselineInput::at_restart(int number, BitBuffer& buffer) {
   if (!at_marker_) (void)refill(buffer);
   if (!at_marker_ || !is_within(buffer)) return false;
   const std::ptrdiff_t left = (buffer_.data() + filled_ - buffer.next) * 8 + static_cast<std::ptrdiff_t>(buffer.count);
-  if (left >= 8 || end_ - from_ < 2 || from_[1] != kFirstRestart + number) return false;
-  start({reinterpret_cast<const std::byte*>(from_ + 2), static_cast<std::size_t>(end_ - from_ - 2)}, buffer);
+  return left < 8 && end_ - from_ >= 2 && from_[1] == kFirstRestart + number;
+}
+
+bool BaselineInput::restart(int number, BitBuffer& buffer) {
+  if (!at_restart(number, buffer)) return false;
+  start(std::as_bytes(behind_restart()), buffer);
   return true;
 }
 

@@ -34,8 +34,12 @@ class BaselineInput {
   // Have all bits that were taken been there?
   bool is_within(const BitBuffer& buffer) const;
 
-  // Steps over restart marker `number` (0 ... 7). False unless it stands right behind the last bits taken.
+  // Does restart marker `number` (0 ... 7) stand right behind the last bits taken?
+  [[nodiscard]] bool at_restart(int number, BitBuffer& buffer);
+  // Steps over it. False unless it stands there.
   [[nodiscard]] bool restart(int number, BitBuffer& buffer);
+  // What follows the restart marker. Requires: at_restart() was true, and nothing came after it.
+  std::span<const std::uint8_t> behind_restart() const { return {from_ + 2, end_}; }
 
   // Does an end-of-image marker stand in what was not looked at yet? (In what was, there is no marker at all.)
   bool end_marker_ahead() const;

@@ -71,6 +71,9 @@ struct Kernels {
   // Writes nothing past the last pixel.
   void (*ycc_to_rgb)(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr, int width,
                      std::uint8_t* out) = nullptr;
+  // As pass_restarts_bytewise() in restart_scan.h.
+  const std::uint8_t* (*pass_restarts)(const std::uint8_t* from, const std::uint8_t* end, int number,
+                                       int count) = nullptr;
 };
 
 // The plain C++ version: the reference.

@@ -5,6 +5,7 @@
 #include "decode/baseline_entropy.h"
 #include "decode/baseline_idct.h"
 #include "decode/baseline_kernels.h"
+#include "decode/restart_scan.h"
 
 namespace feedline::decode::baseline {
 namespace {
@@ -63,7 +64,8 @@ const Kernels& scalar_kernels() {
                                     .inverse_dct = inverse_dct,
                                     .upsample_across = upsample_across,
                                     .upsample_both = upsample_both,
-                                    .ycc_to_rgb = ycc_to_rgb};
+                                    .ycc_to_rgb = ycc_to_rgb,
+                                    .pass_restarts = pass_restarts_bytewise};
   return kKernels;
 }
 

@@ -11,6 +11,7 @@
 #include "decode/baseline_entropy.h"
 #include "decode/baseline_idct-inl.h"
 #include "decode/baseline_pixels-inl.h"
+#include "decode/restart_scan-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -36,7 +37,8 @@ const Kernels* target_kernels() {
                                .inverse_dct = inverse_dct,
                                .upsample_across = upsample_across,
                                .upsample_both = upsample_both,
-                               .ycc_to_rgb = ycc_to_rgb};
+                               .ycc_to_rgb = ycc_to_rgb,
+                               .pass_restarts = pass_restarts};
   return &kernels;
 }
 #endif

@@ -8,12 +8,9 @@
 // decoding (skip), and is stopped after the last row. Fancy upsampling mixes each chroma sample with its neighbours,
 // so the cropped columns reach kMargin further than the region; libjpeg itself keeps the rows above and below right.
 
-// the order matters: which codes jerror.h numbers depends on jpeglib.h's configuration
 #include <cstdio>
 
 #include <jpeglib.h>
-
-#include <jerror.h>
 
 #include <algorithm>
 #include <csetjmp>
@@ -27,6 +24,7 @@
 #include "decode/color.h"
 #include "decode/jpeg_source.h"
 #include "decode/jpeg_tables.h"
+#include "decode/jpeg_trap.h"
 #include "memory/record.h"
 
 namespace feedline::decode {
@@ -41,30 +39,6 @@ constexpr long kMaxLibjpegBytes = memory::PixelBuffer::kMaxPixels * 4 * 2 + (64L
 constexpr int kMaxScans = 500;
 constexpr int kRowsPerCall = 16;
 constexpr int kMaxComponents = 4;
-
-struct ErrorTrap {
-  jpeg_error_mgr callbacks;  // first: libjpeg hands back a pointer to it
-  std::jmp_buf jump;
-  char message[JMSG_LENGTH_MAX];
-};
-
-[[noreturn]] void leave(j_common_ptr jpeg) {
-  auto& trap = *reinterpret_cast<ErrorTrap*>(jpeg->err);
-  (*jpeg->err->format_message)(jpeg, trap.message);
-  std::longjmp(trap.jump, 1);
-}
-
-bool costs_pixels(int warning) {
-  return warning == JWRN_HIT_MARKER || warning == JWRN_HUFF_BAD_CODE || warning == JWRN_ARITH_BAD_CODE ||
-         warning == JWRN_MUST_RESYNC;
-}
-
-void on_message(j_common_ptr jpeg, int level) {
-  constexpr int kWarning = -1;
-  if (level == kWarning && costs_pixels(jpeg->err->msg_code)) leave(jpeg);
-}
-
-void print_nothing(j_common_ptr) {}
 
 void limit_scans(j_common_ptr jpeg) {
   auto* decompress = reinterpret_cast<j_decompress_ptr>(jpeg);
@@ -123,10 +97,7 @@ struct JpegDecoder::Session {
 
 void JpegDecoder::Session::create() {
   if (created) jpeg_destroy_decompress(&jpeg);
-  jpeg.err = jpeg_std_error(&trap.callbacks);
-  trap.callbacks.error_exit = leave;
-  trap.callbacks.emit_message = on_message;
-  trap.callbacks.output_message = print_nothing;
+  jpeg.err = arm(trap);
   jpeg_create_decompress(&jpeg);
   jpeg.mem->max_memory_to_use = kMaxLibjpegBytes;
   progress.progress_monitor = limit_scans;
@@ -258,6 +229,9 @@ JpegDecoder::JpegDecoder(const baseline::Kernels* kernels) : session_(std::make_
 JpegDecoder::~JpegDecoder() = default;
 
 bool JpegDecoder::used_baseline() const { return session_->used_baseline; }
+int JpegDecoder::intervals_passed() const {
+  return session_->used_baseline ? session_->baseline->intervals_passed() : 0;
+}
 
 Result<ImageHeader> JpegDecoder::open(std::span<const std::byte> bytes) {
   Session& session = *session_;

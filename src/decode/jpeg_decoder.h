@@ -28,6 +28,8 @@ class JpegDecoder final : public Codec {
 
   // Did the baseline decoder, not libjpeg, give the last decode() its result?
   bool used_baseline() const;
+  // Restart intervals that it passed over: damage in them is not seen.
+  int intervals_passed() const;
 
  private:
   struct Session;

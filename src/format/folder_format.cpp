@@ -124,6 +124,18 @@ Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) con
   return {};
 }
 
+Result<SampleFiles> FolderFormat::files(std::uint64_t index) const {
+  memory::Record record;
+  FEEDLINE_CHECK_OK(read(index, record));
+  const std::string_view path = listing_.path(index);
+  const std::size_t dot = path.rfind('.');
+  FEEDLINE_CHECK(dot != path.npos);  // files are listed by their extensions
+  const auto bytes = record.fields[0].bytes;
+  SampleFiles sample{std::string(path.substr(0, dot)), record.fields[1].value, {}};
+  sample.files.push_back({std::string(path.substr(dot + 1)), {bytes.begin(), bytes.end()}});
+  return sample;
+}
+
 Result<Inspection> FolderFormat::inspect() const {
   OpenOptions options;
   options.storage = storage_;

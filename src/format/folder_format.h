@@ -22,6 +22,7 @@ class FolderFormat final : public Format {
   const std::vector<FieldDescription>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return listing_.classes; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
+  Result<SampleFiles> files(std::uint64_t index) const override;
   Where where(std::uint64_t index) const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
   Result<Inspection> inspect() const override;

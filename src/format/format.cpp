@@ -88,6 +88,10 @@ std::unexpected<Error> located(Error error, const std::string& source) {
 
 }  // namespace
 
+Result<SampleFiles> Format::files(std::uint64_t /*index*/) const {
+  return config_error("only folders of class folders and tars hold files that can be copied");
+}
+
 Result<std::uint64_t> Format::fill(std::span<const std::uint64_t> /*samples*/,
                                    std::span<const ArrayView> /*first_rows*/) const {
   FEEDLINE_CHECK(!"this format has no arrays");

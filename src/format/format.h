@@ -13,6 +13,7 @@
 #include "feedline/array.h"
 #include "feedline/error.h"
 #include "feedline/inspection.h"
+#include "feedline/sample_files.h"
 #include "memory/record.h"
 #include "storage/storage.h"
 
@@ -48,6 +49,8 @@ class Format {
   virtual const std::vector<std::string>& classes() const = 0;  // label -> name; empty where unknown
   // Reads sample `index` into `record`, whose buffers are reused. Requires: index < size(), and no field is a kArray.
   virtual Result<void> read(std::uint64_t index, memory::Record& record) const = 0;
+  // All files of a sample, of fields that were not asked for too. kConfig: a format that keeps no files.
+  virtual Result<SampleFiles> files(std::uint64_t index) const;
   // Formats of kArray fields alone: writes `samples` to rows that follow each other; first_rows[i] is the first one of
   // field i. A row is written to its end: behind a shorter sample stands what the field pads with. Gives the bytes
   // read. On an error the rows' contents are unspecified. Requires: no sample is longer than its row.

@@ -26,6 +26,26 @@ TEST_P(FormatContract, ReadsEverySampleInAnyOrder) {
       EXPECT_TRUE(reads_as(*format, index, samples[index], record)) << index;
 }
 
+TEST_P(FormatContract, GivesTheFilesOfEverySample) {
+  const auto samples = some_samples();
+  const auto format = open(samples);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const auto stored = format->files(i);
+    ASSERT_TRUE(stored) << stored.error().message();
+    EXPECT_EQ(stored->key, samples[i].key);
+    const auto text = [&](std::size_t file) {
+      const auto& bytes = stored->files[file].bytes;
+      return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    };
+    EXPECT_EQ(stored->files[0].extension, "jpg");
+    EXPECT_EQ(text(0), samples[i].image);
+    // the label is a file, or it is said
+    const std::string label = stored->label ? std::to_string(*stored->label) : text(1);
+    EXPECT_EQ(label, std::to_string(samples[i].label));
+    EXPECT_EQ(stored->files.size(), stored->label ? 1u : 2u);
+  }
+}
+
 TEST_P(FormatContract, RecordsOutliveTheFormatAndEachOther) {
   const auto samples = some_samples();
   auto format = open(samples);

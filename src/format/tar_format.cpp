@@ -163,12 +163,38 @@ Result<Inspection> TarFormat::inspect() const { return format::inspect(source_, 
 
 Result<void> TarFormat::read(std::uint64_t index, memory::Record& record) const {
   auto done = read_sample(place_of(index), record);
-  if (done) return done;
-  Where place = where(index);
-  place.stage = std::move(done.error().where.stage);
-  if (done.error().where.offset) place.offset = done.error().where.offset;
-  done.error().where = std::move(place);
+  if (!done) return at(index, std::move(done).error());
   return done;
+}
+
+Result<SampleFiles> TarFormat::files(std::uint64_t index) const {
+  auto sample = read_files(place_of(index));
+  if (!sample) return at(index, std::move(sample).error());
+  return sample;
+}
+
+std::unexpected<Error> TarFormat::at(std::uint64_t index, Error error) const {
+  Where place = where(index);
+  place.stage = std::move(error.where.stage);
+  if (error.where.offset) place.offset = error.where.offset;
+  error.where = std::move(place);
+  return std::unexpected(std::move(error));
+}
+
+Result<SampleFiles> TarFormat::read_files(const Place& place) const {
+  const ShardIndex& index = place.shard->index();
+  std::vector<ShardIndex::Member> members;
+  for (std::uint64_t i = index.first_member(place.sample); i < index.first_member(place.sample + 1); ++i)
+    members.push_back(index.member(i));
+  SampleFiles sample{std::string(index.key(place.sample)), std::nullopt, {}};
+  if (members.empty()) return sample;
+  FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
+  memory::Record record;
+  FEEDLINE_TRY(const auto payloads, fetch_members(reader, members, record));
+  for (std::size_t i = 0; i < members.size(); ++i)
+    sample.files.push_back(
+        {std::string(index.extension(members[i].extension)), {payloads[i].begin(), payloads[i].end()}});
+  return sample;
 }
 
 Result<void> TarFormat::read_sample(const Place& place, memory::Record& record) const {

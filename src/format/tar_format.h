@@ -24,6 +24,7 @@ class TarFormat final : public Format {
   const std::vector<FieldDescription>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
+  Result<SampleFiles> files(std::uint64_t index) const override;
   std::vector<std::uint64_t> shard_ends() const override { return ends_; }
   Where where(std::uint64_t index) const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
@@ -40,6 +41,9 @@ class TarFormat final : public Format {
   Place place_of(std::uint64_t index) const;
   std::uint64_t compute_fingerprint(const std::vector<FieldChoice>& fields) const;
   Result<void> read_sample(const Place& place, memory::Record& record) const;
+  Result<SampleFiles> read_files(const Place& place) const;
+  // `error` with the sample's place, as far as it does not name one itself.
+  std::unexpected<Error> at(std::uint64_t index, Error error) const;
 
   std::string source_;
   OpenOptions options_;

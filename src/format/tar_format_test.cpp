@@ -55,6 +55,27 @@ TEST_P(TarFormatTest, EveryCutIsAnErrorNeverAShorterDataSet) {
   EXPECT_EQ(opened(write(archive + std::string(8704, '\0')))->size(), samples.size());  // a full 10 KiB record
 }
 
+TEST_P(TarFormatTest, GivesFilesThatNobodyAskedFor) {
+  const std::string large(200'000, 'x');
+  const auto format =
+      opened(write(TarWriter().add("a.JPG", "i").add("a.seg.png", large).add("a.json", "").add("a.cls", "3").finish()));
+  const auto stored = format->files(0);
+  ASSERT_TRUE(stored) << stored.error().message();
+  std::string listed = stored->key;
+  for (const auto& file : stored->files) listed += " " + file.extension + ":" + std::to_string(file.bytes.size());
+  EXPECT_EQ(listed, "a jpg:1 seg.png:200000 json:0 cls:1");
+}
+
+TEST_P(TarFormatTest, FilesOfAShardThatChangedAreAnError) {
+  const std::string path = write(TarWriter().add("a.jpg", "i").add("a.cls", "3").finish());
+  const auto format = opened(path);
+  write(TarWriter().add("b.jpg", std::string(600, 'i')).add("b.cls", "3").finish());
+  const auto stored = format->files(0);
+  ASSERT_FALSE(stored);
+  EXPECT_EQ(stored.error().where.key, "a");
+  EXPECT_CONTAINS(stored.error().what, "changed");
+}
+
 TEST_P(TarFormatTest, ACutInsideAMemberNamesIt) {
   const std::string archive = TarWriter().add("a/1.jpg", std::string(2000, 'x')).finish(0);
   const Error error = refused(archive.substr(0, 1024));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "decode/decoder.h"
+#include "decode/restart_transcoder.h"
 #include "memory/pixels.h"
 #include "transform/chain.h"
 
@@ -61,6 +62,13 @@ Result<Image> resize_image(const Image& image, Size size, Interpolation interpol
   transform::Workspace workspace;
   FEEDLINE_CHECK_OK(transform::resize(in.view(), size, interpolation, workspace, out));
   return copy_of(out);
+}
+
+Result<std::optional<std::vector<std::byte>>> jpeg_with_restarts(std::span<const std::byte> encoded, int interval) {
+  if (interval < 0 || interval > decode::kMostRestartMcus)
+    return config_error("a restart interval is 1 to " + std::to_string(decode::kMostRestartMcus) +
+                        " MCUs, or 0: by the image's size; not " + std::to_string(interval));
+  return decode::with_restarts(encoded, interval);
 }
 
 std::vector<std::string> simd_variants() { return transform::simd_variants(); }

@@ -11,6 +11,7 @@ from feedline.cli import exit_codes
 from feedline.cli.bench import bench
 from feedline.cli.console import ERR
 from feedline.cli.inspect import inspect
+from feedline.cli.pack import pack
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -21,6 +22,7 @@ def root() -> None:
 
 root.add_command(inspect)
 root.add_command(bench)
+root.add_command(pack)
 
 
 def run(arguments: list[str]) -> int:

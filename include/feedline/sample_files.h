@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace feedline {
+
+// All that is stored of one sample, byte for byte: for copying a data set, not for training.
+struct SampleFiles {
+  struct File {
+    std::string extension;  // without the dot; of tar members in lower case
+    std::vector<std::byte> bytes;
+  };
+  std::string key;                    // relative path without its extension, or WebDataset key
+  std::optional<std::int64_t> label;  // where it is not one of the files
+  std::vector<File> files;            // in the order in which they are stored
+};
+
+}  // namespace feedline

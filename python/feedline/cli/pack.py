@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``feedline pack``: a data set written again as tar shards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.markup import escape
+
+from feedline.cli import exit_codes
+from feedline.cli.console import OUT, bytes_text, print_json, progress
+
+if TYPE_CHECKING:
+    from feedline.packing import Report
+
+_MOST_ROWS = 20
+
+
+class _Interval(click.ParamType):
+    name = "mcus"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        if value == "auto" or isinstance(value, int):
+            return value
+        if not value.isdecimal() or not 1 <= int(value) <= 65535:
+            self.fail(f"{value!r} is neither 1 to 65535 nor 'auto'", param, ctx)
+        return int(value)
+
+
+@click.command()
+@click.argument("source")
+@click.argument("output", type=click.Path(file_okay=False))
+@click.option("--format", "format_", type=click.Choice(["folder", "tar"]), help="Default: by what SOURCE is.")
+@click.option("--shard-size", metavar="BYTES", help="No shard gets larger: 500000000, 500MB, 1GiB. [default: 1GB]")
+@click.option("--samples-per-shard", type=click.IntRange(1), help="Instead of a size.")
+@click.option("--shuffle", is_flag=True, help="Pack in a random order.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of that order.")
+@click.option("--restart-interval", type=_Interval(), help="Restart markers in JPEGs, without loss; 'auto': by size.")
+@click.option("--check", is_flag=True, help="Decode every image, so that no damaged one is packed.")
+@click.option(
+    "--on-error", default="raise", show_default=True, type=click.Choice(["raise", "skip"]), help="skip: list."
+)
+@click.option("--jobs", type=click.IntRange(1), help="Threads. [default: usable CPUs]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def pack(
+    source: str,
+    output: str,
+    format_: str | None,
+    shard_size: str | None,
+    samples_per_shard: int | None,
+    shuffle: bool,
+    seed: int,
+    restart_interval: int | str | None,
+    check: bool,
+    on_error: str,
+    jobs: int | None,
+    as_json: bool,
+) -> int:
+    """Write SOURCE as tar shards into the folder OUTPUT.
+
+    SOURCE is a folder of class folders, or tars ("shards/{000..146}.tar"). Interrupted, the same command goes on where
+    it was. Shards have WebDataset's layout; feedline-pack.json beside them says what they hold. Exit status 1: samples
+    were skipped; 3: one cannot be read or is damaged, or OUTPUT cannot be written.
+    """
+    from feedline import packing
+
+    if shard_size is not None and samples_per_shard is not None:
+        raise click.UsageError("give --shard-size or --samples-per-shard, not both")
+    transcoders: list[packing.Transcoder] = [packing.Check()] if check else []
+    if restart_interval is not None:
+        transcoders.append(packing.RestartMarkers(None if isinstance(restart_interval, str) else restart_interval))
+    with progress(None, "packing") as bar:
+        report = packing.pack(
+            source,
+            output,
+            format=format_,
+            shard_bytes=shard_size,
+            samples_per_shard=samples_per_shard,
+            shuffle=shuffle,
+            seed=seed,
+            transcoders=transcoders,
+            on_error="skip" if on_error == "skip" else "raise",
+            jobs=jobs,
+            progress=lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total),
+        )
+    if as_json:
+        print_json(report._asdict() | {"skipped": [vars(skipped) for skipped in report.skipped]})
+    else:
+        _print(report)
+    return exit_codes.PROBLEMS_FOUND if report.skipped else exit_codes.FINE
+
+
+def _print(report: Report) -> None:
+    found = f", of which {report.shards_found:,} were there" if report.shards_found else ""
+    OUT.print(f"{report.samples:,} samples in {report.shards:,} shards{found}, {bytes_text(report.bytes)}")
+    if report.rewritten:
+        growth = 100 * (report.bytes_after / report.bytes_before - 1)
+        OUT.print(f"{report.rewritten:,} of {report.files:,} files rewritten: all files together {growth:+.1f} %")
+    for skipped in report.skipped[:_MOST_ROWS]:
+        OUT.print(f"[yellow]skipped[/] {escape(skipped.why)}")
+    if len(report.skipped) > _MOST_ROWS:
+        OUT.print(f"... and {len(report.skipped) - _MOST_ROWS:,} more; feedline-pack.json lists all")
+    OUT.print(f'feedline.open("{escape(report.pattern)}")')

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The keys of packed samples, by WebDataset's rules.
+
+A key is a member's name up to the first dot of its last part. A file ``cat/1.5.jpg`` would therefore be the key
+``cat/1`` with the extension ``5.jpg``, and ``cat/1.jpg`` and ``cat/1.png`` would be one sample. So dots within a file's
+name are written ``%2E``, and files whose names differ in nothing but the extension keep it in their keys:
+``cat/1%2Epng.png``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+from .. import _engine
+from ..errors import ConfigError
+
+
+class FolderKeys:
+    """Keys of the samples of a folder of class folders."""
+
+    def __init__(self, dataset: _engine.Dataset) -> None:
+        stems = Counter(_stem(dataset.key(i)) for i in range(len(dataset)))
+        self._shared = {stem for stem, count in stems.items() if count > 1}
+
+    def key(self, stem: str, extension: str) -> str:
+        """``stem``: the path without its extension."""
+        if stem in self._shared:
+            stem = f"{stem}.{extension}"
+        folder, slash, name = stem.rpartition("/")
+        first = folder.split("/")[0]
+        if first.startswith("__") and first.endswith("__"):
+            raise ConfigError(f"pack: readers of tars skip names that begin like '{first}/': rename that class folder")
+        return folder + slash + name.replace("%", "%25").replace(".", "%2E")
+
+
+def _stem(path: str) -> str:
+    return path.rpartition(".")[0]
+
+
+def text(name: bytes) -> str:
+    """A stored name, whatever its encoding; ``os.fsencode`` gives its bytes back."""
+    return os.fsdecode(name)

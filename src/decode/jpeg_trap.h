@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How libjpeg's errors come back to us: it leaves the failing call by longjmp. Whoever calls it does so after setjmp()
+// on the trap's `jump`, in steps that hold nothing that needs a destructor.
+
+#include <csetjmp>
+#include <cstdio>
+
+#include <jpeglib.h>
+
+namespace feedline::decode {
+
+struct ErrorTrap {
+  jpeg_error_mgr callbacks;  // first: libjpeg hands back a pointer to it
+  std::jmp_buf jump;
+  char message[JMSG_LENGTH_MAX];
+};
+
+// For `jpeg.err`. Nothing is printed; warnings that cost pixels are errors.
+jpeg_error_mgr* arm(ErrorTrap& trap);
+
+}  // namespace feedline::decode
