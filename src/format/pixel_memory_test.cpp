@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <thread>
@@ -142,6 +143,32 @@ TEST_F(PixelMemoryTest, ThreadsSeeWholeRecordsOrNone) {
   }
   EXPECT_EQ(store.present(), kSamples);
   EXPECT_EQ(last, 1u) << "told one of them that all are there";
+}
+
+// Large ones, so that writing takes long enough to be caught at it.
+TEST_F(PixelMemoryTest, AReaderNeverSeesAPartOfARecord) {
+  constexpr std::uint64_t kSamples = 24;
+  constexpr int kSide = 400;
+  auto memory = join(some_contents(kSamples), std::uint64_t{64} << 20);
+  PixelStore& store = memory->store();
+  std::jthread reader([&] {
+    memory::Record record;
+    for (std::uint64_t sample = 0; sample < kSamples;) {
+      const auto read = store.read(sample, record);
+      ASSERT_TRUE(read) << read.error().message();
+      if (!*read) continue;
+      const memory::PixelView& view = record.fields[0].pixels;
+      for (const int y : {kSide - 1, kSide / 2, 0}) ASSERT_EQ(view.row(y)[view.stride - 1], 0xAB);
+      ++sample;
+    }
+  });
+  PixelRecordBuilder builder;
+  for (std::uint64_t sample = 0; sample < kSamples; ++sample) {
+    builder.begin(sample, "large", 2);
+    std::ranges::fill(builder.add_image(kSide, kSide, 3), std::byte{0xAB});
+    builder.add_integer(0);
+    ASSERT_TRUE(store.add(sample, builder.finish()));
+  }
 }
 
 }  // namespace

@@ -132,13 +132,22 @@ Error PixelStore::damaged(std::uint64_t sample, std::uint64_t offset, const std:
 }
 
 // The kernel brings the pages in, with an error code where a page fault would be a signal: a failing disk, or a file
-// that is being cut at this moment.
+// that is being cut at this moment. Asked first whether they are there, which takes a fifth of the time of asking for
+// them: for photos of 256 pixels in a warm cache 3 % of a sample instead of 16.
 Result<void> PixelStore::bring_in(std::uint64_t offset, std::uint64_t bytes) const {
   static const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  const std::uint64_t begin = offset / page_bytes * page_bytes;
-  auto* from = const_cast<std::byte*>(data_) + (begin - data_offset_);
-  if (::madvise(from, offset + bytes - begin, kPopulateRead) != 0 && (errno == EFAULT || errno == EHWPOISON))
-    return storage::file_error("cannot read mapped pages", name_, EIO);
+  constexpr std::uint64_t kPagesAtATime = 1024;
+  unsigned char resident[kPagesAtATime];
+  const std::uint64_t end = offset + bytes;
+  for (std::uint64_t begin = offset / page_bytes * page_bytes; begin < end; begin += kPagesAtATime * page_bytes) {
+    auto* from = const_cast<std::byte*>(data_) + (begin - data_offset_);
+    const std::uint64_t length = std::min(end - begin, kPagesAtATime * page_bytes);
+    const std::uint64_t pages = (length + page_bytes - 1) / page_bytes;
+    const bool known = ::mincore(from, length, resident) == 0;
+    if (known && std::all_of(resident, resident + pages, [](unsigned char page) { return (page & 1) != 0; })) continue;
+    if (::madvise(from, length, kPopulateRead) != 0 && (errno == EFAULT || errno == EHWPOISON))
+      return storage::file_error("cannot read mapped pages", name_, EIO);
+  }
   return {};
 }
 

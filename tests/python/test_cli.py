@@ -19,6 +19,8 @@ from PIL import Image
 pytest.importorskip("click", reason="the command line is not installed")
 pytest.importorskip("rich", reason="the command line is not installed")
 
+import feedline
+
 COMMAND = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 
 
@@ -79,6 +81,20 @@ def test_bench_tells_where_the_time_goes(folder: Path) -> None:
     assert stages["decode"]["items"] == pytest.approx(result["feedline"]["images"], abs=128)
     assert stages["decode"]["us_per_item"] > 0
     assert "decode limit" in run(*arguments).stdout
+
+
+def test_pixels_are_inspected_and_measured(folder: Path, tmp_path: Path) -> None:
+    path, sheet = tmp_path / "small.pixels", tmp_path / "sheet.png"
+    feedline.pack_pixels(feedline.open(folder).resize(40), path)
+    found = json.loads(run("inspect", path, "--show", sheet, "--json").stdout)
+    assert (found["format"], found["samples"], found["contact_sheet"]["damaged"]) == ("pixels", 21, [])
+    assert sum(found["classes"].values()) == 21
+    assert len(np.unique(np.asarray(Image.open(sheet)).reshape(-1, 3), axis=0)) > 1000, "photos have many colours"
+    arguments = ("bench", path, "--seconds", "0.2", "--batch-size", "4", "--size", "32")
+    result = json.loads(run(*arguments, "--json").stdout)
+    assert result["feedline"]["images_per_s"] > 0
+    assert "decode_limit" not in result
+    assert "decode limit" not in run(*arguments).stdout
 
 
 def test_bench_against_torch(folder: Path) -> None:

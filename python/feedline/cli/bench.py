@@ -66,13 +66,14 @@ def bench(
     result: dict[str, Any] = {"source": source, "samples": len(dataset), "batch_size": batch_size, "size": size}
     result["feedline"] = _measure(dataset, batch_size, threads, seconds)
     used = result["feedline"]["threads"]
-    limit = dataset.measure_decode(min(_LIMIT_IMAGES, len(dataset)), used)
-    result["decode_limit"] = {
-        "images_per_s": limit.images / limit.wall_s,
-        "cpu_ms_per_image": 1000 * limit.cpu_s / limit.images,
-        "encoded_bytes_per_image": limit.encoded_bytes / limit.images,
-    }
-    result["share_of_limit"] = result["feedline"]["images_per_s"] / result["decode_limit"]["images_per_s"]
+    if dataset.format != "pixels":  # those need no decoding
+        limit = dataset.measure_decode(min(_LIMIT_IMAGES, len(dataset)), used)
+        result["decode_limit"] = {
+            "images_per_s": limit.images / limit.wall_s,
+            "cpu_ms_per_image": 1000 * limit.cpu_s / limit.images,
+            "encoded_bytes_per_image": limit.encoded_bytes / limit.images,
+        }
+        result["share_of_limit"] = result["feedline"]["images_per_s"] / result["decode_limit"]["images_per_s"]
     if against == "torch":
         try:
             result["torch"] = measure_stock(source, size, batch_size, used, seconds)
@@ -157,15 +158,16 @@ def _print(result: dict[str, Any]) -> None:
                 f"{1000 * stock['first_batch_s']:.0f} ms",
             )
         )
-    limit = result["decode_limit"]
-    rows.append(
-        (
-            f"limit: decoding alone, {ours['threads']} threads",
-            f"{limit['images_per_s']:,.0f}",
-            f"{limit['cpu_ms_per_image']:.2f}",
-            "",
+    limit = result.get("decode_limit")
+    if limit is not None:
+        rows.append(
+            (
+                f"limit: decoding alone, {ours['threads']} threads",
+                f"{limit['images_per_s']:,.0f}",
+                f"{limit['cpu_ms_per_image']:.2f}",
+                "",
+            )
         )
-    )
     table(("loader", "images/s", "CPU-s per 1,000", "first batch"), rows)
     table(
         ("stage", "us per image", "images/s and thread", "out per image", "blocked s", "starved s"),
@@ -181,6 +183,7 @@ def _print(result: dict[str, Any]) -> None:
             for name, stage in ours["stages"].items()
         ],
     )
-    OUT.print(f"{result['share_of_limit']:.0%} of this machine's decode limit with {os.cpu_count()} CPUs")
+    if limit is not None:
+        OUT.print(f"{result['share_of_limit']:.0%} of this machine's decode limit with {os.cpu_count()} CPUs")
     if "speed_up" in result:
         OUT.print(f"{result['speed_up']:.1f} times the stock DataLoader")

@@ -37,7 +37,7 @@ def contact_sheet(dataset: feedline.Dataset, images: int, step: Callable[[], Non
     for cell, index in enumerate(picked):
         top, left = (cell // columns) * pitch + _GAP, (cell % columns) * pitch + _GAP
         try:
-            picture = _thumbnail(feedline.decode_image(dataset.encoded(index)))
+            picture = _picture(dataset, index)
         except feedline.Error as error:
             damaged.append(f"{dataset.key(index)}: {error}")
             sheet[top : top + _CELL, left : left + _CELL] = _DAMAGED
@@ -48,6 +48,14 @@ def contact_sheet(dataset: feedline.Dataset, images: int, step: Callable[[], Non
             sheet[top : top + height, left : left + width] = picture
         step()
     return sheet, damaged
+
+
+def _picture(dataset: feedline.Dataset, index: int) -> Pixels:
+    if dataset.format != "pixels":
+        return _thumbnail(feedline.decode_image(dataset.encoded(index)))
+    sample = dataset.resize(_CELL).center_crop(_CELL).sample(index)  # its middle
+    planes: Pixels = next(field for field in sample if np.ndim(field) == 3)
+    return planes.transpose(1, 2, 0)
 
 
 def _thumbnail(picture: Pixels) -> Pixels:

@@ -20,7 +20,7 @@ _MOST_ROWS = 20
 
 @click.command()
 @click.argument("source")
-@click.option("--format", "format_", type=click.Choice(["folder", "tar"]), help="Default: by what SOURCE is.")
+@click.option("--format", "format_", type=click.Choice(["folder", "tar", "pixels"]), help="Default: by what SOURCE is.")
 @click.option("--show", type=click.Path(dir_okay=False, path_type=Path), help="Write a contact sheet to this PNG file.")
 @click.option(
     "--images", default=24, show_default=True, type=click.IntRange(1, 400), help="Images on the contact sheet."
