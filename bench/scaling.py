@@ -42,7 +42,11 @@ def epoch(source: str, threads: int) -> dict[str, float]:
         wall = time.perf_counter() - started
         cpu = processes.cpu_s([os.getpid()]) - cpu
         stages = loader.stats()["stages"]
-    figures = {"cpu_us": 1e6 * cpu / images, "images_per_s": images / wall, "lock_us": 1e6 * stages["batch"]["busy_s"] / images}
+    figures = {
+        "cpu_us": 1e6 * cpu / images,
+        "images_per_s": images / wall,
+        "lock_us": 1e6 * stages["batch"]["busy_s"] / images,
+    }
     figures |= {f"{name}_bytes": stages[name]["bytes"] / images for name in ("storage", "decode", "transform")}
     return figures
 
@@ -65,7 +69,9 @@ def copy_bytes_per_s(threads: int) -> float:
     return 2 * times * threads * _COPIED / (time.perf_counter() - started)
 
 
-def model(cpu_us: float, growth: float, lock_us: float, image_bytes: float, bandwidth: float, threads: int) -> tuple[float, str]:
+def model(
+    cpu_us: float, growth: float, lock_us: float, image_bytes: float, bandwidth: float, threads: int
+) -> tuple[float, str]:
     """Images per second, and what limits them: the least of docs/scaling.md's three."""
     limits = {
         "threads": threads * 1e6 / (cpu_us * (1 + growth * (threads - 1))),
@@ -93,13 +99,21 @@ def main() -> int:
     # never below 0: a second thread that made images cheaper would be noise
     growth = max(0.0, statistics.median(entry[2]["cpu_us"] / entry[1]["cpu_us"] for entry in rounds) - 1)
     # each stage's output written once and read once, as if no cache held any of it; the stored bytes copied once more
-    image_bytes = 2 * sum(middle(1, f"{name}_bytes") for name in ("storage", "decode", "transform")) + middle(1, "storage_bytes")
+    image_bytes = 2 * sum(middle(1, f"{name}_bytes") for name in ("storage", "decode", "transform")) + middle(
+        1, "storage_bytes"
+    )
     # the least of one thread: what the work under the lock takes, and not the wait for a CPU of a busy machine
     lock_us = min(entry[1]["lock_us"] for entry in rounds)
     for threads in (1, 2):
         cpu = [entry[threads]["cpu_us"] for entry in rounds]
-        _OUT.print(f"{threads} thread(s): {spread(cpu, '.0f')} us of CPU time an image, {middle(threads, 'images_per_s'):,.0f} images/s")
-    _OUT.print(f"a second thread makes an image {100 * growth:.1f} % dearer; lock {lock_us:.2f} us, {image_bytes / 1e6:.2f} MB an image")
+        _OUT.print(
+            f"{threads} thread(s): {spread(cpu, '.0f')} us of CPU time an image,"
+            f" {middle(threads, 'images_per_s'):,.0f} images/s"
+        )
+    _OUT.print(
+        f"a second thread makes an image {100 * growth:.1f} % dearer;"
+        f" lock {lock_us:.2f} us, {image_bytes / 1e6:.2f} MB an image"
+    )
     _OUT.print(f"memory: {bandwidth / 1e9:.1f} GB/s by two copying threads")
     table = Table("threads", "images/s", "of one thread times N", "limited by")
     rates = {}
@@ -108,7 +122,13 @@ def main() -> int:
         rates[str(threads)] = {"images_per_s": rate, "limit": limit}
         table.add_row(str(threads), f"{rate:,.0f}", f"{100 * rate * middle(1, 'cpu_us') / 1e6 / threads:.0f} %", limit)
     _OUT.print(table)
-    results = {"rounds": rounds, "growth": growth, "lock_us": lock_us, "image_bytes": image_bytes, "copy_bytes_per_s": bandwidth}
+    results = {
+        "rounds": rounds,
+        "growth": growth,
+        "lock_us": lock_us,
+        "image_bytes": image_bytes,
+        "copy_bytes_per_s": bandwidth,
+    }
     command = f"bench/scaling.py --rounds {options.rounds}"
     write_record("scaling", options.json, started, {"command": command, **results, "modelled": rates, "goals": []})
     return 0
