@@ -521,7 +521,12 @@ std::uint64_t Pipeline::bad_count() const {
 
 const PipelinePlan& Pipeline::plan() const { return impl_->plan; }
 
-std::string Pipeline::explain_reads() const { return impl_->ahead ? impl_->ahead->explain() : std::string(); }
+std::string Pipeline::explain_reads() const {
+  const auto storage = impl_->recipe->format->storage();
+  const std::string note = storage ? storage->summary() : std::string();
+  const std::string ahead = impl_->ahead ? impl_->ahead->explain() : std::string();
+  return note + (note.empty() || ahead.empty() ? "" : "; ") + ahead;
+}
 
 LoaderStats Pipeline::stats() const {
   const Impl& impl = *impl_;

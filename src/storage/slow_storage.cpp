@@ -163,6 +163,10 @@ Result<std::span<const std::byte>> SlowStorage::read_all(const std::string& path
   return turns_->slowly([&] { return storage_->read_all(path, buffer); });
 }
 
+std::string SlowStorage::summary() const {
+  return "made slow: " + std::to_string(slow_.latency.count()) + " us a read (FEEDLINE_SLOW_STORAGE)";
+}
+
 std::unique_ptr<FetchQueue> SlowStorage::own_queue() const {
   auto queue = slow_.own_queue ? storage_->own_queue() : nullptr;
   return queue ? std::make_unique<SlowQueue>(std::move(queue), turns_) : nullptr;

@@ -32,6 +32,7 @@ class SlowStorage final : public Storage {
   Result<std::vector<Entry>> list(const std::string& directory) const override { return storage_->list(directory); }
   Result<ObjectStat> stat(const std::string& path) const override { return storage_->stat(path); }
   Result<bool> is_directory(const std::string& path) const override { return storage_->is_directory(path); }
+  std::string summary() const override;
   std::unique_ptr<FetchQueue> own_queue() const override;
 
   // What the reads were, for tests: how many, and the most that the storage worked on at the same time.

@@ -35,6 +35,8 @@ class Storage {
   virtual Result<std::vector<Entry>> list(const std::string& directory) const = 0;  // sorted by name, links followed
   virtual Result<ObjectStat> stat(const std::string& path) const = 0;
   virtual Result<bool> is_directory(const std::string& path) const = 0;
+  // What a user has to know of how it reads, for explain(); empty: nothing.
+  virtual std::string summary() const { return {}; }
   // For many reads at once, better than by a thread for each; nullptr: it has nothing of the kind.
   virtual std::unique_ptr<FetchQueue> own_queue() const { return nullptr; }
 };

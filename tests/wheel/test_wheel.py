@@ -41,7 +41,7 @@ WEBP = (
     "UklGRkoAAABXRUJQVlA4ID4AAABQAwCdASowACAAPjEYikOiIaEStAAgAwSzgDsAfgAAK/fDcAD++U8///5xF+cRfnEX/nEX//zBK/IN1yAAAA=="
 )
 
-CODECS = ("libjpeg", "libspng", "libwebp")
+BUNDLED = ("libjpeg", "libspng", "liburing", "libwebp")
 # What the manylinux policies let a wheel expect of the system: the C and C++ run-times, and zlib, which CPython needs.
 PLATFORM = re.compile(
     r"(ld-linux[-\w]*|libc|libm|libmvec|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libz)\.so(\.[\d.]+)?"
@@ -138,8 +138,8 @@ def test_every_shared_object_it_maps_is_its_own_or_the_platforms(report, empty_p
     without = run(empty_python, modules=report["modules"])
     added = [path for path in set(report["mapped"]) - set(without["mapped"]) if not Path(path).is_relative_to(home)]
     assert [path for path in added if not PLATFORM.fullmatch(Path(path).name)] == []
-    codecs = [path for path in report["mapped"] if Path(path).name.startswith(CODECS)]
-    assert {name for name in CODECS for path in codecs if Path(path).name.startswith(name)} == set(CODECS)
+    codecs = [path for path in report["mapped"] if Path(path).name.startswith(BUNDLED)]
+    assert {name for name in BUNDLED for path in codecs if Path(path).name.startswith(name)} == set(BUNDLED)
     assert [path for path in codecs if not Path(path).is_relative_to(home)] == []
 
 
@@ -147,7 +147,7 @@ def test_it_works_where_the_codecs_of_the_system_are_unusable(empty_python, phot
     """Again with an empty file mounted over every such library of the system."""
     system = [
         path for folder in ("/lib", "/usr/lib", "/usr/local/lib") for path in Path(folder).glob("**/*.so*")
-        if path.is_file() and path.name.startswith((*CODECS, "libhwy", "libpng", "libsharpyuv"))
+        if path.is_file() and path.name.startswith((*BUNDLED, "libhwy", "libpng", "libsharpyuv"))
     ]  # fmt: skip
     namespace = ["unshare", "--mount"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
     if subprocess.run([*namespace, "true"], capture_output=True).returncode != 0:
@@ -170,7 +170,7 @@ def test_what_the_wheel_holds(wheel):
     python_tag = "cp311-cp311" if sys.version_info[:2] == (3, 11) else "cp312-abi3"
     assert tags
     assert all(tag.startswith(f"{python_tag}-manylinux") for tag in tags), tags
-    for codec in CODECS:
+    for codec in BUNDLED:
         assert any(re.match(rf"feedline\.libs/{codec}\d*[-\w.]*\.so", name) for name in names), (codec, names)
         licence = any(re.search(rf"/licenses/bundled/{codec}\d*[-\w.]*\.txt$", name) for name in names)
         assert licence or not shutil.which("dpkg-query"), (codec, names)

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images per second over threads: measured on the threads at hand, modelled beyond (docs/scaling.md).
+
+Prints, for 1 and 2 threads in turn, CPU time per image; what an image costs the lock and the memory bus; the memory
+bandwidth of this machine by memcpy; and the model's images per second up to 64 threads with what limits them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import processes
+from rich.console import Console
+from rich.table import Table
+from run import spread, write_record
+
+import feedline
+
+_OUT = Console(highlight=False, markup=False, width=120)
+_COPIED = 64 << 20  # bytes: well beyond the caches that two threads share
+
+
+def epoch(source: str, threads: int) -> dict[str, float]:
+    """CPU microseconds per image, the share of the wait-free time, and bytes that the stages put out per image."""
+    dataset = (
+        feedline.open(source)
+        .random_resized_crop(224)
+        .random_horizontal_flip()
+        .normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
+    )
+    with dataset.loader(64, shuffle=True, drop_last=True, num_workers=threads, output="numpy") as loader:
+        cpu, started = processes.cpu_s([os.getpid()]), time.perf_counter()
+        images = sum(len(batch[1]) for batch in loader)
+        wall = time.perf_counter() - started
+        cpu = processes.cpu_s([os.getpid()]) - cpu
+        stages = loader.stats()["stages"]
+    figures = {
+        "cpu_us": 1e6 * cpu / images,
+        "images_per_s": images / wall,
+        "lock_us": 1e6 * stages["batch"]["busy_s"] / images,
+    }
+    figures |= {f"{name}_bytes": stages[name]["bytes"] / images for name in ("storage", "decode", "transform")}
+    return figures
+
+
+def copy_bytes_per_s(threads: int) -> float:
+    """Bytes read and written per second by so many threads that copy."""
+    blocks = [(np.zeros(_COPIED, np.uint8), np.zeros(_COPIED, np.uint8)) for _ in range(threads)]
+    times = 4
+
+    def copy(pair: tuple[Any, Any]) -> None:
+        for _ in range(times):
+            np.copyto(pair[0], pair[1])
+
+    started = time.perf_counter()
+    workers = [threading.Thread(target=copy, args=(pair,)) for pair in blocks]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return 2 * times * threads * _COPIED / (time.perf_counter() - started)
+
+
+def model(
+    cpu_us: float, growth: float, lock_us: float, image_bytes: float, bandwidth: float, threads: int
+) -> tuple[float, str]:
+    """Images per second, and what limits them: the least of docs/scaling.md's three."""
+    limits = {
+        "threads": threads * 1e6 / (cpu_us * (1 + growth * (threads - 1))),
+        "lock": 1e6 / lock_us,
+        "memory": bandwidth / image_bytes,
+    }
+    limit = min(limits, key=limits.__getitem__)
+    return limits[limit], limit
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("source")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--json", type=Path, help="default: bench/results/<date>-<commit>-scaling.json")
+    options = parser.parse_args()
+    started = time.time()
+    epoch(options.source, 2)
+    rounds = [{n: epoch(options.source, n) for n in ((1, 2) if i % 2 else (2, 1))} for i in range(options.rounds)]
+    bandwidth = max(copy_bytes_per_s(2) for _ in range(options.rounds))
+
+    def middle(threads: int, name: str) -> float:
+        return statistics.median(entry[threads][name] for entry in rounds)
+
+    # never below 0: a second thread that made images cheaper would be noise
+    growth = max(0.0, statistics.median(entry[2]["cpu_us"] / entry[1]["cpu_us"] for entry in rounds) - 1)
+    # each stage's output written once and read once, as if no cache held any of it; the stored bytes copied once more
+    image_bytes = 2 * sum(middle(1, f"{name}_bytes") for name in ("storage", "decode", "transform")) + middle(
+        1, "storage_bytes"
+    )
+    # the least of one thread: what the work under the lock takes, and not the wait for a CPU of a busy machine
+    lock_us = min(entry[1]["lock_us"] for entry in rounds)
+    for threads in (1, 2):
+        cpu = [entry[threads]["cpu_us"] for entry in rounds]
+        _OUT.print(
+            f"{threads} thread(s): {spread(cpu, '.0f')} us of CPU time an image,"
+            f" {middle(threads, 'images_per_s'):,.0f} images/s"
+        )
+    _OUT.print(
+        f"a second thread makes an image {100 * growth:.1f} % dearer;"
+        f" lock {lock_us:.2f} us, {image_bytes / 1e6:.2f} MB an image"
+    )
+    _OUT.print(f"memory: {bandwidth / 1e9:.1f} GB/s by two copying threads")
+    table = Table("threads", "images/s", "of one thread times N", "limited by")
+    rates = {}
+    for threads in (1, 2, 4, 8, 16, 32, 64):
+        rate, limit = model(middle(1, "cpu_us"), growth, lock_us, image_bytes, bandwidth, threads)
+        rates[str(threads)] = {"images_per_s": rate, "limit": limit}
+        table.add_row(str(threads), f"{rate:,.0f}", f"{100 * rate * middle(1, 'cpu_us') / 1e6 / threads:.0f} %", limit)
+    _OUT.print(table)
+    results = {
+        "rounds": rounds,
+        "growth": growth,
+        "lock_us": lock_us,
+        "image_bytes": image_bytes,
+        "copy_bytes_per_s": bandwidth,
+    }
+    command = f"bench/scaling.py --rounds {options.rounds}"
+    write_record("scaling", options.json, started, {"command": command, **results, "modelled": rates, "goals": []})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

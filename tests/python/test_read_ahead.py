@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A storage that is slow gives what a quick one gives, sooner than its latency would allow one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import feedline
+
+LATENCY_US = 3000
+
+
+@pytest.fixture
+def photos(tmp_path):
+    random = np.random.default_rng(0)
+    for label in range(4):
+        (tmp_path / f"class{label}").mkdir()
+        for number in range(24):
+            pixels = random.integers(0, 256, (16, 16, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(tmp_path / f"class{label}" / f"{number}.png")
+    return tmp_path
+
+
+def batches(photos, epochs=2, **options):
+    dataset = feedline.open(photos).random_crop(8)
+    with dataset.loader(8, shuffle=True, seed=3, num_workers=2, output="numpy", **options) as loader:
+        found = [[(image.copy(), label.copy()) for image, label in loader] for _ in range(epochs)]
+        return found, loader.explain()
+
+
+@pytest.mark.parametrize("mode", ["", "always", "threads", "never"])
+def test_slow_storage_gives_the_same_batches(photos, monkeypatch, mode):
+    expected, explained = batches(photos)
+    assert "made slow" not in explained
+    monkeypatch.setenv("FEEDLINE_SLOW_STORAGE", str(LATENCY_US))
+    monkeypatch.setenv("FEEDLINE_READ_AHEAD", mode)
+    found, explained = batches(photos)
+    for one, other in zip(found, expected, strict=True):
+        for (image, label), (same_image, same_label) in zip(one, other, strict=True):
+            np.testing.assert_array_equal(image, same_image)
+            np.testing.assert_array_equal(label, same_label)
+    assert f"made slow: {LATENCY_US} us a read" in explained
+    assert ("at most" in explained) == (mode != "never"), explained
+
+
+def test_a_damaged_photo_is_named_though_it_was_fetched_ahead(photos, monkeypatch):
+    (photos / "class2" / "7.png").write_bytes(b"no image")
+    monkeypatch.setenv("FEEDLINE_SLOW_STORAGE", str(LATENCY_US))
+    with feedline.open(photos).random_crop(8).loader(8, num_workers=2, on_error="skip", output="numpy") as loader:
+        assert sum(len(label) for _, label in loader) == 95
+        (error,) = loader.errors
+        assert "class2/7.png" in str(error)
