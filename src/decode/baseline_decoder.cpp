@@ -54,7 +54,6 @@
 // between them is not seen, as damage below the region is not.
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 
 #include "decode/baseline_planes.h"
@@ -82,9 +81,8 @@ struct BaselineDecoder::Impl {
   BaselinePlanes planes;
 
   // of the image that is being decoded
-  memory::Planes* whole = nullptr;           // where its samples go, if not to `planes`
-  std::array<int, kMaxComponents> shifts{};  // log2: how many of its samples a component is reduced by
-  bool low = false;                          // are there coefficients that nobody needs?
+  memory::Planes* whole = nullptr;  // where its samples go, if not to `planes`
+  bool low = false;                 // are there coefficients that nobody needs?
   const Frame* frame = nullptr;
   Window window;
   McuPlan plan;
@@ -99,7 +97,7 @@ struct BaselineDecoder::Impl {
   explicit Impl(const Kernels& chosen) : kernels(chosen) {}
 
   bool start(const Frame& image, const Box& region);
-  bool start_planes(const Frame& image, ColorMode mode, const memory::Coarseness& most, memory::Planes& out);
+  bool start_planes(ColorMode mode, const memory::Coarseness& most, memory::Planes& out);
   bool plan_tables();
   bool step_over_restart();
   // decode(first, end) and skip(first, end) do MCUs, of a chunk or of a row, and tell how far they came.
@@ -152,7 +150,6 @@ bool BaselineDecoder::Impl::start(const Frame& image, const Box& region) {
   passes_intervals = image.restart_interval > 0 && image.restart_interval <= image.mcus_across();
   if (!plan_tables()) return false;
   whole = nullptr;
-  shifts = {};
   low = false;
   state.dc = {};
   mcus_to_restart = image.restart_interval;
@@ -161,28 +158,14 @@ bool BaselineDecoder::Impl::start(const Frame& image, const Box& region) {
   return true;
 }
 
-bool BaselineDecoder::Impl::start_planes(const Frame& image, ColorMode mode, const memory::Coarseness& most,
-                                         memory::Planes& out) {
+bool BaselineDecoder::Impl::start_planes(ColorMode mode, const memory::Coarseness& most, memory::Planes& out) {
   whole = &out;
-  out.count = mode == ColorMode::kL ? 1 : image.components;
-  const int chunks = (window.end_column - window.first_column + kChunkMcus - 1) / kChunkMcus;
-  for (int c = 0; c < out.count; ++c) {
-    const Component& component = image.component[c];
-    const Component& luma = image.component[0];
-    const bool halved_across = component.across < luma.across, halved_down = component.down < luma.down;
-    const int wanted = (c == 0 ? most.brightness : most.colour) / (halved_across || halved_down ? 2 : 1);
-    shifts[c] = std::clamp(static_cast<int>(std::bit_width(static_cast<unsigned>(wanted))) - 1, 0, kMaxReduction);
-    const int side = kBlockSide >> shifts[c];
-    const int across = component.across * side, down = component.down * side;
-    memory::Plane& plane = out.plane[c];
-    if (!plane.samples.resize(chunks * kChunkMcus * across, (window.end_row - window.first_row) * down, 1))
-      return false;
-    plane.x = {window.first_column * across, c == 0 ? image.width : image.chroma_width(), halved_across, shifts[c]};
-    plane.y = {window.first_row * down, c == 0 ? image.height : image.chroma_height(), halved_down, shifts[c]};
-  }
+  out.count = mode == ColorMode::kL ? 1 : frame->components;
+  if (!lay_out_planes(*frame, window, most, out)) return false;
   for (int i = 0; i < plan.blocks; ++i) {
     BlockPlan& block = plan.block[i];
-    block.end = !block.skip ? kBlockSize : block.component < out.count ? kEndOfLow[shifts[block.component]] : kEndOfDc;
+    const int c = block.component;
+    block.end = !block.skip ? kBlockSize : c < out.count ? kEndOfLow[out.plane[c].x.shift] : kEndOfDc;
     low |= block.end < kBlockSize;
   }
   return true;
@@ -260,14 +243,14 @@ void BaselineDecoder::Impl::transform_chunk(int mcus, int mcu_row, int chunk) {
       continue;
     }
     const int groups = (mcus * component.across + kernels.group - 1) / kernels.group;
-    const int side = kBlockSide >> shifts[c];
+    memory::Plane* const plane = whole ? &whole->plane[c] : nullptr;
+    const int reduction = plane ? plane->x.shift : 0, side = kBlockSide >> reduction;
+    const std::size_t stride = plane ? plane->samples.stride() : planes.stride(c);
     for (int v = 0; v < component.down; ++v, from += row_size) {
-      const int row = (mcu_row * component.down + v) * side;
-      std::uint8_t* const to =
-          (whole ? whole->plane[c].samples.row(row - whole->plane[c].y.first) : planes.row(c, row)) +
-          chunk * kChunkMcus * component.across * side;
-      const std::size_t stride = whole ? whole->plane[c].samples.stride() : planes.stride(c);
-      kernels.inverse_dct[shifts[c]](from, component.quantisation.data(), groups, to, stride);
+      const int y = (mcu_row * component.down + v) * side;
+      std::uint8_t* const row = plane ? plane->samples.row(y - plane->y.first) : planes.row(c, y);
+      kernels.inverse_dct[reduction](from, component.quantisation.data(), groups,
+                                     row + chunk * kChunkMcus * component.across * side, stride);
     }
   }
 }
@@ -324,7 +307,7 @@ bool BaselineDecoder::decode(const Frame& frame, const Box& region, ColorMode mo
 
 bool BaselineDecoder::decode_planes(const Frame& frame, const Box& region, ColorMode mode,
                                     const memory::Coarseness& most, memory::Planes& out) {
-  return impl_->start(frame, region) && impl_->start_planes(frame, mode, most, out) && impl_->decode_rows([](int) {});
+  return impl_->start(frame, region) && impl_->start_planes(mode, most, out) && impl_->decode_rows([](int) {});
 }
 
 }  // namespace feedline::decode::baseline

@@ -2,6 +2,7 @@
 #include "decode/baseline_planes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "decode/color.h"
@@ -40,6 +41,24 @@ Window window_of(const Frame& frame, const Box& region) {
     window.end_row = window.end_coded_row = bottom / kBlockSide + 1;
   }
   return window;
+}
+
+bool lay_out_planes(const Frame& frame, const Window& window, const memory::Coarseness& most, memory::Planes& out) {
+  const int chunks = (window.end_column - window.first_column + kChunkMcus - 1) / kChunkMcus;
+  for (int c = 0; c < out.count; ++c) {
+    const Component &component = frame.component[c], &luma = frame.component[0];
+    const bool halved_across = component.across < luma.across, halved_down = component.down < luma.down;
+    const int pixels = (c == 0 ? most.brightness : most.colour) / (halved_across || halved_down ? 2 : 1);
+    const int reduction =
+        std::clamp(static_cast<int>(std::bit_width(static_cast<unsigned>(pixels))) - 1, 0, kMaxReduction);
+    const int across = component.across * kBlockSide >> reduction, down = component.down * kBlockSide >> reduction;
+    memory::Plane& plane = out.plane[c];
+    if (!plane.samples.resize(chunks * kChunkMcus * across, (window.end_row - window.first_row) * down, 1))
+      return false;
+    plane.x = {window.first_column * across, c == 0 ? frame.width : frame.chroma_width(), halved_across, reduction};
+    plane.y = {window.first_row * down, c == 0 ? frame.height : frame.chroma_height(), halved_down, reduction};
+  }
+  return true;
 }
 
 void BaselinePlanes::start(const Frame& frame, const Window& window, const Kernels& kernels) {

@@ -9,6 +9,7 @@
 
 #include "decode/baseline_frame.h"
 #include "decode/codec.h"
+#include "memory/planes.h"
 #include "memory/record.h"
 
 namespace feedline::decode::baseline {
@@ -20,6 +21,11 @@ struct Window {
   int end_coded_row = 0;           // until which libjpeg reads before it has the region's last row
 };
 Window window_of(const Frame& frame, const Box& region);
+
+// Makes room for the samples of the first out.count components in the window, each for at most so many pixels, and says
+// where they lie. False where there is no memory.
+[[nodiscard]] bool lay_out_planes(const Frame& frame, const Window& window, const memory::Coarseness& most,
+                                  memory::Planes& out);
 
 // A thread keeps one. Not for several threads at once.
 class BaselinePlanes {
