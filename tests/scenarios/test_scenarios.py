@@ -11,7 +11,7 @@ pytest.importorskip("PIL", reason="Pillow, which makes the images, is not instal
 pytest.importorskip("feedline", reason="the package is not installed")
 
 sys.path.insert(0, str(Path(__file__).parent))
-from run import run
+from runner import run
 from scenarios import SCENARIOS
 
 FAST = [scenario for scenario in SCENARIOS if scenario.fast]
