@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+TWO_RANKS = ("-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=29713")
 SCRIPTS = Path(__file__).parent / "scripts"
 
 
@@ -15,6 +16,7 @@ class Scenario:
     causes: tuple[str, ...]  # the largest first; all must be named
     also: tuple[str, ...] = ()  # true of the script too, and no mistake to name
     fast: bool = False  # runs in tools/test
+    launcher: tuple[str, ...] = ()  # arguments of Python before the script
 
     @property
     def path(self) -> Path:
@@ -42,4 +44,9 @@ SCENARIOS = (
     Scenario("mixed_decode_and_collate", ("cpu_decode", "collate"), ("cpu_transform",)),
     Scenario("nested_pool", ("nested_pool",)),
     Scenario("drop_in_transform", ("cpu_transform",)),
+    Scenario("mixed_startup_and_border", ("worker_startup", "epoch_border")),
+    Scenario("mixed_straggler_and_main_process", ("straggling_sample", "python_main_process")),
+    Scenario("cpu_decode_torchvision", ("cpu_decode",), ("cpu_transform",)),
+    Scenario("stream_storage_latency", ("storage_latency",)),
+    Scenario("straggling_rank", ("straggling_rank",), ("storage_latency", "python_main_process"), launcher=TWO_RANKS),
 )

@@ -23,7 +23,7 @@ from typing import Any
 from feedline.diagnose.recorder import Recorder
 
 BUDGET = "FEEDLINE_DIAGNOSE_BUDGET"
-GO, RESULT, PID = "experiments.go", "experiments.json", "experiments.pid"
+WATCHER, GO, RESULT, PID = "watcher", "experiments.go", "experiments.json", "experiments.pid"
 _LOOK_S = 0.2
 _RUNG_S = 2.5
 _BLOCKS = 8  # of batches, whose rates give the interval
@@ -92,13 +92,14 @@ def _fork(loader: Any, recorder: Recorder, budget: float) -> None:
 def _live(loader: Any, recorder: Recorder, budget: float) -> None:
     try:
         recorder.silent = True
-        watcher = os.environ.pop("FEEDLINE_DIAGNOSE_SESSION", None)
-        os.environ.pop(BUDGET, None)
+        for name in ("FEEDLINE_DIAGNOSE_SESSION", BUDGET):  # what this process starts is nobody's to watch
+            os.environ.pop(name, None)
         _let_go()
         session = recorder.session
         (session / PID).write_text(str(os.getpid()))
+        watcher = Path("/proc", (session / WATCHER).read_text())
         while not (session / GO).exists():
-            if watcher is None or not session.is_dir():
+            if not watcher.exists():
                 return
             time.sleep(_LOOK_S)
         climb(loader, budget, session / RESULT)
@@ -114,7 +115,7 @@ def _let_go() -> None:
         try:
             mode = os.fstat(file).st_mode
             if file > 2 and (stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)):
-                os.close(file)
+                os.dup2(nothing, file)  # not closed: its number must not become another file's
         except OSError:
             continue
     for file in (0, 1, 2):

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,13 +43,18 @@ class Experiments:
         """Batches per second by workers."""
         return {rung.workers: rung.batches_per_s for rung in self.rungs}
 
-    def lines(self) -> list[str]:
+    def lines(self, predicted: Mapping[int, float | None]) -> list[str]:
+        """For a terminal; `predicted`: batches per second of the model, by workers."""
         if not self.rungs:
             return [f"  no experiments: {self.refused}"]
-        lines = ["  measured: the loader alone, by workers (batches/s, 95 % interval)"]
+        lines = ["  measured: the loader alone, by workers (batches/s, 95 % interval, the model's prediction)"]
         for rung in self.rungs:
             kept = "" if rung.kept else "   gains nothing"
-            lines.append(f"    {rung.workers:>3}  {rung.batches_per_s:8.1f}  [{rung.low:.1f}, {rung.high:.1f}]{kept}")
+            model = predicted.get(rung.workers)
+            lines.append(
+                f"    {rung.workers:>3}  {rung.batches_per_s:8.1f}  [{rung.low:.1f}, {rung.high:.1f}]"
+                f"  {'' if model is None else format(model, '.1f'):>8}{kept}"
+            )
         return lines
 
 

@@ -19,6 +19,7 @@ from feedline.diagnose.recorder import Recorder, clock, cpu_clock
 # A sample that takes so much longer than others is kept as an event of its own.
 _SLOW_TIMES = 5
 _SLOW_NS = 1_000_000
+_EVENTS_PER_FETCH = 3
 
 _recorder: Recorder | None = None
 _patched: set[str] = set()
@@ -118,6 +119,8 @@ class _TimedCollate:
         return (_itself, (self._collate,))
 
     def __call__(self, samples: Any) -> Any:
+        if getattr(self._recorder.local, "unseen", 0):
+            return self._collate(samples)
         begin, cpu = clock(), cpu_clock()
         try:
             return self._collate(samples)
@@ -136,6 +139,12 @@ def _around_fetch(original: Callable[..., Any], recorder: Recorder, stream: str 
     @functools.wraps(original)
     def fetch(self: Any, index: Any) -> Any:
         local = recorder.local
+        unseen = getattr(local, "unseen", 0)
+        if unseen > 0:
+            try:
+                return original(self, index)
+            finally:
+                local.unseen = unseen - 1
         count = len(index) if isinstance(index, (list, tuple)) else 1
         if not recorder.in_worker and not getattr(local, "in_next", False):
             _announce_worker(recorder)
@@ -153,6 +162,7 @@ def _around_fetch(original: Callable[..., Any], recorder: Recorder, stream: str 
         finally:
             used = cpu_clock() - cpu
             recorder.record(events.FETCH, begin, used, count, timed.longest, False)
+            local.unseen = recorder.unseen_after(clock() - begin, _EVENTS_PER_FETCH)
             local.longest = timed.longest
             if recorder.in_worker and not getattr(local, "task_begin", 0):  # a worker whose tasks are not seen
                 recorder.record(events.WORK, begin, used, events.NO_TASK, timed.longest)
@@ -194,6 +204,8 @@ def _patch_drop_in_fetch(module: Any, recorder: Recorder) -> None:
 
     @functools.wraps(collate)
     def timed_collate(self: Any, samples: Any, index: Any) -> Any:
+        if getattr(recorder.local, "unseen", 0):
+            return collate(self, samples, index)
         begin, cpu = clock(), cpu_clock()
         try:
             return collate(self, samples, index)

@@ -12,28 +12,20 @@ from typing import Any
 from feedline.diagnose import clones, events
 from feedline.diagnose.recorder import Recorder, clock, cpu_clock
 
-_COST_SHARE = 0.004  # of a cycle: where steps are shorter, only some are recorded
 _EVENTS_PER_CYCLE = 3
-_LONGEST_STRIDE = 1024
 _CALLS_SHARE = 0.002
 _CHANGE_NS = 5000  # to change a class, and back
 _CLOSE_NS = 50_000
 
 
 class _Loop:
-    """What is known of one iterator. Of `stride` cycles of next() and step, one is recorded, for all of them."""
+    """What is known of one iterator. Of `stride` cycles of next() and step, one is recorded for all of them."""
 
     def __init__(self, loader: int) -> None:
         self.loader = loader
         self.last_end = self.last_cpu = 0
         self.stride, self.unseen = 1, 0
         self.active = False
-
-    def seen(self, cycle_ns: int, event_ns: int) -> None:
-        """After a recorded cycle: how many are passed over."""
-        affordable = _EVENTS_PER_CYCLE * event_ns / _COST_SHARE
-        self.stride = max(1, min(_LONGEST_STRIDE, int(affordable / max(cycle_ns, 1))))
-        self.unseen = self.stride - 1
 
 
 class _Calls:
@@ -134,7 +126,8 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             recorder.record(kind, begin, used, loop.loader, task(self))
             if kind == events.WAIT:
                 if loop.last_end:
-                    loop.seen(clock() - cycle_begin, recorder.event_ns)
+                    loop.unseen = recorder.unseen_after(clock() - cycle_begin, _EVENTS_PER_CYCLE)
+                    loop.stride = loop.unseen + 1
                 calls.watch()
             loop.last_end, loop.last_cpu = clock(), cpu_clock()
 

@@ -33,6 +33,14 @@ def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float
     return max(summary.step_ms + making.unpickle_ms, made, cpu / available)
 
 
+def loader_rate(summary: Summary, workers: int) -> float | None:
+    """Batches per second that the model gives the loader alone: what a rung of the ladder measures."""
+    making = summary.making
+    cpu_ms = (making.cpu_ms + making.pickle_ms + making.unpickle_ms) / max(summary.host.cpus, 0.01)
+    ms = max(making.wall_ms / max(workers, 1), cpu_ms if workers else 0.0)
+    return 1000 / ms if ms > 0 else None
+
+
 def current_ms(summary: Summary) -> float:
     """Measured time of a batch, with epochs' borders spread over all."""
     return 1000 * summary.loop_s / max(summary.steps, 1)

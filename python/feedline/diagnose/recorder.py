@@ -20,6 +20,8 @@ from feedline.diagnose import events
 
 CAPACITY = 16384  # events of 56 bytes
 DETAIL_SHARE = 0.003
+COST_SHARE = 0.004  # of batches and of steps: where they are shorter than that allows, only some are recorded
+_MOST_UNSEEN = 1023
 _FREE_DETAIL_NS = 1_000_000  # so that short runs have details too
 _CALIBRATIONS = 100
 
@@ -94,6 +96,11 @@ class Recorder:
             return False
         self._detail_ns += cost
         return True
+
+    def unseen_after(self, took_ns: int, recorded: int) -> int:
+        """How many units of work that last `took_ns` and cost `recorded` events each are to pass unseen."""
+        affordable = recorded * self.event_ns / COST_SHARE
+        return max(0, min(_MOST_UNSEEN, int(affordable / max(took_ns, 1)) - 1))
 
     def kind_of_transform(self, name: str) -> int | None:
         """The kind of this transform's events; None once there are too many names."""

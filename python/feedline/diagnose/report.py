@@ -6,6 +6,7 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+from feedline.diagnose import prediction
 from feedline.diagnose.session import Recording
 from feedline.diagnose.summary import Summary
 from feedline.diagnose.verdict import CERTAIN, Diagnosis
@@ -47,6 +48,9 @@ def as_json(recording: Recording, summary: Summary | None, diagnosis: Diagnosis)
         "overhead_share": measured.overhead_share,
         "summary": None if summary is None else summary.as_dict(),
         "experiments": None if experiments is None else experiments.as_dict(),
+        "what_if": [
+            {"workers": workers, "batches_per_s": rate} for workers, rate in _what_if(summary, recording).items()
+        ],
         "notes": notes_of(recording, summary),
     }
 
@@ -69,7 +73,7 @@ def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis)
     if diagnosis.more_workers:
         lines += ["", f"  {diagnosis.more_workers}"]
     if recording.experiments is not None:
-        lines += ["", *recording.experiments.lines()]
+        lines += ["", *recording.experiments.lines(_what_if(summary, recording))]
     abstained = [(a.cause, a.missing) for a in diagnosis.abstained] if summary is not None else []
     if abstained:
         lines += ["", "  not judged:"] + [f"    {cause}: {missing}" for cause, missing in abstained]
@@ -77,6 +81,13 @@ def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis)
     if notes:
         lines += ["", "  notes:"] + [f"    {note}" for note in notes]
     return "\n".join(lines) + "\n"
+
+
+def _what_if(summary: Summary | None, recording: Recording) -> dict[int, float | None]:
+    """The model's batches per second of the loader alone, beside every rung."""
+    if summary is None or recording.experiments is None:
+        return {}
+    return {rung.workers: prediction.loader_rate(summary, rung.workers) for rung in recording.experiments.rungs}
 
 
 def _measured(summary: Summary) -> list[str]:

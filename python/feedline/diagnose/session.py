@@ -23,12 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from feedline import _engine
-from feedline.diagnose import experiments
+from feedline.diagnose import clones, experiments
 from feedline.diagnose.events import Event, Total, total_of
 from feedline.diagnose.experiments import Experiments
 
 SESSION = "FEEDLINE_DIAGNOSE_SESSION"
-_BUDGET = "FEEDLINE_DIAGNOSE_BUDGET"
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PERIOD_S = 0.1
 _HARVEST_S = 2.0
@@ -78,6 +77,7 @@ def run(command: Sequence[str], budget: float = 0.0) -> Recording:
     folder = Path(tempfile.mkdtemp(prefix="feedline-diagnose-"))
     harvest = _Harvest(folder)
     try:
+        (folder / clones.WATCHER).write_text(str(os.getpid()))
         begin = time.perf_counter_ns()
         with _signals_of_child() as forward:
             child = _start(command, folder, budget)
@@ -117,7 +117,7 @@ def _start(command: Sequence[str], folder: Path, budget: float) -> subprocess.Po
         paths.append(environment["PYTHONPATH"])
     environment["PYTHONPATH"] = os.pathsep.join(paths)
     environment[SESSION] = str(folder)
-    environment[_BUDGET] = str(budget)
+    environment[clones.BUDGET] = str(budget)
     try:
         return subprocess.Popen(list(command), env=environment)
     except OSError as error:

@@ -143,8 +143,7 @@ class _Account:
         self._work = _Work(makers)
         self._ready = sorted(e.end_ns for p in makers for e in p.events if e.kind == events.READY)
         self._slow = sorted((e.begin_ns, e) for e in loop.process.events if e.kind == events.SAMPLE)
-        waits = [e.wall_ns for e in loop.events if e.kind == events.WAIT]
-        self._usual_wait = statistics.median(waits) if waits else 0.0
+        self._usual_wait = _usual_wait(loop.events)
         self._go_through(loop.events)
 
     def _go_through(self, loop_events: Sequence[Event]) -> None:
@@ -235,6 +234,19 @@ class _Account:
             self.border / loop_ns,
             self.step_ns / loop_ns,
         )
+
+
+def _usual_wait(loop_events: Sequence[Event]) -> float:
+    """The median, without the first of each epoch."""
+    waits, first = [], False
+    for event in loop_events:
+        if event.kind == events.WAIT:
+            if not first:
+                waits.append(event.wall_ns)
+            first = False
+        elif event.kind == events.ITER:
+            first = True
+    return statistics.median(waits) if waits else 0.0
 
 
 class _Work:

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ladder on a copy of the script's process: it measures, the script notices nothing, and nothing is left behind."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
+pytest.importorskip("click", reason="click, for the command line, is not installed")
+
+FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
+SCRIPT = """
+import os, random, sys, time, torch
+class Slow(torch.utils.data.Dataset):
+    handle = lambda self: None  # no data set that pickles
+    def __init__(self): self.unpicklable = lambda: 0
+    def __len__(self): return 64
+    def __getitem__(self, i):
+        time.sleep(0.02)
+        return torch.tensor(i)
+if __name__ == "__main__":
+    torch.manual_seed(3)
+    seen = []
+    for batch in torch.utils.data.DataLoader(Slow(), batch_size=4, shuffle=True, num_workers=1):
+        seen += batch.tolist()
+    print(seen, torch.rand(1).item(), random.Random(1).random(), sys.flags.optimize)
+    try:
+        os.wait()
+    except ChildProcessError:
+        print("no children")
+"""
+
+
+def processes_with(text):
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if text in (folder / "cmdline").read_bytes().decode(errors="replace"):
+                found.append(folder.name)
+        except OSError:
+            continue
+    return found
+
+
+def test_the_ladder_is_climbed_and_the_script_notices_nothing(tmp_path):
+    script, output = tmp_path / "train.py", tmp_path / "found.json"
+    script.write_text(SCRIPT)
+    plain = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    command = [*FEEDLINE, "diagnose", "--budget", "8s", "--output", output, "--", sys.executable, script]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    watched = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (watched.returncode, watched.stdout) == (0, plain.stdout)
+    assert "no children" in plain.stdout
+    found = json.loads(output.read_text())
+    rungs = {rung["workers"]: rung for rung in found["experiments"]["rungs"]}
+    assert {0, 1, 2} <= set(rungs)
+    for rung in rungs.values():
+        assert rung["low"] <= rung["batches_per_s"] <= rung["high"] and rung["batches"] >= 3
+    # reading waits, so two workers make more batches on however busy a machine
+    assert rungs[2]["batches_per_s"] > 1.3 * rungs[1]["batches_per_s"]
+    assert {entry["workers"] for entry in found["what_if"]} == set(rungs)
+    assert found["verdicts"][0]["cause"] == "storage_latency"
+    assert "would help" in found["more_workers"] and "measured" in found["more_workers"]
+    assert processes_with(str(script)) == []
+    assert list(tmp_path.glob("feedline-diagnose-*")) == []
+
+
+def test_quick_takes_no_copy(tmp_path):
+    script, output = tmp_path / "train.py", tmp_path / "found.json"
+    script.write_text(SCRIPT)
+    command = [*FEEDLINE, "diagnose", "--quick", "--output", output, "--", sys.executable, script]
+    subprocess.run(command, capture_output=True, check=True)
+    found = json.loads(output.read_text())
+    assert found["experiments"] is None and found["what_if"] == []
+    assert found["summary"]["rungs"] == {}
+
+
+def test_a_budget_is_a_time():
+    command = [*FEEDLINE, "diagnose", "--budget", "soon", "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2 and "60s" in done.stderr

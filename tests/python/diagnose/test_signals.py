@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is made of the host's counters, and of events of made-up processes."""
+
+import pytest
+
+from feedline import _engine
+from feedline.diagnose import events, experiments, session, timeline
+from feedline.diagnose.events import Event, Total
+from feedline.diagnose.experiments import Rung
+from feedline.diagnose.host_summary import window_of
+from feedline.diagnose.session import ProcessRecord, Recording
+
+MS = 1_000_000
+S = 1_000 * MS
+
+
+def host_row(time_ns, **counters):
+    empty = ("busy_ns", "throttled_ns", "cpu_pressure_ns", "io_pressure_ns", "memory_pressure_ns", "memory_events",
+             "available_bytes", "swapped_pages", "disk_reads", "disk_bytes", "disk_read_ns")  # fmt: skip
+    return {**dict.fromkeys(empty, 0), "time_ns": time_ns, **counters}
+
+
+def process_row(time_ns, pid, **counters):
+    names = ("parent", "cpu_ns", "delay_ns", "device_bytes", "read_bytes", "read_calls", "minor_faults",
+             "major_faults", "resident_bytes", "threads")  # fmt: skip
+    return {**dict.fromkeys(names, 0), "time_ns": time_ns, "pid": pid, **counters}
+
+
+def sampled(**extra):
+    """Four seconds: the loop's process 1, a worker 2 that begins after a second, and somebody else's child 3."""
+    rows = []
+    for second in range(5):
+        rows.append(process_row(second * S, 1, cpu_ns=second * S // 4, delay_ns=second * S // 4))
+        if second >= 1:
+            rows.append(process_row(second * S, 2, cpu_ns=(second - 1) * S // 2, delay_ns=(second - 1) * S // 2))
+    host = [host_row(second * S, busy_ns=second * S, throttled_ns=second * S // 10) for second in range(5)]
+    return {"host": host, "processes": rows, "unseen": [], "quota_cpus": None, "sampler_cpu_ns": 0, **extra}
+
+
+def test_counters_are_differences_over_the_loop():
+    window = window_of(sampled(), 0, 4 * S, 1, [2])
+    assert window.seconds == 4
+    assert window.loop["cpu_ns"] == S and window.workers["cpu_ns"] == 1.5 * S
+    assert window.tree["cpu_ns"] == 2.5 * S
+    assert window.delay_per_cpu() == 1 and window.step_delayed() == 0.5
+    assert window.missing == {}
+
+
+def test_what_is_missing_is_said():
+    assert "host" in window_of({}, 0, 4 * S, 1, []).missing
+    assert "host" in window_of(sampled(), 0, S, 1, []).missing  # too few samples
+    blind = sampled(unseen=["process 2: this user may not read its input counters"])
+    assert "io" in window_of(blind, 0, 4 * S, 1, [2]).missing
+    older = sampled()
+    for row in older["host"]:
+        row["memory_pressure_ns"] = row["throttled_ns"] = None
+    assert {"pressure", "throttled"} <= set(window_of(older, 0, 4 * S, 1, [2]).missing)
+    assert "processes" in window_of({**sampled(), "processes": []}, 0, 4 * S, 1, [2]).missing
+
+
+def record_of(pid, parent, recorded, totals=None):
+    return ProcessRecord(pid, parent, 0, [Event(*event) for event in recorded], totals or {})
+
+
+def recording(processes, loaders=()):
+    return Recording(["python"], 0, 0, 10 * S, processes, list(loaders), sampled(), [], 1)
+
+
+def event(kind, begin_ms, wall_ms, a=0, b=0, cpu_ms=0):
+    return (kind, 1, int(begin_ms * MS), int(wall_ms * MS), int(cpu_ms * MS), a, b)
+
+
+def loop_and_worker(waits, works):
+    """A loop of 10 ms steps that waits waits[n] ms for batch n, which a worker made: works[n] = (end, time, sample)."""
+    loop, at = [event(events.ITER, 0, 1)], 1.0
+    for number, wait in enumerate(waits):
+        loop.append(event(events.WAIT, at, wait, b=number))
+        loop.append(event(events.STEP, at + wait, 10, b=1))
+        at += wait + 10
+    worker = [event(events.READY, 0, 0.5, a=1)]
+    worker += [event(events.WORK, end - wall, wall, a=n, b=int(b * MS)) for n, (end, wall, b) in enumerate(works)]
+    return [record_of(1, 0, loop), record_of(2, 1, worker)]
+
+
+def test_a_wait_is_split_at_the_moment_its_batch_was_made():
+    # the third wait begins at 43 ms and ends at 73 ms; its batch was made at 63 ms
+    processes = loop_and_worker([1, 20, 30], [(1.5, 1, 0), (12, 5, 0), (63, 20, 0)])
+    waits = timeline.summarise(recording(processes)).waits
+    whole = 1 + 1 + 20 + 30 + 30  # iter, three waits, three steps; the first wait's usual part is production
+    assert waits.production == pytest.approx((1 + 20) / (whole - 1), abs=0.02)
+    assert waits.handover == pytest.approx((20 + 10) / (whole - 1), abs=0.02)
+    assert waits.step == pytest.approx(30 / (whole - 1), abs=0.02)
+
+
+def test_a_sample_that_holds_up_its_batch_is_a_straggler():
+    works = [(1.5, 1, 0), (22, 10, 1), (42, 10, 1), (251, 200, 195)]
+    processes = loop_and_worker([1, 10, 10, 200], works)
+    summary = timeline.summarise(recording(processes))
+    assert summary.waits.straggler > 0.5
+    slow_all_over = [(1.5, 1, 0), (22, 10, 1), (42, 10, 1), (251, 200, 20)]
+    assert timeline.summarise(recording(loop_and_worker([1, 10, 10, 200], slow_all_over))).waits.straggler == 0
+
+
+def test_steps_that_stand_for_others_count_as_many():
+    loop = [event(events.ITER, 0, 1), event(events.WAIT, 1, 2)]
+    loop += [event(events.STEP, 3, 1, b=1), event(events.WAIT, 4, 2, b=0), event(events.STEP, 50, 1, b=9),
+             event(events.WAIT, 51, 2, b=0)]  # fmt: skip
+    summary = timeline.summarise(recording([record_of(1, 0, loop, {events.FETCH: Total(10, 20 * MS, 20 * MS)})]))
+    assert summary.steps == 10
+    assert summary.step_ms == pytest.approx(1) and summary.wait_ms == pytest.approx(2)
+
+
+def test_workers_that_start_in_each_epoch_are_told_from_the_border():
+    loop, at = [], 0.0
+    for epoch in range(3):
+        loop.append(event(events.ITER, at, 5, b=epoch))
+        loop.append(event(events.WAIT, at + 5, 95, b=0))
+        loop.append(event(events.STEP, at + 100, 10, b=1))
+        loop.append(event(events.WAIT, at + 110, 1, b=1))
+        loop.append(event(events.STEP, at + 111, 10, b=1))
+        loop.append(event(events.LAST, at + 121, 2))
+        at += 123
+    starts = [record_of(10 + n, 1, [event(events.READY, n * 123 + 2, 78, a=1)]) for n in range(3)]
+    waits = timeline.summarise(recording([record_of(1, 0, loop), *starts])).waits
+    assert waits.startup == pytest.approx((3 * 80 + 3 * 2) / (3 * 123), abs=0.1)
+    assert 0 < waits.border < 0.15
+
+
+def test_no_loop_is_no_summary():
+    assert timeline.summarise(recording([])) is None
+    assert timeline.summarise(recording([record_of(1, 0, [event(events.READY, 0, 1)])])) is None
+
+
+def test_rungs_that_gain_nothing_are_not_kept():
+    rungs = [Rung(1, 10, 9, 11, 50), Rung(2, 20, 19, 21, 50), Rung(4, 20.5, 19, 22, 50), Rung(8, 30, 15, 45, 9)]
+    assert [rung.kept for rung in experiments.keep(rungs)] == [True, True, False, False]
+
+
+def test_rings_of_ended_processes_do_not_pile_up(tmp_path):
+    harvest = session._Harvest(tmp_path)
+    for number in range(session._KEPT_PROCESSES + 44):
+        _engine.EventRing(str(tmp_path / f"1.{number}.ring"), 4).record(events.WORK, 0, 0, number, 0, True)
+    kept = harvest.processes()
+    assert len(kept) == session._KEPT_PROCESSES and harvest.dropped == 44
+    assert kept[-1].events[0].a == session._KEPT_PROCESSES + 43  # the latest
+    assert list(tmp_path.glob("*.ring")) == []
+
+
+def test_a_ring_that_was_cut_off_is_left_out(tmp_path):
+    (tmp_path / "1.1.ring").write_bytes(b"short")
+    _engine.EventRing(str(tmp_path / "1.2.ring"), 4)
+    assert len(session._Harvest(tmp_path).processes()) == 1

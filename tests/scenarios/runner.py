@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the planted scenarios under diagnosis and prints which causes were named: the confusion matrix.
+
+    tools/scenarios [NAME...] [--json FILE]
+
+Exit status 0: at least 90 % named right, and no wrong cause stated as certain.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from scenarios import SCENARIOS, Scenario
+
+from feedline.diagnose import session, timeline, verdict
+from feedline.diagnose.verdict import CERTAIN, Verdict
+
+_RIGHT = 0.9  # of the scenarios
+
+
+@dataclass(frozen=True)
+class Outcome:
+    scenario: Scenario
+    verdicts: list[Verdict]
+    seconds: float
+    overhead: float | None
+    others_cpus: float | None
+
+    @property
+    def right(self) -> bool:
+        """All planted causes are named, and the first that is named is true of the script."""
+        named = [v.cause for v in self.verdicts]
+        true = self.scenario.causes + self.scenario.also
+        return set(self.scenario.causes) <= set(named) and named[0] in true
+
+    @property
+    def wrongly_certain(self) -> list[str]:
+        true = self.scenario.causes + self.scenario.also
+        return [v.cause for v in self.verdicts if v.confidence >= CERTAIN and v.cause not in true]
+
+
+def run(scenario: Scenario) -> Outcome:
+    begin = time.monotonic()
+    recording = session.run([sys.executable, "-W", "ignore", *scenario.launcher, str(scenario.path)])
+    summary = timeline.summarise(recording)
+    diagnosis = verdict.judge(summary)
+    return Outcome(
+        scenario,
+        diagnosis.verdicts,
+        time.monotonic() - begin,
+        summary.overhead_share if summary else None,
+        summary.host.others_cpus if summary else None,
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("names", nargs="*", help="scenarios; all by default")
+    parser.add_argument("--json", type=Path, help="also write the outcomes here")
+    arguments = parser.parse_args()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    chosen = [s for s in SCENARIOS if not arguments.names or s.script in arguments.names]
+    outcomes = []
+    for scenario in chosen:
+        outcome = run(scenario)
+        outcomes.append(outcome)
+        named = ", ".join(f"{v.cause} {v.share:.0%} ({v.confidence:.2f})" for v in outcome.verdicts) or "nothing"
+        mark = "right" if outcome.right else "WRONG"
+        certain = f"  WRONGLY CERTAIN: {', '.join(outcome.wrongly_certain)}" if outcome.wrongly_certain else ""
+        print(f"{mark}  {scenario.script:28} {outcome.seconds:5.1f} s  named: {named}{certain}", flush=True)
+    print()
+    print(matrix(outcomes))
+    right = sum(outcome.right for outcome in outcomes)
+    certain = sum(bool(outcome.wrongly_certain) for outcome in outcomes)
+    overheads = [outcome.overhead for outcome in outcomes if outcome.overhead is not None]
+    print(f"\n{right} of {len(outcomes)} named right; {certain} with a wrong cause stated as certain; ", end="")
+    print(f"watching cost {max(overheads, default=0):.2%} at most")
+    if arguments.json:
+        arguments.json.write_text(json.dumps([as_dict(outcome) for outcome in outcomes], indent=2) + "\n")
+    return 0 if right >= _RIGHT * len(outcomes) and certain == 0 else 1
+
+
+def matrix(outcomes: list[Outcome]) -> str:
+    """Rows: the planted cause. Columns: the cause named first."""
+    planted = sorted({outcome.scenario.causes[0] for outcome in outcomes})
+    counts: dict[tuple[str, str], int] = {}
+    for outcome in outcomes:
+        first = outcome.verdicts[0].cause if outcome.verdicts else "(none)"
+        # of two planted causes either may come first
+        row = first if first in outcome.scenario.causes else outcome.scenario.causes[0]
+        counts[row, first] = counts.get((row, first), 0) + 1
+    columns = sorted({named for _, named in counts})
+    lines = ["planted \\ named first".ljust(24) + " ".join(str(i).rjust(3) for i in range(len(columns)))]
+    for row in sorted({*planted, *(row for row, _ in counts)}):
+        cells = " ".join(str(counts.get((row, column), "")).rjust(3) for column in columns)
+        lines.append(row.ljust(24) + cells)
+    return "\n".join(lines + [f"{i:>5} {column}" for i, column in enumerate(columns)])
+
+
+def as_dict(outcome: Outcome) -> dict[str, object]:
+    return {
+        "scenario": outcome.scenario.script,
+        "planted": list(outcome.scenario.causes),
+        "named": [{"cause": v.cause, "share": v.share, "confidence": v.confidence} for v in outcome.verdicts],
+        "right": outcome.right,
+        "wrongly_certain": outcome.wrongly_certain,
+        "overhead_share": outcome.overhead,
+        "others_cpus": outcome.others_cpus,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

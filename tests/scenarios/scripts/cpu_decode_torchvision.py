@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder of images with torchvision's transforms; decoding is most of it."""
+
+import io
+
+import torch
+from PIL import Image
+from torchvision import transforms
+from work import Samples, gpu_step, jpeg
+
+ENCODED = jpeg(1024)
+TRANSFORM = transforms.Compose([transforms.CenterCrop(32), transforms.ToTensor()])
+
+
+def read(index):
+    return TRANSFORM(Image.open(io.BytesIO(ENCODED)).convert("RGB"))
+
+
+if __name__ == "__main__":
+    for _batch in torch.utils.data.DataLoader(Samples(320, read), batch_size=8, num_workers=2):
+        gpu_step(1)
