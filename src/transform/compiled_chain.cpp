@@ -156,7 +156,7 @@ Result<void> CompiledChain::apply(const Drawing& drawing, const memory::Planes& 
                                   ArrayView out) const {
   FEEDLINE_CHECK(out.spec == output());
   FEEDLINE_CHECK(drawing.planes.has_value());
-  FEEDLINE_CHECK(decoded.count == 1 || (decoded.count == 3 && mode_ == ColorMode::kRgb));
+  FEEDLINE_CHECK(decoded.count == 1 || (decoded.count == 3 && input_.mode == ColorMode::kRgb));
   const PlanarImage image{decoded, drawing.region, input_.mode == ColorMode::kRgb ? 3 : 1};
   return run_steps(*drawing.steps, image, emitter_, active_kernels(), *workspace.impl, out.data);
 }
