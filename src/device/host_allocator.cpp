@@ -84,7 +84,7 @@ Result<std::byte*> HostAllocator::allocate(std::size_t bytes) {
   {
     const std::lock_guard lock(mutex_);
     if (kept_ != nullptr && kept_bytes_ == size) {
-      has_kept_ = false;
+      spare_ = 0;
       return std::exchange(kept_, nullptr);
     }
   }
@@ -105,13 +105,13 @@ void HostAllocator::release(std::byte* data, std::size_t bytes) {
     std::erase(unwritten_, std::pair(data, size));
     std::swap(kept_, data);
     std::swap(kept_bytes_, size);
-    has_kept_ = true;
+    spare_ = ++releases_;
   }
   if (data != nullptr) munmap(data, size);
 }
 
 void HostAllocator::reuse_pages(std::byte* data, std::size_t first, std::size_t last) {
-  if (!has_kept_.load(std::memory_order_relaxed)) return;  // a block missed here is found at the next call
+  if (spare_pages() == 0) return;
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(unwritten_, data, &std::pair<std::byte*, std::size_t>::first);
   if (kept_ == nullptr || found == unwritten_.end() || found->second != kept_bytes_) return;
@@ -124,7 +124,7 @@ void HostAllocator::reuse_pages(std::byte* data, std::size_t first, std::size_t 
   if (begin > 0) munmap(kept_, begin);
   if (end < kept_bytes_) munmap(kept_ + end, kept_bytes_ - end);
   kept_ = nullptr;
-  has_kept_ = false;
+  spare_ = 0;
 }
 
 }  // namespace feedline::device

@@ -25,6 +25,7 @@ class HostAllocator final : public memory::Allocator {
   Result<std::byte*> allocate(std::size_t bytes) override;
   void release(std::byte* data, std::size_t bytes) override;
   void reuse_pages(std::byte* data, std::size_t first, std::size_t last) override;
+  std::uint64_t spare_pages() const override { return spare_.load(std::memory_order_relaxed); }
 
  private:
   std::byte* take_small(std::size_t size);             // nullptr: there is none
@@ -36,7 +37,8 @@ class HostAllocator final : public memory::Allocator {
   std::vector<std::byte*> small_;  // released ones, all of small_bytes_
   std::size_t small_bytes_ = 0;
   std::vector<std::pair<std::byte*, std::size_t>> unwritten_;  // live blocks of new pages, with their size
-  std::atomic<bool> has_kept_{false};                          // what reuse_pages() looks at first, without the lock
+  std::uint64_t releases_ = 0;                                 // of large blocks
+  std::atomic<std::uint64_t> spare_{0};                        // releases_ when kept_ was kept; 0: nothing is
 };
 
 }  // namespace feedline::device

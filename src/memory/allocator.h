@@ -23,6 +23,9 @@ class Allocator {
   // spare may put them there instead of having the kernel clear new ones. Contents of that range become unspecified.
   // Requires: nobody touches the range during the call. Cheap where there is nothing to do. Thread-safe.
   virtual void reuse_pages(std::byte* /*data*/, std::size_t /*first*/, std::size_t /*last*/) {}
+  // Which pages reuse_pages() could take: another number after every release() that leaves some, 0 where there are
+  // none. So that a caller asks once for each. Cheap. Thread-safe.
+  virtual std::uint64_t spare_pages() const { return 0; }
 
   // A cache line, and what AVX-512 and DLPack consumers like best.
   static constexpr std::size_t kAlignment = 64;

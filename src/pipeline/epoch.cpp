@@ -14,11 +14,23 @@ void Ticket::place() const {
   slot->plan->place(slot->first + row, rows_of(slot->samples), rows_of(slot->draws));
 }
 
+bool Ticket::advance() {
+  const RowRun run = slot->tickets.take(slot->grain);
+  row = run.first;
+  rows = run.rows;
+  is_refill = false;
+  return rows > 0;
+}
+
 Epoch::Epoch(const Config& config, const BadSamplePolicy& policy)
     : config_(config),
       plan_(std::make_shared<plan::Plan>(config.order, config.plan)),
       policy_(policy),
       end_(plan_->positions()) {}
+
+Epoch::~Epoch() {
+  for (const auto& slot : slots_) slot->tickets.close();
+}
 
 bool Epoch::can_open() const {
   if (config_.given) return !given_.empty();
@@ -46,64 +58,44 @@ Slot& Epoch::open(std::shared_ptr<memory::Lease> lease) {
     slot->draws.resize(slot->samples.size());
   }
   slot->rows = slot->samples.size();
-  slot->missing = slot->rows;
+  slot->grain = config_.grain;
+  slot->tickets.open(slot->rows);
   slot->lease = std::move(lease);
-  slot->done.resize(slot->rows);
   slot->is_placed = config_.given || config_.place_at_open;
   if (config_.place_at_open && slot->plan) plan_->place(slot->first, slot->samples, slot->draws);
   slots_.push_back(std::move(slot));
   return *slots_.back();
 }
 
-bool Epoch::has_ticket() const {
-  if (!refills_.empty()) return true;
-  return std::ranges::any_of(slots_, [](const auto& slot) { return slot->handed_out < slot->rows; });
-}
-
-Ticket Epoch::take_ticket() {
+std::optional<Ticket> Epoch::take_ticket() {
   if (!refills_.empty()) {
     Ticket ticket = std::move(refills_.front());
     refills_.pop_front();
     return ticket;
   }
-  const auto slot = *std::ranges::find_if(slots_, [](const auto& s) { return s->handed_out < s->rows; });
-  const std::uint64_t row = slot->handed_out;
-  const std::uint64_t rows = std::min(config_.grain, slot->rows - row);
-  slot->handed_out += rows;
-  return {slot, row, rows};
+  for (const auto& slot : slots_)
+    if (const RowRun run = slot->tickets.take(config_.grain); run.rows > 0) return Ticket{slot, run.first, run.rows};
+  return std::nullopt;
 }
 
 void Epoch::log_bad(Slot& slot, std::uint64_t sample, Error error) {
   slot.bad.push_back({std::move(error), epoch(), index_of(slot.batch), sample, policy_.action()});
 }
 
-void Epoch::finish(const Ticket& ticket, Outcome outcome) {
-  Slot& slot = *ticket.slot;
-  FEEDLINE_CHECK(slot.missing > 0);
-  --slot.missing;
-  slot.done[ticket.row] = 1;
-  slot.samples[ticket.row] = outcome.sample;
+void Epoch::note(Slot& slot, std::uint64_t row, Outcome outcome) {
+  slot.samples[row] = outcome.sample;
   for (BadSample& bad : outcome.bad) {
     bad.batch = index_of(slot.batch);
     slot.bad.push_back(std::move(bad));
   }
-  if (outcome.error) slot.failures.push_back({ticket.row, std::move(*outcome.error)});
-  resolve();
+  if (outcome.error) slot.failures.push_back({row, std::move(*outcome.error)});
 }
 
-void Epoch::finish_all(const Ticket& ticket) {
-  Slot& slot = *ticket.slot;
-  FEEDLINE_CHECK(slot.missing >= ticket.rows);
-  slot.missing -= ticket.rows;
-  std::fill_n(slot.done.begin() + static_cast<std::ptrdiff_t>(ticket.row), ticket.rows, std::uint8_t{1});
-  resolve();
-}
-
-// Settles complete slots in batch order, so that refills do not depend on which slot was complete first.
-void Epoch::resolve() {
+void Epoch::settle(Slot& completed) {
+  completed.complete = true;
   for (const auto& slot : slots_) {
     if (slot->resolved) continue;
-    if (slot->missing > 0) return;
+    if (!slot->complete) return;
     std::ranges::sort(slot->failures, {}, &BadRow::row);  // a failed refill goes first again
     if (!slot->judged) {
       slot->judged = true;
@@ -135,7 +127,8 @@ bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
     const plan::Placed placed = plan_->at(last);
     slot->samples[failure.row] = placed.sample;
     slot->draws[failure.row] = placed.draw;
-    slot->missing = 1;
+    slot->complete = false;
+    slot->tickets.reopen_one();
     refills_.push_back({slot, failure.row, 1, true});
     return true;
   }
@@ -162,7 +155,7 @@ bool Epoch::safe_out_of_order(const Slot& slot) const {
 std::shared_ptr<Slot> Epoch::take_ready() {
   for (auto it = slots_.begin(); it != slots_.end(); ++it) {
     const auto& slot = *it;
-    const bool complete = slot->resolved || (!config_.in_order && slot->missing == 0 && safe_out_of_order(*slot));
+    const bool complete = slot->resolved || (!config_.in_order && slot->complete && safe_out_of_order(*slot));
     if (!complete) {
       if (config_.in_order) return nullptr;
       continue;

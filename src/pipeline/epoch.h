@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Batches being filled and the rows still to hand out: the bookkeeping of one epoch, without threads or locks.
+// Batches being filled and the rows still to hand out: the bookkeeping of one epoch, without threads or locks. What
+// threads do to a batch between two visits to the pipeline's lock is in row_tickets.h.
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -14,29 +16,31 @@
 #include "feedline/loader.h"
 #include "memory/allocator.h"
 #include "pipeline/bad_sample_policy.h"
+#include "pipeline/row_tickets.h"
 #include "plan/plan.h"
 
 namespace feedline::pipeline {
 
-// A batch that is being filled. Its memory may be written by the threads that hold tickets for it; everything else
-// belongs to the Epoch.
+// A batch that is being filled. A thread may write the memory, samples and draws of rows that it has a ticket for;
+// everything else belongs to the Epoch.
 struct Slot {
   std::uint64_t batch = 0;  // in the plan
   std::uint64_t first = 0;  // first position
   std::uint64_t bucket = 0;
   std::uint64_t rows = 0;
-  std::uint64_t handed_out = 0;  // rows that have a ticket
-  std::uint64_t missing = 0;     // rows, or refills, not finished
-  bool judged = false;           // complete once, and every earlier slot resolved
-  bool resolved = false;         // every row has its sample or its error
-  std::uint64_t refilled = 0;    // positions taken from the end of the order, once resolved
+  std::uint64_t grain = 1;     // most rows of a ticket
+  RowTickets tickets;          // any thread
+  bool complete = false;       // no ticket is out: settle() was told
+  bool judged = false;         // complete once, and every earlier slot resolved
+  bool resolved = false;       // every row has its sample or its error
+  std::uint64_t refilled = 0;  // positions taken from the end of the order, once resolved
   std::shared_ptr<memory::Lease> lease;
+  std::atomic<std::uint64_t> seen_spare{0};  // Allocator::spare_pages() when it was asked for pages last
   std::shared_ptr<const batch::BatchLayout> layout;
   std::shared_ptr<const plan::Plan> plan;  // nullptr: the order is given
   bool is_placed = false;                  // all samples are known since it was opened
   std::vector<std::uint64_t> samples;      // per row, once placed
   std::vector<std::uint64_t> draws;        // per row: what its randomness is keyed by
-  std::vector<std::uint8_t> done;          // per row, for the message of a stall
   std::vector<BadRow> failures;            // rows that still need a refill, or all of them with kRaise and kReport
   std::vector<BadSample> bad;              // what to log when the batch is delivered
 };
@@ -50,18 +54,21 @@ struct Ticket {
 
   // Says which samples the rows are of, for which nothing but the ticket must be held: it is what takes time.
   void place() const;
+  // Goes on to the next rows of the batch. false: there is none to take.
+  bool advance();
   std::uint64_t sample() const { return slot->samples[row]; }  // of the first, once placed
-  std::uint64_t draw() const { return slot->draws[row]; }
 };
 
-// What came of a ticket.
+// What came of a row.
 struct Outcome {
   std::uint64_t sample = 0;    // that fills the row: the ticket's, or its substitute
   std::optional<Error> error;  // the row is not filled
   std::vector<BadSample> bad;  // replaced samples
+  bool is_plain() const { return !error && bad.empty(); }
 };
 
-// Not thread-safe: the pipeline calls it under its lock.
+// Not thread-safe: the pipeline calls it under its lock. Threads that still have tickets of an epoch that is gone get
+// no further ones.
 class Epoch {
  public:
   struct Config {
@@ -74,17 +81,23 @@ class Epoch {
     bool place_at_open = false;  // which samples a batch has is to be known when it opens, not ticket by ticket
   };
   Epoch(const Config& config, const BadSamplePolicy& policy);
+  ~Epoch();
+  Epoch(const Epoch&) = delete;
+  Epoch& operator=(const Epoch&) = delete;
 
-  // Is there a row to hand out in an open slot, a refill included?
-  bool has_ticket() const;
-  Ticket take_ticket();  // Requires: has_ticket()
+  // The first row to hand out in an open slot, or a refill; nullopt: none is left.
+  std::optional<Ticket> take_ticket();
+  bool has_refill() const { return !refills_.empty(); }
   // With Config::given: the samples of the next batch, at most batch_size of them; and that no more will follow.
   void give(std::vector<GivenSample> samples) { given_.push_back(std::move(samples)); }
   void end_giving() { all_given_ = true; }
-  bool can_open() const;                               // another batch in the plan?
-  Slot& open(std::shared_ptr<memory::Lease> lease);    // Requires: can_open(); the caller gives it a layout
-  void finish(const Ticket& ticket, Outcome outcome);  // Requires: ticket.rows == 1
-  void finish_all(const Ticket& ticket);               // every row is filled with its sample
+  bool can_open() const;                             // another batch in the plan?
+  Slot& open(std::shared_ptr<memory::Lease> lease);  // Requires: can_open(); the caller gives it a layout
+  // What came of a row, where it is not its own sample. Before the row is finished.
+  void note(Slot& slot, std::uint64_t row, Outcome outcome);
+  // The last row of a slot was finished. Settles complete slots in batch order, so that refills do not depend on which
+  // of them was complete first.
+  void settle(Slot& completed);
 
   // The next complete slot to deliver, removed from the epoch; nullptr: none yet.
   std::shared_ptr<Slot> take_ready();
@@ -105,7 +118,6 @@ class Epoch {
   const plan::Plan& plan() const { return *plan_; }
 
  private:
-  void resolve();
   bool refill(const std::shared_ptr<Slot>& slot);
   void log_bad(Slot& slot, std::uint64_t sample, Error error);
   std::uint64_t deliverable_rows(const Slot& slot) const;

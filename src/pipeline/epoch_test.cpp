@@ -70,9 +70,10 @@ class EpochRun {
     std::vector<Ticket> working;
     Outcome outcome;
     while (!epoch.over()) {
-      if (epoch.can_open() && epoch.open_slots() < slots && (schedule() % 2 == 0 || !epoch.has_ticket()))
-        epoch.open(nullptr);
-      if (epoch.has_ticket() && (working.empty() || schedule() % 2 == 0)) working.push_back(epoch.take_ticket());
+      if (epoch.can_open() && epoch.open_slots() < slots && schedule() % 2 == 0) epoch.open(nullptr);
+      if (working.empty() || schedule() % 2 == 0) {
+        if (auto ticket = epoch.take_ticket()) working.push_back(std::move(*ticket));
+      }
       if (!working.empty() && schedule() % lag == 0) {
         const std::size_t pick = schedule() % working.size();
         const Ticket ticket = working[pick];
@@ -81,7 +82,8 @@ class EpochRun {
         pipeline::Outcome row;
         row.sample = ticket.sample();
         if (bad.contains(ticket.sample())) row.error = Error{ErrorCode::kData, "bad", {}, 0};
-        epoch.finish(ticket, std::move(row));
+        epoch.note(*ticket.slot, ticket.row, std::move(row));
+        if (ticket.slot->tickets.finish(1)) epoch.settle(*ticket.slot);
       }
       if (schedule() % 4 != 0) continue;
       const auto slot = epoch.take_ready();
@@ -247,12 +249,14 @@ TEST(Epoch, RaiseKeepsTheErrorsOfABatchInRowOrder) {
   Epoch epoch(config, policy);
   epoch.open(nullptr);
   std::vector<Ticket> tickets;
-  for (int i = 0; i < 4; ++i) tickets.push_back(epoch.take_ticket());
+  for (int i = 0; i < 4; ++i) tickets.push_back(*epoch.take_ticket());
   for (const int row : {3, 1, 0, 2}) {
     Outcome outcome;
     outcome.sample = static_cast<std::uint64_t>(row);
     if (row % 2 == 1) outcome.error = Error{ErrorCode::kData, "row " + std::to_string(row), {}, 0};
-    epoch.finish(tickets[static_cast<std::size_t>(row)], std::move(outcome));
+    Slot& slot = *tickets[static_cast<std::size_t>(row)].slot;
+    epoch.note(slot, static_cast<std::uint64_t>(row), std::move(outcome));
+    if (slot.tickets.finish(1)) epoch.settle(slot);
   }
   const auto slot = epoch.take_ready();
   ASSERT_TRUE(slot);

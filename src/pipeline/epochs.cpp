@@ -30,21 +30,23 @@ Epoch* Epochs::opening() const {
 
 bool Epochs::can_open() const { return opening() != nullptr; }
 
-bool Epochs::wants_slot() const { return can_open() && !has_task(); }
-
 Slot& Epochs::open(std::shared_ptr<memory::Lease> lease) {
   Epoch* epoch = opening();
   FEEDLINE_CHECK(epoch != nullptr);
   return epoch->open(std::move(lease));
 }
 
-bool Epochs::has_task() const {
-  return (current_.epoch && current_.epoch->has_ticket()) || (following_.epoch && following_.epoch->has_ticket());
+std::optional<Task> Epochs::take_task() {
+  for (const Running* running : {&current_, &following_}) {
+    if (!running->epoch) continue;
+    if (auto ticket = running->epoch->take_ticket())
+      return Task{std::move(*ticket), running->epoch->epoch(), running->run};
+  }
+  return std::nullopt;
 }
 
-Task Epochs::take_task() {
-  const Running& running = current_.epoch->has_ticket() ? current_ : following_;
-  return {running.epoch->take_ticket(), running.epoch->epoch(), running.run};
+bool Epochs::has_refill() const {
+  return (current_.epoch && current_.epoch->has_refill()) || (following_.epoch && following_.epoch->has_refill());
 }
 
 Epoch* Epochs::epoch_of(const Task& task) const {

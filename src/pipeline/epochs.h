@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "pipeline/epoch.h"
@@ -23,16 +24,15 @@ class Epochs {
   // Goes on with `epoch`, or with what was prepared of it, and drops whatever else there is. following: nullptr, or
   // what comes next.
   void begin(std::unique_ptr<Epoch> epoch, std::unique_ptr<Epoch> following);
-  // Gives up what is prepared, where that is what wants_slot(). false: the current epoch does.
+  // Gives up what is prepared, where that is what would be opened. false: the current epoch would.
   bool drop_following();
   void clear();
 
   Epoch* current() const { return current_.epoch.get(); }
-  // Is a batch to be opened: is none waiting for a thread, and another one planned?
-  bool wants_slot() const;
-  Slot& open(std::shared_ptr<memory::Lease> lease);  // Requires: wants_slot(); see Epoch::open()
-  bool has_task() const;
-  Task take_task();  // Requires: has_task()
+  // nullopt: no row is left in the open batches; open() another where one is planned.
+  std::optional<Task> take_task();
+  bool has_refill() const;
+  Slot& open(std::shared_ptr<memory::Lease> lease);  // Requires: can_open(); see Epoch::open()
   // The epoch of a task; nullptr: it was abandoned.
   Epoch* epoch_of(const Task& task) const;
   // Could more be opened if there were room?
@@ -44,7 +44,7 @@ class Epochs {
     std::unique_ptr<Epoch> epoch;
     std::uint64_t run = 0;
   };
-  // Of the two, the one whose turn it is to open a batch, or to give out a row; nullptr: neither.
+  // Of the two, the one whose turn it is to open a batch; nullptr: neither.
   Epoch* opening() const;
 
   Running current_;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -34,6 +35,21 @@ std::unexpected<Error> closed_error() {
   return std::unexpected(std::move(error));
 }
 
+// What a thread is at, for the message of a stall; written by that thread alone. A slot that is named here is alive.
+struct alignas(64) Progress {
+  std::atomic<const Slot*> slot{nullptr};
+  std::atomic<std::uint64_t> row{0};     // of the ticket
+  std::atomic<std::uint64_t> filled{0};  // of the slot, and not yet finished
+};
+
+// What a thread fills rows with.
+struct Hands {
+  SampleLoader loader;
+  StageCounters& stage;
+  Progress& progress;
+  std::vector<ArrayView> rows;
+};
+
 }  // namespace
 
 struct Pipeline::Impl {
@@ -47,16 +63,19 @@ struct Pipeline::Impl {
 
   // worker side
   void work(std::size_t worker);
-  bool next_task(std::unique_lock<std::mutex>& lock, StageCounters& counters, Task& task);
-  Outcome fill(SampleLoader& loader, const Ticket& ticket, std::uint64_t epoch, std::vector<ArrayView>& rows);
-  bool fill_all(SampleLoader& loader, const Ticket& ticket, std::vector<ArrayView>& rows);
-  void fill_each(SampleLoader& loader, const Ticket& ticket, std::uint64_t epoch, std::vector<ArrayView>& rows,
-                 std::vector<Outcome>& outcomes);
+  std::optional<Task> next_task(std::unique_lock<std::mutex>& lock, StageCounters& stage);
+  bool fill_rows(Hands& hands, Task& task);
+  bool fill_all(Hands& hands, const Ticket& ticket);
+  void fill_each(Hands& hands, const Task& task);
+  Outcome fill(Hands& hands, const Ticket& ticket, std::uint64_t row, std::uint64_t epoch);
 
   std::unique_ptr<Epoch> make_epoch(const Start& start) const;
 
   // under mutex
   void open_slot();
+  void reuse_pages(Slot& slot);
+  void settle(const Task& task);
+  void update_recall();
   Result<Loader::Polled> deliver(std::shared_ptr<Slot> slot, Batch& out);
   Error stall_error() const;
 
@@ -66,6 +85,9 @@ struct Pipeline::Impl {
   const std::shared_ptr<device::Device> device = device::host_device();
   const std::shared_ptr<memory::Allocator> allocator = device->allocator();
   std::vector<telemetry::ThreadCounters> counters;  // one per worker, and the consumer's last
+  std::vector<Progress> progress;                   // one per worker
+  // Threads that fill rows come back to the lock before they take another one: there is something that they must know.
+  std::atomic<bool> recall{false};
 
   mutable std::mutex mutex;
   std::condition_variable work_cv;   // workers: a ticket, room for a slot, or the end
@@ -90,7 +112,8 @@ Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_
       plan(std::move(plan_in)),
       policy(plan.options.on_error, plan.options.error_budget,
              !plan.options.given_order && plan.options.world_size == 1),
-      counters(static_cast<std::size_t>(plan.options.num_workers) + 1) {}
+      counters(static_cast<std::size_t>(plan.options.num_workers) + 1),
+      progress(static_cast<std::size_t>(plan.options.num_workers)) {}
 
 std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const Start& start) const {
   const LoaderOptions& o = plan.options;
@@ -121,6 +144,7 @@ Result<void> Pipeline::Impl::begin(const Start& start, bool prepare_next) {
     if (broken) return std::unexpected(*broken);
     epochs.begin(std::move(epoch), std::move(following));
     failure.reset();
+    update_recall();
     epoch_bad = 0;
     last_position = start;
     last_batch.reset();
@@ -147,6 +171,7 @@ void Pipeline::Impl::open_slot() {
   if (!lease) {
     if (epochs.drop_following()) return;  // nobody has asked for it yet
     failure = std::move(lease).error();
+    update_recall();
     ready_cv.notify_all();
     return;
   }
@@ -159,18 +184,31 @@ void Pipeline::Impl::open_slot() {
   work_cv.notify_all();
 }
 
-// Waits for a row to fill. false: the pipeline stops.
-bool Pipeline::Impl::next_task(std::unique_lock<std::mutex>& lock, StageCounters& stage, Task& task) {
+// The training loop may just have let go of a batch: rows that nobody has begun can do with its pages.
+void Pipeline::Impl::reuse_pages(Slot& slot) {
+  const std::uint64_t spare = allocator->spare_pages();
+  if (spare == 0 || spare == slot.seen_spare.load(std::memory_order_relaxed)) return;
+  slot.seen_spare.store(spare, std::memory_order_relaxed);
+  const std::uint64_t row = slot.tickets.pause();
+  const auto [first, last] = slot.layout->largest_field_from(row);
+  if (row < slot.rows) allocator->reuse_pages(slot.lease->data(), first, last);
+  slot.tickets.resume(row);
+}
+
+void Pipeline::Impl::update_recall() { recall = stopping || failure || epochs.has_refill(); }
+
+// Waits for a row to fill. nullopt: the pipeline stops.
+std::optional<Task> Pipeline::Impl::next_task(std::unique_lock<std::mutex>& lock, StageCounters& stage) {
   while (!stopping) {
     if (!failure) {
-      if (epochs.wants_slot() && epochs.open_slots() < plan.slots) open_slot();
-      if (!failure && epochs.has_task()) {
-        task = epochs.take_task();
-        // the training loop may just have let go of a batch: rows that nobody has begun can do with its pages
-        const Slot& slot = *task.ticket.slot;
-        const auto [first, last] = slot.layout->largest_field_from(slot.handed_out);
-        allocator->reuse_pages(slot.lease->data(), first, last);
-        return true;
+      if (auto task = epochs.take_task()) {
+        update_recall();
+        reuse_pages(*task->ticket.slot);
+        return task;
+      }
+      if (epochs.can_open() && epochs.open_slots() < plan.slots) {
+        open_slot();
+        continue;
       }
     }
     const bool blocked = epochs.can_open();  // only room is missing
@@ -181,18 +219,18 @@ bool Pipeline::Impl::next_task(std::unique_lock<std::mutex>& lock, StageCounters
     else
       stage.add_starved(base::now_ns() - started);
   }
-  return false;
+  return std::nullopt;
 }
 
-Outcome Pipeline::Impl::fill(SampleLoader& loader, const Ticket& ticket, std::uint64_t epoch_number,
-                             std::vector<ArrayView>& rows) {
-  ticket.slot->layout->row_views(ticket.slot->lease->data(), ticket.row, rows);
+Outcome Pipeline::Impl::fill(Hands& hands, const Ticket& ticket, std::uint64_t row, std::uint64_t epoch_number) {
+  const Slot& slot = *ticket.slot;
+  slot.layout->row_views(slot.lease->data(), row, hands.rows);
   Outcome outcome;
-  outcome.sample = ticket.sample();
-  const base::SampleKey asked{plan.options.seed, epoch_number, ticket.draw()};
+  outcome.sample = slot.samples[row];
+  const base::SampleKey asked{plan.options.seed, epoch_number, slot.draws[row]};
   for (std::uint32_t attempt = 0;; ++attempt) {
-    const base::SampleKey drawn{asked.seed, asked.epoch, attempt == 0 ? ticket.draw() : outcome.sample};
-    auto loaded = loader.load(outcome.sample, drawn, rows);
+    const base::SampleKey drawn{asked.seed, asked.epoch, attempt == 0 ? asked.sample : outcome.sample};
+    auto loaded = hands.loader.load(outcome.sample, drawn, hands.rows);
     if (loaded) return outcome;
     const auto next =
         policy.action() == OnError::kReplace ? policy.substitute(asked, recipe->format->size(), attempt) : std::nullopt;
@@ -208,46 +246,68 @@ Outcome Pipeline::Impl::fill(SampleLoader& loader, const Ticket& ticket, std::ui
 }
 
 // Rows of arrays, all at once. false: one of them is bad.
-bool Pipeline::Impl::fill_all(SampleLoader& loader, const Ticket& ticket, std::vector<ArrayView>& rows) {
-  ticket.slot->layout->row_views(ticket.slot->lease->data(), ticket.row, rows);
-  const std::span samples(ticket.slot->samples);
-  return loader.fill(samples.subspan(ticket.row, ticket.rows), rows).has_value();
+bool Pipeline::Impl::fill_all(Hands& hands, const Ticket& ticket) {
+  const Slot& slot = *ticket.slot;
+  slot.layout->row_views(slot.lease->data(), ticket.row, hands.rows);
+  return hands.loader.fill(std::span(slot.samples).subspan(ticket.row, ticket.rows), hands.rows).has_value();
 }
 
 // Row by row, so that every bad sample is known by itself.
-void Pipeline::Impl::fill_each(SampleLoader& loader, const Ticket& ticket, std::uint64_t epoch_number,
-                               std::vector<ArrayView>& rows, std::vector<Outcome>& outcomes) {
-  for (std::uint64_t row = ticket.row; row < ticket.row + ticket.rows; ++row)
-    outcomes.push_back(fill(loader, {ticket.slot, row}, epoch_number, rows));
+void Pipeline::Impl::fill_each(Hands& hands, const Task& task) {
+  const Ticket& ticket = task.ticket;
+  for (std::uint64_t row = ticket.row; row < ticket.row + ticket.rows; ++row) {
+    Outcome outcome = fill(hands, ticket, row, task.epoch);
+    if (outcome.is_plain()) continue;
+    const std::lock_guard lock(mutex);
+    if (Epoch* epoch = epochs.epoch_of(task)) epoch->note(*ticket.slot, row, std::move(outcome));
+  }
+}
+
+// Fills the rows of the task, and whatever else is left of its batch. true: the batch is complete.
+bool Pipeline::Impl::fill_rows(Hands& hands, Task& task) {
+  Ticket& ticket = task.ticket;
+  Slot& slot = *ticket.slot;
+  const std::uint64_t row_bytes = slot.layout->row_bytes();
+  Progress& mine = hands.progress;
+  std::uint64_t filled = 0;
+  bool has_spare = false;
+  do {
+    mine.row.store(ticket.row, std::memory_order_relaxed);
+    mine.filled.store(filled, std::memory_order_relaxed);
+    mine.slot.store(&slot, std::memory_order_release);
+    ticket.place();
+    if (ticket.rows == 1 || !fill_all(hands, ticket)) fill_each(hands, task);
+    filled += ticket.rows;
+    const std::uint64_t spare = allocator->spare_pages();
+    has_spare = spare != 0 && spare != slot.seen_spare.load(std::memory_order_relaxed);
+  } while (!has_spare && !recall.load(std::memory_order_relaxed) && ticket.advance());
+  const std::uint64_t finished = base::now_ns();
+  mine.slot.store(nullptr, std::memory_order_release);
+  const bool complete = slot.tickets.finish(filled);
+  hands.stage.add_item(base::now_ns() - finished, filled * row_bytes);
+  return complete;
+}
+
+void Pipeline::Impl::settle(const Task& task) {
+  Epoch* epoch = epochs.epoch_of(task);
+  if (epoch == nullptr) return;  // it was abandoned, and the slot with it
+  epoch->settle(*task.ticket.slot);
+  ready_cv.notify_one();
+  if (!epoch->has_refill()) return;
+  update_recall();
+  work_cv.notify_one();
 }
 
 void Pipeline::Impl::work(std::size_t worker) {
   StageCounters& stage = counters[worker][static_cast<std::size_t>(Stage::kBatch)];
   try {
-    SampleLoader loader(recipe, &counters[worker]);
-    std::vector<ArrayView> rows;
-    std::vector<Outcome> outcomes;
+    Hands hands{SampleLoader(recipe, &counters[worker]), stage, progress[worker], {}};
     std::unique_lock lock(mutex);
-    Task task;
-    while (next_task(lock, stage, task)) {
-      const Ticket& ticket = task.ticket;
+    while (auto task = next_task(lock, stage)) {
       lock.unlock();
-      ticket.place();
-      const bool whole = ticket.rows > 1 && fill_all(loader, ticket, rows);
-      outcomes.clear();
-      if (!whole) fill_each(loader, ticket, task.epoch, rows, outcomes);
-      const std::uint64_t filled = base::now_ns();
-      const std::uint64_t bytes = ticket.rows * ticket.slot->layout->row_bytes();
+      const bool complete = fill_rows(hands, *task);
       lock.lock();
-      if (Epoch* epoch = epochs.epoch_of(task)) {  // else it was abandoned, and the slot with it
-        if (whole) epoch->finish_all(ticket);
-        for (std::uint64_t i = 0; i < outcomes.size(); ++i)
-          epoch->finish({ticket.slot, ticket.row + i}, std::move(outcomes[i]));
-        if (ticket.slot->missing == 0) ready_cv.notify_one();
-        if (epoch->has_ticket()) work_cv.notify_one();  // a refill
-      }
-      stage.add_item(base::now_ns() - filled, bytes);
-      task.ticket.slot.reset();
+      if (complete) settle(*task);
     }
   } catch (const std::exception& e) {  // a broken promise of ours, or no memory: never a silent death
     const std::lock_guard lock(mutex);
@@ -285,14 +345,19 @@ Error Pipeline::Impl::stall_error() const {
   const Epoch* epoch = epochs.current();
   if (epoch != nullptr && epoch->open_slots() > 0) {
     const Slot& slot = *epoch->oldest();
-    error.what += ": batch " + std::to_string(epoch->index_of(slot.batch)) + " still waits for " +
-                  std::to_string(slot.missing) + " of " + std::to_string(slot.rows) + " samples";
-    for (std::uint64_t row = 0; row < slot.handed_out; ++row) {
-      if (slot.done[row]) continue;
-      const std::uint64_t sample = slot.plan ? slot.plan->at(slot.first + row).sample : slot.samples[row];
-      error = with_place(std::move(error), *recipe, sample);
-      break;
+    // before the rows that threads have filled: one that finishes in between only makes it look like more
+    std::uint64_t missing = slot.tickets.missing();
+    std::optional<std::uint64_t> row;  // the first one that a thread is at
+    for (const Progress& thread : progress) {
+      if (thread.slot.load(std::memory_order_acquire) != &slot) continue;
+      missing -= std::min(missing, thread.filled.load(std::memory_order_relaxed));
+      row = std::min(row.value_or(slot.rows), thread.row.load(std::memory_order_relaxed));
     }
+    error.what += ": batch " + std::to_string(epoch->index_of(slot.batch)) + " still waits for " +
+                  std::to_string(missing) + " of " + std::to_string(slot.rows) + " samples";
+    if (row && *row < slot.rows)
+      error = with_place(std::move(error), *recipe,
+                         slot.plan ? slot.plan->at(slot.first + *row).sample : slot.samples[*row]);
   }
   error.where.stage = "batch";
   return error;
@@ -306,6 +371,7 @@ Result<Loader::Polled> Pipeline::Impl::deliver(std::shared_ptr<Slot> slot, Batch
   last_batch = slot->batch;
   epoch_bad += slot->bad.size();
   if (!slot->bad.empty() && policy.over_budget(epoch_bad)) failure = policy.budget_error(slot->bad.back().error);
+  update_recall();
   bad.insert(bad.end(), slot->bad.begin(), slot->bad.end());
   if (failure) return std::unexpected(*failure);
   if (slot->rows == 0) return Loader::Polled::kPending;  // wholly taken over by refills: only its log counts
@@ -359,6 +425,7 @@ void Pipeline::Impl::stop() {
   {
     const std::lock_guard lock(mutex);
     stopping = true;
+    update_recall();
   }
   work_cv.notify_all();
   ready_cv.notify_all();
