@@ -114,8 +114,8 @@ Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) con
   };
   record.pin.reset();
   record.fields.assign(fields_.size(), {});
-  std::string file = root_;
-  const auto bytes = storage_->read_all(file.append("/").append(listing_.path(index)), record.storage);
+  record.name.assign(root_).append("/").append(listing_.path(index));
+  const auto bytes = storage_->read_all(record.name, record.storage);
   if (!bytes) return fail(bytes.error());
   if (bytes->empty()) return fail(data_error("an empty file", "format").error());
   record.fields[0].bytes = *bytes;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace feedline::memory {
@@ -36,6 +37,7 @@ struct Record {
   };
   std::vector<Field> fields;        // in the order of Format::fields()
   ByteBuffer storage;               // owns the bytes that were read
+  std::string name;                 // room for a format to put the name of a file together
   std::shared_ptr<const void> pin;  // keeps a mapped shard alive while `bytes` points into it
   std::size_t bytes_read = 0;       // for telemetry
 };
