@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a case under callgrind, and reads what it counted."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+MEASURED = "feedline_gate_measured"
+# What would differ from machine to machine: the C library copies with other instructions where caches are larger or
+# `rep movsb` is quick, libjpeg-turbo's kernels follow the CPU.
+_PINNED = {
+    "GLIBC_TUNABLES": "glibc.cpu.x86_non_temporal_threshold=0xc0000:glibc.cpu.x86_rep_movsb_threshold=0x10000000:"
+    "glibc.cpu.x86_rep_stosb_threshold=0x10000000",
+    "JSIMD_FORCEAVX2": "1",
+}
+
+
+def count(program: Path, case: str) -> dict[str, int]:
+    """Instructions of a case by function, without those of the functions that it calls.
+
+    Raises RuntimeError, with what the program said, where it or valgrind fails.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "callgrind.out"
+        command = ["valgrind", "--tool=callgrind", f"--toggle-collect={MEASURED}", f"--callgrind-out-file={out}"]
+        done = subprocess.run(
+            [*command, str(program), case], env={**os.environ, **_PINNED}, capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{case}: exit status {done.returncode}\n{done.stderr[-2000:]}")
+        return functions(out.read_text(errors="replace"))
+
+
+def functions(text: str) -> dict[str, int]:
+    """Own instructions by function, from the text of a callgrind.out file.
+
+    "ob=", "fn=", "cob=" and "cfn=" set the object and function of what follows, and of what is called; a name stands
+    only where it comes first, behind its number, and then the number alone. A line that does not begin with a letter is
+    "POSITION COST", and the one behind "calls=" is the cost of the callee, which has its own lines as well.
+    """
+    names: dict[str, str] = {}
+    objects: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    current_object, current, of_callee = "", "", False
+    for line in text.splitlines():
+        key, equals, value = line.partition("=")
+        if equals and key in ("ob", "cob"):
+            found = _named(value, objects)
+            current_object = found if key == "ob" else current_object
+        elif equals and key in ("fn", "cfn"):
+            found = _named(value, names)
+            current = found if key == "fn" else current
+        elif key == "calls":
+            of_callee = True
+        elif line and (line[0].isdigit() or line[0] in "+-*"):
+            if not of_callee:
+                name = _short(current, current_object)
+                counts[name] = counts.get(name, 0) + int(line.split()[1])
+            of_callee = False
+    return counts
+
+
+def _named(value: str, names: dict[str, str]) -> str:
+    number, _, name = value.partition(" ")
+    if name:
+        names[number] = name
+    return names.get(number, value)
+
+
+def _short(name: str, of: str) -> str:
+    """A function's name without its arguments; a stripped library's functions together, under the library's name."""
+    if name.startswith("0x"):
+        return f"({Path(of).name})"
+    name = re.sub(r"'\d+$", "", name).replace("(anonymous namespace)", "{}")
+    return name.partition("(")[0].replace("{}", "(anonymous)") or name

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts the cases and compares them with baseline.json; `bench/gate/run` builds the program and calls this.
+
+Exit status 0: nothing is worse, or there is nothing to compare with (which is said); 1: something is worse; 3: a case
+cannot be counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import callgrind
+import comparison
+
+BASELINE = Path(__file__).with_name("baseline.json")
+
+
+def output_of(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def environment_of(program: Path) -> dict[str, str]:
+    """What counts depend on besides this code."""
+    machine = {"valgrind": output_of(["valgrind", "--version"]), "machine": os.uname().machine}
+    return {**json.loads(output_of([str(program), "--environment"])), **machine}
+
+
+def count_all(program: Path, wanted: list[str]) -> dict[str, dict[str, int]]:
+    known = output_of([str(program), "--list"]).split()
+    if unknown := set(wanted) - set(known):
+        raise RuntimeError(f"no case {', '.join(sorted(unknown))}; there are: {', '.join(known)}")
+    cases = wanted or known
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return dict(zip(cases, pool.map(lambda case: callgrind.count(program, case), cases), strict=True))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench/gate/run", description="instructions of fixed work against a baseline")
+    parser.add_argument("--program", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--update", action="store_true", help="write the baseline anew; its commit says why")
+    parser.add_argument("--force", action="store_true", help="compare although the environment is another one")
+    parser.add_argument("case", nargs="*", help="some cases only")
+    options = parser.parse_args()
+    if options.update and options.case:
+        parser.error("--update is of all cases at once: they must be of one environment")
+
+    environment = environment_of(options.program)
+    baseline = json.loads(BASELINE.read_text()) if BASELINE.exists() else {"environment": {}, "cases": {}}
+    differences = comparison.differences(baseline["environment"], environment)
+    if differences and not options.update and not options.force:
+        print("gate: SKIPPED, the baseline is of another environment (--force compares all the same):")
+        print("\n".join(f"  {line}" for line in differences))
+        return 0
+    counts = count_all(options.program, options.case)
+    if options.case:
+        baseline["cases"] = {case: n for case, n in baseline["cases"].items() if case in options.case}
+    verdicts = comparison.compare(baseline, counts)
+    print(comparison.table(verdicts))
+    if options.update:
+        BASELINE.write_text(json.dumps(comparison.to_baseline(environment, counts), indent=1) + "\n")
+        print(f"gate: wrote {BASELINE.name}; say in its commit why")
+        return 0
+    worse = comparison.fails(verdicts)
+    if any(verdict.word in ("better", "added") for verdict in verdicts):
+        print("gate: keep what was gained with bench/gate/run --update")
+    print(f"gate: {'FAILED' if worse else 'passed'} (within {100 * comparison.TOLERANCE:g} %)")
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (RuntimeError, subprocess.CalledProcessError) as error:
+        print(f"gate: {error}", file=sys.stderr)
+        sys.exit(3)
