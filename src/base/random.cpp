@@ -27,12 +27,6 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c, std::arr
   return c;
 }
 
-std::uint64_t mix64(std::uint64_t value) {
-  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
-  value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
-  return value ^ (value >> 31);
-}
-
 Random::Random(const SampleKey& key, std::uint32_t stream) {
   // seed and epoch share the 64-bit key: mixed one after the other, so that (1, 2) and (2, 1) differ
   const std::uint64_t folded = mix64(mix64(key.seed + 0x9E3779B97F4A7C15u) ^ (key.epoch + 0x9E3779B97F4A7C15u));

@@ -39,6 +39,10 @@ class Random {
 };
 
 // Mixes 64 bits well (splitmix64's finalizer): to fold seed and epoch into a 64-bit key.
-std::uint64_t mix64(std::uint64_t value);
+constexpr std::uint64_t mix64(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
+  return value ^ (value >> 31);
+}
 
 }  // namespace feedline::base
