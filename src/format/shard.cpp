@@ -61,9 +61,18 @@ void Shard::close() const {
   reader_.reset();
 }
 
+void Shard::stay_open() const {
+  const std::lock_guard lock(mutex_);
+  lasting_.store(reader_.get(), std::memory_order_release);
+}
+
 Result<std::shared_ptr<const storage::Reader>> OpenShards::reader(const Shard& shard) {
+  // a pointer that owns nothing: counting its holders would have all threads write to one place
+  if (const storage::Reader* reader = shard.lasting_reader())
+    return std::shared_ptr<const storage::Reader>(std::shared_ptr<const void>(), reader);
   FEEDLINE_TRY(Shard::Opened opened, shard.reader());
-  if (!opened.now) return std::move(opened.reader);
+  if (all_stay_) shard.stay_open();
+  if (all_stay_ || !opened.now) return std::move(opened.reader);
   const Shard* oldest = nullptr;
   {
     const std::lock_guard lock(mutex_);

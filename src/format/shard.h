@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -45,6 +46,9 @@ class Shard {
     bool now = false;
   };
   Result<Opened> reader() const;
+  // The file, found without a lock, once it was opened and is to stay so until the shard goes; nullptr: not yet.
+  const storage::Reader* lasting_reader() const { return lasting_.load(std::memory_order_acquire); }
+  void stay_open() const;  // Requires: close() is never called
   // Lets go of the file; those who hold its reader go on.
   void close() const;
 
@@ -56,6 +60,7 @@ class Shard {
   std::optional<FieldFinder> finder_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const storage::Reader> reader_;  // guarded by mutex_
+  mutable std::atomic<const storage::Reader*> lasting_{nullptr};
 };
 
 // Keeps the number of open shards of one data set in bounds: a process may usually open 1,024 files in all, and data
@@ -63,13 +68,17 @@ class Shard {
 class OpenShards {
  public:
   static constexpr std::size_t kMost = 256;
+  // Before the first reader(): of so many shards. Where all may be open at a time none is closed, and whoever reads one
+  // that is open takes no lock.
+  void expect(std::size_t shards) { all_stay_ = shards <= kMost; }
   // The shard's file, after closing that of the shard opened longest ago where there are too many. Requires: the
-  // shards passed in outlive this.
+  // shards passed in outlive this and the reader.
   Result<std::shared_ptr<const storage::Reader>> reader(const Shard& shard);
 
  private:
   std::mutex mutex_;
   std::deque<const Shard*> open_;  // in the order of opening; guarded by mutex_
+  bool all_stay_ = false;
 };
 
 }  // namespace feedline::format

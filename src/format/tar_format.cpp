@@ -110,6 +110,7 @@ TarFormat::TarFormat(std::string source, OpenOptions options, std::vector<std::u
                      const std::vector<FieldChoice>& fields)
     : source_(std::move(source)), options_(std::move(options)), shards_(std::move(shards)) {
   for (const FieldChoice& field : fields) fields_.push_back(field.description);
+  open_shards_.expect(shards_.size());
   for (const auto& shard : shards_) {
     shard->choose_fields(fields);
     ends_.push_back((ends_.empty() ? 0 : ends_.back()) + shard->index().samples());
