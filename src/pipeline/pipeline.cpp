@@ -407,8 +407,12 @@ Result<Loader::Polled> Pipeline::Impl::poll(std::chrono::milliseconds wait, Batc
     if (auto slot = epoch->take_ready()) {
       stage.add_starved(base::now_ns() - started);
       auto delivered = deliver(std::move(slot), out);
-      if (epochs.open_slots() <= plan.slots_to_wake) work_cv.notify_all();  // there is room for a slot
-      if (delivered && *delivered == Loader::Polled::kPending) continue;
+      const bool has_room = epochs.open_slots() <= plan.slots_to_wake;
+      const bool goes_on = delivered && *delivered == Loader::Polled::kPending;
+      // a thread that is woken under the lock only goes to sleep again, and may take the CPU from its holder
+      if (!goes_on) lock.unlock();
+      if (has_room) work_cv.notify_all();
+      if (goes_on) continue;
       return delivered;
     }
     if (epoch->over()) return Loader::Polled::kEnd;

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "decode/jpeg_fixture.h"
+#include "format/tar_writer.h"
 #include "pipeline/fake_format.h"
 #include "pipeline/pipeline.h"
 #include "storage/temporary_folder.h"
@@ -105,16 +106,20 @@ Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t 
           static_cast<double>(allocations - allocations_then) / kCounted};
 }
 
+void expect_no_lock_per_sample(const Cost& cost) {
+  // once for each thread, and what the consumer, the allocator and waking up take
+  constexpr double kMostLocks = 24;
+  EXPECT_GT(cost.locks, 1) << "nothing was counted";
+  EXPECT_LT(cost.locks, kMostLocks);
+}
+
 // by_codec: allocations of a foreign library for every image, which gives no say in them.
 void expect_nothing_per_sample(const std::shared_ptr<const Recipe>& recipe, double by_codec = 0) {
   if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which has a malloc and mutexes of its own";
   constexpr std::uint64_t kSmall = 16, kLarge = 256;
   const Cost small = cost_of_a_batch(recipe, kSmall), large = cost_of_a_batch(recipe, kLarge);
-  // once for each thread, and what the consumer, the allocator and waking up take
-  constexpr double kMostLocks = 24;
-  EXPECT_GT(small.locks, 1) << "nothing was counted";
-  EXPECT_LT(small.locks, kMostLocks);
-  EXPECT_LT(large.locks, kMostLocks);
+  expect_no_lock_per_sample(small);
+  expect_no_lock_per_sample(large);
   EXPECT_GT(small.allocations, 1) << "nothing was counted";
   // a buffer may still grow now and then
   constexpr double kRarely = 0.25;
@@ -152,6 +157,22 @@ TEST(SteadyState, JpegsInFoldersCostNoLockOrAllocation) {
   expect_nothing_per_sample(recipe_of(format, {op::RandomResizedCrop{{24, 24}}, op::RandomHorizontalFlip{},
                                                op::Normalize{{0.5, 0.5, 0.5}, {0.2, 0.2, 0.2}}}),
                             kOfLibjpeg);
+}
+
+TEST(SteadyState, ShardsCostNoLock) {
+  if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which has mutexes of its own";
+  const storage::TemporaryFolder folder;
+  const auto jpeg = decode::encode({.width = 48, .height = 40});
+  for (int shard = 0; shard < 2; ++shard) {
+    format::TarWriter tar;
+    for (int i = 0; i < kImages / 2; ++i)
+      tar.add(std::to_string(i) + ".jpg", {reinterpret_cast<const char*>(jpeg.data()), jpeg.size()})
+          .add(std::to_string(i) + ".cls", "3");
+    folder.write(std::to_string(shard) + ".tar", tar.finish());
+  }
+  const auto format = format::open(folder.path("{0..1}.tar"), {.index_directory = folder.path()});
+  ASSERT_TRUE(format) << format.error().message();
+  expect_no_lock_per_sample(cost_of_a_batch(recipe_of(*format, {op::CenterCrop{{24, 24}}}), 256));
 }
 
 TEST(SteadyState, PngsInFoldersCostNoLockOrAllocation) {
