@@ -203,6 +203,45 @@ TEST_F(PipelineTest, StopsInTheMiddle) {
   }
 }
 
+// Threads come back after the row in hand, however many are left of the batch.
+TEST_F(PipelineTest, StopsAfterTheRowsInHand) {
+  auto format = std::make_shared<FakeFormat>(100'000);
+  std::atomic<int> reads = 0;
+  std::latch begun(1), stopping(1);
+  format->before_read = [&](std::uint64_t) {
+    if (reads++ == 20) begun.count_down();
+    if (reads > 20) stopping.wait();
+  };
+  const auto pipeline = this->pipeline(format, {.batch_size = 50'000, .num_workers = 2});
+  ASSERT_TRUE(pipeline->begin({}, false));
+  begun.wait();
+  std::thread stop([&] { pipeline->stop(); });
+  std::this_thread::sleep_for(20ms);  // stop() has said so by then, or some more rows are read
+  stopping.count_down();
+  stop.join();
+  EXPECT_LT(reads, 50'000);
+}
+
+// An epoch that is begun anew takes threads away from the rows of the former.
+TEST_F(PipelineTest, AnAbandonedBatchIsLeftAfterTheRowsInHand) {
+  auto format = std::make_shared<FakeFormat>(100'000);
+  std::atomic<int> reads = 0;
+  std::latch begun(1), abandoned(1);
+  format->before_read = [&](std::uint64_t) {
+    if (reads++ == 20) begun.count_down();
+    if (reads > 20) abandoned.wait();
+  };
+  const auto pipeline = this->pipeline(format, {.batch_size = 50'000, .num_workers = 2});
+  ASSERT_TRUE(pipeline->begin({}, false));
+  begun.wait();
+  ASSERT_TRUE(pipeline->begin({.epoch = 1, .position = 99'990}, false));
+  abandoned.count_down();
+  Batch batch;
+  ASSERT_EQ(*pipeline->poll(10s, batch), Loader::Polled::kBatch);
+  EXPECT_EQ(batch.rows(), 10u);
+  EXPECT_LT(reads, 100);
+}
+
 TEST_F(PipelineTest, UnorderedDeliversEverySampleOnce) {
   auto format = std::make_shared<FakeFormat>(200);
   std::atomic<int> reads = 0;

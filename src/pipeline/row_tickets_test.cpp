@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/row_tickets.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace feedline::pipeline {
+namespace {
+
+TEST(RowTickets, GoOutInRunsUpToTheEnd) {
+  RowTickets tickets;
+  tickets.open(10);
+  for (const RowRun& expected : {RowRun{0, 4}, {4, 4}, {8, 2}}) {
+    const RowRun run = tickets.take(4);
+    EXPECT_EQ(run.first, expected.first);
+    EXPECT_EQ(run.rows, expected.rows);
+  }
+  EXPECT_EQ(tickets.take(4).rows, 0u);
+  EXPECT_FALSE(tickets.finish(9));
+  EXPECT_FALSE(tickets.finish(0)) << "of a thread that found nothing";
+  EXPECT_EQ(tickets.missing(), 1u);
+  EXPECT_TRUE(tickets.finish(1));
+  tickets.reopen_one();
+  EXPECT_EQ(tickets.take(1).rows, 0u) << "a refill's ticket is its thread's already";
+  EXPECT_TRUE(tickets.finish(1));
+}
+
+TEST(RowTickets, PausedOrClosedNobodyGetsOne) {
+  RowTickets tickets;
+  tickets.open(3);
+  tickets.take(1);
+  const std::uint64_t first = tickets.pause();
+  EXPECT_EQ(first, 1u);
+  EXPECT_EQ(tickets.take(1).rows, 0u);
+  tickets.resume(first);
+  EXPECT_EQ(tickets.take(1).first, 1u);
+  tickets.close();
+  EXPECT_EQ(tickets.take(1).rows, 0u);
+  EXPECT_EQ(tickets.missing(), 3u) << "an abandoned batch is never complete";
+}
+
+// Every row goes to one thread, one thread is the last, and no row is taken during a pause.
+TEST(RowTickets, ThreadsShareTheRows) {
+  constexpr std::uint64_t kRows = 20'000;
+  for (const std::uint64_t grain : {1, 7}) {
+    RowTickets tickets;
+    tickets.open(kRows);
+    std::vector<int> taken(kRows);
+    std::mutex mutex;  // that of the pipeline
+    std::atomic<int> last = 0;
+    const auto work = [&] {
+      std::uint64_t filled = 0;
+      while (true) {
+        RowRun run = tickets.take(grain);
+        if (run.rows == 0) {  // perhaps only paused
+          const std::lock_guard lock(mutex);
+          run = tickets.take(grain);
+        }
+        if (run.rows == 0) break;
+        for (std::uint64_t row = run.first; row < run.first + run.rows; ++row) ++taken[row];
+        filled += run.rows;
+      }
+      last += tickets.finish(filled) ? 1 : 0;
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) threads.emplace_back(work);
+    for (int i = 0; i < 200; ++i) {
+      const std::lock_guard lock(mutex);
+      const std::uint64_t first = tickets.pause();
+      std::this_thread::yield();
+      if (first < kRows) {
+        EXPECT_EQ(taken[first], 0) << "taken while nobody may";
+        taken[first] = 0;  // pages that move: a write that the next holder has to see
+      }
+      tickets.resume(first);
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(last, 1);
+    EXPECT_EQ(std::ranges::count(taken, 1), static_cast<std::ptrdiff_t>(kRows));
+  }
+}
+
+}  // namespace
+}  // namespace feedline::pipeline
