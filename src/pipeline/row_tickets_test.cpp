@@ -44,13 +44,13 @@ TEST(RowTickets, PausedOrClosedNobodyGetsOne) {
 
 // Every row goes to one thread, one thread is the last, and no row is taken during a pause.
 TEST(RowTickets, ThreadsShareTheRows) {
-  constexpr std::uint64_t kRows = 20'000;
+  constexpr std::uint64_t kRows = 400'000;
   for (const std::uint64_t grain : {1, 7}) {
     RowTickets tickets;
     tickets.open(kRows);
     std::vector<int> taken(kRows);
     std::mutex mutex;  // that of the pipeline
-    std::atomic<int> last = 0;
+    std::atomic<int> last = 0, working = 4;
     const auto work = [&] {
       std::uint64_t filled = 0;
       while (true) {
@@ -64,10 +64,11 @@ TEST(RowTickets, ThreadsShareTheRows) {
         filled += run.rows;
       }
       last += tickets.finish(filled) ? 1 : 0;
+      --working;
     };
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i) threads.emplace_back(work);
-    for (int i = 0; i < 200; ++i) {
+    while (working > 0) {
       const std::lock_guard lock(mutex);
       const std::uint64_t first = tickets.pause();
       std::this_thread::yield();
