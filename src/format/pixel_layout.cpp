@@ -110,15 +110,14 @@ std::string PixelContents::difference(const PixelContents& other) const {
   if (samples != other.samples || fingerprint != other.fingerprint)
     return "the pixels there are of another data set, or its samples have changed since: " + std::to_string(samples) +
            " samples of " + source + " there, " + std::to_string(other.samples) + " of " + other.source + " here";
+  if (source != other.source) return "the pixels there are of " + source + "; these would be of " + other.source;
   if (described(fields) != described(other.fields))
     return "the fields there are " + described(fields) + "; these would be " + described(other.fields);
   return classes == other.classes ? std::string() : "the classes there have other names";
 }
 
 std::string PixelContents::digest() const {
-  PixelContents same = *this;
-  same.source.clear();
-  const std::uint64_t hash = xxh3(same.serialized());
+  const std::uint64_t hash = xxh3(serialized());
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
   for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[(hash >> shift) & 15];

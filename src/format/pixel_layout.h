@@ -27,14 +27,16 @@ constexpr std::uint64_t kPageBytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t kPixelMagic = 0x0a'4c'58'50'44'45'45'46;  // "FEEDPXL\n"
 constexpr std::uint32_t kPixelVersion = 1;
 
-// What the pixels of a file are of. Two files whose same() holds hold the same pixels.
+// What the pixels of a file are of. Where difference() is empty, so are those of the samples.
 struct PixelContents {
   std::uint64_t fingerprint = 0;  // of the data set
   std::uint64_t samples = 0;
   std::string preparation;  // what was done to the stored images
   std::vector<FieldDescription> fields;
   std::vector<std::string> classes;
-  std::string source;  // what the user opened; for people
+  // Where the data set lies, however the user wrote it: the fingerprint is of names, and a copy of a data set with
+  // other images has the same ones.
+  std::string source;
 
   std::vector<std::byte> serialized() const;
   static Result<PixelContents> parse(std::span<const std::byte> bytes);

@@ -2,6 +2,7 @@
 #include "pipeline/pixel_cache.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "base/cpus.h"
@@ -21,6 +22,22 @@ std::string rounded(std::uint64_t bytes) {
 // Files that are named one by one while they are read have no fingerprint to know them by again.
 bool has_fixed_samples(const format::Format& format) { return format.name() != "files"; }
 
+// The same for every way to write the path of a data set, or of its parts.
+std::string place_of(const std::string& source) {
+  std::string place;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t end = source.find("::", begin);
+    std::error_code error;
+    const auto part = source.substr(begin, end == std::string::npos ? end : end - begin);
+    auto canonical = std::filesystem::weakly_canonical(std::filesystem::absolute(part, error), error).string();
+    while (canonical.size() > 1 && canonical.ends_with('/')) canonical.pop_back();
+    place += (begin == 0 ? "" : "::") + (error ? part : canonical);
+    if (end == std::string::npos) return place;
+    begin = end + 2;
+  }
+}
+
 }  // namespace
 
 Result<std::shared_ptr<PixelCache>> PixelCache::make(const std::string& where, std::uint64_t budget,
@@ -38,7 +55,7 @@ Result<std::shared_ptr<PixelCache>> PixelCache::make(const std::string& where, s
     return config_error("cache: \"" + dataset + "\" gets its files while it is read; open a folder or tars to cache");
   FEEDLINE_TRY(auto preparation, transform::Preparation::compile(operations));
   format::PixelContents contents{fingerprint,     format.size(),    preparation->description(),
-                                 format.fields(), format.classes(), dataset};
+                                 format.fields(), format.classes(), place_of(dataset)};
   return std::shared_ptr<PixelCache>(new PixelCache(where, budget, std::move(contents), std::move(preparation)));
 }
 

@@ -254,6 +254,28 @@ def test_pixels_in_memory_are_not_taken_for_others(folder: Path, tmp_path: Path)
     del first
 
 
+def test_another_folder_with_the_same_names_is_another_data_set(
+    folder: Path, tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = copied(folder, tmp_path / "other")
+    for seed, file in enumerate(sorted(other.glob("*/*.jpg"))):
+        file.write_bytes(made_data.encoded(made_data.photo(500 + seed, 60, 50)))
+    kept = training(feedline.open(folder).cache(place))
+    expected = epochs(kept, 1)
+    assert feedline.open(other).fingerprint == feedline.open(folder).fingerprint  # which is of the names
+    changed = training(feedline.open(other).cache(place))
+    if place == "memory":
+        assert_same(epochs(changed, 1), epochs(training(feedline.open(other)), 1))
+    else:
+        with pytest.raises(feedline.ConfigError, match=r"would be of .*other"):
+            epochs(changed, 1)
+    monkeypatch.chdir(folder.parent)  # the same folder, written otherwise
+    again = training(feedline.open(f"./{folder.name}/").cache(place))
+    with again.loader(4, output="numpy") as loader:
+        assert loader.stats()["cache"]["present"] == len(kept)
+    assert_same(epochs(again, 1), expected)
+
+
 def test_a_damaged_byte_is_reported_like_damaged_data(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "kept.pixels"
     epochs(training(feedline.open(folder).cache(path)), 1)

@@ -85,7 +85,14 @@ def test_bench_tells_where_the_time_goes(folder: Path) -> None:
 
 def test_pixels_are_inspected_and_measured(folder: Path, tmp_path: Path) -> None:
     path, sheet = tmp_path / "small.pixels", tmp_path / "sheet.png"
-    feedline.pack_pixels(feedline.open(folder).resize(40), path)
+    packed = json.loads(run("pack", folder, path, "--raw", "40", "--json").stdout)
+    assert (packed["samples"], packed["bytes"]) == (21, path.stat().st_size)
+    same = zip(feedline.open(path).center_crop(32), feedline.open(folder).resize(40).center_crop(32), strict=True)
+    assert all(np.array_equal(a[0], b[0]) and a[1] == b[1] for a, b in same)
+    assert "feedline.open(" in run("pack", folder, path, "--raw", "40").stdout, "it is there"
+    run("pack", folder, path, "--raw", "41", status=2)  # other pixels
+    run("pack", folder, path, "--raw", "40", "--shuffle", status=2)
+    run("pack", folder, path, status=2)  # a file
     found = json.loads(run("inspect", path, "--show", sheet, "--json").stdout)
     assert (found["format"], found["samples"], found["contact_sheet"]["damaged"]) == ("pixels", 21, [])
     assert sum(found["classes"].values()) == 21

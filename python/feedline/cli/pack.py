@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.markup import escape
 
+import feedline
 from feedline.cli import exit_codes
 from feedline.cli.console import OUT, bytes_text, print_json, progress
 
@@ -30,13 +32,14 @@ class _Interval(click.ParamType):
 
 @click.command()
 @click.argument("source")
-@click.argument("output", type=click.Path(file_okay=False))
+@click.argument("output", type=click.Path())
 @click.option("--format", "format_", type=click.Choice(["folder", "tar"]), help="Default: by what SOURCE is.")
 @click.option("--shard-size", metavar="BYTES", help="No shard gets larger: 500000000, 500MB, 1GiB. [default: 1GB]")
 @click.option("--samples-per-shard", type=click.IntRange(1), help="Instead of a size.")
 @click.option("--shuffle", is_flag=True, help="Pack in a random order.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of that order.")
 @click.option("--restart-interval", type=_Interval(), help="Restart markers in JPEGs, without loss; 'auto': by size.")
+@click.option("--raw", metavar="SIZE", type=click.IntRange(0), help="Pixels instead, smaller edge SIZE; 0: as it is.")
 @click.option("--check", is_flag=True, help="Decode every image, so that no damaged one is packed.")
 @click.option(
     "--on-error", default="raise", show_default=True, type=click.Choice(["raise", "skip"]), help="skip: list."
@@ -52,6 +55,7 @@ def pack(
     shuffle: bool,
     seed: int,
     restart_interval: int | str | None,
+    raw: int | None,
     check: bool,
     on_error: str,
     jobs: int | None,
@@ -62,9 +66,19 @@ def pack(
     SOURCE is a folder of class folders, or tars ("shards/{000..146}.tar"). Interrupted, the same command goes on where
     it was. Shards have WebDataset's layout; feedline-pack.json beside them says what they hold. Exit status 1: samples
     were skipped; 3: one cannot be read or is damaged, or OUTPUT cannot be written.
+
+    With --raw every image is decoded, and OUTPUT is one file with its 8-bit pixels, which is read without decoding.
     """
     from feedline import packing
 
+    if raw is not None:
+        if shard_size or samples_per_shard or shuffle or restart_interval is not None or check or on_error != "raise":
+            raise click.UsageError(
+                "--raw writes one file of all samples: it goes with --format, --jobs and --json only"
+            )
+        return _pack_pixels(source, output, format_, raw, jobs, as_json)
+    if Path(output).is_file():
+        raise click.UsageError(f"OUTPUT {output!r} is a file; tar shards go into a folder")
     if shard_size is not None and samples_per_shard is not None:
         raise click.UsageError("give --shard-size or --samples-per-shard, not both")
     transcoders: list[packing.Transcoder] = [packing.Check()] if check else []
@@ -89,6 +103,25 @@ def pack(
     else:
         _print(report)
     return exit_codes.PROBLEMS_FOUND if report.skipped else exit_codes.FINE
+
+
+def _pack_pixels(source: str, output: str, format_: str | None, size: int, jobs: int | None, as_json: bool) -> int:
+    dataset = feedline.open(source, format=format_)
+    total = len(dataset)
+    with progress(None, "packing") as bar:
+        packed = feedline.pack_pixels(
+            dataset.resize(size) if size else dataset,
+            output,
+            num_workers=jobs or "auto",
+            progress=lambda done: bar.update(bar.task_ids[0], completed=done, total=total),
+        )
+    written = Path(output).stat().st_size
+    if as_json:
+        print_json({"output": output, "samples": len(packed), "bytes": written})
+    else:
+        OUT.print(f"{len(packed):,} samples as pixels, {bytes_text(written)}")
+        OUT.print(f'feedline.open("{escape(output)}")')
+    return exit_codes.FINE
 
 
 def _print(report: Report) -> None:
