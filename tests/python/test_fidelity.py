@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``decode(fidelity="fast")``: how near its pixels are, where they are the exact ones, and that no run changes to it."""
+"""``decode(fidelity="fast")``: how near its pixels are, where they are exact, and that no run changes to it unseen."""
 
 from __future__ import annotations
 
