@@ -37,6 +37,10 @@ def fix_of(cause: str, summary: Summary) -> str:
     if cause in ("python_main_process", "too_few_workers"):
         best = prediction.best_workers(summary, range(summary.workers + 1, 65))
         return f"num_workers={best}."
+    if cause == "storage_latency":
+        best = prediction.best_workers(summary, range(max(summary.workers, 1), 65))
+        first = f"num_workers={best}. " if best > summary.workers else ""
+        return first + _FIXES[cause]
     if cause == "oversubscribed":
         return f"num_workers={max(int(summary.host.cpus), 1)}: as many workers as there are CPUs to run them."
     if cause == "worker_startup":

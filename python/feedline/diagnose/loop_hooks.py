@@ -84,7 +84,8 @@ class _Calls:
 def _compiles() -> bool:
     """Whether anything was compiled by torch.compile: its graphs would break at a changed method."""
     frames = sys.modules.get("torch._dynamo.eval_frame")
-    return bool(getattr(frames, "cached_backends", None))
+    backends = getattr(frames, "cached_backends", None) or {}
+    return any(backend is not None for backend in backends.values())
 
 
 def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls, task: Any) -> Callable[..., Any]:

@@ -25,10 +25,10 @@ _CLEARLY, _CLEARLY_MEASURED = 0.95, 0.9
 def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float:
     """Predicted time of one batch, from next() to next()."""
     making, available = summary.making, max(cpus or summary.host.cpus, 0.01)
-    if workers == 0:
-        return summary.step_ms + making.wall_ms
     measured = summary.rungs.get(workers)
-    made = 1000 / measured if measured else making.wall_ms / workers
+    made = 1000 / measured if measured else making.wall_ms / max(workers, 1)
+    if workers == 0:
+        return summary.step_ms + made
     cpu = making.cpu_ms + making.pickle_ms + making.unpickle_ms + summary.step_cpu_ms
     return max(summary.step_ms + making.unpickle_ms, made, cpu / available)
 

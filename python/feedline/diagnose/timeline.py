@@ -290,7 +290,7 @@ def _making(loop: ProcessRecord, makers: Sequence[ProcessRecord], delay_per_cpu:
         wall_ms=max(done.wall_ns - delay * done.cpu_ns, done.cpu_ns) / batches / 1e6,
         cpu_ms=done.cpu_ns / batches / 1e6,
         stages=_stages(sum_of, delay),
-        transforms=_transforms(makers, samples.times),
+        transforms=_transforms(makers, sum_of(events.DETAILED_FETCH).a),
         busy=_busy(makers, work),
         delayed=None if delay_per_cpu is None else delay / (1 + delay),
         pickle_ms=pickled.cpu_ns / batches / 1e6,

@@ -7,7 +7,7 @@ Each rule books a share of the loop's time under one name, so shares never sum t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -49,6 +49,7 @@ _FEWEST_STEPS = 20
 _BUSY_WORKERS = 0.7
 _FREE_CPUS = 0.75  # of the usable ones wanted: below, there is room for another worker
 _LADDER_GAIN = 1.15  # measured with more workers: below, they do not help
+_USEFUL = 0.95  # of the cycle as it is: a change that leaves more is none
 _CROWDED = 3.0  # workers per usable CPU
 _DELAYED = 0.3
 _LARGE = 0.3  # a share that a busy machine does not make by itself
@@ -324,11 +325,14 @@ def _main_process(case: _Case) -> None:
         return  # one CPU, all of it used: another process has none to run on
     evidence = [
         f"num_workers=0: next() makes each batch itself in {summary.wait_ms:.1f} ms, and the loop waits",
-        _stage_sentence(case.stages),
+        _stage_sentence(case.summary.making.stages),
     ]
     counter = [] if waiting < 0.5 else ["most of that is waiting, which threads would hide as well"]
     confidence = 0.95 if host.cpus >= 2 else 0.8
     gain = prediction.gain(summary, cycle)
+    if best in summary.rungs and cycle > _USEFUL * prediction.cycle_ms(summary, 0):
+        counter.append("measured, the loader alone: workers gained nothing just now")
+        confidence = 0.6
     case.name("python_main_process", case.production, confidence, evidence, counter, gain, needs=("stages",))
     case.production = 0.0
 
@@ -348,17 +352,17 @@ def _too_few_workers(case: _Case) -> None:
         f"{summary.workers} workers were at work {making.busy or 0:.0%} of the time",
         f"the run wanted {wanted:.1f} of {host.cpus:.3g} CPUs: there is room for more",
     ]
-    counter: list[str] = []
     confidence = 0.92
     more = {workers: rate for workers, rate in summary.rungs.items() if workers > summary.workers}
     if more and summary.workers in summary.rungs:
-        best = prediction.best_workers(summary, {summary.workers, *more})
         ratio = max(more.values()) / max(summary.rungs[summary.workers], 1e-9)
-        measured = f"measured, the loader alone: {ratio:.2f} times the batches with more workers"
-        (evidence if ratio >= _LADDER_GAIN else counter).append(measured)
-        confidence = 0.95 if ratio >= _LADDER_GAIN else 0.6
+        if ratio < _LADDER_GAIN:
+            return  # tried, and of no use: the work itself is what costs
+        best = prediction.best_workers(summary, {summary.workers, *more})
+        confidence = 0.95
+        evidence.append(f"measured, the loader alone: {ratio:.2f} times the batches with more workers")
     gain = prediction.gain(summary, prediction.cycle_ms(summary, best))
-    case.name("too_few_workers", share, confidence, evidence, counter, gain, needs=("stages", "processes"))
+    case.name("too_few_workers", share, confidence, evidence, gain=gain, needs=("stages", "processes"))
     _take_running(case)
 
 
@@ -392,7 +396,7 @@ def _oversubscribed(case: _Case) -> None:
 def _stages(case: _Case) -> None:
     making = case.summary.making
     per_batch = f"a batch takes {making.wall_ms:.1f} ms to make, {making.cpu_ms:.1f} ms of it CPU"
-    split = _stage_sentence(case.stages)
+    split = _stage_sentence(case.summary.making.stages)
     needs = ("stages", "processes")
     collate = case.stage_share("collate")
     case.name("collate", collate, 0.92, [per_batch, split], needs=needs)
@@ -423,7 +427,11 @@ def _storage(case: _Case, evidence: list[str]) -> None:
     elif not from_device:
         confidence = 0.85
         counter.append("little came from local disks: a network, a lock or a sleep can wait like storage")
-    case.name(cause, share, confidence, evidence, counter, needs=("stages", "processes", "io"))
+    gain = None
+    best = prediction.best_workers(case.summary, range(max(case.summary.workers, 1), 65))
+    if cause == "storage_latency" and best > case.summary.workers:
+        gain = prediction.gain(case.summary, prediction.cycle_ms(case.summary, best))
+    case.name(cause, share, confidence, evidence, counter, gain, needs=("stages", "processes", "io"))
 
 
 def _ranks(case: _Case) -> None:
@@ -459,7 +467,7 @@ _RULES: tuple[Callable[[_Case], None], ...] = (
 )
 
 
-def _stage_sentence(stages: dict[str, float]) -> str:
+def _stage_sentence(stages: Mapping[str, float] | None) -> str:
     if not stages:
         return "how that divides among reading, decoding and transforms was not seen"
     words = {"storage": "waiting", "python": "own code"}
@@ -502,7 +510,7 @@ def _measured_ladder(summary: Summary) -> str | None:
     best = prediction.best_workers(summary, {w for w in rungs if w >= summary.workers})
     proof = "measured, the loader alone: " + ", ".join(f"{w} give {rate:.1f}/s" for w, rate in sorted(rungs.items()))
     if best <= summary.workers:
-        return f"more workers will not help; {proof}"
+        return f"more workers will not help: the loop itself takes {summary.step_ms:.1f} ms per batch; {proof}"
     return f"{best} workers instead of {summary.workers} would help; {proof}"
 
 
