@@ -13,6 +13,7 @@ from feedline.cli.console import ERR
 from feedline.cli.diagnose import diagnose
 from feedline.cli.inspect import inspect
 from feedline.cli.pack import pack
+from feedline.cli.report import report
 from feedline.cli.trace import trace
 
 
@@ -27,6 +28,7 @@ root.add_command(bench)
 root.add_command(pack)
 root.add_command(trace)
 root.add_command(diagnose)
+root.add_command(report)
 
 
 def run(arguments: list[str]) -> int:
