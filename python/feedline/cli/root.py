@@ -11,6 +11,7 @@ from feedline.cli import exit_codes
 from feedline.cli.bench import bench
 from feedline.cli.console import ERR
 from feedline.cli.diagnose import diagnose
+from feedline.cli.diff import diff
 from feedline.cli.inspect import inspect
 from feedline.cli.pack import pack
 from feedline.cli.report import report
@@ -29,6 +30,7 @@ root.add_command(pack)
 root.add_command(trace)
 root.add_command(diagnose)
 root.add_command(report)
+root.add_command(diff)
 
 
 def run(arguments: list[str]) -> int:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 # (seconds since the first, ms waited, ms of the loop's own work)
 Step = tuple[float, float, float]
 _SETTINGS = (str, int, float, bool, type(None))
+# They tell processes and loaders of one run apart, or are facts of the machine, which has a place of its own.
+_NO_SETTINGS = ("pid", "number", "cpus", "torch", "threads", "cuda")
 
 
 def of(document: Mapping[str, Any], steps: Iterable[Step] = (), source: str | None = None) -> dict[str, Any]:
@@ -56,7 +58,9 @@ def join(record: dict[str, Any], document: Mapping[str, Any], steps: Iterable[St
     summary = document.get("summary") or {}
     taken = list(steps)
     loader = summary.get("loader") or {}
-    settings = {name: value for name, value in loader.items() if isinstance(value, _SETTINGS)}
+    settings = {
+        name: value for name, value in loader.items() if name not in _NO_SETTINGS and isinstance(value, _SETTINGS)
+    }
     if summary:
         settings.setdefault("num_workers", summary["workers"])
     return {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from .comparison import Comparison, compare
 from .page import page
 
-__all__ = ["page"]
+__all__ = ["Comparison", "compare", "page"]

@@ -35,7 +35,7 @@ def with_unit(value: float, unit: str) -> str:
 def fact(name: str, value: object) -> str:
     """The value of a fact of a record, by the unit that its name ends in."""
     if value is None:
-        return "none, or not known"
+        return "none or unknown"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (int, float)):

@@ -15,12 +15,12 @@ from .numbers import fact, number, size, with_unit
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _CERTAIN = 0.9
 _WAITS = {
-    "step": "the loop's own work",
-    "production": "a batch being made",
-    "straggler": "one slow sample",
-    "handover": "hand-over from a worker",
+    "step": "own work",
+    "production": "being made",
+    "straggler": "slow sample",
+    "handover": "hand-over",
     "startup": "workers starting",
-    "border": "border of an epoch",
+    "border": "epoch's border",
 }
 _SERIES = {"wait_ms": "wait for a batch", "step_ms": "the loop's own work"}
 
@@ -123,7 +123,8 @@ def _timeline(record: Mapping[str, Any]) -> Element | None:
     for i, one in enumerate(series):
         add(keys, make("span", class_=f"key c{i % 6}"))
         add(keys, _SERIES.get(one["name"], one["name"]))
-    add(keys, "; pale: the longest of each stretch")
+    if any(point[2] > point[1] for one in series for point in one["points"]):
+        add(keys, "; pale: the longest of each stretch")
     return _section("Timeline", charts.timeline(series), keys)
 
 
@@ -174,18 +175,7 @@ def _waits(record: Mapping[str, Any]) -> Element | None:
     if not shares:
         return None
     rows = [(_WAITS.get(name, name), value, f"{value:.1%}") for name, value in shares.items()]
-    return _section("Where the loop's time went", _named_bars(rows))
-
-
-def _named_bars(rows: Sequence[tuple[str, float, str]]) -> Element:
-    short = {
-        "the loop's own work": "own work",
-        "hand-over from a worker": "hand-over",
-        "border of an epoch": "epoch's border",
-    }
-    return charts.bars(
-        [(short.get(name, name), value, text) for name, value, text in rows], "shares of the loop's time"
-    )
+    return _section("Where the loop's time went", charts.bars(rows, "shares of the loop's time"))
 
 
 def _ladder(record: Mapping[str, Any]) -> Element | None:
