@@ -38,7 +38,7 @@ def problem(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], wher
         found = problem(value, root["$defs"][schema["$ref"].rpartition("/")[2]], root, where)
         if found:
             return found
-    if "const" in schema and value != schema["const"]:
+    if "const" in schema and (value != schema["const"] or isinstance(value, bool)):
         return f"{where} must be {schema['const']!r}, not {_shown(value)}"
     if "enum" in schema and value not in schema["enum"]:
         return f"{where} must be one of {', '.join(map(repr, schema['enum']))}, not {_shown(value)}"
