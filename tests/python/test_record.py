@@ -108,6 +108,10 @@ def test_a_damaged_record_says_where(tmp_path: Path) -> None:
         record.write(made, tmp_path / "run.json")
     assert list(tmp_path.iterdir()) == []
     made = made_records.bench()
+    made["stages"][0]["ms_per_batch"] = -1
+    with pytest.raises(record.RecordError, match="must be at least 0, not -1"):
+        record.check(made)
+    made = made_records.bench()
     made["histograms"]["wait_ms"]["edges"].reverse()
     with pytest.raises(record.RecordError, match="rising edges"):
         record.check(made)
@@ -165,8 +169,8 @@ def test_the_tightest_limit_of_a_cgroup_and_its_parents_counts(tmp_path: Path) -
             "proc/self/cgroup": "0::/jobs/one\n",
             f"{top}/cgroup.controllers": "cpu memory",
             f"{top}/jobs/cpu.max": "150000 100000\n",
-            f"{top}/jobs/one/cpu.max": "max 100000\n",
-            f"{top}/jobs/memory.max": "max\n",
+            f"{top}/jobs/one/cpu.max": "200000 100000\n",
+            f"{top}/jobs/memory.max": "2147483648\n",
             f"{top}/jobs/one/memory.max": "1073741824\n",
         },
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 POINTS = 240  # of a timeline: more than a page shows
-_PER_OCTAVE = 4  # a bucket is 19 % wide
+_PER_OCTAVE = 8  # a bucket is 9 % wide, or a multiple
 _MOST_BUCKETS = 64
 _BLOCKS = 10
 # Student's t for 95 % by degrees of freedom from 1: Abramowitz and Stegun, table 26.10

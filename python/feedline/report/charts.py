@@ -11,7 +11,7 @@ from .markup import Element, add, make
 from .numbers import number, ticks, with_unit
 
 WIDTH, HEIGHT = 640.0, 240.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 12.0, 12.0, 40.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 12.0, 12.0, 40.0
 _COLOURS = 6  # classes c0 to c5
 
 
@@ -55,7 +55,7 @@ def timeline(series: Sequence[Mapping[str, Any]]) -> Element:
     """Means as lines, the largest of every stretch as a pale line behind."""
     known = [(i, one["points"]) for i, one in enumerate(series) if one["points"]]
     every = [point for _, points in known for point in points]
-    top = max((_usual_largest(points) for _, points in known), default=0.0)
+    top = _top(series)
     plot = Plot("milliseconds over time", (0, max((t for t, _, _ in every), default=1.0)), (0, 1.05 * top))
     plot.y_axis("ms per batch")
     plot.x_axis("seconds since the start", [(t, f"{t:,.10g}") for t in ticks(*plot.x)])
@@ -64,6 +64,15 @@ def timeline(series: Sequence[Mapping[str, Any]]) -> Element:
             path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (plot.at(p[0], min(p[column], plot.y[1])) for p in points))
             add(plot.element, make("polyline", class_=f"{style} s{i % _COLOURS}", points=path))
     return plot.element
+
+
+def is_cut(series: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether some values lie above the axis of :func:`timeline`."""
+    return any(point[2] > 1.05 * _top(series) for one in series for point in one["points"])
+
+
+def _top(series: Sequence[Mapping[str, Any]]) -> float:
+    return max((_usual_largest(one["points"]) for one in series if one["points"]), default=0.0)
 
 
 def _usual_largest(points: Sequence[Sequence[float]]) -> float:

@@ -104,7 +104,7 @@ def _verdicts(record: Mapping[str, Any]) -> Element:
         add(section, make("p", record["more_workers"]))
     if record["abstained"]:
         items = [make("li", f"{one['cause']}: {one['missing']}") for one in record["abstained"]]
-        add(section, make("details", make("summary", f"Not judged: {len(items)} causes"), make("ul", *items)))
+        add(section, make("details", make("summary", f"Causes not judged: {len(items)}"), make("ul", *items)))
     return section
 
 
@@ -125,6 +125,8 @@ def _timeline(record: Mapping[str, Any]) -> Element | None:
         add(keys, _SERIES.get(one["name"], one["name"]))
     if any(point[2] > point[1] for one in series for point in one["points"]):
         add(keys, "; pale: the longest of each stretch")
+    if charts.is_cut(series):
+        add(keys, "; the highest are cut off")
     return _section("Timeline", charts.timeline(series), keys)
 
 
