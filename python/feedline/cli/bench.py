@@ -94,9 +94,9 @@ def bench(
     if as_json or output is not None:
         facts = envelope("bench", ["feedline", *sys.argv[1:]], source, began=began, source=source)
         record = records.of_bench({**facts, "wall_s": time.time() - began}, result, arrivals)
-        if output is not None:
-            write(record, output)
     print_json(record) if as_json else _print(result)
+    if output is not None:  # last: a full disk must not take the figures along
+        write(record, output)
     return 0
 
 
