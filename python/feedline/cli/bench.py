@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,6 +16,11 @@ import feedline
 from feedline.cli import shuffle
 from feedline.cli.console import OUT, bytes_text, print_json, progress, table
 from feedline.cli.stock_loader import StockLoaderMissing, measure_stock
+from feedline.record import bench as records
+from feedline.record import envelope, write
+
+# of a batch: when it came, its samples, the seconds that next() took
+_Arrival = tuple[float, int, float]
 
 _LIMIT_IMAGES = 500  # decoded for the limit: about a second on one core
 
@@ -28,7 +35,8 @@ _LIMIT_IMAGES = 500  # decoded for the limit: about a second on one core
 @click.option("--shuffle-quality", is_flag=True, help="Measure the order instead, by statistics.")
 @click.option("--samples", type=click.IntRange(100), help="With --shuffle-quality: so many made-up ones, no SOURCE.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="With --shuffle-quality.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, the run record: docs/run-record.md.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the run record to this file.")
 def bench(
     source: str | None,
     batch_size: int,
@@ -40,6 +48,7 @@ def bench(
     samples: int | None,
     seed: int,
     as_json: bool,
+    output: Path | None,
 ) -> int:
     """Load SOURCE with random_resized_crop, flip and normalize, and tell where the time goes.
 
@@ -49,7 +58,10 @@ def bench(
     With --shuffle-quality nothing is decoded: the orders that loaders of this size give are compared with a shuffle
     buffer and with true permutations.
     """
+    began = time.time()
     if shuffle_quality:
+        if output is not None:
+            raise click.UsageError("--output: --shuffle-quality makes no run record; use --json")
         if (source is None) == (samples is None):
             raise click.UsageError("--shuffle-quality: give either SOURCE or --samples")
         orders = shuffle.measure(source, samples, seed)
@@ -64,7 +76,7 @@ def bench(
         .normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
     )
     result: dict[str, Any] = {"source": source, "samples": len(dataset), "batch_size": batch_size, "size": size}
-    result["feedline"] = _measure(dataset, batch_size, threads, seconds)
+    result["feedline"], arrivals = _measure(dataset, batch_size, threads, seconds)
     used = result["feedline"]["threads"]
     if dataset.format != "pixels":  # those need no decoding
         limit = dataset.measure_decode(min(_LIMIT_IMAGES, len(dataset)), used)
@@ -80,11 +92,18 @@ def bench(
         except StockLoaderMissing as error:
             raise click.UsageError(f"--against torch: {error}") from error
         result["speed_up"] = result["feedline"]["images_per_s"] / result["torch"]["images_per_s"]
-    print_json(result) if as_json else _print(result)
+    if as_json or output is not None:
+        facts = envelope("bench", ["feedline", *sys.argv[1:]], source, began=began, source=source)
+        record = records.of_bench({**facts, "wall_s": time.time() - began}, result, arrivals)
+    print_json(record) if as_json else _print(result)
+    if output is not None:  # last: a full disk must not take the figures along
+        write(record, output)
     return 0
 
 
-def _measure(dataset: feedline.Dataset, batch_size: int, threads: int | None, seconds: float) -> dict[str, Any]:
+def _measure(
+    dataset: feedline.Dataset, batch_size: int, threads: int | None, seconds: float
+) -> tuple[dict[str, Any], list[_Arrival]]:
     with dataset.loader(batch_size, shuffle=True, num_workers=threads or "auto", output="numpy") as loader:
         started = time.perf_counter()
         next(iter(loader))
@@ -94,11 +113,12 @@ def _measure(dataset: feedline.Dataset, batch_size: int, threads: int | None, se
         before, cpu = loader.stats(), time.process_time()
         started = time.perf_counter()
         with progress(None, "measuring") as bar:
-            images = _run(loader, seconds, bar)
+            arrivals = _run(loader, seconds, bar)
         wall = time.perf_counter() - started
+        images = sum(samples for _, samples, _ in arrivals)
         after, cpu = loader.stats(), time.process_time() - cpu
     stages = {name: _difference(after["stages"][name], stage) for name, stage in before["stages"].items()}
-    return {
+    measured = {
         "threads": after["threads"],
         "images": images,
         "images_per_s": images / wall,
@@ -107,20 +127,23 @@ def _measure(dataset: feedline.Dataset, batch_size: int, threads: int | None, se
         "held_bytes_peak": after["held_bytes_peak"],
         "stages": stages,
     }
+    return measured, arrivals
 
 
-def _run(loader: feedline.Loader, seconds: float, bar: Any, epochs: int | None = None) -> int:
-    """Loads for `seconds`, at least one batch and at most `epochs`; returns the images."""
-    images = 0
-    until = time.perf_counter() + seconds
+def _run(loader: feedline.Loader, seconds: float, bar: Any, epochs: int | None = None) -> list[_Arrival]:
+    """Loads for `seconds`, at least one batch and at most `epochs`."""
+    arrivals: list[_Arrival] = []
+    begin = before = time.perf_counter()
     while epochs is None or epochs > 0:
         for batch in loader:
-            images += len(batch[0])
+            now = time.perf_counter()
+            arrivals.append((now - begin, len(batch[0]), now - before))
             bar.advance(bar.task_ids[0], len(batch[0]))
-            if time.perf_counter() > until:
-                return images
+            if now > begin + seconds:
+                return arrivals
+            before = time.perf_counter()
         epochs = None if epochs is None else epochs - 1
-    return images
+    return arrivals
 
 
 def _difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, float]:

@@ -11,8 +11,10 @@ from feedline.cli import exit_codes
 from feedline.cli.bench import bench
 from feedline.cli.console import ERR
 from feedline.cli.diagnose import diagnose
+from feedline.cli.diff import diff
 from feedline.cli.inspect import inspect
 from feedline.cli.pack import pack
+from feedline.cli.report import report
 from feedline.cli.trace import trace
 
 
@@ -27,6 +29,8 @@ root.add_command(bench)
 root.add_command(pack)
 root.add_command(trace)
 root.add_command(diagnose)
+root.add_command(report)
+root.add_command(diff)
 
 
 def run(arguments: list[str]) -> int:

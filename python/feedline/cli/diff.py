@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``feedline diff``: what differs between two run records, and what explains it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.markup import escape
+
+from feedline.cli import exit_codes
+from feedline.cli.console import OUT, print_json, table
+from feedline.record import read
+from feedline.report import Comparison, compare
+from feedline.report.numbers import fact, number, with_unit
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_WIDEST = 48
+
+
+@click.command()
+@click.argument("a", type=_FILE)
+@click.argument("b", type=_FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def diff(a: Path, b: Path, as_json: bool) -> int:
+    """Compare the run records A and B: figures beyond their spread, and the facts that explain them, by rank.
+
+    Exit status: 0 where the first figure does not differ beyond its spread, 1 where it does.
+    """
+    found = compare(read(a), read(b))
+    if as_json:
+        print_json({"a": str(a), "b": str(b), **found.as_dict()})
+    else:
+        _show(found)
+    return exit_codes.PROBLEMS_FOUND if found.differs else exit_codes.FINE
+
+
+def _show(found: Comparison) -> None:
+    if found.figures:
+        table(
+            ("figure", "A", "B", "B / A", "differs"),
+            [
+                (
+                    one.label,
+                    with_unit(one.a, one.unit),
+                    with_unit(one.b, one.unit),
+                    "" if one.ratio is None else f"{one.ratio:.2f}",
+                    ("yes" if one.differs else "no") + ("" if one.spread_known else ", by 5 %"),
+                )
+                for one in found.figures
+            ],
+        )
+    if found.stages:
+        table(
+            ("stage, ms per batch", "A", "B", "B / A"),
+            [(one.name, number(one.a), number(one.b), f"{one.ratio:.2f}") for one in found.stages],
+        )
+    if found.facts:
+        table(
+            ("fact", "A", "B", "effect", "share"),
+            [
+                (
+                    escape(f"{one.group}: {one.name}"),
+                    _value(one.name, one.a),
+                    _value(one.name, one.b),
+                    one.effect,
+                    "" if one.share is None else f"{one.share:.0%}",
+                )
+                for one in found.facts
+            ],
+        )
+    if found.figures and not all(one.spread_known for one in found.figures):
+        OUT.print("by 5 %: no spread was recorded, so that a difference of 5 % counts")
+    for note in found.notes:
+        OUT.print(escape(note))
+    OUT.print(f"[bold]{escape(found.conclusion)}[/]")
+
+
+def _value(name: str, value: object) -> str:
+    text = "-" if value is None else fact(name, value)
+    return escape(text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "...")

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run records: what a measuring verb found, and on which machine, as one JSON object. docs/run-record.md describes it.
+
+``feedline report`` draws one, ``feedline diff`` compares two.
+"""
+
+from __future__ import annotations
+
+from .checking import RecordError
+from .diagnosis import of, steps_of
+from .files import VERSION, check, envelope, read, write
+
+__all__ = ["RecordError", "VERSION", "check", "envelope", "of", "read", "steps_of", "write"]

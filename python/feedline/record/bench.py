@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run record from what ``feedline bench`` measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import series
+from .diagnosis import figure, link
+
+
+def of_bench(
+    record: dict[str, Any], result: Mapping[str, Any], arrivals: Sequence[tuple[float, int, float]]
+) -> dict[str, Any]:
+    """`record`, as `files.envelope` made it, with the measurements of `result`.
+
+    Args:
+        result: the object that ``feedline bench`` prints.
+        arrivals: of every batch when it came, in seconds, its samples, and the seconds that next() took.
+    """
+    from .files import finite
+
+    ours = result["feedline"]
+    waits_ms = [1000 * wait for _, _, wait in arrivals]
+    held = series.histogram(waits_ms)
+    whole: dict[str, Any] = finite(
+        {
+            **record,
+            **result,
+            "configuration": {
+                "batch_size": result["batch_size"],
+                "threads": ours["threads"],
+                "crop_pixels": result["size"],
+                "shuffle": True,
+                "samples": result["samples"],
+            },
+            "figures": _figures(result, arrivals),
+            "stages": [_stage(name, stage, result["batch_size"]) for name, stage in ours["stages"].items()],
+            "chain": _chain(ours["stages"], result["batch_size"]),
+            "histograms": {} if held is None else {"wait_ms": held},
+            "timeline": {
+                "series": [{"name": "wait_ms", "points": series.points([time for time, _, _ in arrivals], waits_ms)}]
+            },
+        }
+    )
+    return whole
+
+
+def _figures(result: Mapping[str, Any], arrivals: Sequence[tuple[float, int, float]]) -> list[dict[str, Any]]:
+    ours, limit = result["feedline"], result["decode_limit"]
+    low, high = series.rate_interval([float(n) for _, n, _ in arrivals], [wait for _, _, wait in arrivals])
+    rate = ours["images_per_s"]
+    figures = [
+        figure("images_per_s", "images per second", "1/s", rate, low, high, better="higher"),
+        figure(
+            "cpu_s_per_1000_images", "CPU time per 1,000 images", "s", ours["cpu_s_per_1000_images"], better="lower"
+        ),
+        figure("first_batch_s", "until the first batch", "s", ours["first_batch_s"], better="lower"),
+        figure("held_bytes_peak", "largest size of batches held ahead", "B", ours["held_bytes_peak"], better="lower"),
+        figure("decode_limit_images_per_s", "decoding alone", "1/s", limit["images_per_s"], better="higher"),
+        figure("share_of_limit", "reached of decoding alone", "share", result["share_of_limit"], better="higher"),
+    ]
+    if "torch" in result:
+        stock = result["torch"]["images_per_s"]
+        figures.append(figure("torch_images_per_s", "torch's DataLoader", "1/s", stock, better="higher"))
+    return figures
+
+
+def _stage(name: str, stage: Mapping[str, float], batch_size: int) -> dict[str, Any]:
+    items = stage["items"]
+    per_batch = items if name == "consumer" else items / batch_size  # the others count samples
+    return {
+        "name": name,
+        "ms_per_batch": 1000 * stage["busy_s"] / per_batch if per_batch else None,
+        "bytes_per_batch": stage["bytes"] / per_batch if per_batch else None,
+        "blocked_s": stage["blocked_s"],
+        "starved_s": stage["starved_s"],
+    }
+
+
+def _chain(stages: Mapping[str, Mapping[str, float]], batch_size: int) -> list[dict[str, Any]]:
+    ms = {name: _stage(name, stage, batch_size)["ms_per_batch"] for name, stage in stages.items()}
+    host = [value for name, value in ms.items() if name in ("decode", "transform", "batch") and value is not None]
+    storage = stages.get("storage", {})
+    rate = storage["bytes"] / storage["busy_s"] if storage.get("busy_s") else None
+    no_gpu = "feedline bench measures the loader alone: no copy to a GPU, no training step"
+    return [
+        link(
+            "storage",
+            ms.get("storage"),
+            rate,
+            "reading, of all threads together, page cache or not; bytes per s of a thread",
+        ),
+        link("host", sum(host) if host else None, None, "decode, transform and batch, of all threads together"),
+        link("pcie", None, None, no_gpu),
+        link("gpu", None, None, no_gpu),
+    ]

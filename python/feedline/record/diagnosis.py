@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run record from what ``feedline diagnose`` found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import series
+
+if TYPE_CHECKING:
+    from feedline.diagnose.session import Recording
+
+# (seconds since the first, ms waited, ms of the loop's own work)
+Step = tuple[float, float, float]
+_SETTINGS = (str, int, float, bool, type(None))
+# They tell processes and loaders of one run apart, or are facts of the machine, which has a place of its own.
+_NO_SETTINGS = ("pid", "number", "cpus", "torch", "threads", "cuda")
+
+
+def of(document: Mapping[str, Any], steps: Iterable[Step] = (), source: str | None = None) -> dict[str, Any]:
+    """The record of a diagnosis made just now on this machine: `document` with everything that a record has beside.
+
+    Args:
+        document: what ``feedline diagnose --json`` prints (``feedline.diagnose.report.as_json``).
+        steps: see :func:`steps_of`; without them there is no timeline and no histogram.
+        source: a path of the data set, where it is known.
+    """
+    from .files import envelope, finite
+
+    made = join(envelope("diagnose", document["command"], "", source=source), document, steps)
+    whole: dict[str, Any] = finite(made)
+    return whole
+
+
+def steps_of(recording: Recording) -> list[Step]:
+    """The steps of the loop that the diagnosis is about: the longest."""
+    from feedline.diagnose import events
+    from feedline.diagnose.timeline import loops_of
+
+    loops = loops_of(recording.processes)
+    if not loops:
+        return []
+    begin = loops[0].events[0].begin_ns
+    steps: list[Step] = []
+    wait_ms = 0.0
+    for event in loops[0].events:
+        if event.kind == events.WAIT:
+            wait_ms += event.wall_ns / 1e6
+        elif event.kind == events.STEP:
+            steps.append(((event.begin_ns - begin) / 1e9, wait_ms, event.wall_ns / 1e6))
+            wait_ms = 0.0
+    return steps
+
+
+def join(record: dict[str, Any], document: Mapping[str, Any], steps: Iterable[Step] = ()) -> dict[str, Any]:
+    """`record`, without measurements, and those of `document`."""
+    summary = document.get("summary") or {}
+    taken = list(steps)
+    loader = summary.get("loader") or {}
+    settings = {
+        name: value for name, value in loader.items() if name not in _NO_SETTINGS and isinstance(value, _SETTINGS)
+    }
+    if summary:
+        settings.setdefault("num_workers", summary["workers"])
+    return {
+        **document,
+        **record,
+        "command": list(document["command"]),
+        "wall_s": document["wall_s"],
+        "subject": " ".join(document["command"]),
+        "configuration": settings,
+        "figures": _figures(summary, taken),
+        "stages": _stages(summary),
+        "chain": _chain(summary),
+        "waits": summary.get("waits"),
+        "histograms": _histograms(taken),
+        "timeline": _timeline(taken),
+        "ladder": _ladder(document),
+        "verdicts": document["verdicts"],
+        "abstained": document["abstained"],
+        "notes": record["notes"] + list(document.get("notes", [])),
+    }
+
+
+def _figures(summary: Mapping[str, Any], steps: Sequence[Step]) -> list[dict[str, Any]]:
+    if not summary or not summary["loop_s"]:
+        return []
+    seconds = [(wait + step) / 1000 for _, wait, step in steps]
+    low, high = series.rate_interval([1.0] * len(seconds), seconds)
+    rate = summary["steps"] / summary["loop_s"]
+    if low is None or high is None or not low <= rate <= high:
+        low = high = None  # the kept steps are not like all, the first epochs say
+    share = sum(value for name, value in summary["waits"].items() if name != "step")
+    return [
+        figure("batches_per_s", "batches per second", "1/s", rate, low, high, better="higher"),
+        figure("wait_share", "time spent waiting for data", "share", share, better="lower"),
+        figure("wait_ms", "wait per batch, without an epoch's first", "ms", summary["wait_ms"], better="lower"),
+        figure("step_ms", "the loop's own work per batch", "ms", summary["step_ms"], better="lower"),
+    ]
+
+
+def figure(
+    name: str,
+    label: str,
+    unit: str,
+    value: float,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    better: str | None,
+) -> dict[str, Any]:
+    """One of a record's ``figures``."""
+    return {"name": name, "label": label, "unit": unit, "value": value, "low": low, "high": high, "better": better}
+
+
+def _stages(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    making = summary.get("making") or {}
+    shares = making.get("stages") or {}
+    found = [{"name": name, "ms_per_batch": share * making["wall_ms"]} for name, share in shares.items()]
+    if found and making.get("pickle_ms"):
+        found.append({"name": "hand-over", "ms_per_batch": making["pickle_ms"] + making.get("unpickle_ms", 0.0)})
+    return found
+
+
+def _chain(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+    making, host = summary.get("making") or {}, summary.get("host") or {}
+    shares = making.get("stages")
+    storage_ms = shares["storage"] * making["wall_ms"] if shares and "storage" in shares else None
+    made_ms = making.get("wall_ms") or None
+    host_ms = made_ms - (storage_ms or 0.0) if made_ms is not None else None
+    return [
+        link(
+            "storage",
+            storage_ms,
+            host.get("read_bytes_per_s"),
+            "waiting without CPU while a batch is read; bytes from block devices" if shares else "stages were not seen",
+        ),
+        link("host", host_ms, None, "decoding, transforms and collation" if made_ms else "the making was not seen"),
+        link("pcie", None, None, "copies to a GPU are not timed by feedline diagnose; `feedline trace` reads them"),
+        link("gpu", summary.get("step_ms"), None, "the loop's own work, on whatever device")
+        if summary
+        else link("gpu", None, None, "no loop was seen"),
+    ]
+
+
+def link(name: str, ms_per_batch: float | None, bytes_per_s: float | None, note: str) -> dict[str, Any]:
+    """One of a record's ``chain``."""
+    return {"name": name, "ms_per_batch": ms_per_batch, "bytes_per_s": bytes_per_s, "note": note}
+
+
+def _histograms(steps: Sequence[Step]) -> dict[str, Any]:
+    made = {
+        "wait_ms": series.histogram(wait for _, wait, _ in steps),
+        "step_ms": series.histogram(step for _, _, step in steps),
+    }
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def _timeline(steps: Sequence[Step]) -> dict[str, Any] | None:
+    if not steps:
+        return None
+    times = [time for time, _, _ in steps]
+    return {
+        "series": [
+            {"name": "wait_ms", "points": series.points(times, [wait for _, wait, _ in steps])},
+            {"name": "step_ms", "points": series.points(times, [step for _, _, step in steps])},
+        ]
+    }
+
+
+def _ladder(document: Mapping[str, Any]) -> dict[str, Any] | None:
+    experiments = document.get("experiments")
+    if experiments is None:
+        return None
+    predicted = {row["workers"]: row["batches_per_s"] for row in document.get("what_if") or []}
+    names = ("workers", "batches_per_s", "low", "high", "kept")
+    return {
+        "refused": experiments["refused"],
+        "rungs": [
+            {**{name: rung[name] for name in names}, "predicted": predicted.get(rung["workers"])}
+            for rung in experiments["rungs"]
+        ],
+    }

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes, checks, reads and writes run records."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from . import diagnosis
+from .checking import RecordError, problem
+from .machine import machine_facts
+from .software import software_facts
+from .storage import storage_facts
+
+VERSION = 1
+_LARGEST_FILE = 256 << 20  # a record is some 100 kB: a larger file is something else
+
+
+def envelope(
+    verb: str, command: Sequence[str], subject: str, *, began: float | None = None, source: str | None = None
+) -> dict[str, Any]:
+    """A record without measurements: who, when, and everything about this machine.
+
+    Args:
+        verb: which verb measured, without ``feedline``.
+        command: the command line, word by word.
+        subject: the data set or script, for people.
+        began: seconds since 1970; now by default.
+        source: a path on the storage to describe; None: the storage is not known.
+    """
+    when = datetime.now(UTC) if began is None else datetime.fromtimestamp(began, UTC)
+    machine, machine_notes = machine_facts()
+    storage, storage_notes = storage_facts(source)
+    return {
+        "run_record": VERSION,
+        "verb": verb,
+        "command": list(command),
+        "began": when.isoformat(timespec="seconds"),
+        "subject": subject,
+        "machine": machine,
+        "software": software_facts(),
+        "storage": storage,
+        **empty_measurements(),
+        "notes": machine_notes + storage_notes,
+    }
+
+
+def empty_measurements() -> dict[str, Any]:
+    return {
+        "configuration": {},
+        "figures": [],
+        "stages": [],
+        "chain": [],
+        "waits": None,
+        "histograms": {},
+        "timeline": None,
+        "ladder": None,
+        "verdicts": [],
+        "abstained": [],
+        "notes": [],
+    }
+
+
+@functools.cache
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the records that this version writes."""
+    text = files("feedline.record").joinpath("run.schema.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+def check(record: Any, name: str = "the record") -> dict[str, Any]:
+    """`record`, if it is a run record of a version known here, brought to this version.
+
+    A diagnosis as older versions of ``feedline diagnose --json`` wrote it is taken too.
+
+    Raises:
+        RecordError: it is something else, damaged, or of a later version; `name` says what in the message.
+    """
+    if not isinstance(record, dict):
+        raise RecordError(f"{name} is no run record: it holds no JSON object")
+    if "run_record" not in record and str(record.get("schema", "")).startswith("feedline.diagnosis/"):
+        record = _with_facts_missing(record)
+    version = record.get("run_record")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise RecordError(
+            f"{name} is no run record: it lacks 'run_record'; `feedline bench SOURCE --output FILE` and "
+            "`feedline diagnose --output FILE -- COMMAND` write them"
+        )
+    if version > VERSION:
+        raise RecordError(
+            f"{name} is a run record of version {version}; this Feedline reads up to {VERSION}: update it"
+        )
+    found = problem(record, schema(), schema()) or _unequal_edges(record)
+    if found:
+        raise RecordError(f"{name} is a damaged run record: {found}")
+    return record
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The run record in the file `path`, checked.
+
+    Raises:
+        RecordError: see :func:`check`.
+        OSError: the file cannot be read.
+    """
+    if os.stat(path).st_size > _LARGEST_FILE:
+        raise RecordError(f"{os.fspath(path)} is no run record: it is larger than any")
+    try:
+        value = json.loads(Path(path).read_bytes(), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"{os.fspath(path)} is no run record: it is not JSON ({error})") from None
+    return check(value, os.fspath(path))
+
+
+def write(record: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Writes a record whole or not at all.
+
+    Raises:
+        RecordError: it is not as the schema has it.
+        OSError: the file cannot be written.
+    """
+    check(dict(record))
+    text = json.dumps(finite(record), indent=2, allow_nan=False) + "\n"
+    target = Path(path)
+    if target.exists() and not target.is_file():  # /dev/stdout and pipes cannot be replaced
+        target.write_text(text, encoding="utf-8")
+        return
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def finite(value: Any) -> Any:
+    """The same with None for what JSON has no number for."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(name): finite(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    return value
+
+
+def _with_facts_missing(document: dict[str, Any]) -> dict[str, Any]:
+    bare = {
+        "run_record": VERSION,
+        "verb": "diagnose",
+        "command": [],
+        "began": None,
+        "subject": "",
+        "machine": None,
+        "software": None,
+        "storage": None,
+        **empty_measurements(),
+        "notes": ["this file holds no facts about the machine that it was measured on"],
+    }
+    try:
+        return diagnosis.join(bare, document)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RecordError(f"a diagnosis that cannot be read: {error!r}") from None
+
+
+def _unequal_edges(record: Mapping[str, Any]) -> str | None:
+    for name, histogram in record["histograms"].items():
+        edges, counts = histogram["edges"], histogram["counts"]
+        if len(edges) != len(counts) + 1 or any(a >= b for a, b in itertools.pairwise(edges)):
+            return f"record.histograms.{name} needs rising edges, one more than counts"
+    for series in (record["timeline"] or {"series": []})["series"]:
+        if any(len(point) != 3 for point in series["points"]):
+            return "record.timeline: every point has three numbers"
+    if any(len(verdict["predicted_gain"]) != 2 for verdict in record["verdicts"]):
+        return "record.verdicts: predicted_gain has two numbers"
+    return None
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _umask() -> int:
+    current = os.umask(0o077)
+    os.umask(current)
+    return current

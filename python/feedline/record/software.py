@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Versions of what runs: read from the packages' metadata, so that nothing is imported for it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+from importlib import metadata
+
+_PACKAGES = (
+    "feedline",
+    "torch",
+    "torchvision",
+    "numpy",
+    "pillow",
+    "pillow-simd",
+    "webdataset",
+    "nvidia-dali-cuda120",
+    "lightning",
+    "accelerate",
+    "transformers",
+)
+# They change how many threads run, which allocator serves, and where workers come from.
+_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "LD_PRELOAD",
+    "MALLOC_ARENA_MAX",
+    "PYTHONMALLOC",
+    "PYTHON_GIL",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_LAUNCH_BLOCKING",
+)
+
+
+def software_facts() -> dict[str, str | bool | None]:
+    """Interpreter, C library, packages, variables; ``environment`` is a hash of all installed packages' versions."""
+    facts: dict[str, str | bool | None] = {
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "free_threaded": not getattr(sys, "_is_gil_enabled", lambda: True)(),
+        "libc": os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None,
+    }
+    installed = {name.lower(): version for name, version in _installed()}
+    facts |= {name: installed[name] for name in _PACKAGES if name in installed}
+    if "feedline" not in installed:
+        from feedline import __version__
+
+        facts["feedline"] = __version__
+    facts |= {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    listing = "\n".join(f"{name}=={version}" for name, version in sorted(installed.items()))
+    facts["environment"] = hashlib.sha256(listing.encode()).hexdigest()[:16]
+    return facts
+
+
+def _installed() -> list[tuple[str, str]]:
+    found = []
+    for distribution in metadata.distributions():
+        name, version = distribution.metadata["Name"], distribution.version
+        if isinstance(name, str) and isinstance(version, str):  # a damaged one has neither
+            found.append((name, version))
+    return found[::-1]  # the first on the path is the one that is imported: it must win

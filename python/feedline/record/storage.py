@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a data set lies on: file system, options, block device."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+Facts = dict[str, str | int | float | bool | None]
+_REMOTE = ("nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "beegfs", "9p", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse")
+
+_VIRTUAL = ("vd", "xvd", "loop", "nbd", "rbd")  # whose "rotational" is the driver's default
+
+
+def storage_facts(source: str | None, root: Path = Path("/")) -> tuple[Facts | None, list[str]]:
+    """Facts of the storage that the path `source` is on, and sentences on what could not be seen.
+
+    A pattern such as ``shards/{000..146}.tar`` is looked up by the folder in front of it. None where there is no path.
+    """
+    if source is None:
+        return None, ["what the data set lies on is not known"]
+    scheme = re.match(r"([a-z][a-z0-9+.-]*)://|pipe:", source)
+    if scheme:
+        return {"kind": "remote", "scheme": scheme[1] or "pipe"}, []
+    path = _existing(source)
+    mount = _mount_of(path, root)
+    if mount is None:
+        return None, [f"the file system of {source} could not be found in /proc/self/mountinfo"]
+    number, point, kind, device, options = mount
+    facts: Facts = {"file_system": kind, "device": device, "mount_point": point, "mount_options": options}
+    if kind in _REMOTE:
+        return {"kind": "network", **facts}, []
+    if kind in ("tmpfs", "ramfs"):
+        return {"kind": "memory", **facts}, []
+    queue = _queue_of(number, root)
+    if queue is None:
+        return {"kind": kind if kind == "overlay" else "unknown", **facts}, [
+            f"no block device is known behind {point} ({kind}): whether it spins was not seen"
+        ]
+    rotational = _number(queue / "rotational")
+    facts |= {
+        "rotational": None if rotational is None else bool(rotational),
+        "read_ahead_kb": _number(queue / "read_ahead_kb"),
+        "queue_requests": _number(queue / "nr_requests"),
+    }
+    name = queue.parent.name
+    if name.startswith(_VIRTUAL):
+        return {"kind": "virtual disk", **facts}, [f"{name} is a virtual disk: it does not say what it is made of"]
+    return {"kind": "disk" if rotational else "nvme" if name.startswith("nvme") else "ssd", **facts}, []
+
+
+def _existing(source: str) -> Path:
+    """The longest part of the path that is there."""
+    path = Path(os.path.realpath(source.split("::")[0]))
+    return next(folder for folder in (path, *path.parents) if folder.exists())
+
+
+def _mount_of(path: Path, root: Path) -> tuple[str, str, str, str, str] | None:
+    """(major:minor, mount point, file system, device, options) of the mount that `path` is seen through."""
+    try:
+        lines = (root / "proc/self/mountinfo").read_text(errors="replace").splitlines()
+    except OSError:
+        return None
+    best = None
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        fields, tail = before.split(), after.split()
+        if len(fields) < 6 or len(tail) < 2:
+            continue
+        point = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
+        # the last mount on a point hides those before it
+        if path.is_relative_to(point) and (best is None or len(point) >= len(best[1])):
+            best = (fields[2], point, tail[0], tail[1], fields[5])
+    return best
+
+
+def _queue_of(number: str, root: Path) -> Path | None:
+    device = Path(os.path.realpath(root / "sys/dev/block" / number))
+    # a partition has no queue; the disk around it has
+    return next((folder / "queue" for folder in (device, device.parent) if (folder / "queue").is_dir()), None)
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None

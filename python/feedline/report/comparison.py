@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What differs between two run records, and which fact explains the difference of the figure that counts.
+
+The rate of a loader is what works on it over the work of a batch:
+
+    rate = capacity / work        so        ln(rate b / rate a) = ln(capacity b / a) - ln(work b / a)
+
+Capacity is CPUs, threads or workers; work is the stages' time per batch, summed over them. Both sides are measured, so
+a fact that acts by capacity explains the part of the logarithm that its own ratio gives, and a fact that acts on stages
+at most the part that those stages' times give. What neither gives is not explained by anything recorded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .measured import FigureDifference, StageDifference, Work, figures_of, speed_of
+from .rules import Rule, is_usual, rule_of
+
+GROUPS = ("configuration", "machine", "storage", "software")
+_MOST = 0.5  # of the difference: a fact that gives so much explains it
+_SOME = 0.2
+# By rank: what changes the measurement itself comes before what explains it.
+WORKLOAD, EXPLAINS, PARTLY, POSSIBLE = "other workload", "explains", "explains part", "may explain"
+UNSEEN, UNKNOWN, AGAINST = "none seen", "unknown", "speaks against"
+_RANKS = {e: i for i, e in enumerate((WORKLOAD, EXPLAINS, PARTLY, POSSIBLE, UNSEEN, UNKNOWN, AGAINST))}
+
+
+@dataclass(frozen=True)
+class FactDifference:
+    group: str
+    name: str
+    a: Any
+    b: Any
+    effect: str
+    share: float | None  # of the figure's difference that it gives, from -inf; 1: all
+    why: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    figures: list[FigureDifference]
+    facts: list[FactDifference]  # the one that explains most first
+    stages: list[StageDifference]
+    differs: bool  # the figure that counts does, beyond its spread
+    explained_by: list[str]  # names of facts
+    conclusion: str
+    notes: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> Comparison:
+    """Compares two records, as `feedline.record.read` gives them."""
+    figures = figures_of(a, b)
+    first = figures[0] if figures else None
+    speed = speed_of(first)
+    work = Work(a, b)
+    facts = []
+    for group, name, of_a, of_b in _differing(a, b):
+        rule = rule_of(group, name)
+        effect, share = _effect(rule, of_a, of_b, speed, work)
+        facts.append(FactDifference(group, name, of_a, of_b, effect, share, _why(rule, name, a, b)))
+    facts.sort(key=lambda fact: (_RANKS[fact.effect], -(fact.share or 0.0)))
+    explained = [fact.name for fact in facts if fact.effect in (EXPLAINS, PARTLY)]
+    notes = [
+        f"{label} holds no facts about its {group}: a difference there would not show"
+        for label, record in (("A", a), ("B", b))
+        for group in GROUPS
+        if record[group] is None
+    ]
+    conclusion = _conclusion(first, speed, facts, work)
+    return Comparison(figures, facts, work.rows, speed is not None, explained, conclusion, notes)
+
+
+def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, str, Any, Any]]:
+    found = [("run", name, a[name], b[name]) for name in ("verb", "subject") if a[name] != b[name]]
+    for group in GROUPS:
+        of_a, of_b = a[group], b[group]
+        if of_a is None or of_b is None:
+            continue
+        for name in dict.fromkeys((*of_a, *of_b)):
+            values = of_a.get(name), of_b.get(name)
+            if values[0] != values[1] and not is_usual(rule_of(group, name), *values):
+                found.append((group, name, *values))
+    return found
+
+
+def _effect(rule: Rule | None, a: Any, b: Any, speed: float | None, work: Work) -> tuple[str, float | None]:
+    if rule is None:
+        return UNKNOWN, None
+    if rule.workload:
+        return WORKLOAD, None
+    if speed is None:
+        return UNSEEN, None
+    if rule.capacity:
+        if not (_positive(a) and _positive(b)):
+            return POSSIBLE, None  # no workers at all is another way of working, not a smaller capacity
+        share = math.log(b / a) / speed
+        if share < 0:
+            return AGAINST, share
+        return EXPLAINS if share >= _MOST else PARTLY if share >= _SOME else UNSEEN, share
+    if not rule.stages:
+        return POSSIBLE, None
+    direction = rule.faster(a, b) if rule.faster else 0
+    if direction * speed < 0:
+        return AGAINST, None
+    borne_out = work.share(rule.stages, speed)
+    if borne_out is None:
+        return POSSIBLE, None
+    if borne_out < _SOME:
+        return UNSEEN, borne_out  # its stages took no longer: it did nothing here
+    if direction == 0:
+        return POSSIBLE, borne_out
+    return (EXPLAINS if borne_out >= _MOST else PARTLY), borne_out
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+
+
+def _why(rule: Rule | None, name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
+    if rule is None:
+        return ""
+    if name != "usable_cpus":
+        return rule.why
+    parts = [
+        f"{part} {_shown(a, part)} and {_shown(b, part)}"
+        for part in ("cpus", "cpus_allowed", "quota_cpus")
+        if _shown(a, part) != _shown(b, part)
+    ]
+    return f"{rule.why}; {', '.join(parts)}" if parts else rule.why
+
+
+def _shown(record: Mapping[str, Any], name: str) -> str:
+    value = (record["machine"] or {}).get(name)
+    return "none" if value is None else f"{value:g}"
+
+
+def _conclusion(figure: FigureDifference | None, speed: float | None, facts: list[FactDifference], work: Work) -> str:
+    if figure is None:
+        return "the two records share no figure: different verbs measure different things"
+    if speed is None:
+        return f"{figure.label}: no difference beyond the spread"
+    faster = f"B is {math.exp(abs(speed)):.2f} times as {'fast' if speed > 0 else 'slow'} as A ({figure.label})"
+    by = {effect: [fact for fact in facts if fact.effect == effect] for effect in _RANKS}
+    if by[WORKLOAD]:
+        names = ", ".join(fact.name for fact in by[WORKLOAD])
+        return f"{faster}, and they measured different things: {names}. Compare runs in which these are equal."
+    if by[EXPLAINS]:
+        best = by[EXPLAINS][0]
+        return f"{faster}. {best.name} explains {_part(best.share)}: {best.a} and {best.b}, {best.why}."
+    place = work.largest()
+    seen = f" The stage that changed most is {place}." if place else " The stages' times were not recorded."
+    if by[PARTLY]:
+        best = by[PARTLY][0]
+        return (
+            f"{faster}. {best.name} explains {_part(best.share)}: {best.why}; nothing recorded explains the rest.{seen}"
+        )
+    if by[POSSIBLE]:
+        names = ", ".join(fact.name for fact in by[POSSIBLE])
+        return f"{faster}. What may explain it, without proof in the records: {names}.{seen}"
+    return f"{faster}. It is not explained by anything recorded.{seen}"
+
+
+def _part(share: float | None) -> str:
+    return "it" if share is None or share >= 0.9 else f"about {share:.0%} of it"

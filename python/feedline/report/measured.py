@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measurements of two records beside each other: figures and their spread, the stages' times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_UNKNOWN_SPREAD = 0.05  # a smaller difference counts as none where a record has no interval
+
+
+@dataclass(frozen=True)
+class FigureDifference:
+    name: str
+    label: str
+    unit: str
+    a: float
+    b: float
+    ratio: float | None  # b over a
+    differs: bool  # beyond the spread
+    spread_known: bool
+    better: str | None
+
+
+@dataclass(frozen=True)
+class StageDifference:
+    name: str
+    a: float  # ms per batch
+    b: float
+    ratio: float  # b over a
+
+
+def figures_of(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[FigureDifference]:
+    of_b = {figure["name"]: figure for figure in b["figures"]}
+    return [_figure(figure, of_b[figure["name"]]) for figure in a["figures"] if figure["name"] in of_b]
+
+
+def _figure(a: Mapping[str, Any], b: Mapping[str, Any]) -> FigureDifference:
+    bounds = [one[bound] for one in (a, b) for bound in ("low", "high")]
+    known = None not in bounds
+    if known:
+        differs = bounds[1] < bounds[2] or bounds[3] < bounds[0]
+    else:
+        differs = abs(b["value"] - a["value"]) > _UNKNOWN_SPREAD * max(abs(a["value"]), abs(b["value"]))
+    ratio = b["value"] / a["value"] if a["value"] > 0 and b["value"] > 0 else None
+    return FigureDifference(
+        a["name"], a["label"], a["unit"], a["value"], b["value"], ratio, differs, known, a["better"]
+    )
+
+
+def speed_of(figure: FigureDifference | None) -> float | None:
+    """Logarithm of how much faster B is, or None where they do not differ."""
+    if figure is None or not figure.differs or figure.ratio is None or figure.better is None:
+        return None
+    return math.log(figure.ratio) * (1 if figure.better == "higher" else -1) or None
+
+
+class Work:
+    """The stages' times of two records."""
+
+    def __init__(self, a: Mapping[str, Any], b: Mapping[str, Any]) -> None:
+        of_a, of_b = _times(a), _times(b)
+        names = [name for name in of_a if name in of_b]
+        self.rows = [StageDifference(name, of_a[name], of_b[name], of_b[name] / of_a[name]) for name in names]
+        total_a, total_b = sum(of_a[name] for name in names), sum(of_b[name] for name in names)
+        self.known = total_a > 0 and total_b > 0
+        self._grown = math.log(total_b / total_a) if self.known else 0.0
+        self._changes = {name: of_b[name] - of_a[name] for name in names}
+
+    def share(self, stages: frozenset[str], speed: float) -> float | None:
+        """Which part of the difference the times of these stages give; None: not known, they were not recorded."""
+        change = sum(self._changes.values())
+        if not self.known or not stages & self._changes.keys():
+            return None
+        if change == 0:
+            return 0.0
+        part = sum(value for name, value in self._changes.items() if name in stages) / change
+        return part * -self._grown / speed
+
+    def largest(self) -> str | None:
+        """The stage whose time grew or shrank most, in words."""
+        if not self.known or not any(self._changes.values()):
+            return None
+        row = max(self.rows, key=lambda row: abs(row.b - row.a))
+        return f"{row.name}: {row.a:.3g} ms and {row.b:.3g} ms per batch"
+
+
+def _times(record: Mapping[str, Any]) -> dict[str, float]:
+    return {stage["name"]: stage["ms_per_batch"] for stage in record["stages"] if stage["ms_per_batch"]}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known about a fact of a record: which way it moves a loader's speed, how far, and in which stages.
+
+A rule that knows a ratio can explain a part of a difference by itself. One that only knows a direction, or not even
+that, needs the stages' times to bear it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+CPU_STAGES = frozenset(("decode", "transform", "batch", "python", "collate", "hand-over"))
+STORAGE_STAGES = frozenset(("storage",))
+ALL_STAGES = CPU_STAGES | STORAGE_STAGES
+
+# Faster the later. What a virtual disk or an overlay is made of is not known, so they have no place.
+_STORAGE = ("remote", "network", "disk", "ssd", "nvme", "memory")
+_WORKLOAD = ("batch_size", "crop_pixels", "samples", "shuffle", "dataset", "collate")
+_LIBRARIES = ("feedline", "torch", "torchvision", "numpy", "pillow", "pillow-simd", "webdataset", "libc", "python")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one fact acts."""
+
+    why: str
+    stages: frozenset[str] = frozenset()
+    capacity: bool = False  # the rate goes with it, all else equal
+    faster: Callable[[Any, Any], int] | None = None  # of values (a, b): 1 b is faster, -1 slower, 0 no telling
+    workload: bool = False  # it changes what is measured
+    least: float = 0.0  # a smaller relative change is the usual coming and going
+
+
+def _more(a: Any, b: Any) -> int:
+    return 0 if not _numbers(a, b) else (b > a) - (b < a)
+
+
+def _less(a: Any, b: Any) -> int:
+    return -_more(a, b)
+
+
+def _limit(a: Any, b: Any) -> int:
+    """As `_more`; None is no limit."""
+    infinite = float("inf")
+    return _more(infinite if a is None else a, infinite if b is None else b)
+
+
+def _medium(a: Any, b: Any) -> int:
+    if a not in _STORAGE or b not in _STORAGE:
+        return 0
+    return _more(_STORAGE.index(a), _STORAGE.index(b))
+
+
+def _numbers(a: Any, b: Any) -> bool:
+    return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (a, b))
+
+
+_RULES: dict[tuple[str, str], Rule] = {
+    ("machine", "usable_cpus"): Rule("CPUs that the run may use: affinity and cgroup quota", capacity=True),
+    ("machine", "load_1min"): Rule("other programs on the CPUs", ALL_STAGES, faster=_less, least=0.5),
+    ("machine", "cpu"): Rule("another processor", CPU_STAGES),
+    ("machine", "architecture"): Rule("another instruction set", CPU_STAGES),
+    ("machine", "kernel"): Rule("another kernel", STORAGE_STAGES),
+    ("machine", "memory_limit_bytes"): Rule("memory for the page cache", STORAGE_STAGES, faster=_limit),
+    ("machine", "memory_bytes"): Rule("memory for the page cache", STORAGE_STAGES, faster=_more, least=0.2),
+    ("machine", "page_cache_bytes"): Rule("files held in memory at the time", STORAGE_STAGES, faster=_more, least=0.3),
+    ("machine", "available_bytes"): Rule("memory left for the page cache", STORAGE_STAGES, faster=_more, least=0.3),
+    ("configuration", "threads"): Rule("threads that make batches", capacity=True),
+    ("configuration", "num_workers"): Rule("workers that make batches", capacity=True),
+    ("configuration", "prefetch_factor"): Rule("batches made ahead: they even out, and make none faster"),
+    ("configuration", "class"): Rule("another loader"),
+    ("configuration", "native"): Rule("whether Feedline's own threads make the batches"),
+    ("configuration", "start_method"): Rule("how workers start"),
+    ("configuration", "pin_memory"): Rule("a copy more, and quicker copies to a GPU"),
+    ("configuration", "persistent_workers"): Rule("workers kept from epoch to epoch"),
+    ("storage", "kind"): Rule("another kind of storage", STORAGE_STAGES, faster=_medium),
+    ("storage", "file_system"): Rule("another file system", STORAGE_STAGES),
+    ("storage", "rotational"): Rule("a disk that spins", STORAGE_STAGES, faster=_less),
+    ("storage", "read_ahead_kb"): Rule("how far the kernel reads ahead", STORAGE_STAGES),
+    ("storage", "device"): Rule("another device", STORAGE_STAGES),
+    ("storage", "mount_options"): Rule("other mount options", STORAGE_STAGES),
+    ("software", "OMP_NUM_THREADS"): Rule("threads inside every worker", CPU_STAGES),
+    ("software", "MKL_NUM_THREADS"): Rule("threads inside every worker", CPU_STAGES),
+    ("software", "LD_PRELOAD"): Rule("a library put in front of all others", CPU_STAGES),
+    ("software", "free_threaded"): Rule("an interpreter without the lock", CPU_STAGES),
+    **{("software", name): Rule("another version", CPU_STAGES) for name in _LIBRARIES},
+    **{("configuration", name): Rule("it changes what is measured", workload=True) for name in _WORKLOAD},
+    ("run", "verb"): Rule("another measurement", workload=True),
+}
+
+
+def rule_of(group: str, name: str) -> Rule | None:
+    """None: nothing is known of its effect on speed."""
+    return _RULES.get((group, name))
+
+
+def is_usual(rule: Rule | None, a: Any, b: Any) -> bool:
+    """Whether two values differ no more than they do from minute to minute."""
+    if rule is None or not rule.least or not _numbers(a, b):
+        return False
+    return abs(b - a) <= rule.least * max(abs(a), abs(b))
