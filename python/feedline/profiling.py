@@ -6,12 +6,14 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import ranks
 from .errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Profile:
@@ -66,8 +68,10 @@ class Profile:
             low = 1 if name == "active" else 0
             if isinstance(value, bool) or not isinstance(value, int) or value < low:
                 raise ConfigError(f"profile: {name} must be an integer from {low} on, not {value!r}")
+        import pathlib  # here, so that importing Feedline does not take its time
+
         self.files: list[Path] = []
-        self._folder = Path(folder)
+        self._folder = pathlib.Path(folder)
         self._first, self._cycle = skip_first, (wait, warmup, active, repeat)
         self._steps_done = 0
         self._stages = stages

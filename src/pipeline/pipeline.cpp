@@ -95,7 +95,7 @@ struct Pipeline::Impl {
   std::vector<Progress> progress;                   // one per worker
   // Threads that fill rows come back to the lock before they take another one: there is something that they must know.
   std::atomic<bool> recall{false};
-  const std::unique_ptr<ReadAhead> ahead;           // nullptr: the format has nothing to read ahead
+  const std::unique_ptr<ReadAhead> ahead;  // nullptr: the format has nothing to read ahead
 
   mutable std::mutex mutex;
   std::condition_variable work_cv;   // workers: a ticket, room for a slot, or the end
