@@ -428,7 +428,7 @@ def _storage(case: _Case, evidence: list[str]) -> None:
         confidence = 0.85
         counter.append("little came from local disks: a network, a lock or a sleep can wait like storage")
     gain = None
-    best = prediction.best_workers(case.summary, range(max(case.summary.workers, 1), 65))
+    best = prediction.best_workers(case.summary, prediction.within_reach(case.summary))
     if cause == "storage_latency" and best > case.summary.workers:
         gain = prediction.gain(case.summary, prediction.cycle_ms(case.summary, best))
     case.name(cause, share, confidence, evidence, counter, gain, needs=("stages", "processes", "io"))
@@ -483,7 +483,7 @@ def _more_workers(summary: Summary, named: list[Verdict]) -> str | None:
     if measured is not None:
         return measured
     now = prediction.cycle_ms(summary, summary.workers)
-    best = prediction.best_workers(summary, range(summary.workers, 4 * summary.workers + 17))
+    best = prediction.best_workers(summary, prediction.within_reach(summary))
     if best > summary.workers:
         gain = now / prediction.cycle_ms(summary, best) - 1
         return f"{best} workers instead of {summary.workers} would help: {gain:.0%} more batches per second"
