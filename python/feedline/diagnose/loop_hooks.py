@@ -13,7 +13,7 @@ from feedline.diagnose import clones, events
 from feedline.diagnose.recorder import Recorder, clock, cpu_clock
 
 _EVENTS_PER_CYCLE = 3
-_CALLS_SHARE = 0.002
+_CALLS_SHARE = 0.001
 _FREE_NS = 500_000
 _CLOSE_NS = 50_000
 
