@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -69,6 +70,28 @@ TEST(EventRing, IsReadableAfterItsProcessWasKilled) {
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(read->pid, child);
   EXPECT_EQ(read->events.size(), 5u);
+}
+
+// A process that is killed inside record() leaves a slot whose number says that it is being written.
+TEST(EventRing, LeavesOutWhatWasNotFinished) {
+  const FakeRoot folder;
+  constexpr std::uint64_t kCapacity = 4, kSlotBytes = 56;
+  {
+    auto ring = EventRing::create(folder.path("ring"), kCapacity);
+    ASSERT_TRUE(ring);
+    for (std::uint64_t i = 0; i < 3; ++i) ring->record(1, base::now_ns(), 0, i, 0, true);
+  }
+  const auto slots = std::filesystem::file_size(folder.path("ring")) - kCapacity * kSlotBytes;
+  std::fstream file(folder.path("ring"), std::ios::in | std::ios::out | std::ios::binary);
+  const std::uint64_t writing = ~std::uint64_t{0};
+  file.seekp(static_cast<std::streamoff>(slots + kSlotBytes));
+  file.write(reinterpret_cast<const char*>(&writing), sizeof writing);
+  file.close();
+  const auto read = read_events(folder.path("ring"));
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->events.size(), 2u);
+  EXPECT_EQ(read->events[0].a, 0u);
+  EXPECT_EQ(read->events[1].a, 2u);
 }
 
 // a and b belong together in every event that a reader sees, however much is overwritten meanwhile.

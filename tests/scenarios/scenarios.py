@@ -39,7 +39,7 @@ SCENARIOS = (
     Scenario("worker_startup", ("worker_startup",), ("epoch_border",), fast=True),
     Scenario("epoch_border", ("epoch_border",), fast=True),
     Scenario("straggling_sample", ("straggling_sample",), fast=True),
-    Scenario("loop_synchronisation", ("loop_synchronisation",), ("compute_bound",), fast=True),
+    Scenario("loop_synchronisation", ("loop_synchronisation",), ("compute_bound", "worker_handover"), fast=True),
     Scenario("mixed_storage_and_transform", ("storage_latency", "cpu_transform"), ("too_few_workers",)),
     Scenario("mixed_decode_and_collate", ("cpu_decode", "collate"), ("cpu_transform",)),
     Scenario("nested_pool", ("nested_pool",)),

@@ -38,7 +38,7 @@ def fix_of(cause: str, summary: Summary) -> str:
         best = prediction.best_workers(summary, range(summary.workers + 1, 65))
         return f"num_workers={best}."
     if cause == "storage_latency":
-        best = prediction.best_workers(summary, range(max(summary.workers, 1), 65))
+        best = prediction.best_workers(summary, prediction.within_reach(summary))
         first = f"num_workers={best}. " if best > summary.workers else ""
         return first + _FIXES[cause]
     if cause == "oversubscribed":

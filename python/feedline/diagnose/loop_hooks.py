@@ -13,8 +13,8 @@ from feedline.diagnose import clones, events
 from feedline.diagnose.recorder import Recorder, clock, cpu_clock
 
 _EVENTS_PER_CYCLE = 3
-_CALLS_SHARE = 0.002
-_CHANGE_NS = 5000  # to change a class, and back
+_CALLS_SHARE = 0.001
+_FREE_NS = 500_000
 _CLOSE_NS = 50_000
 
 
@@ -43,8 +43,9 @@ class _Calls:
     def watch(self) -> None:
         """Called when a step begins."""
         torch = sys.modules.get("torch")
-        if torch is None or self._cost_ns > 1_000_000 + _CALLS_SHARE * (clock() - self._first_ns) or _compiles():
+        if torch is None or self._cost_ns > _FREE_NS + _CALLS_SHARE * (clock() - self._first_ns) or _compiles():
             return
+        begin = clock()
         self.count = self.spent_ns = 0
         tensor = torch.Tensor
         for name in ("item", "tolist"):
@@ -52,6 +53,7 @@ class _Calls:
                 setattr(tensor, name, self._counting(getattr(tensor, name)))
                 self._hidden[name] = tensor
         self._installed = True
+        self._cost_ns += clock() - begin
         self._begin, self._begin_cpu = clock(), cpu_clock()
 
     def end(self) -> None:
@@ -59,11 +61,13 @@ class _Calls:
         if not self._installed:
             return
         self._installed = False
+        begin, used = clock(), cpu_clock() - self._begin_cpu
+        self._recorder.record(events.CALLS, self._begin, used, self.count, self.spent_ns)
         for name, tensor in self._hidden.items():
             delattr(tensor, name)
         self._hidden.clear()
-        self._recorder.record(events.CALLS, self._begin, cpu_clock() - self._begin_cpu, self.count, self.spent_ns)
-        self._cost_ns += self.count * self._recorder.call_ns + _CHANGE_NS
+        # measured, as a busy process has many classes whose caches a change touches
+        self._cost_ns += self.count * self._recorder.call_ns + clock() - begin
 
     def _counting(self, original: Any) -> Callable[..., Any]:
         @functools.wraps(original)
@@ -101,6 +105,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
         finally:
             loop.active = False
             if loop.unseen == 0:  # what follows is seen
+                calls.watch()
                 loop.last_end, loop.last_cpu = clock(), cpu_clock()
 
     @functools.wraps(original)
@@ -110,11 +115,11 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             return original(self)
         if loop.unseen:
             return unseen(self, loop)
+        cycle_begin = loop.last_end
+        if loop.last_end:
+            recorder.record(events.STEP, loop.last_end, cpu_clock() - loop.last_cpu, loop.loader, loop.stride)
         calls.end()
         begin, cpu = clock(), cpu_clock()
-        cycle_begin = loop.last_end or begin
-        if loop.last_end:
-            recorder.record(events.STEP, loop.last_end, cpu - loop.last_cpu, loop.loader, loop.stride)
         loop.active = recorder.local.in_next = True
         kind = events.LAST
         try:
@@ -126,10 +131,11 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             used = cpu_clock() - cpu
             recorder.record(kind, begin, used, loop.loader, task(self))
             if kind == events.WAIT:
-                if loop.last_end:
+                if cycle_begin:
                     loop.unseen = recorder.unseen_after(clock() - cycle_begin, _EVENTS_PER_CYCLE)
                     loop.stride = loop.unseen + 1
-                calls.watch()
+                if not loop.unseen:
+                    calls.watch()
             loop.last_end, loop.last_cpu = clock(), cpu_clock()
 
     return __next__

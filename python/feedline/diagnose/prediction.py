@@ -19,6 +19,7 @@ from feedline.diagnose.summary import Summary
 # Batches differ, and the model has no queues: real cycles were up to so much longer, rarely shorter.
 _LONGER, _SHORTER = 1.25, 0.95
 _MOST_WORKERS = 64
+_REACH = 4  # times the present workers: further off, the model has been checked against nothing
 _CLEARLY, _CLEARLY_MEASURED = 0.95, 0.9
 
 
@@ -61,6 +62,12 @@ def gain_of_share(share: float, least: float = 0.5) -> tuple[float, float]:
     """If at least a part `least`, at most all, of this share of the time went away."""
     share = min(max(share, 0.0), 0.99)
     return least * share / (1 - least * share), share / (1 - share)
+
+
+def within_reach(summary: Summary) -> range:
+    """Numbers of workers, from the present one on, that a prediction from this run is good for."""
+    present = max(summary.workers, 1)
+    return range(present, _REACH * present + 1)
 
 
 def best_workers(summary: Summary, candidates: Iterable[int] | None = None) -> int:

@@ -19,8 +19,8 @@ from feedline import _engine
 from feedline.diagnose import events
 
 CAPACITY = 16384  # events of 56 bytes
-DETAIL_SHARE = 0.003
-COST_SHARE = 0.004  # of batches and of steps: where they are shorter than that allows, only some are recorded
+DETAIL_SHARE = 0.002
+COST_SHARE = 0.0025  # of batches and of steps: where they are shorter than that allows, only some are recorded
 _MOST_UNSEEN = 1023
 _FREE_DETAIL_NS = 1_000_000  # so that short runs have details too
 _CALIBRATIONS = 100

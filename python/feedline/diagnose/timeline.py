@@ -126,7 +126,9 @@ def _overhead(recording: Recording, loop_ns: int) -> float | None:
         calls = process.totals.get(events.CALLS, Total())
         # a step with counted calls changes a class twice
         own = count * per_event + calls.a * per_call + calls.times * 5000
-        shares.append(own / max(loop_ns, 1))
+        # a ring holds the last part of a long loop, and the counts are of all of it
+        lived = process.events[-1].end_ns - process.created_ns if process.events else 0
+        shares.append(own / max(loop_ns, lived))
     return max(shares)
 
 

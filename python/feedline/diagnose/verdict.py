@@ -47,6 +47,8 @@ CERTAIN = 0.9
 _UNCERTAIN = 0.85  # the most where a signal is missing
 _FEWEST_STEPS = 20
 _BUSY_WORKERS = 0.7
+_IDLE_WORKERS, _AT_WORK = 0.5, 0.85  # shares of their time: up to the first they wait for tasks, from the second on not
+_EXPLAINED = 0.3  # of a hand-over's time: CPU of packing and unpacking
 _FREE_CPUS = 0.75  # of the usable ones wanted: below, there is room for another worker
 _LADDER_GAIN = 1.15  # measured with more workers: below, they do not help
 _USEFUL = 0.95  # of the cycle as it is: a change that leaves more is none
@@ -114,6 +116,9 @@ class _Case:
         self.verdicts: list[Verdict] = []
         stages = summary.making.stages
         self.stages = dict(stages) if stages else {}
+        late = self.handover * _hidden_by_work(summary)
+        self.handover -= late
+        self.production += late
 
     def stage_share(self, *names: str) -> float:
         return self.production * sum(self.stages.get(name, 0.0) for name in names)
@@ -157,6 +162,19 @@ class _Case:
         )
 
 
+def _hidden_by_work(summary: Summary) -> float:
+    """Share of the hand-over's time that no faster hand-over would save, as the workers make batches all the while.
+
+    A worker's thread that sends a batch shares the interpreter with the next batch's Python, so a finished batch may
+    arrive a whole batch late, every time; how many arrive per second is up to the making alone.
+    """
+    making = summary.making
+    waited = summary.waits.handover * prediction.current_ms(summary)
+    if making.busy is None or making.pickle_ms + making.unpickle_ms > _EXPLAINED * waited:
+        return 0.0
+    return min(max((making.busy - _IDLE_WORKERS) / (_AT_WORK - _IDLE_WORKERS), 0.0), 1.0)
+
+
 # -- the rules, in this order: the first that explains time takes it
 
 
@@ -173,6 +191,9 @@ def _compute_bound(case: _Case) -> None:
     share = case.step
     confidence = 0.95 if loader < NAMED else 0.8
     counter = []
+    if any(verdict.cause == "straggling_rank" for verdict in case.verdicts):
+        counter.append("a step also waits for the other ranks")
+        confidence = 0.6
     if case.unexplained >= NAMED:
         counter.append(f"{case.unexplained:.0%} of the time, finished batches waited for a CPU to hand them over")
         confidence = 0.8
@@ -259,7 +280,7 @@ def _handover(case: _Case) -> None:
     running = making.pickle_ms + making.unpickle_ms
     moving = running / (1 - delay) + making.message_bytes / _PIPE_BYTES_PER_MS
     waited = share * cycle
-    explained = running > 0.3 * waited
+    explained = running > _EXPLAINED * waited
     counter = []
     if not explained:
         counter.append("packing and unpacking do not take that long: the processes may have waited for CPUs")
@@ -272,7 +293,7 @@ def _handover(case: _Case) -> None:
         f"packing takes {making.pickle_ms:.2f} ms of CPU, unpacking {making.unpickle_ms:.2f} ms, "
         f"for a message of {making.message_bytes / 1024:.1f} KiB",
     ]
-    case.name("worker_handover", share, 0.92 if explained else 0.6, evidence, counter)
+    case.name("worker_handover", share, 0.92 if explained and share >= _LARGE / 2 else 0.6, evidence, counter)
 
 
 def _startup(case: _Case) -> None:
@@ -311,7 +332,9 @@ def _straggler(case: _Case) -> None:
             f"the mean is {making.sample_ms:.2f} ms"
         )
     evidence.append("the batches after it were ready, and waited for it")
-    case.name("straggling_sample", share, 0.92 if len(evidence) > 1 else 0.75, evidence)
+    # a worker's own sending thread can hold up a sample too, now and then
+    sure = len(evidence) > 1 and share >= _LARGE / 2
+    case.name("straggling_sample", share, 0.92 if sure else 0.75, evidence)
 
 
 def _main_process(case: _Case) -> None:
@@ -428,7 +451,7 @@ def _storage(case: _Case, evidence: list[str]) -> None:
         confidence = 0.85
         counter.append("little came from local disks: a network, a lock or a sleep can wait like storage")
     gain = None
-    best = prediction.best_workers(case.summary, range(max(case.summary.workers, 1), 65))
+    best = prediction.best_workers(case.summary, prediction.within_reach(case.summary))
     if cause == "storage_latency" and best > case.summary.workers:
         gain = prediction.gain(case.summary, prediction.cycle_ms(case.summary, best))
     case.name(cause, share, confidence, evidence, counter, gain, needs=("stages", "processes", "io"))
@@ -483,7 +506,7 @@ def _more_workers(summary: Summary, named: list[Verdict]) -> str | None:
     if measured is not None:
         return measured
     now = prediction.cycle_ms(summary, summary.workers)
-    best = prediction.best_workers(summary, range(summary.workers, 4 * summary.workers + 17))
+    best = prediction.best_workers(summary, prediction.within_reach(summary))
     if best > summary.workers:
         gain = now / prediction.cycle_ms(summary, best) - 1
         return f"{best} workers instead of {summary.workers} would help: {gain:.0%} more batches per second"

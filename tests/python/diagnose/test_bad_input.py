@@ -158,12 +158,12 @@ def test_a_long_run_is_bounded(watch):
     """More steps than the ring holds: the latest are judged."""
     source = """
     import torch
-    for batch in torch.utils.data.DataLoader(range(400000), batch_size=8, collate_fn=len):
+    for batch in torch.utils.data.DataLoader(range(800000), batch_size=8, collate_fn=len):
         pass
     """
     status, _, _, found = watch(source)
-    assert status == 0 and 0 < found["summary"]["steps"] <= 50000
-    assert found["overhead_share"] < 0.01
+    assert status == 0 and 0 < found["summary"]["steps"] <= 100000
+    assert found["overhead_share"] < 0.02  # 1 %, and what a start costs a run of a second
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])

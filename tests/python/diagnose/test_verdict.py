@@ -36,6 +36,11 @@ def test_what_is_not_planted_is_not_certain(cause):
         assert verdict.confidence < CERTAIN or verdict.cause in ("compute_bound", "cpu_decode"), verdict
 
 
+def test_a_loop_that_waits_for_another_rank_is_not_certainly_computing():
+    verdicts = {v.cause: v for v in judge(BY_CAUSE["straggling_rank"]).verdicts}
+    assert verdicts["compute_bound"].confidence < CERTAIN
+
+
 def test_two_causes_are_both_named_with_their_shares():
     diagnosis = judge(summary(HALF, {"stages": stages(storage=0.6, decode=0.4), "cpu_ms": 9.0}))
     shares = {verdict.cause: verdict.share for verdict in diagnosis.verdicts}
@@ -86,11 +91,21 @@ def test_without_stages_no_stage_is_blamed():
 def test_other_programs_make_no_cause():
     """A machine full of other work: finished batches wait for a CPU, and the loader is not to blame."""
     waits = waiting(handover=0.3)
-    busy = summary(waits, host={"others_cpus": 3.9, "used_cpus": 0.2, "wanted_cpus": 0.9})
+    busy = summary(waits, {"busy": 0.2}, {"others_cpus": 3.9, "used_cpus": 0.2, "wanted_cpus": 0.9})
     assert names(judge(busy)) == ["compute_bound"]
     assert all(v.confidence < CERTAIN for v in judge(busy).verdicts)
-    quiet = summary(waits, host={"others_cpus": 0.0, "used_cpus": 0.2, "wanted_cpus": 0.3})
+    quiet = summary(waits, {"busy": 0.2}, {"others_cpus": 0.0, "used_cpus": 0.2, "wanted_cpus": 0.3})
     assert names(judge(quiet)) == ["worker_handover"]
+
+
+def test_batches_that_arrive_late_from_busy_workers_wait_for_their_making():
+    """The sending thread shares the interpreter with the next batch's Python: late, but not what sets the pace."""
+    late = summary(waiting(handover=0.5), {"stages": stages(python=1.0), "busy": 0.96, "delayed": 0.02})
+    assert names(judge(late)) == ["cpu_transform"]
+    idle = summary(waiting(handover=0.5), {"stages": stages(python=1.0), "busy": 0.3, "delayed": 0.02})
+    assert names(judge(idle)) == ["worker_handover"]
+    packing = {"stages": stages(python=1.0), "busy": 0.96, "pickle_ms": 3.0, "unpickle_ms": 3.0}
+    assert names(judge(summary(waiting(handover=0.5), packing))) == ["worker_handover"]
 
 
 def test_more_workers_will_not_help_when_the_cpus_are_used_up():
