@@ -329,3 +329,23 @@ def test_bench_writes_one_that_holds_what_it_printed_before(folder: Path, tmp_pa
     assert json.loads(failed.stdout)["figures"]
     refused = subprocess.run([*command, "--shuffle-quality", "--output", str(output)], capture_output=True, text=True)
     assert refused.returncode == 2 and "makes no run record" in refused.stderr
+
+
+def test_a_diagnosis_is_a_record_that_report_and_diff_read(tmp_path):
+    pytest.importorskip("torch", reason="the script that is diagnosed uses torch's loader")
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import torch\nfor batch in torch.utils.data.DataLoader(range(640), 8, num_workers=1):\n    pass\n"
+    )
+    found, page = tmp_path / "run.json", tmp_path / "run.html"
+    for command in (
+        ["diagnose", "--quick", "--output", str(found), "--", sys.executable, str(script)],
+        ["report", str(found), "-o", str(page)],
+        ["diff", str(found), str(found)],
+    ):
+        verb = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())", *command]
+        done = subprocess.run(verb, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+    whole = record.read(found)
+    assert whole["machine"] and whole["timeline"] and whole["waits"]
+    assert "<svg" in page.read_text()

@@ -35,6 +35,7 @@ def diagnose(as_json: bool, output: Path | None, quick: bool, budget: float, com
     The command runs as without Feedline: same output, same exit status. The text goes to standard error; with --json
     one JSON object follows on standard output, with --output it goes to a file.
     """
+    from feedline import record
     from feedline.diagnose import report, session, timeline, verdict
 
     try:
@@ -45,6 +46,9 @@ def diagnose(as_json: bool, output: Path | None, quick: bool, budget: float, com
     summary = timeline.summarise(recording)
     diagnosis = verdict.judge(summary)
     document = report.as_json(recording, summary, diagnosis)
+    # what the machine is makes it a run record; where that cannot be found out, the script's exit status still counts
+    with contextlib.suppress(Exception):
+        document = record.of(document, record.steps_of(recording))
     # a closed pipe must not change the exit status
     with contextlib.suppress(OSError):
         print(report.as_text(recording, summary, diagnosis), file=sys.stderr, flush=True)
