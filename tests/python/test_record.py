@@ -318,7 +318,9 @@ def test_bench_writes_one_that_holds_what_it_printed_before(folder: Path, tmp_pa
     found = record.read(output)
     assert json.loads(printed) == found
     assert found["figures"][0]["value"] == found["feedline"]["images_per_s"]
-    assert found["storage"]["file_system"] and found["subject"] == str(folder)
+    # a root that is changed, as a container's may be, can lie on a mount that nothing lists
+    assert found["storage"] is None or found["storage"]["file_system"]
+    assert found["subject"] == str(folder)
     waits = found["histograms"]["wait_ms"]
     assert sum(waits["counts"]) * 4 >= found["feedline"]["images"] > 0
     assert {stage["name"] for stage in found["stages"]} >= {"storage", "decode", "transform", "batch"}

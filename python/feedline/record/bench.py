@@ -48,7 +48,7 @@ def of_bench(
 
 
 def _figures(result: Mapping[str, Any], arrivals: Sequence[tuple[float, int, float]]) -> list[dict[str, Any]]:
-    ours, limit = result["feedline"], result["decode_limit"]
+    ours = result["feedline"]
     low, high = series.rate_interval([float(n) for _, n, _ in arrivals], [wait for _, _, wait in arrivals])
     rate = ours["images_per_s"]
     figures = [
@@ -58,9 +58,13 @@ def _figures(result: Mapping[str, Any], arrivals: Sequence[tuple[float, int, flo
         ),
         figure("first_batch_s", "until the first batch", "s", ours["first_batch_s"], better="lower"),
         figure("held_bytes_peak", "largest size of batches held ahead", "B", ours["held_bytes_peak"], better="lower"),
-        figure("decode_limit_images_per_s", "decoding alone", "1/s", limit["images_per_s"], better="higher"),
-        figure("share_of_limit", "reached of decoding alone", "share", result["share_of_limit"], better="higher"),
     ]
+    if "decode_limit" in result:  # not where pixels are stored
+        limit = result["decode_limit"]["images_per_s"]
+        figures += [
+            figure("decode_limit_images_per_s", "decoding alone", "1/s", limit, better="higher"),
+            figure("share_of_limit", "reached of decoding alone", "share", result["share_of_limit"], better="higher"),
+        ]
     if "torch" in result:
         stock = result["torch"]["images_per_s"]
         figures.append(figure("torch_images_per_s", "torch's DataLoader", "1/s", stock, better="higher"))
