@@ -74,7 +74,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kWarm = 12, kCounted = 48;  // batches
+constexpr std::uint64_t kWarm = 12, kCounted = 96, kAhead = 3;  // batches
 constexpr int kThreads = 2;
 constexpr int kImages = 512;  // two of the larger batches
 
@@ -85,7 +85,7 @@ struct Cost {
 Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t batch_size) {
   LoaderOptions options{.batch_size = batch_size, .shuffle = true, .num_workers = kThreads};
   // of small batches too no more than three ahead, or what was filled before the counting began would not count
-  options.memory_budget = 3 * plan_pipeline(*recipe, options)->batch_bytes;
+  options.memory_budget = kAhead * plan_pipeline(*recipe, options)->batch_bytes;
   const auto plan = plan_pipeline(*recipe, options);
   Pipeline pipeline(recipe, *plan);
   EXPECT_TRUE(pipeline.begin({}, true));
@@ -107,8 +107,9 @@ Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t 
 }
 
 void expect_no_lock_per_sample(const Cost& cost) {
-  // once for each thread, and what the consumer, the allocator and waking up take
-  constexpr double kMostLocks = 24;
+  // once for each thread, and what the consumer, the allocator and waking up take: under ten, and 30 where other
+  // programs take the CPUs; a lock for each of 256 rows would be 260
+  constexpr double kMostLocks = 64;
   EXPECT_GT(cost.locks, 1) << "nothing was counted";
   EXPECT_LT(cost.locks, kMostLocks);
 }
@@ -121,9 +122,9 @@ void expect_nothing_per_sample(const std::shared_ptr<const Recipe>& recipe, doub
   expect_no_lock_per_sample(small);
   expect_no_lock_per_sample(large);
   EXPECT_GT(small.allocations, 1) << "nothing was counted";
-  // a buffer may still grow now and then
-  constexpr double kRarely = 0.25;
-  EXPECT_LT((large.allocations - small.allocations) / (kLarge - kSmall), by_codec + kRarely);
+  // a buffer may still grow now and then; and what is filled ahead at the end counts, what was at the beginning may not
+  constexpr double kRarely = 0.25, kMostFilled = static_cast<double>(kCounted + kAhead) / kCounted;
+  EXPECT_LT((large.allocations - small.allocations) / (kLarge - kSmall), by_codec * kMostFilled + kRarely);
 }
 
 std::shared_ptr<const Recipe> recipe_of(std::shared_ptr<const format::Format> format, std::vector<Operation> steps) {
