@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-# The same code counts within 0.1 % from run to run. What is left is for what nobody can see coming: a compiler that
+# The same code counts within 0.6 % from run to run. What is left is for what nobody can see coming: a compiler that
 # lays out one loop of many otherwise when something beside it changes.
 TOLERANCE = 0.02
 # Functions kept in the baseline, for saying where a change is: those with at least this share of their case.

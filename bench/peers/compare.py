@@ -116,7 +116,6 @@ def arguments() -> argparse.Namespace:
 def record_of(measured: rounds.Measured, skipped: dict[rounds.Key, str], bars: list[dict[str, Any]]) -> dict[str, Any]:
     """What the record has besides the machine: every round of everybody, who was skipped and why, the bars."""
     return {
-        "command": " ".join(["tools/bench --peers", *sys.argv[1:]]),
         "skipped": {f"{task}, {name}": reason for (task, name), reason in skipped.items()},
         "not_measured": [bar["goal"] for bar in bars if not bar["measured"]],
         "elsewhere": ELSEWHERE,
@@ -143,13 +142,20 @@ def compare(chosen: list[tasks.Task], options: argparse.Namespace, tell: Callabl
     heading, text = report.heading(started, count, commit(), machine()), "\n\n".join(tables)
     print(f"\n{heading}.\n\n{text}\n")
     took = {"rounds": count, "seconds": round(time.time() - started)}
-    write_record("peers", path, started, {**took, **record_of(measured, skipped, bars)})
+    write_record("peers", path, started, {"command": _command(options), **took, **record_of(measured, skipped, bars)})
     path.with_suffix(".md").write_text(f"{heading}; [record]({path.name}).\n\n{text}\n")
     if options.publish:
         document = _ROOT / "docs" / "benchmarks.md"
         figures = f"{heading}; [record](../bench/results/{path.name}).\n\n{text}"
         document.write_text(report.published(document.read_text(), figures))
     return all(bar["measured"] and report.is_met(bar) for bar in bars)
+
+
+def _command(options: argparse.Namespace) -> str:
+    """What is measured, and not where this machine keeps its things."""
+    rounds = "--quick" if options.quick else f"--rounds {options.rounds}"
+    only = ["--only", *options.only] if options.only else []
+    return " ".join(["tools/bench --peers", rounds, f"--threads {options.threads}", *only])
 
 
 def main() -> int:
