@@ -36,6 +36,7 @@ _WORTH_A_THREAD = 1 << 20
 _LONG_FOR_ONE_THREAD = 1 << 20
 _SHORT_ROW = 32  # bytes; torch's own loop over shorter ones is as quick
 _SHORT_WITH_THE_GIL = 1 << 16  # about 5 microseconds
+_thread_count = threading.Lock()  # held while torch's count for threads to come is not the user's
 
 
 class Table:
@@ -215,15 +216,33 @@ def thread_count(table: Table, loader: Any) -> int:
     return loader.num_workers if table.mapped or batch_bytes >= _WORTH_A_THREAD else 0
 
 
-def _compute_alone(usual: int) -> None:
-    """This thread computes without helpers.
+def _gathering_threads(count: int) -> ThreadPoolExecutor:
+    """``count`` threads, each of which computes without helpers of torch's.
 
-    torch takes the last such number, from whichever thread, as that of threads to come: another puts `usual` back.
+    torch takes the last such number, from whichever thread, as that of threads to come: when all have theirs, and
+    before anybody's code goes on, another thread puts the usual one back.
     """
-    torch.set_num_threads(1)
-    other = threading.Thread(target=torch.set_num_threads, args=(usual,))
-    other.start()
-    other.join()
+    threads = ThreadPoolExecutor(count, "feedline-gather")
+    all_started = threading.Barrier(count)
+
+    def compute_alone() -> None:
+        torch.set_num_threads(1)
+        all_started.wait()
+
+    with _thread_count:
+        usual = torch.get_num_threads()
+        try:
+            for started in [threads.submit(compute_alone) for _ in range(count)]:
+                started.result()
+        except BaseException:
+            all_started.abort()
+            threads.shutdown(wait=False)
+            raise
+        finally:
+            other = threading.Thread(target=torch.set_num_threads, args=(usual,))
+            other.start()
+            other.join()
+    return threads
 
 
 class ArrayIterator(NativeIterator):
@@ -231,11 +250,7 @@ class ArrayIterator(NativeIterator):
 
     def __init__(self, loader: Any, plan: ArrayPlan) -> None:
         self._table = plan.table
-        self._threads = (
-            ThreadPoolExecutor(plan.threads, "feedline-gather", _compute_alone, (torch.get_num_threads(),))
-            if plan.threads
-            else None
-        )
+        self._threads = _gathering_threads(plan.threads) if plan.threads else None
         super().__init__(loader)
 
     def _begin(self, index: Any, batch: int) -> Future[list[torch.Tensor]] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -126,6 +127,33 @@ def test_gathering_in_threads_leaves_torchs_thread_count_alone():
         counts.append(torch.get_num_threads())
         list(DataLoader(filled(16, 80_000), 8, num_workers=2))
     assert counts[:2] == counts[2:]
+
+
+def test_torchs_thread_count_is_the_users_again_before_a_first_batch(monkeypatch):
+    usual, setting = torch.get_num_threads(), torch.set_num_threads
+
+    first = threading.Semaphore(1)
+
+    def late_but_for_one(count):
+        late = count == 1 and not first.acquire(blocking=False)
+        time.sleep(0.05 * late)
+        setting(count)
+        time.sleep(0.3 * late)
+
+    monkeypatch.setattr(torch, "set_num_threads", late_but_for_one)
+    setting(3)
+    try:
+        loader = DataLoader(filled(32, 80_000), 4, num_workers=4)
+        iterator = iter(loader)
+        next(iterator)
+        time.sleep(0.1)
+        counts = []
+        thread = threading.Thread(target=lambda: counts.append(torch.get_num_threads()))
+        thread.start()
+        thread.join()
+        assert counts == [3]
+    finally:
+        setting(usual)
 
 
 def test_parts_by_any_kind_of_indices(pairs):
