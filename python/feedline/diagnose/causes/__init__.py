@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules: each books a share of the loop's time under the names of its causes, in this order.
+
+The first that explains time takes it.
+"""
+
+from collections.abc import Callable
+
+from feedline.diagnose.causes import host, loop, stages, workers
+from feedline.diagnose.causes.case import Case
+
+RULES: tuple[Callable[[Case], None], ...] = (
+    loop.synchronisation,
+    loop.ranks,
+    host.shared_memory,
+    workers.handover,
+    loop.compute_bound,
+    host.quota,
+    host.memory,
+    workers.startup,
+    workers.border,
+    workers.straggler,
+    workers.nested_pool,
+    workers.main_process,
+    workers.oversubscribed,
+    workers.too_few_workers,
+    stages.stages,
+)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loop itself: what it does, what it waits for, and the other ranks."""
+
+from __future__ import annotations
+
+from feedline.diagnose import prediction
+from feedline.diagnose.causes.case import CROWDED, NAMED, Case
+
+IDLE_LOADER = 0.10  # waiting below this: the loader is not the problem
+
+
+def compute_bound(case: Case) -> None:
+    summary, waits = case.summary, case.summary.waits
+    crowded = summary.workers >= CROWDED * summary.host.cpus  # then the lack of CPUs is the loader's own doing
+    loader = waits.loader - (0.0 if crowded else case.unexplained)
+    if loader >= IDLE_LOADER:
+        return
+    evidence = [
+        f"next() waits {summary.wait_ms:.2f} ms, the loop works {summary.step_ms:.2f} ms per step",
+        f"a perfect loader would save {loader:.1%}",
+    ]
+    share = case.step
+    confidence = 0.95 if loader < NAMED else 0.8
+    counter = []
+    if any(verdict.cause == "straggling_rank" for verdict in case.verdicts):
+        counter.append("a step also waits for the other ranks")
+        confidence = 0.6
+    if case.unexplained >= NAMED:
+        counter.append(f"{case.unexplained:.0%} of the time, finished batches waited for a CPU to hand them over")
+        confidence = 0.8
+    case.name("compute_bound", share, confidence, evidence, counter, prediction.gain_of_share(loader, 0.0))
+
+
+def synchronisation(case: Case) -> None:
+    summary = case.summary
+    calls, share = summary.synchronising_calls or 0.0, case.step * min(summary.synchronising or 0.0, 1.0)
+    if share < NAMED:
+        return
+    evidence = [
+        f"{calls:.0f} calls of .item() or .tolist() per step, and what lies between them, take "
+        f"{summary.synchronising or 0:.0%} of its time"
+    ]
+    counter = []
+    confidence = 0.92 if calls >= 2 else 0.7
+    if summary.loader.get("cuda"):
+        confidence = 0.6
+        counter.append("on a GPU such a call also waits for work that is needed anyway")
+    case.step -= share
+    case.name("loop_synchronisation", share, confidence, evidence, counter)
+
+
+def ranks(case: Case) -> None:
+    ranks = case.summary.ranks
+    if len(ranks) < 2:
+        return
+    others = sorted(ranks)[: len(ranks) - 1]
+    slowest, usual = max(ranks), others[len(others) // 2]
+    share = min(slowest - usual, max(case.step, 0.0))
+    if share < IDLE_LOADER:
+        return
+    evidence = [f"rank {ranks.index(slowest)} waits {slowest:.0%} of its time for data, the others {usual:.0%}"]
+    case.step -= share
+    case.name("straggling_rank", share, 0.8, evidence)
