@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "feedline/error.h"
+#include "feedline/gpu.h"
 
 namespace feedline {
 
@@ -107,6 +108,11 @@ struct HostRecord {
   std::vector<ProcessCounters> processes;  // in order of time
   std::vector<HostCounters> host;
   std::vector<std::string> unseen;  // what could not be read, one sentence each
+  std::vector<GpuFacts> gpus;
+  std::vector<GpuCounters> gpu;           // in order of time
+  std::vector<GpuProcess> gpu_processes;  // that were ever seen
+  std::string gpu_unavailable;            // why there is nothing of GPUs; empty where there is
+  std::vector<std::string> gpu_notes;
   std::optional<double> quota_cpus;
   std::optional<double> memory_limit_bytes;
   std::uint64_t sampler_cpu_ns = 0;
@@ -116,7 +122,8 @@ struct HostRecord {
 struct HostSamplerOptions {
   std::int32_t pid = 0;  // this process and all that come from it
   std::uint64_t period_ns = 100'000'000;
-  std::string root;  // where /proc and /sys are; a seam for tests
+  std::string root;                               // where /proc and /sys are; a seam for tests
+  std::string gpu_library = "libnvidia-ml.so.1";  // empty: GPUs are not looked at
 };
 
 // A thread that reads the counters until it is stopped. Its memory is bounded: it thins out what it has and samples

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "errors.h"
 #include "gil.h"
@@ -91,16 +93,64 @@ nb::dict as_dict(const HostCounters& counters) {
   return dict;
 }
 
+nb::dict as_dict(const GpuFacts& facts) {
+  nb::dict dict;
+  dict["index"] = facts.index;
+  dict["uuid"] = facts.uuid;
+  dict["name"] = facts.name;
+  dict["capability"] = or_none(facts.capability);
+  dict["memory_bytes"] = facts.memory_bytes;
+  dict["partitioned"] = facts.partitioned;
+  return dict;
+}
+
+nb::dict as_dict(const GpuCounters& counters) {
+  nb::dict dict;
+  dict["time_ns"] = counters.time_ns;
+  dict["index"] = counters.index;
+  dict["utilisation"] = or_none(counters.utilisation);
+  dict["memory_used_bytes"] = or_none(counters.memory_used_bytes);
+  dict["received_bytes_per_s"] = or_none(counters.received_bytes_per_s);
+  dict["sent_bytes_per_s"] = or_none(counters.sent_bytes_per_s);
+  dict["power_w"] = or_none(counters.power_w);
+  dict["clock_mhz"] = or_none(counters.clock_mhz);
+  dict["temperature_c"] = or_none(counters.temperature_c);
+  dict["slowed"] = or_none(counters.slowed);
+  return dict;
+}
+
+nb::dict as_dict(const GpuProcess& process) {
+  nb::dict dict;
+  dict["index"] = process.index;
+  dict["pid"] = process.pid;
+  dict["memory_bytes"] = or_none(process.memory_bytes);
+  return dict;
+}
+
+template <typename Row>
+nb::list as_list(const std::vector<Row>& rows) {
+  nb::list list;
+  for (const Row& row : rows) list.append(as_dict(row));
+  return list;
+}
+
+nb::list sentences(const std::vector<std::string>& notes) {
+  nb::list list;
+  for (const std::string& note : notes) list.append(nb::str(note.c_str()));
+  return list;
+}
+
 nb::dict record_of(const HostSampler& sampler) {
   const HostRecord record = sampler.record();
-  nb::list processes, host, unseen;
-  for (const auto& row : record.processes) processes.append(as_dict(row));
-  for (const auto& row : record.host) host.append(as_dict(row));
-  for (const auto& sentence : record.unseen) unseen.append(nb::str(sentence.c_str()));
   nb::dict dict;
-  dict["processes"] = processes;
-  dict["host"] = host;
-  dict["unseen"] = unseen;
+  dict["processes"] = as_list(record.processes);
+  dict["host"] = as_list(record.host);
+  dict["unseen"] = sentences(record.unseen);
+  dict["gpus"] = as_list(record.gpus);
+  dict["gpu"] = as_list(record.gpu);
+  dict["gpu_processes"] = as_list(record.gpu_processes);
+  dict["gpu_unavailable"] = record.gpu_unavailable;
+  dict["gpu_notes"] = sentences(record.gpu_notes);
   dict["quota_cpus"] = or_none(record.quota_cpus);
   dict["memory_limit_bytes"] = or_none(record.memory_limit_bytes);
   dict["sampler_cpu_ns"] = record.sampler_cpu_ns;
@@ -108,9 +158,35 @@ nb::dict record_of(const HostSampler& sampler) {
   return dict;
 }
 
+void bind_gpus(nb::module_& module) {
+  nb::class_<GpuReader>(module, "GpuReader",
+                        "The machine's NVIDIA GPUs, through the driver's NVML. Without one it gives nothing, and "
+                        "`unavailable` says why. For one thread at a time.")
+      .def(nb::init<std::string>(), "library"_a = "libnvidia-ml.so.1")
+      .def(
+          "sample",
+          [](GpuReader& self, std::uint64_t now_ns) {
+            return as_list(without_gil([&] { return self.sample(now_ns); }));
+          },
+          "now_ns"_a, nb::sig("def sample(self, now_ns: int) -> list[dict[str, Any]]"),
+          "A row per GPU; what is not told is None. The first call opens the driver and may take seconds, later ones "
+          "take 20 ms, asleep.")
+      .def(
+          "processes", [](GpuReader& self) { return as_list(without_gil([&] { return self.processes(); })); },
+          nb::sig("def processes(self) -> list[dict[str, Any]]"), "`index` of a GPU, `pid`, `memory_bytes`.")
+      .def(
+          "gpus", [](const GpuReader& self) { return as_list(self.gpus()); },
+          nb::sig("def gpus(self) -> list[dict[str, Any]]"), "What does not change; after the first sample.")
+      .def_prop_ro("unavailable", &GpuReader::unavailable, "Why there is nothing at all, and what to do; else empty.")
+      .def(
+          "notes", [](const GpuReader& self) { return sentences(self.notes()); },
+          nb::sig("def notes(self) -> list[str]"), "What could not be read, one sentence each.");
+}
+
 }  // namespace
 
 void bind_observe(nb::module_& module) {
+  bind_gpus(module);
   nb::class_<EventRing>(module, "EventRing", "Events of this process, in a file that outlives it.")
       .def(
           "__init__",
@@ -126,7 +202,8 @@ void bind_observe(nb::module_& module) {
           "__init__",
           [](HostSampler* self, std::int32_t pid, double period_s, const std::string& root) {
             const auto period_ns = static_cast<std::uint64_t>(period_s > 0 ? period_s * 1e9 : 0);
-            new (self) HostSampler(unwrap(HostSampler::start({pid, period_ns, root})));
+            HostSamplerOptions options{.pid = pid, .period_ns = period_ns, .root = root};
+            new (self) HostSampler(unwrap(HostSampler::start(std::move(options))));
           },
           "pid"_a, "period_s"_a, "root"_a = "")
       .def("stop", [](HostSampler& self) { without_gil([&] { self.stop(); }); })

@@ -24,6 +24,10 @@ constexpr std::size_t kHostRows = 2048;      // 3.4 minutes at ten a second, the
 constexpr std::size_t kProcessRows = 65536;  // 6 MB
 constexpr std::uint64_t kCostShare = 100;    // a sample may cost 1/100 of its period
 constexpr std::uint64_t kLongestPeriodNs = 60'000'000'000;
+constexpr std::size_t kGpuRows = 16384;  // 2 MB
+constexpr std::size_t kGpuProcesses = 1024;
+constexpr std::uint64_t kGpuPeriodNs = 250'000'000;  // what the driver says is the mean of about as long
+constexpr std::uint64_t kGpuProcessesPeriod = 4;     // in samples of GPUs
 
 std::uint64_t thread_cpu_ns() {
   timespec used{};
@@ -51,7 +55,11 @@ void thin(std::vector<Row>& rows) {
 
 struct HostSampler::Impl {
   explicit Impl(const HostSamplerOptions& options)
-      : tree(options.root, options.pid), host(options.root, options.pid), period_ns(options.period_ns) {}
+      : tree(options.root, options.pid),
+        host(options.root, options.pid),
+        gpus(options.gpu_library),
+        gpus_wanted(!options.gpu_library.empty()),
+        period_ns(options.period_ns) {}
 
   void run() {
     std::unique_lock lock(mutex);
@@ -66,10 +74,43 @@ struct HostSampler::Impl {
       kept.host.push_back(counters);
       kept.sampler_cpu_ns += cost;
       while (kept.host.size() > kHostRows || kept.processes.size() > kProcessRows) slow_down();
+      lock.unlock();
+      sample_gpus();
+      lock.lock();
+      if (stopping) break;
       // nothing is gained from samples that disturb what they measure
       const std::uint64_t affordable = std::min(cost * kCostShare, kLongestPeriodNs);
       wake.wait_for(lock, std::chrono::nanoseconds(std::max(period_ns, affordable)), [this] { return stopping; });
     }
+  }
+
+  // At a pace of its own, as one GPU may cost more than all of /proc.
+  void sample_gpus() {
+    const std::uint64_t now = base::now_ns(), before = thread_cpu_ns();
+    if (!gpus_wanted || now < gpus_due_ns) return;
+    const std::vector<GpuCounters> rows = gpus.sample(now);
+    const bool listing = gpu_samples++ % kGpuProcessesPeriod == 0;
+    const std::vector<GpuProcess> processes = listing ? gpus.processes() : std::vector<GpuProcess>();
+    const std::uint64_t cost = thread_cpu_ns() - before;
+    gpus_wanted = gpus.unavailable().empty();  // opening it was all
+    gpus_due_ns = now + std::min(std::max(kGpuPeriodNs, cost * kCostShare), kLongestPeriodNs);
+    const std::lock_guard lock(mutex);
+    kept.sampler_cpu_ns += cost;
+    kept.gpus = gpus.gpus();
+    kept.gpu_unavailable = gpus.unavailable();
+    kept.gpu_notes = gpus.notes();
+    kept.gpu.insert(kept.gpu.end(), rows.begin(), rows.end());
+    while (kept.gpu.size() > kGpuRows) thin(kept.gpu);
+    for (const GpuProcess& process : processes) remember(process);
+  }
+
+  void remember(const GpuProcess& process) {
+    const auto same = [&](const GpuProcess& known) { return known.pid == process.pid && known.index == process.index; };
+    const auto known = std::ranges::find_if(kept.gpu_processes, same);
+    if (known != kept.gpu_processes.end())
+      *known = process;
+    else if (kept.gpu_processes.size() < kGpuProcesses)
+      kept.gpu_processes.push_back(process);
   }
 
   void slow_down() {
@@ -80,6 +121,10 @@ struct HostSampler::Impl {
 
   observe::ProcessTree tree;  // of the thread alone
   observe::Host host;
+  GpuReader gpus;  // likewise
+  bool gpus_wanted;
+  std::uint64_t gpus_due_ns = 0;
+  std::uint64_t gpu_samples = 0;
   mutable std::mutex mutex;
   std::condition_variable wake;
   bool stopping = false;

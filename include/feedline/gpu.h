@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The machine's NVIDIA GPUs seen from outside, through the driver's management library (NVML). It is opened at run
+// time, needs no privileges and makes no CUDA context.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace feedline {
+
+struct GpuFacts {
+  std::uint32_t index = 0;  // NVML's: all of the machine's in the order of the bus, whatever CUDA_VISIBLE_DEVICES says
+  std::string uuid;         // "GPU-..."
+  std::string name;
+  std::optional<std::uint32_t> capability;  // 10 * major + minor: 80 for an A100
+  std::uint64_t memory_bytes = 0;
+  bool partitioned = false;  // MIG: what NVML tells of the whole is not what a partition does
+};
+
+// One GPU at one time. nullopt: this driver, GPU or user is not told.
+struct GpuCounters {
+  std::uint64_t time_ns = 0;
+  std::uint32_t index = 0;
+  // Share of the driver's last window (1/6 s to 1 s) in which any kernel ran, however little of the GPU it used.
+  std::optional<double> utilisation;
+  std::optional<std::uint64_t> memory_used_bytes;
+  std::optional<double> received_bytes_per_s;  // over PCIe, in 20 ms; read in turns, so it may be some samples old
+  std::optional<double> sent_bytes_per_s;
+  std::optional<double> power_w;
+  std::optional<std::uint32_t> clock_mhz;  // of the multiprocessors
+  std::optional<std::uint32_t> temperature_c;
+  std::optional<bool> slowed;  // clocks held down by power or heat
+};
+
+// A process that computes on a GPU. In a container without the host's process numbers these are not ours to know:
+// the list is empty, or has numbers of another space.
+struct GpuProcess {
+  std::uint32_t index = 0;
+  std::int32_t pid = 0;
+  std::optional<std::uint64_t> memory_bytes;
+};
+
+// One thread at a time. A GPU, call or library that fails is a note and is not asked again.
+class GpuReader {
+ public:
+  explicit GpuReader(std::string library = "libnvidia-ml.so.1");
+  ~GpuReader();
+  GpuReader(GpuReader&&) noexcept;
+  GpuReader& operator=(GpuReader&&) noexcept;
+
+  // The first call opens the library, which may take seconds where the driver has to wake a GPU. Later ones take a
+  // millisecond per GPU and the 20 ms that the driver measures PCIe for, asleep.
+  std::vector<GpuCounters> sample(std::uint64_t now_ns);
+  std::vector<GpuProcess> processes();
+
+  // After the first sample.
+  const std::vector<GpuFacts>& gpus() const;
+  const std::string& unavailable() const;  // why there is nothing at all; empty where there is
+  const std::vector<std::string>& notes() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace feedline

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stand-in for libnvidia-ml.so.1 for tests, whose GPUs do what lines of a file say: the file that FAKE_NVML names, read
+// at every call, so that a test may change it while a reader runs.
+//
+//   gpus 2                 how many there are
+//   utilisation 0 37       GPU 0 is used 37 %; likewise memory (MiB), power (mW), clock, temperature, reasons, received, sent (KB/s),
+//                          capability (86), mig, pid (may come several times)
+//   fail CALL STATUS [GPU] a call, by the end of its name, fails
+//
+// Built with -DVERY_EARLY it has the calls of a driver from years ago alone.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { kSuccess = 0, kUninitialised = 1, kInvalidArgument = 2, kInsufficientSize = 7 };
+enum { kMostGpus = 16 };
+
+typedef struct { unsigned gpu, memory; } Utilisation;
+typedef struct { unsigned long long total, free, used; } Memory;
+typedef struct { unsigned pid; unsigned long long used_memory; unsigned gpu_instance, compute_instance; } Process;
+typedef struct { unsigned pid; unsigned long long used_memory; } EarlyProcess;
+
+static int started;
+static char devices[kMostGpus];
+
+static unsigned index_of(const void* device) { return (unsigned)((const char*)device - devices); }
+
+// The number behind `key` (and `gpu`, unless negative) in the file; `other` where there is no such line.
+static unsigned long long value_of(const char* key, int gpu, unsigned long long other) {
+  const char* path = getenv("FAKE_NVML");
+  FILE* file = path ? fopen(path, "r") : NULL;
+  if (!file) return other;
+  char line[256], word[64];
+  while (fgets(line, sizeof line, file)) {
+    unsigned long long first = 0, second = 0;
+    const int found = sscanf(line, "%63s %llu %llu", word, &first, &second);
+    if (found < 2 || strcmp(word, key) != 0) continue;
+    if (gpu < 0) other = first;
+    if (gpu >= 0 && found == 3 && first == (unsigned long long)gpu) other = second;
+  }
+  fclose(file);
+  return other;
+}
+
+static int failure(const char* call, int gpu) {
+  const char* path = getenv("FAKE_NVML");
+  FILE* file = path ? fopen(path, "r") : NULL;
+  if (!file) return kSuccess;
+  char line[256], word[64];
+  int result = kSuccess;
+  while (fgets(line, sizeof line, file)) {
+    int status = 0, which = -1;
+    if (sscanf(line, "fail %63s %d %d", word, &status, &which) < 2 || strcmp(word, call) != 0) continue;
+    if (which < 0 || which == gpu) result = status;
+  }
+  fclose(file);
+  return result;
+}
+
+static int enter(const char* call, const void* device) {
+  if (!started) return kUninitialised;
+  return failure(call, device ? (int)index_of(device) : -1);
+}
+
+#define ENTER(call, device)                           \
+  do {                                                \
+    const int status_ = enter(call, device);          \
+    if (status_ != kSuccess) return status_;          \
+  } while (0)
+
+static int number(const char* call, const void* device, const char* key, unsigned other, unsigned* value) {
+  ENTER(call, device);
+  *value = (unsigned)value_of(key, (int)index_of(device), other);
+  return kSuccess;
+}
+
+int nvmlInit_v2(void) {
+  const int status = failure("Init", -1);
+  started += status == kSuccess;
+  return status;
+}
+
+int nvmlShutdown(void) {
+  --started;
+  return kSuccess;
+}
+
+const char* nvmlErrorString(int status) {
+  switch (status) {
+    case 3: return "Not Supported";
+    case 9: return "Driver Not Loaded";
+    case 15: return "GPU is lost";
+    case 18: return "Driver/library version mismatch";
+    case 999: return NULL;
+    default: return "Unknown Error";
+  }
+}
+
+int nvmlDeviceGetCount_v2(unsigned* count) {
+  ENTER("Count", NULL);
+  *count = (unsigned)value_of("gpus", -1, 1);
+  return kSuccess;
+}
+
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  *device = NULL;
+  if (index >= kMostGpus) return kInvalidArgument;
+  ENTER("Handle", devices + index);
+  *device = devices + index;
+  return kSuccess;
+}
+
+int nvmlDeviceGetName(void* device, char* name, unsigned size) {
+  ENTER("Name", device);
+  snprintf(name, size, "Fake GPU %u", index_of(device));
+  return kSuccess;
+}
+
+int nvmlDeviceGetUUID(void* device, char* uuid, unsigned size) {
+  ENTER("UUID", device);
+  snprintf(uuid, size, "GPU-00000000-0000-0000-0000-%012u", index_of(device));
+  return kSuccess;
+}
+
+int nvmlDeviceGetUtilizationRates(void* device, Utilisation* rates) {
+  rates->memory = 0;
+  return number("Utilization", device, "utilisation", 0, &rates->gpu);
+}
+
+int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
+  ENTER("Memory", device);
+  memory->total = 80ull << 30;
+  memory->used = value_of("memory", (int)index_of(device), 0) << 20;
+  memory->free = memory->total - memory->used;
+  return kSuccess;
+}
+
+#ifndef VERY_EARLY
+int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
+  ENTER("Capability", device);
+  const int both = (int)value_of("capability", (int)index_of(device), 80);
+  *major = both / 10;
+  *minor = both % 10;
+  return kSuccess;
+}
+
+int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending) {
+  *pending = 0;
+  return number("Mig", device, "mig", 0, current);
+}
+
+int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
+  return number("Power", device, "power", 60000, milliwatts);
+}
+
+int nvmlDeviceGetClockInfo(void* device, int kind, unsigned* mhz) {
+  if (kind != 1) return kInvalidArgument;
+  return number("Clock", device, "clock", 1410, mhz);
+}
+
+int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* degrees) {
+  if (sensor != 0) return kInvalidArgument;
+  return number("Temperature", device, "temperature", 40, degrees);
+}
+
+int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
+  ENTER("Reasons", device);
+  *reasons = value_of("reasons", (int)index_of(device), 0);
+  return kSuccess;
+}
+
+int nvmlDeviceGetPcieThroughput(void* device, int counter, unsigned* kilobytes) {
+  return number("Pcie", device, counter ? "received" : "sent", 0, kilobytes);
+}
+#endif
+
+// Writes what fits and says how many there are, as the real one.
+static int processes(const void* device, unsigned* count, Process* rows, EarlyProcess* early_rows) {
+  ENTER("Processes", device);
+  const char* path = getenv("FAKE_NVML");
+  FILE* file = path ? fopen(path, "r") : NULL;
+  char line[256];
+  unsigned there = 0;
+  while (file && fgets(line, sizeof line, file)) {
+    unsigned gpu = 0, pid = 0;
+    if (sscanf(line, "pid %u %u", &gpu, &pid) != 2 || gpu != index_of(device)) continue;
+    if (there < *count && rows) rows[there] = (Process){pid, 1ull << 30, ~0u, ~0u};
+    if (there < *count && early_rows) early_rows[there] = (EarlyProcess){pid, ~0ull};
+    ++there;
+  }
+  if (file) fclose(file);
+  const int fits = there <= *count;
+  *count = there;
+  return fits ? kSuccess : kInsufficientSize;
+}
+
+#ifdef VERY_EARLY
+int nvmlDeviceGetComputeRunningProcesses(void* device, unsigned* count, EarlyProcess* rows) {
+  return processes(device, count, NULL, rows);
+}
+#else
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, Process* rows) {
+  return processes(device, count, rows, NULL);
+}
+#endif

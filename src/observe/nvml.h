@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The calls of NVML that are made here, with the shapes that its manual gives them. The library is never linked.
+
+#include <cstdint>
+#include <expected>
+#include <string>
+
+namespace feedline::observe {
+
+using NvmlDevice = void*;
+
+inline constexpr int kNvmlSuccess = 0;
+inline constexpr int kNvmlNotSupported = 3;
+inline constexpr int kNvmlNoPermission = 4;
+inline constexpr int kNvmlInsufficientSize = 7;
+inline constexpr int kNvmlDriverNotLoaded = 9;
+inline constexpr int kNvmlGpuIsLost = 15;
+inline constexpr int kNvmlVersionMismatch = 18;
+
+struct NvmlUtilisation {  // percent
+  unsigned gpu = 0;
+  unsigned memory = 0;
+};
+
+struct NvmlMemory {  // bytes
+  unsigned long long total = 0;
+  unsigned long long free = 0;
+  unsigned long long used = 0;
+};
+
+struct NvmlProcess {
+  unsigned pid = 0;
+  unsigned long long used_memory = 0;
+  unsigned gpu_instance = 0;
+  unsigned compute_instance = 0;
+};
+
+struct NvmlProcessBefore11 {  // of the call without a version in its name
+  unsigned pid = 0;
+  unsigned long long used_memory = 0;
+};
+
+enum NvmlCounter : int { kNvmlSent = 0, kNvmlReceived = 1 };  // as the GPU sees it
+
+// nullptr: this driver has no such call.
+struct NvmlCalls {
+  const char* (*error_string)(int) = nullptr;
+  int (*init)() = nullptr;
+  int (*shutdown)() = nullptr;
+  int (*count)(unsigned*) = nullptr;
+  int (*handle)(unsigned, NvmlDevice*) = nullptr;
+  int (*name)(NvmlDevice, char*, unsigned) = nullptr;
+  int (*uuid)(NvmlDevice, char*, unsigned) = nullptr;
+  int (*capability)(NvmlDevice, int*, int*) = nullptr;
+  int (*mig)(NvmlDevice, unsigned*, unsigned*) = nullptr;
+  int (*utilisation)(NvmlDevice, NvmlUtilisation*) = nullptr;
+  int (*memory)(NvmlDevice, NvmlMemory*) = nullptr;
+  int (*power)(NvmlDevice, unsigned*) = nullptr;       // mW
+  int (*clock)(NvmlDevice, int, unsigned*) = nullptr;  // MHz
+  int (*temperature)(NvmlDevice, int, unsigned*) = nullptr;
+  int (*clock_reasons)(NvmlDevice, unsigned long long*) = nullptr;
+  int (*pcie)(NvmlDevice, int, unsigned*) = nullptr;  // KB/s, over 20 ms
+  int (*processes)(NvmlDevice, unsigned*, NvmlProcess*) = nullptr;
+  int (*processes_before_11)(NvmlDevice, unsigned*, NvmlProcessBefore11*) = nullptr;
+};
+
+// The library, opened and initialised.
+class Nvml {
+ public:
+  // file: a name that the dynamic linker finds, or a path. The error says what to do.
+  static std::expected<Nvml, std::string> open(const std::string& file);
+  ~Nvml();
+  Nvml(Nvml&&) noexcept;
+  Nvml& operator=(Nvml&&) = delete;
+
+  const NvmlCalls& calls() const { return calls_; }
+  std::string words(int status) const;
+
+ private:
+  Nvml() = default;
+  NvmlCalls calls_;
+};
+
+}  // namespace feedline::observe
