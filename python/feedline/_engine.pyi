@@ -265,6 +265,31 @@ def take_spans() -> tuple[bytes, int]:
 
 def stop_spans() -> None: ...
 
+class GpuReader:
+    """
+    The machine's NVIDIA GPUs, through the driver's NVML. Without one it gives nothing, and `unavailable` says why. For one thread at a time.
+    """
+
+    def __init__(self, library: str = 'libnvidia-ml.so.1') -> None: ...
+
+    def sample(self, now_ns: int) -> list[dict[str, Any]]:
+        """
+        A row per GPU; what is not told is None. The first call opens the driver and may take seconds, later ones take 20 ms, asleep.
+        """
+
+    def processes(self) -> list[dict[str, Any]]:
+        """`index` of a GPU, `pid`, `memory_bytes`."""
+
+    def gpus(self) -> list[dict[str, Any]]:
+        """What does not change; after the first sample."""
+
+    @property
+    def unavailable(self) -> str:
+        """Why there is nothing at all, and what to do; else empty."""
+
+    def notes(self) -> list[str]:
+        """What could not be read, one sentence each."""
+
 class EventRing:
     """Events of this process, in a file that outlives it."""
 

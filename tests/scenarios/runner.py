@@ -73,6 +73,7 @@ def main() -> int:
         named = ", ".join(f"{v.cause} {v.share:.0%} ({v.confidence:.2f})" for v in outcome.verdicts) or "nothing"
         mark = "right" if outcome.right else "WRONG"
         certain = f"  WRONGLY CERTAIN: {', '.join(outcome.wrongly_certain)}" if outcome.wrongly_certain else ""
+        named += "  (on a stand-in device)" if scenario.stand_in else ""
         print(f"{mark}  {scenario.script:28} {outcome.seconds:5.1f} s  named: {named}{certain}", flush=True)
     print()
     print(matrix(outcomes))
@@ -107,6 +108,7 @@ def as_dict(outcome: Outcome) -> dict[str, object]:
     return {
         "scenario": outcome.scenario.script,
         "planted": list(outcome.scenario.causes),
+        "stand_in_device": outcome.scenario.stand_in,
         "named": [{"cause": v.cause, "share": v.share, "confidence": v.confidence} for v in outcome.verdicts],
         "right": outcome.right,
         "wrongly_certain": outcome.wrongly_certain,

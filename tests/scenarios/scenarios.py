@@ -17,6 +17,7 @@ class Scenario:
     also: tuple[str, ...] = ()  # true of the script too, and no mistake to name
     fast: bool = False  # runs in tools/test
     launcher: tuple[str, ...] = ()  # arguments of Python before the script
+    stand_in: bool = False  # its device is scripts/stand_in_device.py: what a real GPU would show is not shown
 
     @property
     def path(self) -> Path:
@@ -48,5 +49,8 @@ SCENARIOS = (
     Scenario("mixed_straggler_and_main_process", ("straggling_sample", "python_main_process")),
     Scenario("cpu_decode_torchvision", ("cpu_decode",), ("cpu_transform",)),
     Scenario("stream_storage_latency", ("storage_latency",)),
+    Scenario("unpinned_copy", ("unpinned_copy",), ("compute_bound",), stand_in=True),
+    Scenario("blocking_copy", ("blocking_copy",), ("compute_bound",), stand_in=True),
+    Scenario("host_to_device", ("host_to_device",), ("compute_bound",), stand_in=True),
     Scenario("straggling_rank", ("straggling_rank",), ("storage_latency", "python_main_process"), launcher=TWO_RANKS),
 )

@@ -24,10 +24,20 @@ TRANSFORM = 17  # a Compose, without what was decoded inside
 COLLATE = 18  # a = samples
 PICKLE = 19  # a batch into a worker's message: a = bytes
 NESTED_POOL = 20  # a pool of processes or threads made inside a worker: a = its size
+# Of steps that were watched. The flags of a copy: PINNED, ASKED and OTHER_STREAM.
+COPIES = (
+    24  # from host memory to a device, those of the same flags: a = bytes, b = flags + 256 * copies; time in the calls
+)
+DEVICE_TIMES = 25  # of such copies, once the device has made them: a = ns on its stream, b = flags + 256 * copies
+DEVICE_COST = 26  # what watching them cost: a = ns
+# Of the process of the loop, in whichever thread.
+PIN = 27  # a batch into page-locked memory, by the loader
 # Of any.
 COST = 30  # what the probe costs: a = nanoseconds per event, b = per call that is only counted
 FIRST_TRANSFORM = 32  # and the following: single transforms of a Compose, named in the process's .names file
 TRANSFORMS = 16
+
+PINNED, ASKED, OTHER_STREAM = 1, 2, 4  # page-locked; non_blocking=True; on another stream than the device's default one
 
 NO_TASK = 2**64 - 1
 

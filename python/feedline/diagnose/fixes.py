@@ -29,6 +29,14 @@ _FIXES = {
     "persistent_workers=True); or make epochs longer.",
     "loop_synchronisation": "Keep values as tensors and read them every some steps: sum on the device, one .item() "
     "per log line.",
+    "unpinned_copy": "pin_memory=True of the loader and .to(device, non_blocking=True) together; or device=... of "
+    "Feedline's loaders, which fill page-locked memory.",
+    "blocking_copy": ".to(device, non_blocking=True), on a stream of its own one batch ahead; device=... of Feedline's "
+    "loaders does both.",
+    "host_to_device": "Copy the next batch on a stream of its own while this one computes (device=... of Feedline's "
+    "loaders), or send uint8 and convert on the GPU.",
+    "precision_not_reduced": "torch.autocast with bfloat16 (float16 and GradScaler before Ampere), or "
+    "torch.set_float32_matmul_precision('high').",
     "nested_pool": "Let the DataLoader's workers be the only pool: raise num_workers, and do the work in the worker.",
 }
 

@@ -42,6 +42,7 @@ def patch(module_name: str) -> None:
         "feedline.drop_in.native": loop_hooks.patch_native_iterator,
         "torch.utils.data._utils.fetch": _patch_torch_fetch,
         "torch.utils.data._utils.worker": _patch_torch_worker,
+        "torch.utils.data._utils.pin_memory": loop_hooks.patch_pin_memory,
         "feedline.drop_in.fetch": _patch_drop_in_fetch,
         "torchvision.transforms.transforms": _patch_compose,
         "torchvision.transforms.v2._container": _patch_compose_v2,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from feedline.diagnose import clones, events
+from feedline.diagnose.device_hooks import DeviceHooks
 from feedline.diagnose.recorder import Recorder, clock, cpu_clock
 
 _EVENTS_PER_CYCLE = 3
@@ -29,7 +30,7 @@ class _Loop:
 
 
 class _Calls:
-    """Counts .item() and .tolist() in some steps. Their classes are as torch made them in all others."""
+    """Counts .item() and .tolist(), and copies to devices, in some steps. torch is as it was made in all others."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -39,21 +40,23 @@ class _Calls:
         self._hidden: dict[str, Any] = {}
         self._first_ns = clock()
         self.count = self.spent_ns = 0
+        self._devices = DeviceHooks(recorder)
 
     def watch(self) -> None:
         """Called when a step begins."""
         torch = sys.modules.get("torch")
         if torch is None or self._cost_ns > _FREE_NS + _CALLS_SHARE * (clock() - self._first_ns) or _compiles():
             return
-        begin = clock()
+        before = cpu_clock()  # waiting for the interpreter's lock or a CPU is no cost of this
         self.count = self.spent_ns = 0
         tensor = torch.Tensor
         for name in ("item", "tolist"):
             if name not in tensor.__dict__:
                 setattr(tensor, name, self._counting(getattr(tensor, name)))
                 self._hidden[name] = tensor
+        self._devices.install(torch)
         self._installed = True
-        self._cost_ns += clock() - begin
+        self._cost_ns += cpu_clock() - before
         self._begin, self._begin_cpu = clock(), cpu_clock()
 
     def end(self) -> None:
@@ -61,13 +64,16 @@ class _Calls:
         if not self._installed:
             return
         self._installed = False
-        begin, used = clock(), cpu_clock() - self._begin_cpu
+        before = cpu_clock()
+        used = before - self._begin_cpu
         self._recorder.record(events.CALLS, self._begin, used, self.count, self.spent_ns)
         for name, tensor in self._hidden.items():
             delattr(tensor, name)
         self._hidden.clear()
+        in_step = self._devices.remove()
         # measured, as a busy process has many classes whose caches a change touches
-        self._cost_ns += self.count * self._recorder.call_ns + clock() - begin
+        self._cost_ns += self.count * self._recorder.call_ns + in_step + cpu_clock() - before
+        self._devices.tell()  # a few times per run
 
     def _counting(self, original: Any) -> Callable[..., Any]:
         @functools.wraps(original)
@@ -205,6 +211,24 @@ def patch_own_loader(module: Any, recorder: Recorder) -> None:
     iterator = module.LoaderIterator
     iterator.__next__ = _around_next(iterator.__next__, recorder, _Calls(recorder), _no_task)
     module.Loader.__iter__ = _around_iter(module.Loader.__iter__, recorder, own_facts)
+
+
+def patch_pin_memory(module: Any, recorder: Recorder) -> None:
+    original = module.pin_memory
+
+    @functools.wraps(original)
+    def pin_memory(*arguments: Any, **options: Any) -> Any:
+        if getattr(recorder.local, "pinning", False):  # a field of the batch: the function calls itself for each
+            return original(*arguments, **options)
+        recorder.local.pinning = True
+        begin, cpu = clock(), cpu_clock()
+        try:
+            return original(*arguments, **options)
+        finally:
+            recorder.local.pinning = False
+            recorder.record(events.PIN, begin, cpu_clock() - cpu, 0, 0, False)
+
+    module.pin_memory = pin_memory
 
 
 def process_facts() -> dict[str, Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from feedline.diagnose import prediction
+from feedline.diagnose import gpu_text, prediction
 from feedline.diagnose.session import Recording
 from feedline.diagnose.summary import Summary
 from feedline.diagnose.verdict import CERTAIN, Diagnosis
@@ -29,6 +29,7 @@ def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
         notes.append(f"the command was ended by {_signal_name(-recording.returncode)}: what it had recorded is used")
     elif recording.returncode > 0:
         notes.append(f"the command failed with exit status {recording.returncode}: what it had recorded is used")
+    notes += gpu_text.hints(summary) if summary is not None else []
     if recording.dropped:
         notes.append(f"the events of {recording.dropped} early worker processes were let go; the latest were kept")
     return notes
@@ -99,6 +100,7 @@ def _measured(summary: Summary) -> list[str]:
         f"  step {summary.step_ms:.2f} ms, wait {summary.wait_ms:.2f} ms"
         f"   [{'#' * filled}{'.' * (_BAR - filled)}] {1 - waits.step:.0%} of the time is waiting",
     ]
+    lines += gpu_text.lines(summary)
     if summary.overhead_share is not None:
         lines.append(f"  watching cost {summary.overhead_share:.2%}")
     return lines

@@ -63,6 +63,7 @@ class Recording:
     dropped: int = 0  # processes whose events were let go, as there were too many
     shared_memory_used: float | None = None  # largest share of /dev/shm that was in use
     experiments: Experiments | None = None
+    devices: list[dict[str, Any]] = field(default_factory=list)  # that processes used, as they told last
 
 
 class CommandError(OSError):
@@ -100,11 +101,12 @@ def run(command: Sequence[str], budget: float = 0.0) -> Recording:
             harvest.processes(),
             _json_files(folder, "*.loader"),
             host,
-            _notes(folder) + list(host.get("unseen", [])),
+            _notes(folder) + list(host.get("unseen", [])) + list(host.get("gpu_notes", [])),
             len(list(folder.glob("*.note"))),
             harvest.dropped,
             harvest.shared_memory_used,
             tried,
+            _json_files(folder, "*.device"),
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)

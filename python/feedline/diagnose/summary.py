@@ -44,6 +44,7 @@ class Making:
     delayed: float | None = None  # share of the time in which workers wanted to run and waited for a CPU
     pickle_ms: float = 0.0  # CPU, in the worker
     unpickle_ms: float = 0.0  # CPU, in the loop's process
+    pin_ms: float | None = None  # in the loop's process, by torch's loader: into page-locked memory
     message_bytes: float = 0.0
     sample_ms: float | None = None
     slowest_sample_ms: float | None = None
@@ -75,6 +76,38 @@ class Host:
 
 
 @dataclass(frozen=True)
+class Copies:
+    """Copies of one kind from host memory to a device, per watched step."""
+
+    pinned: bool = False  # from page-locked memory
+    asked: bool = False  # with non_blocking=True
+    other_stream: bool = False  # not on the device's default stream, which computes
+    per_step: float = 0.0
+    bytes_per_step: float = 0.0
+    host_ms: float = 0.0  # inside the calls, which may hold waiting for earlier kernels
+    device_ms: float | None = None  # on the stream, by the device's own events
+    timed: int = 0  # copies that `device_ms` comes from
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """What NVML says of the GPU that the loop's process used, or of all that it used; means over the loop."""
+
+    indices: tuple[int, ...] = ()
+    name: str = ""
+    capability: int | None = None  # 10 * major + minor
+    utilisation: float = 0.0  # GPU-Util: share of the time in which any kernel ran, however small
+    lowest: float = 0.0  # a tenth of its samples are at most this
+    highest: float = 0.0
+    memory_used_bytes: int | None = None  # the most
+    memory_bytes: int = 0
+    received_bytes_per_s: float | None = None  # over PCIe
+    power_w: float | None = None
+    slowed: float | None = None  # share of the samples with clocks held down by power or heat
+    shared: bool = False  # with processes that are not of this run
+
+
+@dataclass(frozen=True)
 class Summary:
     steps: int = 0
     loop_s: float = 0.0
@@ -90,9 +123,19 @@ class Summary:
     synchronising_calls: float | None = None  # per step
     synchronising: float | None = None  # share of the step's time
     ranks: tuple[float, ...] = ()  # share of waiting, by rank
+    watched_steps: int = 0  # in which calls and copies were counted
+    copies: tuple[Copies, ...] = ()
+    device: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # that the steps used: type, capability, types of parameters
+    gpu: Gpu | None = None
     rungs: Mapping[int, float] = field(default_factory=dict)  # batches per second of the loader alone, by workers
     missing: Mapping[str, str] = field(default_factory=dict)  # signal: why
     overhead_share: float | None = None
+
+    @property
+    def uses_device(self) -> bool:
+        return bool(self.device or self.loader.get("cuda"))
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -15,6 +15,7 @@ from typing import Any
 
 from feedline.diagnose import events
 from feedline.diagnose.events import Event, Total
+from feedline.diagnose.gpu_summary import copies_of, device_of, gpu_of, pin_ms
 from feedline.diagnose.host_summary import host_summary, window_of
 from feedline.diagnose.session import ProcessRecord, Recording
 from feedline.diagnose.summary import Making, Summary, Waits
@@ -67,6 +68,10 @@ def summarise(recording: Recording) -> Summary | None:
     spent, watched = sum(e.b for e in calls), sum(e.wall_ns for e in calls)
     if (busy.step_delayed() or 0.0) > _DELAYED:  # the time in calls holds no waiting for a CPU, nor may the steps'
         watched = max(sum(e.cpu_ns for e in calls), spent)
+    device = device_of(recording, loop.process)
+    gpu, unseen = gpu_of(recording.host, (begin, end), device, bool(facts.get("cuda") or device.get("type") == "cuda"))
+    if unseen is not None:
+        missing["gpu"] = unseen
     batch = facts.get("batch_size")
     host = host_summary(recording, busy, facts, account.steps * batch if isinstance(batch, int) else None)
     return Summary(
@@ -83,6 +88,10 @@ def summarise(recording: Recording) -> Summary | None:
         step_cpu_ms=account.step_cpu_ns / steps / 1e6,
         synchronising_calls=sum(e.a for e in calls) / len(calls) if calls else None,
         synchronising=spent / watched if watched else None,
+        watched_steps=len(calls),
+        copies=copies_of(loop.process),
+        device=device,
+        gpu=gpu,
         ranks=_ranks(recording, loops),
         missing=missing,
         rungs=recording.experiments.rates() if recording.experiments else {},
@@ -126,6 +135,7 @@ def _overhead(recording: Recording, loop_ns: int) -> float | None:
         calls = process.totals.get(events.CALLS, Total())
         # a step with counted calls changes a class twice
         own = count * per_event + calls.a * per_call + calls.times * 5000
+        own += process.totals.get(events.DEVICE_COST, Total()).a
         # a ring holds the last part of a long loop, and the counts are of all of it
         lived = process.events[-1].end_ns - process.created_ns if process.events else 0
         shares.append(own / max(loop_ns, lived))
@@ -297,6 +307,7 @@ def _making(loop: ProcessRecord, makers: Sequence[ProcessRecord], delay_per_cpu:
         delayed=None if delay_per_cpu is None else delay / (1 + delay),
         pickle_ms=pickled.cpu_ns / batches / 1e6,
         unpickle_ms=unpickled.cpu_ns / max(unpickled.times, 1) / 1e6,
+        pin_ms=pin_ms(loop),
         message_bytes=unpickled.a / max(unpickled.times, 1),
         sample_ms=samples.wall_ns / samples.times / 1e6 if samples.times else None,
         slowest_sample_ms=slowest.wall_ns / 1e6 if slowest else None,

@@ -7,7 +7,7 @@ Each rule books a share of the loop's time under one name, so shares never sum t
 
 from __future__ import annotations
 
-from feedline.diagnose.causes import RULES
+from feedline.diagnose.causes import RULES, gpu
 from feedline.diagnose.causes.case import NAMED, Case
 from feedline.diagnose.findings import CAUSES, Abstention, Diagnosis, Verdict
 from feedline.diagnose.more_workers import more_workers
@@ -46,8 +46,4 @@ def _abstentions(summary: Summary, named: set[str]) -> list[Abstention]:
     abstain("throttled", ("cpu_quota",), "look at cpu.stat of the container's cgroup on its host")
     abstain("pressure", ("memory_pressure",), "watch swap and major faults with vmstat 1")
     abstain("synchronising", ("loop_synchronisation",), "feedline trace on a torch.profiler trace shows them")
-    if summary.loader.get("cuda"):
-        test = "feedline trace on a torch.profiler trace shows copies and kernels"
-        gpu = ("host_to_device", "unpinned_copy", "blocking_copy", "precision_not_reduced")
-        abstained += [Abstention(cause, f"copies and kernels of the GPU are not watched; {test}") for cause in gpu]
-    return abstained
+    return abstained + gpu.abstentions(summary, named)

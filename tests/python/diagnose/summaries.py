@@ -3,7 +3,7 @@
 
 from dataclasses import replace
 
-from feedline.diagnose.summary import Host, Making, Summary, Waits
+from feedline.diagnose.summary import Copies, Gpu, Host, Making, Summary, Waits
 
 LOADER = {"num_workers": 4, "batch_size": 32, "persistent_workers": False, "native": False, "cuda": False}
 EVEN = {"storage": 0.0, "decode": 0.0, "transform": 0.0, "python": 0.0, "collate": 0.0}
@@ -67,6 +67,23 @@ def summary(waits=None, making=None, host=None, **others):
     )
 
 
+CUDA = {**LOADER, "cuda": True}
+FLOAT32 = {"type": "cuda", "capability": 80, "elements": {"torch.float32": 25_000_000}, "matmul_precision": "highest"}
+BUSY = Gpu((0,), "A100", 80, utilisation=0.96, lowest=0.9, highest=1.0, memory_bytes=80 << 30)
+IDLE = Gpu((0,), "A100", 80, utilisation=0.3, lowest=0.1, highest=0.9, memory_bytes=80 << 30)
+
+
+def on_gpu(*copies, waits=None, gpu=BUSY, device=None, **others):
+    """200 steps of 10 ms on a GPU, 100 of them watched; in lower precision unless `device` says otherwise."""
+    reduced = {**FLOAT32, "autocast": ["torch.bfloat16"]}
+    return summary(waits, loader=CUDA, watched_steps=100, copies=copies, gpu=gpu, device=device or reduced, **others)
+
+
+def copied(device_ms, pinned=False, asked=False, **others):
+    """Two tensors of 20 MB in all per step."""
+    return Copies(pinned, asked, per_step=2, bytes_per_step=20e6, host_ms=9.0, device_ms=device_ms, timed=200, **others)
+
+
 HALF = waiting(production=0.5)
 BY_CAUSE = {
     "compute_bound": summary(),
@@ -99,8 +116,11 @@ BY_CAUSE = {
     "straggling_rank": summary(waiting(production=0.02), ranks=(0.02, 0.6, 0.02, 0.03)),
     "loop_synchronisation": summary(synchronising=0.6, synchronising_calls=500.0),
     "nested_pool": summary(HALF, {"stages": stages(python=0.8, decode=0.2), "nested_pools": 40}),
+    "host_to_device": on_gpu(copied(6.0, pinned=True, asked=True)),
+    "unpinned_copy": on_gpu(copied(6.0)),
+    "blocking_copy": on_gpu(copied(6.0, pinned=True)),
 }
-NOT_WATCHED = ("host_to_device", "unpinned_copy", "blocking_copy", "precision_not_reduced")
+BESIDE_COMPUTING = {"precision_not_reduced": on_gpu(device=FLOAT32)}  # named with compute_bound, which comes first
 
 
 def without(measured, signal, **host):

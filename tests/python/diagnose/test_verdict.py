@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from summaries import BY_CAUSE, EVEN, HALF, LOADER, NOT_WATCHED, stages, summary, waiting, without
+from summaries import BESIDE_COMPUTING, BUSY, BY_CAUSE, EVEN, FLOAT32, HALF, copied, stages, summary, waiting, without
 
 from feedline.diagnose.summary import Waits
 from feedline.diagnose.verdict import CAUSES, CERTAIN, judge
@@ -17,7 +17,7 @@ def names(diagnosis):
 
 
 def test_the_summaries_here_cover_every_cause_that_is_judged():
-    assert set(BY_CAUSE) | set(NOT_WATCHED) == set(CAUSES)
+    assert set(BY_CAUSE) | set(BESIDE_COMPUTING) == set(CAUSES)
 
 
 @pytest.mark.parametrize("cause", BY_CAUSE)
@@ -75,11 +75,6 @@ def test_a_missing_signal_is_an_abstention(signal, causes, host):
     diagnosis = judge(without(BY_CAUSE["storage_latency"], signal, **host))
     assert causes <= {a.cause for a in diagnosis.abstained}
     assert all(a.missing for a in diagnosis.abstained)
-
-
-def test_a_gpu_that_is_not_watched_is_an_abstention():
-    diagnosis = judge(summary(loader={**LOADER, "cuda": True}))
-    assert {a.cause for a in diagnosis.abstained} == set(NOT_WATCHED)
 
 
 def test_without_stages_no_stage_is_blamed():
@@ -157,8 +152,15 @@ def summaries(draw):
     workers = draw(st.integers(0, 32))
     ranks = tuple(draw(st.lists(share, max_size=4)))
     missing = dict.fromkeys(draw(st.sets(st.sampled_from(["stages", "processes", "io", "host"]))), "why")
+    kinds = draw(st.lists(st.tuples(st.floats(0, 100), st.booleans(), st.booleans(), st.booleans()), max_size=4))
+    of_gpu = {
+        "watched_steps": draw(st.integers(0, 100)),
+        "copies": tuple(copied(ms, pinned, asked, other_stream=other) for ms, pinned, asked, other in kinds),
+        "gpu": draw(st.one_of(st.none(), st.builds(replace, st.just(BUSY), utilisation=share, shared=st.booleans()))),
+        "device": draw(st.sampled_from([{}, FLOAT32, {**FLOAT32, "capability": 60}])),
+    }
     return summary(
-        waits, making, host, workers=workers, ranks=ranks, missing=missing, synchronising=draw(maybe),
+        waits, making, host, **of_gpu, workers=workers, ranks=ranks, missing=missing, synchronising=draw(maybe),
         synchronising_calls=draw(st.floats(0, 1e4)), steps=draw(st.integers(1, 10**6)),
     )  # fmt: skip
 

@@ -6,14 +6,16 @@ The first that explains time takes it.
 
 from collections.abc import Callable
 
-from feedline.diagnose.causes import host, loop, stages, workers
+from feedline.diagnose.causes import gpu, host, loop, stages, workers
 from feedline.diagnose.causes.case import Case
 
 RULES: tuple[Callable[[Case], None], ...] = (
+    gpu.copies,
     loop.synchronisation,
     loop.ranks,
     host.shared_memory,
     workers.handover,
+    gpu.precision,
     loop.compute_bound,
     host.quota,
     host.memory,

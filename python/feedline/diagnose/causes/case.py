@@ -10,6 +10,7 @@ from feedline.diagnose.findings import Verdict
 from feedline.diagnose.summary import Summary
 
 NAMED = 0.05  # a smaller share is no cause worth a change
+IDLE_LOADER = 0.10  # waiting below this: the loader is not the problem
 UNCERTAIN = 0.85  # the most where a signal is missing
 LARGE = 0.3  # a share that a busy machine does not make by itself
 CROWDED = 3.0  # workers per usable CPU

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from feedline.diagnose import prediction
-from feedline.diagnose.causes.case import CROWDED, NAMED, Case
-
-IDLE_LOADER = 0.10  # waiting below this: the loader is not the problem
+from feedline.diagnose.causes import gpu
+from feedline.diagnose.causes.case import CROWDED, IDLE_LOADER, NAMED, UNCERTAIN, Case
 
 
 def compute_bound(case: Case) -> None:
@@ -42,9 +41,16 @@ def synchronisation(case: Case) -> None:
     ]
     counter = []
     confidence = 0.92 if calls >= 2 else 0.7
-    if summary.loader.get("cuda"):
-        confidence = 0.6
-        counter.append("on a GPU such a call also waits for work that is needed anyway")
+    if summary.uses_device:
+        idle = gpu.idle_share(summary)
+        share, confidence = min(share, 1.0 if idle is None else idle), 0.6
+        if share < NAMED or (idle is None and calls < 2):  # one call waits for the step's work; gpu.abstentions says so
+            return
+        if idle is None:
+            counter.append("on a GPU such a call also waits for work that is needed anyway")
+        else:
+            confidence = UNCERTAIN if calls >= 2 else 0.6
+            evidence.append(f"the GPU was idle for {idle:.0%} of the time beyond the waits for the loader")
     case.step -= share
     case.name("loop_synchronisation", share, confidence, evidence, counter)
 

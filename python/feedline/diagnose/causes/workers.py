@@ -51,6 +51,8 @@ def handover(case: Case) -> None:
         f"packing takes {making.pickle_ms:.2f} ms of CPU, unpacking {making.unpickle_ms:.2f} ms, "
         f"for a message of {making.message_bytes / 1024:.1f} KiB",
     ]
+    if (making.pin_ms or 0.0) > EXPLAINED * waited:
+        evidence.append(f"torch's loader takes {making.pin_ms:.2f} ms to move each into page-locked memory")
     case.name("worker_handover", share, 0.92 if explained and share >= LARGE / 2 else 0.6, evidence, counter)
 
 

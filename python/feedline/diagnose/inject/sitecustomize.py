@@ -31,6 +31,7 @@ class _Watcher:
         {
             "torch.utils.data._utils.fetch",
             "torch.utils.data._utils.worker",
+            "torch.utils.data._utils.pin_memory",
             "torchvision.transforms.transforms",
             "torchvision.transforms.v2._container",
             "torchvision.io.image",

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sentences about the GPU for a terminal: what GPU-Util is worth beside the loop's own waits."""
+
+from __future__ import annotations
+
+from feedline.diagnose.causes.case import IDLE_LOADER
+from feedline.diagnose.summary import Gpu, Summary
+
+_LOW, _BUSY = 0.6, 0.9
+_SAWTOOTH = 0.5  # between its low and its high samples
+_SLOWED = 0.1
+
+
+def lines(summary: Summary) -> list[str]:
+    """One or two lines; none without a GPU."""
+    gpu = summary.gpu
+    if gpu is None:
+        return []
+    number = ", ".join(str(index) for index in gpu.indices)
+    facts = [f"GPU-Util {gpu.utilisation:.0%} ({gpu.lowest:.0%} to {gpu.highest:.0%})"]
+    if gpu.memory_used_bytes is not None and gpu.memory_bytes:
+        facts.append(f"memory {gpu.memory_used_bytes / 2**30:.1f} of {gpu.memory_bytes / 2**30:.0f} GiB at most")
+    if gpu.received_bytes_per_s is not None:
+        facts.append(f"{gpu.received_bytes_per_s / 1e9:.2g} GB/s to it")
+    if gpu.power_w is not None:
+        facts.append(f"{gpu.power_w:.0f} W")
+    return [f"  GPU {number}: {', '.join(facts)}", f"    {explanation(summary, gpu)}"]
+
+
+def explanation(summary: Summary, gpu: Gpu) -> str:
+    """What a low or a high GPU-Util means here."""
+    waits = summary.waits.loader
+    sawtooth = ", in turns with work" if gpu.highest - gpu.lowest > _SAWTOOTH else ""
+    if waits >= IDLE_LOADER and gpu.utilisation >= _BUSY:
+        return (
+            f"GPU-Util counts any moment in which a kernel runs: the loop waits {waits:.0%} of its time for the loader "
+            "all the same"
+        )
+    if waits >= IDLE_LOADER:
+        return f"idle while the loop waits for the loader, {waits:.0%} of its time{sawtooth}"
+    if gpu.utilisation < _LOW:
+        return (
+            f"not the loader's doing, for which the loop waits {waits:.0%} of its time: the step's own Python, its "
+            "launches or its waits leave the GPU idle; feedline trace shows the gaps"
+        )
+    return "GPU-Util says that kernels run, not how much of the GPU they use"
+
+
+def hints(summary: Summary) -> list[str]:
+    """What is worth saying whatever it takes."""
+    found = []
+    if any(copies.pinned and not copies.asked for copies in summary.copies):
+        found.append(
+            "batches are page-locked and copied without non_blocking=True: one is worth little without the other"
+        )
+    if any(copies.asked and not copies.pinned for copies in summary.copies):
+        found.append(
+            "non_blocking=True is asked for batches that are not page-locked: one is worth little without the other"
+        )
+    if summary.gpu is not None and (summary.gpu.slowed or 0.0) > _SLOWED:
+        found.append(
+            f"power or heat held the GPU's clocks down in {summary.gpu.slowed:.0%} of the samples: nvidia-smi -q -d "
+            "PERFORMANCE says which"
+        )
+    return found

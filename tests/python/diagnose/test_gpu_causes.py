@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Causes on the GPU's side, on hand-made summaries: named, not named, abstained from, and beside others."""
+
+from dataclasses import replace
+
+import pytest
+from summaries import BESIDE_COMPUTING, BUSY, CUDA, FLOAT32, IDLE, copied, on_gpu, summary, waiting
+
+from feedline.diagnose import gpu_text
+from feedline.diagnose.verdict import CERTAIN, judge
+
+COPY_CAUSES = {"unpinned_copy", "blocking_copy", "host_to_device"}
+GPU_CAUSES = {*COPY_CAUSES, "precision_not_reduced"}
+
+
+def verdicts(measured):
+    return {verdict.cause: verdict for verdict in judge(measured).verdicts}
+
+
+def abstained(measured):
+    return {a.cause: a.missing for a in judge(measured).abstained}
+
+
+def test_a_script_without_a_gpu_is_asked_nothing():
+    assert not GPU_CAUSES & (set(abstained(summary())) | set(verdicts(summary())))
+
+
+def test_a_share_is_the_time_on_the_device_and_not_in_the_call():
+    """10 ms steps whose copies take 3 ms of the stream, in calls that wait 9 ms, most of it for kernels."""
+    found = verdicts(on_gpu(copied(3.0)))
+    assert found["unpinned_copy"].share == pytest.approx(0.3 * 0.98, abs=0.01)
+    assert found["compute_bound"].share == pytest.approx(0.98 - 0.3, abs=0.02)
+    assert "hold the loop for 9.00 ms" in found["unpinned_copy"].evidence[1]
+    assert "6.67 GB/s" in found["unpinned_copy"].evidence[0]
+
+
+@pytest.mark.parametrize(
+    ("pinned", "asked", "cause", "certain"),
+    [
+        (False, False, "unpinned_copy", True),
+        (False, True, "unpinned_copy", True),
+        (True, False, "blocking_copy", True),
+        (True, True, "host_to_device", False),
+    ],
+)
+def test_each_kind_of_copy_has_its_cause(pinned, asked, cause, certain):
+    found = verdicts(on_gpu(copied(4.0, pinned, asked)))
+    assert set(found) & GPU_CAUSES == {cause}
+    assert (found[cause].confidence >= CERTAIN) == certain
+    assert not set(abstained(on_gpu(copied(4.0, pinned, asked)))) & GPU_CAUSES
+
+
+def test_small_copies_and_those_beside_the_computing_are_no_cause():
+    beside = copied(6.0, pinned=True, asked=True, other_stream=True)
+    for copies in (copied(0.3), copied(0.3, pinned=True), beside):
+        assert not GPU_CAUSES & (set(verdicts(on_gpu(copies))) | set(abstained(on_gpu(copies))))
+
+
+def test_two_kinds_of_copies_are_both_named():
+    found = verdicts(on_gpu(copied(4.0), copied(2.0, pinned=True)))
+    assert found["unpinned_copy"].share == pytest.approx(0.39, abs=0.01)
+    assert found["blocking_copy"].share == pytest.approx(0.196, abs=0.01)
+
+
+def test_copies_longer_than_the_step_take_the_step_and_no_more():
+    diagnosis = judge(on_gpu(copied(40.0), copied(40.0, pinned=True), waits=waiting(production=0.4)))
+    assert sum(v.share for v in diagnosis.verdicts) <= 1.0001
+    assert {v.cause: v.share for v in diagnosis.verdicts}["unpinned_copy"] == pytest.approx(0.6)
+
+
+def test_copies_behind_a_slow_loader_promise_nothing_certain():
+    found = verdicts(on_gpu(copied(4.0), waits=waiting(production=0.5)))
+    assert found["unpinned_copy"].predicted_gain[0] == 0.0
+    assert any("loader" in sentence for sentence in found["unpinned_copy"].counter_evidence)
+    assert verdicts(on_gpu(copied(4.0)))["unpinned_copy"].predicted_gain[0] > 0.1
+
+
+def test_copies_that_nobody_timed_are_abstained_from():
+    measured = on_gpu(replace(copied(None), timed=0))
+    assert "unpinned_copy" not in verdicts(measured)
+    assert "20 MB per step" in abstained(measured)["unpinned_copy"]
+    assert "feedline trace" in abstained(measured)["unpinned_copy"]
+    assert not {"blocking_copy", "host_to_device"} & set(abstained(measured))
+
+
+def test_few_timed_copies_and_a_shared_gpu_are_not_certain():
+    assert verdicts(on_gpu(replace(copied(4.0), timed=3)))["unpinned_copy"].confidence <= 0.6
+    shared = on_gpu(copied(4.0), gpu=replace(BUSY, shared=True))
+    assert verdicts(shared)["unpinned_copy"].confidence < CERTAIN
+
+
+def test_steps_that_were_not_watched_are_abstained_from():
+    measured = summary(loader=CUDA, gpu=BUSY, missing={"synchronising": "torch.compile is in use"})
+    assert set(abstained(measured)) >= GPU_CAUSES
+    assert "torch.compile" in abstained(measured)["blocking_copy"]
+
+
+# -- precision
+
+
+def test_float32_on_a_busy_gpu_with_tensor_cores():
+    found = verdicts(BESIDE_COMPUTING["precision_not_reduced"])
+    first, second = judge(BESIDE_COMPUTING["precision_not_reduced"]).verdicts
+    assert (first.cause, second.cause) == ("compute_bound", "precision_not_reduced")
+    assert found["precision_not_reduced"].confidence < CERTAIN
+    assert found["precision_not_reduced"].predicted_gain[0] == 0
+    assert any("assumed" in sentence for sentence in found["precision_not_reduced"].counter_evidence)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"device": {**FLOAT32, "autocast": ["torch.float16"]}},
+        {"device": {**FLOAT32, "elements": {"torch.bfloat16": 100, "torch.float32": 10}}},
+        {"device": {**FLOAT32, "matmul_precision": "high"}},
+        {"device": {**FLOAT32, "capability": 61}},
+        {"gpu": IDLE},
+        {"waits": waiting(production=0.3)},
+    ],
+    ids=["autocast", "bfloat16", "tf32", "no tensor cores", "idle", "waits for data"],
+)
+def test_precision_is_no_cause_where_it_is_reduced_or_does_not_matter(change):
+    measured = on_gpu(**{"device": FLOAT32, **change})
+    assert "precision_not_reduced" not in verdicts(measured)
+    assert "precision_not_reduced" not in abstained(measured)
+
+
+def test_tf32_means_nothing_before_ampere():
+    volta = {**FLOAT32, "capability": 70, "matmul_precision": "high"}
+    assert "precision_not_reduced" in verdicts(on_gpu(device=volta))
+
+
+@pytest.mark.parametrize(
+    ("change", "missing"),
+    [
+        ({"gpu": None, "missing": {"gpu": "there is no libnvidia-ml.so.1"}}, "libnvidia-ml"),
+        ({"device": {**FLOAT32, "elements": {}}}, "optimizer"),
+        ({"watched_steps": 2}, "optimizer"),
+        ({"gpu": replace(BUSY, shared=True)}, "other programs"),
+        ({"device": {**FLOAT32, "capability": None}, "gpu": replace(BUSY, capability=None)}, "capability"),
+    ],
+    ids=["no NVML", "no optimizer", "few steps", "shared", "unknown GPU"],
+)
+def test_precision_is_abstained_from_where_something_was_not_seen(change, missing):
+    measured = replace(on_gpu(device=FLOAT32), **change)
+    assert "precision_not_reduced" not in verdicts(measured)
+    assert missing in abstained(measured)["precision_not_reduced"]
+
+
+# -- synchronisation
+
+
+def test_calls_that_wait_for_a_busy_gpu_are_no_loss():
+    busy = on_gpu(synchronising=0.9, synchronising_calls=1.0)
+    assert "loop_synchronisation" not in verdicts(busy)
+    assert list(verdicts(busy)) == ["compute_bound"]
+
+
+def test_calls_beside_an_idle_gpu_are_named_as_far_as_it_is_idle():
+    found = verdicts(on_gpu(synchronising=0.9, synchronising_calls=300.0, gpu=IDLE))["loop_synchronisation"]
+    assert found.share == pytest.approx(0.68)  # 1 - 0.30 - 0.02, though the calls take 0.88
+    assert 0.6 < found.confidence < CERTAIN
+
+
+def test_without_nvml_calls_stay_uncertain():
+    found = verdicts(on_gpu(synchronising=0.5, synchronising_calls=300.0, gpu=None))["loop_synchronisation"]
+    assert found.confidence == 0.6
+
+
+def test_without_nvml_one_call_per_step_is_abstained_from():
+    measured = on_gpu(synchronising=0.9, synchronising_calls=1.0, gpu=None)
+    assert "loop_synchronisation" not in verdicts(measured)
+    assert "needed anyway" in abstained(measured)["loop_synchronisation"]
+
+
+# -- what is said of GPU-Util
+
+
+@pytest.mark.parametrize(
+    ("gpu", "waits", "words"),
+    [
+        (IDLE, 0.6, "idle while the loop waits for the loader, 60% of its time, in turns with work"),
+        (replace(BUSY, utilisation=0.93), 0.4, "counts any moment"),
+        (IDLE, 0.02, "not the loader's doing"),
+        (BUSY, 0.02, "not how much of the GPU"),
+    ],
+)
+def test_what_gpu_util_is_worth(gpu, waits, words):
+    first, second = gpu_text.lines(on_gpu(gpu=gpu, waits=waiting(production=waits)))
+    assert first.startswith(f"  GPU 0: GPU-Util {gpu.utilisation:.0%}")
+    assert words in second
+
+
+def test_one_of_pinning_and_non_blocking_alone_is_mentioned():
+    assert gpu_text.hints(on_gpu(copied(0.1))) == []
+    assert gpu_text.hints(on_gpu(copied(0.1, pinned=True, asked=True))) == []
+    assert "without non_blocking=True" in gpu_text.hints(on_gpu(copied(0.1, pinned=True)))[0]
+    assert "not page-locked" in gpu_text.hints(on_gpu(copied(0.1, asked=True)))[0]
+    assert "clocks" in gpu_text.hints(on_gpu(gpu=replace(BUSY, slowed=0.6)))[0]
