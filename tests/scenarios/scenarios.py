@@ -52,5 +52,6 @@ SCENARIOS = (
     Scenario("unpinned_copy", ("unpinned_copy",), ("compute_bound",), stand_in=True),
     Scenario("blocking_copy", ("blocking_copy",), ("compute_bound",), stand_in=True),
     Scenario("host_to_device", ("host_to_device",), ("compute_bound",), stand_in=True),
+    Scenario("mixed_storage_and_copy", ("storage_latency", "unpinned_copy"), ("too_few_workers",), stand_in=True),
     Scenario("straggling_rank", ("straggling_rank",), ("storage_latency", "python_main_process"), launcher=TWO_RANKS),
 )

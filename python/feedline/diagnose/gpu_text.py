@@ -7,6 +7,7 @@ from feedline.diagnose.causes.case import IDLE_LOADER
 from feedline.diagnose.summary import Gpu, Summary
 
 _LOW, _BUSY = 0.6, 0.9
+_UNUSED = 0.3
 _SAWTOOTH = 0.5  # between its low and its high samples
 _SLOWED = 0.1
 
@@ -57,9 +58,18 @@ def hints(summary: Summary) -> list[str]:
         found.append(
             "non_blocking=True is asked for batches that are not page-locked: one is worth little without the other"
         )
+    gpu, waits = summary.gpu, summary.waits.loader
+    if gpu is not None and gpu.utilisation < _UNUSED and waits < IDLE_LOADER and _is_ample(gpu):
+        found.append(
+            "GPU-Util is under 30 % and half of its memory is free: a larger batch gives each launch more work"
+        )
     if summary.gpu is not None and (summary.gpu.slowed or 0.0) > _SLOWED:
         found.append(
             f"power or heat held the GPU's clocks down in {summary.gpu.slowed:.0%} of the samples: nvidia-smi -q -d "
             "PERFORMANCE says which"
         )
     return found
+
+
+def _is_ample(gpu: Gpu) -> bool:
+    return gpu.memory_used_bytes is not None and gpu.memory_used_bytes < gpu.memory_bytes / 2

@@ -109,7 +109,9 @@ def test_copies_are_counted_and_timed_by_kind(tmp_path):
         plain = torch.zeros(8 << 20, dtype=torch.uint8)
         locked = plain.pin_memory()
         target = torch.empty(8 << 20, dtype=torch.uint8, device="standin")
-        for _ in torch.utils.data.DataLoader(range(60), batch_size=1):
+        data = [torch.zeros(1)] * 60
+        for batch in torch.utils.data.DataLoader(data, batch_size=1, num_workers=1, pin_memory=True):
+            assert batch.is_pinned()
             plain.to("standin")
             target.copy_(plain, non_blocking=True)
             locked.to(device="standin", non_blocking=True)
@@ -126,6 +128,7 @@ def test_copies_are_counted_and_timed_by_kind(tmp_path):
     assert kinds[False, False].host_ms >= 4.19 > kinds[True, True].host_ms
     assert found.device["type"] == "standin" and found.uses_device
     assert found.missing.get("gpu") is None  # no GPU of NVIDIA's
+    assert found.making.pin_ms > 0
 
 
 def test_the_types_of_parameters_are_seen_when_an_optimizer_steps(hooks, tmp_path, monkeypatch):

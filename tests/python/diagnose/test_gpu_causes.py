@@ -191,6 +191,16 @@ def test_what_gpu_util_is_worth(gpu, waits, words):
     assert words in second
 
 
+def test_a_gpu_that_waits_for_the_step_is_said_beside_compute_bound():
+    idle = replace(IDLE, memory_used_bytes=8 << 30)
+    (evidence,) = (v.evidence for v in judge(on_gpu(gpu=idle)).verdicts if v.cause == "compute_bound")
+    assert any("GPU-Util is 30%: most of the time it waits" in sentence for sentence in evidence)
+    low = replace(idle, utilisation=0.2)
+    assert any("larger batch" in hint for hint in gpu_text.hints(on_gpu(gpu=low)))
+    assert not gpu_text.hints(on_gpu(gpu=low, waits=waiting(production=0.5)))
+    assert not gpu_text.hints(on_gpu(gpu=replace(low, memory_used_bytes=70 << 30)))
+
+
 def test_one_of_pinning_and_non_blocking_alone_is_mentioned():
     assert gpu_text.hints(on_gpu(copied(0.1))) == []
     assert gpu_text.hints(on_gpu(copied(0.1, pinned=True, asked=True))) == []

@@ -18,6 +18,9 @@ def compute_bound(case: Case) -> None:
         f"next() waits {summary.wait_ms:.2f} ms, the loop works {summary.step_ms:.2f} ms per step",
         f"a perfect loader would save {loader:.1%}",
     ]
+    if summary.gpu is not None:
+        waiting = ": most of the time it waits for the step's own Python, launches or .item()"
+        evidence.append(f"GPU-Util is {summary.gpu.utilisation:.0%}{waiting if summary.gpu.utilisation < 0.5 else ''}")
     share = case.step
     confidence = 0.95 if loader < NAMED else 0.8
     counter = []
