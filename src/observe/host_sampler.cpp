@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kHostRows = 2048;      // 3.4 minutes at ten a second, then half as many for twice as long
 constexpr std::size_t kProcessRows = 65536;  // 6 MB
-constexpr std::uint64_t kCostShare = 100;    // a sample may cost 1/100 of its period
+constexpr std::uint64_t kCostShare = 125;    // a sample may cost 1/125 of its period: with the rare ones, under 1 %
 constexpr std::uint64_t kLongestPeriodNs = 60'000'000'000;
 constexpr std::uint64_t kRarePeriodNs = 1'000'000'000;
 // Going through a process's pages holds up its own changes of them: less often than what is only counters.

@@ -28,6 +28,7 @@ _patched: set[str] = set()
 def start(session: str) -> None:
     global _recorder
     _recorder = Recorder(session)
+    _recorder.opened.listen()
 
 
 def patch(module_name: str) -> None:

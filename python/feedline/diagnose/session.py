@@ -24,13 +24,15 @@ from typing import Any
 
 from feedline import _engine
 from feedline.diagnose import clones, experiments
-from feedline.diagnose.events import Event, Total, total_of
-from feedline.diagnose.experiments import Experiments
+from feedline.diagnose.dataset_files import DatasetFiles, FilesWatch
+from feedline.diagnose.events import STEP, Event, Total, total_of
+from feedline.diagnose.experiments import Ceiling, Experiments
+from feedline.diagnose.intervals import rate_interval
 
 SESSION = "FEEDLINE_DIAGNOSE_SESSION"
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PERIOD_S = 0.1
-_HARVEST_S = 2.0
+_FIRST_LOOK_S, _HARVEST_S = 0.25, 2.0
 _KEPT_PROCESSES = 256  # whose events are kept after they ended; of earlier ones the totals remain
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -61,8 +63,8 @@ class Recording:
     notes: list[str]
     pythons: int  # Python processes in which the probe's first lines ran
     dropped: int = 0  # processes whose events were let go, as there were too many
-    shared_memory_used: float | None = None  # largest share of /dev/shm that was in use
     experiments: Experiments | None = None
+    files: DatasetFiles | None = None
 
 
 class CommandError(OSError):
@@ -91,23 +93,37 @@ def run(command: Sequence[str], budget: float = 0.0) -> Recording:
         if sampler is not None:
             sampler.stop()
             host = sampler.record()
-        tried = experiments.run(folder, budget) if budget > 0 else None
+        files = harvest.files.finish(host.get("files", []))
+        processes = harvest.processes()
+        tried = experiments.run(folder, budget, _ceiling(processes), files) if budget > 0 and processes else None
         return Recording(
             list(command),
             returncode,
             begin,
             end,
-            harvest.processes(),
+            processes,
             _json_files(folder, "*.loader"),
             host,
             _notes(folder) + list(host.get("unseen", [])),
             len(list(folder.glob("*.note"))),
             harvest.dropped,
-            harvest.shared_memory_used,
             tried,
+            harvest.files.summary(files),
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _ceiling(processes: Sequence[ProcessRecord]) -> Ceiling | None:
+    """Of the process whose steps take most of the time."""
+    steps = max(([e for e in p.events if e.kind == STEP] for p in processes), key=lambda s: sum(e.wall_ns for e in s))
+    done, seconds = [(0.0, 0.0)], 0.0
+    for step in steps:  # laid end to end: as if no batch were waited for
+        seconds += step.wall_ns / 1e9
+        done.append((seconds, 1.0))
+    if len(done) < 3 or seconds <= 0:
+        return None
+    return Ceiling(*rate_interval(done), steps=len(steps))
 
 
 def _start(command: Sequence[str], folder: Path, budget: float) -> subprocess.Popen[bytes]:
@@ -172,7 +188,7 @@ class _Harvest:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="feedline-harvest", daemon=True)
         self.dropped = 0
-        self.shared_memory_used: float | None = None
+        self.files = FilesWatch(folder)
 
     def start(self) -> None:
         self._thread.start()
@@ -182,20 +198,16 @@ class _Harvest:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stop.wait(_HARVEST_S):
-            self._look_at_shared_memory()
+        pause = _FIRST_LOOK_S  # what the cache held before is told by files that are not read yet
+        while not self._stop.wait(pause):
+            pause = min(2 * pause, _HARVEST_S)
+            self.files.look()
             rings = self._rings()
             if len(rings) <= _KEPT_PROCESSES // 4:
                 continue
             for path in rings:
                 if not _is_alive(int(path.name.split(".")[0])):
                     self._take(path)
-
-    def _look_at_shared_memory(self) -> None:
-        with contextlib.suppress(OSError):
-            status = os.statvfs("/dev/shm")
-            if status.f_blocks:
-                self.shared_memory_used = max(self.shared_memory_used or 0.0, 1 - status.f_bavail / status.f_blocks)
 
     def _rings(self) -> list[Path]:
         return sorted(self._folder.glob("*.ring"), key=lambda path: int(path.name.split(".")[1]))

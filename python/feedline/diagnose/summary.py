@@ -70,8 +70,17 @@ class Host:
     read_bytes_per_sample: float | None = None  # by read(), page cache or not
     device_share: float | None = None  # of what was read: from block devices, not from the page cache
     disk_latency_ms: float | None = None  # per request
-    disk_ceiling_bytes_per_s: float | None = None  # measured by a probe
+    disk_ceiling_bytes_per_s: float | None = None  # measured by a probe, like the following two
+    disk_read_bytes: float | None = None  # of the probe's large reads, on average
+    disk_small_read_ms: float | None = None
     shared_memory_used: float | None = None  # largest share of /dev/shm
+    memory_bytes: float | None = None  # of the run's processes, the most; pages that some share count once
+    memory_limit_bytes: float | None = None  # of the cgroup
+    file_bytes: int | None = None  # median of the data set's files that were looked at
+    cached_before: float | None = None  # share of them that was in the page cache without being read
+    cold_share: float | None = (
+        None  # batches per second with their files out of the page cache, of those with them in it
+    )
 
 
 @dataclass(frozen=True)
