@@ -77,6 +77,7 @@ struct ProcessCounters {
   std::int32_t pid = 0;
   std::int32_t parent = 0;
   std::uint64_t cpu_ns = 0;
+  std::uint64_t system_ns = 0;     // of it in the kernel: reading, faulting pages in, looking for free ones
   std::uint64_t delay_ns = 0;      // ready to run but not running
   std::uint64_t device_bytes = 0;  // read from block devices; 0 where it may not be read
   std::uint64_t read_bytes = 0;    // by read() and its kin, page cache or not
@@ -115,7 +116,7 @@ struct HostRecord {
   std::vector<ProcessCounters> processes;  // in order of time
   std::vector<HostCounters> host;
   std::vector<TreeMemory> memory;
-  std::vector<std::string> files;   // that the tree had open for reading: the first some hundred that were met
+  std::vector<std::string> files;   // that the tree had open for reading twice a second apart: some hundred at most
   std::vector<std::string> unseen;  // what could not be read, one sentence each
   std::optional<double> quota_cpus;
   std::optional<double> memory_limit_bytes;

@@ -60,6 +60,7 @@ nb::dict as_dict(const ProcessCounters& counters) {
   dict["pid"] = counters.pid;
   dict["parent"] = counters.parent;
   dict["cpu_ns"] = counters.cpu_ns;
+  dict["system_ns"] = counters.system_ns;
   dict["delay_ns"] = counters.delay_ns;
   dict["device_bytes"] = counters.device_bytes;
   dict["read_bytes"] = counters.read_bytes;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -78,11 +79,14 @@ struct HostSampler::Impl {
     }
   }
 
-  // What costs more than a few reads of small files. The files' set is the thread's own until it has ended.
+  // What costs more than a few reads of small files. The files are the thread's own until it has ended.
   void look_rarely(std::uint64_t now) {
     const std::uint64_t before = thread_cpu_ns();
     const TreeMemory memory = tree.memory(now);
-    tree.add_open_files(files, kFiles);
+    std::set<std::string> open;
+    tree.add_open_files(open, kFiles);
+    for (const std::string& path : open)
+      if (files.size() < kFiles || files.contains(path)) ++files[path];
     const std::uint64_t cost = thread_cpu_ns() - before;
     rare_period_ns = std::max(rare_period_ns, std::min(cost * kRareCostShare, kLongestPeriodNs));
     next_rare_ns = now + rare_period_ns;
@@ -102,7 +106,7 @@ struct HostSampler::Impl {
 
   observe::ProcessTree tree;  // of the thread alone
   observe::Host host;
-  std::set<std::string> files;
+  std::map<std::string, int> files;  // how often each was met
   std::uint64_t rare_period_ns = kRarePeriodNs, next_rare_ns = 0;
   mutable std::mutex mutex;
   std::condition_variable wake;
@@ -145,7 +149,8 @@ HostRecord HostSampler::record() const {
   if (impl_->stopping) {  // the tree and its files belong to the thread until then
     for (const std::int32_t pid : impl_->tree.unreadable())
       copy.unseen.push_back("process " + std::to_string(pid) + ": this user may not read its input counters");
-    copy.files.assign(impl_->files.begin(), impl_->files.end());
+    for (const auto& [path, times] : impl_->files)
+      if (times > 1) copy.files.push_back(path);
   }
   return copy;
 }

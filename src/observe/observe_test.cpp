@@ -20,6 +20,7 @@ TEST(ProcFile, TakesNamesWithBracketsAndSpaces) {
   ASSERT_TRUE(stat);
   EXPECT_EQ(stat->parent, 3);
   EXPECT_EQ(stat->minor_faults, 5u);
+  EXPECT_EQ(stat->system_ticks, 22u);
   EXPECT_EQ(stat->major_faults, 6u);
   EXPECT_EQ(stat->ticks, 33u);
   EXPECT_EQ(stat->threads, 4u);

@@ -78,6 +78,7 @@ bool ProcessTree::update(std::int32_t pid, Member& member, ProcessCounters& coun
   counters.pid = pid;
   counters.parent = stat->parent;
   counters.cpu_ns = stat->ticks * tick_ns_;
+  counters.system_ns = stat->system_ticks * tick_ns_;
   counters.minor_faults = stat->minor_faults;
   counters.major_faults = stat->major_faults;
   counters.resident_bytes = stat->resident_pages * page_bytes_;

@@ -80,7 +80,9 @@ def _run_inside(scenario: Scenario, limits: Limits) -> Outcome:
             status = 1
             try:
                 limits.enter(groups)
-                os.environ[INSIDE] = "1"
+                # files of a script outlive it, as experiments read them again
+                os.environ |= {INSIDE: "1", "TMPDIR": folder}
+                tempfile.tempdir = None
                 result.write_bytes(pickle.dumps(run(scenario)))
                 status = 0
             except BaseException:

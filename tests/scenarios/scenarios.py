@@ -53,11 +53,11 @@ SCENARIOS = (
     Scenario("cpu_decode_torchvision", ("cpu_decode",), ("cpu_transform",)),
     Scenario("stream_storage_latency", ("storage_latency",)),
     Scenario("straggling_rank", ("straggling_rank",), ("storage_latency", "python_main_process"), launcher=TWO_RANKS),
-    Scenario("cpu_quota", ("cpu_quota",), ("cpu_transform", "oversubscribed"), limits=Limits(cpus=0.5)),
+    Scenario("cpu_quota", ("cpu_quota",), ("cpu_transform", "oversubscribed"), limits=Limits(cpus=0.3)),
     Scenario("storage_bandwidth", ("storage_bandwidth",), limits=Limits(read_bytes_per_s=24_000_000), budget=4.0),
     Scenario("small_files", ("small_files",), limits=Limits(reads_per_s=400), budget=4.0),
     Scenario(
-        "shared_memory_limit", ("shared_memory_limit",), ("compute_bound",), limits=Limits(shared_memory_bytes=64 << 20)
+        "shared_memory_limit", ("shared_memory_limit",), ("compute_bound",), limits=Limits(shared_memory_bytes=56 << 20)
     ),
     Scenario(
         "memory_pressure",

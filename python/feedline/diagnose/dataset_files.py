@@ -107,12 +107,13 @@ class FilesWatch:
         return paths
 
     def _meet_neighbours(self, fresh: Iterable[str]) -> None:
-        kinds = sorted({(os.path.dirname(path), os.path.splitext(path)[1]) for path in fresh} - self._folders)
+        there = [path for path in fresh if os.path.isfile(path)]
+        kinds = sorted({(os.path.dirname(path), os.path.splitext(path)[1]) for path in there} - self._folders)
         met = []
         for folder, ending in kinds[: max(_MOST_FOLDERS - len(self._folders), 0)]:
             self._folders.add((folder, ending))
             with contextlib.suppress(OSError), os.scandir(folder) as entries:
-                names = [e.path for e in itertools.islice(entries, _LISTED) if e.name.endswith(ending)]
+                names = [e.path for e in itertools.islice(entries, _LISTED) if os.path.splitext(e.name)[1] == ending]
                 unread = [name for name in names if name not in self._opened]
                 met += self._random.sample(unread, min(_NEIGHBOURS, len(unread)))
         for facts in _engine.look_at_files(met) if met else []:

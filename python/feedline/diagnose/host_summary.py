@@ -31,6 +31,12 @@ class Window:
         cpu = counters.get("cpu_ns", 0.0)
         return counters.get("delay_ns", 0.0) / cpu if cpu > 0 else None
 
+    def in_kernel(self) -> float | None:
+        """Share of the CPU of the processes that make batches."""
+        counters = self.workers if self.workers.get("cpu_ns") else self.loop
+        cpu = counters.get("cpu_ns", 0.0)
+        return counters.get("system_ns", 0.0) / cpu if cpu > 0 else None
+
     def step_delayed(self) -> float | None:
         """Share of the loop process's wish to run in which it had no CPU."""
         cpu, delay = self.loop.get("cpu_ns", 0.0), self.loop.get("delay_ns", 0.0)
@@ -71,7 +77,7 @@ def window_of(host: Mapping[str, Any], begin_ns: int, end_ns: int, loop: int, wo
     return window
 
 
-_GROWING = ("cpu_ns", "delay_ns", "device_bytes", "read_bytes", "read_calls", "major_faults")
+_GROWING = ("cpu_ns", "system_ns", "delay_ns", "device_bytes", "read_bytes", "read_calls", "major_faults")
 
 
 def _differences(rows: Iterable[Mapping[str, Any]], begin_ns: int, end_ns: int) -> dict[int, dict[str, float]]:
@@ -121,6 +127,7 @@ def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any],
         others_cpus=max((window.host.get("busy_ns") or 0) / ns - used, 0.0),
         step_delayed=window.step_delayed(),
         throttled=None if throttled is None else min(throttled / busy, 1.0),
+        in_kernel=window.in_kernel(),
         memory_pressure=share("memory_pressure_ns"),
         memory_events=int(window.host["memory_events"] or 0) if window.host.get("memory_events") is not None else None,
         io_pressure=share("io_pressure_ns"),

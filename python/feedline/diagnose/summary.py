@@ -63,6 +63,7 @@ class Host:
     step_delayed: float | None = None  # share of the loop process's wish to run
     throttled: float | None = None  # share of the time, by the cgroup's quota
     quota_cpus: float | None = None
+    in_kernel: float | None = None  # share of the CPU that makes batches
     memory_pressure: float | None = None  # share of the time
     memory_events: int | None = None
     io_pressure: float | None = None

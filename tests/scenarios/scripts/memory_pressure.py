@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mapped data set that is larger than the container's memory: each epoch reads again what the last one has read."""
+"""A mapped data set that is larger than the container's memory: what one sample brings in, another must let go."""
 
 import os
 import tempfile
@@ -21,12 +21,11 @@ class Mapped:
         self.pixels = np.memmap(path, dtype=np.uint8, mode="r").reshape(-1, MIB // 4)
 
     def __call__(self, index):
-        return torch.tensor(self.pixels[index % len(self.pixels), ::4096].sum())
+        return torch.tensor(int(self.pixels[index % len(self.pixels), ::4096].sum()))
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        samples = Samples(2400, Mapped(os.path.join(folder, "data.bin"), 600 * MIB))
-        for _epoch in range(3):
-            for _batch in torch.utils.data.DataLoader(samples, batch_size=32, num_workers=2, shuffle=True):
-                gpu_step(1)
+    data = Mapped(os.path.join(tempfile.mkdtemp(), "data.bin"), 600 * MIB)  # whoever started this script removes it
+    for _epoch in range(2):
+        for _batch in torch.utils.data.DataLoader(Samples(1200, data), batch_size=16, num_workers=2, shuffle=True):
+            gpu_step(1)
