@@ -157,6 +157,7 @@ def _of_files_and_disk(recording: Recording) -> Host:
         disk_ceiling_bytes_per_s=disk.bytes_per_s if disk else None,
         disk_read_bytes=disk.read_bytes if disk else None,
         disk_small_read_ms=disk.latency_ms if disk else None,
+        files_seen=files.seen if files else 0,
         file_bytes=files.median_bytes if files else None,
         cached_before=files.cached_before if files else None,
         cold_share=min(1 / cold.ratio, 1.0) if cold and cold.ratio > 0 else None,

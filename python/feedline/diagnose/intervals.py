@@ -27,16 +27,18 @@ def interval(values: Sequence[float]) -> tuple[float, float, float]:
     return mean, max(mean - half, 0.0), mean + half
 
 
-def rate_interval(done: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
+def rate_interval(done: Sequence[tuple[float, float]], together: int = 1) -> tuple[float, float, float]:
     """(mean, low, high) of amounts per second; `done`: (time in s, amount that was done then), in order, two at least.
 
-    The first only begins the time. Neighbours are not independent, so the interval is that of blocks of them.
+    The first only begins the time. Neighbours are not independent, so the interval is that of blocks of them; of work
+    that arrives by so many `together`, as from workers that began at one time, a block holds whole rounds.
     """
     whole = sum(amount for _, amount in done[1:]) / max(done[-1][0] - done[0][0], 1e-9)
-    blocks = min(_BLOCKS, (len(done) - 1) // 2)
+    rounds = (len(done) - 1) // max(together, 1)
+    blocks = min(_BLOCKS, rounds // 2)
     if blocks < 2:
         return whole, whole, whole
-    size = (len(done) - 1) // blocks
+    size = rounds // blocks * max(together, 1)
     rates = []
     for block in range(blocks):
         part = done[block * size : (block + 1) * size + 1]

@@ -65,7 +65,7 @@ def rate(loader: Any, workers: int, seconds: float, step_s: float = 0.0) -> dict
         if step_s > 0:
             time.sleep(step_s)
     steady = times[workers:]
-    mean, low, high = rate_interval(steady)
+    mean, low, high = rate_interval(steady, workers)
     return {"workers": workers, "batches_per_s": mean, "low": low, "high": high, "batches": len(steady) - 1}
 
 

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from feedline.diagnose.dataset_files import DatasetFiles, FilesWatch
 from feedline.diagnose.events import STEP, Event, Total, total_of
 from feedline.diagnose.experiments import Ceiling, Experiments
 from feedline.diagnose.intervals import rate_interval
+from feedline.tune import apply
 
 SESSION = "FEEDLINE_DIAGNOSE_SESSION"
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -65,16 +66,26 @@ class Recording:
     dropped: int = 0  # processes whose events were let go, as there were too many
     experiments: Experiments | None = None
     files: DatasetFiles | None = None
+    applied: list[dict[str, Any]] = field(default_factory=list)  # what became of other settings, by loader
+
+
+@dataclass(frozen=True)
+class Change:
+    """Settings that a script's loader is to be given while it runs."""
+
+    settings: Mapping[str, Any]
+    loader: Mapping[str, Any]  # facts of the one that is meant
 
 
 class CommandError(OSError):
     """The command could not be started."""
 
 
-def run(command: Sequence[str], budget: float = 0.0) -> Recording:
+def run(command: Sequence[str], budget: float = 0.0, change: Change | None = None) -> Recording:
     """Runs `command` to its end, and then experiments for up to `budget` seconds; 0: none.
 
-    Raises CommandError where it cannot be started.
+    With `change` what it prints goes to standard error: it is not the run that was asked for. Raises CommandError where
+    it cannot be started.
     """
     folder = Path(tempfile.mkdtemp(prefix="feedline-diagnose-"))
     harvest = _Harvest(folder)
@@ -82,7 +93,7 @@ def run(command: Sequence[str], budget: float = 0.0) -> Recording:
         (folder / clones.WATCHER).write_text(str(os.getpid()))
         begin = time.perf_counter_ns()
         with _signals_of_child() as forward:
-            child = _start(command, folder, budget)
+            child = _start(command, folder, budget, change)
             forward.append(child)
             sampler = _sampler(child.pid)
             harvest.start()
@@ -109,6 +120,7 @@ def run(command: Sequence[str], budget: float = 0.0) -> Recording:
             harvest.dropped,
             tried,
             harvest.files.summary(files),
+            apply.outcome(folder) if change is not None else [],
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -126,7 +138,7 @@ def _ceiling(processes: Sequence[ProcessRecord]) -> Ceiling | None:
     return Ceiling(*rate_interval(done), steps=len(steps))
 
 
-def _start(command: Sequence[str], folder: Path, budget: float) -> subprocess.Popen[bytes]:
+def _start(command: Sequence[str], folder: Path, budget: float, change: Change | None) -> subprocess.Popen[bytes]:
     environment = dict(os.environ)
     paths = [str(_PACKAGE / "diagnose" / "inject")]
     if environment.get("PYTHONPATH"):
@@ -135,7 +147,10 @@ def _start(command: Sequence[str], folder: Path, budget: float) -> subprocess.Po
     environment[SESSION] = str(folder)
     environment[clones.BUDGET] = str(budget)
     try:
-        return subprocess.Popen(list(command), env=environment)
+        if change is None:
+            return subprocess.Popen(list(command), env=environment)
+        environment |= apply.request(folder, change.settings, change.loader)
+        return subprocess.Popen(list(command), env=environment, stdin=subprocess.DEVNULL, stdout=2)
     except OSError as error:
         raise CommandError(error.errno, f"cannot start {command[0]}: {error.strerror}") from error
 

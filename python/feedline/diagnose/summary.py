@@ -77,6 +77,7 @@ class Host:
     shared_memory_used: float | None = None  # largest share of /dev/shm
     memory_bytes: float | None = None  # of the run's processes, the most; pages that some share count once
     memory_limit_bytes: float | None = None  # of the cgroup
+    files_seen: int | None = None  # that were opened while samples were read
     file_bytes: int | None = None  # median of the data set's files that were looked at
     cached_before: float | None = None  # share of them that was in the page cache without being read
     cold_share: float | None = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A container's /dev/shm of 56 MiB, nearly full: 20 batches wait, one is being used, and another may be in the making."""
+"""A container's /dev/shm of 56 MiB, nearly full: 20 batches of 2.5 MiB wait, and one is being used."""
 
 import torch
 from work import Samples, gpu_step

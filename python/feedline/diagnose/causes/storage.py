@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from feedline.diagnose import prediction
 from feedline.diagnose.causes.case import NAMED, Case
-from feedline.diagnose.summary import Host
+from feedline.diagnose.summary import Host, Summary
 
 _SMALL_FILE_BYTES = range(2 << 10, 128 << 10)
 _FROM_DEVICE = 0.3
+_FEWEST_BYTES, _MANY_BYTES = 1 << 10, 16 << 10  # of a sample
 _NEAR_CEILING = 0.7
 _LITTLE_COLDER = 0.9  # of the rate with files in the cache: then it is not the disk that is waited for
 _UNMEASURED = 0.8
@@ -18,7 +19,7 @@ def storage(case: Case, evidence: list[str]) -> None:
     host, share = case.summary.host, case.stage_share("storage")
     if share < NAMED:
         return
-    cause, confidence, found, counter = _judged(host)
+    cause, confidence, found, counter = _judged(host, _from_device(case.summary))
     gain = None
     best = prediction.best_workers(case.summary, prediction.within_reach(case.summary))
     if cause == "storage_latency" and best > case.summary.workers:
@@ -26,9 +27,23 @@ def storage(case: Case, evidence: list[str]) -> None:
     case.name(cause, share, confidence, [*evidence, *found], counter, gain, needs=("stages", "processes", "io"))
 
 
-def _judged(host: Host) -> tuple[str, float, list[str], list[str]]:
+def _from_device(summary: Summary) -> bool:
+    """Whether samples come from a local disk: most of their bytes, and enough to be no worker's start.
+
+    Bytes come by read() or, more of them, by faults of mapped pages. Where no file was seen to be opened, native code
+    may have opened them, or there are none: then only many bytes count.
+    """
+    host, batch = summary.host, summary.loader.get("batch_size")
+    samples = summary.steps * (batch if isinstance(batch, int) else 1)
+    faulted = (host.read_bytes_per_s or 0.0) * summary.loop_s / max(samples, 1)
+    least = _MANY_BYTES if host.files_seen == 0 else _FEWEST_BYTES
+    read = (host.read_bytes_per_sample or 0.0) >= least or (host.files_seen != 0 and faulted >= _MANY_BYTES)
+    return (host.device_share or 0.0) > _FROM_DEVICE and read
+
+
+def _judged(host: Host, from_device: bool) -> tuple[str, float, list[str], list[str]]:
     """(cause, confidence, evidence, counter-evidence) of waiting that reading looks like."""
-    if (host.device_share or 0.0) <= _FROM_DEVICE:
+    if not from_device:
         return "storage_latency", 0.85, [], ["little came from local disks: a network, a lock or a sleep can wait so"]
     found, counter = _of_the_cache(host)
     full = _near_ceiling(host)
