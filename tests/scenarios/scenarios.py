@@ -57,7 +57,11 @@ SCENARIOS = (
     Scenario("storage_bandwidth", ("storage_bandwidth",), limits=Limits(read_bytes_per_s=24_000_000), budget=4.0),
     Scenario("small_files", ("small_files",), limits=Limits(reads_per_s=400), budget=4.0),
     Scenario(
-        "shared_memory_limit", ("shared_memory_limit",), ("compute_bound",), limits=Limits(shared_memory_bytes=56 << 20)
+        "shared_memory_limit",
+        ("shared_memory_limit",),
+        ("compute_bound",),
+        fast=True,
+        limits=Limits(shared_memory_bytes=56 << 20),
     ),
     Scenario(
         "memory_pressure",
