@@ -18,7 +18,7 @@ class Mapped:
                 file.write(os.urandom(MIB))
             file.flush()
             os.fsync(file.fileno())
-        self.pixels = np.memmap(path, dtype=np.uint8, mode="r").reshape(-1, MIB // 4)
+        self.pixels = np.memmap(path, dtype=np.uint8, mode="r").reshape(-1, MIB // 2)
 
     def __call__(self, index):
         return torch.tensor(int(self.pixels[index % len(self.pixels), ::4096].sum()))
