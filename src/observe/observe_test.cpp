@@ -223,6 +223,24 @@ TEST(HostSampler, WatchesThisProcess) {
   EXPECT_GT(record.memory.front().bytes, 1u << 20);
 }
 
+TEST(HostSampler, KeepsFilesThatStayOpen) {
+  const FakeRoot root;
+  root.process(50, 1, 10, 1000);
+  std::filesystem::create_directories(root.path("proc/50/fd"));
+  std::filesystem::create_symlink("/data/shard.tar", root.path("proc/50/fd/3"));
+  root.write("proc/50/fdinfo/3", "flags:\t0100000\n");
+  std::filesystem::create_symlink("/data/read-once", root.path("proc/50/fd/4"));
+  root.write("proc/50/fdinfo/4", "flags:\t0100000\n");
+  auto sampler = HostSampler::start({.pid = 50, .period_ns = 20'000'000, .root = root.path()});
+  ASSERT_TRUE(sampler);
+  const auto looks = [&] { return sampler->record().memory.size(); };
+  while (looks() < 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  root.remove("proc/50/fd/4");
+  while (looks() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  sampler->stop();
+  EXPECT_EQ(sampler->record().files, std::vector<std::string>{"/data/shard.tar"});
+}
+
 TEST(HostSampler, StaysSmallHoweverLongItRuns) {
   const FakeRoot root;
   root.process(50, 1, 10, 1000);

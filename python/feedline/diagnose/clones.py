@@ -41,7 +41,7 @@ def offer(loader: Any, recorder: Recorder) -> None:
             return
         refused = _refusal(loader)
         if refused is not None:
-            recorder.note(f"no experiments: {refused}")
+            recorder.note(f"nothing was tried on a copy of the script's process: {refused}")
             recorder.cloned = True
             return
         if not _claim(recorder.session):  # another process of the run was first
@@ -50,7 +50,7 @@ def offer(loader: Any, recorder: Recorder) -> None:
         recorder.cloned = True
         _fork(loader, recorder)
     except Exception as error:
-        recorder.note(f"no experiments: the script's process could not be copied: {error!r}")
+        recorder.note(f"nothing was tried on a copy of the script's process, which could not be made: {error!r}")
 
 
 def _refusal(loader: Any) -> str | None:

@@ -26,15 +26,21 @@ class OpenedFiles:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._process = 0
-        self._count = self._written = 0
         self.collected: set[str] | None = None  # where a copy of the process collects them itself
+        self.restart()
+
+    def restart(self) -> None:
+        """In a process of its own."""
+        self._unheard = self._written = 0
 
     def listen(self) -> None:
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event != "open":
+            return
+        if self._unheard and self.collected is None:  # what most opens cost: nothing but this
+            self._unheard -= 1
             return
         recorder = self._recorder
         if self.collected is None and not (recorder.in_worker or getattr(recorder.local, "in_next", False)):
@@ -49,20 +55,15 @@ class OpenedFiles:
             return
         if self.collected is not None:
             self.collected.add(path)
-        elif not self._recorder.silent and self._is_due():
-            line = json.dumps(path) + "\n"
-            name = self._recorder.session / f"{self._process}{SUFFIX}"
-            file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(file, line.encode())
-            finally:
-                os.close(file)
+        elif not self._recorder.silent:
+            self._written += 1
+            self._unheard = (1 << self._written // _EACH) - 1
+            self._write(json.dumps(path) + "\n")
 
-    def _is_due(self) -> bool:
-        if self._process != os.getpid():
-            self._process, self._count, self._written = os.getpid(), 0, 0
-        self._count += 1
-        if (self._count - 1) % (1 << self._written // _EACH):
-            return False
-        self._written += 1
-        return True
+    def _write(self, line: str) -> None:
+        name = self._recorder.session / f"{os.getpid()}{SUFFIX}"
+        file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(file, line.encode())
+        finally:
+            os.close(file)

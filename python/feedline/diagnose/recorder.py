@@ -43,6 +43,7 @@ class Recorder:
         os.register_at_fork(after_in_child=self.reset)
 
     def reset(self) -> None:
+        self.opened.restart()
         self._ring: _engine.EventRing | None = None
         self._failed = False
         self._opening = threading.Lock()
