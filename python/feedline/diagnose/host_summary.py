@@ -12,6 +12,7 @@ from feedline.diagnose.session import Recording
 from feedline.diagnose.summary import Host
 
 _FEWEST_SAMPLES = 3
+_FROM_DEVICE = 0.3
 
 
 @dataclass
@@ -138,9 +139,17 @@ def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any],
     )
 
 
+def missing_of_disk(recording: Recording, host: Host) -> dict[str, str]:
+    """Why it is not known what the disk gives, where samples may come from one."""
+    if host.disk_ceiling_bytes_per_s is not None or not host.files_seen or (host.device_share or 0.0) < _FROM_DEVICE:
+        return {}
+    disk = recording.experiments.disk if recording.experiments is not None else None
+    return {"disk": f"what the disk gives was not measured{': ' + disk.refused if disk and disk.refused else ''}"}
+
+
 def _of_memory(recording: Recording, host: Host) -> Host:
     sampled = recording.host
-    shared = [row["shared_memory_used"] for row in sampled.get("host", []) if row["shared_memory_used"] is not None]
+    shared = [used for row in sampled.get("host", []) if (used := row.get("shared_memory_used")) is not None]
     return replace(
         host,
         shared_memory_used=max(shared, default=None),

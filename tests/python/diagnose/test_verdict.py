@@ -67,6 +67,7 @@ def test_few_steps_are_no_ground_for_certainty():
     [
         ("throttled", {"cpu_quota"}, {"throttled": None}),
         ("pressure", {"memory_pressure"}, {"memory_pressure": None}),
+        ("disk", {"storage_bandwidth"}, {"disk_ceiling_bytes_per_s": None}),
         ("io", {"small_files", "storage_bandwidth"}, {"read_bytes_per_s": None, "device_share": None}),
         ("processes", {"oversubscribed", "too_few_workers"}, {"wanted_cpus": None, "used_cpus": None}),
     ],
