@@ -11,16 +11,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pickle
 import sys
+import tempfile
 import time
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
+from limits import Limits, NotPermitted, refusal
 from scenarios import SCENARIOS, Scenario
 
 from feedline.diagnose import session, timeline, verdict
 from feedline.diagnose.verdict import CERTAIN, Verdict
 
+INSIDE = "FEEDLINE_SCENARIO_INSIDE"
 _RIGHT = 0.9  # of the scenarios
 
 
@@ -46,8 +51,12 @@ class Outcome:
 
 
 def run(scenario: Scenario) -> Outcome:
+    """Raises NotPermitted where the scenario's limits cannot be set here."""
     begin = time.monotonic()
-    recording = session.run([sys.executable, "-W", "ignore", *scenario.launcher, str(scenario.path)])
+    if scenario.limits is not None and INSIDE not in os.environ:
+        return _run_inside(scenario, scenario.limits)
+    command = [sys.executable, "-W", "ignore", *scenario.launcher, str(scenario.path)]
+    recording = session.run(command, scenario.budget)
     summary = timeline.summarise(recording)
     diagnosis = verdict.judge(summary)
     return Outcome(
@@ -59,6 +68,33 @@ def run(scenario: Scenario) -> Outcome:
     )
 
 
+def _run_inside(scenario: Scenario, limits: Limits) -> Outcome:
+    """A process of its own joins the limits and makes the diagnosis there, as it would in a container."""
+    refused = refusal(limits)
+    if refused is not None:
+        raise NotPermitted(refused)
+    with limits.groups() as groups, tempfile.TemporaryDirectory() as folder:
+        result = Path(folder, "outcome.pickle")
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                limits.enter(groups)
+                # files of a script outlive it, as experiments read them again
+                os.environ |= {INSIDE: "1", "TMPDIR": folder}
+                tempfile.tempdir = None
+                result.write_bytes(pickle.dumps(run(scenario)))
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            os._exit(status)
+        os.waitpid(child, 0)
+        if not result.exists():
+            raise RuntimeError(f"{scenario.script} was not diagnosed inside its limits")
+        outcome: Outcome = pickle.loads(result.read_bytes())
+        return outcome
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("names", nargs="*", help="scenarios; all by default")
@@ -68,7 +104,11 @@ def main() -> int:
     chosen = [s for s in SCENARIOS if not arguments.names or s.script in arguments.names]
     outcomes = []
     for scenario in chosen:
-        outcome = run(scenario)
+        try:
+            outcome = run(scenario)
+        except NotPermitted as error:
+            print(f"skipped  {scenario.script}: {error}", flush=True)
+            continue
         outcomes.append(outcome)
         named = ", ".join(f"{v.cause} {v.share:.0%} ({v.confidence:.2f})" for v in outcome.verdicts) or "nothing"
         mark = "right" if outcome.right else "WRONG"

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from limits import Limits
+
 TWO_RANKS = ("-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=29713")
 SCRIPTS = Path(__file__).parent / "scripts"
 
@@ -18,6 +20,8 @@ class Scenario:
     fast: bool = False  # runs in tools/test
     launcher: tuple[str, ...] = ()  # arguments of Python before the script
     stand_in: bool = False  # its device is scripts/stand_in_device.py: what a real GPU would show is not shown
+    limits: Limits | None = None  # of the container that the whole diagnosis runs in
+    budget: float = 0.0  # seconds of experiments
 
     @property
     def path(self) -> Path:
@@ -54,4 +58,20 @@ SCENARIOS = (
     Scenario("host_to_device", ("host_to_device",), ("compute_bound",), stand_in=True),
     Scenario("mixed_storage_and_copy", ("storage_latency", "unpinned_copy"), ("too_few_workers",), stand_in=True),
     Scenario("straggling_rank", ("straggling_rank",), ("storage_latency", "python_main_process"), launcher=TWO_RANKS),
+    Scenario("cpu_quota", ("cpu_quota",), ("cpu_transform", "oversubscribed"), limits=Limits(cpus=0.3)),
+    Scenario("storage_bandwidth", ("storage_bandwidth",), limits=Limits(read_bytes_per_s=24_000_000), budget=4.0),
+    Scenario("small_files", ("small_files",), limits=Limits(reads_per_s=400), budget=4.0),
+    Scenario(
+        "shared_memory_limit",
+        ("shared_memory_limit",),
+        ("compute_bound",),
+        fast=True,
+        limits=Limits(shared_memory_bytes=56 << 20),
+    ),
+    Scenario(
+        "memory_pressure",
+        ("memory_pressure",),
+        ("storage_latency", "worker_startup"),
+        limits=Limits(memory_bytes=500 << 20),
+    ),
 )

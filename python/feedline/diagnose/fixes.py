@@ -41,16 +41,24 @@ _FIXES = {
 }
 
 
-def fix_of(cause: str, summary: Summary) -> str:
+def workers_of(cause: str, summary: Summary) -> int | None:
+    """The number of workers that is the change to make; None: another change is."""
     if cause in ("python_main_process", "too_few_workers"):
-        best = prediction.best_workers(summary, range(summary.workers + 1, 65))
-        return f"num_workers={best}."
+        return prediction.best_workers(summary, range(summary.workers + 1, 65))
     if cause == "storage_latency":
         best = prediction.best_workers(summary, prediction.within_reach(summary))
-        first = f"num_workers={best}. " if best > summary.workers else ""
-        return first + _FIXES[cause]
+        return best if best > summary.workers else None
     if cause == "oversubscribed":
-        return f"num_workers={max(int(summary.host.cpus), 1)}: as many workers as there are CPUs to run them."
+        return max(int(summary.host.cpus), 1)
+    return None
+
+
+def fix_of(cause: str, summary: Summary) -> str:
+    workers = workers_of(cause, summary)
+    if cause == "oversubscribed":
+        return f"num_workers={workers}: as many workers as there are CPUs to run them."
+    if workers is not None:
+        return f"num_workers={workers}. {_FIXES.get(cause, '')}".rstrip()
     if cause == "worker_startup":
         if summary.loader.get("persistent_workers"):
             return "Make the start lighter: import less at the script's top, open files and models at first use."

@@ -9,6 +9,7 @@ from typing import Any
 from feedline.diagnose import gpu_text, prediction
 from feedline.diagnose.session import Recording
 from feedline.diagnose.summary import Summary
+from feedline.diagnose.trial import Trial
 from feedline.diagnose.verdict import CERTAIN, Diagnosis
 
 SCHEMA = "feedline.diagnosis/1"
@@ -35,7 +36,9 @@ def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
     return notes
 
 
-def as_json(recording: Recording, summary: Summary | None, diagnosis: Diagnosis) -> dict[str, Any]:
+def as_json(
+    recording: Recording, summary: Summary | None, diagnosis: Diagnosis, trial: Trial | None = None
+) -> dict[str, Any]:
     """The object that docs/diagnose.md describes."""
     measured, experiments = summary or Summary(), recording.experiments
     return {
@@ -52,11 +55,13 @@ def as_json(recording: Recording, summary: Summary | None, diagnosis: Diagnosis)
         "what_if": [
             {"workers": workers, "batches_per_s": rate} for workers, rate in _what_if(summary, recording).items()
         ],
+        "files": None if recording.files is None else recording.files.as_dict(),
+        "applied": None if trial is None else trial.as_dict(),
         "notes": notes_of(recording, summary),
     }
 
 
-def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis) -> str:
+def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis, trial: Trial | None = None) -> str:
     lines = ["", "feedline diagnose"]
     if summary is not None:
         lines += _measured(summary)
@@ -75,6 +80,8 @@ def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis)
         lines += ["", f"  {diagnosis.more_workers}"]
     if recording.experiments is not None:
         lines += ["", *recording.experiments.lines(_what_if(summary, recording))]
+    if trial is not None:
+        lines += ["", *trial.lines()]
     abstained = [(a.cause, a.missing) for a in diagnosis.abstained] if summary is not None else []
     if abstained:
         lines += ["", "  not judged:"] + [f"    {cause}: {missing}" for cause, missing in abstained]

@@ -16,7 +16,7 @@ from typing import Any
 from feedline.diagnose import events
 from feedline.diagnose.events import Event, Total
 from feedline.diagnose.gpu_summary import copies_of, device_of, gpu_of, pin_ms
-from feedline.diagnose.host_summary import host_summary, window_of
+from feedline.diagnose.host_summary import host_summary, missing_of_disk, window_of
 from feedline.diagnose.session import ProcessRecord, Recording
 from feedline.diagnose.summary import Making, Summary, Waits
 
@@ -74,6 +74,7 @@ def summarise(recording: Recording) -> Summary | None:
         missing["gpu"] = unseen
     batch = facts.get("batch_size")
     host = host_summary(recording, busy, facts, account.steps * batch if isinstance(batch, int) else None)
+    missing |= missing_of_disk(recording, host)
     return Summary(
         steps=account.steps,
         loop_s=account.loop_ns / 1e9,
