@@ -135,6 +135,14 @@ nb::dict as_dict(const GpuProcess& process) {
   return dict;
 }
 
+nb::dict as_dict(const TreeMemory& memory) {
+  nb::dict dict;
+  dict["time_ns"] = memory.time_ns;
+  dict["bytes"] = memory.bytes;
+  dict["exact"] = memory.exact;
+  return dict;
+}
+
 template <typename Row>
 nb::list as_list(const std::vector<Row>& rows) {
   nb::list list;
@@ -146,14 +154,6 @@ nb::list sentences(const std::vector<std::string>& notes) {
   nb::list list;
   for (const std::string& note : notes) list.append(nb::str(note.c_str()));
   return list;
-}
-
-nb::dict as_dict(const TreeMemory& memory) {
-  nb::dict dict;
-  dict["time_ns"] = memory.time_ns;
-  dict["bytes"] = memory.bytes;
-  dict["exact"] = memory.exact;
-  return dict;
 }
 
 nb::list facts_of(const std::vector<std::string>& paths) {
