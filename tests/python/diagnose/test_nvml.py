@@ -21,7 +21,7 @@ SCRIPT = """
 import time, torch
 torch.cuda.is_initialized = lambda: True  # so says a script that uses a GPU
 if __name__ == "__main__":
-    for step, batch in enumerate(torch.utils.data.DataLoader(range(150), batch_size=1)):
+    for step, batch in enumerate(torch.utils.data.DataLoader(range(STEPS), batch_size=1)):
         time.sleep(0.015)
 """
 
@@ -37,10 +37,10 @@ def folder(tmp_path_factory):
     return folder
 
 
-def diagnose(folder, tmp_path, gpus):
+def diagnose(folder, tmp_path, gpus, steps):
     (tmp_path / "gpus").write_text(gpus)
     script, output = tmp_path / "train.py", tmp_path / "found.json"
-    script.write_text(SCRIPT)
+    script.write_text(SCRIPT.replace("STEPS", str(steps)))
     command = [*FEEDLINE, "diagnose", "--quick", "--output", output, "--", sys.executable, script]
     environment = {**os.environ, "LD_LIBRARY_PATH": str(folder), "FAKE_NVML": str(tmp_path / "gpus")}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -49,9 +49,8 @@ def diagnose(folder, tmp_path, gpus):
 
 
 def test_gpu_util_stands_beside_the_waits_and_is_explained(folder, tmp_path):
-    text, found = diagnose(
-        folder, tmp_path, "utilisation 0 30\nmemory 0 12288\nreceived 0 1200000\nreasons 0 64\nfail Temperature 3\n"
-    )
+    does = "utilisation 0 30\nmemory 0 12288\nreceived 0 1200000\nreasons 0 64\nfail Temperature 3\n"
+    text, found = diagnose(folder, tmp_path, does, steps=250)
     gpu = found["summary"]["gpu"]
     assert gpu["utilisation"] == pytest.approx(0.3) and gpu["capability"] == 80 and gpu["indices"] == [0]
     assert gpu["memory_used_bytes"] == 12 << 30 and gpu["received_bytes_per_s"] == pytest.approx(1.2e9)
@@ -62,7 +61,7 @@ def test_gpu_util_stands_beside_the_waits_and_is_explained(folder, tmp_path):
 
 
 def test_a_driver_of_another_version_is_named(folder, tmp_path):
-    _, found = diagnose(folder, tmp_path, "fail Init 18\n")
+    _, found = diagnose(folder, tmp_path, "fail Init 18\n", steps=30)
     missing = {entry["cause"]: entry["missing"] for entry in found["abstained"]}
     assert found["summary"]["gpu"] is None
     assert "reboot, or reload the module" in found["summary"]["missing"]["gpu"]
