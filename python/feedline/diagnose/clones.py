@@ -16,7 +16,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ def offer(loader: Any, recorder: Recorder) -> None:
         budget = float(os.environ.get(BUDGET) or 0)
         if budget <= 0 or recorder.cloned or type(loader).__module__.startswith("feedline"):
             return
-        refused = _refusal(loader)
+        refused = refusal(loader)
         if refused is not None:
             recorder.note(f"no experiments: {refused}")
             recorder.cloned = True
@@ -54,12 +54,13 @@ def offer(loader: Any, recorder: Recorder) -> None:
             recorder.cloned = True
             return
         recorder.cloned = True
-        _fork(loader, recorder, budget)
+        fork_away(lambda: _live(loader, recorder, budget))
     except Exception as error:
         recorder.note(f"no experiments: the script's process could not be copied: {error!r}")
 
 
-def _refusal(loader: Any) -> str | None:
+def refusal(loader: Any) -> str | None:
+    """Why this process cannot be copied with `loader`; None: it can."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         return "the script uses a GPU, which a copied process cannot"
@@ -74,7 +75,8 @@ def _claim(session: Path) -> bool:
     return True
 
 
-def _fork(loader: Any, recorder: Recorder, budget: float) -> None:
+def fork_away(live: Callable[[], None]) -> None:
+    """Runs `live` in a copy of this process, which becomes nobody's child and leads a session of its own."""
     with warnings.catch_warnings():  # threads: the copy takes no lock of theirs that a worker would not take
         warnings.simplefilter("ignore")
         first = os.fork()
@@ -84,7 +86,7 @@ def _fork(loader: Any, recorder: Recorder, budget: float) -> None:
     try:
         os.setsid()
         if os.fork() == 0:
-            _live(loader, recorder, budget)
+            live()
     finally:
         os._exit(0)
 
@@ -94,7 +96,7 @@ def _live(loader: Any, recorder: Recorder, budget: float) -> None:
         recorder.silent = True
         for name in ("FEEDLINE_DIAGNOSE_SESSION", BUDGET):  # what this process starts is nobody's to watch
             os.environ.pop(name, None)
-        _let_go()
+        let_go()
         session = recorder.session
         (session / PID).write_text(str(os.getpid()))
         watcher = Path("/proc", (session / WATCHER).read_text())
@@ -107,7 +109,7 @@ def _live(loader: Any, recorder: Recorder, budget: float) -> None:
         _write(recorder.session / RESULT, {"rungs": [], "refused": traceback.format_exc(limit=-1).splitlines()[-1]})
 
 
-def _let_go() -> None:
+def let_go() -> None:
     """Of standard streams, pipes and sockets, whose other ends must see the script close them."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in os.listdir("/proc/self/fd"):

@@ -110,7 +110,19 @@ def run(command: Sequence[str], budget: float = 0.0) -> Recording:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start(command: Sequence[str], folder: Path, budget: float) -> subprocess.Popen[bytes]:
+def so_far(folder: Path, command: Sequence[str], begin_ns: int, host: dict[str, Any]) -> Recording:
+    """What the processes of a command have recorded in `folder`, though it may still run; what is taken is gone there.
+
+    `host`: a sampler's record.
+    """
+    harvest, end_ns = _Harvest(folder), time.perf_counter_ns()
+    processes, loaders = harvest.processes(), _json_files(folder, "*.loader")
+    pythons = len(list(folder.glob("*.note")))
+    return Recording(list(command), 0, begin_ns, end_ns, processes, loaders, host, _notes(folder), pythons)
+
+
+def environment_of(folder: Path, budget: float) -> dict[str, str]:
+    """This process's environment, with the probe that records into `folder` in it."""
     environment = dict(os.environ)
     paths = [str(_PACKAGE / "diagnose" / "inject")]
     if environment.get("PYTHONPATH"):
@@ -118,8 +130,12 @@ def _start(command: Sequence[str], folder: Path, budget: float) -> subprocess.Po
     environment["PYTHONPATH"] = os.pathsep.join(paths)
     environment[SESSION] = str(folder)
     environment[clones.BUDGET] = str(budget)
+    return environment
+
+
+def _start(command: Sequence[str], folder: Path, budget: float) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(list(command), env=environment)
+        return subprocess.Popen(list(command), env=environment_of(folder, budget))
     except OSError as error:
         raise CommandError(error.errno, f"cannot start {command[0]}: {error.strerror}") from error
 

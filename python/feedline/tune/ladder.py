@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from feedline.tune.duel import Comparison, duel
+from feedline.tune.duel import FEW_PAIRS, Comparison, duel
 from feedline.tune.moves import ALL, Candidate, Moves, size_words
 from feedline.tune.setting import Limits, Setting
 
 _DUEL_SHARE = 0.2  # of the time that is left: a change that is hard to judge must leave time for the others
-_PROOF_SHARE = 0.12  # of the whole, kept back for the last comparison
+_PROOF_SHARE = 0.18  # of the whole, kept back for the last comparison
 _SHORTEST_S, _LONGEST_S = 0.08, 2.0  # of one measurement
 _PAIRS, _PAIRS_CHEAPER = 4, 8  # that a duel should have time for
 _LEAST_LEFT_S = 0.3
@@ -35,15 +35,15 @@ class Lost(Exception):
 class Visit:
     """One measurement of one setting. Rates are batches per second."""
 
-    alone: float  # of the loader alone
+    alone: float | None  # of the loader alone; None: not measured this time
     looped: float | None = None  # with the loop's own work between the batches
     rows: float = 1.0  # samples per batch
     waits_ms: tuple[float, ...] = ()  # inside next(), of the loop where there is one
 
     def speed(self, alone: bool = False) -> float:
         """Samples per second: in the loop, unless there is none or `alone`."""
-        rate = self.alone if self.looped is None or alone else self.looped
-        return max(rate * self.rows, 1e-9)
+        rate = self.alone if self.looped is None or (alone and self.alone is not None) else self.looped
+        return max((rate or 0.0) * self.rows, 1e-9)
 
 
 class Plant(Protocol):
@@ -176,7 +176,10 @@ class _Climber:
         return duel(
             speed_of(champion),
             speed_of(candidate.setting),
-            lambda pairs: self._clock() + (self._clock() - began) / pairs < min(until, self._until - self._reserve),
+            lambda pairs: (
+                self._clock() + (self._clock() - began) / pairs
+                < (self._until - self._reserve if pairs < FEW_PAIRS else min(until, self._until - self._reserve))
+            ),
             candidate.must_gain,
         )
 
@@ -242,6 +245,8 @@ def _same_inside(one: Setting, other: Setting) -> bool:
 
 def _reason(comparison: Comparison, kept: bool, must_gain: bool) -> str:
     share = comparison.ratio - 1
+    if comparison.pairs < 2:
+        return "not decided: the time was up"
     if kept:
         return f"gains {share:.0%}" if comparison.verdict == "faster" else "as fast, and takes less"
     if comparison.verdict == "slower" or comparison.high < 0.98:

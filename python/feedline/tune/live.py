@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,24 +46,38 @@ class Live:
 
     def __init__(self, make: Callable[[], Any], ahead: int, workers: int) -> None:
         self.loader = make()
-        self._ahead, self._workers = ahead, workers
+        self._ahead, self._workers, self._until = ahead, workers, 0.0
         self._batches = _endless(self.loader)
         self._began = False
+        self.batch_bytes: int | None = None
 
-    def visit(self, seconds: float, step: Step | None, rows: float) -> Visit:
-        """Half of `seconds` the loader alone, half with `step` between the batches, each at least three batches."""
+    def visit(self, seconds: float, step: Step | None, rows: float, patience_s: float, alone: bool = True) -> Visit:
+        """At least three batches with `step` between them, and at least three of the loader alone.
+
+        Without a step, or with `alone` False, only one of the two takes place, and has all of `seconds`.
+        Raises Refused where that takes longer than `patience_s`.
+        """
+        self._until = now() + patience_s
         self._skip((self._ahead if self._began else 0) + self._workers)
         self._began = True
-        half = seconds if step is None else seconds / 2
-        alone, waits = self._run(half, None)
-        looped = None
-        if step is not None:
-            looped, waits = self._run(half, step)
-        return Visit(alone, looped, rows, tuple(waits))
+        if step is None:
+            rate, waits = self._run(seconds, None)
+            return Visit(rate, None, rows, tuple(waits))
+        # the loader alone comes first: what it would find ready after a loop was made during the loop
+        rate_alone = self._run(seconds / 2, None)[0] if alone else None
+        looped, waits = self._run(seconds / 2 if alone else seconds, step)
+        return Visit(rate_alone, looped, rows, tuple(waits))
 
     def _skip(self, count: int) -> None:
         for _ in range(count):
-            next(self._batches)
+            self._next()
+
+    def _next(self) -> None:
+        batch = next(self._batches)
+        if self.batch_bytes is None:
+            self.batch_bytes = bytes_of(batch)
+        if now() > self._until:
+            raise Refused("its batches take too long for the time that is left")
 
     def _run(self, seconds: float, step: Step | None) -> tuple[float, list[float]]:
         waits: list[float] = []
@@ -72,7 +86,7 @@ class Live:
         begin = now()
         while True:
             before = now()
-            next(self._batches)
+            self._next()
             if len(waits) < _MOST_WAITS:
                 waits.append(1000 * (now() - before))
             if step is not None:
@@ -117,7 +131,21 @@ class Stable:
             self.drop(setting)
 
 
-def _endless(loader: Any) -> Iterator[Any]:
+def bytes_of(batch: Any) -> int:
+    """Of the arrays, tensors, text and bytes in a batch."""
+    if isinstance(batch, (bytes, str)):
+        return len(batch)
+    size = getattr(batch, "nbytes", None)
+    if isinstance(size, int):
+        return size
+    if isinstance(batch, Mapping):
+        return sum(bytes_of(value) for value in batch.values())
+    if isinstance(batch, (list, tuple)):
+        return sum(bytes_of(value) for value in batch)
+    return 8
+
+
+def _endless(loader: Any) -> Generator[Any, None, None]:
     while True:
         empty = True
         for batch in loader:
