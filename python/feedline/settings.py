@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import warnings
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from .errors import ConfigError
@@ -75,6 +72,8 @@ def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, sou
         )
     differences = _other_machine(saved["machine"]) + _other_data(saved["data"], source)
     if differences:
+        import warnings
+
         warnings.warn(
             f"{name} was measured elsewhere: {'; '.join(differences)}. Run `feedline tune` again here",
             SettingsWarning,
@@ -111,8 +110,8 @@ def _check_arguments(found: Any, known: Mapping[str, tuple[type, int, bool]], wh
         if argument not in known:
             raise ConfigError(f"{where} has {argument[:40]!r}, which is no setting")
         kind, least, may_be_none = known[argument]
-        right = type(value) is kind and least <= value <= _MOST
-        if not right and not (value is None and may_be_none):
+        right = may_be_none if value is None else type(value) is kind and least <= int(value) <= _MOST
+        if not right:
             raise ConfigError(f"{where}.{argument} is {repr(value)[:40]}")
     if found.get("num_workers") == 0 and (found.get("prefetch_factor") or found.get("persistent_workers")):
         raise ConfigError(f"{where}: without workers nothing is fetched ahead and nothing persists")
@@ -120,6 +119,9 @@ def _check_arguments(found: Any, known: Mapping[str, tuple[type, int, bool]], wh
 
 def write(settings: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """Whole or not at all. Raises OSError."""
+    import json
+    from pathlib import Path
+
     check(dict(settings), os.fspath(path))
     target = Path(path)
     text = json.dumps(settings, indent=2, allow_nan=False) + "\n"
@@ -143,13 +145,20 @@ def machine_fingerprint() -> dict[str, Any]:
 
 
 def _read(path: str | os.PathLike[str]) -> Any:
+    import json  # not with the package: few processes read settings
+
     name = os.fspath(path)
     if os.stat(path).st_size > _LARGEST_FILE:
         raise ConfigError(f"{name} holds no settings: it is larger than any")
     try:
-        return json.loads(Path(path).read_bytes(), parse_constant=_refuse)
+        return json.loads(_bytes_of(path), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name} holds no settings: it is not JSON ({error})") from None
+
+
+def _bytes_of(path: str | os.PathLike[str]) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _other_machine(measured: Mapping[str, Any]) -> list[str]:

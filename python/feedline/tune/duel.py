@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 LEAST_GAIN = 1.02  # a smaller one is not worth a change of settings, whatever its confidence
+LEAST_GAIN_LAST = 1.05  # of a last look, which asks for less confidence
 # What a cheaper setting may cost: surely not more than the first, and as far as is known not more than the second.
 MOST_LOSS, LIKELY_LOSS = 0.95, 0.97
 _LEAST_PAIRS = 2
@@ -60,7 +61,7 @@ class Turns:
     def verdict(self, last: bool) -> str:
         """What can be said now; `last`: there will be no further pair."""
         low, high = self.interval(_T_95 if last else _T_99)
-        if low > 1 and self.ratio() >= LEAST_GAIN:
+        if low > 1 and self.ratio() >= (LEAST_GAIN_LAST if last else LEAST_GAIN):
             return "faster"
         if high < MOST_LOSS:
             return "slower"
