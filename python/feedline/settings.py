@@ -110,7 +110,8 @@ def _check_arguments(found: Any, known: Mapping[str, tuple[type, int, bool]], wh
         if argument not in known:
             raise ConfigError(f"{where} has {argument[:40]!r}, which is no setting")
         kind, least, may_be_none = known[argument]
-        right = may_be_none if value is None else type(value) is kind and least <= int(value) <= _MOST
+        is_one = type(value) is kind and isinstance(value, int) and least <= value <= _MOST
+        right = may_be_none if value is None else is_one
         if not right:
             raise ConfigError(f"{where}.{argument} is {repr(value)[:40]}")
     if found.get("num_workers") == 0 and (found.get("prefetch_factor") or found.get("persistent_workers")):

@@ -41,10 +41,10 @@ class Step:
 class Live:
     """One loader, made by `make`, that goes round and round.
 
-    `ahead`: batches that it may hold when it is not asked for any; `workers`: those that make them.
+    `ahead`: batches that it holds when its turn begins, asked of the loader; `workers`: those that make them.
     """
 
-    def __init__(self, make: Callable[[], Any], ahead: int, workers: int) -> None:
+    def __init__(self, make: Callable[[], Any], ahead: Callable[[Any], int], workers: int) -> None:
         self.loader = make()
         self._ahead, self._workers, self._until = ahead, workers, 0.0
         self._batches = _endless(self.loader)
@@ -58,7 +58,7 @@ class Live:
         Raises Refused where that takes longer than `patience_s`.
         """
         self._until = now() + patience_s
-        self._skip((self._ahead if self._began else 0) + self._workers)
+        self._skip((self._ahead(self.loader) if self._began else 0) + self._workers)
         self._began = True
         if step is None:
             rate, waits = self._run(seconds, None)

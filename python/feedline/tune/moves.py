@@ -51,7 +51,7 @@ def pinning(now: Setting, limits: Limits) -> Moves:
 def prefetching(now: Setting, limits: Limits) -> Moves:
     """Deeper, as long as it gains; for a source more bytes ahead."""
     if now.loader == SOURCE:
-        ahead = now.memory_budget or limits.memory // 8
+        ahead = now.memory_budget or limits.ahead or limits.memory // 8
         while 2 * ahead <= limits.memory:
             ahead *= 2
             if not (yield Candidate(now.but(memory_budget=ahead), f"{size_words(ahead)} ahead")):

@@ -27,7 +27,7 @@ from feedline.diagnose.summary import Summary
 from feedline.drop_in import limits as host_limits
 from feedline.tune import probe
 from feedline.tune.ladder import Climb, Lost, Refused, Rung, Visit, climb
-from feedline.tune.setting import Limits, Setting
+from feedline.tune.setting import Limits, Options, Setting
 
 _WATCH_S, _WATCH_SHARE = 10.0, 0.15  # at most so long, and at most this share of the budget, are steps timed
 _HOLD_S = 10.0  # until a loop has come to its next next()
@@ -37,17 +37,6 @@ _ALONE_VISITS = 3  # of each setting that also measure the loader without the lo
 _POLL_S = 0.05
 _MEMORY_SHARE, _SHARED_MEMORY_SHARE = 4, 0.8
 _MOST_WORKERS_PER_CPU, _MOST_WORKERS = 4, 16
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the user allows."""
-
-    budget_s: float = 60.0
-    cpus: int | None = None  # None: all that this process may use
-    memory: int | None = None  # bytes of batches ahead; None: a quarter of what is left
-    batch_sizes: tuple[int, int] | None = None
-    keep_running: bool = False
 
 
 @dataclass
@@ -254,7 +243,7 @@ class ScriptPlant:
         request["alone"] = seen <= _ALONE_VISITS
         answer = self._ask(left + _GRACE_S, **request)
         if self._batch_bytes is None and setting == self.setting:
-            self._batch_bytes = answer["batch_bytes"]
+            self._batch_bytes = self.facts["batch_bytes"] = answer["batch_bytes"]
         found = answer["visit"]
         return Visit(found["alone"], found["looped"], found["rows"], tuple(found["waits_ms"]))
 

@@ -77,7 +77,8 @@ class Service:
     def _live(self, setting: Setting) -> Live:
         arguments = self._arguments(setting)
         arguments["persistent_workers"] = setting.num_workers > 0  # borders of epochs are measured by themselves
-        return Live(lambda: _class_of(setting)(**arguments), setting.batches_ahead() - 1, setting.num_workers)
+        make, ahead = _class_of(setting), setting.batches_ahead() - 1
+        return Live(lambda: make(**arguments), lambda loader: ahead, setting.num_workers)
 
     def _arguments(self, setting: Setting) -> dict[str, Any]:
         if apply.repeats_samples(self._loader, setting.num_workers):

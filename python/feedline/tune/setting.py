@@ -63,6 +63,17 @@ def words(setting: Setting) -> str:
 
 
 @dataclass(frozen=True)
+class Options:
+    """What the user allows."""
+
+    budget_s: float = 60.0
+    cpus: int | None = None  # None: all that this process may use
+    memory: int | None = None  # bytes of batches ahead; None: a quarter of what is left
+    batch_sizes: tuple[int, int] | None = None  # from, to; None: the batch size stays
+    keep_running: bool = False  # a script, when its loader has been measured
+
+
+@dataclass(frozen=True)
 class Limits:
     """What settings may take."""
 
@@ -71,3 +82,4 @@ class Limits:
     most_workers: int
     batch_sizes: tuple[int, int] | None = None  # from, to; None: the batch size stays
     gpu: bool = False
+    ahead: int = 0  # bytes that a source's loader holds ahead by its own choice
