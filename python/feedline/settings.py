@@ -75,7 +75,8 @@ def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, sou
         import warnings
 
         warnings.warn(
-            f"{name} was measured elsewhere: {'; '.join(differences)}. Run `feedline tune` again here",
+            f"{name} was measured on another machine or for other data: {'; '.join(differences)}. "
+            "Run `feedline tune` again",
             SettingsWarning,
             stacklevel=2,
         )

@@ -32,6 +32,7 @@ from feedline.tune.setting import Limits, Options, Setting
 _WATCH_S, _WATCH_SHARE = 10.0, 0.15  # at most so long, and at most this share of the budget, are steps timed
 _HOLD_S = 10.0  # until a loop has come to its next next()
 _GRACE_S = 10.0  # for a script that is to end, and for an answer beyond its time
+_HURRY_S = 2.0  # the same, after Ctrl-C
 _LEAST_STEPS = 5
 _ALONE_VISITS = 3  # of each setting that also measure the loader without the loop's work, for the table
 _POLL_S = 0.05
@@ -186,21 +187,30 @@ class _Run:
         """Ends the script as it would end by itself, or lets it go on to its end; its own status, where it has one."""
         returncode = script.poll()
         if returncode is None and self._options.keep_running:
-            (self._folder / probe.RELEASE).write_text(probe.GO)
+            self._release(probe.GO)
             returncode = script.wait()
         if returncode is not None:
             self._ended_by_us = False
             return returncode
-        (self._folder / probe.RELEASE).write_text(probe.END)
-        (self._folder / probe.HOLD).touch()
+        self._release(probe.END)
         with contextlib.suppress(subprocess.TimeoutExpired):
             script.wait(_GRACE_S)
         return None
+
+    def _release(self, answer: str) -> None:
+        """Tells the loops that are held, or will be, how they go on; whole, as they look at any time."""
+        unfinished = self._folder / f"{probe.RELEASE}.part"
+        unfinished.write_text(answer)
+        unfinished.replace(self._folder / probe.RELEASE)
+        (self._folder / probe.HOLD).touch()
 
     def close(self) -> None:
         if self._plant is not None:
             self._plant.close()
         if self._script is not None and self._ended_by_us:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                self._release(probe.END)
+                self._script.wait(_HURRY_S)
             end_group(self._script)
         shutil.rmtree(self._folder, ignore_errors=True)
 
