@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The search: from the settings as they are, one change after the other, and what does not gain is dropped.
 
-Pure: it sees a plant, which measures, and a clock. R12's ladder comes first (workers, pinning, prefetching,
-persistence), then Feedline's loader in the place of torch's, then the neighbours of what was kept, and batch sizes
-where they may change. A setting that breaks a limit is never measured.
+Pure: it sees a plant, which measures, and a clock. R12's ladder (workers, pinning, prefetching, persistence), with
+Feedline's loader in the place of torch's after the workers, as what follows is then tuned for the better of the two;
+then the neighbours of what was kept, and batch sizes where they may change. A setting that breaks a limit is never
+measured.
 """
 
 from __future__ import annotations

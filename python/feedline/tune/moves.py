@@ -23,7 +23,7 @@ Moves = Generator[Candidate, bool, None]
 
 
 def workers(now: Setting, limits: Limits) -> Moves:
-    """No workers; then twice as many until two in a row gain nothing; then, if none gained, fewer."""
+    """No workers; then twice as many until two in a row gain nothing, or one beyond the CPUs; if none gained, fewer."""
     own = now.num_workers
     if own > 0 and now.loader != SOURCE:
         nothing = now.but(num_workers=0, pin_memory=False)
@@ -34,12 +34,12 @@ def workers(now: Setting, limits: Limits) -> Moves:
         number = 2 * number or 1
         if number > limits.most_workers:
             break
-        if (yield Candidate(now.but(num_workers=number), f"{number} {_noun(now)}")):
+        if (yield Candidate(now.but(num_workers=number), _counted(now, number))):
             misses, best = 0, number
         else:
-            misses += 1
+            misses += 2 if number >= limits.cpus else 1
     if best == own:
-        while best > 1 and (yield Candidate(now.but(num_workers=best // 2), f"{best // 2} {_noun(now)}", False)):
+        while best > 1 and (yield Candidate(now.but(num_workers=best // 2), _counted(now, best // 2), False)):
             best //= 2
 
 
@@ -76,7 +76,7 @@ def drop_in(now: Setting, limits: Limits) -> Moves:
     ours = now.but(loader=DROP_IN)
     if not (yield Candidate(ours, "Feedline's DataLoader")) and now.num_workers != limits.cpus:
         number = min(limits.cpus, limits.most_workers)
-        yield Candidate(ours.but(num_workers=number), f"Feedline's DataLoader, {number} {_noun(now)}")
+        yield Candidate(ours.but(num_workers=number), f"Feedline's DataLoader, {_counted(now, number)}")
 
 
 def refinement(now: Setting, limits: Limits) -> Moves:
@@ -85,7 +85,7 @@ def refinement(now: Setting, limits: Limits) -> Moves:
     for other in (number - number // 4, number + number // 2):
         if other == number or not 1 <= other <= limits.most_workers:
             continue
-        if (yield Candidate(now.but(num_workers=other), f"{other} {_noun(now)}", must_gain=other > number)):
+        if (yield Candidate(now.but(num_workers=other), _counted(now, other), must_gain=other > number)):
             return
 
 
@@ -108,11 +108,11 @@ def batch_sizes(now: Setting, limits: Limits) -> Moves:
                 break
 
 
-ALL = (workers, pinning, prefetching, persistence, drop_in, refinement, batch_sizes)
+ALL = (workers, drop_in, pinning, prefetching, persistence, refinement, batch_sizes)
 
 
-def _noun(setting: Setting) -> str:
-    return "threads" if setting.loader == SOURCE else "workers"
+def _counted(setting: Setting, number: int) -> str:
+    return f"{number} {'thread' if setting.loader == SOURCE else 'worker'}{'s' * (number != 1)}"
 
 
 def size_words(count: int) -> str:

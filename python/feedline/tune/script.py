@@ -34,6 +34,7 @@ _HOLD_S = 10.0  # until a loop has come to its next next()
 _GRACE_S = 10.0  # for a script that is to end, and for an answer beyond its time
 _HURRY_S = 2.0  # the same, after Ctrl-C
 _LEAST_STEPS = 5
+_OTHERS_SHARE = 0.25  # of the CPUs: more than that is worth a word
 _ALONE_VISITS = 3  # of each setting that also measure the loader without the loop's work, for the table
 _POLL_S = 0.05
 _MEMORY_SHARE, _SHARED_MEMORY_SHARE = 4, 0.8
@@ -121,6 +122,12 @@ class _Run:
         if summary is None or summary.steps < _LEAST_STEPS:
             notes.append(
                 "too few steps of the script were seen to know its own work: only the loader alone was measured"
+            )
+        others = None if summary is None else summary.host.others_cpus
+        if others is not None and others > _OTHERS_SHARE * limits.cpus:
+            notes.append(
+                f"other programs used {others:.1f} CPUs: gains are smaller than on a free machine and harder to show, "
+                "and the model counts on CPUs that were not there"
             )
         return Tuned(self._command, returncode, found, plant.facts, summary, limits, None, notes + found.notes)
 
