@@ -80,11 +80,13 @@ def duel(
     challenger: Callable[[], float],
     time_left: Callable[[int], bool],
     must_gain: bool = True,
+    to_the_end: bool = False,
 ) -> Comparison:
     """Measures in turns until it is clear enough, for as long as `time_left(pairs so far)`, in at most ten pairs.
 
     Args:
         champion, challenger: measure once and return a speed, above zero.
+        to_the_end: for a figure: as many pairs as there is time for, not only until it is clear who is faster.
         must_gain: the challenger is dearer, so only "faster" speaks for it; False: it is cheaper, and may be as fast.
     """
     turns, most = Turns(), MOST_PAIRS if must_gain else MOST_PAIRS_CHEAPER
@@ -94,7 +96,7 @@ def duel(
         else:
             second, first = challenger(), champion()
         turns.add(first, second)
-        if len(turns.logs) >= _LEAST_PAIRS and _settled(turns, must_gain):
+        if len(turns.logs) >= _LEAST_PAIRS and not to_the_end and _settled(turns, must_gain):
             return turns.comparison(turns.verdict(last=False))
         if len(turns.logs) == most or not time_left(len(turns.logs)):
             return turns.comparison(turns.verdict(last=True))

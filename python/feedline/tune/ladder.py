@@ -182,6 +182,7 @@ class _Climber:
                 < (self._until - self._reserve if pairs < FEW_PAIRS else min(until, self._until - self._reserve))
             ),
             candidate.must_gain,
+            to_the_end=afresh,
         )
 
     def _speed_with_border(self, setting: Setting, seconds: float) -> float:
@@ -216,12 +217,10 @@ class _Climber:
         gains = [rung for rung in climbed.rungs[1:] if rung.kept]
         if not gains:
             return
-        if len(gains) == 1 and gains[0].against == climbed.base:
-            climbed.proof = gains[0].comparison
-            return
         self._reserve = 0.0
         if self._left() < _LEAST_LEFT_S:
             climbed.notes.append("no time was left to compare the best settings with those as they are once more")
+            climbed.proof = gains[0].comparison if len(gains) == 1 else None
             return
         last = gains[-1].candidate
         border = climbed.best.persistent_workers != climbed.base.persistent_workers and not last.alone
