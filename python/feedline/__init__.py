@@ -35,6 +35,7 @@ from .pixels import pack_pixels
 from .profiling import profile
 from .ragged_values import ragged
 from .sequences import arrays, tokens
+from .settings import load_settings
 from .version import installed_version as _installed_version
 
 # Of ImageNet's training images, per channel (red, green, blue), in units of [0, 1]; torchvision's values.
@@ -82,6 +83,7 @@ __all__ = [
     "force_simd_variant",
     "image_info",
     "inspect",
+    "load_settings",
     "mix",
     "open",
     "pack_pixels",

@@ -16,6 +16,7 @@ from feedline.cli.inspect import inspect
 from feedline.cli.pack import pack
 from feedline.cli.report import report
 from feedline.cli.trace import trace
+from feedline.cli.tune import tune
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -29,6 +30,7 @@ root.add_command(bench)
 root.add_command(pack)
 root.add_command(trace)
 root.add_command(diagnose)
+root.add_command(tune)
 root.add_command(report)
 root.add_command(diff)
 

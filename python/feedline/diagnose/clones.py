@@ -39,7 +39,7 @@ def offer(loader: Any, recorder: Recorder) -> None:
     try:
         if float(os.environ.get(BUDGET) or 0) <= 0 or recorder.cloned or type(loader).__module__.startswith("feedline"):
             return
-        refused = _refusal(loader)
+        refused = refusal(loader)
         if refused is not None:
             recorder.note(f"nothing was tried on a copy of the script's process: {refused}")
             recorder.cloned = True
@@ -48,12 +48,13 @@ def offer(loader: Any, recorder: Recorder) -> None:
             recorder.cloned = True
             return
         recorder.cloned = True
-        _fork(loader, recorder)
+        fork_away(lambda: _live(loader, recorder))
     except Exception as error:
         recorder.note(f"nothing was tried on a copy of the script's process, which could not be made: {error!r}")
 
 
-def _refusal(loader: Any) -> str | None:
+def refusal(loader: Any) -> str | None:
+    """Why this process cannot be copied with `loader`; None: it can."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         return "the script uses a GPU, which a copied process cannot"
@@ -68,7 +69,8 @@ def _claim(session: Path) -> bool:
     return True
 
 
-def _fork(loader: Any, recorder: Recorder) -> None:
+def fork_away(live: Callable[[], None]) -> None:
+    """Runs `live` in a copy of this process, which becomes nobody's child and leads a session of its own."""
     with warnings.catch_warnings():  # threads: the copy takes no lock of theirs that a worker would not take
         warnings.simplefilter("ignore")
         first = os.fork()
@@ -78,7 +80,7 @@ def _fork(loader: Any, recorder: Recorder) -> None:
     try:
         os.setsid()
         if os.fork() == 0:
-            _live(loader, recorder)
+            live()
     finally:
         os._exit(0)
 
@@ -88,7 +90,7 @@ def _live(loader: Any, recorder: Recorder) -> None:
         recorder.silent = True
         for name in ("FEEDLINE_DIAGNOSE_SESSION", BUDGET):  # what this process starts is nobody's to watch
             os.environ.pop(name, None)
-        _let_go()
+        let_go()
         session = recorder.session
         (session / PID).write_text(str(os.getpid()))
         watcher = Path("/proc", (session / WATCHER).read_text())
@@ -102,7 +104,7 @@ def _live(loader: Any, recorder: Recorder) -> None:
         _write(recorder.session / RESULT, {"rungs": [], "refused": traceback.format_exc(limit=-1).splitlines()[-1]})
 
 
-def _let_go() -> None:
+def let_go() -> None:
     """Of standard streams, pipes and sockets, whose other ends must see the script close them."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in os.listdir("/proc/self/fd"):

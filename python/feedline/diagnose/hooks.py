@@ -60,7 +60,7 @@ def patch(module_name: str) -> None:
         patches[module_name](module, _recorder)
         if module_name == "torch.utils.data.dataloader":
             _patch_pickling(_recorder)
-        if module_name in ("torch.utils.data.dataloader", "feedline.data_loader"):
+        if module_name in ("torch.utils.data.dataloader", "feedline.data_loader", "feedline.drop_in.native"):
             _extend(module, _recorder)
     except Exception as error:  # a version of the module that nobody here has seen
         _recorder.note(f"{module_name} is not watched: {error!r}")
@@ -68,7 +68,7 @@ def patch(module_name: str) -> None:
 
 def _extend(module: Any, recorder: Recorder) -> None:
     """Outside of the hooks above, so that these see the loader as it then is."""
-    if "FEEDLINE_APPLY" in os.environ:
+    if "FEEDLINE_APPLY" in os.environ and hasattr(module, "DataLoader"):
         from feedline.tune import apply
 
         apply.install(module)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import os
 import random
@@ -139,33 +140,33 @@ def cold_and_warm(loader: Any, workers: int, opened: OpenedFiles, seconds: float
 
 def _samples_and_files(loader: Any, opened: OpenedFiles, seconds: float) -> tuple[list[int], list[str]]:
     """Samples that a process reads by itself in so many seconds, and the files that it opens or has open for them."""
-    opened.collected = set()
     until = time.monotonic() + seconds
     count = len(loader.dataset)
     chosen = random.Random(0).sample(range(count), min(count, _MOST_SAMPLES))
     read = 0
-    for index in chosen:
-        loader.dataset[index]
-        read += 1
-        if time.monotonic() > until and read >= _FEWEST_SAMPLES:
-            break
-    paths = set(opened.collected)
-    opened.collected = None
+    opened.collected = paths = set()
+    try:
+        for index in chosen:
+            loader.dataset[index]
+            read += 1
+            if time.monotonic() > until and read >= _FEWEST_SAMPLES:
+                break
+    finally:
+        opened.collected = None
     for number in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
             path = os.readlink(f"/proc/self/fd/{number}")
-            if os.path.isfile(path) and not path.endswith((".py", ".so")):
+            reads = fcntl.fcntl(int(number), fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+            if reads and os.path.isfile(path) and not path.endswith((".py", ".so")):
                 paths.add(path)
     return chosen[:read], sorted(paths)
 
 
 def _drop(files: Sequence[dict[str, Any]]) -> None:
     """Out of the page cache. The kernel keeps what anybody has mapped or written to."""
-    left = _MOST_DROPPED_BYTES
+    if sum(facts["bytes"] for facts in files) > _MOST_DROPPED_BYTES:
+        raise NotTried("the files of some seconds' samples are larger than 1 GiB: they were left in the page cache")
     for facts in files:
-        left -= facts["bytes"]
-        if left < 0:
-            raise NotTried("the files of some seconds' samples are larger than 1 GiB: they were left in the page cache")
         file = os.open(facts["path"], os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)

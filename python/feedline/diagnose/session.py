@@ -140,7 +140,19 @@ def _ceiling(processes: Sequence[ProcessRecord]) -> Ceiling | None:
     return Ceiling(*rate_interval(done), steps=len(steps))
 
 
-def _start(command: Sequence[str], folder: Path, budget: float, change: Change | None) -> subprocess.Popen[bytes]:
+def so_far(folder: Path, command: Sequence[str], begin_ns: int, host: dict[str, Any]) -> Recording:
+    """What the processes of a command have recorded in `folder`, though it may still run; what is taken is gone there.
+
+    `host`: a sampler's record.
+    """
+    harvest, end_ns = _Harvest(folder), time.perf_counter_ns()
+    processes, loaders = harvest.processes(), _json_files(folder, "*.loader")
+    pythons = len(list(folder.glob("*.note")))
+    return Recording(list(command), 0, begin_ns, end_ns, processes, loaders, host, _notes(folder), pythons)
+
+
+def environment_of(folder: Path, budget: float) -> dict[str, str]:
+    """This process's environment, with the probe that records into `folder` in it."""
     environment = dict(os.environ)
     paths = [str(_PACKAGE / "diagnose" / "inject")]
     if environment.get("PYTHONPATH"):
@@ -148,6 +160,11 @@ def _start(command: Sequence[str], folder: Path, budget: float, change: Change |
     environment["PYTHONPATH"] = os.pathsep.join(paths)
     environment[SESSION] = str(folder)
     environment[clones.BUDGET] = str(budget)
+    return environment
+
+
+def _start(command: Sequence[str], folder: Path, budget: float, change: Change | None) -> subprocess.Popen[bytes]:
+    environment = environment_of(folder, budget)
     try:
         if change is None:
             return subprocess.Popen(list(command), env=environment)

@@ -20,9 +20,12 @@ from typing import Any
 VARIABLE = "FEEDLINE_APPLY"  # the file of what is to be applied
 ARGUMENTS = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory")
 LOADERS = ("torch", "feedline")
+REPEATS = "the data set is iterable: with another number of workers samples may come twice or not at all"
 _REQUEST = "apply.json"
 # What a loader is known by again in another run of the same script. Its settings are what changes.
 _IDENTITY = ("class", "dataset", "collate", "batch_size", "iterable")
+# What only our drop-in has.
+_OURS = ("seed", "device", "on_error", "error_budget", "memory_budget", "lower", "worker_method", "prefetch_epochs")
 _DONE, _REPLACEMENT = "_feedline_applied", "_feedline_replacement"
 
 
@@ -91,12 +94,12 @@ def _apply(loader: Any, wanted: Mapping[str, Any], folder: Path) -> None:
         facts, meant = torch_facts(loader), wanted["loader"]
         if meant is not None and any(facts.get(name) != value for name, value in meant.items()):
             return
-        self_described["before"] = _settings_of(loader)
+        self_described["before"] = settings_of(loader)
         changed, self_described["refused"] = change(loader, wanted["settings"])
         if changed is not loader:
             changed.__dict__[_DONE] = True
             loader.__dict__[_REPLACEMENT] = changed
-        self_described["after"] = _settings_of(changed)
+        self_described["after"] = settings_of(changed)
     except Exception as error:
         self_described.setdefault("refused", {})["loader"] = f"it could not be changed: {error!r}"
     with contextlib.suppress(OSError):
@@ -110,13 +113,11 @@ def change(loader: Any, settings: Mapping[str, Any]) -> tuple[Any, dict[str, str
 
     Only before the loader's first ``iter()``.
     """
-    wanted, refused = {**_settings_of(loader), **settings}, {}
-    if _repeats(loader, wanted["num_workers"]):
-        refused["num_workers"] = (
-            "the data set is iterable: with another number of workers samples may come twice or not at all"
-        )
+    wanted, refused = {**settings_of(loader), **settings}, {}
+    if repeats_samples(loader, wanted["num_workers"]):
+        refused["num_workers"] = REPEATS
         wanted["num_workers"] = loader.num_workers
-    if wanted["pin_memory"] and not loader.pin_memory and not _has_gpu():
+    if wanted["pin_memory"] and not loader.pin_memory and not has_gpu():
         refused["pin_memory"] = "there is no GPU to copy to"
         wanted["pin_memory"] = False
     normal = normalised(wanted)
@@ -182,10 +183,12 @@ def arguments_of(loader: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
         arguments["batch_sampler"] = loader.batch_sampler
     else:
         arguments |= {"batch_size": None, "sampler": loader.sampler}
+    if settings.get("loader") == "feedline" and _is_ours(loader):
+        arguments |= {name: getattr(loader, name) for name in _OURS}
     return {"dataset": loader.dataset, **arguments}
 
 
-def _settings_of(loader: Any) -> dict[str, Any]:
+def settings_of(loader: Any) -> dict[str, Any]:
     found = {name: getattr(loader, name, None) for name in ARGUMENTS}
     return {**found, "loader": "feedline" if _is_ours(loader) else "torch"}
 
@@ -200,13 +203,13 @@ def _in_worker() -> bool:
     return get_worker_info() is not None
 
 
-def _has_gpu() -> bool:
+def has_gpu() -> bool:
     import torch
 
     return bool(torch.cuda.is_available())
 
 
-def _repeats(loader: Any, workers: int) -> bool:
+def repeats_samples(loader: Any, workers: int) -> bool:
     """Whether so many workers may give other samples: an iterable data set divides itself among them, or does not."""
     return getattr(loader, "_dataset_kind", 0) != 0 and max(workers, 1) != max(loader.num_workers, 1)
 

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``feedline tune``: measures a loader's settings beside each other, and saves those that gain."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.markup import escape
+
+from feedline.cli import exit_codes
+from feedline.cli.console import ERR, OUT, print_json, progress, table
+from feedline.tune.setting import Options
+
+if TYPE_CHECKING:
+    from feedline.tune.script import Tuned
+    from feedline.tune.source import TunedSource
+
+_COMMAND = "feedline.tune.command"
+_LEAST_BUDGET_S = 1.0
+
+
+class _Verb(click.Command):
+    """Knows whether ``--`` was given: what follows it is a command, even where it is one word."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_COMMAND] = "--" in args
+        return super().parse_args(ctx, args)
+
+
+def _seconds(_context: click.Context, _parameter: click.Parameter, value: str) -> float:
+    """60, 60s or 2m."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m)?", value.strip())
+    seconds = float(match[1]) * (60 if match[2] == "m" else 1) if match else 0.0
+    if seconds < _LEAST_BUDGET_S:
+        raise click.BadParameter(f"{value!r} is not a time such as 60s or 2m, from 1s on")
+    return seconds
+
+
+def _bytes(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
+    from feedline import ConfigError, arguments
+
+    try:
+        return arguments.byte_count("tune", "--memory", int(value) if value.isdigit() else value)
+    except ConfigError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _range(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    match = re.fullmatch(r"(\d+):(\d+)", value.strip())
+    if match is None or not 1 <= int(match[1]) <= int(match[2]) < 2**31:
+        raise click.BadParameter(f"{value!r} is not a range such as 32:256")
+    return int(match[1]), int(match[2])
+
+
+@click.command(cls=_Verb)
+@click.argument("what", nargs=-1, required=True, metavar="SOURCE | -- COMMAND...")
+@click.option("--budget", default="60s", show_default=True, callback=_seconds, help="Time for measuring.")
+@click.option("--cpus", type=click.IntRange(1), help="That the loader may use.  Default: all usable ones.")
+@click.option(
+    "--memory", callback=_bytes, help="For batches made ahead, such as 2GiB.  Default: a quarter of what is left."
+)
+@click.option("--batch-size-range", callback=_range, metavar="LOW:HIGH", help="Allow other batch sizes.")
+@click.option("--batch-size", default=64, show_default=True, type=click.IntRange(1), help="Of a SOURCE.")
+@click.option("--size", default=224, show_default=True, type=click.IntRange(1), help="Of a SOURCE: side of the crops.")
+@click.option("--keep-running", is_flag=True, help="Let COMMAND go on, as it is, when its loader has been measured.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Save the settings to this file.")
+@click.option(
+    "--record", type=click.Path(dir_okay=False, path_type=Path), help="Write a run record: docs/run-record.md."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def tune(
+    context: click.Context,
+    what: tuple[str, ...],
+    budget: float,
+    cpus: int | None,
+    memory: int | None,
+    batch_size_range: tuple[int, int] | None,
+    batch_size: int,
+    size: int,
+    keep_running: bool,
+    output: Path | None,
+    record: Path | None,
+    as_json: bool,
+) -> int:
+    """Measure settings of a loader beside each other, and keep those that gain.
+
+    \b
+    feedline tune imagenet/train                Feedline's own loader over a source
+    feedline tune -- python train.py            the DataLoader of a script, with its code as it is
+
+    Of a script the first loop is watched for some seconds and then held, while a copy of its process tries other
+    settings on its loader; then the script is ended. `DataLoader(**feedline.load_settings(FILE))` takes what --output
+    saves.
+    """
+    is_command = context.meta[_COMMAND]
+    if not is_command and len(what) > 1:
+        raise click.UsageError("put -- before a command: feedline tune -- python train.py")
+    if keep_running and not is_command:
+        raise click.UsageError("--keep-running is for a command")
+    for path in (output, record):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise click.UsageError(f"{path}: there is no such folder")
+    began = time.time()
+    options = Options(budget, cpus, memory, batch_size_range, keep_running)
+    with _showing() as (tell, say):
+        if is_command:
+            tuned: Tuned | TunedSource | int = _tune_script(what, options, tell, say)
+        else:
+            tuned = _tune_source(what[0], batch_size, size, options, tell, say)
+    if isinstance(tuned, int):
+        return tuned
+    return _give(tuned, output, record, as_json, began)
+
+
+def _tune_script(command: tuple[str, ...], options: Options, tell: Any, say: Any) -> Tuned | int:
+    from feedline.diagnose.session import CommandError
+    from feedline.tune import script
+
+    try:
+        return script.tune(command, options, tell, say)
+    except CommandError as error:
+        click.echo(f"feedline: {error.strerror}", err=True)
+        return 127 if isinstance(error, FileNotFoundError) or error.errno == 2 else 126
+
+
+def _tune_source(name: str, batch_size: int, size: int, options: Options, tell: Any, say: Any) -> TunedSource:
+    import feedline
+    from feedline.tune import source
+
+    dataset = (
+        feedline.open(name)
+        .random_resized_crop(size)
+        .random_horizontal_flip()
+        .normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
+    )
+    return source.tune(dataset, name, batch_size, options, tell, say)
+
+
+@contextlib.contextmanager
+def _showing() -> Iterator[tuple[Callable[[Any], None], Callable[[str], None]]]:
+    """What is done now, on a terminal's standard error, where a script's own output may go by."""
+    with progress(None, "tuning") as bar:
+
+        def say(phase: str) -> None:
+            bar.update(bar.task_ids[0], description=phase)
+
+        def tell(rung: Any) -> None:
+            bar.update(bar.task_ids[0], advance=1, description=f"measuring; {rung.candidate.change}: {rung.why}")
+
+        yield tell, say
+
+
+def _give(tuned: Tuned | TunedSource, output: Path | None, record: Path | None, as_json: bool, began: float) -> int:
+    from feedline import record as records
+    from feedline import settings
+    from feedline.tune import report
+
+    document = report.as_json(tuned)
+    if as_json:
+        print_json(document)
+    elif document["refused"] is None:
+        _print(tuned, report)
+    if document["refused"] is not None:
+        ERR.print(f"feedline: {escape(document['refused'])}")
+    if record is not None:
+        facts = report.record_of(tuned, ["feedline", *sys.argv[1:]], began, time.time() - began)
+        records.write(facts, record)
+    if tuned.climb is None or not tuned.climb.rungs:
+        for note in tuned.notes:
+            ERR.print(f"feedline: {escape(note)}")
+        return exit_codes.FAILED
+    if output is not None:
+        settings.write(document["settings"], output)
+    returncode = getattr(tuned, "returncode", None)
+    return exit_codes.FINE if returncode is None or returncode == 0 else abs(returncode) + 128 * (returncode < 0)
+
+
+def _print(tuned: Tuned | TunedSource, report: Any) -> None:
+    assert tuned.climb is not None
+    summary = tuned.summary
+    table(report.columns(tuned), [tuple(map(escape, report.row(tuned, rung))) for rung in tuned.climb.rungs])
+    if summary is not None and summary.steps:
+        OUT.print(f"the loop's own work: {summary.step_ms:.1f} ms per batch; rates are batches per second")
+    for note in tuned.notes:
+        OUT.print(f"note: {escape(note)}")
+    OUT.print(f"[bold]{escape(report.gain_words(tuned.climb))}[/]")
+    if tuned.climb.best.loader == "feedline" and tuned.climb.base.loader == "torch":
+        OUT.print("with: from feedline import DataLoader")

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search: from the settings as they are, one change after the other, and what does not gain is dropped.
+
+Pure: it sees a plant, which measures, and a clock. R12's ladder (workers, pinning, prefetching, persistence), with
+Feedline's loader in the place of torch's after the workers, as what follows is then tuned for the better of the two;
+then the neighbours of what was kept, and batch sizes where they may change. A setting that breaks a limit is never
+measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from feedline.tune.duel import FEW_PAIRS, Comparison, duel
+from feedline.tune.moves import ALL, Candidate, Moves, size_words
+from feedline.tune.setting import Limits, Setting
+
+_DUEL_SHARE = 0.2  # of the time that is left: a change that is hard to judge must leave time for the others
+_PROOF_SHARE = 0.18  # of the whole, kept back for the last comparison
+_SHORTEST_S, _LONGEST_S = 0.08, 2.0  # of one measurement
+_PAIRS, _PAIRS_CHEAPER = 4, 8  # that a duel should have time for
+_LEAST_LEFT_S = 0.3
+
+
+class Refused(Exception):
+    """A setting cannot be measured; the text says why."""
+
+
+class Lost(Exception):
+    """Nothing can be measured any more; the text says why."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One measurement of one setting. Rates are batches per second."""
+
+    alone: float | None  # of the loader alone; None: not measured this time
+    looped: float | None = None  # with the loop's own work between the batches
+    rows: float = 1.0  # samples per batch
+    waits_ms: tuple[float, ...] = ()  # inside next(), of the loop where there is one
+
+    def speed(self, alone: bool = False) -> float:
+        """Samples per second: in the loop, unless there is none or `alone`."""
+        rate = self.alone if self.looped is None or (alone and self.alone is not None) else self.looped
+        return max((rate or 0.0) * self.rows, 1e-9)
+
+
+class Plant(Protocol):
+    """What measures."""
+
+    def visit(self, setting: Setting, seconds: float) -> Visit:
+        """About `seconds` of work, more where batches are slow. Raises Refused, or Lost."""
+
+    def border_s(self, setting: Setting) -> float:
+        """From the end of an epoch to the first batch of the next. Raises Refused, or Lost."""
+
+    def bytes_ahead(self, setting: Setting) -> int | None:
+        """Bytes of batches that exist at the same time; None: not known."""
+
+    def epoch_batches(self) -> int | None:
+        """Of one epoch; None: not known."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One change that was tried, or the settings as they were."""
+
+    candidate: Candidate
+    kept: bool
+    why: str
+    comparison: Comparison | None = None  # with what was kept so far
+    against: Setting | None = None
+
+
+@dataclass
+class Climb:
+    base: Setting
+    best: Setting
+    rungs: list[Rung] = field(default_factory=list)
+    visits: dict[Setting, list[Visit]] = field(default_factory=dict)
+    proof: Comparison | None = None  # the best against the base, once more
+    notes: list[str] = field(default_factory=list)
+    finished: bool = True  # False: the budget, or the plant, ended it
+
+
+def climb(
+    plant: Plant,
+    base: Setting,
+    limits: Limits,
+    budget_s: float,
+    clock: Callable[[], float],
+    tell: Callable[[Rung], None] = lambda rung: None,
+) -> Climb:
+    """Searches for at most about `budget_s`; `tell` hears of every rung as it is decided."""
+    return _Climber(plant, base, limits, budget_s, clock, tell).run()
+
+
+class _Climber:
+    def __init__(
+        self,
+        plant: Plant,
+        base: Setting,
+        limits: Limits,
+        budget_s: float,
+        clock: Callable[[], float],
+        tell: Callable[[Rung], None],
+    ) -> None:
+        self._plant, self._limits, self._clock, self._tell = plant, limits, clock, tell
+        self._until = clock() + budget_s
+        self._reserve = _PROOF_SHARE * budget_s
+        self._climb = Climb(base, base)
+        self._failed: dict[Setting, str] = {}
+
+    def run(self) -> Climb:
+        base = self._climb.base
+        try:
+            self._look_at(base)
+            for moves in ALL:
+                self._make(moves)
+            self._prove()
+        except Lost as error:
+            self._climb.finished = False
+            self._climb.notes.append(str(error))
+        return self._climb
+
+    def _look_at(self, base: Setting) -> None:
+        self._reserve, reserve = 0.0, self._reserve
+        try:
+            self._visit(base, min(self._left() / 8, _LONGEST_S))
+        except Refused as error:
+            raise Lost(f"the settings as they are could not be measured: {error}") from error
+        self._reserve = reserve
+        self._add(Rung(Candidate(base, "as it is"), True, "where it begins"))
+
+    def _make(self, moves: Callable[[Setting, Limits], Moves]) -> None:
+        generator = moves(self._climb.best, self._limits)
+        kept: bool | None = None
+        while True:
+            try:
+                candidate = next(generator) if kept is None else generator.send(kept)
+            except StopIteration:
+                return
+            rung = self._try(candidate)
+            if rung.kept:
+                self._climb.best = candidate.setting
+            self._add(rung)
+            kept = rung.kept
+
+    def _try(self, candidate: Candidate) -> Rung:
+        champion = self._climb.best
+        refusal = self._over_limit(candidate.setting) or self._failed.get(candidate.setting)
+        if refusal is None and self._left() < _LEAST_LEFT_S:
+            self._climb.finished = False
+            refusal = "not tried: the time is up"
+        if refusal is not None:
+            return Rung(candidate, False, refusal, None, champion)
+        until = self._clock() + max(_DUEL_SHARE * self._left(), 4 * _SHORTEST_S)
+        try:
+            comparison = self._duel(candidate, champion, until)
+        except Refused as error:
+            self._failed[candidate.setting] = str(error)
+            return Rung(candidate, False, str(error), None, champion)
+        kept = comparison.verdict in (("faster",) if candidate.must_gain else ("faster", "as fast"))
+        return Rung(candidate, kept, _reason(comparison, kept, candidate.must_gain), comparison, champion)
+
+    def _duel(self, candidate: Candidate, champion: Setting, until: float, afresh: bool = False) -> Comparison:
+        began, pairs = self._clock(), _PAIRS if candidate.must_gain else _PAIRS_CHEAPER
+        seconds = min(max((until - began) / (2 * pairs), _SHORTEST_S), _LONGEST_S)
+
+        def speed_of(setting: Setting) -> Callable[[], float]:
+            if candidate.border:
+                return lambda: self._speed_with_border(setting, seconds if afresh else 0.0)
+            return lambda: self._visit(setting, seconds).speed(candidate.alone)
+
+        return duel(
+            speed_of(champion),
+            speed_of(candidate.setting),
+            lambda pairs: (
+                self._clock() + (self._clock() - began) / pairs
+                < (self._until - self._reserve if pairs < FEW_PAIRS else min(until, self._until - self._reserve))
+            ),
+            candidate.must_gain,
+            to_the_end=afresh,
+        )
+
+    def _speed_with_border(self, setting: Setting, seconds: float) -> float:
+        """Samples per second over an epoch, its border included; `seconds` 0: inside of it as measured before."""
+        batches = self._plant.epoch_batches()
+        if batches is None:
+            raise Refused("how long an epoch is, is not known")
+        if seconds > 0:
+            visits = [self._visit(setting, seconds)]
+        else:  # the same for both sides of a duel, so that only their borders differ
+            visits = [
+                visit for known, seen in self._climb.visits.items() for visit in seen if _same_inside(known, setting)
+            ]
+        samples = batches * self._climb.visits[self._climb.base][0].rows
+        inside = samples * sum(1 / visit.speed() for visit in visits) / max(len(visits), 1)
+        return samples / max(inside + self._plant.border_s(setting), 1e-9)
+
+    def _visit(self, setting: Setting, seconds: float) -> Visit:
+        visit = self._plant.visit(setting, seconds)
+        self._climb.visits.setdefault(setting, []).append(visit)
+        return visit
+
+    def _over_limit(self, setting: Setting) -> str | None:
+        needed = self._plant.bytes_ahead(setting)
+        if needed is not None and needed > self._limits.memory:
+            budget = size_words(self._limits.memory)
+            return f"not tried: {size_words(needed)} of batches, and the memory budget is {budget}"
+        return None
+
+    def _prove(self) -> None:
+        climbed = self._climb
+        gains = [rung for rung in climbed.rungs[1:] if rung.kept]
+        if not gains:
+            return
+        self._reserve = 0.0
+        if self._left() < _LEAST_LEFT_S:
+            climbed.notes.append("no time was left to compare the best settings with those as they are once more")
+            climbed.proof = gains[0].comparison if len(gains) == 1 else None
+            return
+        last = gains[-1].candidate
+        border = climbed.best.persistent_workers != climbed.base.persistent_workers and not last.alone
+        candidate = Candidate(climbed.best, "all together", alone=last.alone, border=border)
+        try:
+            climbed.proof = self._duel(candidate, climbed.base, self._clock() + self._left(), afresh=True)
+        except Refused as error:
+            climbed.notes.append(f"the last comparison was not possible: {error}")
+
+    def _left(self) -> float:
+        return self._until - self._reserve - self._clock()
+
+    def _add(self, rung: Rung) -> None:
+        self._climb.rungs.append(rung)
+        self._tell(rung)
+
+
+def _same_inside(one: Setting, other: Setting) -> bool:
+    """Persistence shows at the borders of epochs alone."""
+    return one.but(persistent_workers=False) == other.but(persistent_workers=False)
+
+
+def _reason(comparison: Comparison, kept: bool, must_gain: bool) -> str:
+    share = comparison.ratio - 1
+    if comparison.pairs < 2:
+        return "not decided: the time was up"
+    if kept:
+        return f"gains {share:.0%}" if comparison.verdict == "faster" else "as fast, and takes less"
+    if comparison.verdict == "slower" or comparison.high < 0.98:
+        return f"{-share:.0%} slower"
+    if must_gain and comparison.high >= 1.05:
+        return "no gain could be shown"
+    if not must_gain:
+        return "not shown to be as fast"
+    return "gains nothing"

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In the script's processes under ``feedline tune``: the copy that measures, and the loop that is held meanwhile.
+
+The copy is taken as ``feedline diagnose`` takes its own (feedline.diagnose.clones), when the first loop begins. The
+loop then runs on, so that its steps can be timed, until the watching side asks it to hold: it does so inside next(),
+and goes on, or ends the script by SystemExit, as it is told.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from feedline.diagnose import clones
+from feedline.diagnose.recorder import Recorder
+
+VARIABLE = "FEEDLINE_TUNE"  # set in the command's environment
+SOCKET, CLAIM, HOLD, HELD, RELEASE = "tune.socket", "tune.claim", "tune.hold", "held", "tune.release"
+GO, END = "go", "end"
+_LOOK_S = 0.05
+_released = False
+
+
+def install(module: Any, recorder: Recorder) -> None:
+    """Called with each module that was executed just now and has a loader or an iterator of one."""
+    if hasattr(module, "DataLoader"):
+        module.DataLoader.__iter__ = _around_iter(module.DataLoader.__iter__, recorder)
+    for name in ("_BaseDataLoaderIter", "NativeIterator"):
+        if hasattr(module, name) and "__next__" in vars(getattr(module, name)):
+            iterator = getattr(module, name)
+            iterator.__next__ = _around_next(iterator.__next__, recorder)
+
+
+def _around_iter(original: Any, recorder: Recorder) -> Any:
+    @functools.wraps(original)
+    def __iter__(self: Any) -> Any:
+        if not recorder.in_worker and not recorder.silent:
+            _offer(self, recorder)
+        return original(self)
+
+    return __iter__
+
+
+def _around_next(original: Any, recorder: Recorder) -> Any:
+    hold = str(recorder.session / HOLD)
+
+    @functools.wraps(original)
+    def __next__(self: Any) -> Any:
+        if not _released and not recorder.silent and not recorder.in_worker and os.path.exists(hold):
+            _wait(recorder.session)
+        return original(self)
+
+    return __next__
+
+
+def _wait(session: Path) -> None:
+    """Until the watching side says how to go on. Without a watching side the script is not wanted any more."""
+    global _released
+    (session / f"{os.getpid()}.{HELD}").touch()
+    answer = END
+    with contextlib.suppress(OSError):
+        watcher = Path("/proc", (session / clones.WATCHER).read_text())
+        while watcher.exists():
+            if (session / RELEASE).exists():
+                answer = (session / RELEASE).read_text()
+                break
+            time.sleep(_LOOK_S)
+    _released = True
+    if answer != GO:
+        raise SystemExit(0)
+
+
+def _offer(loader: Any, recorder: Recorder) -> None:
+    """The first loader that has a loop, in whichever process, is the one to be tuned. Never raises."""
+    try:
+        if (recorder.session / CLAIM).exists():
+            return
+        refused = clones.refusal(loader)
+        if refused is not None:
+            recorder.note(f"no copy: {refused}")
+            return
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(recorder.session / CLAIM, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            clones.fork_away(lambda: _live(loader, recorder))
+    except Exception as error:
+        recorder.note(f"no copy: the script's process could not be copied: {error!r}")
+
+
+def _live(loader: Any, recorder: Recorder) -> None:
+    """The copy: connects to the watching side and does what that asks for, until it hangs up."""
+    recorder.silent = True
+    (recorder.session / clones.PID).write_text(str(os.getpid()))
+    for name in (VARIABLE, "FEEDLINE_DIAGNOSE_SESSION"):  # what this process starts is nobody's to watch
+        os.environ.pop(name, None)
+    clones.let_go()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connect(connection, recorder.session)
+        lines = connection.makefile("rw", encoding="utf-8")
+        threading.Thread(target=_end_with, args=(recorder.session,), daemon=True).start()
+        from feedline.tune.service import Service
+
+        try:
+            Service(loader).serve(lines)
+        finally:
+            os.killpg(0, signal.SIGKILL)  # with whatever its loaders have started
+
+
+def connect(connection: socket.socket, session: Path) -> None:
+    """To the watching side, whose path may be longer than a socket's address may be."""
+    folder = os.open(session, os.O_PATH | os.O_DIRECTORY)
+    try:
+        connection.connect(f"/proc/self/fd/{folder}/{SOCKET}")
+    finally:
+        os.close(folder)
+
+
+def _end_with(session: Path) -> None:
+    """Ends the copy when the watching side has died, even in the middle of a measurement."""
+    watcher = Path("/proc", (session / clones.WATCHER).read_text())
+    while watcher.exists():
+        time.sleep(1)
+    os.killpg(0, signal.SIGKILL)

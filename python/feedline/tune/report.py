@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tuning found, as JSON, as rows of a table, as a run record, and as settings to load."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from feedline import settings as saved
+from feedline.diagnose import prediction
+from feedline.diagnose.summary import Summary
+from feedline.record import envelope, series
+from feedline.record.diagnosis import figure
+from feedline.record.files import finite
+from feedline.tune.duel import Comparison
+from feedline.tune.ladder import Climb, Rung
+from feedline.tune.script import Tuned
+from feedline.tune.setting import DROP_IN, SOURCE, Setting, words
+from feedline.tune.source import TunedSource
+
+SCHEMA = "feedline.tune/1"
+
+
+def as_json(tuned: Tuned | TunedSource) -> dict[str, Any]:
+    """The object that docs/tune.md describes."""
+    subject = {"source": tuned.source} if isinstance(tuned, TunedSource) else {"command": tuned.command}
+    refused = None if isinstance(tuned, TunedSource) else tuned.refused
+    climb = tuned.climb
+    document: dict[str, Any] = {"schema": SCHEMA, **subject, "refused": refused, "notes": tuned.notes}
+    if climb is None:
+        return {**document, "rungs": [], "base": None, "best": None, "gain": None, "settings": None}
+    summary = tuned.summary
+    return {
+        **document,
+        "base": climb.base.as_dict(),
+        "best": climb.best.as_dict(),
+        "gain": None if climb.proof is None else _comparison(climb.proof),
+        "finished": climb.finished,
+        "step_ms": None if summary is None or not summary.steps else summary.step_ms,
+        "limits": None if tuned.limits is None else asdict(tuned.limits),
+        "rungs": [_rung(rung, climb, summary) for rung in climb.rungs],
+        "settings": settings_of(tuned),
+    }
+
+
+def settings_of(tuned: Tuned | TunedSource) -> dict[str, Any]:
+    """What ``feedline.load_settings`` reads."""
+    assert tuned.climb is not None
+    best, base = tuned.climb.best, tuned.climb.base
+    arguments: dict[str, Any] = {"num_workers": best.num_workers}
+    if isinstance(tuned, TunedSource):
+        data: dict[str, Any] = {"source": tuned.source, "samples": tuned.samples}
+    else:
+        data = {"dataset": tuned.facts["loader"]["dataset"], "samples": tuned.facts["samples"]}
+        batch_bytes = tuned.facts.get("batch_bytes")
+        if batch_bytes and base.batch_size:
+            data["sample_bytes"] = round(batch_bytes / base.batch_size)
+        arguments |= {name: getattr(best, name) for name in ("prefetch_factor", "persistent_workers", "pin_memory")}
+    if best.batch_size != base.batch_size:
+        arguments["batch_size"] = best.batch_size
+    for_loader = dict(arguments)
+    if best.memory_budget is not None:
+        for_loader["memory_budget"] = best.memory_budget
+    return {
+        "feedline_settings": saved.VERSION,
+        "use": "feedline" if best.loader in (DROP_IN, SOURCE) else "torch",
+        "arguments": {"DataLoader": arguments, "loader": for_loader if best.loader == SOURCE else None},
+        "machine": saved.machine_fingerprint(),
+        "data": data,
+    }
+
+
+def record_of(tuned: Tuned | TunedSource, command: Sequence[str], began: float, wall_s: float) -> dict[str, Any]:
+    """A run record: docs/run-record.md. Its ladder has the numbers of workers or threads."""
+    source = tuned.source if isinstance(tuned, TunedSource) else None
+    subject = source if source is not None else " ".join(tuned.command) if isinstance(tuned, Tuned) else ""
+    document, climb = as_json(tuned), tuned.climb
+    record = {**document, **envelope("tune", command, subject, began=began, source=source), "wall_s": wall_s}
+    record["notes"] = record["notes"] + document["notes"]
+    if climb is None:
+        record["ladder"] = {"rungs": [], "refused": document["refused"]}
+    else:
+        record["configuration"] = climb.best.as_dict()
+        record["figures"] = _figures(climb)
+        record["ladder"] = {"rungs": _ladder(climb, tuned.summary), "refused": None}
+        waits = series.histogram(wait for visit in climb.visits.get(climb.best, []) for wait in visit.waits_ms)
+        record["histograms"] = {} if waits is None else {"wait_ms": waits}
+    whole: dict[str, Any] = finite(record)
+    return whole
+
+
+def columns(tuned: Tuned | TunedSource) -> tuple[str, ...]:
+    looped = any(visit.looped is not None for visits in _visits(tuned) for visit in visits)
+    return ("change", "alone/s", *(("in loop/s",) if looped else ()), "model/s", "ratio [95 %]", "")
+
+
+def row(tuned: Tuned | TunedSource, rung: Rung) -> tuple[str, ...]:
+    """Of the table, for `rung`."""
+    assert tuned.climb is not None
+    one = _rung(rung, tuned.climb, tuned.summary)
+    looped = (_interval_words(one["looped"]),) if "in loop/s" in columns(tuned) else ()
+    off = one["prediction_error"]
+    model = "" if one["predicted"] is None else f"{one['predicted']:.1f}" + ("" if off is None else f" ({off:+.0%})")
+    ratio = ""
+    if rung.comparison is not None:
+        bounds = rung.comparison
+        high = "..." if math.isinf(bounds.high) else f"{bounds.high:.2f}"
+        ratio = f"{bounds.ratio:.2f} [{bounds.low:.2f}, {high}]"
+    verdict = ("kept: " if rung.kept and rung.comparison is not None else "") + rung.why
+    name = words(rung.candidate.setting) if rung.against is None else rung.candidate.change
+    return (name, _interval_words(one["alone"]), *looped, model, ratio, verdict)
+
+
+def gain_words(climb: Climb) -> str:
+    """The last line of a report."""
+    if climb.best == climb.base:
+        return "nothing that was tried gains: the settings are good as they are"
+    change = f"{words(climb.base)} -> {words(climb.best)}"
+    proof = climb.proof
+    if proof is None or proof.pairs < 2:
+        return f"{change}; how much all together gain was not measured: give it a larger --budget"
+    return f"{change}: {proof.ratio - 1:+.0%} samples per second [{proof.low - 1:+.0%}, {proof.high - 1:+.0%}]"
+
+
+def _rung(rung: Rung, climb: Climb, summary: Summary | None) -> dict[str, Any]:
+    setting = rung.candidate.setting
+    visits = climb.visits.get(setting, [])
+    alone = _mean([visit.alone for visit in visits if visit.alone is not None])
+    looped = _mean([visit.looped for visit in visits if visit.looped is not None])
+    predicted = _predicted(setting, climb.base, summary)
+    error = None if predicted is None or alone is None else predicted / alone["value"] - 1
+    waits = sorted(wait for visit in visits for wait in visit.waits_ms)
+    return {
+        "change": rung.candidate.change,
+        "setting": setting.as_dict(),
+        "against": None if rung.against is None else rung.against.as_dict(),
+        "kept": rung.kept,
+        "why": rung.why,
+        "comparison": None if rung.comparison is None else _comparison(rung.comparison),
+        "alone": alone,
+        "looped": looped,
+        "wait_ms": {"p50": waits[len(waits) // 2], "p99": waits[int(0.99 * (len(waits) - 1))]} if waits else None,
+        "predicted": predicted,
+        "prediction_error": error,
+    }
+
+
+def _predicted(setting: Setting, base: Setting, summary: Summary | None) -> float | None:
+    """Batches per second of the loader alone, as diagnose's model has it: it knows workers, not other loaders."""
+    if summary is None or setting.loader != base.loader or setting.batch_size != base.batch_size:
+        return None
+    if summary.making.wall_ms <= 0:
+        return None
+    return prediction.loader_rate(summary, setting.num_workers)
+
+
+def _mean(rates: Sequence[float]) -> dict[str, Any] | None:
+    """Mean and 95 % interval over the turns."""
+    if not rates:
+        return None
+    low, high = series.rate_interval([1.0] * len(rates), [1 / rate for rate in rates])
+    return {"value": len(rates) / sum(1 / rate for rate in rates), "low": low, "high": high}
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    high = None if math.isinf(comparison.high) else comparison.high
+    return {**asdict(comparison), "high": high}
+
+
+def _interval_words(rate: Mapping[str, Any] | None) -> str:
+    if rate is None:
+        return ""
+    value, high = rate["value"], rate["high"]
+    return f"{value:.1f}" + ("" if high is None else f" ±{high / value - 1:.0%}")
+
+
+def _figures(climb: Climb) -> list[dict[str, Any]]:
+    figures = []
+    for setting, label in {climb.best: "with the settings found", climb.base: "as it was"}.items():
+        speeds = [visit.speed() for visit in climb.visits.get(setting, [])]
+        found = _mean(speeds)
+        if found is not None:
+            name = "samples_per_s" if label.startswith("with") else "base_samples_per_s"
+            value = found["value"]
+            figures.append(
+                figure(name, f"samples per second, {label}", "1/s", value, found["low"], found["high"], better="higher")
+            )
+    if climb.proof is not None and climb.proof.pairs > 1:
+        proof = climb.proof
+        figures.append(
+            figure(
+                "gain", "over the settings as they were", "ratio", proof.ratio, proof.low, proof.high, better="higher"
+            )
+        )
+    return figures
+
+
+def _ladder(climb: Climb, summary: Summary | None) -> list[dict[str, Any]]:
+    rungs: dict[int, dict[str, Any]] = {}
+    for rung in climb.rungs:
+        setting = rung.candidate.setting
+        if setting != climb.base.but(num_workers=setting.num_workers, pin_memory=setting.pin_memory):
+            continue
+        one = _rung(rung, climb, summary)
+        if one["alone"] is None:
+            continue
+        value = one["alone"]["value"]
+        rungs[setting.num_workers] = {
+            "workers": setting.num_workers,
+            "batches_per_s": value,
+            "low": value if one["alone"]["low"] is None else one["alone"]["low"],
+            "high": value if one["alone"]["high"] is None else one["alone"]["high"],
+            "predicted": one["predicted"],
+            "kept": rung.kept,
+        }
+    return [rungs[workers] for workers in sorted(rungs)]
+
+
+def _visits(tuned: Tuned | TunedSource) -> Sequence[Any]:
+    return [] if tuned.climb is None else list(tuned.climb.visits.values())

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a script until its first loop has been watched for a while, and then measures on the copy of its process.
+
+start the command -> its first loop begins: a copy is taken -> the loop runs on, and its steps are timed
+-> the loop is held inside next() -> the copy measures -> the script is ended, or goes on
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from feedline import _engine
+from feedline.diagnose import clones, session, timeline
+from feedline.diagnose.summary import Summary
+from feedline.drop_in import limits as host_limits
+from feedline.tune import probe
+from feedline.tune.ladder import Climb, Lost, Refused, Rung, Visit, climb
+from feedline.tune.setting import Limits, Options, Setting
+
+_WATCH_S, _WATCH_SHARE = 10.0, 0.15  # at most so long, and at most this share of the budget, are steps timed
+_HOLD_S = 10.0  # until a loop has come to its next next()
+_GRACE_S = 10.0  # for a script that is to end, and for an answer beyond its time
+_HURRY_S = 2.0  # the same, after Ctrl-C
+_LEAST_STEPS = 5
+_OTHERS_SHARE = 0.25  # of the CPUs: more than that is worth a word
+_ALONE_VISITS = 3  # of each setting that also measure the loader without the loop's work, for the table
+_POLL_S = 0.05
+_MEMORY_SHARE, _SHARED_MEMORY_SHARE = 4, 0.8
+_MOST_WORKERS_PER_CPU, _MOST_WORKERS = 4, 16
+
+
+@dataclass
+class Tuned:
+    """What came of a script."""
+
+    command: list[str]
+    returncode: int | None  # the script's own; None: it was ended by us
+    climb: Climb | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    summary: Summary | None = None
+    limits: Limits | None = None
+    refused: str | None = None  # why nothing was measured
+    notes: list[str] = field(default_factory=list)
+
+
+def tune(
+    command: Sequence[str],
+    options: Options,
+    tell: Callable[[Rung], None] = lambda rung: None,
+    say: Callable[[str], None] = lambda phase: None,
+) -> Tuned:
+    """Runs `command` and tunes the loader of its first loop.
+
+    Args:
+        tell: hears of every rung.
+        say: hears what is being done now.
+
+    Raises session.CommandError where the command cannot be started. Whatever ends it, no process of it is left, unless
+    the script was to go on.
+    """
+    run = _Run(command, options)
+    try:
+        with _ending_on_signals():
+            return run.to_its_end(tell, say)
+    finally:
+        run.close()
+
+
+class _Run:
+    def __init__(self, command: Sequence[str], options: Options) -> None:
+        self._command, self._options = list(command), options
+        self._folder = Path(tempfile.mkdtemp(prefix="feedline-tune-"))
+        self._script: subprocess.Popen[bytes] | None = None
+        self._plant: ScriptPlant | None = None
+        self._ended_by_us = True  # but where it ended by itself
+
+    def to_its_end(self, tell: Callable[[Rung], None], say: Callable[[str], None]) -> Tuned:
+        (self._folder / clones.WATCHER).write_text(str(os.getpid()))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            self._listen(listener)
+            begin_ns = time.perf_counter_ns()
+            script = self._script = self._start()
+            sampler = _sampler(script.pid)
+            say("waiting for the script's first loop")
+            connection = self._accept(listener, script)
+        if connection is None:
+            return self._nothing(script)
+        began = time.monotonic()
+        self._plant = plant = ScriptPlant(connection)
+        say("timing the script's own steps")
+        plant.ask_facts(self._options.cpus)
+        watch_s = min(_WATCH_S, _WATCH_SHARE * self._options.budget_s)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            script.wait(watch_s)
+        notes = self._hold(script)
+        host: dict[str, Any] = {}
+        if sampler is not None:
+            sampler.stop()
+            host = sampler.record()
+        recording = session.so_far(self._folder, self._command, begin_ns, host)
+        summary = timeline.summarise(recording)
+        notes += [note for note in recording.notes if "not watched" in note]
+        say("measuring")
+        left = max(self._options.budget_s - (time.monotonic() - began), 1.0)
+        plant.begin(left, summary)
+        limits = limits_of(self._options, plant.facts)
+        found = climb(plant, plant.setting, limits, left, time.monotonic, tell)
+        plant.close()
+        returncode = self._end(script)
+        if summary is None or summary.steps < _LEAST_STEPS:
+            notes.append(
+                "too few steps of the script were seen to know its own work: only the loader alone was measured"
+            )
+        others = None if summary is None else summary.host.others_cpus
+        if others is not None and others > _OTHERS_SHARE * limits.cpus:
+            notes.append(
+                f"other programs used {others:.1f} CPUs: gains are smaller than on a free machine and harder to show, "
+                "and the model counts on CPUs that were not there"
+            )
+        return Tuned(self._command, returncode, found, plant.facts, summary, limits, None, notes + found.notes)
+
+    def _listen(self, listener: socket.socket) -> None:
+        folder = os.open(self._folder, os.O_PATH | os.O_DIRECTORY)
+        try:
+            listener.bind(f"/proc/self/fd/{folder}/{probe.SOCKET}")
+        finally:
+            os.close(folder)
+        listener.listen(1)
+        listener.settimeout(_POLL_S)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        """In a process group of its own, so that all of it can be ended; it cannot read from the terminal then."""
+        environment = {**session.environment_of(self._folder, 0.0), probe.VARIABLE: "1"}
+        stdin = subprocess.DEVNULL if os.isatty(0) else None
+        try:
+            return subprocess.Popen(self._command, env=environment, process_group=0, stdin=stdin)
+        except OSError as error:
+            raise session.CommandError(error.errno, f"cannot start {self._command[0]}: {error.strerror}") from error
+
+    def _accept(self, listener: socket.socket, script: subprocess.Popen[bytes]) -> socket.socket | None:
+        """The copy; None: the script has ended, or has said that there will be none."""
+        while True:
+            ended = script.poll() is not None or _refusal(self._folder) is not None
+            with contextlib.suppress(TimeoutError):
+                connection, _ = listener.accept()
+                return connection
+            if ended and not (self._folder / probe.CLAIM).exists():
+                return None
+            if ended and script.poll() is not None and not _has_clone(self._folder):
+                return None
+
+    def _nothing(self, script: subprocess.Popen[bytes]) -> Tuned:
+        why = _refusal(self._folder)
+        if why is not None:  # the script still runs
+            returncode = self._end(script)
+            return Tuned(self._command, returncode, refused=f"the script's loader was not measured: {why}")
+        returncode = script.wait()
+        self._ended_by_us = False
+        pythons = len(list(self._folder.glob("*.note")))
+        if pythons == 0:
+            why = "no Python process of the command took the probe in (Python with -I, -E or -S ignores PYTHONPATH)"
+        else:
+            why = "no loop over a torch DataLoader, or Feedline's in its place, began"
+        ended = "" if returncode == 0 else f"; the command ended with status {returncode}"
+        return Tuned(self._command, returncode, refused=why + ended)
+
+    def _hold(self, script: subprocess.Popen[bytes]) -> list[str]:
+        """Has every loop of the script wait at its next next(); what could not be had is in the notes."""
+        (self._folder / probe.HOLD).touch()
+        until = time.monotonic() + _HOLD_S
+        while time.monotonic() < until:
+            if script.poll() is not None:
+                return []
+            if any(self._folder.glob(f"*.{probe.HELD}")):
+                return []
+            time.sleep(_POLL_S)
+        return [
+            f"the script did not come to its next batch within {_HOLD_S:.0f} s, and ran on while settings were measured"
+        ]
+
+    def _end(self, script: subprocess.Popen[bytes]) -> int | None:
+        """Ends the script as it would end by itself, or lets it go on to its end; its own status, where it has one."""
+        returncode = script.poll()
+        if returncode is None and self._options.keep_running:
+            self._release(probe.GO)
+            returncode = script.wait()
+        if returncode is not None:
+            self._ended_by_us = False
+            return returncode
+        self._release(probe.END)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            script.wait(_GRACE_S)
+        return None
+
+    def _release(self, answer: str) -> None:
+        """Tells the loops that are held, or will be, how they go on; whole, as they look at any time."""
+        unfinished = self._folder / f"{probe.RELEASE}.part"
+        unfinished.write_text(answer)
+        unfinished.replace(self._folder / probe.RELEASE)
+        (self._folder / probe.HOLD).touch()
+
+    def close(self) -> None:
+        if self._plant is not None:
+            self._plant.close()
+        if self._script is not None and self._ended_by_us:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                self._release(probe.END)
+                self._script.wait(_HURRY_S)
+            end_group(self._script)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class ScriptPlant:
+    """The copy of the script's process, at the other end of `connection`."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._lines = connection.makefile("rw", encoding="utf-8")
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        self._pid = int.from_bytes(credentials[:4], "little")
+        self._step: tuple[float, float] | None = None
+        self._until = 0.0
+        self._batch_bytes: int | None = None
+        self._seen: dict[Setting, int] = {}
+        self.facts: dict[str, Any] = {}
+
+    @property
+    def setting(self) -> Setting:
+        """The loader's own settings."""
+        return Setting(**self.facts["setting"])
+
+    def ask_facts(self, cpus: int | None) -> None:
+        self.facts = self._ask(_GRACE_S, do="facts", cpus=cpus)
+
+    def begin(self, budget_s: float, summary: Summary | None) -> None:
+        self._until = time.monotonic() + budget_s
+        if summary is not None and summary.steps >= _LEAST_STEPS:
+            self._step = summary.step_ms / 1000, summary.step_cpu_ms / 1000
+
+    def visit(self, setting: Setting, seconds: float) -> Visit:
+        own = self.setting.batch_size
+        step: dict[str, float] = {}
+        if self._step is not None and setting.batch_size == own:
+            step = {"step_s": self._step[0], "step_cpu_s": self._step[1]}
+        left = max(self._until - time.monotonic(), 4 * seconds)
+        seen = self._seen[setting] = self._seen.get(setting, 0) + 1
+        request = {"do": "visit", "setting": setting.as_dict(), "seconds": seconds, "patience_s": left, **step}
+        request["alone"] = seen <= _ALONE_VISITS
+        answer = self._ask(left + _GRACE_S, **request)
+        if self._batch_bytes is None and setting == self.setting:
+            self._batch_bytes = self.facts["batch_bytes"] = answer["batch_bytes"]
+        found = answer["visit"]
+        return Visit(found["alone"], found["looped"], found["rows"], tuple(found["waits_ms"]))
+
+    def border_s(self, setting: Setting) -> float:
+        left = max(self._until - time.monotonic(), 1.0)
+        return float(self._ask(left + _GRACE_S, do="border", setting=setting.as_dict())["border_s"])
+
+    def bytes_ahead(self, setting: Setting) -> int | None:
+        if self._batch_bytes is None:
+            return None
+        one = self._batch_bytes
+        if setting.batch_size and self.setting.batch_size:
+            one = one * setting.batch_size // self.setting.batch_size
+        if setting.pin_memory:  # torch takes page-locked memory in powers of two
+            one = 1 << max(one - 1, 0).bit_length()
+        return one * setting.batches_ahead()
+
+    def epoch_batches(self) -> int | None:
+        batches: int | None = self.facts["epoch_batches"]
+        return batches
+
+    def _ask(self, timeout_s: float, **request: Any) -> dict[str, Any]:
+        self._connection.settimeout(timeout_s)
+        try:
+            self._lines.write(json.dumps(request) + "\n")
+            self._lines.flush()
+            line = self._lines.readline()
+        except TimeoutError:
+            raise Lost("the copy of the script's process got stuck, and was ended") from None
+        except (OSError, ValueError):
+            line = ""
+        if not line:
+            raise Lost("the copy of the script's process died while it measured")
+        answer: dict[str, Any] = json.loads(line)
+        if "refused" in answer:
+            raise Refused(answer["refused"])
+        return answer
+
+    def close(self) -> None:
+        """Ends the copy and the workers of its loaders: it leads a session."""
+        with contextlib.suppress(OSError):
+            if os.getpgid(self._pid) == self._pid:
+                os.killpg(self._pid, signal.SIGKILL)
+        with contextlib.suppress(OSError, ValueError):
+            self._lines.close()
+        self._connection.close()
+
+
+def limits_of(options: Options, facts: dict[str, Any]) -> Limits:
+    cpus = min(options.cpus or host_limits.usable_cpus(), host_limits.usable_cpus())
+    memory = options.memory or host_limits.memory_left() // _MEMORY_SHARE
+    with contextlib.suppress(OSError):  # torch's workers hand batches over in there
+        status = os.statvfs("/dev/shm")
+        memory = min(memory, int(_SHARED_MEMORY_SHARE * status.f_bavail * status.f_frsize))
+    most = max(_MOST_WORKERS_PER_CPU * cpus, min(facts["setting"]["num_workers"], _MOST_WORKERS))
+    return Limits(cpus, memory, most, options.batch_sizes, bool(facts.get("gpu")))
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process that leads a group, and the group: by SIGINT, then SIGTERM, then SIGKILL."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if process.poll() is not None:
+            break
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_S / 2)
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@contextlib.contextmanager
+def _ending_on_signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP end this process as Ctrl-C does: with everything that it has started."""
+
+    def end(number: int, _frame: Any) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _sampler(pid: int) -> _engine.HostSampler | None:
+    try:
+        return _engine.HostSampler(pid, 0.1)
+    except Exception:  # the model goes without
+        return None
+
+
+def _refusal(folder: Path) -> str | None:
+    for path in folder.glob("*.note"):
+        with contextlib.suppress(OSError):
+            for line in path.read_text().splitlines():
+                if line.startswith("no copy: "):
+                    return line.removeprefix("no copy: ")
+    return None
+
+
+def _has_clone(folder: Path) -> bool:
+    """Whether a copy that was begun still runs: it has the folder's name in no argument, but its number in a file."""
+    with contextlib.suppress(OSError, ValueError):
+        return Path("/proc", (folder / clones.PID).read_text()).exists()
+    return False

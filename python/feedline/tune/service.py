@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the copy of a script's process does for ``feedline tune``: measures its loader with the settings that it gets.
+
+One JSON object per line each way. A request has ``do``: ``facts``, ``visit`` or ``border``. An answer has what was
+asked for, or ``refused`` with the reason.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, TextIO
+
+from feedline.tune import apply
+from feedline.tune.ladder import Refused
+from feedline.tune.live import Live, Stable, Step
+from feedline.tune.setting import DROP_IN, Setting
+
+
+class Service:
+    """Measures `loader`, a torch DataLoader or our drop-in, and others over the same samples."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+        self._stable = Stable(self._live)
+        self._batch_bytes: int | None = None
+
+    def serve(self, lines: TextIO) -> None:
+        """Until the other side hangs up."""
+        import torch
+
+        torch.set_num_threads(1)  # a forked process has none of the threads that another number would wait for
+        for line in lines:
+            print(json.dumps(self.answer(json.loads(line))), file=lines, flush=True)
+        self._stable.close()
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        setting = Setting(**request["setting"]) if "setting" in request else None
+        try:
+            if request["do"] == "facts":
+                return self._facts(request)
+            assert setting is not None
+            if request["do"] == "visit":
+                return self._visit(setting, request)
+            return {"border_s": self._border(setting)}
+        except Exception as error:  # the user's code, in settings that it never ran with
+            if setting is not None:
+                self._stable.drop(setting)
+            why = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}".splitlines()[0]
+            return {"refused": why}
+
+    def _facts(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Takes the process back to `cpus` of its CPUs, too."""
+        from feedline.diagnose.loop_hooks import torch_facts
+
+        allowed = sorted(os.sched_getaffinity(0))
+        if request.get("cpus"):
+            os.sched_setaffinity(0, allowed[: request["cpus"]])
+        loader, settings = self._loader, apply.settings_of(self._loader)
+        try:
+            batches = len(loader)
+        except TypeError:
+            batches = None
+        return {
+            "pid": os.getpid(),
+            "loader": torch_facts(loader),
+            "setting": Setting(**settings, batch_size=_batch_size(loader)).but().as_dict(),
+            "epoch_batches": batches,
+            "samples": len(loader.dataset) if hasattr(loader.dataset, "__len__") else None,
+            "gpu": apply.has_gpu(),
+        }
+
+    def _live(self, setting: Setting) -> Live:
+        arguments = self._arguments(setting)
+        arguments["persistent_workers"] = setting.num_workers > 0  # borders of epochs are measured by themselves
+        make, ahead = _class_of(setting), setting.batches_ahead() - 1
+        return Live(lambda: make(**arguments), lambda loader: ahead, setting.num_workers)
+
+    def _arguments(self, setting: Setting) -> dict[str, Any]:
+        if apply.repeats_samples(self._loader, setting.num_workers):
+            raise Refused(apply.REPEATS)
+        own = _batch_size(self._loader)
+        if setting.batch_size != own and own is None:
+            raise Refused("its batches are not torch's to size: it has a batch sampler of its own, or no batches")
+        return apply.arguments_of(self._loader, asdict(setting))
+
+    def _visit(self, setting: Setting, request: Mapping[str, Any]) -> dict[str, Any]:
+        step = None if request.get("step_s") is None else Step(request["step_s"], request["step_cpu_s"])
+        live = self._stable.of(setting)
+        visit = live.visit(request["seconds"], step, setting.batch_size or 1, request["patience_s"], request["alone"])
+        return {"visit": asdict(visit), "batch_bytes": live.batch_bytes}
+
+    def _border(self, setting: Setting) -> float:
+        """Between two short epochs, of one batch for each worker, as torch or our loader has them."""
+        if getattr(self._loader, "batch_sampler", None) is None or getattr(self._loader, "_dataset_kind", 0) != 0:
+            raise Refused("its epochs cannot be shortened to time their borders")
+        arguments = self._arguments(setting)
+        for name in ("batch_size", "sampler", "drop_last"):
+            arguments.pop(name, None)
+        batches = itertools.islice(iter(self._loader.batch_sampler), max(setting.num_workers, 1))
+        live = _class_of(setting)(**{**arguments, "batch_sampler": [list(batch) for batch in batches]})
+        for _ in live:
+            ended = time.perf_counter()
+        batch = next(again := iter(live))
+        took = time.perf_counter() - ended
+        del batch, again, live
+        return took
+
+
+def _class_of(setting: Setting) -> Any:
+    if setting.loader == DROP_IN:
+        import feedline
+
+        return feedline.DataLoader
+    from torch.utils.data import DataLoader
+
+    return DataLoader
+
+
+def _batch_size(loader: Any) -> int | None:
+    """Where another one can be asked for."""
+    from torch.utils.data import BatchSampler
+
+    if getattr(loader, "_dataset_kind", 0) != 0:
+        return loader.batch_size if isinstance(loader.batch_size, int) else None
+    sampler = loader.batch_sampler
+    return int(sampler.batch_size) if type(sampler) is BatchSampler else None

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures Feedline's own loader over a source, in this process: threads, bytes ahead and batch sizes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import feedline
+from feedline.diagnose.summary import Host, Making, Summary
+from feedline.drop_in import limits as host_limits
+from feedline.tune.ladder import Climb, Refused, Rung, Visit, climb
+from feedline.tune.live import Live, Stable
+from feedline.tune.setting import SOURCE, Limits, Options, Setting
+
+_WARM_SHARE = 0.15  # of the budget, for a first epoch: what lies in the page cache is then the same for all
+_MEMORY_SHARE = 4
+_BATCHES_AHEAD = 2  # what the engine holds by its own choice: docs/decisions/0004
+_THREADS_PER_CPU = 2  # reading ahead hides slow storage: more threads only share CPUs
+
+
+@dataclass
+class TunedSource:
+    """What came of a source."""
+
+    source: str
+    climb: Climb
+    samples: int
+    summary: Summary | None
+    limits: Limits
+    notes: list[str] = field(default_factory=list)
+
+
+def tune(
+    dataset: feedline.Dataset,
+    source: str,
+    batch_size: int,
+    options: Options,
+    tell: Callable[[Rung], None] = lambda rung: None,
+    say: Callable[[str], None] = lambda phase: None,
+) -> TunedSource:
+    """Tunes ``dataset.loader``, from one thread on; it is really kept to ``options.cpus``.
+
+    Args:
+        source: its name, for people.
+        tell: hears of every rung.
+        say: hears what is being done now.
+    """
+    began = time.monotonic()
+    usable = host_limits.usable_cpus()
+    cpus = min(options.cpus or usable, usable)
+    memory = options.memory or host_limits.memory_left() // _MEMORY_SHARE
+    base = Setting(SOURCE, 1, batch_size=batch_size)
+    plant = SourcePlant(dataset, options.budget_s)
+    with _kept_to(cpus if options.cpus else None), contextlib.closing(plant):
+        say("warming up")
+        batch_bytes = plant.warm_up(base, _WARM_SHARE * options.budget_s)
+        ahead = _BATCHES_AHEAD * batch_bytes
+        limits = Limits(cpus, memory, _THREADS_PER_CPU * cpus, options.batch_sizes, ahead=ahead)
+        say("measuring")
+        left = options.budget_s - (time.monotonic() - began)
+        found = climb(plant, base, limits, left, time.monotonic, tell)
+    return TunedSource(source, found, len(dataset), plant.summary(cpus), limits, list(found.notes))
+
+
+class SourcePlant:
+    """Loaders over one data set, that stay alive between their turns."""
+
+    def __init__(self, dataset: feedline.Dataset, budget_s: float) -> None:
+        self._dataset = dataset
+        self._until = time.monotonic() + budget_s
+        self._stable = Stable(self._live)
+        self._stages: dict[str, float] | None = None  # ms per batch of the first setting, by stage
+
+    def _live(self, setting: Setting) -> Live:
+        def make() -> feedline.Loader:
+            try:
+                return self._dataset.loader(
+                    setting.batch_size,
+                    shuffle=True,
+                    num_workers=setting.num_workers,
+                    memory_budget=setting.memory_budget,
+                    output="numpy",
+                )
+            except feedline.ConfigError as error:  # a budget that does not hold one batch
+                raise Refused(str(error)) from error
+
+        # threads share batches, so the one after those that were ready is of this turn
+        return Live(make, lambda loader: int(loader.stats()["ready_batches"]) + 1, 0)
+
+    def warm_up(self, setting: Setting, seconds: float) -> int:
+        """Reads for about `seconds`; bytes of a batch."""
+        live = self._stable.of(setting.but(num_workers=host_limits.usable_cpus()))
+        live.visit(seconds, None, setting.batch_size or 1, self._patience())
+        self._stable.close()
+        return live.batch_bytes or 0
+
+    def visit(self, setting: Setting, seconds: float) -> Visit:
+        live = self._stable.of(setting)
+        try:
+            visit = live.visit(seconds, None, setting.batch_size or 1, max(self._patience(), 4 * seconds))
+        except Refused:
+            self._stable.drop(setting)
+            raise
+        if self._stages is None:
+            stats = live.loader.stats()
+            batches = max(stats["batches"], 1)
+            self._stages = {name: 1000 * stage["busy_s"] / batches for name, stage in stats["stages"].items()}
+        return visit
+
+    def border_s(self, setting: Setting) -> float:
+        raise Refused("Feedline's loader fills the next epoch's batches while it gives the last ones")
+
+    def bytes_ahead(self, setting: Setting) -> int | None:
+        return setting.memory_budget
+
+    def epoch_batches(self) -> int | None:
+        return None
+
+    def summary(self, cpus: int) -> Summary | None:
+        """For the model of ``feedline diagnose``: a batch's time on one thread, all of it CPU."""
+        if self._stages is None:
+            return None
+        making_ms = sum(ms for name, ms in self._stages.items() if name != "consumer")
+        cpu_ms = sum(ms for name, ms in self._stages.items() if name not in ("consumer", "storage"))
+        return Summary(making=Making(wall_ms=making_ms, cpu_ms=cpu_ms), host=Host(cpus=cpus))
+
+    def _patience(self) -> float:
+        return max(self._until - time.monotonic(), 1.0)
+
+    def close(self) -> None:
+        self._stable.close()
+
+
+@contextlib.contextmanager
+def _kept_to(cpus: int | None) -> Iterator[None]:
+    """This process, and the threads that it starts, on so many of its CPUs."""
+    before: Any = os.sched_getaffinity(0)
+    if cpus is not None:
+        os.sched_setaffinity(0, sorted(before)[:cpus])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

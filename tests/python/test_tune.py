@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`feedline tune` on real small scripts and sources: it finds what is there, and leaves nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="torch, whose loader is tuned, is not installed")
+pytest.importorskip("click", reason="click, for the command line, is not installed")
+
+import torch
+
+import feedline
+from feedline import record
+
+FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
+# Reading waits, so more workers make more batches on however busy a machine; nothing in it pickles.
+SCRIPT = """
+import atexit, sys, time, torch
+class Slow(torch.utils.data.Dataset):
+    def __init__(self): self.unpicklable = lambda: 0
+    def __len__(self): return 800
+    def __getitem__(self, i):
+        time.sleep(0.01)
+        return torch.full((8,), i)
+if __name__ == "__main__":
+    atexit.register(lambda: print("at exit", flush=True))
+    for epoch in range(EPOCHS):
+        for batch in torch.utils.data.DataLoader(Slow(), batch_size=4, shuffle=True, num_workers=1):
+            time.sleep(0.001)
+    print("the end")
+    sys.exit(5)
+"""
+
+
+def processes_with(text):
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if text in (folder / "cmdline").read_bytes().decode(errors="replace"):
+                found.append(folder.name)
+        except OSError:
+            continue
+    return found
+
+
+@pytest.fixture
+def tune(tmp_path):
+    """Tunes a script: (exit status, standard output, standard error)."""
+
+    def tune(source, *options):
+        script = tmp_path / "train.py"
+        script.write_text(textwrap.dedent(source))
+        command = [*FEEDLINE, "tune", *map(str, options), "--", sys.executable, script]
+        environment = {**os.environ, "TMPDIR": str(tmp_path)}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+        assert processes_with(str(script)) == []
+        assert list(tmp_path.glob("feedline-tune-*")) == []
+        return done.returncode, done.stdout, done.stderr
+
+    return tune
+
+
+def test_a_script_is_tuned_as_it_is_and_ended(tune, tmp_path):
+    output, run, page = tmp_path / "tuned.json", tmp_path / "run.json", tmp_path / "run.html"
+    begin = time.monotonic()
+    status, out, err = tune(
+        SCRIPT.replace("EPOCHS", "1000"), "--budget", "9s", "--output", output, "--record", run, "--json"
+    )
+    assert status == 0, err
+    assert time.monotonic() - begin < 60
+    assert out.startswith("at exit\n") and "the end" not in out
+    found = json.loads(out.removeprefix("at exit\n"))
+    assert found["schema"] == "feedline.tune/1" and found["refused"] is None
+    assert found["base"]["num_workers"] == 1 and found["best"]["num_workers"] >= 2
+    kept = [rung for rung in found["rungs"] if rung["kept"]]
+    assert kept[0]["comparison"] is None and kept[1]["comparison"]["low"] > 1.2
+    assert all(rung["why"] for rung in found["rungs"])
+    assert found["step_ms"] == pytest.approx(1, abs=5)
+    base = found["rungs"][0]
+    assert base["predicted"] == pytest.approx(base["alone"]["value"], rel=0.5)
+    assert base["wait_ms"]["p50"] > 5
+
+    arguments = feedline.load_settings(output)
+    assert arguments["num_workers"] == found["best"]["num_workers"] and "batch_size" not in arguments
+    loader = torch.utils.data.DataLoader(list(range(8)), batch_size=8, **arguments)
+    assert [batch.tolist() for batch in loader] == [list(range(8))]
+
+    written = record.read(run)
+    rungs = {rung["workers"]: rung for rung in written["ladder"]["rungs"]}
+    assert {0, 1, 2} <= set(rungs) and rungs[2]["batches_per_s"] > 1.3 * rungs[1]["batches_per_s"]
+    assert written["verb"] == "tune" and written["figures"][0]["name"] == "samples_per_s"
+    subprocess.run([*FEEDLINE, "report", run, "-o", page], check=True, capture_output=True)
+    assert "Ladder of workers" in page.read_text()
+
+
+def test_a_script_may_go_on_to_its_own_end(tune):
+    status, out, _ = tune(
+        SCRIPT.replace("EPOCHS", "1").replace("800", "300"), "--budget", "3s", "--keep-running", "--cpus", 1
+    )
+    assert status == 5
+    assert "the end\nat exit\n" in out and "1 worker" in out
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import torch, sys; print('hello'); sys.exit(7)", "ended with status 7"),
+        ("import torch.utils.data; raise ValueError('my own mistake')", "my own mistake"),
+        (SCRIPT.replace("EPOCHS", "9").replace("    atexit", "    torch.cuda.is_initialized = lambda: 1\n    atexit"),
+         "the script uses a GPU, which a copied process cannot"),
+        ("""
+         import torch
+         class Once(torch.utils.data.IterableDataset):
+             def __init__(self): self.numbers = iter(range(40))
+             def __iter__(self): return self.numbers
+         for batch in torch.utils.data.DataLoader(Once(), batch_size=4): pass
+         """, "no batches a second time"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_tuned_is_said_and_saves_nothing(tune, tmp_path, source, said):
+    output = tmp_path / "tuned.json"
+    status, out, err = tune(source, "--budget", "4s", "--output", output)
+    assert status == 3 and said in err
+    assert not output.exists()
+    assert ("hello" in out) == ("hello" in source)
+
+
+def test_ctrl_c_leaves_no_process(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT.replace("EPOCHS", "1000"))
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [*FEEDLINE, "tune", "--budget", "60s", "--", sys.executable, str(script)]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not list(tmp_path.glob("feedline-tune-*/*.held")):  # it measures from then on
+        time.sleep(0.05)
+    assert len(processes_with(str(script))) >= 3  # the script, the copy, and us
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 130
+    assert b"KeyboardInterrupt" not in process.stderr.read()
+    until = time.monotonic() + 5
+    while processes_with(str(script)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert processes_with(str(script)) == []
+    assert list(tmp_path.glob("feedline-tune-*")) == []
+
+
+def test_a_source_is_tuned(folder, tmp_path):
+    output, run = tmp_path / "tuned.json", tmp_path / "run.json"
+    command = [*FEEDLINE, "tune", folder, "--budget", "3s", "--size", "32", "--batch-size", "4", "--json"]
+    command += ["--batch-size-range", "2:8", "--memory", "64MiB", "--output", output, "--record", run]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["base"]["loader"] == "source" and found["base"]["num_workers"] == 1
+    assert all(2 <= rung["setting"]["batch_size"] <= 8 for rung in found["rungs"])
+    assert all((rung["setting"]["memory_budget"] or 0) <= 64 << 20 for rung in found["rungs"])
+    assert found["rungs"][0]["predicted"] > 0
+    arguments = feedline.load_settings(output, for_="loader", source=folder)
+    dataset = feedline.open(folder).random_resized_crop(32)
+    with dataset.loader(output="numpy", **{"batch_size": 7, **arguments}) as loader:
+        assert sum(len(label) for _, label in loader) == 21
+    assert record.read(run)["ladder"]["rungs"][0]["workers"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["python", "train.py"], "put -- before"),
+        (["--budget", "soon", "x"], "60s"),
+        (["--batch-size-range", "9:3", "x"], "32:256"),
+        (["--memory", "much", "x"], "512 MB"),
+        (["--keep-running", "x"], "for a command"),
+        (["--output", "/no/such/folder/tuned.json", "x"], "no such folder"),
+    ],
+)
+def test_a_wrong_call_says_what_is_right(arguments, said):
+    done = subprocess.run([*FEEDLINE, "tune", *arguments], capture_output=True, text=True)
+    assert done.returncode == 2 and said in done.stderr
+
+
+def test_what_does_not_start_or_is_not_there():
+    done = subprocess.run([*FEEDLINE, "tune", "--", "/no/such/python"], capture_output=True, text=True)
+    assert done.returncode == 127 and "/no/such/python" in done.stderr
+    done = subprocess.run([*FEEDLINE, "tune", "/no/such/folder"], capture_output=True, text=True)
+    assert done.returncode in (2, 3) and "/no/such/folder" in done.stderr
