@@ -472,11 +472,12 @@ def test_what_was_seen_last_stays_when_the_process_has_ended(children: list[subp
     find.put(process(child.pid, 1.0, loader(batches=5)))
     before = watching.look()
     assert not before.ended and before.loaders
+    find.put()
+    assert watching.look().loaders == (), "closed, right before the end"
     child.kill()
     child.wait()
-    find.put()
     after = watching.look()
-    assert after.ended and after.loaders == before.loaders and after.host == before.host
+    assert after.ended and after.loaders == before.loaders and after.notes == after.alarms == ()
     assert watching.look() is not None
     watching.close()
 

@@ -14,6 +14,7 @@ from .watch import LoaderView, View
 
 _LABEL = 7
 _MOST_OTHERS = 3
+_NAME = 24  # columns of a loader's name, in the table
 _STAGE_COLUMNS = 57  # of a stage's line, beside its bar
 _IDLE_S = 5.0  # without a batch: said in place of what waits were
 Section = list[Text]
@@ -27,7 +28,7 @@ def lines(view: View, width: int, height: int | None = None, selected: int = 0, 
     chosen = view.loaders[selected % len(view.loaders)] if view.loaders else None
     parts = {
         "title": [_title(view, paused)],
-        "table": _table(view, selected),
+        "table": _table(view, selected, width),
         "loader": [] if chosen is None else _loader(chosen, width),
         "stages": [] if chosen is None else _stages(chosen, width),
         "host": _host(view, width) + _gpus(view, width),
@@ -76,27 +77,34 @@ def _shorten(parts: dict[str, Section], height: int, selected: int) -> None:
 
 
 def _title(view: View, paused: bool) -> Text:
-    text = Text("feedline top", style="bold")
+    text = Text().append("feedline top", style="bold")
     text.append("  ended" if view.ended else "  paused" if paused else "", style="bold red" if view.ended else "yellow")
-    text.append(f"  pid {view.process.pid}  {amounts.clock(view.age_s)}  ", style="default")
+    text.append(f"  pid {view.process.pid}  {amounts.clock(view.age_s)}  ")
     return text.append(view.process.command, style="cyan")
 
 
-def _table(view: View, selected: int) -> Section:
+def _table(view: View, selected: int, width: int) -> Section:
     """One line per loader, where there are several."""
     if len(view.loaders) < 2:
         return []
+    names = [_name(loader, view) for loader in view.loaders]
+    wide = min(max(map(len, names)), _NAME)
     found = []
-    for i, loader in enumerate(view.loaders):
+    for i, (name, loader) in enumerate(zip(names, view.loaders, strict=True)):
         rates = loader.rates or UNKNOWN
         chosen = i == selected % len(view.loaders)
         text = Text(">" if chosen else " ", style="bold" if chosen else "")
-        text.append(f" {loader.name:<22.22}")
-        text.append(f"{rate(rates.samples_per_s):>9} samples/s")
+        text.append(f" {name:<{wide}.{wide}}{rate(rates.samples_per_s):>10} samples/s")
         text.append(f"  wait {percent(rates.wait_share):>4}", style=_wait_style(rates.wait_share))
-        text.append(f"  {_progress(loader)}")
-        found.append(text)
+        text.append(f"  {_progress(loader)}  ")
+        found.append(text.append(amounts.tail(loader.totals.source, width - text.cell_len)))
     return found
+
+
+def _name(loader: LoaderView, view: View) -> str:
+    """As short as it can be told from the others."""
+    alone = loader.rank is None and all(other.pid == loader.pid for other in view.loaders)
+    return f"loader {loader.totals.number}" if alone else loader.name
 
 
 def _progress(loader: LoaderView) -> str:
@@ -104,10 +112,10 @@ def _progress(loader: LoaderView) -> str:
     epoch = "" if totals.epoch is None else f"epoch {totals.epoch:,.0f}"
     if totals.batches_per_epoch is None:
         return epoch
-    of = f"{totals.batches_per_epoch:,.0f} batches"
+    of = f"{totals.batches_per_epoch:,.0f}"
     if totals.kind == "DataLoader":  # it counts those of the epoch, a Loader those of all epochs
-        of = f"{totals.batches:,.0f} of {of}"
-    return f"{epoch}, {of}" if epoch else of
+        of = f"{totals.batches:,.0f}/{of}"
+    return f"{epoch}, {of} batches" if epoch else f"{of} batches"
 
 
 def _loader(loader: LoaderView, width: int) -> Section:
@@ -121,6 +129,13 @@ def _loader(loader: LoaderView, width: int) -> Section:
     speed.append(f"   {rate(rates.batches_per_s)} batches/s")
     for value, word in ((rates.read_bytes_per_s, "read"), (rates.out_bytes_per_s, "made")):
         speed.append("" if value is None else f"   {size(value)}/s {word}")
+    return [named, speed, _wait(loader, width), *_queue(loader)]
+
+
+def _wait(loader: LoaderView, width: int) -> Text:
+    rates = loader.rates or UNKNOWN
+    if loader.totals.wait_s is None:
+        return _row("wait", "not measured: the loop loads by itself")
     wait = _row("wait")
     wait.append(amounts.bar(rates.wait_share, _bar(width)), style=_wait_style(rates.wait_share))
     wait.append(f" {percent(rates.wait_share):>4} of the loop's time  ")
@@ -129,7 +144,7 @@ def _loader(loader: LoaderView, width: int) -> Section:
     else:
         room = max(width - wait.cell_len, 1)
         wait.append(amounts.sparkline(loader.waits[-room:]), style=_wait_style(rates.wait_share))
-    return [named, speed, wait, *_queue(loader)]
+    return wait
 
 
 def _queue(loader: LoaderView) -> Section:
@@ -148,10 +163,8 @@ def _queue(loader: LoaderView) -> Section:
     if totals.threads is not None and rates.busy_share is not None:
         busy = f"{percent(rates.busy_share)} busy, {percent(rates.blocked_share)} blocked (ahead of the loop)"
         found.append(_row("threads", f"{count(totals.threads)}: {busy}, {percent(rates.starved_share)} starved"))
-    elif totals.threads is not None:
-        found.append(
-            _row("workers", f"{count(totals.threads)}{'' if totals.threads else ': the loop loads by itself'}")
-        )
+    elif totals.threads:
+        found.append(_row("workers", count(totals.threads)))
     return found
 
 
@@ -238,7 +251,7 @@ def _others(view: View) -> Section:
 
 
 def _row(label: str, text: str = "", style: str = "") -> Text:
-    return Text(f"{label:<{_LABEL}} ", style=style or "bold").append(text, style=style or "not bold")
+    return Text().append(f"{label:<{_LABEL}} ", style=style or "bold").append(text, style=style or None)
 
 
 def _bar(width: int) -> int:
@@ -247,7 +260,7 @@ def _bar(width: int) -> int:
 
 def _wait_style(share: float | None) -> str:
     if share is None:
-        return "not bold"
+        return "default"
     return "red" if share >= 0.2 else "yellow" if share >= 0.1 else "green"
 
 

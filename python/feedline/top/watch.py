@@ -74,6 +74,7 @@ class Watch:
         self._alarms = Alarms(looks)
         self._loaders: dict[tuple[int, int], _Followed] = {}
         self._view: View | None = None
+        self._latest: tuple[LoaderView, ...] = ()  # when there were any
 
     def close(self) -> None:
         self._host.close()
@@ -89,6 +90,7 @@ class Watch:
         loaders = self._follow(found, {self._process.pid, *host.pids})
         gpus = self._gpus.read()
         seen = tuple((loader.name, loader.totals, loader.rates, loader.idle_s) for loader in loaders)
+        self._latest = loaders or self._latest
         inside = {loader.pid for loader in loaders}
         self._view = View(
             process=self._process,
@@ -107,7 +109,9 @@ class Watch:
     def _last(self) -> View:
         if self._view is None:
             raise ConfigError(f"top: process {self._process.pid} has ended")
-        self._view = dataclasses.replace(self._view, ended=True, alarms=())
+        # its loaders may have been closed a moment before it ended
+        loaders = self._view.loaders or self._latest
+        self._view = dataclasses.replace(self._view, ended=True, loaders=loaders, alarms=(), notes=())
         return self._view
 
     def _follow(self, found: published.Found, tree: set[int]) -> tuple[LoaderView, ...]:
