@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import socket
 import stat
 import struct
@@ -197,7 +196,7 @@ class _Server:
                     os.mkdir(path, 0o700)
                 folder = open_folder(path, os.geteuid())
                 try:
-                    name = f"{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}"
+                    name = f"{os.getpid()}-{os.urandom(4).hex()}{SUFFIX}"
                     self._bind(folder, name)
                     self._path = os.path.join(os.path.abspath(path), name)
                     _clean(folder)

@@ -203,6 +203,13 @@ def test_a_disk_that_is_always_busy_is_no_alarm_while_nobody_waits() -> None:
     assert names_after(*[moment(disks=busy)] * LOOKS) == {"disk_busy": "note"}, "nor where that is not told"
 
 
+def test_who_has_the_cpus_is_said() -> None:
+    alarms = Alarms(1)
+    for used, words in ((0.5, "other programs use the CPUs"), (3.5, "more busy threads than CPUs")):
+        (found,) = alarms.judge(moment(delay_share=0.8, cpus_used=used, cpus_busy=4.0))
+        assert (found.name, found.severity) == ("cpu_contention", "note") and words in found.text
+
+
 def test_a_waiting_loop_is_a_note_first() -> None:
     assert names_after(*[moment(waits=0.15)] * LOOKS) == {"loop_waits": "note"}
 

@@ -21,6 +21,7 @@ _GPU_IDLE = 0.30  # utilisation under which a GPU with memory to spare is not be
 _GPU_AMPLE = 0.30  # share of its memory that is free, then
 _SAW_LOW, _SAW_HIGH, _SAW_TURNS = 0.20, 0.70, 4
 _THROTTLED = 0.10
+_DELAYED = 0.50  # ready without a CPU as long as with one
 _STALL_S = 30.0
 
 
@@ -64,9 +65,7 @@ class Alarms:
             wait = self._held(waits)
             if wait is not None and wait >= _WAIT_NOTE:
                 severity = "alarm" if wait >= _WAIT_ALARM else "note"
-                yield Alarm(
-                    "loop_waits", severity, f"{name}: the loop waits for data {wait:.0%} of its time; diagnose says why"
-                )
+                yield Alarm("loop_waits", severity, f"the loop waits {wait:.0%} of its time for {name}; ask diagnose")
             if rates is not None and idle_s > _STALL_S and loader.ready_batches == 0:
                 yield Alarm("no_batch", "alarm", f"{name}: no batch for {idle_s:.0f} s, and none is ready")
             if loader.bad_samples:
@@ -97,6 +96,14 @@ class Alarms:
         throttled = self._held(m.host.throttled_share for m in self._recent)
         if throttled is not None and throttled >= _THROTTLED:
             yield Alarm("cpu_quota", "alarm", f"stopped {throttled:.0%} of the time by the CPU quota: fewer workers")
+        delay = self._held(m.host.delay_share for m in self._recent)
+        if delay is not None and delay >= _DELAYED and host.cpus_used is not None and host.cpus_busy is not None:
+            others = host.cpus_used < host.cpus_busy / 2
+            why = "other programs use the CPUs" if others else "it has more busy threads than CPUs"
+            yield Alarm("cpu_contention", "note", f"this run had no CPU {delay:.0%} of the time it wanted one: {why}")
+        yield from self._disk(host)
+
+    def _disk(self, host: Figures) -> Iterator[Alarm]:
         if not host.disks:
             return
         disk = host.disks[0]

@@ -212,7 +212,7 @@ def _host(view: View, width: int) -> Section:
 
 def _gpus(view: View, width: int) -> Section:
     if not view.gpus:
-        return [_row("gpu", view.gpus_unavailable or "none")]
+        return _wrapped("gpu", view.gpus_unavailable or "none", width, "dim")
     found = []
     # those that the run computes on come first
     for gpu in sorted(view.gpus, key=lambda gpu: not set(gpu.pids) & set(view.host.pids)):
