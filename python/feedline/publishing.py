@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import socket
 import stat
 import struct
@@ -32,6 +33,7 @@ SUFFIX = ".sock"
 _ANSWER_S = 1.0  # a client that does not read is given up
 _END_S = 1.0  # the thread ends within a millisecond, unless the machine is very busy
 _WAITING = 8  # clients
+_WAKES = 64
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: pid, uid, gid
 _MOST_CLEANED = 64
 
@@ -58,9 +60,8 @@ def offer(loader: _Publishes) -> None:
         if _server is None:
             _watch_process()
             with contextlib.suppress(RuntimeError):  # no more threads: at the interpreter's end, or by a limit
-                server = _Server()
-                server.thread.start()
-                _server = server
+                _server = _Server()
+                _server.start()
 
 
 def withdraw(loader: _Publishes) -> None:
@@ -71,8 +72,8 @@ def withdraw(loader: _Publishes) -> None:
         for number in mine:
             _forget(number)
         ended = server is not None and _server is None
-    if ended and server is not None and server.thread is not threading.current_thread():
-        server.thread.join(_END_S)
+    if ended and server is not None:
+        server.join()
 
 
 def folders(uid: int) -> list[str]:
@@ -164,30 +165,68 @@ class _Server:
     """The socket and its thread, which makes it: a slow or full file system must not hold up the first batch."""
 
     def __init__(self) -> None:
-        self.thread = threading.Thread(target=self._run, name="feedline-publish", daemon=True)
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._stopped = False
+        self._woken, self._wakes = socket.socketpair()
+        self._thread: threading.Thread | None = None
+        self._listens = self._stopped = self._paused = False
         self._path: str | None = None
+
+    def start(self) -> None:
+        """RuntimeError: no more threads, at the interpreter's end or by a limit."""
+        self._paused = False
+        if self._thread is not None and self._thread.is_alive():
+            return  # it did not pause in time: it was answering, and goes on
+        self._thread = threading.Thread(target=self._run, name="feedline-publish", daemon=True)
+        self._thread.start()
 
     def stop(self) -> None:
         """Wakes the thread, which ends. Never waits."""
         self._stopped = True
         self._remove()
-        with contextlib.suppress(OSError):  # it is not listening yet
-            self.listener.shutdown(socket.SHUT_RDWR)
+        self._wake()
+
+    def pause(self) -> None:
+        """Ends the thread and keeps the socket: who connects meanwhile waits for :meth:`start`."""
+        self._paused = True
+        self._wake()
+        self.join()
+
+    def join(self) -> None:
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(_END_S)
+
+    def close(self) -> None:
+        for one in (self.listener, self._woken, self._wakes):
+            one.close()
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):  # it has ended
+            self._wakes.send(b"w")
 
     def _run(self) -> None:
-        with self.listener:
-            if not self._listen():
+        self._listens = self._listens or self._listen()
+        waiting = select.poll()  # select() knows no descriptors from 1024 on
+        waiting.register(self.listener, select.POLLIN)
+        waiting.register(self._woken, select.POLLIN)
+        while self._listens and not self._stopped:
+            if self._paused:
                 return
-            while not self._stopped:
-                try:
-                    connection, _ = self.listener.accept()
-                except OSError:
-                    break  # stopped, or out of descriptors
-                with connection, contextlib.suppress(OSError):
-                    self._answer(connection)
-            self._remove()
+            if self._woken.fileno() in dict(waiting.poll()):
+                self._woken.recv(_WAKES)
+            elif not self._accept():
+                break
+        self._remove()
+        self.close()
+
+    def _accept(self) -> bool:
+        """Answers one client; False: out of descriptors."""
+        try:
+            connection, _ = self.listener.accept()
+        except OSError:
+            return False
+        with connection, contextlib.suppress(OSError):
+            self._answer(connection)
+        return True
 
     def _listen(self) -> bool:
         for path in folders(os.geteuid()):
@@ -258,7 +297,7 @@ def _watch_process() -> None:
     if not _watches_process:
         import atexit
 
-        os.register_at_fork(after_in_child=_forget_parent)
+        os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_forget_parent)
         atexit.register(_end)
         _watches_process = True
 
@@ -268,11 +307,25 @@ def _end() -> None:
         _forget(number)
 
 
+def _before_fork() -> None:
+    # no thread of ours may hold a lock that the child then finds taken; Python warns of threads at a fork, too
+    server = _server
+    if server is not None:
+        server.pause()
+
+
+def _after_fork() -> None:
+    server = _server
+    if server is not None:
+        with contextlib.suppress(RuntimeError):
+            server.start()
+
+
 def _forget_parent() -> None:
-    """In a forked child: the thread is the parent's, and so is the socket, which may be closed but not shut down."""
+    """In a forked child: the socket is the parent's."""
     global _lock, _server
     _lock = threading.RLock()
     if _server is not None:
-        _server.listener.close()
+        _server.close()
         _server = None
     _loaders.clear()

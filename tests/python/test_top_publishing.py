@@ -7,6 +7,7 @@ import contextlib
 import gc
 import json
 import os
+import resource
 import signal
 import socket
 import stat
@@ -127,6 +128,16 @@ def test_a_loader_after_the_last_is_published_again(train: feedline.Dataset) -> 
             assert len(answers()[0].loaders) == 1
 
 
+def test_many_open_files_are_no_obstacle(folder: Path, environment: dict[str, str]) -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY and hard < 1500:
+        pytest.skip("this user may not open so many files")
+    first = f"import os, resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (1500, {hard}))\n"
+    first += "held = [os.open('/dev/null', os.O_RDONLY) for _ in range(1100)]\n"
+    with start(folder, environment, "time.sleep(60)", first) as run:
+        assert [process.pid for process in answers()] == [run.pid]
+
+
 def test_it_can_be_forbidden(train: feedline.Dataset, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEEDLINE_PUBLISH", "0")
     with train.loader(4, output="numpy") as loader:
@@ -191,8 +202,8 @@ next(iterator)
 
 
 @contextlib.contextmanager
-def start(folder: Path, environment: dict[str, str], more: str = "time.sleep(60)") -> Iterator[Any]:
-    code = SCRIPT.format(folder=str(folder)) + textwrap.dedent(more)
+def start(folder: Path, environment: dict[str, str], more: str = "time.sleep(60)", first: str = "") -> Iterator[Any]:
+    code = first + SCRIPT.format(folder=str(folder)) + textwrap.dedent(more)
     with subprocess.Popen(
         [sys.executable, "-W", "error", "-c", code],
         env={**environment, "FEEDLINE_RUNTIME_DIR": os.environ["FEEDLINE_RUNTIME_DIR"]},
@@ -270,6 +281,29 @@ def test_forked_children_publish_as_themselves(folder: Path, environment: dict[s
         finally:
             for pid in (silent, own):
                 os.kill(pid, signal.SIGKILL)
+
+
+def test_no_thread_of_ours_is_there_at_a_fork(folder: Path, environment: dict[str, str]) -> None:
+    more = """
+        publishing = lambda: sum(t.name == "feedline-publish" for t in threading.enumerate())
+        while not os.listdir(os.environ["FEEDLINE_RUNTIME_DIR"]): time.sleep(0.01)
+        for _ in range(20):
+            seen.clear()
+            assert publishing() == 1
+            pid = os.fork()
+            if pid == 0:
+                os._exit(0)
+            os.waitpid(pid, 0)
+            assert seen == [0], seen
+        time.sleep(60)
+        """
+    first = "import os, threading\nseen = []\n"  # registered before ours, so called after ours
+    first += "os.register_at_fork(before=lambda: seen.append(publishing()))\n"
+    with start(folder, environment, more, first) as run:
+        assert [process.pid for process in answers()] == [run.pid], run.stderr.read()
+        time.sleep(0.2)
+        assert run.poll() is None, run.stderr.read()
+        answers()
 
 
 def _link(path: Path) -> None:
