@@ -295,15 +295,14 @@ def test_no_thread_of_ours_is_there_at_a_fork(folder: Path, environment: dict[st
                 os._exit(0)
             os.waitpid(pid, 0)
             assert seen == [0], seen
+        print("fine", flush=True)
         time.sleep(60)
         """
     first = "import os, threading\nseen = []\n"  # registered before ours, so called after ours
     first += "os.register_at_fork(before=lambda: seen.append(publishing()))\n"
     with start(folder, environment, more, first) as run:
-        assert [process.pid for process in answers()] == [run.pid], run.stderr.read()
-        time.sleep(0.2)
-        assert run.poll() is None, run.stderr.read()
-        answers()
+        assert run.stdout.readline() == "fine\n", run.stderr.read()
+        assert [process.pid for process in answers()] == [run.pid]
 
 
 def _link(path: Path) -> None:
@@ -470,6 +469,18 @@ DOCUMENT = st.fixed_dictionaries(
     {"feedline_counters": st.just(1) | JSON, "time_s": st.floats(0, 1e9) | JSON},
     optional={"rank": JSON, "world_size": JSON, "loaders": JSON | st.lists(ROW | JSON, max_size=3)},
 )
+
+
+def test_text_cannot_move_the_cursor() -> None:
+    hostile = "\x1b[2J\r\n\x9b1m\u202e" + "long" * 1000
+    row = {"kind": hostile, "source": hostile, "counters": {"stages": {hostile: {"items": 1}}}}
+    answer = json.dumps({"feedline_counters": 1, "time_s": 1.0, "loaders": [row]}).encode()
+    (loader,) = published.parse(answer, 5, 6).loaders
+    for text in (loader.kind, loader.source, *loader.stages):
+        assert text.isprintable() and text.startswith("?[2J???1m?") and len(text) <= 200
+    with pytest.raises(feedline.Error) as caught:
+        published.parse(json.dumps({"feedline_counters": hostile}).encode(), 5, 6)
+    assert str(caught.value).isprintable()
 
 
 def numbers_and_texts(value: Any) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -34,15 +35,11 @@ def top(pid: int | None, interval: float, once: bool, as_json: bool) -> int:
 
     is_live = not once and not as_json and OUT.is_terminal and not OUT.is_dumb_terminal
     # with a single interval to look at, it is what counts
-    watching = watch.Watch(watch.choose(pid), interval, gpu.of_engine(), looks=watch.LOOKS if is_live else 1)
-    try:
-        return (
-            live.run(watching, interval, Console(highlight=False))
-            if is_live
-            else _print_once(watching, interval, as_json)
-        )
-    finally:
-        watching.close()
+    looks = watch.LOOKS if is_live else 1
+    with contextlib.closing(watch.Watch(watch.choose(pid), interval, gpu.of_engine(), looks)) as watching:
+        if is_live:
+            return live.run(watching, interval, Console(highlight=False))
+        return _print_once(watching, interval, as_json)
 
 
 def _print_once(watching: Watch, interval: float, as_json: bool) -> int:
@@ -59,7 +56,7 @@ def _print_once(watching: Watch, interval: float, as_json: bool) -> int:
             print_json(seen.as_dict())
         else:
             for line in screen.lines(seen, OUT.width):
-                OUT.print(line)
+                OUT.print(line) if OUT.is_terminal else print(line.plain)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has seen enough; at its end Python would flush once more, and complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
