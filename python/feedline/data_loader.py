@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from multiprocessing.context import BaseContext
@@ -19,7 +20,7 @@ from .drop_in.iterators import WorkerIterator
 from .drop_in.lowering import NATIVE, ArrayPlan, ImagePlan, PrefixPlan, Reason, plan_lowering
 from .drop_in.single import SingleIterator
 from .errors import ConfigError
-from .loader import BadSample
+from .loader import BadSample, publish
 from .statistics import Statistics
 
 __all__ = ["DataLoader", "WorkerDiedError", "default_collate", "default_convert", "get_worker_info"]
@@ -178,6 +179,11 @@ class DataLoader(_TorchDataLoader[_T_co]):
     # -- iteration
 
     def __iter__(self) -> Any:
+        iterator = self._start_epoch()
+        publish(self)  # after workers have been forked: it has a thread
+        return iterator
+
+    def _start_epoch(self) -> Any:
         if self._iterator is None or not self._may_use(getattr(self._iterator, "_ahead", None)):
             self._begin_epoch()
         if not (self.persistent_workers and self.num_workers > 0):
@@ -367,6 +373,30 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def _counters(self) -> dict[str, Any]:
         stats = self.stats()
         return {**stats, "held_bytes": stats["bytes_held"]}
+
+    def _published(self) -> dict[str, Any]:
+        iterator = self._latest() if self._latest is not None else None
+        counters: dict[str, Any] = {**self._counters(), "threads": self.num_workers}
+        if not isinstance(iterator, WorkerIterator):
+            del counters["wait_s"]  # nobody measures it
+        pipeline = getattr(iterator, "_pipeline", None)
+        if pipeline is not None:  # how its threads stand; what was delivered is for this loader to say
+            of_engine = pipeline.engine.stats()
+            counters = {**of_engine, **counters, "threads": of_engine["threads"]}
+        folder = getattr(self.dataset, "root", "")
+        shown = f" {folder}" if isinstance(folder, (str, os.PathLike)) else ""
+        try:
+            batches_per_epoch = len(self)
+        except (TypeError, NotImplementedError):  # of a stream nobody knows
+            batches_per_epoch = None
+        return {
+            "kind": "DataLoader",
+            "source": f"{type(self.dataset).__qualname__}{shown}".strip(),
+            "batch_size": self.batch_size,
+            "epoch": counters["epoch"],
+            "batches_per_epoch": batches_per_epoch,
+            "counters": counters,
+        }
 
 
 def _automatic_workers(dataset: Any) -> int:

@@ -92,6 +92,7 @@ class Loader:
             previous._end("a later iter() of this loader has ended this iterator")
         iterator = LoaderIterator(self, self._epochs)
         iterator._start_epoch()
+        publish(self)
         if self._announce:
             self._announce = False
             _log_plan(self._engine.explain())
@@ -163,6 +164,15 @@ class Loader:
     def _counters(self) -> dict[str, Any]:
         return self._engine.stats()
 
+    def _published(self) -> dict[str, Any]:
+        return {
+            "kind": "Loader",
+            "source": _source_in(self._engine.explain()),
+            "epoch": self._engine.epoch,
+            "batches_per_epoch": self._engine.batches,
+            "counters": self._engine.stats(),
+        }
+
     @property
     def errors(self) -> list[BadSample]:
         """Every bad sample met so far, in all epochs."""
@@ -175,9 +185,9 @@ class Loader:
     def close(self) -> None:
         """Ends the threads. Batches that you hold stay; ``next()`` raises :class:`Error` from now on."""
         self._closed = True
-        metrics = sys.modules.get("feedline.metrics")
-        if metrics is not None:
-            metrics.withdraw(self)
+        for module in map(sys.modules.get, ("feedline.metrics", "feedline.publishing")):
+            if module is not None:
+                module.withdraw(self)
         self._engine.close()
 
     def __enter__(self) -> Loader:
@@ -254,6 +264,19 @@ class LoaderIterator(Iterator[tuple[Any, ...]]):
     def _end(self, reason: str) -> None:
         if not self._exhausted:
             self._ended = reason
+
+
+def publish(loader: Any) -> None:
+    """Lets ``feedline top`` see a loader that starts an epoch; the environment's FEEDLINE_PUBLISH=0 forbids it."""
+    if os.environ.get("FEEDLINE_PUBLISH", "1") != "0":
+        from . import publishing
+
+        publishing.offer(loader)
+
+
+def _source_in(explained: str) -> str:
+    """What follows the name of the format in a plan's text."""
+    return next((line.partition(", ")[2] for line in explained.split("\n") if line.startswith("format ")), "")
 
 
 def _torch_profiles() -> bool:

@@ -15,6 +15,7 @@ from feedline.cli.diff import diff
 from feedline.cli.inspect import inspect
 from feedline.cli.pack import pack
 from feedline.cli.report import report
+from feedline.cli.top import top
 from feedline.cli.trace import trace
 from feedline.cli.tune import tune
 
@@ -31,6 +32,7 @@ root.add_command(pack)
 root.add_command(trace)
 root.add_command(diagnose)
 root.add_command(tune)
+root.add_command(top)
 root.add_command(report)
 root.add_command(diff)
 

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``feedline top``: loaders, host and GPUs of a running process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from feedline.cli import exit_codes
+from feedline.cli.console import OUT, print_json
+
+if TYPE_CHECKING:
+    from feedline.top.watch import Watch
+
+
+@click.command()
+@click.argument("pid", required=False, type=click.IntRange(1))
+@click.option("--interval", default=1.0, show_default=True, type=click.FloatRange(0.1, 60), help="Seconds per look.")
+@click.option("--once", is_flag=True, help="Look for one interval, print, and end. So it is without a terminal.")
+@click.option("--json", "as_json", is_flag=True, help="As --once, and print one JSON object.")
+def top(pid: int | None, interval: float, once: bool, as_json: bool) -> int:
+    """Watch what the loaders of a running process do, and what the machine does meanwhile.
+
+    PID is a process or one that launched others, such as torchrun; without it, your newest run with a Feedline loader
+    is shown. Keys: q quits, p pauses, tab and arrows select a loader. With --once or --json exit status 1 says that
+    there is an alarm. docs/top.md explains each figure.
+    """
+    from feedline.top import gpu, live, watch
+
+    is_live = not once and not as_json and OUT.is_terminal and not OUT.is_dumb_terminal
+    # with a single interval to look at, it is what counts
+    looks = watch.LOOKS if is_live else 1
+    with contextlib.closing(watch.Watch(watch.choose(pid), interval, gpu.of_engine(), looks)) as watching:
+        if is_live:
+            return live.run(watching, interval, Console(highlight=False))
+        return _print_once(watching, interval, as_json)
+
+
+def _print_once(watching: Watch, interval: float, as_json: bool) -> int:
+    from feedline.top import screen
+
+    try:
+        watching.look()
+        time.sleep(interval)
+        seen = watching.look()
+    except KeyboardInterrupt:
+        return exit_codes.INTERRUPTED
+    try:
+        if as_json:
+            print_json(seen.as_dict())
+        else:
+            for line in screen.lines(seen, OUT.width):
+                OUT.print(line) if OUT.is_terminal else print(line.plain)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough; at its end Python would flush once more, and complain
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    has_alarms = any(alarm.severity == "alarm" for alarm in seen.alarms)
+    return exit_codes.PROBLEMS_FOUND if has_alarms else exit_codes.FINE

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counters of this process's loaders, for ``feedline top``: a socket that only this user can ask.
+
+From the first ``iter()`` of a loader to the end of the last loader, a thread waits at a socket ``PID-RANDOM.sock`` in
+the first folder of :func:`folders` that can be had; whoever connects is sent one JSON object, made at that moment, and
+the connection ends. While nobody asks, nothing runs. ``FEEDLINE_PUBLISH=0`` turns it off.
+
+The object: ``feedline_counters``, the version; ``pid``; ``rank`` and ``world_size``, or None; ``time_s`` of
+CLOCK_MONOTONIC; ``loaders``, of each its ``number``, ``kind``, ``source``, ``epoch``, ``batches_per_epoch`` and
+``counters`` as the engine's or the drop-in's statistics have them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import socket
+import stat
+import struct
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from . import ranks
+from .errors import ConfigError, Error
+
+VERSION = 1
+SUFFIX = ".sock"
+_ANSWER_S = 1.0  # a client that does not read is given up
+_END_S = 1.0  # the thread ends within a millisecond, unless the machine is very busy
+_WAITING = 8  # clients
+_WAKES = 64
+_CREDENTIALS = struct.Struct("3i")  # struct ucred: pid, uid, gid
+_MOST_CLEANED = 64
+
+
+class _Publishes(Protocol):
+    def _published(self) -> dict[str, Any]: ...
+
+
+_lock = threading.RLock()  # a loader may be collected, which comes here, while its thread is here already
+_loaders: dict[int, weakref.ref[Any]] = {}
+_server: _Server | None = None
+_next_number = 0
+_watches_process = False
+
+
+def offer(loader: _Publishes) -> None:
+    """Publishes `loader` until :func:`withdraw`, or until it is gone. Again: nothing. Never raises, never waits."""
+    global _server, _next_number
+    with _lock:
+        if any(reference() is loader for reference in list(_loaders.values())):
+            return
+        number, _next_number = _next_number, _next_number + 1
+        _loaders[number] = weakref.ref(loader, lambda _: _forget(number))
+        if _server is None:
+            _watch_process()
+            with contextlib.suppress(RuntimeError):  # no more threads: at the interpreter's end, or by a limit
+                _server = _Server()
+                _server.start()
+
+
+def withdraw(loader: _Publishes) -> None:
+    """Ends publishing `loader`; with the last one, the thread and the socket."""
+    with _lock:
+        mine = [number for number, reference in list(_loaders.items()) if reference() is loader]
+        server = _server
+        for number in mine:
+            _forget(number)
+        ended = server is not None and _server is None
+    if ended and server is not None:
+        server.join()
+
+
+def folders(uid: int) -> list[str]:
+    """Where processes of a user publish: the first that can be had is taken, and a reader looks into all.
+
+    ``FEEDLINE_RUNTIME_DIR`` alone if it is set. Else under ``XDG_RUNTIME_DIR``, which a job of a scheduler often lacks
+    and the shell beside it has, so ``/run/user/UID`` and ``/tmp`` are looked at whether it is set or not.
+    """
+    given = os.environ.get("FEEDLINE_RUNTIME_DIR")
+    if given:
+        return [given]
+    runtime = os.environ.get("XDG_RUNTIME_DIR") if uid == os.geteuid() else None
+    parents = [runtime, f"/run/user/{uid}"]
+    found = [os.path.join(parent, "feedline") for parent in parents if parent]
+    return list(dict.fromkeys([*found, f"/tmp/feedline-{uid}"]))
+
+
+def open_folder(path: str, uid: int) -> int:
+    """A descriptor of a folder in which only `uid` can have put anything.
+
+    Raises:
+        Error: a link, not a folder, another user's, or open to others.
+        OSError: there is none, or it may not be opened.
+    """
+    try:
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except NotADirectoryError:
+        raise Error(f"{path} is a link or no folder: remove it, or set FEEDLINE_RUNTIME_DIR to a folder") from None
+    status = os.fstat(folder)
+    if status.st_uid == uid and not stat.S_IMODE(status.st_mode) & 0o077:
+        return folder
+    os.close(folder)
+    if status.st_uid != uid:
+        raise Error(f"{path} belongs to user {status.st_uid}: set FEEDLINE_RUNTIME_DIR to a folder of your own")
+    raise Error(f"{path} is open to other users: chmod 700 {path}")
+
+
+def connect(folder: int, name: str, timeout_s: float) -> socket.socket:
+    """A connection to the socket `name` of a folder. OSError; ConnectionRefusedError: its process has ended."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(timeout_s)
+        connection.connect(f"/proc/self/fd/{folder}/{name}")  # a socket's path may have 107 bytes, a folder's more
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def peer(connection: socket.socket) -> tuple[int, int]:
+    """(process, user) at the other end, as the kernel knows them; process 0: of another PID namespace."""
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, _ = _CREDENTIALS.unpack(raw)
+    return pid, uid
+
+
+def sockets(folder: int, uid: int) -> Iterator[str]:
+    """Names of the sockets of `uid` in a folder; whatever else is there is left alone."""
+    for name in sorted(os.listdir(folder)):
+        with contextlib.suppress(OSError):
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if name.endswith(SUFFIX) and stat.S_ISSOCK(status.st_mode) and status.st_uid == uid:
+                yield name
+
+
+def document() -> dict[str, Any]:
+    """What a client is sent."""
+    loaders = []
+    for number, reference in list(_loaders.items()):
+        loader = reference()
+        if loader is not None:
+            # one that is ending, or is of the process that this one was forked from
+            with contextlib.suppress(Error, AttributeError):
+                loaders.append({"number": number, **loader._published()})
+    rank = None
+    with contextlib.suppress(ConfigError):
+        rank = ranks.from_torch() or ranks.from_environment(os.environ)
+    return {
+        "feedline_counters": VERSION,
+        "pid": os.getpid(),
+        "rank": rank and rank[0],
+        "world_size": rank and rank[1],
+        "time_s": time.monotonic(),
+        "loaders": loaders,
+    }
+
+
+class _Server:
+    """The socket and its thread, which makes it: a slow or full file system must not hold up the first batch."""
+
+    def __init__(self) -> None:
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._woken, self._wakes = socket.socketpair()
+        self._thread: threading.Thread | None = None
+        self._listens = self._stopped = self._paused = False
+        self._path: str | None = None
+
+    def start(self) -> None:
+        """RuntimeError: no more threads, at the interpreter's end or by a limit."""
+        self._paused = False
+        if self._thread is not None and self._thread.is_alive():
+            return  # it did not pause in time: it was answering, and goes on
+        self._thread = threading.Thread(target=self._run, name="feedline-publish", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Wakes the thread, which ends. Never waits."""
+        self._stopped = True
+        self._remove()
+        self._wake()
+
+    def pause(self) -> None:
+        """Ends the thread and keeps the socket: who connects meanwhile waits for :meth:`start`."""
+        self._paused = True
+        self._wake()
+        self.join()
+
+    def join(self) -> None:
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(_END_S)
+
+    def close(self) -> None:
+        for one in (self.listener, self._woken, self._wakes):
+            one.close()
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):  # it has ended
+            self._wakes.send(b"w")
+
+    def _run(self) -> None:
+        self._listens = self._listens or self._listen()
+        waiting = select.poll()  # select() knows no descriptors from 1024 on
+        waiting.register(self.listener, select.POLLIN)
+        waiting.register(self._woken, select.POLLIN)
+        while self._listens and not self._stopped:
+            if self._paused:
+                return
+            if self._woken.fileno() in dict(waiting.poll()):
+                self._woken.recv(_WAKES)
+            elif not self._accept():
+                break
+        self._remove()
+        self.close()
+
+    def _accept(self) -> bool:
+        """Answers one client; False: out of descriptors."""
+        try:
+            connection, _ = self.listener.accept()
+        except OSError:
+            return False
+        with connection, contextlib.suppress(OSError):
+            self._answer(connection)
+        return True
+
+    def _listen(self) -> bool:
+        for path in folders(os.geteuid()):
+            with contextlib.suppress(OSError, Error):
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(path, 0o700)
+                folder = open_folder(path, os.geteuid())
+                try:
+                    name = f"{os.getpid()}-{os.urandom(4).hex()}{SUFFIX}"
+                    self._bind(folder, name)
+                    self._path = os.path.join(os.path.abspath(path), name)
+                    _clean(folder)
+                finally:
+                    os.close(folder)
+                return True
+        return False
+
+    def _bind(self, folder: int, name: str) -> None:
+        # It gets its name when it listens: one that nobody listens at is taken for a dead process's, and removed.
+        unnamed = f".{name}.starting"
+        self.listener.bind(f"/proc/self/fd/{folder}/{unnamed}")
+        os.chmod(unnamed, 0o600, dir_fd=folder)
+        self.listener.listen(_WAITING)
+        os.rename(unnamed, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+    def _answer(self, connection: socket.socket) -> None:
+        if peer(connection)[1] not in (0, os.geteuid()):
+            return
+        connection.settimeout(_ANSWER_S)
+        connection.sendall(json.dumps(document()).encode())
+
+    def _remove(self) -> None:
+        if self._path is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
+
+
+def remove_if_dead(folder: int, name: str) -> bool:
+    """Removes a socket whose process has ended, however it ended; whether it did."""
+    try:
+        connect(folder, name, 0.0).close()
+    except ConnectionRefusedError:
+        with contextlib.suppress(OSError):
+            os.unlink(name, dir_fd=folder)
+            return True
+    except OSError:
+        pass  # alive, and busy
+    return False
+
+
+def _clean(folder: int) -> None:
+    for name in list(sockets(folder, os.geteuid()))[:_MOST_CLEANED]:
+        if not os.path.exists(f"/proc/{name.partition('-')[0]}"):  # or it is in another container
+            remove_if_dead(folder, name)
+
+
+def _forget(number: int) -> None:
+    global _server
+    with _lock:
+        _loaders.pop(number, None)
+        if not _loaders and _server is not None:
+            server, _server = _server, None
+            server.stop()
+
+
+def _watch_process() -> None:
+    global _watches_process
+    if not _watches_process:
+        import atexit
+
+        os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_forget_parent)
+        atexit.register(_end)
+        _watches_process = True
+
+
+def _end() -> None:
+    for number in list(_loaders):
+        _forget(number)
+
+
+def _before_fork() -> None:
+    # no thread of ours may hold a lock that the child then finds taken; Python warns of threads at a fork, too
+    server = _server
+    if server is not None:
+        server.pause()
+
+
+def _after_fork() -> None:
+    server = _server
+    if server is not None:
+        with contextlib.suppress(RuntimeError):
+            server.start()
+
+
+def _forget_parent() -> None:
+    """In a forked child: the socket is the parent's."""
+    global _lock, _server
+    _lock = threading.RLock()
+    if _server is not None:
+        _server.close()
+        _server = None
+    _loaders.clear()

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How busy block devices are. "Busy" is that a request was under way, which a device that takes many at once can be
+without being near its limit: who waits is what pressure tells."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+_LAYERS = ("loop", "ram", "zram", "dm-", "md")  # what they do is counted below them once more
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A whole device since the look before."""
+
+    name: str
+    busy_share: float
+    in_flight: float  # requests, on average
+
+
+class DiskWatch:
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+        self._time_s = time.monotonic()
+        self._before = self._read()
+
+    def look(self) -> tuple[Disk, ...]:
+        """The devices, the busiest first; none where the system does not tell."""
+        now_s, now = time.monotonic(), self._read()
+        over_ms = (now_s - self._time_s) * 1000
+        found = []
+        for name, (busy_ms, weighted_ms) in now.items():
+            before = self._before.get(name)
+            if before is not None and over_ms > 0:
+                busy = min(max(busy_ms - before[0], 0) / over_ms, 1.0)
+                found.append(Disk(name, busy, max(weighted_ms - before[1], 0) / over_ms))
+        self._time_s, self._before = now_s, now
+        return tuple(sorted(found, key=lambda disk: -disk.busy_share))
+
+    def _read(self) -> dict[str, tuple[int, int]]:
+        try:
+            lines = (self._root / "proc/diskstats").read_text().splitlines()
+        except OSError:
+            return {}
+        found = {}
+        for line in lines:
+            words = line.split()  # major minor name, then 11 counts; the 10th and 11th are times in milliseconds
+            if len(words) < 14 or words[2].startswith(_LAYERS) or not (self._root / "sys/block" / words[2]).exists():
+                continue
+            with contextlib.suppress(ValueError):
+                found[words[2]] = (int(words[12]), int(words[13]))
+        return found

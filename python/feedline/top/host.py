@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine and the watched process tree, between two looks. The engine's sampler reads most of it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import _engine
+from ..errors import Error
+from . import disks, memory
+
+_RESTART_S = 120.0  # a sampler keeps all its samples: one that began lately has few to copy out
+_SLOWEST_START_S = 2.0
+_LOOK_S = 0.005
+
+
+@dataclass(frozen=True)
+class Figures:
+    """None: this system, or this user, is not told. Shares are of time; rates of the time since the last look."""
+
+    pids: tuple[int, ...]
+    cpus_used: float | None  # by the tree
+    cpus_usable: float  # by affinity and quota
+    cpus_busy: float | None  # of the whole machine
+    delay_share: float | None  # of the tree's wish to run: ready, and without a CPU
+    threads: int
+    read_bytes_per_s: float | None  # by the tree, from devices
+    resident_bytes: int  # what processes share counts in each of them
+    available_bytes: int | None  # of the machine
+    swapped_pages_per_s: float | None
+    cpu_pressure: float | None
+    io_pressure: float | None
+    memory_pressure: float | None
+    throttled_share: float | None
+    limit_hits_per_s: float | None  # times that the cgroup was at its memory limit
+    disk_reads_per_s: float | None
+    disk_bytes_per_s: float | None
+    disk_read_ms: float | None
+    memory: memory.Memory
+    disks: tuple[disks.Disk, ...]
+    notes: tuple[str, ...]
+
+
+class HostWatch:
+    """Looks at a process and all that come from it. Close it."""
+
+    def __init__(self, pid: int, interval_s: float, root: Path = Path("/")) -> None:
+        self._pid, self._root = pid, root
+        self._period_s = max(interval_s / 2, 0.05)
+        self._sampler = self._start()
+        self._begun = time.monotonic()
+        self._host: dict[str, Any] | None = None
+        self._processes: dict[int, dict[str, Any]] = {}
+        self._latest: Figures | None = None
+        self._disks = disks.DiskWatch(root)
+        self._memory = memory.MemoryWatch(pid, root)
+
+    def close(self) -> None:
+        self._sampler.stop()
+
+    def look(self) -> Figures:
+        """Since the look before; rates are None in the first."""
+        record = self._sampler.record()
+        waited = time.monotonic()
+        while not record["host"] and time.monotonic() - waited < _SLOWEST_START_S:
+            time.sleep(_LOOK_S)
+            record = self._sampler.record()
+        if time.monotonic() - self._begun > _RESTART_S:
+            self._sampler.stop()
+            self._sampler, self._begun = self._start(), time.monotonic()
+        if not record["host"]:
+            raise Error("the machine's counters were not read in time: is it out of memory or of CPU?")
+        now = record["host"][-1]
+        processes = {row["pid"]: row for row in record["processes"] if row["time_ns"] == now["time_ns"]}
+        if self._latest is None or self._host is None or now["time_ns"] > self._host["time_ns"]:
+            self._latest = self._between(self._host, now, processes, record["quota_cpus"])
+            self._host, self._processes = now, processes
+        return self._latest
+
+    def _usable_cpus(self, quota: float | None) -> float:
+        try:
+            allowed = float(len(os.sched_getaffinity(self._pid)))
+        except OSError:  # it has ended
+            allowed = float(os.cpu_count() or 1)
+        return min(allowed, quota) if quota else allowed
+
+    def _start(self) -> _engine.HostSampler:
+        root = "" if self._root == Path("/") else str(self._root)
+        return _engine.HostSampler(self._pid, self._period_s, root)
+
+    def _between(
+        self,
+        before: dict[str, Any] | None,
+        now: dict[str, Any],
+        processes: dict[int, dict[str, Any]],
+        quota: float | None,
+    ) -> Figures:
+        over_ns = now["time_ns"] - before["time_ns"] if before else 0
+        per_s = _rates(before, now, over_ns)
+        tree = _rates_of_tree(self._processes, processes, over_ns)
+        cpu, delay = tree("cpu_ns"), tree("delay_ns")
+        reads, read_ns = per_s("disk_reads"), per_s("disk_read_ns")
+        found = self._memory.look(list(processes))
+        return Figures(
+            pids=tuple(processes),
+            cpus_used=_share(cpu),
+            cpus_usable=self._usable_cpus(quota),
+            cpus_busy=_share(per_s("busy_ns")),
+            delay_share=delay / (cpu + delay) if cpu is not None and delay is not None and cpu + delay > 0 else None,
+            threads=sum(row["threads"] for row in processes.values()),
+            read_bytes_per_s=tree("device_bytes"),
+            resident_bytes=sum(row["resident_bytes"] for row in processes.values()),
+            available_bytes=now["available_bytes"] or None,
+            swapped_pages_per_s=per_s("swapped_pages"),
+            cpu_pressure=_share(per_s("cpu_pressure_ns")),
+            io_pressure=_share(per_s("io_pressure_ns")),
+            memory_pressure=_share(per_s("memory_pressure_ns")),
+            throttled_share=_share(per_s("throttled_ns")),
+            limit_hits_per_s=per_s("memory_events"),
+            disk_reads_per_s=reads,
+            disk_bytes_per_s=per_s("disk_bytes"),
+            disk_read_ms=read_ns / reads / 1e6 if reads and read_ns is not None else None,
+            memory=found,
+            disks=self._disks.look(),
+            notes=found.notes,
+        )
+
+
+Rate = Callable[[str], "float | None"]
+
+
+def _rates(before: dict[str, Any] | None, now: dict[str, Any], over_ns: int) -> Rate:
+    """Growth per second of a counter of the host; None if it is not told."""
+
+    def rate(name: str) -> float | None:
+        if before is None or over_ns <= 0 or before[name] is None or now[name] is None:
+            return None
+        return float(max(now[name] - before[name], 0)) / over_ns * 1e9
+
+    return rate
+
+
+def _rates_of_tree(before: dict[int, dict[str, Any]], now: dict[int, dict[str, Any]], over_ns: int) -> Rate:
+    """Growth per second, over processes; one that was not there before began with nothing."""
+
+    def rate(name: str) -> float | None:
+        if over_ns <= 0:
+            return None
+        grown = sum(max(row[name] - before.get(pid, {name: 0})[name], 0) for pid, row in now.items())
+        return float(grown) / over_ns * 1e9
+
+    return rate
+
+
+def _share(ns_per_s: float | None) -> float | None:
+    return None if ns_per_s is None else ns_per_s / 1e9

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Single processes by /proc: who they are, and whether they still are who they were."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import ConfigError
+from .published import clean
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A process, told from a later one of the same number by when it began."""
+
+    pid: int
+    parent: int
+    user: int
+    began_ticks: int  # since boot
+    command: str
+
+    def alive(self, root: Path = Path("/")) -> bool:
+        found = _stat(root, self.pid)
+        return found is not None and found[1] == self.began_ticks and found[2] not in ("Z", "X")
+
+    def age_s(self) -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - self.began_ticks / _TICKS
+
+
+def identify(pid: int, root: Path = Path("/")) -> Identity:
+    """ConfigError: there is no such process."""
+    found = _stat(root, pid)
+    if found is None or found[2] in ("Z", "X"):
+        raise ConfigError(f"top: there is no process {pid}; without a number, the newest run of yours is shown")
+    return Identity(pid, found[0], found[3], found[1], _command(root, pid))
+
+
+def _stat(root: Path, pid: int) -> tuple[int, int, str, int] | None:
+    """(parent, start, state, user), or None."""
+    path = root / f"proc/{pid}/stat"
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        text = path.read_text(errors="replace")
+        words = text[text.rindex(")") + 2 :].split()  # a name may hold blanks and brackets
+        return int(words[1]), int(words[19]), words[0], path.stat().st_uid
+    return None
+
+
+def _command(root: Path, pid: int) -> str:
+    with contextlib.suppress(OSError):
+        words = (root / f"proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+        text = clean(" ".join(_short(word.decode(errors="replace")) for word in words))
+        if text:
+            return text
+    return f"process {pid}"
+
+
+def _short(word: str) -> str:
+    """The name alone of a path; what a command line is known by."""
+    return os.path.basename(word) if word.startswith("/") and os.path.basename(word) else word

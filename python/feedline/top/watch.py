@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run, looked at again and again: loaders of all its processes, host, GPUs, alarms."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError
+from . import published
+from .alarms import LOOKS, Alarm, Alarms, Moment
+from .gpu import Gpus, Reading
+from .host import Figures, HostWatch
+from .processes import Identity, identify
+from .rates import LoaderRates, between
+
+_HISTORY = 60
+_ANSWER_S = 0.5
+Find = Callable[[int, float], published.Found]
+
+
+@dataclass(frozen=True)
+class LoaderView:
+    """A loader of the run. `rates` is None in its first look; `silent_s`: since its process answered last."""
+
+    pid: int
+    rank: int | None
+    world_size: int | None
+    totals: published.Loader
+    rates: LoaderRates | None
+    idle_s: float
+    silent_s: float
+    waits: tuple[float, ...]  # of the last looks, the latest last
+
+    @property
+    def name(self) -> str:
+        where = f"pid {self.pid}" if self.rank is None else f"rank {self.rank}"
+        return f"{where}, loader {self.totals.number}"
+
+
+@dataclass(frozen=True)
+class View:
+    """One look."""
+
+    process: Identity
+    age_s: float
+    ended: bool
+    loaders: tuple[LoaderView, ...]
+    host: Figures
+    gpus: tuple[Reading, ...]
+    gpus_unavailable: str
+    alarms: tuple[Alarm, ...]
+    notes: tuple[str, ...]
+    others: tuple[Identity, ...]  # of the same user, with loaders, outside this run
+
+    def as_dict(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return dataclasses.asdict(self)
+
+
+class Watch:
+    """Close it. `looks`: how many of them a state has to last for an alarm. `find` and `gpus` are seams for tests."""
+
+    def __init__(
+        self, process: Identity, interval_s: float, gpus: Gpus, looks: int = LOOKS, find: Find = published.find
+    ) -> None:
+        self._process, self._gpus, self._find = process, gpus, find
+        self._host = HostWatch(process.pid, interval_s)
+        self._alarms = Alarms(looks)
+        self._loaders: dict[tuple[int, int], _Followed] = {}
+        self._view: View | None = None
+        self._latest: tuple[LoaderView, ...] = ()  # when there were any
+
+    def close(self) -> None:
+        self._host.close()
+
+    def look(self) -> View:
+        """What there is now. Of a run that has ended: what there was last."""
+        if self._view is not None and self._view.ended:
+            return self._view
+        host = self._host.look()
+        found = self._find(self._process.user, _ANSWER_S)
+        if not self._process.alive():  # what was read just now may be of its end
+            return self._last()
+        loaders = self._follow(found, {self._process.pid, *host.pids})
+        gpus = self._gpus.read()
+        seen = tuple((loader.name, loader.totals, loader.rates, loader.idle_s) for loader in loaders)
+        self._latest = loaders or self._latest
+        inside = {loader.pid for loader in loaders}
+        self._view = View(
+            process=self._process,
+            age_s=self._process.age_s(),
+            ended=False,
+            loaders=loaders,
+            host=host,
+            gpus=gpus,
+            gpus_unavailable=self._gpus.unavailable,
+            alarms=self._alarms.judge(Moment(seen, host, gpus)),
+            notes=(*_silence(loaders, found), *found.notes, *host.notes),
+            others=tuple(_identities(p.pid for p in found.processes if p.pid not in inside and p.loaders)),
+        )
+        return self._view
+
+    def _last(self) -> View:
+        if self._view is None:
+            raise ConfigError(f"top: process {self._process.pid} has ended")
+        # its loaders may have been closed a moment before it ended
+        loaders = self._view.loaders or self._latest
+        self._view = dataclasses.replace(self._view, ended=True, loaders=loaders, alarms=(), notes=())
+        return self._view
+
+    def _follow(self, found: published.Found, tree: set[int]) -> tuple[LoaderView, ...]:
+        now = time.monotonic()
+        answered = {process.pid for process in found.processes}
+        for process in found.processes:
+            if process.pid in tree:
+                for loader in process.loaders:
+                    self._loaders.setdefault((process.pid, loader.number), _Followed(now)).add(process, loader, now)
+        kept = {}
+        for (pid, number), followed in self._loaders.items():
+            silent = pid not in answered and pid in found.unanswered
+            if silent or followed.seen_s == now:  # else it was closed, or its process has ended
+                kept[pid, number] = followed
+        self._loaders = kept
+        views = [followed.view(now) for followed in kept.values()]
+        return tuple(sorted(views, key=lambda view: (view.rank or 0, view.pid, view.totals.number)))
+
+
+class _Followed:
+    """A loader over the looks."""
+
+    def __init__(self, now: float) -> None:
+        self.seen_s = self.moved_s = now
+        self.waits: list[float] = []
+        self.rates: LoaderRates | None = None
+        self.latest: tuple[published.Process, published.Loader] | None = None
+
+    def add(self, process: published.Process, loader: published.Loader, now: float) -> None:
+        if self.latest is not None:
+            before, totals = self.latest
+            rates = between(totals, loader, process.time_s - before.time_s)
+            self.rates = rates or self.rates
+            if totals.batches != loader.batches or totals.epoch != loader.epoch:
+                self.moved_s = now
+            if rates is not None and rates.wait_share is not None:
+                self.waits = [*self.waits, rates.wait_share][-_HISTORY:]
+        self.latest, self.seen_s = (process, loader), now
+
+    def view(self, now: float) -> LoaderView:
+        assert self.latest is not None
+        process, loader = self.latest
+        idle_s, silent_s = now - self.moved_s, now - self.seen_s
+        return LoaderView(
+            process.pid,
+            process.rank,
+            process.world_size,
+            loader,
+            self.rates,
+            idle_s,
+            silent_s,
+            tuple(self.waits),
+        )
+
+
+def choose(pid: int | None, find: Find = published.find, root: Path = Path("/")) -> Identity:
+    """The process to watch: as given, or the newest of this user that has loaders; of ranks, what launched them.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if pid is not None:
+        return identify(pid, root)
+    found = find(os.geteuid(), _ANSWER_S)
+    publishing = {p.pid: p for p in found.processes if p.loaders}
+    known = list(_identities(publishing, root))
+    if not known:
+        raise ConfigError(
+            "top: no process of yours has a Feedline loader that runs; `feedline top PID` shows the host's side of any "
+            "process" + "".join(f"; {note}" for note in found.notes)
+        )
+    newest = max(known, key=lambda process: process.began_ticks)
+    siblings = [p for p in known if p.parent == newest.parent and publishing[p.pid].rank is not None]
+    ranks = len(siblings) > 1 and publishing[newest.pid].rank is not None
+    return identify(newest.parent, root) if ranks else newest
+
+
+def _identities(pids: Any, root: Path = Path("/")) -> Any:
+    for pid in pids:
+        try:
+            yield identify(pid, root)
+        except ConfigError:
+            continue
+
+
+def _silence(loaders: tuple[LoaderView, ...], found: published.Found) -> list[str]:
+    silent = sorted({loader.pid for loader in loaders if loader.silent_s > 0})
+    notes = [f"process {pid} does not answer: it is stopped, or holds the interpreter's lock" for pid in silent]
+    if not loaders and not found.unanswered:
+        notes.append("no Feedline loader publishes here, so this is the host's side alone")
+        notes.append("why a stock DataLoader is slow: feedline diagnose -- COMMAND")
+    return notes
