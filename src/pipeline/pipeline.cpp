@@ -110,6 +110,8 @@ struct Pipeline::Impl {
   const std::unique_ptr<ReadAhead> ahead;  // nullptr: the format has nothing to read ahead
 
   mutable std::mutex mutex;
+  // Of settings. Written under the lock, read without: whoever watches it looks again.
+  std::atomic<std::uint64_t> changes{0};
   std::condition_variable work_cv;    // workers: a ticket, room for a slot, or the end
   std::condition_variable parked_cv;  // workers that are not wanted: they are, or the end
   std::condition_variable ready_cv;   // consumer: a slot was settled, or a failure
@@ -236,6 +238,7 @@ void Pipeline::Impl::update_recall() { recall = stopping || failure || epochs.ha
 // not be the one that was told of work.
 void Pipeline::Impl::use_settings() {
   const tune::Settings settings = adaptation->settings();
+  changes = adaptation->changes();
   wanted = static_cast<std::size_t>(settings.threads);
   slots = static_cast<std::uint64_t>(settings.depth);
   work_cv.notify_all();
@@ -569,10 +572,7 @@ void Pipeline::leave_a_cpu() {
   if (impl_->adaptation->limit_threads(most)) impl_->use_settings();
 }
 
-std::uint64_t Pipeline::changes() const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->adaptation ? impl_->adaptation->changes() : 0;
-}
+std::uint64_t Pipeline::changes() const { return impl_->changes; }
 
 std::vector<BadSample> Pipeline::bad_samples(std::uint64_t from) const {
   const std::lock_guard lock(impl_->mutex);
