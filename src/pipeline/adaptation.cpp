@@ -45,26 +45,32 @@ std::unique_ptr<Adaptation> Adaptation::make(const PipelinePlan& plan, Adaptatio
 Adaptation::Adaptation(const tune::Bounds& bounds, const tune::Settings& first, AdaptationMode mode, bool has_quota)
     : mode_(mode), has_quota_(has_quota), bounds_(bounds), settings_(first), controller_(bounds, first) {}
 
-Adaptation::Counters Adaptation::read(std::uint64_t now_ns, const IdleTime& idle) {
+Adaptation::Counters Adaptation::read(std::uint64_t now_ns, const IdleTime& idle,
+                                      std::span<const telemetry::ThreadCounters> threads) {
   Counters now;
   now.idle_ns = idle.total_ns(now_ns);
+  telemetry::StageTotals reading;
+  for (const auto& thread : threads) thread[static_cast<std::size_t>(telemetry::Stage::kStorage)].add_to(reading);
+  now.reading_ns = reading.busy_ns;
   for (Worker& worker : workers_) now.workers_ns += worker.cpu_ns = read_clock(worker.clock, worker.cpu_ns);
   now.process_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID, begun_.process_ns);
   if (has_quota_) now.throttled_ns = base::throttled_ns().value_or(0);
   return now;
 }
 
-bool Adaptation::delivered(std::uint64_t now_ns, std::uint64_t waited_ns, const IdleTime& idle) {
+bool Adaptation::delivered(std::uint64_t now_ns, std::uint64_t waited_ns, const IdleTime& idle,
+                           std::span<const telemetry::ThreadCounters> threads) {
   if (mode_ == AdaptationMode::kRandom) return draw(now_ns);
   const auto taken = meter_.delivered(now_ns, waited_ns);
   if (taken == tune::IntervalMeter::Taken::kGoesOn) return false;
-  const Counters now = read(now_ns, idle);
+  const Counters now = read(now_ns, idle, threads);
   const Counters then = begun_;
   begun_ = now;
   if (taken == tune::IntervalMeter::Taken::kBegan) return false;
   constexpr double kNs = 1e-9;
   tune::Interval interval = meter_.interval();
   interval.idle_s = static_cast<double>(now.idle_ns - then.idle_ns) * kNs;
+  interval.reading_s = static_cast<double>(now.reading_ns - then.reading_ns) * kNs;
   interval.workers_cpu_s = static_cast<double>(now.workers_ns - then.workers_ns) * kNs;
   interval.process_cpu_s = static_cast<double>(now.process_ns - then.process_ns) * kNs;
   interval.throttled_s = static_cast<double>(now.throttled_ns - then.throttled_ns) * kNs;

@@ -14,9 +14,11 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "feedline/loader.h"
+#include "telemetry/stage_counters.h"
 #include "tune/controller.h"
 #include "tune/interval.h"
 
@@ -57,7 +59,8 @@ class Adaptation {
   void add_worker(clockid_t cpu_clock) { workers_.push_back({cpu_clock, 0}); }
   void interrupt() { meter_.interrupt(); }  // the border of an epoch
   // These tell whether the settings have changed.
-  bool delivered(std::uint64_t now_ns, std::uint64_t waited_ns, const IdleTime& idle);
+  bool delivered(std::uint64_t now_ns, std::uint64_t waited_ns, const IdleTime& idle,
+                 std::span<const telemetry::ThreadCounters> threads);
   bool waits(std::uint64_t now_ns, std::uint64_t waited_ns);  // and no batch is there
   bool limit_threads(int most);
 
@@ -70,7 +73,7 @@ class Adaptation {
     std::uint64_t cpu_ns;  // as last read: the clock of a thread that has ended is gone
   };
   struct Counters {
-    std::uint64_t idle_ns = 0, workers_ns = 0, process_ns = 0, throttled_ns = 0;
+    std::uint64_t idle_ns = 0, reading_ns = 0, workers_ns = 0, process_ns = 0, throttled_ns = 0;
   };
   struct Made {
     std::uint64_t at_ns;
@@ -78,7 +81,7 @@ class Adaptation {
   };
 
   Adaptation(const tune::Bounds& bounds, const tune::Settings& first, AdaptationMode mode, bool has_quota);
-  Counters read(std::uint64_t now_ns, const IdleTime& idle);
+  Counters read(std::uint64_t now_ns, const IdleTime& idle, std::span<const telemetry::ThreadCounters> threads);
   bool note(std::uint64_t now_ns, const std::optional<tune::Change>& change);
   bool draw(std::uint64_t now_ns);
 

@@ -210,7 +210,7 @@ TEST(Adaptation, ThreadsRestWhileTheLoopDoesNotWaitAndComeBackWhenItDoes) {
   IdleTime idle;
   std::uint64_t now = kMs;
   for (int i = 0; i < 7; ++i) idle.begin(now);
-  for (int i = 0; i < 600; ++i) adaptation->delivered(now += 50 * kMs, 0, idle);
+  for (int i = 0; i < 600; ++i) adaptation->delivered(now += 50 * kMs, 0, idle, {});
   EXPECT_EQ(adaptation->settings().threads, 1);
   EXPECT_FALSE(adaptation->waits(now + 100 * kMs, 100 * kMs));
   EXPECT_TRUE(adaptation->waits(now + 900 * kMs, 900 * kMs));
@@ -226,7 +226,7 @@ TEST(Adaptation, ThreadsRestWhileTheLoopDoesNotWaitAndComeBackWhenItDoes) {
 
 TEST(Adaptation, KeepsTheLatestChangesOnly) {
   const auto adaptation = Adaptation::make(plan_of(8), AdaptationMode::kRandom);
-  for (std::uint64_t i = 1; i <= 1000; ++i) EXPECT_TRUE(adaptation->delivered(i * kMs, 0, IdleTime()));
+  for (std::uint64_t i = 1; i <= 1000; ++i) EXPECT_TRUE(adaptation->delivered(i * kMs, 0, IdleTime(), {}));
   const auto stats = adaptation->stats(0);
   EXPECT_EQ(stats.changed, 1000u);
   EXPECT_EQ(stats.changes.size(), 64u);

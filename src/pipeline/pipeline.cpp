@@ -479,7 +479,8 @@ Result<Loader::Polled> Pipeline::Impl::poll(std::chrono::milliseconds wait, Batc
       auto delivered = deliver(std::move(slot), out);
       const bool has_room = epochs.open_slots() <= slots_to_wake();
       const bool goes_on = delivered && *delivered == Loader::Polled::kPending;
-      if (adaptation && adaptation->delivered(last_ns, was_ready ? 0 : last_ns - asked_ns, idle)) use_settings();
+      if (adaptation && adaptation->delivered(last_ns, was_ready ? 0 : last_ns - asked_ns, idle, counters))
+        use_settings();
       // a thread that is woken under the lock only goes to sleep again, and may take the CPU from its holder
       if (!goes_on) lock.unlock();
       if (has_room) work_cv.notify_all();

@@ -30,7 +30,7 @@ constexpr double kSurprise = 0.25;
 constexpr double kRare = 4;  // standard deviations that an interval is off
 
 constexpr double kIdle = 0.2;        // of the threads' time: then they are not what is missing
-constexpr double kBusy = 0.6;        // CPU time of a thread that does not wait for anything, at least
+constexpr double kReads = 0.4;       // of the time of threads at work: then the storage may be the limit
 constexpr double kOthers = 0.25;     // CPUs that the training loop takes, to be worth a thread
 constexpr double kSaturated = 0.85;  // of the CPUs
 constexpr double kThrottled = 0.02;
@@ -90,14 +90,15 @@ bool Controller::has_changed(const Interval& interval) {
   return surprises_ >= 2;
 }
 
-// Would the loop do as well with fewer threads, although it waits? Where these compute all the time, and nobody else
-// wants the CPUs, surely not.
+// Would the loop do as well with fewer threads, although it waits? Where these decode all the time, and nobody else of
+// this process wants the CPUs, surely not. That threads get less CPU time than they are at work says nothing: other
+// programs may have it, and fewer threads would only leave them more.
 bool Controller::fewer_may_do() const {
   const double at_work = settings_.threads - measured_.idle_threads();
   const double others = measured_.process_cpus() - measured_.worker_cpus();
-  const bool threads_wait = measured_.worker_cpus() < kBusy * at_work;
+  const bool threads_read = measured_.reading_threads() > kReads * at_work;
   const bool loop_computes = others > kOthers && measured_.process_cpus() > kSaturated * bounds_.cpus;
-  return threads_wait || loop_computes || measured_.throttled_share() > kThrottled ||
+  return threads_read || loop_computes || measured_.throttled_share() > kThrottled ||
          measured_.idle_threads() > kIdle * settings_.threads;
 }
 
@@ -114,7 +115,7 @@ std::optional<Change> Controller::choose() {
       return attempt(Kind::kMore, {now.threads + prospect(Kind::kMore).step, now.depth}, "the loop waits: more?");
     if (now.threads > bounds_.least.threads && due(Kind::kFewer) && fewer_may_do())
       return attempt(Kind::kFewer, {now.threads - std::max(1, now.threads / 8), now.depth},
-                     "threads wait too, or the loop needs the CPUs: fewer?");
+                     "threads wait for storage, or the loop needs the CPUs: fewer?");
     return std::nullopt;
   }
   if (measured_.wait_share() + measured_.wait_error() > kNeverWaits || now.threads == bounds_.least.threads ||

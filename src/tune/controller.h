@@ -6,7 +6,7 @@
 //
 //   hold     measures; when there is something to gain, tries other settings:
 //              more      the loop waits, and threads are free to start
-//              fewer     the loop waits, and the threads wait as well or take CPUs that the loop needs
+//              fewer     the loop waits, and the threads wait for storage or take CPUs that the loop needs
 //              idle      the loop does not wait: fewer may do, and the loop gets the cores
 //              deeper    the loop waits now and then although threads have no room for another batch
 //   trial    measures with them, and keeps them or goes back

@@ -64,6 +64,7 @@ TEST(Controller, LeavesThreadsOutThatOnlyWaitForStorage) {
   Plant plant = computing(16);
   plant.rate = [](int threads, double) { return std::min(20.0 * threads, 90.0); };
   plant.thread_cpus = 0.2;
+  plant.reading = 0.8;
   expect_near_best(plant, 90, 300);
 }
 
@@ -71,6 +72,7 @@ TEST(Controller, LeavesThreadsOutThatOnlyWaitForStorage) {
 TEST(Controller, KeepsThreadsThatHideLatency) {
   Plant plant = computing(16);
   plant.thread_cpus = 0.1;
+  plant.reading = 0.9;
   expect_near_best(plant, 90, 300);
 }
 

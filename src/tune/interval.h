@@ -13,6 +13,7 @@ struct Interval {
   double batches = 0;        // handed over
   double waited_s = 0;       // by the training loop, for batches that were not ready
   double idle_s = 0;         // of the loader's threads: no row to fill, or no room for another batch
+  double reading_s = 0;      // of the loader's threads: getting stored bytes
   double workers_cpu_s = 0;  // CPU time of the loader's threads
   double process_cpu_s = 0;  // of the whole process, those included
   double throttled_s = 0;    // that the group's CPU quota kept it from running; 0 too where nobody tells

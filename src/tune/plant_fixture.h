@@ -22,6 +22,7 @@ struct Plant {
   std::function<double(int threads, double t)> rate;
   std::function<double(int threads, double t)> own_s = [](int, double) { return 1e-5; };
   double thread_cpus = 1;   // CPUs that a thread at work uses
+  double reading = 0.1;     // share of a thread's work
   double loop_cpus = 0.05;  // that the loop uses while it does not wait
   double noise = 0;         // of both, relative, each batch
   double unsteady = 0;      // of both, relative, for 3 s at a time
@@ -81,6 +82,7 @@ inline Course run(const Plant& plant, double seconds, Controller* controller, un
     const double start = std::max(made, room);
     const double work = loader_now * jitter(plant.noise) / plant.rate(settings.threads, t);
     counters.idle_s += (start - made) * settings.threads;
+    counters.reading_s += work * settings.threads * plant.reading;
     counters.workers_cpu_s += work * settings.threads * plant.thread_cpus;
     made = start + work;
     const double own = loop_now * jitter(plant.noise) * plant.own_s(settings.threads, t);
@@ -96,6 +98,7 @@ inline Course run(const Plant& plant, double seconds, Controller* controller, un
     if (state == IntervalMeter::Taken::kFull) {
       Interval interval = meter.interval();
       interval.idle_s = counters.idle_s - begun.idle_s;
+      interval.reading_s = counters.reading_s - begun.reading_s;
       interval.workers_cpu_s = counters.workers_cpu_s - begun.workers_cpu_s;
       interval.process_cpu_s = counters.process_cpu_s - begun.process_cpu_s;
       if (const auto change = controller->step(interval)) {

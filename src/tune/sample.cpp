@@ -12,6 +12,7 @@ void Sample::add(const Interval& interval) {
   sums_.batches += interval.batches;
   sums_.waited_s += interval.waited_s;
   sums_.idle_s += interval.idle_s;
+  sums_.reading_s += interval.reading_s;
   sums_.workers_cpu_s += interval.workers_cpu_s;
   sums_.process_cpu_s += interval.process_cpu_s;
   sums_.throttled_s += interval.throttled_s;
@@ -20,9 +21,9 @@ void Sample::add(const Interval& interval) {
 }
 
 void Sample::fade() {
-  for (double* sum :
-       {&intervals_, &sums_.seconds, &sums_.batches, &sums_.waited_s, &sums_.idle_s, &sums_.workers_cpu_s,
-        &sums_.process_cpu_s, &sums_.throttled_s, &steps_s_.sum, &steps_s_.squares, &waits_.sum, &waits_.squares})
+  for (double* sum : {&intervals_, &sums_.seconds, &sums_.batches, &sums_.waited_s, &sums_.idle_s, &sums_.reading_s,
+                      &sums_.workers_cpu_s, &sums_.process_cpu_s, &sums_.throttled_s, &steps_s_.sum, &steps_s_.squares,
+                      &waits_.sum, &waits_.squares})
     *sum /= 2;
 }
 

@@ -17,6 +17,7 @@ class Sample {
   double wait_share() const { return share(sums_.waited_s); }                            // of the loop's time
   // Means over time of what is summed over threads.
   double idle_threads() const { return share(sums_.idle_s); }
+  double reading_threads() const { return share(sums_.reading_s); }
   double worker_cpus() const { return share(sums_.workers_cpu_s); }
   double process_cpus() const { return share(sums_.process_cpu_s); }
   double throttled_share() const { return share(sums_.throttled_s); }
