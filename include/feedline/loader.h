@@ -62,7 +62,10 @@ struct LoaderOptions {
   std::uint64_t max_tokens = 0;  // not 0, with buckets: a batch has at most max_tokens / bound rows
   std::uint64_t seed = 0;        // of the order and of every random operation
   bool drop_last = false;
-  int num_workers = 0;              // native threads; 0: usable CPUs (affinity, cgroup quota)
+  // Native threads. 0: as many as the training loop turns out to need, while it runs, and no more than this process's
+  // share of the CPUs (affinity, cgroup quota, other ranks on the machine) or, where it is not 0, most_workers.
+  int num_workers = 0;
+  int most_workers = 0;
   std::uint64_t memory_budget = 0;  // bytes of batches held ahead of the user; 0: see docs, at most two batches ahead
   // The caller gives the samples of each batch, in Loader::give(), instead of a plan: for samplers written elsewhere.
   // shuffle, drop_last, rank, world_size and uneven then mean nothing, batch_size is the most a batch may hold, and
@@ -140,8 +143,25 @@ struct CacheStats {
   bool full = false;               // no more are kept: the others are decoded in every epoch
 };
 
+// What num_workers = 0 has come to.
+struct ControllerStats {
+  struct Change {
+    double at_s = 0;  // since the first iteration
+    int from = 0;     // threads
+    int to = 0;
+    std::uint64_t ahead_from = 0;  // batches_ahead
+    std::uint64_t ahead_to = 0;
+    std::string why;
+  };
+  int threads = 0;                  // that fill batches now; the others rest
+  int limit = 0;                    // most that may
+  std::uint64_t batches_ahead = 0;  // that may be held ahead now
+  std::uint64_t changed = 0;        // how often
+  std::vector<Change> changes;      // the latest 64
+};
+
 struct LoaderStats {
-  int threads = 0;
+  int threads = 0;            // those that rest included
   std::uint64_t batches = 0;  // delivered, all epochs of this loader
   std::uint64_t samples = 0;
   std::uint64_t bad_samples = 0;
@@ -152,6 +172,7 @@ struct LoaderStats {
   std::uint64_t budget_bytes = 0;
   std::vector<StageStats> stages;
   std::optional<CacheStats> cache;
+  std::optional<ControllerStats> controller;  // nullopt: the number of threads was given
 };
 
 // Positions [begin, end) of an epoch's order, which all ranks share.
@@ -220,6 +241,10 @@ class Loader {
   Result<Polled> poll(std::chrono::milliseconds wait, Batch& batch);
 
   LoaderStats stats() const;
+  std::uint64_t changes() const;  // as ControllerStats::changed
+  // The batches go to a GPU: where the number of threads was not given, one CPU is left to the thread that feeds it,
+  // and where threads are bound to CPUs, one core, if no epoch was begun before.
+  void leave_a_cpu();
   std::vector<BadSample> errors(std::uint64_t from = 0) const;  // but for the first `from`
   std::uint64_t error_count() const;
   LoaderState state() const;

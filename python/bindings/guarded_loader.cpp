@@ -100,6 +100,12 @@ void GuardedLoader::close() {
   alone([&] { loader_.close(); });
 }
 
+void GuardedLoader::leave_a_cpu() {
+  refuse_child();
+  const WithoutGil released;
+  loader_.leave_a_cpu();
+}
+
 LoaderStats GuardedLoader::stats() {
   refuse_child();
   const WithoutGil released;

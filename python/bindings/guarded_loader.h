@@ -48,6 +48,9 @@ class GuardedLoader {
   // Is there anything for take_errors(), as of the last next()?
   bool has_errors() const { return has_errors_; }
   std::string explain();
+  // Takes no lock: asked after every batch.
+  std::uint64_t changes() const { return loader_.changes(); }
+  void leave_a_cpu();
 
  private:
   template <typename F>

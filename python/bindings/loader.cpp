@@ -29,7 +29,7 @@ std::unique_ptr<GuardedLoader> make_loader(
     bool drop_last, int num_workers, std::uint64_t memory_budget, bool in_order, const std::string& on_error,
     std::uint64_t error_budget, std::uint64_t rank, std::uint64_t world_size, const std::string& uneven,
     const std::optional<std::string>& dtype, const std::string& layout, std::uint64_t timeout_ms, bool given_order,
-    std::vector<std::uint64_t> bucket_bounds, std::uint64_t buckets, std::uint64_t max_tokens) {
+    std::vector<std::uint64_t> bucket_bounds, std::uint64_t buckets, std::uint64_t max_tokens, int most_workers) {
   LoaderOptions options;
   options.batch_size = batch_size;
   options.shuffle = shuffle;
@@ -37,6 +37,7 @@ std::unique_ptr<GuardedLoader> make_loader(
   options.seed = seed;
   options.drop_last = drop_last;
   options.num_workers = num_workers;
+  options.most_workers = most_workers;
   options.memory_budget = memory_budget;
   options.in_order = in_order;
   options.on_error = on_error_of(on_error);
@@ -69,6 +70,27 @@ nb::dict stage_dict(const StageStats& stage) {
   return result;
 }
 
+nb::dict controller_dict(const ControllerStats& controller) {
+  nb::list changes;
+  for (const ControllerStats::Change& change : controller.changes) {
+    nb::dict row;
+    row["at_s"] = change.at_s;
+    row["from"] = change.from;
+    row["to"] = change.to;
+    row["ahead_from"] = change.ahead_from;
+    row["ahead_to"] = change.ahead_to;
+    row["why"] = change.why;
+    changes.append(row);
+  }
+  nb::dict result;
+  result["threads"] = controller.threads;
+  result["limit"] = controller.limit;
+  result["batches_ahead"] = controller.batches_ahead;
+  result["changed"] = controller.changed;
+  result["changes"] = changes;
+  return result;
+}
+
 nb::dict stats_dict(const LoaderStats& stats) {
   nb::dict result;
   result["threads"] = stats.threads;
@@ -92,6 +114,10 @@ nb::dict stats_dict(const LoaderStats& stats) {
   } else {
     result["cache"] = nb::none();
   }
+  if (stats.controller)
+    result["controller"] = controller_dict(*stats.controller);
+  else
+    result["controller"] = nb::none();
   nb::dict stages;
   for (const StageStats& stage : stats.stages) stages[nb::cast(stage.name)] = stage_dict(stage);
   result["stages"] = stages;
@@ -215,12 +241,14 @@ void bind_loader(nb::module_& module) {
            "seed"_a, "shuffle"_a, "shard_window"_a, "epoch"_a, "position"_a, "delivered"_a, "left_out"_a, "buckets"_a,
            "fidelity"_a)
       .def("explain", &GuardedLoader::explain)
+      .def_prop_ro("changes", &GuardedLoader::changes)
+      .def("leave_a_cpu", &GuardedLoader::leave_a_cpu)
       .def("close", &GuardedLoader::close);
   module.def("make_loader", &make_loader, "dataset"_a, nb::kw_only(), "batch_size"_a, "shuffle"_a, "shard_window"_a = 0,
              "seed"_a, "drop_last"_a, "num_workers"_a, "memory_budget"_a, "in_order"_a, "on_error"_a, "error_budget"_a,
              "rank"_a, "world_size"_a, "uneven"_a, "dtype"_a.none(), "layout"_a, "timeout_ms"_a,
              "given_order"_a = false, "bucket_bounds"_a = std::vector<std::uint64_t>(), "buckets"_a = 0,
-             "max_tokens"_a = 0);
+             "max_tokens"_a = 0, "most_workers"_a = 0);
 }
 
 }  // namespace feedline::python

@@ -41,7 +41,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
     Beyond torch's arguments:
 
     Args:
-        num_workers: also ``"auto"``: by the CPUs that this process may use; 0 for data that is in memory already.
+        num_workers: also ``"auto"``: by the CPUs that this process may use; 0 for data that is in memory already. Where
+            native threads do the work, as many of them as the training loop needs, found while it runs.
         seed: makes every sample's random numbers (``random``, NumPy, torch) and the shuffled order a function of
             (seed, epoch, sample), whatever the number of workers. None: torch's way, by worker.
         device: where the tensors of a batch go before you get it.
@@ -92,6 +93,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
     ) -> None:
         self._check_choices(on_error, lower, worker_method)
         self._check_numbers(seed, error_budget, memory_budget, snapshot_every_n_steps, stall_timeout)
+        self._adapts = num_workers == "auto"
         if num_workers == "auto":
             num_workers = _automatic_workers(dataset)
             if num_workers == 0:
@@ -348,9 +350,13 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return "\n".join(lines)
 
     def stats(self) -> Statistics:
-        """Counts of the latest iterator: batches delivered, seconds that ``next()`` waited, bytes that you hold."""
+        """Counts of the latest iterator: batches delivered, seconds that ``next()`` waited, bytes that you hold.
+
+        ``controller``: with ``num_workers="auto"`` and native threads, as of :meth:`Loader.stats`; else None.
+        """
         iterator = self._latest() if self._latest is not None else None
         cursor, crew = self._cursor, getattr(iterator, "_crew", None)
+        pipeline = getattr(iterator, "_pipeline", None)
         return Statistics(
             {
                 "epoch": cursor.epoch if cursor else self._epoch,
@@ -358,6 +364,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
                 "bad_samples": len(self.errors),
                 "wait_s": getattr(iterator, "_wait_s", 0.0),
                 "bytes_held": crew.bytes_held() if crew is not None else 0,
+                "controller": pipeline.engine.stats()["controller"] if pipeline is not None else None,
             }
         )
 

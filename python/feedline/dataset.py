@@ -496,7 +496,9 @@ class Dataset:
             seed: of the order and of every random operation. The same seed gives the same batches, whatever
                 ``num_workers``.
             drop_last: leaves out a last batch that is not full.
-            num_workers: threads; ``"auto"`` is the CPUs that this process may use, 0 is taken as 1.
+            num_workers: threads; 0 is taken as 1. ``"auto"`` starts as many as this process may use CPUs and lets as
+                many of them work as the training loop turns out to need: see docs/tuning-live.md and
+                ``stats()["controller"]``.
             memory_budget: bytes of batches held ahead, or text such as ``"512 MB"`` or ``"2 GiB"``.
             in_order: False delivers batches as they complete; over several ranks they come in order all the same, so
                 that one state holds for all.

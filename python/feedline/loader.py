@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from . import _engine, batches, state, statistics
+from . import _engine, batches, changes, state, statistics
 from .errors import ConfigError, Error
 
 # Loaders with threads, closed before the interpreter goes away. Made with the first loader, not at import.
@@ -72,6 +72,7 @@ class Loader:
         self._announce = announce
         self._batch_type = batches.tuple_type(batches.attribute_names(engine.field_names))
         self._closed = False
+        self._changes = changes.Log()
         self._iterator: weakref.ref[LoaderIterator] | None = None
         _close_at_exit(self)
         if "FEEDLINE_METRICS_PORT" in os.environ:
@@ -224,6 +225,8 @@ class Loader:
         finally:
             if engine.has_errors:
                 self._log_bad_samples()
+            if engine.changes != self._changes.seen:
+                self._changes.write(engine)
         return None if arrays is None else self._batch_type(*arrays)
 
     def _log_bad_samples(self) -> None:
@@ -256,6 +259,8 @@ class LoaderIterator(Iterator[tuple[Any, ...]]):
 
     def _start_epoch(self) -> None:
         self._epochs_left -= 1
+        if self._loader._output is Output.TORCH and _gpu_in_use():
+            self._loader._engine.leave_a_cpu()
         self._loader._engine.start_epoch(self._open_end or self._epochs_left > 0)
 
     def __len__(self) -> int:
@@ -283,6 +288,12 @@ def _torch_profiles() -> bool:
     """Whether a profiler of torch records: then the loader's time shows in its trace, as that of torch's loaders."""
     autograd = sys.modules.get("torch.autograd")
     return autograd is not None and bool(autograd._profiler_enabled())
+
+
+def _gpu_in_use() -> bool:
+    """Whether this process has begun to use a GPU through torch: its thread that launches work needs a CPU."""
+    cuda = sys.modules.get("torch.cuda")
+    return cuda is not None and bool(cuda.is_initialized())
 
 
 def _log_plan(explained: str) -> None:

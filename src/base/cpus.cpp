@@ -8,6 +8,7 @@
 #include <cmath>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 namespace feedline::base {
 namespace {
@@ -62,6 +63,24 @@ std::optional<double> cgroup_limit(const std::string& file, const std::string& r
   }
   take(read_v1_limit(file, root));
   return tightest;
+}
+
+std::optional<std::uint64_t> throttled_ns(const std::string& root) {
+  std::optional<std::uint64_t> total;
+  const auto add = [&total](const std::string& path, std::string_view key, std::uint64_t unit_ns) {
+    std::ifstream file(path);
+    std::string word;
+    for (std::uint64_t value = 0; file >> word >> value;)
+      if (word == key) total = total.value_or(0) + value * unit_ns;
+  };
+  const std::string groups = root + "/sys/fs/cgroup";
+  // each group counts what its own quota did
+  for (std::string path = unified_path(root);; path = path.substr(0, path.rfind('/'))) {
+    add(groups + path + (path.ends_with('/') ? "" : "/") + "cpu.stat", "throttled_usec", 1000);
+    if (path.empty() || path == "/") break;
+  }
+  add(groups + "/cpu/cpu.stat", "throttled_time", 1);  // version 1
+  return total;
 }
 
 int usable_cpus() {

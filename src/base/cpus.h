@@ -11,6 +11,10 @@ namespace feedline::base {
 // already holds what cpusets allow.
 int usable_cpus();
 
+// How long the cgroup's CPU quota has kept this process and its neighbours in the group from running. nullopt: not
+// told.
+std::optional<std::uint64_t> throttled_ns(const std::string& root = "");
+
 // Bytes of memory that this process may use: min(cgroup limit, physical memory).
 std::uint64_t usable_memory_bytes();
 

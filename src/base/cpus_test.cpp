@@ -51,6 +51,17 @@ TEST_F(Cgroup, ReadsVersionOne) {
   EXPECT_EQ(cgroup_limit("cpu.max", root_), std::nullopt);
 }
 
+TEST_F(Cgroup, AddsUpWhatQuotasUpTheTreeHaveThrottled) {
+  EXPECT_EQ(throttled_ns(root_), std::nullopt);
+  write("proc/self/cgroup", "0::/jobs/train\n");
+  write("sys/fs/cgroup/jobs/cpu.stat", "usage_usec 900\nnr_throttled 3\nthrottled_usec 70\n");
+  write("sys/fs/cgroup/jobs/train/cpu.stat", "usage_usec 900\nthrottled_usec 5\nnr_bursts 0\n");
+  EXPECT_EQ(throttled_ns(root_), 75'000u);
+  fs::remove_all(root_);
+  write("sys/fs/cgroup/cpu/cpu.stat", "nr_periods 5\nnr_throttled 1\nthrottled_time 12345\n");
+  EXPECT_EQ(throttled_ns(root_), 12'345u);
+}
+
 TEST(UsableCpus, ObeysTheAffinityMask) {
   cpu_set_t before;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);

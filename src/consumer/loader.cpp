@@ -203,6 +203,17 @@ std::string Loader::Impl::explain_order() const {
   return text + ", seed " + std::to_string(o.seed);
 }
 
+std::string Loader::Impl::explain_threads() const {
+  const std::string all = std::to_string(plan.options.num_workers);
+  const auto controller = pipeline.stats().controller;
+  if (!controller) return all + " native, one sample at a time";
+  std::string text = all + " native, one sample at a time; as many of them work as the training loop needs: " +
+                     std::to_string(controller->threads) + " now, at most " + std::to_string(controller->limit) + ", ";
+  if (controller->changed == 0) return text + "not changed so far";
+  return text + "changed " + std::to_string(controller->changed) + " times, last \"" + controller->changes.back().why +
+         "\"";
+}
+
 std::string Loader::Impl::explain_buckets() const {
   std::string text;
   if (!plan.order.buckets) return text;
@@ -231,10 +242,12 @@ std::string Loader::Impl::explain() const {
   for (const FieldSpec& field : recipe->schema)
     text += "field      " + field.name + ": " + std::string(name_of(field.array.dtype)) + " " +
             field.array.shape.to_string() + "\n";
-  text += "threads    " + std::to_string(o.num_workers) + " native, one sample at a time\n";
+  text += "threads    " + explain_threads() + "\n";
   if (const std::string reads = pipeline.explain_reads(); !reads.empty()) text += "reads      " + reads + "\n";
-  text += "memory     " + std::to_string(plan.slots) + " batches of " + rounded(plan.batch_bytes) + " ahead; budget " +
-          rounded(o.memory_budget) + " (" + plan.budget_reason + ")\n";
+  text += "memory     " + std::to_string(plan.slots) + " batches of " + rounded(plan.batch_bytes) + " ahead" +
+          (plan.most_slots > plan.slots ? ", " + std::to_string(plan.most_slots) + " for a loop that comes in bursts"
+                                        : "") +
+          "; budget " + rounded(o.memory_budget) + " (" + plan.budget_reason + ")\n";
   text += "delivery   host memory, " +
           std::string(o.in_order          ? "in order"
                       : o.world_size == 1 ? "as batches complete"
@@ -276,6 +289,8 @@ LoaderStats Loader::stats() const {
   if (impl_->recipe->cache) stats.cache = impl_->recipe->cache->stats();
   return stats;
 }
+std::uint64_t Loader::changes() const { return impl_->pipeline.changes(); }
+void Loader::leave_a_cpu() { impl_->pipeline.leave_a_cpu(); }
 std::vector<BadSample> Loader::errors(std::uint64_t from) const { return impl_->pipeline.bad_samples(from); }
 std::uint64_t Loader::error_count() const { return impl_->pipeline.bad_count(); }
 LoaderState Loader::state() const { return impl_->state(); }

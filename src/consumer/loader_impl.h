@@ -26,6 +26,7 @@ struct Loader::Impl {
 
   std::string explain() const;
   std::string explain_shares() const;
+  std::string explain_threads() const;
   std::string explain_buckets() const;
   std::string explain_order() const;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/pipeline.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "base/thread.h"
 #include "batch/batch_layout.h"
 #include "device/device.h"
+#include "pipeline/adaptation.h"
 #include "pipeline/bad_sample_policy.h"
 #include "pipeline/epochs.h"
 #include "pipeline/sample_loader.h"
@@ -46,6 +48,7 @@ struct alignas(64) Progress {
 
 // What a thread fills rows with.
 struct Hands {
+  std::size_t worker;
   SampleLoader loader;
   StageCounters& stage;
   Progress& progress;
@@ -70,7 +73,7 @@ struct Pipeline::Impl {
 
   // worker side
   void work(std::size_t worker);
-  std::optional<Task> next_task(std::unique_lock<std::mutex>& lock, StageCounters& stage);
+  std::optional<Task> next_task(std::unique_lock<std::mutex>& lock, std::size_t worker);
   bool fill_rows(Hands& hands, Task& task);
   bool fill_all(Hands& hands, const Ticket& ticket);
   void fill_each(Hands& hands, const Task& task);
@@ -78,7 +81,14 @@ struct Pipeline::Impl {
 
   std::unique_ptr<Epoch> make_epoch(const Start& start) const;
 
+  bool is_wanted(std::size_t worker) const {
+    return worker < wanted.load(std::memory_order_relaxed);  // what it says orders nothing: the lock does
+  }
+
   // under mutex
+  void use_settings();
+  void wait_for_work(std::unique_lock<std::mutex>& lock, StageCounters& stage);
+  std::uint64_t slots_to_wake() const;
   void open_slot();
   void reuse_pages(Slot& slot);
   void settle(const Task& task);
@@ -95,12 +105,21 @@ struct Pipeline::Impl {
   std::vector<Progress> progress;                   // one per worker
   // Threads that fill rows come back to the lock before they take another one: there is something that they must know.
   std::atomic<bool> recall{false};
+  // Threads that fill rows, of those there are: the first ones. The others park, with no row in their hands.
+  std::atomic<std::size_t> wanted{static_cast<std::size_t>(plan.options.num_workers)};
   const std::unique_ptr<ReadAhead> ahead;  // nullptr: the format has nothing to read ahead
 
   mutable std::mutex mutex;
-  std::condition_variable work_cv;   // workers: a ticket, room for a slot, or the end
-  std::condition_variable ready_cv;  // consumer: a slot was settled, or a failure
+  // Of settings. Written under the lock, read without: whoever watches it looks again.
+  std::atomic<std::uint64_t> changes{0};
+  std::condition_variable work_cv;    // workers: a ticket, room for a slot, or the end
+  std::condition_variable parked_cv;  // workers that are not wanted: they are, or the end
+  std::condition_variable ready_cv;   // consumer: a slot was settled, or a failure
   Epochs epochs;
+  const std::unique_ptr<Adaptation> adaptation;  // nullptr: all threads are wanted
+  std::uint64_t slots = plan.slots;              // that may be open now
+  IdleTime idle;                                 // of threads that are wanted
+  bool leaves_core = false;
   std::optional<Error> failure;  // ends the epoch: no memory, budget used up
   std::optional<Error> broken;   // ends the pipeline: a thread is gone
   bool stopping = false;
@@ -122,7 +141,8 @@ Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_
              !plan.options.given_order && plan.options.world_size == 1),
       counters(static_cast<std::size_t>(plan.options.num_workers) + 1),
       progress(static_cast<std::size_t>(plan.options.num_workers)),
-      ahead(ReadAhead::make(recipe->format, plan, read_ahead_mode())) {}
+      ahead(ReadAhead::make(recipe->format, plan, read_ahead_mode())),
+      adaptation(Adaptation::make(plan, adaptation_mode())) {}
 
 std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const Start& start) const {
   const LoaderOptions& o = plan.options;
@@ -158,13 +178,14 @@ Result<void> Pipeline::Impl::begin(const Start& start, bool prepare_next) {
     last_position = start;
     last_batch.reset();
     waiting_ns = 0;
+    if (adaptation) adaptation->interrupt();
     if (first_ns == 0) first_ns = base::now_ns();
   }
   if (ahead) ahead->begin(prepare_next);
   work_cv.notify_all();
   if (threads.empty()) {
     pid = getpid();
-    const auto placed = place_workers(o.num_workers);
+    const auto placed = place_workers(o.num_workers, leaves_core);
     for (int i = 0; i < o.num_workers; ++i) {
       const auto worker = static_cast<std::size_t>(i);
       FEEDLINE_TRY(auto thread,
@@ -213,27 +234,53 @@ void Pipeline::Impl::reuse_pages(Slot& slot) {
 
 void Pipeline::Impl::update_recall() { recall = stopping || failure || epochs.has_refill(); }
 
+// Threads that filled a row, or waited for one, look again whether they are wanted: all of them, as one that parks must
+// not be the one that was told of work.
+void Pipeline::Impl::use_settings() {
+  const tune::Settings settings = adaptation->settings();
+  changes = adaptation->changes();
+  wanted = static_cast<std::size_t>(settings.threads);
+  slots = static_cast<std::uint64_t>(settings.depth);
+  work_cv.notify_all();
+  parked_cv.notify_all();
+}
+
+// Threads that found no room go on when no more slots than these are open. Waking one takes as long as filling a batch
+// of short rows: they sleep until there is room for many.
+std::uint64_t Pipeline::Impl::slots_to_wake() const { return plan.short_rows ? slots / 2 : slots - 1; }
+
+void Pipeline::Impl::wait_for_work(std::unique_lock<std::mutex>& lock, StageCounters& stage) {
+  const bool blocked = epochs.can_open();  // only room is missing
+  const std::uint64_t started = base::now_ns();
+  idle.begin(started);
+  work_cv.wait(lock);
+  const std::uint64_t ended = base::now_ns();
+  idle.end(started, ended);
+  if (blocked)
+    stage.add_blocked(ended - started);
+  else
+    stage.add_starved(ended - started);
+}
+
 // Waits for a row to fill. nullopt: the pipeline stops.
-std::optional<Task> Pipeline::Impl::next_task(std::unique_lock<std::mutex>& lock, StageCounters& stage) {
+std::optional<Task> Pipeline::Impl::next_task(std::unique_lock<std::mutex>& lock, std::size_t worker) {
   while (!stopping) {
+    if (!is_wanted(worker)) {
+      parked_cv.wait(lock);
+      continue;
+    }
     if (!failure) {
       if (auto task = epochs.take_task()) {
         update_recall();
         reuse_pages(*task->ticket.slot);
         return task;
       }
-      if (epochs.can_open() && epochs.open_slots() < plan.slots) {
+      if (epochs.can_open() && epochs.open_slots() < slots) {
         open_slot();
         continue;
       }
     }
-    const bool blocked = epochs.can_open();  // only room is missing
-    const std::uint64_t started = base::now_ns();
-    work_cv.wait(lock);
-    if (blocked)
-      stage.add_blocked(base::now_ns() - started);
-    else
-      stage.add_starved(base::now_ns() - started);
+    wait_for_work(lock, counters[worker][static_cast<std::size_t>(Stage::kBatch)]);
   }
   return std::nullopt;
 }
@@ -297,7 +344,7 @@ bool Pipeline::Impl::fill_rows(Hands& hands, Task& task) {
     filled += ticket.rows;
     const std::uint64_t spare = allocator->spare_pages();
     has_spare = spare != 0 && spare != slot.seen_spare.load(std::memory_order_relaxed);
-  } while (!has_spare && !recall.load(std::memory_order_relaxed) && ticket.advance());
+  } while (!has_spare && !recall.load(std::memory_order_relaxed) && is_wanted(hands.worker) && ticket.advance());
   const std::uint64_t finished = base::now_ns();
   mine.slot.store(nullptr, std::memory_order_release);
   const bool complete = slot.tickets.finish(filled);
@@ -318,9 +365,12 @@ void Pipeline::Impl::settle(const Task& task) {
 void Pipeline::Impl::work(std::size_t worker) {
   StageCounters& stage = counters[worker][static_cast<std::size_t>(Stage::kBatch)];
   try {
-    Hands hands{SampleLoader(recipe, &counters[worker], ahead.get()), stage, progress[worker], {}};
+    Hands hands{worker, SampleLoader(recipe, &counters[worker], ahead.get()), stage, progress[worker], {}};
+    clockid_t cpu_clock{};
+    const bool has_clock = ::pthread_getcpuclockid(::pthread_self(), &cpu_clock) == 0;
     std::unique_lock lock(mutex);
-    while (auto task = next_task(lock, stage)) {
+    if (adaptation && has_clock) adaptation->add_worker(cpu_clock);
+    while (auto task = next_task(lock, worker)) {
       lock.unlock();
       const bool complete = fill_rows(hands, *task);
       lock.lock();
@@ -414,6 +464,7 @@ Result<Loader::Polled> Pipeline::Impl::poll(std::chrono::milliseconds wait, Batc
   StageCounters& stage = counters.back()[static_cast<std::size_t>(Stage::kConsumer)];
   std::unique_lock lock(mutex);
   if (waiting_ns == 0) waiting_ns = started;
+  bool was_ready = waiting_ns == started;
   while (true) {
     if (stopping) {
       return closed_error();
@@ -424,9 +475,12 @@ Result<Loader::Polled> Pipeline::Impl::poll(std::chrono::milliseconds wait, Batc
     if (auto slot = epoch->take_ready()) {
       stage.add_starved(base::now_ns() - started);
       telemetry::record_span(Stage::kConsumer, waiting_ns, base::now_ns(), delivered_batches);
+      const std::uint64_t asked_ns = waiting_ns;
       auto delivered = deliver(std::move(slot), out);
-      const bool has_room = epochs.open_slots() <= plan.slots_to_wake;
+      const bool has_room = epochs.open_slots() <= slots_to_wake();
       const bool goes_on = delivered && *delivered == Loader::Polled::kPending;
+      if (adaptation && adaptation->delivered(last_ns, was_ready ? 0 : last_ns - asked_ns, idle, counters))
+        use_settings();
       // a thread that is woken under the lock only goes to sleep again, and may take the CPU from its holder
       if (!goes_on) lock.unlock();
       if (has_room) work_cv.notify_all();
@@ -434,7 +488,10 @@ Result<Loader::Polled> Pipeline::Impl::poll(std::chrono::milliseconds wait, Batc
       return delivered;
     }
     if (epoch->over()) return Loader::Polled::kEnd;
+    was_ready = false;
     if (ready_cv.wait_until(lock, deadline) == std::cv_status::timeout) {
+      const std::uint64_t now = base::now_ns();
+      if (adaptation && waiting_ns != 0 && adaptation->waits(now, now - waiting_ns)) use_settings();
       stage.add_starved(base::now_ns() - started);
       const auto timeout_ns = static_cast<std::uint64_t>(plan.options.timeout.count()) * 1'000'000;
       if (timeout_ns > 0 && base::now_ns() - waiting_ns > timeout_ns) return std::unexpected(stall_error());
@@ -450,6 +507,7 @@ void Pipeline::Impl::stop() {
     update_recall();
   }
   work_cv.notify_all();
+  parked_cv.notify_all();
   ready_cv.notify_all();
   threads.clear();  // joins
   if (ahead) ahead->stop();
@@ -508,6 +566,15 @@ std::vector<std::uint64_t> Pipeline::rows_per_rank() const {
   return rows;
 }
 
+void Pipeline::leave_a_cpu() {
+  const std::lock_guard lock(impl_->mutex);
+  if (std::exchange(impl_->leaves_core, true) || !impl_->adaptation) return;
+  const int most = std::max(std::min(share_of_cpus() - 1, impl_->plan.options.num_workers), 1);
+  if (impl_->adaptation->limit_threads(most)) impl_->use_settings();
+}
+
+std::uint64_t Pipeline::changes() const { return impl_->changes; }
+
 std::vector<BadSample> Pipeline::bad_samples(std::uint64_t from) const {
   const std::lock_guard lock(impl_->mutex);
   const auto& bad = impl_->bad;
@@ -559,6 +626,7 @@ LoaderStats Pipeline::stats() const {
   stats.held_bytes = impl.epochs.open_slots() * impl.plan.batch_bytes;
   stats.held_bytes_peak = impl.held_peak;
   if (impl.ahead) stats.held_bytes += impl.ahead->held_bytes();
+  if (impl.adaptation) stats.controller = impl.adaptation->stats(impl.first_ns);
   return stats;
 }
 

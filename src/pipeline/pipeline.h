@@ -25,7 +25,9 @@ struct PipelinePlan {
   std::vector<std::shared_ptr<const batch::BatchLayout>> layouts;
   std::uint64_t batch_bytes = 0;       // of the largest batch
   std::uint64_t slots = 0;             // batches held ahead of the user at most
-  std::uint64_t slots_to_wake = 0;     // threads that found no room go on when no more than these are taken
+  std::uint64_t most_slots = 0;        // the same where the loop comes in bursts; see adapts
+  bool adapts = false;                 // the numbers of threads and of slots in use change while it runs
+  bool short_rows = false;             // filled faster than a thread wakes up
   std::uint64_t read_ahead_bytes = 0;  // of stored samples that are fetched before a thread comes for them, at most
   std::string budget_reason;           // where the budget comes from, for explain()
 };
@@ -70,6 +72,9 @@ class Pipeline {
   bool has_batches() const;
   // See Loader::rows_per_rank.
   std::vector<std::uint64_t> rows_per_rank() const;
+  // See Loader::leave_a_cpu and Loader::changes.
+  void leave_a_cpu();
+  std::uint64_t changes() const;
   std::vector<BadSample> bad_samples(std::uint64_t from = 0) const;
   std::uint64_t bad_count() const;
   LoaderStats stats() const;

@@ -9,6 +9,7 @@
 #include "batch/batch_layout.h"
 #include "pipeline/bucketing.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/thread_placement.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -21,6 +22,8 @@ constexpr std::uint64_t kMemoryShare = 8;
 constexpr std::uint64_t kDefaultSlots = 2;
 constexpr std::uint64_t kSmallBatchesBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kMostSmallBatches = 32;
+// Where the training loop comes in bursts, and the number of threads is the controller's, at most so many times that.
+constexpr std::uint64_t kDeeper = 4;
 // For samples that are read ahead: 256 photos. Where a given budget leaves less than the second number, and less than
 // an eighth of it, small batches give up theirs for it.
 constexpr std::uint64_t kMostReadAhead = std::uint64_t{32} << 20;
@@ -33,6 +36,7 @@ Result<void> check_options(const LoaderOptions& options) {
   if (options.num_workers < 0 || options.num_workers > kMaxThreads)
     return config_error("loader: num_workers must be between 0 and " + std::to_string(kMaxThreads) + ", got " +
                         std::to_string(options.num_workers));
+  if (options.most_workers < 0) return config_error("loader: most_workers must not be negative");
   if (options.world_size == 0) return config_error("loader: world_size must be at least 1");
   if (options.rank >= options.world_size)
     return config_error("loader: rank must be below world_size=" + std::to_string(options.world_size) + ", got " +
@@ -114,7 +118,11 @@ Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& op
   PipelinePlan plan;
   plan.options = options;
   plan.order = std::move(order);
-  if (plan.options.num_workers == 0) plan.options.num_workers = base::usable_cpus();
+  if (plan.options.num_workers == 0) {
+    plan.adapts = true;
+    plan.options.num_workers = share_of_cpus();
+    if (options.most_workers > 0) plan.options.num_workers = std::min(plan.options.num_workers, options.most_workers);
+  }
   FEEDLINE_CHECK_OK(lay_out(recipe, plan));
   const bool given = options.memory_budget > 0;
   if (!given) plan.options.memory_budget = base::usable_memory_bytes() / kMemoryShare;
@@ -134,9 +142,12 @@ Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& op
       plan.slots = std::max(kDefaultSlots, (plan.options.memory_budget - some) / plan.batch_bytes);
     plan.read_ahead_bytes = std::min(plan.options.memory_budget - plan.slots * plan.batch_bytes, kMostReadAhead);
   }
-  // Waking a thread takes as long as filling a batch of short rows: they sleep until there is room for many.
-  const bool short_rows = recipe.format->grain() > 1;
-  plan.slots_to_wake = short_rows ? plan.slots / 2 : plan.slots - 1;
+  plan.most_slots = plan.slots;
+  if (plan.adapts && !given)
+    plan.most_slots =
+        std::clamp((plan.options.memory_budget - plan.read_ahead_bytes) / std::max<std::uint64_t>(plan.batch_bytes, 1),
+                   plan.slots, kDeeper * plan.slots);
+  plan.short_rows = recipe.format->grain() > 1;
   plan.budget_reason = given ? "memory_budget" : "two batches or 4 MiB, within an eighth of usable memory";
   return plan;
 }

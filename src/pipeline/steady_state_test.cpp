@@ -82,11 +82,12 @@ struct Cost {
   double locks = 0, allocations = 0;  // of a batch
 };
 
-Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t batch_size) {
+Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t batch_size, bool adapts = false) {
   LoaderOptions options{.batch_size = batch_size, .shuffle = true, .num_workers = kThreads};
   // of small batches too no more than three ahead, or what was filled before the counting began would not count
   options.memory_budget = kAhead * plan_pipeline(*recipe, options)->batch_bytes;
-  const auto plan = plan_pipeline(*recipe, options);
+  auto plan = plan_pipeline(*recipe, options);
+  plan->adapts = adapts;
   Pipeline pipeline(recipe, *plan);
   EXPECT_TRUE(pipeline.begin({}, true));
   std::uint64_t locks_then = 0, allocations_then = 0, epoch = 0;
@@ -199,6 +200,20 @@ TEST(SteadyState, ArraysCostNoLockOrAllocation) {
     ASSERT_TRUE(format) << format.error().message();
     expect_nothing_per_sample(recipe_of(*format, {}));
   }
+}
+
+// A number of threads that changes costs a few at each change, and between them nothing.
+TEST(SteadyState, AControllerCostsNoLock) {
+  if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which has mutexes of its own";
+  const storage::TemporaryFolder folder;
+  const auto recipe = recipe_of(
+      folder_of(folder, [](int width, int height) { return decode::encode({.width = width, .height = height}); }),
+      {op::CenterCrop{{24, 24}}});
+  for (const char* mode : {"", "random"}) {
+    ::setenv("FEEDLINE_CONTROLLER", mode, 1);
+    expect_no_lock_per_sample(cost_of_a_batch(recipe, 256, true));
+  }
+  ::unsetenv("FEEDLINE_CONTROLLER");
 }
 
 }  // namespace

@@ -16,13 +16,18 @@ struct LocalRanks {
 // From LOCAL_RANK and LOCAL_WORLD_SIZE, as torchrun sets them.
 LocalRanks local_ranks();
 
+// The CPUs that are this process's, of those it may use: launchers that bind each rank have shared them out already,
+// others leave it to the ranks.
+int share_of_cpus(int usable, int bound, int online, const LocalRanks& ranks);
+int share_of_cpus();
+
 // The node that a process's threads fill first. One process alone: where its training loop runs now, on `cpu`. Several
 // with the same CPUs: an equal share of the nodes each, for where their loops run now says little, and all of them on
 // one node would be worst.
 std::optional<int> near_node(const base::CpuTopology& topology, int cpu, const LocalRanks& ranks);
 
 // The CPUs of each worker thread of a loader that the calling thread uses; empty: anywhere. FEEDLINE_PLACEMENT=off:
-// always anywhere.
-std::vector<std::vector<int>> place_workers(int threads);
+// always anywhere. leaves_core: see base::PlacementWish.
+std::vector<std::vector<int>> place_workers(int threads, bool leaves_core = false);
 
 }  // namespace feedline::pipeline

@@ -19,7 +19,7 @@ import torch
 from torch.utils.data import BatchSampler
 from torch.utils.data._utils import collate as torch_collate
 
-from . import native_webdataset, sources, transforms
+from . import limits, native_webdataset, sources, transforms
 from .native_prefix import NativePrefix
 from .orders import is_unique
 
@@ -66,6 +66,7 @@ class ImagePlan:
     files: Any  # _engine.GivenFiles
     threads: int
     unique: bool  # no sample comes twice in an epoch
+    adapts: bool  # `threads` is the most; as many work as the loop needs
 
     def iterate(self, loader: Any) -> Iterator[Any]:
         from .native_images import NativeImageIterator
@@ -161,15 +162,15 @@ def _plan_images(loader: Any, leaves: list[Any]) -> Plan:
 def _whole_images(loader: Any, chain: transforms.Chain, files: Any) -> Plan | None:
     if chain.flows == transforms.PIL or not transforms.has_fixed_size(chain.dataset):
         return None
-    threads = max(1, loader.num_workers)
+    threads = limits.usable_cpus() if loader._adapts else max(1, loader.num_workers)
     follow_pillow()
-    native = f"{NATIVE}, {threads} thread{'s' if threads > 1 else ''}"
+    native = f"{NATIVE}, {'up to ' if loader._adapts else ''}{threads} thread{'s' if threads > 1 else ''}"
     unique = is_unique(loader._index_sampler)
     key = "(seed, epoch, sample)" if unique else "(seed, epoch, sample, place in the order)"
     stages = [_order(loader), Stage("read", type(loader.dataset).__qualname__, native, "sample by sample")]
     stages += _known_stages(chain, native, f"the engine's own random numbers, by {key}")
     stages.append(Stage("collate", "default_collate", native, "rows are written where they stay; labels by Python"))
-    return ImagePlan(stages, chain, files, threads, unique)
+    return ImagePlan(stages, chain, files, threads, unique, loader._adapts)
 
 
 def _prefix_images(loader: Any, leaves: list[Any], chains: list[transforms.Chain], collating: str) -> Plan:

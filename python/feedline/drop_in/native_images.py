@@ -17,7 +17,7 @@ import torch
 from torch.utils.data import BatchSampler
 from torch.utils.data._utils.collate import default_collate
 
-from .. import _engine
+from .. import _engine, changes
 from ..errors import StalledError
 from . import fetch, sources
 from .lowering import ImagePlan
@@ -75,6 +75,7 @@ class NativeImageIterator(NativeIterator):
             operations=tuple(self._plan.chain.dataset.operations),
             batch_size=self._size,
             threads=self._plan.threads,
+            adapts=self._plan.adapts,
             seed=0 if loader.seed is None else loader.seed & _MASK,
             timeout_ms=round(1000 * (self._timeout or loader.stall_timeout)),
             memory_budget=loader.memory_budget,
@@ -107,7 +108,7 @@ class NativeImageIterator(NativeIterator):
         """The engine's next batch, and which of its rows it could not read."""
         assert self._pipeline is not None
         try:
-            batch = self._pipeline.engine.next()
+            batch = self._pipeline.next()
         except (StalledError, KeyboardInterrupt) as error:
             raise Late(error) from None
         self._pipeline.files.forget(begun.first)
@@ -165,6 +166,7 @@ class Setting(NamedTuple):
     operations: tuple[str, ...]
     batch_size: int
     threads: int
+    adapts: bool
     seed: int
     timeout_ms: int
     memory_budget: int | None
@@ -191,7 +193,8 @@ class Pipeline:
             shuffle=False,
             seed=setting.seed,
             drop_last=False,
-            num_workers=setting.threads,
+            num_workers=0 if setting.adapts else setting.threads,
+            most_workers=setting.threads,
             memory_budget=budget,
             in_order=True,
             on_error="report",
@@ -204,6 +207,9 @@ class Pipeline:
             timeout_ms=setting.timeout_ms,
             given_order=True,
         )
+        if _feeds_gpu(loader):
+            self.engine.leave_a_cpu()
+        self._changes = changes.Log()
         self._closing = weakref.finalize(self, self.engine.close)
 
     @classmethod
@@ -225,6 +231,13 @@ class Pipeline:
         self.engine.give(list(range(first, first + len(paths))), draws)
         return first
 
+    def next(self) -> Any:
+        """The engine's next batch; None after the last."""
+        batch = self.engine.next()
+        if self.engine.changes != self._changes.seen:
+            self._changes.write(self.engine)
+        return batch
+
     def give_back(self) -> None:
         """Not needed any more in this epoch."""
         if self._pid != os.getpid() or not self._closing.alive:  # closed where it is garbage along with its iterator
@@ -235,6 +248,14 @@ class Pipeline:
         if owner is not None:
             with self._lock:
                 self._resting[owner] = self
+
+
+def _feeds_gpu(loader: Any) -> bool:
+    """Whether its batches go to a GPU: the thread that launches work there needs a CPU."""
+    device = loader._target_device
+    if device is not None and device.type == "cuda":
+        return True
+    return torch.cuda.is_initialized() or (loader.pin_memory and torch.cuda.is_available())
 
 
 def _expected_size(loader: Any) -> int:

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The log of what the controller of a loader with ``num_workers="auto"`` decides."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from . import _engine
+
+_QUIET_S = 10  # between two lines at INFO; those in between are at DEBUG
+
+
+class Log:
+    """Writes each change once, where anybody has set up logging. Used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self.seen = 0  # changes, as `_engine.Loader.changes` counts them
+        self._told_s = -float(_QUIET_S)
+
+    def write(self, engine: _engine.Loader) -> None:
+        """What has changed since the last call, to the logger ``feedline``."""
+        controller = engine.stats()["controller"]
+        news = controller["changed"] - self.seen
+        self.seen = controller["changed"]
+        logging = sys.modules.get("logging")
+        if logging is None:
+            return
+        for change in controller["changes"][-news:]:
+            now_s = time.monotonic()
+            is_due = now_s - self._told_s >= _QUIET_S
+            self._told_s = now_s if is_due else self._told_s
+            text = "%.1f s: %d of %d threads, %d batches ahead (%s)"
+            values = (change["at_s"], change["to"], controller["limit"], change["ahead_to"], change["why"])
+            logging.getLogger("feedline").log(logging.INFO if is_due else logging.DEBUG, text, *values)
