@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from feedline.diagnose import other_workers
 from feedline.diagnose.recorder import Recorder
 
 BUDGET = "FEEDLINE_DIAGNOSE_BUDGET"
@@ -43,7 +44,7 @@ def offer(loader: Any, recorder: Recorder) -> None:
     """Called before a loop begins; the first loader that can be tried again is copied. Never raises."""
     try:
         budget = float(os.environ.get(BUDGET) or 0)
-        if budget <= 0 or recorder.cloned or type(loader).__module__.startswith("feedline"):
+        if budget <= 0 or recorder.cloned:
             return
         refused = _refusal(loader)
         if refused is not None:
@@ -63,7 +64,7 @@ def _refusal(loader: Any) -> str | None:
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         return "the script uses a GPU, which a copied process cannot"
-    return None if hasattr(loader, "dataset") else "this loader has no data set to read again"
+    return None if other_workers.can_be_made_again(loader) else "this loader has no data set to read again"
 
 
 def _claim(session: Path) -> bool:
@@ -125,8 +126,9 @@ def _let_go() -> None:
 def climb(loader: Any, budget: float, result: Path) -> None:
     """Measures the loader alone with one number of workers after the other; writes `result` after each."""
     cpus = len(os.sched_getaffinity(0))
-    own = int(loader.num_workers)
-    ladder = sorted({0, 1, 2, 4, cpus, own} & set(range(max(2 * cpus, own, 1) + 1)))[:8]
+    own = other_workers.workers_of(loader)
+    least = other_workers.fewest(loader)
+    ladder = sorted({0, 1, 2, 4, cpus, own} & set(range(least, max(2 * cpus, own, 1) + 1)))[:8]
     ladder = [workers for workers in ladder if workers <= _MOST_WORKERS]
     until = time.monotonic() + budget
     rungs: list[dict[str, Any]] = []
@@ -136,31 +138,9 @@ def climb(loader: Any, budget: float, result: Path) -> None:
         if seconds < 0.2:
             refused = None if rungs else "the budget is too small for a measurement"
             break
-        rungs.append(measure(with_workers(loader, workers), workers, seconds))
+        rungs.append(measure(other_workers.with_workers(loader, workers), workers, seconds))
         _write(result, {"rungs": rungs, "refused": None, "finished": False})
     _write(result, {"rungs": rungs, "refused": refused, "finished": True})
-
-
-def with_workers(loader: Any, workers: int) -> Any:
-    """A torch loader of the same samples in the same kind of order."""
-    from torch.utils.data import DataLoader
-
-    options: dict[str, Any] = {
-        "num_workers": workers,
-        "collate_fn": loader.collate_fn,
-        "worker_init_fn": loader.worker_init_fn,
-    }
-    if workers > 0:
-        options["multiprocessing_context"] = loader.multiprocessing_context
-        options["prefetch_factor"] = loader.prefetch_factor or 2
-        options["persistent_workers"] = True
-    if getattr(loader, "_dataset_kind", 0) != 0:
-        options |= {"batch_size": loader.batch_size, "drop_last": loader.drop_last}
-    elif loader.batch_sampler is not None:
-        options["batch_sampler"] = loader.batch_sampler
-    else:
-        options |= {"batch_size": None, "sampler": loader.sampler}
-    return DataLoader(loader.dataset, **options)
 
 
 def measure(loader: Any, workers: int, seconds: float) -> dict[str, Any]:

@@ -12,6 +12,7 @@ STEP = 3  # from one next() to the following: a = loader, b = how many steps thi
 LAST = 4  # the next() that ended an epoch: a = loader
 UNPICKLE = 5  # a batch out of a worker's message: a = bytes
 CALLS = 6  # .item() and .tolist() during a step that was watched: a = calls, b = time in them; lasts the step
+LOOK = 7  # at the counters of Feedline's engine
 # Of workers, or of the same process without them.
 READY = 10  # a worker's start: from its first statement to the wait for a task; a = process of the loop, b = worker
 WORK = 11  # one task of a worker, from its arrival to the hand-over: a = number of the task, b = its longest sample
@@ -24,6 +25,7 @@ TRANSFORM = 17  # a Compose, without what was decoded inside
 COLLATE = 18  # a = samples
 PICKLE = 19  # a batch into a worker's message: a = bytes
 NESTED_POOL = 20  # a pool of processes or threads made inside a worker: a = its size
+GATHER = 21  # the rows of a batch out of arrays: a = rows; lasts its FETCH
 # Of any.
 COST = 30  # what the probe costs: a = nanoseconds per event, b = per call that is only counted
 FIRST_TRANSFORM = 32  # and the following: single transforms of a Compose, named in the process's .names file

@@ -32,6 +32,33 @@ _FIXES = {
     "nested_pool": "Let the DataLoader's workers be the only pool: raise num_workers, and do the work in the worker.",
 }
 
+# Where Feedline's threads make the batches already.
+_OWN_FIXES = {
+    "storage_latency": "Reads are ahead of the threads already, and the storage gives no more: keep what was read near "
+    'with .cache(PATH) or .cache("memory"), or pack the files into shards (feedline pack).',
+    "storage_bandwidth": 'Read fewer bytes: .cache(PATH) on a faster disk or .cache("memory"), or smaller files.',
+    "small_files": "feedline pack SOURCE 'shards/{:06d}.tar': one large read instead of thousands of small ones.",
+    "cpu_decode": 'Decode once: .cache("memory") or .cache(PATH) behind the resize, or feedline pack --raw SIZE; or '
+    'decode less: .decode(fidelity="fast"), smaller images.',
+    "cpu_transform": 'Transform less per epoch: what is not random goes in front of .cache(...), and dtype="uint8" '
+    "leaves normalising to the device.",
+    "collate": "Copy less: a smaller dtype, or shorter rows; samples of like length together (buckets=).",
+    "straggling_sample": "in_order=False lets finished batches pass; find out why that sample is slow (size, damage, "
+    "network).",
+    "epoch_border": "Leave epochs at its default, or give their number (epochs=N): the next one's first batches are "
+    "then filled while this one ends.",
+    "memory_pressure": "Hold less: a smaller memory_budget, and a budget for .cache(...).",
+    "cpu_quota": "Raise the container's CPU limit; num_workers up to the quota's CPUs is all that it allows.",
+}
+_LOWERED_FIXES = {
+    "storage_latency": "Have more reads under way: more threads, or feedline.open(...).loader(...), which reads ahead; "
+    "or pack the files into shards (feedline pack).",
+    "cpu_decode": 'Decode once: feedline.open(SOURCE)...cache("memory").loader(...), or feedline pack --raw SIZE; or '
+    "store smaller images.",
+    "cpu_transform": 'Transform less per epoch: feedline.open(SOURCE)...cache("memory") behind what is not random.',
+    "collate": "Copy less: a smaller dtype, or shorter rows.",
+}
+
 
 def fix_of(cause: str, summary: Summary) -> str:
     if cause in ("python_main_process", "too_few_workers"):
@@ -40,11 +67,18 @@ def fix_of(cause: str, summary: Summary) -> str:
     if cause == "storage_latency":
         best = prediction.best_workers(summary, prediction.within_reach(summary))
         first = f"num_workers={best}. " if best > summary.workers else ""
-        return first + _FIXES[cause]
+        return first + _sentence(cause, summary)
     if cause == "oversubscribed":
         return f"num_workers={max(int(summary.host.cpus), 1)}: as many workers as there are CPUs to run them."
     if cause == "worker_startup":
         if summary.loader.get("persistent_workers"):
             return "Make the start lighter: import less at the script's top, open files and models at first use."
         return "persistent_workers=True keeps workers from epoch to epoch; import less at the script's top."
+    return _sentence(cause, summary)
+
+
+def _sentence(cause: str, summary: Summary) -> str:
+    if summary.native:
+        own = _OWN_FIXES if summary.loader.get("reads_ahead") else {**_OWN_FIXES, **_LOWERED_FIXES}
+        return own.get(cause, _FIXES[cause])
     return _FIXES[cause]

@@ -20,6 +20,7 @@ from feedline.diagnose.recorder import Recorder, clock, cpu_clock
 _SLOW_TIMES = 5
 _SLOW_NS = 1_000_000
 _EVENTS_PER_FETCH = 3
+_EVENTS_PER_GATHER = 2
 
 _recorder: Recorder | None = None
 _patched: set[str] = set()
@@ -43,6 +44,8 @@ def patch(module_name: str) -> None:
         "torch.utils.data._utils.fetch": _patch_torch_fetch,
         "torch.utils.data._utils.worker": _patch_torch_worker,
         "feedline.drop_in.fetch": _patch_drop_in_fetch,
+        "feedline.drop_in.native_arrays": _patch_gather,
+        "feedline.drop_in.native_prefix": _patch_native_prefix,
         "torchvision.transforms.transforms": _patch_compose,
         "torchvision.transforms.v2._container": _patch_compose_v2,
         "PIL.ImageFile": _patch_pillow,
@@ -217,6 +220,29 @@ def _patch_drop_in_fetch(module: Any, recorder: Recorder) -> None:
     module.Fetcher.fetch = _around_fetch(module.Fetcher.fetch, recorder, None)
 
 
+def _patch_gather(module: Any, recorder: Recorder) -> None:
+    """Rows of arrays are put together without samples: what runs is collation, what waits is reading."""
+    gather = module.ArrayIterator._gather
+
+    @functools.wraps(gather)
+    def timed_gather(self: Any, index: Any) -> Any:
+        local = recorder.local
+        unseen = getattr(local, "unseen_gathers", 0)
+        if unseen > 0:
+            local.unseen_gathers = unseen - 1
+            return gather(self, index)
+        begin, cpu = clock(), cpu_clock()
+        try:
+            return gather(self, index)
+        finally:
+            used, rows = cpu_clock() - cpu, len(index)
+            recorder.record(events.GATHER, begin, used, rows, 0, False)
+            recorder.record(events.FETCH, begin, used, rows, 0, False)
+            local.unseen_gathers = recorder.unseen_after(clock() - begin, _EVENTS_PER_GATHER)
+
+    module.ArrayIterator._gather = timed_gather
+
+
 # -- inside a sample
 
 
@@ -243,6 +269,12 @@ def _timed_only_in_detail(original: Callable[..., Any], recorder: Recorder, kind
 
 def _patch_pillow(module: Any, recorder: Recorder) -> None:
     module.ImageFile.load = _timed_only_in_detail(module.ImageFile.load, recorder, events.DECODE)
+
+
+def _patch_native_prefix(module: Any, recorder: Recorder) -> None:
+    """In workers, Feedline's engine reads and decodes, and applies the first transforms on the way."""
+    for name in ("read", "read_encoded"):
+        setattr(module.Reader, name, _timed_only_in_detail(getattr(module.Reader, name), recorder, events.DECODE))
 
 
 def _patch_opencv(module: Any, recorder: Recorder) -> None:

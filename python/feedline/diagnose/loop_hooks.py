@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from feedline.diagnose import clones, events
+from feedline.diagnose import clones, engine_hooks, events
 from feedline.diagnose.recorder import Recorder, clock, cpu_clock
 
 _EVENTS_PER_CYCLE = 3
@@ -26,6 +26,7 @@ class _Loop:
         self.last_end = self.last_cpu = 0
         self.stride, self.unseen = 1, 0
         self.active = False
+        self.tally: engine_hooks.Tally | None = None  # of the engine that fills its batches
 
 
 class _Calls:
@@ -101,6 +102,8 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             return original(iterator)
         except StopIteration:
             recorder.record(events.LAST, begin, 0, loop.loader)
+            if loop.tally is not None:
+                loop.tally.look(engine_hooks.engine_of(iterator))
             raise
         finally:
             loop.active = False
@@ -134,8 +137,12 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
                 if cycle_begin:
                     loop.unseen = recorder.unseen_after(clock() - cycle_begin, _EVENTS_PER_CYCLE)
                     loop.stride = loop.unseen + 1
+                if loop.tally is not None:
+                    loop.tally.look_if_due(engine_hooks.engine_of(self))
                 if not loop.unseen:
                     calls.watch()
+            elif loop.tally is not None:
+                loop.tally.look(engine_hooks.engine_of(self))
             loop.last_end, loop.last_cpu = clock(), cpu_clock()
 
     return __next__
@@ -153,6 +160,7 @@ def _no_task(_iterator: Any) -> int:
 
 def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -> Callable[..., Any]:
     epochs: dict[int, int] = {}
+    tallies: dict[tuple[int, int], engine_hooks.Tally] = {}
 
     @functools.wraps(original)
     def __iter__(self: Any) -> Any:
@@ -160,14 +168,19 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
             return original(self)
         recorder.local.in_iter = True
         try:
-            number = _number_of(self, recorder, facts)
             clones.offer(self, recorder)
             begin, cpu = clock(), cpu_clock()
             iterator = original(self)
+            number, settings = _number_of(self, iterator, recorder, facts)
             epoch = epochs[number] = epochs.get(number, -1) + 1
             recorder.record(events.ITER, begin, cpu_clock() - cpu, number, epoch)
             if hasattr(iterator, "__dict__"):
-                iterator.__dict__["_feedline_loop"] = _Loop(number)
+                loop = iterator.__dict__["_feedline_loop"] = _Loop(number)
+                engine = engine_hooks.engine_of(iterator)
+                if engine is not None:
+                    key = (os.getpid(), number)
+                    loop.tally = tallies.setdefault(key, engine_hooks.Tally(recorder, number, settings))
+                    loop.tally.begin(engine)
             return iterator
         finally:
             recorder.local.in_iter = False
@@ -175,12 +188,15 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
     return __iter__
 
 
-def _number_of(loader: Any, recorder: Recorder, facts: Callable[[Any], dict[str, Any]]) -> int:
+def _number_of(
+    loader: Any, iterator: Any, recorder: Recorder, facts: Callable[[Any, Any], dict[str, Any]]
+) -> tuple[int, dict[str, Any]]:
     try:
-        return recorder.number_of_loader(facts(loader))
+        settings = facts(loader, iterator)
     except Exception as error:  # a loader of a kind that nobody thought of
         recorder.note(f"the settings of a {type(loader).__qualname__} could not be read: {error!r}")
-        return recorder.number_of_loader({"class": type(loader).__qualname__})
+        settings = {"class": type(loader).__qualname__}
+    return recorder.number_of_loader(settings), settings
 
 
 def patch_torch_loader(module: Any, recorder: Recorder) -> None:
@@ -221,14 +237,16 @@ def process_facts() -> dict[str, Any]:
     return facts
 
 
-def torch_facts(loader: Any) -> dict[str, Any]:
+def torch_facts(loader: Any, iterator: Any) -> dict[str, Any]:
     """What a loader was made with, as far as it can be said without changing anything."""
+    native = sys.modules.get("feedline.drop_in.native")
     context = getattr(loader, "multiprocessing_context", None)
     if context is None:
         import multiprocessing
 
         context = multiprocessing.get_context()
-    return {
+    lowered = native is not None and isinstance(iterator, native.NativeIterator)
+    facts: dict[str, Any] = {
         **process_facts(),
         "class": f"{type(loader).__module__}.{type(loader).__qualname__}",
         "num_workers": getattr(loader, "num_workers", 0),
@@ -241,17 +259,21 @@ def torch_facts(loader: Any) -> dict[str, Any]:
         "iterable": bool(getattr(loader, "_dataset_kind", 0)),
         "dataset": type(getattr(loader, "dataset", None)).__qualname__,
         "collate": getattr(getattr(loader, "collate_fn", None), "__qualname__", "?"),
-        "native": False,
+        "native": lowered,
     }
+    if lowered and "_threads" in iterator.__dict__:  # rows of arrays; short ones without a thread
+        facts["threads_gathering"] = 0 if iterator._threads is None else facts["num_workers"]
+    return facts
 
 
-def own_facts(loader: Any) -> dict[str, Any]:
+def own_facts(_loader: Any, _iterator: Any) -> dict[str, Any]:
     return {
         **process_facts(),
         "class": "feedline.Loader",
         "num_workers": 0,
         "batch_size": None,
         "native": True,
+        "reads_ahead": True,
     }
 
 

@@ -27,7 +27,7 @@ def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float
     """Predicted time of one batch, from next() to next()."""
     making, available = summary.making, max(cpus or summary.host.cpus, 0.01)
     measured = summary.rungs.get(workers)
-    made = 1000 / measured if measured else making.wall_ms / max(workers, 1)
+    made = 1000 / measured if measured else _made_ms(summary, workers)
     if workers == 0:
         return summary.step_ms + made
     cpu = making.cpu_ms + making.pickle_ms + making.unpickle_ms + summary.step_cpu_ms
@@ -38,8 +38,15 @@ def loader_rate(summary: Summary, workers: int) -> float | None:
     """Batches per second that the model gives the loader alone: what a rung of the ladder measures."""
     making = summary.making
     cpu_ms = (making.cpu_ms + making.pickle_ms + making.unpickle_ms) / max(summary.host.cpus, 0.01)
-    ms = max(making.wall_ms / max(workers, 1), cpu_ms if workers else 0.0)
+    ms = max(_made_ms(summary, workers), cpu_ms if workers else 0.0)
     return 1000 / ms if ms > 0 else None
+
+
+def _made_ms(summary: Summary, workers: int) -> float:
+    """Between two batches that so many make together; what is read ahead of all comes as it comes."""
+    making, present = summary.making, max(summary.workers, 1)
+    own = making.wall_ms - making.read_ahead_ms
+    return own / max(workers, 1) + making.read_ahead_ms / present
 
 
 def current_ms(summary: Summary) -> float:

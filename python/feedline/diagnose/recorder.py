@@ -24,6 +24,7 @@ COST_SHARE = 0.0025  # of batches and of steps: where they are shorter than that
 _MOST_UNSEEN = 1023
 _FREE_DETAIL_NS = 1_000_000  # so that short runs have details too
 _CALIBRATIONS = 100
+_MOST_LOADERS = 64  # whose settings are kept
 
 clock = time.perf_counter_ns
 cpu_clock = time.thread_time_ns
@@ -116,9 +117,12 @@ class Recorder:
         number = self._loaders.get(signature)
         if number is None:
             number = self._loaders[signature] = len(self._loaders)
-            if number < 64:
-                self.write_json(f"{os.getpid()}.{number}.loader", {**facts, "pid": os.getpid(), "number": number})
+            self.write_loader(number, facts)
         return number
+
+    def write_loader(self, number: int, facts: dict[str, Any]) -> None:
+        if number < _MOST_LOADERS:
+            self.write_json(f"{os.getpid()}.{number}.loader", {**facts, "pid": os.getpid(), "number": number})
 
     def note(self, sentence: str) -> None:
         with contextlib.suppress(OSError), open(self.session / f"{os.getpid()}.note", "a") as file:

@@ -95,7 +95,7 @@ def _measured(summary: Summary) -> list[str]:
     filled = round(_BAR * (1 - waits.step))
     lines = [
         f"  {summary.steps} steps in {summary.epochs} epochs, {summary.loop_s:.2f} s in the loop, "
-        f"{summary.workers} workers, {summary.host.cpus:.3g} CPUs",
+        f"{summary.counted(summary.workers)}, {summary.host.cpus:.3g} CPUs",
         f"  step {summary.step_ms:.2f} ms, wait {summary.wait_ms:.2f} ms"
         f"   [{'#' * filled}{'.' * (_BAR - filled)}] {1 - waits.step:.0%} of the time is waiting",
     ]

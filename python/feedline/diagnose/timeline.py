@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from feedline.diagnose import events
+from feedline.diagnose.engine_summary import making_of, samples_per_batch
 from feedline.diagnose.events import Event, Total
 from feedline.diagnose.host_summary import host_summary, window_of
 from feedline.diagnose.session import ProcessRecord, Recording
@@ -55,27 +56,33 @@ def summarise(recording: Recording) -> Summary | None:
     begin, end = loop.events[0].begin_ns, loop.events[-1].end_ns
     busy = window_of(recording.host, begin, end, loop.process.pid, [p.pid for p in workers])
     makers = workers or [loop.process]
-    making = _making(loop.process, makers, busy.delay_per_cpu())
+    engine = facts.get("engine") or {}
+    native = making_of(facts)
+    making = native or _making(loop.process, makers, busy.delay_per_cpu())
     account = _Account(loop, makers, bool(facts.get("persistent_workers")), bool(workers))
     steps = max(account.steps, 1)
     missing = dict(busy.missing)
     if making.stages is None:
-        missing["stages"] = "the samples are read by native threads, or by code that the probe does not know"
+        missing["stages"] = "the samples are read by code that the probe does not know"
+    if native is not None:
+        missing["samples"] = "single samples of native threads are not timed"
+        if engine.get("running_s") is None:
+            missing["processes"] = "this kernel tells no thread's CPU time (/proc/self/task/*/schedstat)"
     calls = [e for e in loop.process.events if e.kind == events.CALLS]
     if not calls:
         missing["synchronising"] = "calls of .item() are not counted where torch.compile is in use, or without torch"
     spent, watched = sum(e.b for e in calls), sum(e.wall_ns for e in calls)
     if (busy.step_delayed() or 0.0) > _DELAYED:  # the time in calls holds no waiting for a CPU, nor may the steps'
         watched = max(sum(e.cpu_ns for e in calls), spent)
-    batch = facts.get("batch_size")
-    host = host_summary(recording, busy, facts, account.steps * batch if isinstance(batch, int) else None)
+    batch = facts.get("batch_size") or samples_per_batch(facts)
+    host = host_summary(recording, busy, facts, int(account.steps * batch) if batch else None)
     return Summary(
         steps=account.steps,
         loop_s=account.loop_ns / 1e9,
         step_ms=account.step_ns / steps / 1e6,
         wait_ms=account.steady_wait_ns / max(account.steady_waits, 1) / 1e6,
         epochs=account.epochs,
-        workers=int(facts.get("num_workers") or 0),
+        workers=int(engine.get("threads") or facts.get("threads_gathering", facts.get("num_workers")) or 0),
         loader=facts,
         waits=account.waits(),
         making=making,
@@ -126,6 +133,7 @@ def _overhead(recording: Recording, loop_ns: int) -> float | None:
         calls = process.totals.get(events.CALLS, Total())
         # a step with counted calls changes a class twice
         own = count * per_event + calls.a * per_call + calls.times * 5000
+        own += process.totals.get(events.LOOK, Total()).cpu_ns
         # a ring holds the last part of a long loop, and the counts are of all of it
         lived = process.events[-1].end_ns - process.created_ns if process.events else 0
         shares.append(own / max(loop_ns, lived))
@@ -327,6 +335,10 @@ def _stages(sum_of: Any, delay: float) -> dict[str, float] | None:
     decode: Total = sum_of(events.DECODE)
     transform: Total = sum_of(events.TRANSFORM)
     timed: Total = sum_of(events.DETAILED_FETCH)
+    gather: Total = sum_of(events.GATHER)
+    if gather.times:  # no samples: what runs joins them
+        collate = Total(gather.times, gather.cpu_ns, gather.cpu_ns)
+        fetch = Total(fetch.times, max(fetch.wall_ns - int(delay * gather.cpu_ns), gather.cpu_ns), fetch.cpu_ns)
     if sample.wall_ns == 0:  # the data set fetches whole batches
         part = timed.times / fetch.times if timed.times else 1.0
         wall, cpu = max(fetch.wall_ns - collate.wall_ns, 1), max(fetch.cpu_ns - collate.cpu_ns, 0)

@@ -39,6 +39,8 @@ class _Watcher:
             "feedline.data_loader",
             "feedline.drop_in.fetch",
             "feedline.drop_in.native",
+            "feedline.drop_in.native_arrays",
+            "feedline.drop_in.native_prefix",
             "multiprocessing.pool",
             "concurrent.futures.process",
         }
