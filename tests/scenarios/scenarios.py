@@ -48,5 +48,10 @@ SCENARIOS = (
     Scenario("mixed_straggler_and_main_process", ("straggling_sample", "python_main_process")),
     Scenario("cpu_decode_torchvision", ("cpu_decode",), ("cpu_transform",)),
     Scenario("stream_storage_latency", ("storage_latency",)),
+    Scenario("own_decode", ("cpu_decode",), ("cpu_transform",)),
+    Scenario("own_too_few_threads", ("too_few_workers",)),
+    Scenario("own_slow_storage", ("storage_latency",)),
+    Scenario("own_compute_bound", ("compute_bound",)),
+    Scenario("lowered_decode", ("cpu_decode",), ("cpu_transform",)),
     Scenario("straggling_rank", ("straggling_rank",), ("storage_latency", "python_main_process"), launcher=TWO_RANKS),
 )

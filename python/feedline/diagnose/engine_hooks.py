@@ -17,6 +17,7 @@ from feedline.diagnose.recorder import Recorder, clock, cpu_clock
 
 _FIRST_LOOK_NS, _MOST_NS = 50_000_000, 1_000_000_000  # short loops are looked at early, long ones once a second
 _COUNTED = ("items", "bytes", "busy_s", "blocked_s", "starved_s")
+_READS_AHEAD = " at once by "  # in the engine's plan, once the storage was slow enough for it
 _LOOKS_AT_OTHERS = 2  # a thread has no name yet when it begins; after so many looks it is somebody else's
 _THREADS = "feedline-"  # the engine's own begin so, and go on with a number; torch's and the script's do not
 
@@ -33,6 +34,7 @@ class Tally:
         self._totals: dict[str, float] = {}
         self._times = ThreadTimes()
         self._threads = 0
+        self._reads_ahead = False
 
     def begin(self, engine: Any) -> None:
         """Called when a loop begins, with its threads at work. Never raises, as below."""
@@ -65,6 +67,7 @@ class Tally:
     def _counters(self, engine: Any) -> dict[str, float]:
         raw = engine.stats()
         self._threads = int(raw["threads"])
+        self._reads_ahead = self._reads_ahead or _READS_AHEAD in engine.explain()
         counters = {"batches": float(raw["batches"]), "samples": float(raw["samples"])}
         for name, stage in raw["stages"].items():
             counters |= {f"{name}/{counted}": float(stage[counted]) for counted in _COUNTED}
@@ -80,7 +83,7 @@ class Tally:
             if counted:
                 stages.setdefault(stage, {})[counted] = value
         engine = {name: value for name, value in self._totals.items() if "/" not in name}
-        found = {"threads": self._threads, **engine, "stages": stages}
+        found = {"threads": self._threads, "reads_ahead": self._reads_ahead, **engine, "stages": stages}
         self._recorder.write_loader(self._number, {**self._facts, "engine": found})
 
 

@@ -34,7 +34,7 @@ def making_of(facts: Mapping[str, Any]) -> Making | None:
         stages=_shares(stages, busy, running, waiting),
         busy=whole / (whole + idle) if whole > 0 else None,
         delayed=delayed / (running + delayed) if running + delayed > 0 else None,
-        read_ahead_ms=1000 * waiting / batches if facts.get("reads_ahead") else 0.0,
+        read_ahead_ms=1000 * waiting / batches if engine.get("reads_ahead") else 0.0,
     )
 
 

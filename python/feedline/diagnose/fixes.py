@@ -50,6 +50,10 @@ _OWN_FIXES = {
     "memory_pressure": "Hold less: a smaller memory_budget, and a budget for .cache(...).",
     "cpu_quota": "Raise the container's CPU limit; num_workers up to the quota's CPUs is all that it allows.",
 }
+_NOT_AHEAD = (
+    "Have more reads under way: more memory_budget, so that they are made ahead of the threads, or more threads; or "
+    "pack the files into shards (feedline pack)."
+)
 _LOWERED_FIXES = {
     "storage_latency": "Have more reads under way: more threads, or feedline.open(...).loader(...), which reads ahead; "
     "or pack the files into shards (feedline pack).",
@@ -79,6 +83,8 @@ def fix_of(cause: str, summary: Summary) -> str:
 
 def _sentence(cause: str, summary: Summary) -> str:
     if summary.native:
-        own = _OWN_FIXES if summary.loader.get("reads_ahead") else {**_OWN_FIXES, **_LOWERED_FIXES}
-        return own.get(cause, _FIXES[cause])
+        lowered = summary.loader.get("class") != "feedline.Loader"
+        if cause == "storage_latency" and not lowered and not summary.making.read_ahead_ms:
+            return _NOT_AHEAD
+        return ({**_OWN_FIXES, **_LOWERED_FIXES} if lowered else _OWN_FIXES).get(cause, _FIXES[cause])
     return _FIXES[cause]

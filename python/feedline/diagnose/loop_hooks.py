@@ -263,6 +263,7 @@ def torch_facts(loader: Any, iterator: Any) -> dict[str, Any]:
     }
     if lowered and "_threads" in iterator.__dict__:  # rows of arrays; short ones without a thread
         facts["threads_gathering"] = 0 if iterator._threads is None else facts["num_workers"]
+        facts["mapped"] = iterator._table.mapped
     return facts
 
 
@@ -273,7 +274,6 @@ def own_facts(_loader: Any, _iterator: Any) -> dict[str, Any]:
         "num_workers": 0,
         "batch_size": None,
         "native": True,
-        "reads_ahead": True,
     }
 
 

@@ -30,6 +30,8 @@ def more_workers(summary: Summary, named: list[Verdict]) -> str | None:
             f"{more}: {summary.counted(summary.workers)} make a batch every "
             f"{making.wall_ms / summary.workers:.1f} ms, the loop takes {summary.step_ms:.1f} ms for it"
         )
+    if making.read_ahead_ms > making.wall_ms / 2:
+        return f"{more}: reads are ahead of all of them already, and come no faster"
     cpu = making.cpu_ms + making.pickle_ms + making.unpickle_ms + summary.step_cpu_ms
     return (
         f"{more}: a batch needs {cpu:.1f} ms of CPU, so {host.cpus:.3g} CPUs give one every "

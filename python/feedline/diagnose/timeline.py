@@ -58,7 +58,7 @@ def summarise(recording: Recording) -> Summary | None:
     makers = workers or [loop.process]
     engine = facts.get("engine") or {}
     native = making_of(facts)
-    making = native or _making(loop.process, makers, busy.delay_per_cpu())
+    making = native or _making(loop.process, makers, busy.delay_per_cpu(), bool(facts.get("mapped", True)))
     account = _Account(loop, makers, bool(facts.get("persistent_workers")), bool(workers))
     steps = max(account.steps, 1)
     missing = dict(busy.missing)
@@ -279,7 +279,10 @@ class _Work:
         return tasks[at - 1] if at else None
 
 
-def _making(loop: ProcessRecord, makers: Sequence[ProcessRecord], delay_per_cpu: float | None) -> Making:
+def _making(
+    loop: ProcessRecord, makers: Sequence[ProcessRecord], delay_per_cpu: float | None, may_read: bool = True
+) -> Making:
+    """`may_read`: what waits may wait for storage."""
     def sum_of(kind: int, processes: Iterable[ProcessRecord] = makers) -> Total:
         return sum((p.totals.get(kind, Total()) for p in processes), Total())
 
@@ -299,7 +302,7 @@ def _making(loop: ProcessRecord, makers: Sequence[ProcessRecord], delay_per_cpu:
         batches=done.times,
         wall_ms=max(done.wall_ns - delay * done.cpu_ns, done.cpu_ns) / batches / 1e6,
         cpu_ms=done.cpu_ns / batches / 1e6,
-        stages=_stages(sum_of, delay),
+        stages=_stages(sum_of, delay, may_read),
         transforms=_transforms(makers, sum_of(events.DETAILED_FETCH).a),
         busy=_busy(makers, work),
         delayed=None if delay_per_cpu is None else delay / (1 + delay),
@@ -325,7 +328,7 @@ def _busy(makers: Iterable[ProcessRecord], work: Total) -> float | None:
     return min(work.wall_ns / span, 1.0) if span and work.times else None
 
 
-def _stages(sum_of: Any, delay: float) -> dict[str, float] | None:
+def _stages(sum_of: Any, delay: float, may_read: bool) -> dict[str, float] | None:
     """Shares of a batch's making on a machine of its own: what ran, and what waited for anything but a CPU."""
     fetch: Total = sum_of(events.FETCH)
     if fetch.times == 0 or fetch.wall_ns == 0:
@@ -338,7 +341,8 @@ def _stages(sum_of: Any, delay: float) -> dict[str, float] | None:
     gather: Total = sum_of(events.GATHER)
     if gather.times:  # no samples: what runs joins them
         collate = Total(gather.times, gather.cpu_ns, gather.cpu_ns)
-        fetch = Total(fetch.times, max(fetch.wall_ns - int(delay * gather.cpu_ns), gather.cpu_ns), fetch.cpu_ns)
+        waiting = max(fetch.wall_ns - int((1 + delay) * gather.cpu_ns), 0) if may_read else 0
+        fetch = Total(fetch.times, gather.cpu_ns + waiting, gather.cpu_ns)
     if sample.wall_ns == 0:  # the data set fetches whole batches
         part = timed.times / fetch.times if timed.times else 1.0
         wall, cpu = max(fetch.wall_ns - collate.wall_ns, 1), max(fetch.cpu_ns - collate.cpu_ns, 0)

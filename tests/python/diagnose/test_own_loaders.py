@@ -13,7 +13,7 @@ from feedline.diagnose.verdict import judge
 
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 
-OWN = {**LOADER, "class": "feedline.Loader", "native": True, "reads_ahead": True}
+OWN = {**LOADER, "class": "feedline.Loader", "native": True}
 
 
 def engine(running=None, delayed=0.0, idle=0.0, items=100, **busy):
@@ -76,11 +76,15 @@ def test_whatever_was_counted_the_stages_are_shares(running, delayed, idle, stor
 def test_more_threads_do_not_shorten_what_is_read_ahead():
     waiting = {"wall_ms": 80.0, "cpu_ms": 2.0, "stages": stages(storage=0.975, decode=0.025)}
     own = summary(HALF, {**waiting, "read_ahead_ms": 78.0}, workers=2, loader=OWN)
-    lowered = summary(HALF, waiting, workers=2, loader={**OWN, "reads_ahead": False})
+    lowered = summary(HALF, waiting, workers=2, loader={**OWN, "class": "feedline.data_loader.DataLoader"})
     assert prediction.cycle_ms(own, 4) == pytest.approx(0.5 + 39.0)
     assert prediction.cycle_ms(lowered, 4) == pytest.approx(20.0)
     fixes = [judge(measured).verdicts[0].fix for measured in (own, lowered)]
     assert fixes[0].startswith("Reads are ahead") and ".cache(" in fixes[0]
+    assert (
+        judge(own).more_workers
+        == "more threads will not help: reads are ahead of all of them already, and come no faster"
+    )
     assert fixes[1].startswith("num_workers=8. Have more reads under way: more threads")
 
 
@@ -120,7 +124,7 @@ if __name__ == "__main__":
 
 def test_the_stages_of_an_own_loader_are_its_telemetry(tmp_path, photos):
     source = LOOP.format(photos=str(photos))
-    status, out, _, found = watched(tmp_path, source, "--budget", "3s")
+    status, out, _, found = watched(tmp_path, source, "--budget", "2s")
     assert (status, out) == (0, "True 8\n")
     measured = found["summary"]
     assert (measured["steps"], measured["workers"]) == (32, 1)
@@ -135,6 +139,17 @@ def test_the_stages_of_an_own_loader_are_its_telemetry(tmp_path, photos):
     assert 1 in rungs and 0 not in rungs and all(rung["batches"] >= 3 for rung in rungs.values())
 
 
+@pytest.mark.parametrize(("when", "ahead"), [("never", False), ("always", True)])
+def test_whether_reads_are_ahead_is_known(tmp_path, photos, when, ahead):
+    slow = {"FEEDLINE_SLOW_STORAGE": "5000", "FEEDLINE_READ_AHEAD": when}
+    status, _, _, found = watched(tmp_path, LOOP.format(photos=str(photos)), "--quick", environment=slow)
+    assert status == 0 and found["summary"]["loader"]["engine"]["reads_ahead"] is ahead
+    making = found["summary"]["making"]
+    assert (making["read_ahead_ms"] > 0) is ahead or making["stages"]["storage"] == 0
+    if not ahead:
+        assert found["verdicts"][0]["cause"] == "storage_latency" and "memory_budget" in found["verdicts"][0]["fix"]
+
+
 def test_a_lowered_loader_tells_its_stages_and_climbs_too(tmp_path, photos):
     pytest.importorskip("torchvision", reason="torchvision, whose transforms are lowered, is not installed")
     source = f"""
@@ -147,7 +162,7 @@ def test_a_lowered_loader_tells_its_stages_and_climbs_too(tmp_path, photos):
             for image, label in feedline.DataLoader(data, batch_size=8, shuffle=True, num_workers=1, lower="require"):
                 pass
     """
-    status, _, err, found = watched(tmp_path, source, "--budget", "3s")
+    status, _, err, found = watched(tmp_path, source, "--budget", "2s")
     assert status == 0, err
     measured = found["summary"]
     assert measured["loader"]["native"] and measured["loader"]["engine"]["batches"] == 32
@@ -173,6 +188,5 @@ def test_rows_of_arrays_are_collated(tmp_path, size, workers, threads):
     measured = found["summary"]
     assert measured["loader"]["native"] and measured["workers"] == threads
     assert measured["making"]["batches"] > 0
-    shares = measured["making"]["stages"]
-    assert shares["collate"] + shares["storage"] == pytest.approx(1) and shares["collate"] > 0.3
-    assert not {"python_main_process", "cpu_transform"} & {v["cause"] for v in found["verdicts"]}
+    assert measured["making"]["stages"]["collate"] == pytest.approx(1)
+    assert not {"python_main_process", "cpu_transform", "storage_latency"} & {v["cause"] for v in found["verdicts"]}
