@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the planted scenarios under diagnosis and prints which causes were named: the confusion matrix.
 
-    tools/scenarios [NAME...] [--json FILE]
+    tools/scenarios [NAME...] [--held-out] [--quick] [--json FILE]
 
-Exit status 0: at least 90 % named right, and no wrong cause stated as certain.
+Exit status 0: at least 90 % named right, no wrong cause stated as certain, and four of five rungs predicted within 20 %.
 """
 
 from __future__ import annotations
@@ -13,15 +13,33 @@ import json
 import os
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from scenarios import SCENARIOS, Scenario
+from scenarios import HELD_OUT, SCENARIOS, Scenario
 
-from feedline.diagnose import session, timeline, verdict
+from feedline.diagnose import prediction, session, timeline, verdict
+from feedline.diagnose.summary import Summary
 from feedline.diagnose.verdict import CERTAIN, Verdict
 
 _RIGHT = 0.9  # of the scenarios
+_NEAR, _PREDICTED = 0.2, 0.8  # how far off a prediction may be, and how many of them must not be further off
+_LADDER_S = 8.0
+
+
+@dataclass(frozen=True)
+class Rung:
+    """Batches per second of the loader alone, with so many workers."""
+
+    workers: int
+    predicted: float
+    measured: float
+    low: float  # of what was measured, 95 %
+    high: float
+
+    @property
+    def near(self) -> bool:
+        return abs(self.predicted / self.measured - 1) <= _NEAR
 
 
 @dataclass(frozen=True)
@@ -31,6 +49,7 @@ class Outcome:
     seconds: float
     overhead: float | None
     others_cpus: float | None
+    rungs: list[Rung]
 
     @property
     def right(self) -> bool:
@@ -45,9 +64,10 @@ class Outcome:
         return [v.cause for v in self.verdicts if v.confidence >= CERTAIN and v.cause not in true]
 
 
-def run(scenario: Scenario) -> Outcome:
+def run(scenario: Scenario, ladder_s: float = 0.0) -> Outcome:
     begin = time.monotonic()
-    recording = session.run([sys.executable, "-W", "ignore", *scenario.launcher, str(scenario.path)])
+    command = [sys.executable, "-W", "ignore", *scenario.launcher, str(scenario.path)]
+    recording = session.run(command, ladder_s)
     summary = timeline.summarise(recording)
     diagnosis = verdict.judge(summary)
     return Outcome(
@@ -56,24 +76,41 @@ def run(scenario: Scenario) -> Outcome:
         time.monotonic() - begin,
         summary.overhead_share if summary else None,
         summary.host.others_cpus if summary else None,
+        _rungs(recording, summary),
     )
+
+
+def _rungs(recording: session.Recording, summary: Summary | None) -> list[Rung]:
+    if summary is None or recording.experiments is None:
+        return []
+    rungs = []
+    for rung in recording.experiments.rungs:
+        predicted = prediction.loader_rate(summary, rung.workers)
+        if predicted is not None:
+            rungs.append(Rung(rung.workers, predicted, rung.batches_per_s, rung.low, rung.high))
+    return rungs
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("names", nargs="*", help="scenarios; all by default")
+    parser.add_argument("--held-out", action="store_true", help="the scripts that the rules were not made with")
+    parser.add_argument("--quick", action="store_true", help="no ladder, and so nothing to compare predictions with")
     parser.add_argument("--json", type=Path, help="also write the outcomes here")
     arguments = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    chosen = [s for s in SCENARIOS if not arguments.names or s.script in arguments.names]
+    scenarios = HELD_OUT if arguments.held_out else SCENARIOS
+    chosen = [s for s in scenarios if not arguments.names or s.script in arguments.names]
     outcomes = []
     for scenario in chosen:
-        outcome = run(scenario)
+        outcome = run(scenario, 0.0 if arguments.quick else _LADDER_S)
         outcomes.append(outcome)
         named = ", ".join(f"{v.cause} {v.share:.0%} ({v.confidence:.2f})" for v in outcome.verdicts) or "nothing"
         mark = "right" if outcome.right else "WRONG"
         certain = f"  WRONGLY CERTAIN: {', '.join(outcome.wrongly_certain)}" if outcome.wrongly_certain else ""
         print(f"{mark}  {scenario.script:28} {outcome.seconds:5.1f} s  named: {named}{certain}", flush=True)
+        if outcome.rungs:
+            print("       batches/s predicted / measured by workers:  " + "  ".join(map(_sentence, outcome.rungs)))
     print()
     print(matrix(outcomes))
     right = sum(outcome.right for outcome in outcomes)
@@ -81,9 +118,18 @@ def main() -> int:
     overheads = [outcome.overhead for outcome in outcomes if outcome.overhead is not None]
     print(f"\n{right} of {len(outcomes)} named right; {certain} with a wrong cause stated as certain; ", end="")
     print(f"watching cost {max(overheads, default=0):.2%} at most")
+    rungs = [rung for outcome in outcomes for rung in outcome.rungs]
+    near = sum(rung.near for rung in rungs)
+    if rungs:
+        print(f"{near} of {len(rungs)} rungs predicted within {_NEAR:.0%}: {near / len(rungs):.0%}")
     if arguments.json:
         arguments.json.write_text(json.dumps([as_dict(outcome) for outcome in outcomes], indent=2) + "\n")
-    return 0 if right >= _RIGHT * len(outcomes) and certain == 0 else 1
+    return 0 if right >= _RIGHT * len(outcomes) and certain == 0 and near >= _PREDICTED * len(rungs) else 1
+
+
+def _sentence(rung: Rung) -> str:
+    far = "" if rung.near else "!"
+    return f"{rung.workers}: {rung.predicted:.1f}/{rung.measured:.1f}{far}"
 
 
 def matrix(outcomes: list[Outcome]) -> str:
@@ -112,6 +158,7 @@ def as_dict(outcome: Outcome) -> dict[str, object]:
         "wrongly_certain": outcome.wrongly_certain,
         "overhead_share": outcome.overhead,
         "others_cpus": outcome.others_cpus,
+        "rungs": [{**asdict(rung), "near": rung.near} for rung in outcome.rungs],
     }
 
 
