@@ -3,7 +3,7 @@
 
     tools/scenarios [NAME...] [--held-out] [--quick] [--json FILE]
 
-Exit status 0: at least 90 % named right, no wrong cause stated as certain, and four of five rungs predicted within 20 %.
+Exit status 0: at least 90 % named right, no wrong cause stated as certain, four of five rungs predicted within 20 %.
 """
 
 from __future__ import annotations

@@ -65,6 +65,8 @@ _LOWERED_FIXES = {
 
 
 def fix_of(cause: str, summary: Summary) -> str:
+    if cause == "python_main_process" and summary.workers > 0:
+        return "Draw the order before the epoch begins, all at once (a list of batches), or draw it with less work."
     if cause in ("python_main_process", "too_few_workers"):
         best = prediction.best_workers(summary, range(summary.workers + 1, 65))
         return f"num_workers={best}."

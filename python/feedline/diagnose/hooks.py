@@ -21,6 +21,7 @@ _SLOW_TIMES = 5
 _SLOW_NS = 1_000_000
 _EVENTS_PER_FETCH = 3
 _EVENTS_PER_GATHER = 2
+_FEW_POOLS = 4  # of threads: made once and kept, they are no nested pool
 
 _recorder: Recorder | None = None
 _patched: set[str] = set()
@@ -52,6 +53,9 @@ def patch(module_name: str) -> None:
         "cv2": _patch_opencv,
         "torchvision.io.image": _patch_torchvision_io,
         "multiprocessing.pool": lambda module, recorder: _patch_pool(module.Pool, recorder),
+        "concurrent.futures.thread": lambda module, recorder: _patch_pool(
+            module.ThreadPoolExecutor, recorder, _FEW_POOLS
+        ),
         "concurrent.futures.process": lambda module, recorder: _patch_pool(module.ProcessPoolExecutor, recorder),
     }
     if module_name not in patches:
@@ -445,8 +449,10 @@ def _patch_pickling(recorder: Recorder) -> None:
     pickler.loads = staticmethod(timed_loads)  # type: ignore[assignment]
 
 
-def _patch_pool(kind: Any, recorder: Recorder) -> None:
+def _patch_pool(kind: Any, recorder: Recorder, free: int = 0) -> None:
+    """`free`: so many of a process are nothing to speak of."""
     original = kind.__init__
+    made: dict[int, int] = {}
 
     @functools.wraps(original)
     def __init__(self: Any, *arguments: Any, **options: Any) -> None:
@@ -454,7 +460,9 @@ def _patch_pool(kind: Any, recorder: Recorder) -> None:
         try:
             original(self, *arguments, **options)
         finally:
-            if recorder.in_worker:
+            process = os.getpid()
+            made[process] = made.get(process, 0) + 1
+            if recorder.in_worker and made[process] > free:
                 size = arguments[0] if arguments and isinstance(arguments[0], int) else 0
                 recorder.record(events.NESTED_POOL, begin, 0, size)
 

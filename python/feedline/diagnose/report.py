@@ -10,6 +10,7 @@ from feedline.diagnose import prediction
 from feedline.diagnose.session import Recording
 from feedline.diagnose.summary import Summary
 from feedline.diagnose.verdict import CERTAIN, Diagnosis
+from feedline.diagnose.what_if import what_if
 
 SCHEMA = "feedline.diagnosis/1"
 _BAR = 40
@@ -51,6 +52,14 @@ def as_json(recording: Recording, summary: Summary | None, diagnosis: Diagnosis)
         "what_if": [
             {"workers": workers, "batches_per_s": rate} for workers, rate in _what_if(summary, recording).items()
         ],
+        "changes": [
+            {
+                "change": change.change,
+                "batches_per_s": [round(change.low, 3), round(change.high, 3)],
+                "gain": [round(gain, 3) for gain in change.gain],
+            }
+            for change in what_if(measured)
+        ],
         "notes": notes_of(recording, summary),
     }
 
@@ -74,6 +83,8 @@ def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis)
         lines += ["", f"  {diagnosis.more_workers}"]
     if recording.experiments is not None:
         lines += ["", *recording.experiments.lines(_what_if(summary, recording))]
+    if summary is not None:
+        lines += _changes(summary)
     abstained = [(a.cause, a.missing) for a in diagnosis.abstained] if summary is not None else []
     if abstained:
         lines += ["", "  not judged:"] + [f"    {cause}: {missing}" for cause, missing in abstained]
@@ -88,6 +99,19 @@ def _what_if(summary: Summary | None, recording: Recording) -> dict[int, float |
     if summary is None or recording.experiments is None:
         return {}
     return {rung.workers: prediction.loader_rate(summary, rung.workers) for rung in recording.experiments.rungs}
+
+
+def _changes(summary: Summary) -> list[str]:
+    changes = what_if(summary)
+    if not changes:
+        return []
+    lines = ["", f"  what if (predicted; now {changes[0].now:.1f} batches/s; other settings as they are)"]
+    for change in changes:
+        low, high = (f"{rate:.1f}" for rate in (change.low, change.high))
+        rates = low if low == high else f"{low} to {high}"
+        gains = "..".join(dict.fromkeys(f"{gain:+.0%}" for gain in change.gain))
+        lines.append(f"    {change.change:<34} {rates:>18}   {gains}")
+    return lines
 
 
 def _measured(summary: Summary) -> list[str]:

@@ -50,6 +50,8 @@ class Making:
     slowest_sample: int | None = None
     nested_pools: int = 0
     startup_ms: float | None = None  # until the first worker was ready
+    next_cpu_ms: float = 0.0  # CPU inside next(), in the loop's process: drawing indices, giving tasks
+    spread: float | None = None  # standard deviation of a batch's making, in parts of its mean
     read_ahead_ms: float = 0.0  # of wall_ms: waiting for reads that are ahead of all threads, and of no thread's own
 
 

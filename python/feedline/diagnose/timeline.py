@@ -11,17 +11,22 @@ import bisect
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from feedline.diagnose import events
 from feedline.diagnose.engine_summary import making_of, samples_per_batch
 from feedline.diagnose.events import Event, Total
-from feedline.diagnose.host_summary import host_summary, window_of
+from feedline.diagnose.host_summary import Window, host_summary, window_of
 from feedline.diagnose.session import ProcessRecord, Recording
 from feedline.diagnose.summary import Making, Summary, Waits
 
 _DELAYED = 0.2
 _STRAGGLES = 3.0  # times the usual time of a batch
+_FEWEST_TASKS = 16
+_AS_LONG = 0.7
+_LARGEST_UNKNOWN = 0.1  # CPU of a worker that is in no task: up to this, its start and its sending thread
+_ALIKE = 1.5  # times the time that others take to make a batch: a rank below is no slower, its turn is only later
 _LARGEST_EPOCHS_START = 0.25  # a start that is paid once counts when it is more than this share
 
 
@@ -34,15 +39,28 @@ class _LoopOfLoader:
         self.events = [e for e in process.events if e.kind in kinds and e.a == loader]
         self.time_ns = sum(e.wall_ns * (e.b if e.kind == events.STEP else 1) for e in self.events)
 
+    @property
+    def waited_ns(self) -> int:
+        return sum(e.wall_ns for e in self.events if e.kind == events.WAIT)
+
 
 def loops_of(processes: Iterable[ProcessRecord]) -> list[_LoopOfLoader]:
-    """The loop that takes most time of each process that has any; the longest first."""
+    """The loop that takes most time of each process that has any; the longest first.
+
+    Of several loaders that one loop takes from side by side, the one that it waits for most.
+    """
     loops = []
     for process in processes:
         loaders = {e.a for e in process.events if e.kind == events.WAIT}
         if loaders:
-            loops.append(max((_LoopOfLoader(process, n) for n in loaders), key=lambda loop: loop.time_ns))
+            loops.append(_most_waited_for([_LoopOfLoader(process, n) for n in loaders]))
     return sorted(loops, key=lambda loop: -loop.time_ns)
+
+
+def _most_waited_for(loops: Sequence[_LoopOfLoader]) -> _LoopOfLoader:
+    """Of those that take about as long as the longest."""
+    longest = max(loop.time_ns for loop in loops)
+    return max((loop for loop in loops if loop.time_ns >= _AS_LONG * longest), key=lambda loop: loop.waited_ns)
 
 
 def summarise(recording: Recording) -> Summary | None:
@@ -50,7 +68,8 @@ def summarise(recording: Recording) -> Summary | None:
     loops = loops_of(recording.processes)
     if not loops:
         return None
-    loop = loops[0]
+    ranks, slower = _ranks(recording, loops)
+    loop = _most_waited_for(loops) if ranks and not slower else loops[0]
     facts = _facts_of(recording, loop)
     workers = [p for p in recording.processes if _loop_process(p) == loop.process.pid]
     begin, end = loop.events[0].begin_ns, loop.events[-1].end_ns
@@ -58,7 +77,9 @@ def summarise(recording: Recording) -> Summary | None:
     makers = workers or [loop.process]
     engine = facts.get("engine") or {}
     native = making_of(facts)
-    making = native or _making(loop.process, makers, busy.delay_per_cpu(), bool(facts.get("mapped", True)))
+    making = native or _making(loop.process, makers, busy, bool(facts.get("mapped", True)))
+    if native is None:
+        making = replace(making, next_cpu_ms=_next_cpu_ms(loop, making, bool(workers)))
     account = _Account(loop, makers, bool(facts.get("persistent_workers")), bool(workers))
     steps = max(account.steps, 1)
     missing = dict(busy.missing)
@@ -90,11 +111,20 @@ def summarise(recording: Recording) -> Summary | None:
         step_cpu_ms=account.step_cpu_ns / steps / 1e6,
         synchronising_calls=sum(e.a for e in calls) / len(calls) if calls else None,
         synchronising=spent / watched if watched else None,
-        ranks=_ranks(recording, loops),
+        ranks=ranks if slower else (),
         missing=missing,
         rungs=recording.experiments.rates() if recording.experiments else {},
         overhead_share=_overhead(recording, end - begin),
     )
+
+
+def _next_cpu_ms(loop: _LoopOfLoader, making: Making, has_workers: bool) -> float:
+    """CPU of the loop's process in next(), beside unpacking and, without workers, making the batch."""
+    waits = [event for event in loop.events if event.kind == events.WAIT]
+    if not waits:
+        return 0.0
+    median = statistics.median(event.cpu_ns for event in waits) / 1e6
+    return max(median - (making.unpickle_ms if has_workers else making.cpu_ms), 0.0)
 
 
 def _facts_of(recording: Recording, loop: _LoopOfLoader) -> dict[str, Any]:
@@ -108,14 +138,31 @@ def _loop_process(process: ProcessRecord) -> int | None:
     return next((e.a for e in process.events if e.kind == events.READY), None)
 
 
-def _ranks(recording: Recording, loops: Sequence[_LoopOfLoader]) -> tuple[float, ...]:
-    by_rank: dict[int, float] = {}
+def _ranks(recording: Recording, loops: Sequence[_LoopOfLoader]) -> tuple[tuple[float, ...], bool]:
+    """Share of waiting by rank, and whether the one that waits most also takes longer than others to make a batch.
+
+    Ranks meet in every step. Of equal ones too, one comes last and waits for its batch, and the others for it.
+    """
+    by_rank: dict[int, tuple[float, float | None]] = {}
     for loop in loops:
         rank = _facts_of(recording, loop).get("rank")
         if rank is not None and str(rank).isdigit():
-            waits = sum(e.wall_ns for e in loop.events if e.kind == events.WAIT)
-            by_rank[int(rank)] = waits / max(loop.time_ns, 1)
-    return tuple(share for _, share in sorted(by_rank.items())) if len(by_rank) > 1 else ()
+            by_rank[int(rank)] = (loop.waited_ns / max(loop.time_ns, 1), _made_ns(recording, loop))
+    if len(by_rank) < 2:
+        return (), False
+    _, made = max(by_rank.values(), key=lambda waited_made: waited_made[0])
+    others = sorted(m for _, m in by_rank.values() if m is not None)
+    usual = others[(len(others) - 1) // 2] if others else 0.0
+    slower = made is None or made > _ALIKE * usual
+    return tuple(share for _, (share, _) in sorted(by_rank.items())), slower
+
+
+def _made_ns(recording: Recording, loop: _LoopOfLoader) -> float | None:
+    """Mean time of a batch's making, wherever the batches of this loop are made."""
+    makers = [p for p in recording.processes if _loop_process(p) == loop.process.pid] or [loop.process]
+    totals = [process.totals.get(events.WORK) or process.totals.get(events.FETCH) or Total() for process in makers]
+    done = sum(totals, Total())
+    return done.wall_ns / done.times if done.times else None
 
 
 def _overhead(recording: Recording, loop_ns: int) -> float | None:
@@ -279,10 +326,10 @@ class _Work:
         return tasks[at - 1] if at else None
 
 
-def _making(
-    loop: ProcessRecord, makers: Sequence[ProcessRecord], delay_per_cpu: float | None, may_read: bool = True
-) -> Making:
+def _making(loop: ProcessRecord, makers: Sequence[ProcessRecord], busy: Window, may_read: bool = True) -> Making:
     """`may_read`: what waits may wait for storage."""
+    delay_per_cpu = busy.delay_per_cpu()
+
     def sum_of(kind: int, processes: Iterable[ProcessRecord] = makers) -> Total:
         return sum((p.totals.get(kind, Total()) for p in processes), Total())
 
@@ -302,7 +349,7 @@ def _making(
         batches=done.times,
         wall_ms=max(done.wall_ns - delay * done.cpu_ns, done.cpu_ns) / batches / 1e6,
         cpu_ms=done.cpu_ns / batches / 1e6,
-        stages=_stages(sum_of, delay, may_read),
+        stages=_stages(sum_of, delay, may_read, _helpers_share(makers, loop, busy, done)),
         transforms=_transforms(makers, sum_of(events.DETAILED_FETCH).a),
         busy=_busy(makers, work),
         delayed=None if delay_per_cpu is None else delay / (1 + delay),
@@ -314,7 +361,20 @@ def _making(
         slowest_sample=slowest.a if slowest else None,
         nested_pools=sum_of(events.NESTED_POOL).times,
         startup_ms=statistics.median(ready) / 1e6 if ready else None,
+        spread=_spread(makers),
     )
+
+
+def _spread(makers: Iterable[ProcessRecord]) -> float | None:
+    """Between the 16th and the 84th percentile, so that stragglers and pauses of the machine are left out."""
+    tasks = [event for process in makers for event in process.events if event.kind == events.WORK]
+    if len(tasks) < _FEWEST_TASKS:
+        return None
+    # a busy machine stretches each batch by another factor, and not its CPU time
+    runs = sum(event.cpu_ns for event in tasks) > sum(event.wall_ns for event in tasks) / 4
+    times = sorted(event.cpu_ns if runs else event.wall_ns for event in tasks)
+    low, high = times[len(times) * 16 // 100], times[len(times) * 84 // 100]
+    return (high - low) / 2 / max(statistics.fmean(times), 1)
 
 
 def _busy(makers: Iterable[ProcessRecord], work: Total) -> float | None:
@@ -328,8 +388,21 @@ def _busy(makers: Iterable[ProcessRecord], work: Total) -> float | None:
     return min(work.wall_ns / span, 1.0) if span and work.times else None
 
 
-def _stages(sum_of: Any, delay: float, may_read: bool) -> dict[str, float] | None:
-    """Shares of a batch's making on a machine of its own: what ran, and what waited for anything but a CPU."""
+def _helpers_share(makers: Sequence[ProcessRecord], loop: ProcessRecord, busy: Window, done: Total) -> float:
+    """CPU of a worker's other threads, in parts of its tasks' time: while they work, a task waits without CPU."""
+    if list(makers) == [loop] or not done.wall_ns:
+        return 0.0
+    known = (events.WORK, events.READY, events.PICKLE)
+    own = sum(e.cpu_ns for p in makers for e in p.events if e.kind == events.READY)
+    own += sum(p.totals.get(kind, Total()).cpu_ns for p in makers for kind in known if kind != events.READY)
+    return max(busy.workers.get("cpu_ns", 0.0) - own, 0.0) / done.wall_ns
+
+
+def _stages(sum_of: Any, delay: float, may_read: bool, helpers: float = 0.0) -> dict[str, float] | None:
+    """Shares of a batch's making on a machine of its own: what ran, and what waited for anything but a CPU.
+
+    `helpers`: CPU of other threads that a task waited for, in parts of its time.
+    """
     fetch: Total = sum_of(events.FETCH)
     if fetch.times == 0 or fetch.wall_ns == 0:
         return None
@@ -355,6 +428,9 @@ def _stages(sum_of: Any, delay: float, may_read: bool) -> dict[str, float] | Non
         "python": max(sample.cpu_ns - decode.cpu_ns - transform.cpu_ns, 0) * scale,
         "collate": max(collate.wall_ns - collate.cpu_ns * delay, collate.cpu_ns),
     }
+    helped = min(helpers * fetch.wall_ns, times["storage"]) if helpers > _LARGEST_UNKNOWN else 0.0
+    times["storage"] -= helped
+    times["python"] += helped
     whole = max(sum(times.values()), 1.0)
     return {name: time / whole for name, time in times.items()}
 

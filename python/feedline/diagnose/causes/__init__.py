@@ -13,6 +13,7 @@ RULES: tuple[Callable[[Case], None], ...] = (
     loop.synchronisation,
     loop.ranks,
     host.shared_memory,
+    workers.drawing,
     workers.handover,
     loop.compute_bound,
     host.quota,

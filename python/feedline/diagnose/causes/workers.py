@@ -28,6 +28,22 @@ def nested_pool(case: Case) -> None:
     case.name("nested_pool", share, 0.8, evidence)
 
 
+def drawing(case: Case) -> None:
+    """What next() itself does in the loop's process: samplers run there, whatever the number of workers."""
+    summary = case.summary
+    cycle = max(prediction.current_ms(summary), 1e-9)
+    share = min(summary.making.next_cpu_ms / cycle, case.handover + case.production)
+    if summary.workers == 0 or summary.native or share < NAMED:
+        return
+    evidence = [
+        f"next() itself takes {summary.making.next_cpu_ms:.1f} ms of CPU per batch in the loop's process, beside "
+        "unpacking: samplers and batch samplers run there"
+    ]
+    case.handover, late = max(case.handover - share, 0.0), max(share - case.handover, 0.0)
+    case.production -= late
+    case.name("python_main_process", share, 0.9 if share >= LARGE / 2 else 0.75, evidence)
+
+
 def handover(case: Case) -> None:
     summary, making, host = case.summary, case.summary.making, case.summary.host
     share = case.handover

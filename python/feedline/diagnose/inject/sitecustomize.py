@@ -43,6 +43,7 @@ class _Watcher:
             "feedline.drop_in.native_prefix",
             "multiprocessing.pool",
             "concurrent.futures.process",
+            "concurrent.futures.thread",
         }
     )
 
