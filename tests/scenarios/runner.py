@@ -81,7 +81,7 @@ def run(scenario: Scenario, ladder_s: float = 0.0) -> Outcome:
 
 
 def _rungs(recording: session.Recording, summary: Summary | None) -> list[Rung]:
-    if summary is None or recording.experiments is None:
+    if summary is None or not summary.rungs or recording.experiments is None:
         return []
     rungs = []
     for rung in recording.experiments.rungs:

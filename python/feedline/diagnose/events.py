@@ -12,9 +12,11 @@ STEP = 3  # from one next() to the following: a = loader, b = how many steps thi
 LAST = 4  # the next() that ended an epoch: a = loader
 UNPICKLE = 5  # a batch out of a worker's message: a = bytes
 CALLS = 6  # .item() and .tolist() during a step that was watched: a = calls, b = time in them; lasts the step
+PASS = 8  # follows an ITER: a = loader, b = which iter() of its process this was, from 1 on
 LOOK = 7  # at the counters of Feedline's engine
 # Of workers, or of the same process without them.
-READY = 10  # a worker's start: from its first statement to the wait for a task; a = process of the loop, b = worker
+READY = 10  # a worker's start: from its first statement to the wait for a task; a = process of the loop;
+# b = worker + WORKERS * which iter() of that process started it, 0: not known
 WORK = 11  # one task of a worker, from its arrival to the hand-over: a = number of the task, b = its longest sample
 IDLE = 12  # a worker's wait for a task
 FETCH = 13  # samples and collation of a batch: a = samples, b = its longest sample (0: not looked at)
@@ -32,6 +34,7 @@ FIRST_TRANSFORM = 32  # and the following: single transforms of a Compose, named
 TRANSFORMS = 16
 
 NO_TASK = 2**64 - 1
+WORKERS = 2**16
 
 
 class Event(NamedTuple):

@@ -407,7 +407,8 @@ def _patch_torch_worker(module: Any, recorder: Recorder) -> None:
         def on_first() -> None:
             if not state["ready"]:
                 state["ready"] = True
-                recorder.record(events.READY, begin, cpu_clock() - cpu, _loop_process(), worker)
+                started = events.WORKERS * recorder.passes  # a forked worker has this number from the loop's process
+                recorder.record(events.READY, begin, cpu_clock() - cpu, _loop_process(), worker + started)
 
         tasks = _TaskQueue(index_queue, recorder, on_first)
         return original(dataset_kind, dataset, tasks, _ResultQueue(data_queue, recorder), *others)

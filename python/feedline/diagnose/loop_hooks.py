@@ -168,12 +168,18 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
             return original(self)
         recorder.local.in_iter = True
         try:
+            had_copy = recorder.cloned
             clones.offer(self, recorder)
+            recorder.passes += 1
             begin, cpu = clock(), cpu_clock()
             iterator = original(self)
             number, settings = _number_of(self, iterator, recorder, facts)
+            if recorder.cloned and not had_copy:
+                settings["copied"] = True
+                recorder.write_loader(number, settings)
             epoch = epochs[number] = epochs.get(number, -1) + 1
             recorder.record(events.ITER, begin, cpu_clock() - cpu, number, epoch)
+            recorder.record(events.PASS, clock(), 0, number, recorder.passes)
             if hasattr(iterator, "__dict__"):
                 loop = iterator.__dict__["_feedline_loop"] = _Loop(number)
                 engine = engine_hooks.engine_of(iterator)

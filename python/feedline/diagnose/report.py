@@ -6,7 +6,7 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from feedline.diagnose import prediction
+from feedline.diagnose import prediction, timeline
 from feedline.diagnose.session import Recording
 from feedline.diagnose.summary import Summary
 from feedline.diagnose.verdict import CERTAIN, Diagnosis
@@ -30,6 +30,8 @@ def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
         notes.append(f"the command was ended by {_signal_name(-recording.returncode)}: what it had recorded is used")
     elif recording.returncode > 0:
         notes.append(f"the command failed with exit status {recording.returncode}: what it had recorded is used")
+    if summary is not None and recording.experiments is not None and not timeline.is_of(recording, summary.loader):
+        notes.append("the experiments are about another loader of the script, the first that a loop began with")
     if recording.dropped:
         notes.append(f"the events of {recording.dropped} early worker processes were let go; the latest were kept")
     return notes
@@ -96,7 +98,7 @@ def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis)
 
 def _what_if(summary: Summary | None, recording: Recording) -> dict[int, float | None]:
     """The model's batches per second of the loader alone, beside every rung."""
-    if summary is None or recording.experiments is None:
+    if summary is None or recording.experiments is None or not timeline.is_of(recording, summary.loader):
         return {}
     return {rung.workers: prediction.loader_rate(summary, rung.workers) for rung in recording.experiments.rungs}
 

@@ -93,6 +93,7 @@ class Summary:
     synchronising_calls: float | None = None  # per step
     synchronising: float | None = None  # share of the step's time
     ranks: tuple[float, ...] = ()  # share of waiting, by rank
+    ranks_alike: bool = False  # they take as long as each other to make a batch, whoever is seen to wait for it
     rungs: Mapping[int, float] = field(default_factory=dict)  # batches per second of the loader alone, by workers
     missing: Mapping[str, str] = field(default_factory=dict)  # signal: why
     overhead_share: float | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import bisect
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -71,15 +71,15 @@ def summarise(recording: Recording) -> Summary | None:
     ranks, slower = _ranks(recording, loops)
     loop = _most_waited_for(loops) if ranks and not slower else loops[0]
     facts = _facts_of(recording, loop)
-    workers = [p for p in recording.processes if _loop_process(p) == loop.process.pid]
+    workers = _workers_of(recording, loop)
     begin, end = loop.events[0].begin_ns, loop.events[-1].end_ns
     busy = window_of(recording.host, begin, end, loop.process.pid, [p.pid for p in workers])
     makers = workers or [loop.process]
     engine = facts.get("engine") or {}
     native = making_of(facts)
     making = native or _making(loop.process, makers, busy, bool(facts.get("mapped", True)))
-    if native is None:
-        making = replace(making, next_cpu_ms=_next_cpu_ms(loop, making, bool(workers)))
+    aside = bool(workers) or native is not None  # batches are not made inside next()
+    making = replace(making, next_cpu_ms=_next_cpu_ms(loop, making, aside))
     account = _Account(loop, makers, bool(facts.get("persistent_workers")), bool(workers))
     steps = max(account.steps, 1)
     missing = dict(busy.missing)
@@ -111,20 +111,21 @@ def summarise(recording: Recording) -> Summary | None:
         step_cpu_ms=account.step_cpu_ns / steps / 1e6,
         synchronising_calls=sum(e.a for e in calls) / len(calls) if calls else None,
         synchronising=spent / watched if watched else None,
-        ranks=ranks if slower else (),
+        ranks=ranks,
+        ranks_alike=bool(ranks) and not slower,
         missing=missing,
-        rungs=recording.experiments.rates() if recording.experiments else {},
+        rungs=_rungs(recording, facts),
         overhead_share=_overhead(recording, end - begin),
     )
 
 
-def _next_cpu_ms(loop: _LoopOfLoader, making: Making, has_workers: bool) -> float:
-    """CPU of the loop's process in next(), beside unpacking and, without workers, making the batch."""
+def _next_cpu_ms(loop: _LoopOfLoader, making: Making, aside: bool) -> float:
+    """CPU of the loop's thread in next(), beside unpacking and, where it happens there, making the batch."""
     waits = [event for event in loop.events if event.kind == events.WAIT]
     if not waits:
         return 0.0
     median = statistics.median(event.cpu_ns for event in waits) / 1e6
-    return max(median - (making.unpickle_ms if has_workers else making.cpu_ms), 0.0)
+    return max(median - (making.unpickle_ms if aside else making.cpu_ms), 0.0)
 
 
 def _facts_of(recording: Recording, loop: _LoopOfLoader) -> dict[str, Any]:
@@ -134,8 +135,29 @@ def _facts_of(recording: Recording, loop: _LoopOfLoader) -> dict[str, Any]:
     return {}
 
 
-def _loop_process(process: ProcessRecord) -> int | None:
-    return next((e.a for e in process.events if e.kind == events.READY), None)
+def _rungs(recording: Recording, facts: dict[str, Any]) -> dict[int, float]:
+    """Of this loader. The copy was taken when the first loop began, which may have been another's."""
+    if recording.experiments is None or not is_of(recording, facts):
+        return {}
+    return recording.experiments.rates()
+
+
+def is_of(recording: Recording, facts: Mapping[str, Any]) -> bool:
+    """Whether the experiments are about the loader with these settings."""
+    return bool(facts.get("copied")) or not any(loader.get("copied") for loader in recording.loaders)
+
+
+def _workers_of(recording: Recording, loop: _LoopOfLoader) -> list[ProcessRecord]:
+    """Those that this loader started; of spawned ones it is not known, and all of the process are taken."""
+    passes = {e.b for e in loop.process.events if e.kind == events.PASS and e.a == loop.loader}
+    workers = []
+    for process in recording.processes:
+        ready = next((e for e in process.events if e.kind == events.READY), None)
+        if ready is not None and ready.a == loop.process.pid:
+            started_by = ready.b // events.WORKERS
+            if started_by == 0 or not passes or started_by in passes:
+                workers.append(process)
+    return workers
 
 
 def _ranks(recording: Recording, loops: Sequence[_LoopOfLoader]) -> tuple[tuple[float, ...], bool]:
@@ -159,7 +181,7 @@ def _ranks(recording: Recording, loops: Sequence[_LoopOfLoader]) -> tuple[tuple[
 
 def _made_ns(recording: Recording, loop: _LoopOfLoader) -> float | None:
     """Mean time of a batch's making, wherever the batches of this loop are made."""
-    makers = [p for p in recording.processes if _loop_process(p) == loop.process.pid] or [loop.process]
+    makers = _workers_of(recording, loop) or [loop.process]
     totals = [process.totals.get(events.WORK) or process.totals.get(events.FETCH) or Total() for process in makers]
     done = sum(totals, Total())
     return done.wall_ns / done.times if done.times else None
