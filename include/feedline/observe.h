@@ -77,6 +77,7 @@ struct ProcessCounters {
   std::int32_t pid = 0;
   std::int32_t parent = 0;
   std::uint64_t cpu_ns = 0;
+  std::uint64_t system_ns = 0;     // of it in the kernel: reading, faulting pages in, looking for free ones
   std::uint64_t delay_ns = 0;      // ready to run but not running
   std::uint64_t device_bytes = 0;  // read from block devices; 0 where it may not be read
   std::uint64_t read_bytes = 0;    // by read() and its kin, page cache or not
@@ -100,18 +101,41 @@ struct HostCounters {
   std::uint64_t swapped_pages = 0;             // in and out, since boot
   std::uint64_t disk_reads = 0;
   std::uint64_t disk_bytes = 0;
-  std::uint64_t disk_read_ns = 0;  // summed over requests
+  std::uint64_t disk_read_ns = 0;            // summed over requests
+  std::optional<double> shared_memory_used;  // share of the watched process's /dev/shm
+};
+
+// What the tree takes of memory at one time: looked at rarely, as the kernel goes through all pages for it.
+struct TreeMemory {
+  std::uint64_t time_ns = 0;
+  std::uint64_t bytes = 0;  // a page that n processes share counts 1/n for each
+  bool exact = true;        // false: of some processes only the private pages may be seen
 };
 
 struct HostRecord {
   std::vector<ProcessCounters> processes;  // in order of time
   std::vector<HostCounters> host;
+  std::vector<TreeMemory> memory;
+  std::vector<std::string> files;   // that the tree had open for reading twice a second apart: some hundred at most
   std::vector<std::string> unseen;  // what could not be read, one sentence each
   std::optional<double> quota_cpus;
   std::optional<double> memory_limit_bytes;
   std::uint64_t sampler_cpu_ns = 0;
   std::uint64_t period_ns = 0;  // between samples, in the end
 };
+
+// One file of a data set.
+struct FileFacts {
+  std::string path;
+  std::uint64_t bytes = 0;
+  std::optional<std::uint64_t> cached_bytes;     // in the page cache; nullopt: the kernel does not tell this user
+  std::optional<std::uint64_t> unwritten_bytes;  // of those, not yet on the device
+  std::string device;                            // the whole disk's name, such as nvme0n1; empty: no local disk
+  std::optional<bool> rotational;
+};
+
+// Reads nothing of the files. Those that cannot be opened, and what is no regular file, are left out.
+std::vector<FileFacts> look_at_files(const std::vector<std::string>& paths);
 
 struct HostSamplerOptions {
   std::int32_t pid = 0;  // this process and all that come from it

@@ -2,10 +2,12 @@
 #include "feedline/observe.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "errors.h"
 #include "gil.h"
@@ -58,6 +60,7 @@ nb::dict as_dict(const ProcessCounters& counters) {
   dict["pid"] = counters.pid;
   dict["parent"] = counters.parent;
   dict["cpu_ns"] = counters.cpu_ns;
+  dict["system_ns"] = counters.system_ns;
   dict["delay_ns"] = counters.delay_ns;
   dict["device_bytes"] = counters.device_bytes;
   dict["read_bytes"] = counters.read_bytes;
@@ -67,6 +70,11 @@ nb::dict as_dict(const ProcessCounters& counters) {
   dict["resident_bytes"] = counters.resident_bytes;
   dict["threads"] = counters.threads;
   return dict;
+}
+
+// As os.fsdecode() has it: a name need not be UTF-8.
+nb::object as_path(const std::string& path) {
+  return nb::steal(PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
 }
 
 template <typename T>
@@ -88,18 +96,46 @@ nb::dict as_dict(const HostCounters& counters) {
   dict["disk_reads"] = counters.disk_reads;
   dict["disk_bytes"] = counters.disk_bytes;
   dict["disk_read_ns"] = counters.disk_read_ns;
+  dict["shared_memory_used"] = or_none(counters.shared_memory_used);
   return dict;
+}
+
+nb::dict as_dict(const TreeMemory& memory) {
+  nb::dict dict;
+  dict["time_ns"] = memory.time_ns;
+  dict["bytes"] = memory.bytes;
+  dict["exact"] = memory.exact;
+  return dict;
+}
+
+nb::list facts_of(const std::vector<std::string>& paths) {
+  nb::list found;
+  for (const FileFacts& facts : without_gil([&] { return look_at_files(paths); })) {
+    nb::dict dict;
+    dict["path"] = as_path(facts.path);
+    dict["bytes"] = facts.bytes;
+    dict["cached_bytes"] = or_none(facts.cached_bytes);
+    dict["unwritten_bytes"] = or_none(facts.unwritten_bytes);
+    dict["device"] = facts.device;
+    dict["rotational"] = or_none(facts.rotational);
+    found.append(dict);
+  }
+  return found;
 }
 
 nb::dict record_of(const HostSampler& sampler) {
   const HostRecord record = sampler.record();
-  nb::list processes, host, unseen;
+  nb::list processes, host, memory, files, unseen;
   for (const auto& row : record.processes) processes.append(as_dict(row));
   for (const auto& row : record.host) host.append(as_dict(row));
+  for (const auto& row : record.memory) memory.append(as_dict(row));
+  for (const auto& path : record.files) files.append(as_path(path));
   for (const auto& sentence : record.unseen) unseen.append(nb::str(sentence.c_str()));
   nb::dict dict;
   dict["processes"] = processes;
   dict["host"] = host;
+  dict["memory"] = memory;
+  dict["files"] = files;
   dict["unseen"] = unseen;
   dict["quota_cpus"] = or_none(record.quota_cpus);
   dict["memory_limit_bytes"] = or_none(record.memory_limit_bytes);
@@ -120,6 +156,9 @@ void bind_observe(nb::module_& module) {
           "path"_a, "capacity"_a)
       .def("record", &EventRing::record, "kind"_a, "begin_ns"_a, "cpu_ns"_a, "a"_a, "b"_a, "keep"_a,
            "An event that ends now; `keep` False: it is only counted.");
+  module.def(
+      "look_at_files", &facts_of, "paths"_a, nb::sig("def look_at_files(paths: Sequence[str]) -> list[dict[str, Any]]"),
+      "Size, bytes in the page cache, bytes not yet written and disk of each; what is no readable file is left out.");
   module.def("read_events", &events_of, "path"_a, nb::sig("def read_events(path: str) -> dict[str, Any]"));
   nb::class_<HostSampler>(module, "HostSampler", "Counters of the host and of a process tree, taken by a thread.")
       .def(

@@ -273,6 +273,11 @@ class EventRing:
     def record(self, kind: int, begin_ns: int, cpu_ns: int, a: int, b: int, keep: bool) -> None:
         """An event that ends now; `keep` False: it is only counted."""
 
+def look_at_files(paths: Sequence[str]) -> list[dict[str, Any]]:
+    """
+    Size, bytes in the page cache, bytes not yet written and disk of each; what is no readable file is left out.
+    """
+
 def read_events(path: str) -> dict[str, Any]: ...
 
 class HostSampler:

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/host.h"
 
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -65,6 +67,27 @@ bool is_whole_device(const std::string& root, std::string_view name) {
   return ::access((root + "/sys/block/" + std::string(name)).c_str(), F_OK) == 0;
 }
 
+// "max" or -1: no limit. "cpu.max" holds "quota period"; version 1 has a file for the period.
+std::optional<double> limit_in(const std::string& folder, const std::string& file, const std::string& period_file) {
+  const auto text = read_file(folder + "/" + file);
+  const auto words = text ? words_of(*text) : std::vector<std::string_view>();
+  const auto value = words.empty() ? std::nullopt : number(words[0]);
+  if (!value) return std::nullopt;
+  std::optional<std::uint64_t> period;
+  if (words.size() > 1) period = number(words[1]);
+  if (!period_file.empty())
+    if (const auto other = read_file(folder + "/" + period_file); other && !words_of(*other).empty())
+      period = number(words_of(*other)[0]);
+  const double limit = static_cast<double>(*value);
+  return period && *period > 0 ? limit / static_cast<double>(*period) : limit;
+}
+
+std::optional<double> used_share(const std::string& folder) {
+  struct statvfs status {};
+  if (folder.empty() || ::statvfs(folder.c_str(), &status) != 0 || status.f_blocks == 0) return std::nullopt;
+  return 1.0 - static_cast<double>(status.f_bavail) / static_cast<double>(status.f_blocks);
+}
+
 }  // namespace
 
 Host::Host(std::string root, std::int32_t pid)
@@ -75,6 +98,28 @@ Host::Host(std::string root, std::int32_t pid)
   cpu_group_ = folder_with(root_, {top + "/cpu" + path_in(membership, "cpu"), top + "/cpu"}, "cpu.stat");
   memory_group_ =
       folder_with(root_, {top + "/memory" + path_in(membership, "memory"), top + "/memory"}, "memory.failcnt");
+  const std::string own = root_ + "/proc/" + std::to_string(pid) + "/root/dev/shm", top_shm = root_ + "/dev/shm";
+  shared_memory_ = ::access(own.c_str(), F_OK) == 0 ? own : ::access(top_shm.c_str(), F_OK) == 0 ? top_shm : "";
+}
+
+std::optional<double> Host::tightest(std::string folder, const std::string& file, const std::string& period) const {
+  std::optional<double> limit;
+  // a parent's limit binds its children
+  for (; folder.size() > root_.size() + std::string_view("/sys/fs").size(); folder.resize(folder.rfind('/')))
+    if (const auto one = limit_in(folder, file, period)) limit = limit ? std::min(*limit, *one) : *one;
+  return limit;
+}
+
+std::optional<double> Host::quota_cpus() const {
+  if (const auto quota = tightest(group_, "cpu.max", "")) return quota;
+  return tightest(cpu_group_, "cpu.cfs_quota_us", "cpu.cfs_period_us");
+}
+
+std::optional<double> Host::memory_limit_bytes() const {
+  constexpr double kUnlimited = 0x1.0p60;  // version 1 says "no limit" with a number near 2^63
+  auto limit = tightest(group_, "memory.max", "");
+  if (!limit) limit = tightest(memory_group_, "memory.limit_in_bytes", "");
+  return limit && *limit < kUnlimited ? limit : std::nullopt;
 }
 
 std::optional<std::uint64_t> Host::pressure(const std::string& resource) const {
@@ -111,6 +156,7 @@ HostCounters Host::sample(std::uint64_t now_ns) const {
       counters.disk_bytes += number(words[5]).value_or(0) * kSectorBytes;
       counters.disk_read_ns += number(words[6]).value_or(0) * 1'000'000;
     }
+  counters.shared_memory_used = used_share(shared_memory_);
   return counters;
 }
 

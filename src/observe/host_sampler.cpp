@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "base/clock.h"
-#include "base/cpus.h"
 #include "base/thread.h"
 #include "feedline/observe.h"
 #include "observe/host.h"
@@ -22,8 +23,13 @@ namespace {
 
 constexpr std::size_t kHostRows = 2048;      // 3.4 minutes at ten a second, then half as many for twice as long
 constexpr std::size_t kProcessRows = 65536;  // 6 MB
-constexpr std::uint64_t kCostShare = 100;    // a sample may cost 1/100 of its period
+constexpr std::uint64_t kCostShare = 125;    // a sample may cost 1/125 of its period: with the rare ones, under 1 %
 constexpr std::uint64_t kLongestPeriodNs = 60'000'000'000;
+constexpr std::uint64_t kRarePeriodNs = 1'000'000'000;
+// Going through a process's pages holds up its own changes of them: less often than what is only counters.
+constexpr std::uint64_t kRareCostShare = 1000;
+constexpr std::size_t kMemoryRows = 1024;
+constexpr std::size_t kFiles = 256;
 
 std::uint64_t thread_cpu_ns() {
   timespec used{};
@@ -61,6 +67,7 @@ struct HostSampler::Impl {
       const auto processes = tree.sample(now);
       const HostCounters counters = host.sample(now);
       const std::uint64_t cost = thread_cpu_ns() - before;
+      if (now >= next_rare_ns) look_rarely(now);
       lock.lock();
       kept.processes.insert(kept.processes.end(), processes.begin(), processes.end());
       kept.host.push_back(counters);
@@ -72,6 +79,25 @@ struct HostSampler::Impl {
     }
   }
 
+  // What costs more than a few reads of small files. The files are the thread's own until it has ended.
+  void look_rarely(std::uint64_t now) {
+    const std::uint64_t before = thread_cpu_ns();
+    const TreeMemory memory = tree.memory(now);
+    std::set<std::string> open;
+    tree.add_open_files(open, kFiles);
+    for (const std::string& path : open)
+      if (files.size() < kFiles || files.contains(path)) ++files[path];
+    const std::uint64_t cost = thread_cpu_ns() - before;
+    rare_period_ns = std::max(rare_period_ns, std::min(cost * kRareCostShare, kLongestPeriodNs));
+    next_rare_ns = now + rare_period_ns;
+    const std::lock_guard lock(mutex);
+    kept.sampler_cpu_ns += cost;
+    kept.memory.push_back(memory);
+    if (kept.memory.size() <= kMemoryRows) return;
+    thin(kept.memory);
+    rare_period_ns = std::min(2 * rare_period_ns, kLongestPeriodNs);
+  }
+
   void slow_down() {
     thin(kept.host);
     thin(kept.processes);
@@ -80,6 +106,8 @@ struct HostSampler::Impl {
 
   observe::ProcessTree tree;  // of the thread alone
   observe::Host host;
+  std::map<std::string, int> files;  // how often each was met
+  std::uint64_t rare_period_ns = kRarePeriodNs, next_rare_ns = 0;
   mutable std::mutex mutex;
   std::condition_variable wake;
   bool stopping = false;
@@ -97,8 +125,8 @@ Result<HostSampler> HostSampler::start(HostSamplerOptions options) {
   if (options.pid <= 0) return config_error("the number of the process to watch is missing");
   if (options.period_ns < 1'000'000) return config_error("a sample each millisecond is the most there is");
   auto impl = std::make_unique<Impl>(options);
-  if (const auto quota = base::cgroup_limit("cpu.max", options.root)) impl->kept.quota_cpus = *quota;
-  if (const auto limit = base::cgroup_limit("memory.max", options.root)) impl->kept.memory_limit_bytes = *limit;
+  impl->kept.quota_cpus = impl->host.quota_cpus();
+  impl->kept.memory_limit_bytes = impl->host.memory_limit_bytes();
   FEEDLINE_TRY(auto thread, base::Thread::start("feedline-sample", [state = impl.get()] { state->run(); }));
   impl->thread.emplace(std::move(thread));
   return HostSampler(std::move(impl));
@@ -118,9 +146,12 @@ HostRecord HostSampler::record() const {
   const std::lock_guard lock(impl_->mutex);
   HostRecord copy = impl_->kept;
   copy.period_ns = impl_->period_ns;
-  if (impl_->stopping)  // the tree belongs to the thread until then
+  if (impl_->stopping) {  // the tree and its files belong to the thread until then
     for (const std::int32_t pid : impl_->tree.unreadable())
       copy.unseen.push_back("process " + std::to_string(pid) + ": this user may not read its input counters");
+    for (const auto& [path, times] : impl_->files)
+      if (times > 1) copy.files.push_back(path);
+  }
   return copy;
 }
 

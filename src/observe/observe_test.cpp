@@ -20,6 +20,7 @@ TEST(ProcFile, TakesNamesWithBracketsAndSpaces) {
   ASSERT_TRUE(stat);
   EXPECT_EQ(stat->parent, 3);
   EXPECT_EQ(stat->minor_faults, 5u);
+  EXPECT_EQ(stat->system_ticks, 22u);
   EXPECT_EQ(stat->major_faults, 6u);
   EXPECT_EQ(stat->ticks, 33u);
   EXPECT_EQ(stat->threads, 4u);
@@ -77,6 +78,47 @@ TEST(ProcessTree, RemembersTheDelayOfThreadsThatEnded) {
   EXPECT_EQ(tree.sample(2)[0].delay_ns, 1500u);
 }
 
+TEST(ProcessTree, SharesMemoryOutAndFallsBackToWhatIsPrivate) {
+  const FakeRoot root;
+  root.process(50, 1, 10, 1000);
+  root.process(60, 50, 10, 1000);
+  root.write("proc/50/smaps_rollup", "0-1 ---p 00000000 00:00 0 [rollup]\nRss: 900 kB\nPss: 300 kB\nPss_Dirty: 7 kB\n");
+  root.write("proc/60/statm", "5000 30 20 1 0 9 0\n");
+  ProcessTree tree(root.path(), 50);
+  tree.sample(1);
+  const TreeMemory memory = tree.memory(2);
+  EXPECT_EQ(memory.bytes, 300u * 1024 + 10u * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
+  EXPECT_FALSE(memory.exact);
+  root.write("proc/60/smaps_rollup", "Pss: 1 kB\n");
+  EXPECT_TRUE(tree.memory(3).exact);
+}
+
+TEST(ProcessTree, ListsFilesThatAreOpenForReading) {
+  const FakeRoot root;
+  root.process(50, 1, 10, 1000);
+  const auto open = [&](int file, const std::string& target, const std::string& flags) {
+    const std::string name = "proc/50/fd/" + std::to_string(file);
+    std::filesystem::create_directories(root.path("proc/50/fd"));
+    std::filesystem::create_symlink(target, root.path(name));
+    root.write("proc/50/fdinfo/" + std::to_string(file), "pos:\t0\nflags:\t" + flags + "\nmnt_id:\t29\n");
+  };
+  open(0, "/dev/null", "0100000");
+  open(3, "/data/shard-000.tar", "02100000");
+  open(4, "/data/log.txt", "0100001");
+  open(5, "pipe:[77]", "0100000");
+  open(6, "/data/gone (deleted)", "0100000");
+  open(7, "/data/both.bin", "0100002");
+  open(8, "/data/shard-001.tar", "0100000");
+  ProcessTree tree(root.path(), 50);
+  tree.sample(1);
+  std::set<std::string> files;
+  tree.add_open_files(files, 9);
+  EXPECT_EQ(files, (std::set<std::string>{"/data/shard-000.tar", "/data/shard-001.tar"}));
+  std::set<std::string> few;
+  tree.add_open_files(few, 1);
+  EXPECT_EQ(few.size(), 1u);
+}
+
 TEST(ProcessTree, TellsWhatItMayNotRead) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
   const FakeRoot root;
@@ -122,6 +164,42 @@ TEST(Host, ReadsVersionOneGroupsAtTheTopOfAContainer) {
   EXPECT_EQ(counters.memory_events, 6u);
 }
 
+TEST(Host, TakesTheTightestLimitOfTheGroupsAboveAProcess) {
+  const FakeRoot root;
+  root.write("proc/50/cgroup", "0::/a/b\n");
+  root.write("sys/fs/cgroup/a/b/cpu.stat", "throttled_usec 7\n");
+  root.write("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+  root.write("sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+  root.write("sys/fs/cgroup/a/b/memory.max", "3000\n");
+  root.write("sys/fs/cgroup/memory.max", "4000\n");
+  const Host host(root.path(), 50);
+  EXPECT_EQ(host.quota_cpus(), 1.5);
+  EXPECT_EQ(host.memory_limit_bytes(), 3000.0);
+  const FakeRoot first;
+  first.write("proc/50/cgroup", "1:cpu,cpuacct:/job\n4:memory:/job\n");
+  first.write("sys/fs/cgroup/cpu/job/cpu.stat", "throttled_time 900\n");
+  first.write("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "50000\n");
+  first.write("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
+  first.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  first.write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  first.write("sys/fs/cgroup/memory/job/memory.failcnt", "0\n");
+  first.write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(Host(first.path(), 50).quota_cpus(), 0.5);
+  EXPECT_EQ(Host(first.path(), 50).memory_limit_bytes(), std::nullopt);
+  const FakeRoot none;
+  EXPECT_EQ(Host(none.path(), 50).quota_cpus(), std::nullopt);
+}
+
+TEST(Host, LooksAtTheSharedMemoryOfTheProcess) {
+  const FakeRoot root;
+  EXPECT_EQ(Host(root.path(), 50).sample(1).shared_memory_used, std::nullopt);
+  std::filesystem::create_directories(root.path("proc/50/root/dev/shm"));
+  const auto used = Host(root.path(), 50).sample(1).shared_memory_used;
+  ASSERT_TRUE(used);
+  EXPECT_GE(*used, 0.0);
+  EXPECT_LE(*used, 1.0);
+}
+
 TEST(Host, SaysNothingWhereNothingCanBeRead) {
   const FakeRoot root;
   const HostCounters counters = Host(root.path(), 50).sample(3);
@@ -141,6 +219,26 @@ TEST(HostSampler, WatchesThisProcess) {
   EXPECT_GT(record.processes.back().resident_bytes, 1u << 20);
   EXPECT_LT(record.host.front().time_ns, record.host.back().time_ns);
   EXPECT_GT(record.sampler_cpu_ns, 0u);
+  ASSERT_FALSE(record.memory.empty());
+  EXPECT_GT(record.memory.front().bytes, 1u << 20);
+}
+
+TEST(HostSampler, KeepsFilesThatStayOpen) {
+  const FakeRoot root;
+  root.process(50, 1, 10, 1000);
+  std::filesystem::create_directories(root.path("proc/50/fd"));
+  std::filesystem::create_symlink("/data/shard.tar", root.path("proc/50/fd/3"));
+  root.write("proc/50/fdinfo/3", "flags:\t0100000\n");
+  std::filesystem::create_symlink("/data/read-once", root.path("proc/50/fd/4"));
+  root.write("proc/50/fdinfo/4", "flags:\t0100000\n");
+  auto sampler = HostSampler::start({.pid = 50, .period_ns = 20'000'000, .root = root.path()});
+  ASSERT_TRUE(sampler);
+  const auto looks = [&] { return sampler->record().memory.size(); };
+  while (looks() < 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  root.remove("proc/50/fd/4");
+  while (looks() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  sampler->stop();
+  EXPECT_EQ(sampler->record().files, std::vector<std::string>{"/data/shard.tar"});
 }
 
 TEST(HostSampler, StaysSmallHoweverLongItRuns) {

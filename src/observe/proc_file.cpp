@@ -85,6 +85,7 @@ std::optional<ProcessStat> process_stat(std::string_view text) {
   stat.minor_faults = field(10);
   stat.major_faults = field(12);
   stat.ticks = field(14) + field(15);
+  stat.system_ticks = field(15);
   stat.threads = field(20);
   stat.start = field(22);
   stat.resident_pages = field(24);

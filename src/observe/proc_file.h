@@ -29,7 +29,8 @@ struct ProcessStat {
   std::int32_t parent = 0;
   std::uint64_t minor_faults = 0;
   std::uint64_t major_faults = 0;
-  std::uint64_t ticks = 0;  // of CPU, user and system
+  std::uint64_t ticks = 0;         // of CPU, user and system
+  std::uint64_t system_ticks = 0;  // of those, in the kernel
   std::uint64_t threads = 0;
   std::uint64_t start = 0;  // ticks since boot: tells two processes of one number apart
   std::uint64_t resident_pages = 0;

@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -24,6 +26,19 @@ std::set<std::int32_t> numbered_entries(const std::string& folder) {
     if (const auto name = number(entry->d_name)) found.insert(static_cast<std::int32_t>(*name));
   ::closedir(entries);
   return found;
+}
+
+// No data set lies there.
+bool is_of_the_system(std::string_view path) {
+  for (const std::string_view folder : {"/proc/", "/sys/", "/dev/", "/memfd:"})
+    if (path.starts_with(folder)) return true;
+  return false;
+}
+
+// By the flags of open(2), in octal, that /proc/PID/fdinfo tells: the lowest two bits say what for.
+bool reads_only(std::string_view about) {
+  const auto flags = number_behind(about, "flags");
+  return flags && *flags % 10 % 4 == 0;
 }
 
 }  // namespace
@@ -63,6 +78,7 @@ bool ProcessTree::update(std::int32_t pid, Member& member, ProcessCounters& coun
   counters.pid = pid;
   counters.parent = stat->parent;
   counters.cpu_ns = stat->ticks * tick_ns_;
+  counters.system_ns = stat->system_ticks * tick_ns_;
   counters.minor_faults = stat->minor_faults;
   counters.major_faults = stat->major_faults;
   counters.resident_bytes = stat->resident_pages * page_bytes_;
@@ -99,6 +115,43 @@ std::vector<ProcessCounters> ProcessTree::sample(std::uint64_t now_ns) {
     }
   }
   return counters;
+}
+
+TreeMemory ProcessTree::memory(std::uint64_t now_ns) const {
+  TreeMemory memory;
+  memory.time_ns = now_ns;
+  for (const auto& [pid, member] : members_) {
+    const std::string folder = proc_ + std::to_string(pid) + "/";
+    const auto rollup = read_file(folder + "smaps_rollup");
+    if (const auto kib = rollup ? number_behind(*rollup, "Pss") : std::nullopt) {
+      memory.bytes += *kib * 1024;
+      continue;
+    }
+    const auto pages = read_file(folder + "statm");  // size resident shared ..., which anybody may read
+    const auto words = pages ? words_of(*pages) : std::vector<std::string_view>();
+    if (words.size() < 3) continue;  // it has ended
+    const std::uint64_t resident = number(words[1]).value_or(0), shared = number(words[2]).value_or(0);
+    memory.bytes += (resident - std::min(shared, resident)) * page_bytes_;
+    memory.exact = false;
+  }
+  return memory;
+}
+
+void ProcessTree::add_open_files(std::set<std::string>& files, std::size_t most) const {
+  for (const auto& [pid, member] : members_) {
+    const std::string folder = proc_ + std::to_string(pid) + "/";
+    for (const std::int32_t file : numbered_entries(folder + "fd")) {
+      if (files.size() >= most) return;
+      const std::string name = std::to_string(file);
+      std::array<char, 4096> target{};
+      const ssize_t length = ::readlink((folder + "fd/" + name).c_str(), target.data(), target.size());
+      if (length <= 0 || target[0] != '/' || length == static_cast<ssize_t>(target.size())) continue;
+      const std::string_view path(target.data(), static_cast<std::size_t>(length));
+      if (is_of_the_system(path) || path.ends_with(" (deleted)")) continue;
+      const auto about = read_file(folder + "fdinfo/" + name);
+      if (about && reads_only(*about)) files.emplace(path);
+    }
+  }
 }
 
 }  // namespace feedline::observe

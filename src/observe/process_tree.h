@@ -20,6 +20,12 @@ class ProcessTree {
   // The counters of all that are alive now, in order of their numbers.
   std::vector<ProcessCounters> sample(std::uint64_t now_ns);
 
+  // What those that the last sample found take of memory now. Goes through all their pages.
+  TreeMemory memory(std::uint64_t now_ns) const;
+
+  // Adds the regular files that they have open for reading now, until `files` holds `most`.
+  void add_open_files(std::set<std::string>& files, std::size_t most) const;
+
   // Processes whose counters of input this user may not read.
   const std::set<std::int32_t>& unreadable() const { return unreadable_; }
 

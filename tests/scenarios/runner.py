@@ -11,17 +11,22 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pickle
 import sys
+import tempfile
 import time
+import traceback
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from limits import Limits, NotPermitted, refusal
 from scenarios import HELD_OUT, SCENARIOS, Scenario
 
 from feedline.diagnose import prediction, session, timeline, verdict
 from feedline.diagnose.summary import Summary
 from feedline.diagnose.verdict import CERTAIN, Verdict
 
+INSIDE = "FEEDLINE_SCENARIO_INSIDE"
 _RIGHT = 0.9  # of the scenarios
 _NEAR, _PREDICTED = 0.2, 0.8  # how far off a prediction may be, and how many of them must not be further off
 _LADDER_S = 8.0
@@ -65,9 +70,12 @@ class Outcome:
 
 
 def run(scenario: Scenario, ladder_s: float = 0.0) -> Outcome:
+    """`ladder_s`: seconds of experiments at least. Raises NotPermitted where limits cannot be set."""
     begin = time.monotonic()
+    if scenario.limits is not None and INSIDE not in os.environ:
+        return _run_inside(scenario, scenario.limits, ladder_s)
     command = [sys.executable, "-W", "ignore", *scenario.launcher, str(scenario.path)]
-    recording = session.run(command, ladder_s)
+    recording = session.run(command, max(scenario.budget, ladder_s))
     summary = timeline.summarise(recording)
     diagnosis = verdict.judge(summary)
     return Outcome(
@@ -91,6 +99,33 @@ def _rungs(recording: session.Recording, summary: Summary | None) -> list[Rung]:
     return rungs
 
 
+def _run_inside(scenario: Scenario, limits: Limits, ladder_s: float) -> Outcome:
+    """A process of its own joins the limits and makes the diagnosis there, as it would in a container."""
+    refused = refusal(limits)
+    if refused is not None:
+        raise NotPermitted(refused)
+    with limits.groups() as groups, tempfile.TemporaryDirectory() as folder:
+        result = Path(folder, "outcome.pickle")
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                limits.enter(groups)
+                # files of a script outlive it, as experiments read them again
+                os.environ |= {INSIDE: "1", "TMPDIR": folder}
+                tempfile.tempdir = None
+                result.write_bytes(pickle.dumps(run(scenario, ladder_s)))
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            os._exit(status)
+        os.waitpid(child, 0)
+        if not result.exists():
+            raise RuntimeError(f"{scenario.script} was not diagnosed inside its limits")
+        outcome: Outcome = pickle.loads(result.read_bytes())
+        return outcome
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("names", nargs="*", help="scenarios; all by default")
@@ -103,7 +138,11 @@ def main() -> int:
     chosen = [s for s in scenarios if not arguments.names or s.script in arguments.names]
     outcomes = []
     for scenario in chosen:
-        outcome = run(scenario, 0.0 if arguments.quick else _LADDER_S)
+        try:
+            outcome = run(scenario, 0.0 if arguments.quick else _LADDER_S)
+        except NotPermitted as error:
+            print(f"skipped  {scenario.script}: {error}", flush=True)
+            continue
         outcomes.append(outcome)
         named = ", ".join(f"{v.cause} {v.share:.0%} ({v.confidence:.2f})" for v in outcome.verdicts) or "nothing"
         mark = "right" if outcome.right else "WRONG"

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from limits import Limits
+
 TWO_RANKS = ("-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=29713")
 SCRIPTS, HELD_OUT_SCRIPTS = Path(__file__).parent / "scripts", Path(__file__).parent / "held_out"
 
@@ -21,6 +23,8 @@ class Scenario:
     fast: bool = False  # runs in tools/test
     launcher: tuple[str, ...] = ()  # arguments of Python before the script
     folder: Path = SCRIPTS
+    limits: Limits | None = None  # of the container that the whole diagnosis runs in
+    budget: float = 0.0  # seconds of experiments
 
     @property
     def path(self) -> Path:
@@ -58,6 +62,22 @@ SCENARIOS = (
     Scenario("own_compute_bound", ("compute_bound",)),
     Scenario("lowered_decode", ("cpu_decode",), ("cpu_transform",)),
     Scenario("straggling_rank", ("straggling_rank",), ("storage_latency", "python_main_process"), launcher=TWO_RANKS),
+    Scenario("cpu_quota", ("cpu_quota",), ("cpu_transform", "oversubscribed"), limits=Limits(cpus=0.3)),
+    Scenario("storage_bandwidth", ("storage_bandwidth",), limits=Limits(read_bytes_per_s=24_000_000), budget=4.0),
+    Scenario("small_files", ("small_files",), limits=Limits(reads_per_s=400), budget=4.0),
+    Scenario(
+        "shared_memory_limit",
+        ("shared_memory_limit",),
+        ("compute_bound",),
+        fast=True,
+        limits=Limits(shared_memory_bytes=56 << 20),
+    ),
+    Scenario(
+        "memory_pressure",
+        ("memory_pressure",),
+        ("storage_latency", "worker_startup"),
+        limits=Limits(memory_bytes=500 << 20),
+    ),
 )
 
 

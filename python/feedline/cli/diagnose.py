@@ -28,15 +28,21 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str) -
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the JSON object to this file.")
 @click.option("--quick", is_flag=True, help="No experiments after the script has ended.")
 @click.option("--budget", default="60s", show_default=True, callback=_seconds, help="Time for experiments at most.")
+@click.option(
+    "--apply", "try_it", is_flag=True, help="Run it once more with the proposed settings, and check the gain."
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def diagnose(as_json: bool, output: Path | None, quick: bool, budget: float, command: tuple[str, ...]) -> int:
+def diagnose(
+    as_json: bool, output: Path | None, quick: bool, budget: float, try_it: bool, command: tuple[str, ...]
+) -> int:
     """Run COMMAND, watch its data loading, and say where the time goes: feedline diagnose -- python train.py
 
     The command runs as without Feedline: same output, same exit status. The text goes to standard error; with --json
-    one JSON object follows on standard output, with --output it goes to a file.
+    one JSON object follows on standard output, with --output it goes to a file. With --apply it runs a second time, as
+    it would by itself, with other arguments of its DataLoader; what that run prints goes to standard error.
     """
     from feedline import record
-    from feedline.diagnose import report, session, timeline, verdict
+    from feedline.diagnose import report, session, timeline, trial, verdict
 
     try:
         recording = session.run(command, 0.0 if quick else budget)
@@ -45,13 +51,14 @@ def diagnose(as_json: bool, output: Path | None, quick: bool, budget: float, com
         return 127 if isinstance(error, FileNotFoundError) or error.errno == 2 else 126
     summary = timeline.summarise(recording)
     diagnosis = verdict.judge(summary)
-    document = report.as_json(recording, summary, diagnosis)
+    tried = trial.run(command, summary, diagnosis, recording) if try_it and summary is not None else None
+    document = report.as_json(recording, summary, diagnosis, tried)
     # what the machine is makes it a run record; where that cannot be found out, the script's exit status still counts
     with contextlib.suppress(Exception):
         document = record.of(document, record.steps_of(recording))
     # a closed pipe must not change the exit status
     with contextlib.suppress(OSError):
-        print(report.as_text(recording, summary, diagnosis), file=sys.stderr, flush=True)
+        print(report.as_text(recording, summary, diagnosis, tried), file=sys.stderr, flush=True)
     if output is not None:
         _write(output, json.dumps(document, indent=2) + "\n")
     if as_json:

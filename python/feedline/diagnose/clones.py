@@ -16,48 +16,41 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from feedline.diagnose import other_workers
+from feedline.diagnose import other_workers, rungs
+from feedline.diagnose.opened_files import OpenedFiles
 from feedline.diagnose.recorder import Recorder
 
 BUDGET = "FEEDLINE_DIAGNOSE_BUDGET"
 WATCHER, GO, RESULT, PID = "watcher", "experiments.go", "experiments.json", "experiments.pid"
 _LOOK_S = 0.2
-_RUNG_S = 2.5
-_BLOCKS = 8  # of batches, whose rates give the interval
+_RUNG_S, _SHORTEST_S = 2.5, 0.2
+_COMPARISON_S, _SHORTEST_COMPARISON_S = 6.0, 1.0
+_LADDER_SHARE = 0.6  # of the budget; the rest is for one change at a time
 _MOST_WORKERS = 16
-_T_95 = {
-    1: 12.71,
-    2: 4.30,
-    3: 3.18,
-    4: 2.78,
-    5: 2.57,
-    6: 2.45,
-    7: 2.36,
-}  # Student's t, two-sided, by degrees of freedom
+_SAME = 1.05  # a rate so much higher is no other
 
 
 def offer(loader: Any, recorder: Recorder) -> None:
     """Called before a loop begins; the first loader that can be tried again is copied. Never raises."""
     try:
-        budget = float(os.environ.get(BUDGET) or 0)
-        if budget <= 0 or recorder.cloned:
+        if float(os.environ.get(BUDGET) or 0) <= 0 or recorder.cloned:
             return
         refused = _refusal(loader)
         if refused is not None:
-            recorder.note(f"no experiments: {refused}")
+            recorder.note(f"nothing was tried on a copy of the script's process: {refused}")
             recorder.cloned = True
             return
         if not _claim(recorder.session):  # another process of the run was first
             recorder.cloned = True
             return
         recorder.cloned = True
-        _fork(loader, recorder, budget)
+        _fork(loader, recorder)
     except Exception as error:
-        recorder.note(f"no experiments: the script's process could not be copied: {error!r}")
+        recorder.note(f"nothing was tried on a copy of the script's process, which could not be made: {error!r}")
 
 
 def _refusal(loader: Any) -> str | None:
@@ -75,7 +68,7 @@ def _claim(session: Path) -> bool:
     return True
 
 
-def _fork(loader: Any, recorder: Recorder, budget: float) -> None:
+def _fork(loader: Any, recorder: Recorder) -> None:
     with warnings.catch_warnings():  # threads: the copy takes no lock of theirs that a worker would not take
         warnings.simplefilter("ignore")
         first = os.fork()
@@ -85,12 +78,12 @@ def _fork(loader: Any, recorder: Recorder, budget: float) -> None:
     try:
         os.setsid()
         if os.fork() == 0:
-            _live(loader, recorder, budget)
+            _live(loader, recorder)
     finally:
         os._exit(0)
 
 
-def _live(loader: Any, recorder: Recorder, budget: float) -> None:
+def _live(loader: Any, recorder: Recorder) -> None:
     try:
         recorder.silent = True
         for name in ("FEEDLINE_DIAGNOSE_SESSION", BUDGET):  # what this process starts is nobody's to watch
@@ -103,7 +96,8 @@ def _live(loader: Any, recorder: Recorder, budget: float) -> None:
             if not watcher.exists():
                 return
             time.sleep(_LOOK_S)
-        climb(loader, budget, session / RESULT)
+        budget, step_s = (float(word) for word in (session / GO).read_text().split())
+        climb(loader, budget, session / RESULT, step_s, recorder.opened)
     except BaseException:
         _write(recorder.session / RESULT, {"rungs": [], "refused": traceback.format_exc(limit=-1).splitlines()[-1]})
 
@@ -123,59 +117,61 @@ def _let_go() -> None:
         os.dup2(nothing, file)
 
 
-def climb(loader: Any, budget: float, result: Path) -> None:
-    """Measures the loader alone with one number of workers after the other; writes `result` after each."""
-    cpus = len(os.sched_getaffinity(0))
-    own = other_workers.workers_of(loader)
+def climb(loader: Any, budget: float, result: Path, step_s: float, opened: OpenedFiles) -> None:
+    """Makes all experiments that `budget` seconds are enough for; writes `result` after each."""
+    until = time.monotonic() + budget
+    found: dict[str, Any] = {"rungs": [], "comparisons": [], "not_tried": [], "refused": None, "finished": False}
+    ladder = _ladder(loader)
+    for position, workers in enumerate(ladder):
+        seconds = min(_RUNG_S, (_LADDER_SHARE * budget - budget + until - time.monotonic()) / (len(ladder) - position))
+        if seconds < _SHORTEST_S:
+            found["refused"] = None if found["rungs"] else "the budget is too small for a measurement"
+            break
+        found["rungs"].append(rungs.rate(other_workers.with_workers(loader, workers), workers, seconds))
+        _write(result, found)
+    if found["rungs"]:
+        best = _fewest_good_workers(found["rungs"])
+        _compare(loader, best, until, result, found, step_s, opened)
+    _write(result, {**found, "finished": True})
+
+
+def _ladder(loader: Any) -> list[int]:
+    cpus, own = len(os.sched_getaffinity(0)), other_workers.workers_of(loader)
     least = other_workers.fewest(loader)
     ladder = sorted({0, 1, 2, 4, cpus, own} & set(range(least, max(2 * cpus, own, 1) + 1)))[:8]
-    ladder = [workers for workers in ladder if workers <= _MOST_WORKERS]
-    until = time.monotonic() + budget
-    rungs: list[dict[str, Any]] = []
-    refused = None
-    for position, workers in enumerate(ladder):
-        seconds = min(_RUNG_S, (until - time.monotonic()) / (len(ladder) - position))
-        if seconds < 0.2:
-            refused = None if rungs else "the budget is too small for a measurement"
-            break
-        rungs.append(measure(other_workers.with_workers(loader, workers), workers, seconds))
-        _write(result, {"rungs": rungs, "refused": None, "finished": False})
-    _write(result, {"rungs": rungs, "refused": refused, "finished": True})
+    return [workers for workers in ladder if workers <= _MOST_WORKERS]
 
 
-def measure(loader: Any, workers: int, seconds: float) -> dict[str, Any]:
-    """Batches per second once all workers are at it, with a 95 % interval from the rates of blocks of batches."""
-    times: list[float] = []
-    until = time.perf_counter() + seconds
-    for _ in _endless(loader):
-        now = time.perf_counter()
-        times.append(now)
-        if len(times) == workers + 1:  # the first of each worker: they have all begun
-            until = max(until, now + seconds / 2)
-        if now > until and len(times) > workers + 3:
-            break
-    steady = times[workers:]
-    mean = (len(steady) - 1) / max(steady[-1] - steady[0], 1e-9)
-    blocks = min(_BLOCKS, (len(steady) - 1) // 2)
-    low = high = mean
-    if blocks >= 2:
-        size = (len(steady) - 1) // blocks
-        rates = [size / max(steady[(i + 1) * size] - steady[i * size], 1e-9) for i in range(blocks)]
-        centre = sum(rates) / blocks
-        spread = (sum((rate - centre) ** 2 for rate in rates) / (blocks - 1)) ** 0.5
-        half = _T_95[blocks - 1] * spread / blocks**0.5
-        low, high = max(mean - half, 0.0), mean + half
-    return {"workers": workers, "batches_per_s": mean, "low": low, "high": high, "batches": len(steady) - 1}
+def _fewest_good_workers(measured: list[dict[str, Any]]) -> int:
+    best = max(rung["batches_per_s"] for rung in measured)
+    return min(int(rung["workers"]) for rung in measured if rung["batches_per_s"] > best / _SAME)
 
 
-def _endless(loader: Any) -> Iterator[Any]:
-    while True:
-        empty = True
-        for batch in loader:
-            empty = False
-            yield batch
-        if empty:
-            raise ValueError("the loader gives no batches a second time")
+def _compare(
+    loader: Any, best: int, until: float, result: Path, found: dict[str, Any], step_s: float, opened: OpenedFiles
+) -> None:
+    """One change at a time, beside the number of workers that the ladder found."""
+    if other_workers.is_feedlines(loader):
+        found["not_tried"].append({"change": "prefetching, persistence", "why": "Feedline's threads have neither"})
+        return
+    own, more = int(loader.num_workers), 2 * (loader.prefetch_factor or 2)
+    workers = max(own, best, 1)
+    tries: dict[str, Callable[[float], dict[str, Any]]] = {
+        "files in the page cache": lambda seconds: rungs.cold_and_warm(loader, workers, opened, seconds),
+        f"prefetch_factor={more}": lambda seconds: rungs.prefetching(loader, workers, more, seconds, step_s),
+    }
+    if own > 0 and not loader.persistent_workers:
+        tries["persistent_workers=True"] = lambda seconds: rungs.persisting(loader, own, time.monotonic() + seconds)
+    for position, (change, attempt) in enumerate(tries.items()):
+        seconds = min(_COMPARISON_S, (until - time.monotonic()) / (len(tries) - position))
+        try:
+            if seconds < _SHORTEST_COMPARISON_S:
+                raise rungs.NotTried("the budget is used up")
+            found["comparisons"].append(attempt(seconds))
+        except Exception as error:
+            reason = str(error) if isinstance(error, rungs.NotTried) else repr(error)
+            found["not_tried"].append({"change": change, "why": reason})
+        _write(result, found)
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:

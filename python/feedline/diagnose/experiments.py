@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ladder of workers on a copy of the script's loader, after the script has ended; clones.py has the copy."""
+"""What was tried after the script had ended: on a copy of its process (clones.py), and on the disk of its files."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import json
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from feedline.diagnose import clones
+from feedline.diagnose import clones, disk_probe
+from feedline.diagnose.disk_probe import DiskProbe
 
 _GRACE_S = 5.0  # beyond the budget
 _GAIN = 1.05  # a rung is kept that is so much better than all below
+_PROBE_S, _PROBE_SHARE = 1.2, 0.25  # of the budget, at most
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,57 @@ class Rung:
 
 
 @dataclass(frozen=True)
+class Ceiling:
+    """What the loop could do at most: one step after the other, none of them waiting for a batch."""
+
+    steps_per_s: float
+    low: float  # 95 % interval
+    high: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One change, and what it did to one figure; both were measured in turn. Intervals are of 95 %.
+
+    The ratio is after / before, round by round: what a machine does meanwhile meets both, so its interval is narrower.
+    """
+
+    change: str
+    figure: str
+    before: float
+    before_low: float
+    before_high: float
+    after: float
+    after_low: float
+    after_high: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    files: int | None = None  # whose pages were dropped
+    file_bytes: int | None = None
+
+    @property
+    def kept(self) -> bool:
+        """It is better by more than its interval and five percent. Of times less is better, of rates more."""
+        if self.figure.startswith("ms"):
+            return self.ratio_high < 1 and self.ratio < 1 / _GAIN
+        return self.ratio_low > 1 and self.ratio > _GAIN
+
+
+@dataclass(frozen=True)
 class Experiments:
     rungs: list[Rung] = field(default_factory=list)
-    refused: str | None = None  # why there are none
+    refused: str | None = None  # why there are no rungs
+    ceiling: Ceiling | None = None
+    comparisons: list[Comparison] = field(default_factory=list)
+    not_tried: list[dict[str, str]] = field(default_factory=list)  # "change" and "why"
+    disk: DiskProbe | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        made = asdict(self)
+        made["comparisons"] = [{**asdict(one), "kept": one.kept} for one in self.comparisons]
+        return made
 
     def rates(self) -> dict[int, float]:
         """Batches per second by workers."""
@@ -45,8 +92,25 @@ class Experiments:
 
     def lines(self, predicted: Mapping[int, float | None]) -> list[str]:
         """For a terminal; `predicted`: batches per second of the model, by workers."""
+        lines = self._ladder(predicted)
+        if self.ceiling is not None:
+            top = self.ceiling
+            lines.append(
+                f"  the loop without waiting: {top.steps_per_s:.1f} steps/s at most  [{top.low:.1f}, {top.high:.1f}]"
+            )
+        if self.comparisons or self.not_tried:
+            lines.append("  tried, in turn with how it is (95 % intervals):")
+        for one in self.comparisons:
+            lines.append(
+                f"    {one.change}: {one.before:.1f} to {one.after:.1f} {one.figure}, {one.ratio:.2f} times "
+                f"[{one.ratio_low:.2f}, {one.ratio_high:.2f}]{'' if one.kept else '   no gain shown'}"
+            )
+        lines += [f"    {one['change']}: not tried: {one['why']}" for one in self.not_tried]
+        return lines + ([] if self.disk is None else [_disk_line(self.disk)])
+
+    def _ladder(self, predicted: Mapping[int, float | None]) -> list[str]:
         if not self.rungs:
-            return [f"  no experiments: {self.refused}"]
+            return [f"  no ladder of workers: {self.refused}"]
         lines = ["  measured: the loader alone, by workers (batches/s, 95 % interval, the model's prediction)"]
         for rung in self.rungs:
             kept = "" if rung.kept else "   gains nothing"
@@ -58,13 +122,40 @@ class Experiments:
         return lines
 
 
-def run(session: Path, budget: float) -> Experiments | None:
-    """Wakes the copy in `session` and waits for what it measures; None: there is no copy, and a note says why."""
+def _disk_line(disk: DiskProbe) -> str:
+    if disk.bytes_per_s is None or disk.latency_ms is None:
+        return f"  no read probe of the disk: {disk.refused}"
+    return (
+        f"  the disk {disk.device}, past the page cache: {(disk.bytes_per_s or 0) / 1e6:.1f} MB/s "
+        f"[{(disk.bytes_per_s_low or 0) / 1e6:.1f}, {(disk.bytes_per_s_high or 0) / 1e6:.1f}], one small read "
+        f"{disk.latency_ms:.2f} ms [{disk.latency_ms_low or 0:.2f}, {disk.latency_ms_high or 0:.2f}]"
+    )
+
+
+def run(session: Path, budget: float, ceiling: Ceiling | None, files: Sequence[Mapping[str, Any]]) -> Experiments:
+    """All that `budget` seconds are enough for. `files`: of the data set, as `_engine.look_at_files` tells of them."""
+    disk = disk_probe.probe(files, min(_PROBE_S, _PROBE_SHARE * budget))
+    step_s = 1 / ceiling.steps_per_s if ceiling is not None else 0.0
+    found = _ask_the_copy(session, budget - min(_PROBE_S, _PROBE_SHARE * budget), step_s)
+    return Experiments(
+        keep([Rung(**rung) for rung in found.get("rungs", [])]),
+        found.get("refused"),
+        ceiling,
+        [Comparison(**one) for one in found.get("comparisons", [])],
+        found.get("not_tried", []),
+        disk,
+    )
+
+
+def _ask_the_copy(session: Path, budget: float, step_s: float) -> dict[str, Any]:
+    """Wakes the copy in `session` and waits for what it measures."""
     try:
         pid = int((session / clones.PID).read_text())
     except (OSError, ValueError):
-        return None
-    (session / clones.GO).touch()
+        return {"refused": "there is no copy of the script's process to try it on"}
+    unfinished = session / f"{clones.GO}.part"
+    unfinished.write_text(f"{budget} {step_s}")
+    unfinished.replace(session / clones.GO)
     until = time.monotonic() + budget + _GRACE_S
     try:
         while time.monotonic() < until and _is_alive(pid):
@@ -76,8 +167,8 @@ def run(session: Path, budget: float) -> Experiments | None:
             os.killpg(pid, signal.SIGKILL)  # it leads a session: its workers go with it
     found = _read(session)
     if found is None:
-        return Experiments(refused="the copy of the script's process ended, or got stuck, before it had measured")
-    return Experiments(keep([Rung(**rung) for rung in found["rungs"]]), found.get("refused"))
+        return {"refused": "the copy of the script's process ended, or got stuck, before it had measured"}
+    return found
 
 
 def keep(rungs: list[Rung]) -> list[Rung]:

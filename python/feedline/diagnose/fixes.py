@@ -64,18 +64,28 @@ _LOWERED_FIXES = {
 }
 
 
-def fix_of(cause: str, summary: Summary) -> str:
+def workers_of(cause: str, summary: Summary) -> int | None:
+    """The number of workers that is the change to make; None: another change is."""
     if cause == "python_main_process" and summary.workers > 0:
-        return "Draw the order before the epoch begins, all at once (a list of batches), or draw it with less work."
+        return None
     if cause in ("python_main_process", "too_few_workers"):
-        best = prediction.best_workers(summary, range(summary.workers + 1, 65))
-        return f"num_workers={best}."
+        return prediction.best_workers(summary, range(summary.workers + 1, 65))
     if cause == "storage_latency":
         best = prediction.best_workers(summary, prediction.within_reach(summary))
-        first = f"num_workers={best}. " if best > summary.workers else ""
-        return first + _sentence(cause, summary)
+        return best if best > summary.workers else None
     if cause == "oversubscribed":
-        return f"num_workers={max(int(summary.host.cpus), 1)}: as many workers as there are CPUs to run them."
+        return max(int(summary.host.cpus), 1)
+    return None
+
+
+def fix_of(cause: str, summary: Summary) -> str:
+    workers = workers_of(cause, summary)
+    if cause == "python_main_process" and workers is None:
+        return "Draw the order before the epoch begins, all at once (a list of batches), or draw it with less work."
+    if cause == "oversubscribed":
+        return f"num_workers={workers}: as many workers as there are CPUs to run them."
+    if workers is not None:
+        return f"num_workers={workers}. {_sentence(cause, summary)}".rstrip()
     if cause == "worker_startup":
         if summary.loader.get("persistent_workers"):
             return "Make the start lighter: import less at the script's top, open files and models at first use."
@@ -88,5 +98,5 @@ def _sentence(cause: str, summary: Summary) -> str:
         lowered = summary.loader.get("class") != "feedline.Loader"
         if cause == "storage_latency" and not lowered and not summary.making.read_ahead_ms:
             return _NOT_AHEAD
-        return ({**_OWN_FIXES, **_LOWERED_FIXES} if lowered else _OWN_FIXES).get(cause, _FIXES[cause])
-    return _FIXES[cause]
+        return ({**_OWN_FIXES, **_LOWERED_FIXES} if lowered else _OWN_FIXES).get(cause, _FIXES.get(cause, ""))
+    return _FIXES.get(cause, "")

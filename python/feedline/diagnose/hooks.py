@@ -30,6 +30,7 @@ _patched: set[str] = set()
 def start(session: str) -> None:
     global _recorder
     _recorder = Recorder(session)
+    _recorder.opened.listen()
 
 
 def patch(module_name: str) -> None:
@@ -65,8 +66,22 @@ def patch(module_name: str) -> None:
         patches[module_name](module, _recorder)
         if module_name == "torch.utils.data.dataloader":
             _patch_pickling(_recorder)
+        if module_name in ("torch.utils.data.dataloader", "feedline.data_loader"):
+            _extend(module, _recorder)
     except Exception as error:  # a version of the module that nobody here has seen
         _recorder.note(f"{module_name} is not watched: {error!r}")
+
+
+def _extend(module: Any, recorder: Recorder) -> None:
+    """Outside of the hooks above, so that these see the loader as it then is."""
+    if "FEEDLINE_APPLY" in os.environ:
+        from feedline.tune import apply
+
+        apply.install(module)
+    if "FEEDLINE_TUNE" in os.environ:
+        from feedline.tune import probe
+
+        probe.install(module, recorder)
 
 
 # -- batches and samples

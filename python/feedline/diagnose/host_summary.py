@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from feedline.diagnose.session import Recording
 from feedline.diagnose.summary import Host
 
 _FEWEST_SAMPLES = 3
+_FROM_DEVICE = 0.3
 
 
 @dataclass
@@ -30,6 +31,12 @@ class Window:
         counters = self.workers if self.workers.get("cpu_ns") else self.loop
         cpu = counters.get("cpu_ns", 0.0)
         return counters.get("delay_ns", 0.0) / cpu if cpu > 0 else None
+
+    def in_kernel(self) -> float | None:
+        """Share of the CPU of the processes that make batches."""
+        counters = self.workers if self.workers.get("cpu_ns") else self.loop
+        cpu = counters.get("cpu_ns", 0.0)
+        return counters.get("system_ns", 0.0) / cpu if cpu > 0 else None
 
     def step_delayed(self) -> float | None:
         """Share of the loop process's wish to run in which it had no CPU."""
@@ -71,7 +78,7 @@ def window_of(host: Mapping[str, Any], begin_ns: int, end_ns: int, loop: int, wo
     return window
 
 
-_GROWING = ("cpu_ns", "delay_ns", "device_bytes", "read_bytes", "read_calls", "major_faults")
+_GROWING = ("cpu_ns", "system_ns", "delay_ns", "device_bytes", "read_bytes", "read_calls", "major_faults")
 
 
 def _differences(rows: Iterable[Mapping[str, Any]], begin_ns: int, end_ns: int) -> dict[int, dict[str, float]]:
@@ -96,27 +103,32 @@ def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any],
     cpus = float(facts.get("cpus") or 1)
     if quota:
         cpus = min(cpus, max(quota, 0.01))
+    limits = replace(_of_memory(recording, _of_files_and_disk(recording)), cpus=cpus, quota_cpus=quota)
     if window.seconds <= 0 or not window.tree:
-        return Host(cpus=cpus, quota_cpus=quota, shared_memory_used=recording.shared_memory_used)
+        return limits
     ns = window.seconds * 1e9
 
     def share(name: str) -> float | None:
         value = window.host.get(name)
         return None if value is None else min(max(value / ns, 0.0), 1.0)
 
+    # the kernel sums over the CPUs that a group's tasks are stopped on
+    busy = max(min(int(facts.get("cpus") or 1), int(facts.get("num_workers") or 1)), 1)
+    stopped = window.host.get("throttled_ns")
+    throttled = None if stopped is None else max(stopped / ns, 0.0)
     used = window.tree["cpu_ns"] / ns
     read = window.workers.get("read_bytes") or window.loop.get("read_bytes", 0.0)
     device = window.tree["device_bytes"]
     requests = window.host.get("disk_reads") or 0
     readable = "io" not in window.missing
-    return Host(
-        cpus=cpus,
+    return replace(
+        limits,
         used_cpus=used,
         wanted_cpus=(window.tree["cpu_ns"] + window.tree["delay_ns"]) / ns,
         others_cpus=max((window.host.get("busy_ns") or 0) / ns - used, 0.0),
         step_delayed=window.step_delayed(),
-        throttled=share("throttled_ns"),
-        quota_cpus=quota,
+        throttled=None if throttled is None else min(throttled / busy, 1.0),
+        in_kernel=window.in_kernel(),
         memory_pressure=share("memory_pressure_ns"),
         memory_events=int(window.host["memory_events"] or 0) if window.host.get("memory_events") is not None else None,
         io_pressure=share("io_pressure_ns"),
@@ -124,5 +136,38 @@ def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any],
         read_bytes_per_sample=read / samples if samples and readable else None,
         device_share=min(device / read, 1.0) if read > 0 and readable else None,
         disk_latency_ms=(window.host.get("disk_read_ns") or 0) / requests / 1e6 if requests else None,
-        shared_memory_used=recording.shared_memory_used,
+    )
+
+
+def missing_of_disk(recording: Recording, host: Host) -> dict[str, str]:
+    """Why it is not known what the disk gives, where samples may come from one."""
+    if host.disk_ceiling_bytes_per_s is not None or not host.files_seen or (host.device_share or 0.0) < _FROM_DEVICE:
+        return {}
+    disk = recording.experiments.disk if recording.experiments is not None else None
+    return {"disk": f"what the disk gives was not measured{': ' + disk.refused if disk and disk.refused else ''}"}
+
+
+def _of_memory(recording: Recording, host: Host) -> Host:
+    sampled = recording.host
+    shared = [used for row in sampled.get("host", []) if (used := row.get("shared_memory_used")) is not None]
+    return replace(
+        host,
+        shared_memory_used=max(shared, default=None),
+        memory_bytes=max((float(row["bytes"]) for row in sampled.get("memory", [])), default=None),
+        memory_limit_bytes=sampled.get("memory_limit_bytes"),
+    )
+
+
+def _of_files_and_disk(recording: Recording) -> Host:
+    files, tried = recording.files, recording.experiments
+    disk = tried.disk if tried is not None else None
+    cold = next((c for c in tried.comparisons if c.files is not None), None) if tried is not None else None
+    return Host(
+        disk_ceiling_bytes_per_s=disk.bytes_per_s if disk else None,
+        disk_read_bytes=disk.read_bytes if disk else None,
+        disk_small_read_ms=disk.latency_ms if disk else None,
+        files_seen=files.seen if files else 0,
+        file_bytes=files.median_bytes if files else None,
+        cached_before=files.cached_before if files else None,
+        cold_share=min(1 / cold.ratio, 1.0) if cold and cold.ratio > 0 else None,
     )

@@ -243,7 +243,7 @@ def process_facts() -> dict[str, Any]:
     return facts
 
 
-def torch_facts(loader: Any, iterator: Any) -> dict[str, Any]:
+def torch_facts(loader: Any, iterator: Any = None) -> dict[str, Any]:
     """What a loader was made with, as far as it can be said without changing anything."""
     native = sys.modules.get("feedline.drop_in.native")
     context = getattr(loader, "multiprocessing_context", None)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from feedline.diagnose import rungs
+
 
 def can_be_made_again(loader: Any) -> bool:
     return hasattr(loader, "dataset") or _again(loader) is not None
@@ -26,9 +28,11 @@ def with_workers(loader: Any, workers: int) -> Any:
     again = _again(loader)
     if again is not None:
         return again(num_workers=workers)
-    if type(loader).__module__.split(".")[0] == "feedline":
-        return _drop_in(loader, workers)
-    return _torch(loader, workers)
+    return _drop_in(loader, workers) if is_feedlines(loader) else rungs.loader_like(loader, workers)
+
+
+def is_feedlines(loader: Any) -> bool:
+    return type(loader).__module__.split(".")[0] == "feedline"
 
 
 def _again(loader: Any) -> Any:
@@ -45,24 +49,3 @@ def _drop_in(loader: Any, workers: int) -> Any:
         settings["timeout"] = 0
     again.__dict__.update(settings)  # torch refuses to change some of them
     return again
-
-
-def _torch(loader: Any, workers: int) -> Any:
-    from torch.utils.data import DataLoader
-
-    options: dict[str, Any] = {
-        "num_workers": workers,
-        "collate_fn": loader.collate_fn,
-        "worker_init_fn": loader.worker_init_fn,
-    }
-    if workers > 0:
-        options["multiprocessing_context"] = loader.multiprocessing_context
-        options["prefetch_factor"] = loader.prefetch_factor or 2
-        options["persistent_workers"] = True
-    if getattr(loader, "_dataset_kind", 0) != 0:
-        options |= {"batch_size": loader.batch_size, "drop_last": loader.drop_last}
-    elif loader.batch_sampler is not None:
-        options["batch_sampler"] = loader.batch_sampler
-    else:
-        options |= {"batch_size": None, "sampler": loader.sampler}
-    return DataLoader(loader.dataset, **options)

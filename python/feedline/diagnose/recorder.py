@@ -17,6 +17,7 @@ from typing import Any
 
 from feedline import _engine
 from feedline.diagnose import events
+from feedline.diagnose.opened_files import OpenedFiles
 
 CAPACITY = 16384  # events of 56 bytes
 DETAIL_SHARE = 0.002
@@ -39,11 +40,13 @@ class Recorder:
         self.silent = False  # in the copy for experiments and its workers
         self.cloned = False
         self.passes = 0  # calls of iter() so far; forked workers keep the number
+        self.opened = OpenedFiles(self)
         self.local = threading.local()  # what the hooks of a thread tell each other
         self.reset()
         os.register_at_fork(after_in_child=self.reset)
 
     def reset(self) -> None:
+        self.opened.restart()
         self._ring: _engine.EventRing | None = None
         self._failed = False
         self._opening = threading.Lock()

@@ -9,6 +9,7 @@ from typing import Any
 from feedline.diagnose import prediction, timeline
 from feedline.diagnose.session import Recording
 from feedline.diagnose.summary import Summary
+from feedline.diagnose.trial import Trial
 from feedline.diagnose.verdict import CERTAIN, Diagnosis
 from feedline.diagnose.what_if import what_if
 
@@ -37,7 +38,9 @@ def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
     return notes
 
 
-def as_json(recording: Recording, summary: Summary | None, diagnosis: Diagnosis) -> dict[str, Any]:
+def as_json(
+    recording: Recording, summary: Summary | None, diagnosis: Diagnosis, trial: Trial | None = None
+) -> dict[str, Any]:
     """The object that docs/diagnose.md describes."""
     measured, experiments = summary or Summary(), recording.experiments
     return {
@@ -62,11 +65,13 @@ def as_json(recording: Recording, summary: Summary | None, diagnosis: Diagnosis)
             }
             for change in what_if(measured)
         ],
+        "files": None if recording.files is None else recording.files.as_dict(),
+        "applied": None if trial is None else trial.as_dict(),
         "notes": notes_of(recording, summary),
     }
 
 
-def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis) -> str:
+def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis, trial: Trial | None = None) -> str:
     lines = ["", "feedline diagnose"]
     if summary is not None:
         lines += _measured(summary)
@@ -87,6 +92,8 @@ def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis)
         lines += ["", *recording.experiments.lines(_what_if(summary, recording))]
     if summary is not None:
         lines += _changes(summary)
+    if trial is not None:
+        lines += ["", *trial.lines()]
     abstained = [(a.cause, a.missing) for a in diagnosis.abstained] if summary is not None else []
     if abstained:
         lines += ["", "  not judged:"] + [f"    {cause}: {missing}" for cause, missing in abstained]

@@ -17,20 +17,23 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from feedline import _engine
 from feedline.diagnose import clones, experiments
-from feedline.diagnose.events import Event, Total, total_of
-from feedline.diagnose.experiments import Experiments
+from feedline.diagnose.dataset_files import DatasetFiles, FilesWatch
+from feedline.diagnose.events import STEP, Event, Total, total_of
+from feedline.diagnose.experiments import Ceiling, Experiments
+from feedline.diagnose.intervals import rate_interval
+from feedline.tune import apply
 
 SESSION = "FEEDLINE_DIAGNOSE_SESSION"
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PERIOD_S = 0.1
-_HARVEST_S = 2.0
+_FIRST_LOOK_S, _HARVEST_S = 0.25, 2.0
 _KEPT_PROCESSES = 256  # whose events are kept after they ended; of earlier ones the totals remain
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -61,18 +64,28 @@ class Recording:
     notes: list[str]
     pythons: int  # Python processes in which the probe's first lines ran
     dropped: int = 0  # processes whose events were let go, as there were too many
-    shared_memory_used: float | None = None  # largest share of /dev/shm that was in use
     experiments: Experiments | None = None
+    files: DatasetFiles | None = None
+    applied: list[dict[str, Any]] = field(default_factory=list)  # what became of other settings, by loader
+
+
+@dataclass(frozen=True)
+class Change:
+    """Settings that a script's loader is to be given while it runs."""
+
+    settings: Mapping[str, Any]
+    loader: Mapping[str, Any]  # facts of the one that is meant
 
 
 class CommandError(OSError):
     """The command could not be started."""
 
 
-def run(command: Sequence[str], budget: float = 0.0) -> Recording:
+def run(command: Sequence[str], budget: float = 0.0, change: Change | None = None) -> Recording:
     """Runs `command` to its end, and then experiments for up to `budget` seconds; 0: none.
 
-    Raises CommandError where it cannot be started.
+    With `change` what it prints goes to standard error: it is not the run that was asked for. Raises CommandError where
+    it cannot be started.
     """
     folder = Path(tempfile.mkdtemp(prefix="feedline-diagnose-"))
     harvest = _Harvest(folder)
@@ -80,7 +93,7 @@ def run(command: Sequence[str], budget: float = 0.0) -> Recording:
         (folder / clones.WATCHER).write_text(str(os.getpid()))
         begin = time.perf_counter_ns()
         with _signals_of_child() as forward:
-            child = _start(command, folder, budget)
+            child = _start(command, folder, budget, change)
             forward.append(child)
             sampler = _sampler(child.pid)
             harvest.start()
@@ -91,26 +104,41 @@ def run(command: Sequence[str], budget: float = 0.0) -> Recording:
         if sampler is not None:
             sampler.stop()
             host = sampler.record()
-        tried = experiments.run(folder, budget) if budget > 0 else None
+        files = harvest.files.finish(host.get("files", []))
+        processes = harvest.processes()
+        tried = experiments.run(folder, budget, _ceiling(processes), files) if budget > 0 and processes else None
         return Recording(
             list(command),
             returncode,
             begin,
             end,
-            harvest.processes(),
+            processes,
             _json_files(folder, "*.loader"),
             host,
             _notes(folder) + list(host.get("unseen", [])),
             len(list(folder.glob("*.note"))),
             harvest.dropped,
-            harvest.shared_memory_used,
             tried,
+            harvest.files.summary(files),
+            apply.outcome(folder) if change is not None else [],
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start(command: Sequence[str], folder: Path, budget: float) -> subprocess.Popen[bytes]:
+def _ceiling(processes: Sequence[ProcessRecord]) -> Ceiling | None:
+    """Of the process whose steps take most of the time."""
+    steps = max(([e for e in p.events if e.kind == STEP] for p in processes), key=lambda s: sum(e.wall_ns for e in s))
+    done, seconds = [(0.0, 0.0)], 0.0
+    for step in steps:  # laid end to end: as if no batch were waited for
+        seconds += step.wall_ns / 1e9
+        done.append((seconds, 1.0))
+    if len(done) < 3 or seconds <= 0:
+        return None
+    return Ceiling(*rate_interval(done), steps=len(steps))
+
+
+def _start(command: Sequence[str], folder: Path, budget: float, change: Change | None) -> subprocess.Popen[bytes]:
     environment = dict(os.environ)
     paths = [str(_PACKAGE / "diagnose" / "inject")]
     if environment.get("PYTHONPATH"):
@@ -119,7 +147,10 @@ def _start(command: Sequence[str], folder: Path, budget: float) -> subprocess.Po
     environment[SESSION] = str(folder)
     environment[clones.BUDGET] = str(budget)
     try:
-        return subprocess.Popen(list(command), env=environment)
+        if change is None:
+            return subprocess.Popen(list(command), env=environment)
+        environment |= apply.request(folder, change.settings, change.loader)
+        return subprocess.Popen(list(command), env=environment, stdin=subprocess.DEVNULL, stdout=2)
     except OSError as error:
         raise CommandError(error.errno, f"cannot start {command[0]}: {error.strerror}") from error
 
@@ -172,7 +203,7 @@ class _Harvest:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="feedline-harvest", daemon=True)
         self.dropped = 0
-        self.shared_memory_used: float | None = None
+        self.files = FilesWatch(folder)
 
     def start(self) -> None:
         self._thread.start()
@@ -182,20 +213,16 @@ class _Harvest:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._stop.wait(_HARVEST_S):
-            self._look_at_shared_memory()
+        pause = _FIRST_LOOK_S  # what the cache held before is told by files that are not read yet
+        while not self._stop.wait(pause):
+            pause = min(2 * pause, _HARVEST_S)
+            self.files.look()
             rings = self._rings()
             if len(rings) <= _KEPT_PROCESSES // 4:
                 continue
             for path in rings:
                 if not _is_alive(int(path.name.split(".")[0])):
                     self._take(path)
-
-    def _look_at_shared_memory(self) -> None:
-        with contextlib.suppress(OSError):
-            status = os.statvfs("/dev/shm")
-            if status.f_blocks:
-                self.shared_memory_used = max(self.shared_memory_used or 0.0, 1 - status.f_bavail / status.f_blocks)
 
     def _rings(self) -> list[Path]:
         return sorted(self._folder.glob("*.ring"), key=lambda path: int(path.name.split(".")[1]))

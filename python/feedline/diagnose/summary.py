@@ -66,6 +66,7 @@ class Host:
     step_delayed: float | None = None  # share of the loop process's wish to run
     throttled: float | None = None  # share of the time, by the cgroup's quota
     quota_cpus: float | None = None
+    in_kernel: float | None = None  # share of the CPU that makes batches
     memory_pressure: float | None = None  # share of the time
     memory_events: int | None = None
     io_pressure: float | None = None
@@ -73,8 +74,18 @@ class Host:
     read_bytes_per_sample: float | None = None  # by read(), page cache or not
     device_share: float | None = None  # of what was read: from block devices, not from the page cache
     disk_latency_ms: float | None = None  # per request
-    disk_ceiling_bytes_per_s: float | None = None  # measured by a probe
+    disk_ceiling_bytes_per_s: float | None = None  # measured by a probe, like the following two
+    disk_read_bytes: float | None = None  # of the probe's large reads, on average
+    disk_small_read_ms: float | None = None
     shared_memory_used: float | None = None  # largest share of /dev/shm
+    memory_bytes: float | None = None  # of the run's processes, the most; pages that some share count once
+    memory_limit_bytes: float | None = None  # of the cgroup
+    files_seen: int | None = None  # that were opened while samples were read
+    file_bytes: int | None = None  # median of the data set's files that were looked at
+    cached_before: float | None = None  # share of them that was in the page cache without being read
+    cold_share: float | None = (
+        None  # batches per second with their files out of the page cache, of those with them in it
+    )
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any
 from feedline.diagnose import events
 from feedline.diagnose.engine_summary import making_of, samples_per_batch
 from feedline.diagnose.events import Event, Total
-from feedline.diagnose.host_summary import Window, host_summary, window_of
+from feedline.diagnose.host_summary import Window, host_summary, missing_of_disk, window_of
 from feedline.diagnose.session import ProcessRecord, Recording
 from feedline.diagnose.summary import Making, Summary, Waits
 
@@ -97,6 +97,7 @@ def summarise(recording: Recording) -> Summary | None:
         watched = max(sum(e.cpu_ns for e in calls), spent)
     batch = facts.get("batch_size") or samples_per_batch(facts)
     host = host_summary(recording, busy, facts, int(account.steps * batch) if batch else None)
+    missing |= missing_of_disk(recording, host)
     return Summary(
         steps=account.steps,
         loop_s=account.loop_ns / 1e9,

@@ -44,6 +44,7 @@ def _abstentions(summary: Summary, named: set[str]) -> list[Abstention]:
     abstain("processes", ("oversubscribed", "too_few_workers"), "run longer, for a few seconds at least")
     abstain("host", ("oversubscribed", "too_few_workers", "cpu_quota"), "run longer, for a few seconds at least")
     abstain("io", ("storage_bandwidth", "small_files"), "run as the user that owns the processes")
+    abstain("disk", ("storage_bandwidth",), "run without --quick")
     abstain("throttled", ("cpu_quota",), "look at cpu.stat of the container's cgroup on its host")
     abstain("pressure", ("memory_pressure",), "watch swap and major faults with vmstat 1")
     abstain("synchronising", ("loop_synchronisation",), "feedline trace on a torch.profiler trace shows them")

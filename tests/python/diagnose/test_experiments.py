@@ -69,6 +69,49 @@ def test_the_ladder_is_climbed_and_the_script_notices_nothing(tmp_path):
     assert list(tmp_path.glob("feedline-diagnose-*")) == []
 
 
+FILES = """
+import sys, torch
+paths = sys.argv[1:]
+class Files(torch.utils.data.Dataset):
+    def __len__(self): return len(paths)
+    def __getitem__(self, i):
+        with open(paths[i], "rb") as file: return torch.tensor(len(file.read()))
+if __name__ == "__main__":
+    for _epoch in range(2):
+        for batch in torch.utils.data.DataLoader(Files(), batch_size=4, num_workers=1): pass
+"""
+
+
+def test_one_change_at_a_time_is_tried_beside_the_ladder(tmp_path):
+    script, output = tmp_path / "train.py", tmp_path / "found.json"
+    script.write_text(FILES)
+    files = [tmp_path / f"{number}.bin" for number in range(60)]
+    for file in files:
+        file.write_bytes(os.urandom(30_000))
+    os.sync()  # the cache keeps what is not written yet
+    command = [*FEEDLINE, "diagnose", "--budget", "12s", "--output", output, "--", sys.executable, script, *files]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(output.read_text())
+    tried, disk = found["experiments"], found["experiments"]["disk"]
+    assert 32 <= found["files"]["seen"] <= 60 and found["files"]["median_bytes"] == 30_000
+    changes = {one["change"]: one for one in tried["comparisons"]}
+    not_tried = {one["change"]: one["why"] for one in tried["not_tried"]}
+    cold = "files in the page cache"
+    assert {*changes, *not_tried} == {cold, "prefetch_factor=4", "persistent_workers=True"}
+    for one in changes.values():
+        assert one["before_low"] <= one["before"] <= one["before_high"]
+        assert one["ratio_low"] <= one["ratio"] <= one["ratio_high"]
+    top = tried["ceiling"]
+    assert top["low"] <= top["steps_per_s"] <= top["high"] and top["steps"] > 3
+    assert "the loop without waiting" in done.stderr and "prefetch_factor=4" in done.stderr
+    if not found["files"]["devices"]:
+        assert "no local disk" in not_tried[cold] and "no local disk" in disk["refused"]
+    else:
+        assert changes[cold]["files"] == 60 and changes[cold]["file_bytes"] == 60 * 30_000
+        assert disk["refused"] or disk["bytes_per_s"] > 0
+    assert all(len(file.read_bytes()) == 30_000 for file in files)
+
+
 def test_quick_takes_no_copy(tmp_path):
     script, output = tmp_path / "train.py", tmp_path / "found.json"
     script.write_text(SCRIPT)

@@ -21,7 +21,7 @@ def host_row(time_ns, **counters):
 
 
 def process_row(time_ns, pid, **counters):
-    names = ("parent", "cpu_ns", "delay_ns", "device_bytes", "read_bytes", "read_calls", "minor_faults",
+    names = ("parent", "cpu_ns", "system_ns", "delay_ns", "device_bytes", "read_bytes", "read_calls", "minor_faults",
              "major_faults", "resident_bytes", "threads")  # fmt: skip
     return {**dict.fromkeys(names, 0), "time_ns": time_ns, "pid": pid, **counters}
 

@@ -67,6 +67,7 @@ def test_few_steps_are_no_ground_for_certainty():
     [
         ("throttled", {"cpu_quota"}, {"throttled": None}),
         ("pressure", {"memory_pressure"}, {"memory_pressure": None}),
+        ("disk", {"storage_bandwidth"}, {"disk_ceiling_bytes_per_s": None}),
         ("io", {"small_files", "storage_bandwidth"}, {"read_bytes_per_s": None, "device_share": None}),
         ("processes", {"oversubscribed", "too_few_workers"}, {"wanted_cpus": None, "used_cpus": None}),
     ],
@@ -125,6 +126,67 @@ def test_the_measured_ladder_overrules_the_model():
     assert first.cause == "too_few_workers" and first.confidence >= CERTAIN and first.fix == "num_workers=4."
 
 
+READING = {"stages": stages(storage=1.0), "cpu_ms": 2.0}
+FROM_DISK = {"device_share": 1.0, "read_bytes_per_sample": 500e3, "read_bytes_per_s": 100e6}
+SMALL = {"device_share": 1.0, "read_bytes_per_sample": 12e3, "read_bytes_per_s": 4.5e6, "disk_read_bytes": 12e3}
+
+
+@pytest.mark.parametrize(
+    ("host", "cause", "certain"),
+    [
+        ({**FROM_DISK, "disk_ceiling_bytes_per_s": 110e6}, "storage_bandwidth", True),
+        ({**FROM_DISK, "disk_ceiling_bytes_per_s": 900e6}, "storage_latency", True),
+        (FROM_DISK, "storage_latency", False),  # nobody measured whether the disk is full
+        # 400 requests per second, of whatever size
+        ({**SMALL, "disk_ceiling_bytes_per_s": 4.8e6, "disk_small_read_ms": 2.5}, "small_files", True),
+        # as many bytes per second, in requests of whatever size: packing them saves nothing
+        ({**SMALL, "disk_ceiling_bytes_per_s": 4.8e6, "disk_small_read_ms": 0.8}, "storage_bandwidth", True),
+        ({**SMALL, "disk_ceiling_bytes_per_s": 50e6, "disk_small_read_ms": 0.1}, "small_files", True),
+        (SMALL, "small_files", False),
+        ({**SMALL, "files_seen": 0}, "storage_latency", False),  # a worker's start reads as much
+        # a start's few pages from the disk, and nothing by the samples
+        ({**FROM_DISK, "read_bytes_per_sample": 150, "read_bytes_per_s": 50e3}, "storage_latency", False),
+    ],
+)
+def test_a_disk_that_is_late_full_or_asked_too_often_is_told_apart(host, cause, certain):
+    first = judge(summary(HALF, READING, host)).verdicts[0]
+    assert first.cause == cause and (first.confidence >= CERTAIN) == certain, first
+
+
+def test_what_a_cold_cache_costs_speaks_for_or_against_the_disk():
+    known = {**FROM_DISK, "disk_ceiling_bytes_per_s": 900e6}
+    cold = judge(summary(HALF, READING, {**known, "cold_share": 0.4})).verdicts[0]
+    assert any("40% of the batches" in sentence for sentence in cold.evidence)
+    same = judge(summary(HALF, READING, {**known, "cold_share": 0.98})).verdicts[0]
+    assert any("98% of the batches" in sentence for sentence in same.counter_evidence)
+
+
+def test_a_spent_quota_is_what_its_tasks_wait_for():
+    limited = {"throttled": 0.2, "quota_cpus": 0.5, "used_cpus": 0.49, "cpus": 0.5, "wanted_cpus": 3.0}
+    spent = {v.cause: v for v in judge(summary(HALF, {"delayed": 0.8}, limited)).verdicts}
+    assert spent["cpu_quota"].share == pytest.approx(0.4) and "oversubscribed" not in spent
+    # others take the CPUs: the quota is not what holds the run up
+    shared = {v.cause: v for v in judge(summary(HALF, {"delayed": 0.8}, {**limited, "used_cpus": 0.2})).verdicts}
+    assert shared["cpu_quota"].share == pytest.approx(0.1)
+
+
+def test_a_quotas_stops_are_not_taken_for_storage():
+    stopped = summary(HALF, {"stages": stages(storage=0.6, python=0.4)}, {"throttled": 0.3, "quota_cpus": 1.5})
+    shares = {v.cause: v.share for v in judge(stopped).verdicts}
+    assert shares["cpu_quota"] == pytest.approx(0.15) and shares["storage_latency"] == pytest.approx(0.15)
+
+
+def test_memory_pressure_takes_what_the_kernel_spends_on_finding_pages():
+    thrashing = {"memory_pressure": 0.2, "memory_events": 9, "io_pressure": 0.2, "in_kernel": 0.9}
+    split = {"stages": stages(storage=0.5, python=0.5)}
+    shares = {v.cause: v.share for v in judge(summary(HALF, split, thrashing)).verdicts}
+    assert shares["memory_pressure"] == pytest.approx(0.25 + 0.9 * 0.25)
+    reading = {v.cause: v.share for v in judge(summary(HALF, split, {**thrashing, "io_pressure": 0.8})).verdicts}
+    assert reading["memory_pressure"] < shares["memory_pressure"]
+    usual = {v.cause: v.share for v in judge(summary(HALF, split, {**thrashing, "in_kernel": 0.05})).verdicts}
+    assert usual["memory_pressure"] == pytest.approx(0.25)
+
+
 share = st.floats(0, 1)
 
 
@@ -152,6 +214,13 @@ def summaries(draw):
         "throttled": draw(maybe),
         "memory_pressure": draw(maybe),
         "shared_memory_used": draw(maybe),
+        "in_kernel": draw(maybe),
+        "memory_events": draw(st.sampled_from([None, 0, 5])),
+        "quota_cpus": draw(st.one_of(st.none(), st.floats(0.1, 8))),
+        "disk_ceiling_bytes_per_s": draw(st.one_of(st.none(), st.floats(0, 1e10))),
+        "disk_read_bytes": draw(st.one_of(st.none(), st.floats(1, 1e6))),
+        "disk_small_read_ms": draw(st.one_of(st.none(), st.floats(0.001, 100))),
+        "cold_share": draw(maybe),
         "device_share": draw(maybe),
     }
     workers = draw(st.integers(0, 32))

@@ -176,6 +176,8 @@ def oversubscribed(case: Case) -> None:
     delayed = making.delayed
     if delayed is None or delayed < _DELAYED or summary.workers < CROWDED * host.cpus:
         return
+    if any(verdict.cause == "cpu_quota" for verdict in case.verdicts):
+        return  # it is the quota that they wait for
     running = case.stage_share("decode", "transform", "python", "collate")
     share = running * delayed + case.unexplained
     if share < NAMED:

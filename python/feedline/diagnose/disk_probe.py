@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the disk gives: short reads of the data set's own files past the page cache. Writes nothing, keeps nothing.
+
+Two figures tell a disk that is full from one that answers late: bytes per second with several large reads under way,
+and the time of one small read by itself.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import mmap
+import os
+import random
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from feedline.diagnose.intervals import interval, rate_interval
+
+_LARGE, _SMALL = 1 << 20, 4096
+_THREADS = 4
+_SEQUENTIAL_S, _RANDOM_S = 0.8, 0.4
+_FEWEST = 8  # reads that make a figure
+_MOST_PIECES, _MOST_SMALL = 16384, 5000
+
+
+@dataclass(frozen=True)
+class DiskProbe:
+    """Intervals are of 95 %."""
+
+    files: int = 0
+    device: str = ""
+    bytes_per_s: float | None = None  # whole files, in reads of up to 1 MiB, four at a time
+    bytes_per_s_low: float | None = None
+    bytes_per_s_high: float | None = None
+    read_bytes: float | None = None  # of a read, on average
+    latency_ms: float | None = None  # of one read of 4 KiB at a random place, mean
+    latency_ms_low: float | None = None
+    latency_ms_high: float | None = None
+    refused: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def probe(facts: Sequence[Mapping[str, Any]], seconds: float = _SEQUENTIAL_S + _RANDOM_S) -> DiskProbe:
+    """Of files as `_engine.look_at_files` gives them. Takes `seconds`, and the reads under way then. Never raises."""
+    devices = [f["device"] for f in facts if f["device"]]
+    if not facts:
+        return DiskProbe(refused="no file was seen to be opened while samples were read")
+    if not devices:
+        return DiskProbe(refused="the data set's files are on no local disk")
+    device = max(set(devices), key=devices.count)
+    files = [f for f in facts if f["device"] == device and f["bytes"] >= _SMALL]
+    if not files:
+        return DiskProbe(device=device, refused="its files are smaller than a block")
+    part = _SEQUENTIAL_S / (_SEQUENTIAL_S + _RANDOM_S)
+    try:
+        reads = _together(_pieces_of(files), seconds * part)
+        latencies = _one_by_one(files, seconds * (1 - part))
+    except OSError as error:
+        reason = "its file system reads only through the page cache" if error.errno == errno.EINVAL else str(error)
+        return DiskProbe(device=device, refused=reason)
+    if len(reads) < _FEWEST or len(latencies) < _FEWEST:
+        return DiskProbe(device=device, refused="too few reads came back in time")
+    rate, low, high = rate_interval(reads)
+    latency, latency_low, latency_high = interval(latencies)
+    mean = sum(size for _, size in reads) / len(reads)
+    return DiskProbe(len(files), device, rate, low, high, mean, latency, latency_low, latency_high)
+
+
+def _pieces_of(files: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
+    """Files in a random order, each from its begin to its end."""
+    order = list(files)
+    random.Random(1).shuffle(order)
+    pieces = [(f["path"], offset) for f in order for offset in range(0, f["bytes"], _LARGE)]
+    return pieces[:_MOST_PIECES]
+
+
+def _together(pieces: Sequence[tuple[str, int]], seconds: float) -> list[tuple[float, float]]:
+    """(time, bytes) of each read, in order of time; each thread goes through its share of `pieces`, round and round."""
+    reads: list[tuple[float, float]] = []
+    failures: list[OSError] = []
+    until = time.perf_counter() + seconds
+
+    def read(share: Sequence[tuple[str, int]]) -> None:
+        try:
+            with mmap.mmap(-1, _LARGE) as buffer:
+                for path, offset in itertools.cycle(share):
+                    size = _read(path, buffer, offset)
+                    reads.append((time.perf_counter(), float(size)))
+                    if reads[-1][0] > until:
+                        return
+        except OSError as error:
+            failures.append(error)
+
+    size = -(-len(pieces) // _THREADS)
+    shares = [pieces[first : first + size] for first in range(0, len(pieces), size)]
+    threads = [threading.Thread(target=read, args=(share,), daemon=True) for share in shares]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures and not reads:
+        raise failures[0]
+    return sorted(reads)
+
+
+def _read(path: str, buffer: mmap.mmap, offset: int) -> int:
+    file = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+    try:
+        return os.preadv(file, [buffer], offset)
+    finally:
+        os.close(file)
+
+
+def _one_by_one(files: Sequence[Mapping[str, Any]], seconds: float) -> list[float]:
+    """Milliseconds of single small reads at random places, opening included."""
+    places = random.Random(2)
+    times: list[float] = []
+    until = time.perf_counter() + seconds
+    with mmap.mmap(-1, _SMALL) as buffer:
+        while time.perf_counter() < until and len(times) < _MOST_SMALL:
+            file = places.choice(files)
+            offset = places.randrange(max(file["bytes"] // _SMALL, 1)) * _SMALL
+            begin = time.perf_counter()
+            _read(file["path"], buffer, offset)
+            times.append(1000 * (time.perf_counter() - begin))
+    return times

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a copy of the script's process measures of its loader: batches per second with other settings, and cold."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from feedline import _engine
+from feedline.diagnose.intervals import interval, rate_interval
+from feedline.diagnose.opened_files import OpenedFiles
+
+_MOST_DROPPED_BYTES = 1 << 30
+_ROUNDS = 3
+_MOST_STARTS = 5
+_MOST_SAMPLES = 2048
+_FEWEST_SAMPLES = 8
+_STILL_CACHED = 0.5
+
+
+class NotTried(Exception):
+    """An experiment that cannot be made here; str() says why."""
+
+
+def loader_like(loader: Any, workers: int, dataset: Any = None, **others: Any) -> Any:
+    """A torch loader of the same samples in the same kind of order; with `dataset`, of all its samples in turn."""
+    from torch.utils.data import DataLoader
+
+    options: dict[str, Any] = {
+        "num_workers": workers,
+        "collate_fn": loader.collate_fn,
+        "worker_init_fn": loader.worker_init_fn,
+    }
+    if workers > 0:
+        options["multiprocessing_context"] = loader.multiprocessing_context
+        options["prefetch_factor"] = loader.prefetch_factor or 2
+        options["persistent_workers"] = True
+    if dataset is not None:
+        options["batch_size"] = loader.batch_size
+    elif getattr(loader, "_dataset_kind", 0) != 0:
+        options |= {"batch_size": loader.batch_size, "drop_last": loader.drop_last}
+    elif loader.batch_sampler is not None:
+        options["batch_sampler"] = loader.batch_sampler
+    else:
+        options |= {"batch_size": None, "sampler": loader.sampler}
+    return DataLoader(loader.dataset if dataset is None else dataset, **{**options, **others})
+
+
+def rate(loader: Any, workers: int, seconds: float, step_s: float = 0.0) -> dict[str, Any]:
+    """Batches per second once all workers are at it. `step_s`: what the loop would do with each, without its CPU."""
+    times: list[tuple[float, float]] = []
+    until = time.perf_counter() + seconds
+    for _ in _endless(loader):
+        now = time.perf_counter()
+        times.append((now, 1.0))
+        if len(times) == workers + 1:  # the first of each worker: they have all begun
+            until = max(until, now + seconds / 2)
+        if now > until and len(times) > workers + 3:
+            break
+        if step_s > 0:
+            time.sleep(step_s)
+    steady = times[workers:]
+    mean, low, high = rate_interval(steady, workers)
+    return {"workers": workers, "batches_per_s": mean, "low": low, "high": high, "batches": len(steady) - 1}
+
+
+def prefetching(loader: Any, workers: int, factor: int, seconds: float, step_s: float) -> dict[str, Any]:
+    """`prefetch_factor` as it is and as `factor`, in turn, with a loop that takes its time for every batch."""
+    present = loader.prefetch_factor or 2
+    both = [loader_like(loader, workers, prefetch_factor=number) for number in (present, factor)]
+    each = seconds / _ROUNDS / 2
+
+    def rate_of(one: Any) -> float:
+        return float(rate(one, workers, each, step_s)["batches_per_s"])
+
+    rates = alternating([functools.partial(rate_of, one) for one in both])
+    return comparison(f"prefetch_factor={factor}", "steps/s", rates)
+
+
+def persisting(loader: Any, workers: int, until: float) -> dict[str, Any]:
+    """Milliseconds from iter() to an epoch's first batch, with workers that start then and with those that stayed."""
+
+    def first_batch_ms(one: Any) -> float:
+        begin = time.perf_counter()
+        iterator = iter(one)
+        next(iterator)
+        took = time.perf_counter() - begin
+        for _ in iterator:  # what is left of an epoch would be waited for at the begin of the next
+            pass
+        return 1000 * took
+
+    few = _first_samples(loader, workers)
+    anew, kept = loader_like(loader, workers, few, persistent_workers=False), loader_like(loader, workers, few)
+    first_batch_ms(kept)  # its workers start
+    times: list[list[float]] = [[], []]
+    while len(times[0]) < _MOST_STARTS and (len(times[0]) < 2 or time.monotonic() < until):
+        times[0].append(first_batch_ms(anew))
+        times[1].append(first_batch_ms(kept))
+    return comparison("persistent_workers=True", "ms until an epoch's first batch", times)
+
+
+def _first_samples(loader: Any, batches: int) -> Any:
+    from torch.utils.data import Subset
+
+    if getattr(loader, "_dataset_kind", 0) != 0 or loader.batch_size is None:
+        raise NotTried("a stream's samples cannot be read again one by one")
+    return Subset(loader.dataset, range(min(len(loader.dataset), max(batches, 1) * loader.batch_size)))
+
+
+def cold_and_warm(loader: Any, workers: int, opened: OpenedFiles, seconds: float) -> dict[str, Any]:
+    """The same samples with their files out of the page cache and in it, in turn."""
+    from torch.utils.data import Subset
+
+    if getattr(loader, "_dataset_kind", 0) != 0 or loader.batch_size is None:
+        raise NotTried("a stream's samples cannot be read again one by one")
+    indices, paths = _samples_and_files(loader, opened, seconds / 4)
+    files = [f for f in _engine.look_at_files(paths) if f["device"] and not f["unwritten_bytes"]]
+    if not files:
+        raise NotTried("no file on a local disk was seen to be opened while samples were read")
+    workers = max(min(workers, len(indices) // max(loader.batch_size, 1)), 1)
+    batches = loader_like(loader, workers, Subset(loader.dataset, indices), drop_last=False)
+    _pass(batches)  # workers start, and what they keep of the data set is made
+    times: list[list[float]] = [[], []]
+    until = time.monotonic() + 0.75 * seconds
+    for _ in range(_ROUNDS):
+        _drop(files)
+        for one in times:  # the second reads what the first has brought in
+            one.append(_pass(batches))
+        if time.monotonic() > until:
+            break
+    found = comparison("files in the page cache", "batches/s", times)
+    return {**found, "files": len(files), "file_bytes": sum(f["bytes"] for f in files)}
+
+
+def _samples_and_files(loader: Any, opened: OpenedFiles, seconds: float) -> tuple[list[int], list[str]]:
+    """Samples that a process reads by itself in so many seconds, and the files that it opens or has open for them."""
+    opened.collected = set()
+    until = time.monotonic() + seconds
+    count = len(loader.dataset)
+    chosen = random.Random(0).sample(range(count), min(count, _MOST_SAMPLES))
+    read = 0
+    for index in chosen:
+        loader.dataset[index]
+        read += 1
+        if time.monotonic() > until and read >= _FEWEST_SAMPLES:
+            break
+    paths = set(opened.collected)
+    opened.collected = None
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            path = os.readlink(f"/proc/self/fd/{number}")
+            if os.path.isfile(path) and not path.endswith((".py", ".so")):
+                paths.add(path)
+    return chosen[:read], sorted(paths)
+
+
+def _drop(files: Sequence[dict[str, Any]]) -> None:
+    """Out of the page cache. The kernel keeps what anybody has mapped or written to."""
+    left = _MOST_DROPPED_BYTES
+    for facts in files:
+        left -= facts["bytes"]
+        if left < 0:
+            raise NotTried("the files of some seconds' samples are larger than 1 GiB: they were left in the page cache")
+        file = os.open(facts["path"], os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(file)
+    now = _engine.look_at_files([facts["path"] for facts in files])
+    kept = sum(f["cached_bytes"] or 0 for f in now)
+    if kept > _STILL_CACHED * sum(f["bytes"] for f in now):
+        raise NotTried("the page cache kept the files: other processes have them mapped")
+
+
+def _pass(loader: Any) -> float:
+    """Batches per second of one epoch."""
+    begin = time.perf_counter()
+    count = sum(1 for _ in loader)
+    return count / max(time.perf_counter() - begin, 1e-9)
+
+
+def alternating(measures: Sequence[Callable[[], float]]) -> list[list[float]]:
+    """Of each: one value per round. In turn, so that what a machine does meanwhile meets all of them."""
+    values: list[list[float]] = [[] for _ in measures]
+    for _ in range(_ROUNDS):
+        for one, measure in zip(values, measures, strict=True):
+            one.append(measure())
+    return values
+
+
+def comparison(change: str, figure: str, values: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """`values`: without the change and with it."""
+    (before, before_low, before_high), (after, after_low, after_high) = (interval(one) for one in values)
+    ratio, ratio_low, ratio_high = interval([b / max(a, 1e-9) for a, b in zip(*values, strict=True)])
+    return {
+        "change": change,
+        "figure": figure,
+        "before": before,
+        "before_low": before_low,
+        "before_high": before_high,
+        "after": after,
+        "after_low": after_low,
+        "after_high": after_high,
+        "ratio": ratio,
+        "ratio_low": ratio_low,
+        "ratio_high": ratio_high,
+    }
+
+
+def _endless(loader: Any) -> Iterator[Any]:
+    while True:
+        empty = True
+        for batch in loader:
+            empty = False
+            yield batch
+        if empty:
+            raise NotTried("the loader gives no batches a second time")

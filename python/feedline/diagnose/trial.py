@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The proposed change, tried: the command runs once more with other arguments of its loader, and its gain is measured.
+
+Only what a DataLoader's arguments can express is applied; everything else is said to be the user's to make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from feedline.diagnose import events, fixes, prediction, session, timeline
+from feedline.diagnose.findings import Diagnosis, Verdict
+from feedline.diagnose.intervals import rate_interval
+from feedline.diagnose.session import Change, Recording
+from feedline.diagnose.summary import Summary
+from feedline.tune import apply
+
+_PREFETCH = "prefetch_factor="
+
+
+@dataclass(frozen=True)
+class Proposal:
+    settings: dict[str, Any] = field(default_factory=dict)
+    predicted: tuple[float, float] = (0.0, 0.0)  # share more batches per second, [low, high]
+    left: tuple[str, ...] = ()  # causes whose change is none of a loader's arguments
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What was predicted, and what came of it. Gains are shares more steps per second in the loop."""
+
+    settings: dict[str, Any]
+    predicted: tuple[float, float]
+    left: tuple[str, ...] = ()
+    refused: dict[str, str] = field(default_factory=dict)  # settings that the loader could not be given, and why
+    measured: float | None = None
+    measured_low: float | None = None  # 95 % interval
+    measured_high: float | None = None
+    not_tried: str | None = None
+
+    @property
+    def came_true(self) -> bool | None:
+        """Whether the measured interval meets the predicted one; None: it was not measured."""
+        if self.measured_low is None or self.measured_high is None:
+            return None
+        low, high = self.predicted
+        return self.measured_high >= low and self.measured_low <= high
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "predicted": list(self.predicted), "came_true": self.came_true}
+
+    def lines(self) -> list[str]:
+        lines = []
+        given = ", ".join(f"{name}={value}" for name, value in self.settings.items())
+        if self.not_tried is not None:
+            lines.append(f"  not applied: {self.not_tried}")
+        elif self.measured is None or self.measured_low is None or self.measured_high is None:
+            lines.append(f"  applied {given}: the second run gave no steps to measure")
+        else:
+            low, high = self.predicted
+            short = self.measured < low
+            word = "came true" if self.came_true else f"did not come true: it was {'less' if short else 'more'}"
+            lines.append(
+                f"  applied {given}; {word}: predicted {low:+.0%} to {high:+.0%}, measured {self.measured:+.0%} "
+                f"[{self.measured_low:+.0%}, {self.measured_high:+.0%}]"
+            )
+        lines += [f"    {name} was refused: {why}" for name, why in self.refused.items()]
+        if self.left:
+            lines.append(f"    yours to make, as no argument of a loader does it: {', '.join(self.left)}")
+        return lines
+
+
+def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Proposal:
+    """The changes of all verdicts together that a DataLoader's arguments can express; gains multiply."""
+    settings: dict[str, Any] = {}
+    low = high = 1.0
+    left = []
+    for verdict in diagnosis.verdicts:
+        change = _change_of(verdict, summary)
+        if change is None:
+            if verdict.cause != "compute_bound":
+                left.append(verdict.cause)
+        elif not set(change) & set(settings):  # of two numbers of workers the larger share's counts
+            settings |= change
+            low, high = low * (1 + verdict.predicted_gain[0]), high * (1 + verdict.predicted_gain[1])
+    for one in recording.experiments.comparisons if recording.experiments else []:
+        if one.kept and one.change.startswith(_PREFETCH):
+            settings["prefetch_factor"] = int(one.change.removeprefix(_PREFETCH))
+            low, high = low * max(one.ratio_low, 1.0), high * one.ratio_high
+    return Proposal(settings, (round(low - 1, 3), round(high - 1, 3)), tuple(left))
+
+
+def _change_of(verdict: Verdict, summary: Summary) -> dict[str, Any] | None:
+    workers = fixes.workers_of(verdict.cause, summary)
+    if workers is not None:
+        return {"num_workers": workers}
+    if verdict.cause == "worker_startup" and summary.epochs > 1 and not summary.loader.get("persistent_workers"):
+        return {"persistent_workers": True}
+    if verdict.cause == "unpinned_copy" and not summary.loader.get("pin_memory"):
+        return {"pin_memory": True}
+    return None
+
+
+def run(command: Sequence[str], summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Trial:
+    """Runs `command` once more with what is proposed, if anything is. Raises session.CommandError."""
+    proposal = propose(summary, diagnosis, recording)
+    reason = _refusal(summary, recording, proposal)
+    if reason is not None:
+        return Trial(proposal.settings, proposal.predicted, proposal.left, not_tried=reason)
+    again = session.run(command, change=Change(proposal.settings, summary.loader))
+    refused = apply.refused_by_all(again.applied)
+    if again.returncode != 0:
+        reason = f"the second run failed with exit status {again.returncode}"
+    elif not again.applied:
+        reason = "the second run had no such loader"
+    measured, low, high = gain(recording, again) if reason is None else (None, None, None)
+    return Trial(proposal.settings, proposal.predicted, proposal.left, refused, measured, low, high, reason)
+
+
+def _refusal(summary: Summary, recording: Recording, proposal: Proposal) -> str | None:
+    if recording.returncode != 0:
+        return "the command failed"
+    if summary.loader.get("native"):
+        return "it is one of Feedline's own loaders: its arguments are others"
+    if not proposal.settings:
+        return "nothing that an argument of the loader changes would gain"
+    return None
+
+
+def gain(before: Recording, after: Recording) -> tuple[float | None, float | None, float | None]:
+    """(share more steps per second, low, high) in the loop that each run spent most time in."""
+    rates = [_steps_per_s(one) for one in (before, after)]
+    if rates[0] is None or rates[1] is None:
+        return None, None, None
+    (old, old_low, old_high), (new, new_low, new_high) = rates[0], rates[1]
+    return new / old - 1, new_low / max(old_high, 1e-9) - 1, new_high / max(old_low, 1e-9) - 1
+
+
+def _steps_per_s(recording: Recording) -> tuple[float, float, float] | None:
+    """With all waiting but that for the first batch of all, as the summary's time of the loop has it."""
+    loops = timeline.loops_of(recording.processes)
+    summary = timeline.summarise(recording)
+    if not loops or summary is None or summary.steps < 3:
+        return None
+    done, seconds = [(0.0, 0.0)], 0.0
+    for event in loops[0].events:
+        if event.kind != events.STEP:
+            seconds += event.wall_ns / 1e9 if done[-1][0] else 0.0
+        else:
+            seconds += event.b * event.wall_ns / 1e9 if event.b > 1 else event.wall_ns / 1e9
+            done.append((seconds, float(max(event.b, 1))))
+    if len(done) < 3:
+        return None
+    _, low, high = rate_interval(done)
+    mean = 1000 / max(prediction.current_ms(summary), 1e-9)
+    centre = (low + high) / 2
+    return mean, max(mean - (centre - low), 0.0), mean + (high - centre)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The proposed change, tried in a second run: what is proposed, and whether the prediction came true."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from summaries import BY_CAUSE
+
+pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
+pytest.importorskip("click", reason="click, for the command line, is not installed")
+
+from feedline.diagnose import trial
+from feedline.diagnose.experiments import Comparison, Experiments
+from feedline.diagnose.session import Recording
+from feedline.diagnose.trial import Trial
+from feedline.diagnose.verdict import judge
+
+FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
+SCRIPT = """
+import time, torch
+class Slow(torch.utils.data.Dataset):
+    def __len__(self): return 120
+    def __getitem__(self, i):
+        time.sleep(0.02)
+        return torch.tensor(i)
+if __name__ == "__main__":
+    loader = torch.utils.data.DataLoader(Slow(), batch_size=4, num_workers=1)
+    for batch in loader:
+        time.sleep(0.005)
+    print("workers", loader.num_workers)
+"""
+
+
+def recording(*comparisons, returncode=0):
+    return Recording(["x"], returncode, 0, 1, [], [], {}, [], 1, experiments=Experiments(comparisons=list(comparisons)))
+
+
+def proposed(summary, *comparisons):
+    return trial.propose(summary, judge(summary), recording(*comparisons))
+
+
+def prefetching(ratio, low, high):
+    return Comparison("prefetch_factor=4", "steps/s", 10, 9, 11, 10 * ratio, 9, 11, ratio, low, high)
+
+
+@pytest.mark.parametrize(
+    ("cause", "settings"),
+    [
+        ("too_few_workers", {"num_workers": 4}),
+        ("oversubscribed", {"num_workers": 4}),
+        ("worker_startup", {"persistent_workers": True}),
+        ("cpu_decode", {}),
+        ("compute_bound", {}),
+    ],
+)
+def test_what_a_loaders_arguments_can_express_is_proposed(cause, settings):
+    found = proposed(BY_CAUSE[cause])
+    assert found.settings == settings
+    assert (cause in found.left) == (not settings and cause != "compute_bound")
+    if settings:
+        assert found.predicted[1] > 0
+    else:
+        assert found.predicted == (0.0, 0.0)
+
+
+def test_a_longer_prefetch_is_proposed_where_it_was_measured_to_gain():
+    gaining = proposed(BY_CAUSE["worker_startup"], prefetching(1.2, 1.1, 1.3))
+    assert gaining.settings == {"persistent_workers": True, "prefetch_factor": 4}
+    assert gaining.predicted[1] > proposed(BY_CAUSE["worker_startup"]).predicted[1]
+    assert "prefetch_factor" not in proposed(BY_CAUSE["worker_startup"], prefetching(1.2, 0.9, 1.5)).settings
+    assert "prefetch_factor" not in proposed(BY_CAUSE["worker_startup"], prefetching(1.01, 1.001, 1.02)).settings
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "true", "words"),
+    [
+        (0.45, 0.55, True, "came true: predicted +40% to +60%, measured +50%"),
+        (0.10, 0.90, True, "came true"),
+        (0.10, 0.20, False, "did not come true: it was less"),
+        (0.70, 0.90, False, "did not come true: it was more"),
+    ],
+)
+def test_a_prediction_comes_true_where_the_intervals_meet(low, high, true, words):
+    found = Trial({"num_workers": 4}, (0.4, 0.6), measured=(low + high) / 2, measured_low=low, measured_high=high)
+    assert found.came_true is true and words in found.lines()[0]
+    assert found.as_dict()["came_true"] is true
+
+
+def test_a_command_that_failed_is_not_run_again():
+    summary = BY_CAUSE["too_few_workers"]
+    found = trial.run(["/nowhere"], summary, judge(summary), recording(returncode=3))
+    assert found.not_tried == "the command failed" and found.came_true is None
+    native = replace(summary, loader={**summary.loader, "native": True})
+    assert "own loaders" in trial.run(["/nowhere"], native, judge(native), recording()).not_tried
+
+
+def test_where_nothing_would_gain_nothing_is_run():
+    for summary in (BY_CAUSE["compute_bound"], replace(BY_CAUSE["worker_startup"], epochs=1)):
+        found = trial.run(["/nowhere"], summary, judge(summary), recording())
+        assert found.settings == {} and found.not_tried.startswith("nothing")
+
+
+def diagnosed(tmp_path):
+    script, output = tmp_path / "train.py", tmp_path / "found.json"
+    script.write_text(SCRIPT)
+    command = [*FEEDLINE, "diagnose", "--quick", "--apply", "--output", output, "--", sys.executable, "-W", "ignore"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([*command, script], capture_output=True, text=True, check=True, env=environment)
+    return done, json.loads(output.read_text())["applied"]
+
+
+def test_the_change_is_tried_and_its_gain_measured(tmp_path):
+    done, applied = diagnosed(tmp_path)
+    assert done.stdout == "workers 1\n"  # of the run that was asked for
+    workers = applied["settings"]["num_workers"]
+    assert workers > 1 and f"workers {workers}" in done.stderr
+    assert applied["refused"] == {} and applied["not_tried"] is None
+    # reading waits: with more workers there are more batches on however busy a machine
+    assert applied["measured"] > 0.3
+    assert applied["measured_low"] <= applied["measured"] <= applied["measured_high"]
+    assert f"applied num_workers={workers}" in done.stderr and "predicted" in done.stderr
