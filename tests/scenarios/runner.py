@@ -30,6 +30,7 @@ INSIDE = "FEEDLINE_SCENARIO_INSIDE"
 _RIGHT = 0.9  # of the scenarios
 _NEAR, _PREDICTED = 0.2, 0.8  # how far off a prediction may be, and how many of them must not be further off
 _LADDER_S = 8.0
+_QUIET = 0.125  # of the CPUs in use by other programs: above, a ladder is theirs as much as the loader's
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class Outcome:
     overhead: float | None
     others_cpus: float | None
     rungs: list[Rung]
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the machine was this scenario's own, so that rates can be compared with predictions."""
+        return self.others_cpus is not None and self.others_cpus <= _QUIET * (os.cpu_count() or 1)
 
     @property
     def right(self) -> bool:
@@ -157,10 +163,13 @@ def main() -> int:
     overheads = [outcome.overhead for outcome in outcomes if outcome.overhead is not None]
     print(f"\n{right} of {len(outcomes)} named right; {certain} with a wrong cause stated as certain; ", end="")
     print(f"watching cost {max(overheads, default=0):.2%} at most")
-    rungs = [rung for outcome in outcomes for rung in outcome.rungs]
+    rungs = [rung for outcome in outcomes if outcome.quiet for rung in outcome.rungs]
     near = sum(rung.near for rung in rungs)
     if rungs:
         print(f"{near} of {len(rungs)} rungs predicted within {_NEAR:.0%}: {near / len(rungs):.0%}")
+    busy = sum(bool(outcome.rungs) and not outcome.quiet for outcome in outcomes)
+    if busy:
+        print(f"the rungs of {busy} scenarios are not compared: other programs used more than {_QUIET:.1%} of the CPUs")
     if arguments.json:
         arguments.json.write_text(json.dumps([as_dict(outcome) for outcome in outcomes], indent=2) + "\n")
     return 0 if right >= _RIGHT * len(outcomes) and certain == 0 and near >= _PREDICTED * len(rungs) else 1

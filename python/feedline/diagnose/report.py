@@ -114,7 +114,8 @@ def _changes(summary: Summary) -> list[str]:
     changes = what_if(summary)
     if not changes:
         return []
-    lines = ["", f"  what if (predicted; now {changes[0].now:.1f} batches/s; other settings as they are)"]
+    own = f"with {summary.host.cpus:.3g} CPUs to itself; {changes[0].now:.1f} batches/s with the settings as they are"
+    lines = ["", f"  what if (predicted, {own})"]
     for change in changes:
         low, high = (f"{rate:.1f}" for rate in (change.low, change.high))
         rates = low if low == high else f"{low} to {high}"
