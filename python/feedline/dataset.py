@@ -533,6 +533,7 @@ class Dataset:
         Raises:
             ConfigError: a wrong argument or operation, a budget that does not hold one batch; nothing is read.
         """
+        settings = {name: value for name, value in locals().items() if name != "self"}
         where = "loader"
         _refuse_device(device)
         big = 2**63 - 1
@@ -568,7 +569,8 @@ class Dataset:
         if epochs is not None and epochs != math.inf:
             epochs = arguments.integer(where, "epochs (or math.inf)", epochs, low=1, high=big)
         kind = Output(arguments.choice(where, "output", output, ("torch", "numpy")))
-        return Loader(engine, kind, epochs=epochs, announce=resolved_rank == 0)
+        again = functools.partial(self.loader, **settings)
+        return Loader(engine, kind, epochs=epochs, announce=resolved_rank == 0, again=again)
 
 
 def _seed_and_epoch(where: str, seed: int, epoch: int) -> tuple[int, int]:

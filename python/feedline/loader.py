@@ -10,7 +10,7 @@ import math
 import os
 import sys
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -63,13 +63,23 @@ class Loader:
     reference. After ``fork()`` a child must make its own: a copy of a started loader raises ConfigError.
     """
 
-    def __init__(self, engine: _engine.Loader, output: Output, *, epochs: float | None, announce: bool = True) -> None:
+    def __init__(
+        self,
+        engine: _engine.Loader,
+        output: Output,
+        *,
+        epochs: float | None,
+        announce: bool = True,
+        again: Callable[..., Loader] | None = None,
+    ) -> None:
+        """`again` makes another loader with the same settings, or with those that it is given instead."""
         if output is Output.TORCH:
             _require_torch()
         self._engine = engine
         self._output = output
         self._epochs = epochs
         self._announce = announce
+        self._again = again
         self._batch_type = batches.tuple_type(batches.attribute_names(engine.field_names))
         self._closed = False
         self._changes = changes.Log()

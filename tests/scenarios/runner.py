@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the planted scenarios under diagnosis and prints which causes were named: the confusion matrix.
 
-    tools/scenarios [NAME...] [--json FILE]
+    tools/scenarios [NAME...] [--held-out] [--quick] [--json FILE]
 
-Exit status 0: at least 90 % named right, and no wrong cause stated as certain.
+Exit status 0: at least 90 % named right, no wrong cause stated as certain, four of five rungs predicted within 20 %.
 """
 
 from __future__ import annotations
@@ -16,17 +16,36 @@ import sys
 import tempfile
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from limits import Limits, NotPermitted, refusal
-from scenarios import SCENARIOS, Scenario
+from scenarios import HELD_OUT, SCENARIOS, Scenario
 
-from feedline.diagnose import session, timeline, verdict
+from feedline.diagnose import prediction, session, timeline, verdict
+from feedline.diagnose.summary import Summary
 from feedline.diagnose.verdict import CERTAIN, Verdict
 
 INSIDE = "FEEDLINE_SCENARIO_INSIDE"
 _RIGHT = 0.9  # of the scenarios
+_NEAR, _PREDICTED = 0.2, 0.8  # how far off a prediction may be, and how many of them must not be further off
+_LADDER_S = 8.0
+_QUIET = 0.125  # of the CPUs in use by other programs: above, a ladder is theirs as much as the loader's
+
+
+@dataclass(frozen=True)
+class Rung:
+    """Batches per second of the loader alone, with so many workers."""
+
+    workers: int
+    predicted: float
+    measured: float
+    low: float  # of what was measured, 95 %
+    high: float
+
+    @property
+    def near(self) -> bool:
+        return abs(self.predicted / self.measured - 1) <= _NEAR
 
 
 @dataclass(frozen=True)
@@ -36,6 +55,12 @@ class Outcome:
     seconds: float
     overhead: float | None
     others_cpus: float | None
+    rungs: list[Rung]
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the machine was this scenario's own, so that rates can be compared with predictions."""
+        return self.others_cpus is not None and self.others_cpus <= _QUIET * (os.cpu_count() or 1)
 
     @property
     def right(self) -> bool:
@@ -50,13 +75,13 @@ class Outcome:
         return [v.cause for v in self.verdicts if v.confidence >= CERTAIN and v.cause not in true]
 
 
-def run(scenario: Scenario) -> Outcome:
-    """Raises NotPermitted where the scenario's limits cannot be set here."""
+def run(scenario: Scenario, ladder_s: float = 0.0) -> Outcome:
+    """`ladder_s`: seconds of experiments at least. Raises NotPermitted where limits cannot be set."""
     begin = time.monotonic()
     if scenario.limits is not None and INSIDE not in os.environ:
-        return _run_inside(scenario, scenario.limits)
+        return _run_inside(scenario, scenario.limits, ladder_s)
     command = [sys.executable, "-W", "ignore", *scenario.launcher, str(scenario.path)]
-    recording = session.run(command, scenario.budget)
+    recording = session.run(command, max(scenario.budget, ladder_s))
     summary = timeline.summarise(recording)
     diagnosis = verdict.judge(summary)
     return Outcome(
@@ -65,10 +90,22 @@ def run(scenario: Scenario) -> Outcome:
         time.monotonic() - begin,
         summary.overhead_share if summary else None,
         summary.host.others_cpus if summary else None,
+        _rungs(recording, summary),
     )
 
 
-def _run_inside(scenario: Scenario, limits: Limits) -> Outcome:
+def _rungs(recording: session.Recording, summary: Summary | None) -> list[Rung]:
+    if summary is None or not summary.rungs or recording.experiments is None:
+        return []
+    rungs = []
+    for rung in recording.experiments.rungs:
+        predicted = prediction.loader_rate(summary, rung.workers)
+        if predicted is not None:
+            rungs.append(Rung(rung.workers, predicted, rung.batches_per_s, rung.low, rung.high))
+    return rungs
+
+
+def _run_inside(scenario: Scenario, limits: Limits, ladder_s: float) -> Outcome:
     """A process of its own joins the limits and makes the diagnosis there, as it would in a container."""
     refused = refusal(limits)
     if refused is not None:
@@ -83,7 +120,7 @@ def _run_inside(scenario: Scenario, limits: Limits) -> Outcome:
                 # files of a script outlive it, as experiments read them again
                 os.environ |= {INSIDE: "1", "TMPDIR": folder}
                 tempfile.tempdir = None
-                result.write_bytes(pickle.dumps(run(scenario)))
+                result.write_bytes(pickle.dumps(run(scenario, ladder_s)))
                 status = 0
             except BaseException:
                 traceback.print_exc()
@@ -98,14 +135,17 @@ def _run_inside(scenario: Scenario, limits: Limits) -> Outcome:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("names", nargs="*", help="scenarios; all by default")
+    parser.add_argument("--held-out", action="store_true", help="the scripts that the rules were not made with")
+    parser.add_argument("--quick", action="store_true", help="no ladder, and so nothing to compare predictions with")
     parser.add_argument("--json", type=Path, help="also write the outcomes here")
     arguments = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    chosen = [s for s in SCENARIOS if not arguments.names or s.script in arguments.names]
+    scenarios = HELD_OUT if arguments.held_out else SCENARIOS
+    chosen = [s for s in scenarios if not arguments.names or s.script in arguments.names]
     outcomes = []
     for scenario in chosen:
         try:
-            outcome = run(scenario)
+            outcome = run(scenario, 0.0 if arguments.quick else _LADDER_S)
         except NotPermitted as error:
             print(f"skipped  {scenario.script}: {error}", flush=True)
             continue
@@ -115,6 +155,8 @@ def main() -> int:
         certain = f"  WRONGLY CERTAIN: {', '.join(outcome.wrongly_certain)}" if outcome.wrongly_certain else ""
         named += "  (on a stand-in device)" if scenario.stand_in else ""
         print(f"{mark}  {scenario.script:28} {outcome.seconds:5.1f} s  named: {named}{certain}", flush=True)
+        if outcome.rungs:
+            print("       batches/s predicted / measured by workers:  " + "  ".join(map(_sentence, outcome.rungs)))
     print()
     print(matrix(outcomes))
     right = sum(outcome.right for outcome in outcomes)
@@ -122,9 +164,21 @@ def main() -> int:
     overheads = [outcome.overhead for outcome in outcomes if outcome.overhead is not None]
     print(f"\n{right} of {len(outcomes)} named right; {certain} with a wrong cause stated as certain; ", end="")
     print(f"watching cost {max(overheads, default=0):.2%} at most")
+    rungs = [rung for outcome in outcomes if outcome.quiet for rung in outcome.rungs]
+    near = sum(rung.near for rung in rungs)
+    if rungs:
+        print(f"{near} of {len(rungs)} rungs predicted within {_NEAR:.0%}: {near / len(rungs):.0%}")
+    busy = sum(bool(outcome.rungs) and not outcome.quiet for outcome in outcomes)
+    if busy:
+        print(f"the rungs of {busy} scenarios are not compared: other programs used more than {_QUIET:.1%} of the CPUs")
     if arguments.json:
         arguments.json.write_text(json.dumps([as_dict(outcome) for outcome in outcomes], indent=2) + "\n")
-    return 0 if right >= _RIGHT * len(outcomes) and certain == 0 else 1
+    return 0 if right >= _RIGHT * len(outcomes) and certain == 0 and near >= _PREDICTED * len(rungs) else 1
+
+
+def _sentence(rung: Rung) -> str:
+    far = "" if rung.near else "!"
+    return f"{rung.workers}: {rung.predicted:.1f}/{rung.measured:.1f}{far}"
 
 
 def matrix(outcomes: list[Outcome]) -> str:
@@ -154,6 +208,7 @@ def as_dict(outcome: Outcome) -> dict[str, object]:
         "wrongly_certain": outcome.wrongly_certain,
         "overhead_share": outcome.overhead,
         "others_cpus": outcome.others_cpus,
+        "rungs": [{**asdict(rung), "near": rung.near} for rung in outcome.rungs],
     }
 
 

@@ -161,6 +161,36 @@ def test_it_works_where_the_codecs_of_the_system_are_unusable(empty_python, phot
     assert_colours(run(empty_python, *photos, prefix=prefix), photos)
 
 
+DIAGNOSE = """
+import json, sys
+from feedline.diagnose import report, session, timeline, verdict
+recording = session.run([sys.executable, "-c", sys.argv[1], sys.argv[2]], 2.0)
+summary = timeline.summarise(recording)
+print(json.dumps(report.as_json(recording, summary, verdict.judge(summary))))
+"""
+TRAIN = """
+import sys, time
+import feedline
+with feedline.open(sys.argv[1]).resize((8, 8)).loader(1, output="numpy", num_workers=1) as loader:
+    for epoch in range(20):
+        for batch in loader:
+            time.sleep(0.002)
+"""
+
+
+def test_it_diagnoses_its_own_loader(empty_python, photos):
+    """The probe is found in the installed package, in a Python without torch."""
+    environment = ["env", "-i", "PATH=/usr/bin:/bin", "LANG=C.UTF-8"]
+    done = subprocess.run(
+        [*environment, empty_python, "-c", DIAGNOSE, TRAIN, photos[0]], capture_output=True, text=True, cwd="/"
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["exit_status"] == 0 and found["summary"]["steps"] > 0, found["notes"]
+    assert found["summary"]["making"]["stages"] is not None
+    assert found["experiments"]["rungs"] and found["verdicts"]
+
+
 def test_what_the_wheel_holds(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -175,6 +205,7 @@ def test_what_the_wheel_holds(wheel):
         licence = any(re.search(rf"/licenses/bundled/{codec}\d*[-\w.]*\.txt$", name) for name in names)
         assert licence or not shutil.which("dpkg-query"), (codec, names)
     assert "feedline/py.typed" in names
+    assert "feedline/diagnose/inject/sitecustomize.py" in names  # no import finds it: PYTHONPATH does
     assert "feedline/_engine.pyi" in names
     assert {name.partition("/")[0] for name in names} == {"feedline", "feedline.libs", info.partition("/")[0]}
     needs = [text for text in metadata.get_all("Requires-Dist") if "extra ==" not in text]

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from feedline.diagnose import rungs
+from feedline.diagnose import other_workers, rungs
 from feedline.diagnose.opened_files import OpenedFiles
 from feedline.diagnose.recorder import Recorder
 
@@ -37,7 +37,7 @@ _SAME = 1.05  # a rate so much higher is no other
 def offer(loader: Any, recorder: Recorder) -> None:
     """Called before a loop begins; the first loader that can be tried again is copied. Never raises."""
     try:
-        if float(os.environ.get(BUDGET) or 0) <= 0 or recorder.cloned or type(loader).__module__.startswith("feedline"):
+        if float(os.environ.get(BUDGET) or 0) <= 0 or recorder.cloned:
             return
         refused = refusal(loader)
         if refused is not None:
@@ -58,7 +58,7 @@ def refusal(loader: Any) -> str | None:
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         return "the script uses a GPU, which a copied process cannot"
-    return None if hasattr(loader, "dataset") else "this loader has no data set to read again"
+    return None if other_workers.can_be_made_again(loader) else "this loader has no data set to read again"
 
 
 def _claim(session: Path) -> bool:
@@ -129,7 +129,7 @@ def climb(loader: Any, budget: float, result: Path, step_s: float, opened: Opene
         if seconds < _SHORTEST_S:
             found["refused"] = None if found["rungs"] else "the budget is too small for a measurement"
             break
-        found["rungs"].append(rungs.rate(rungs.loader_like(loader, workers), workers, seconds))
+        found["rungs"].append(rungs.rate(other_workers.with_workers(loader, workers), workers, seconds))
         _write(result, found)
     if found["rungs"]:
         best = _fewest_good_workers(found["rungs"])
@@ -138,8 +138,9 @@ def climb(loader: Any, budget: float, result: Path, step_s: float, opened: Opene
 
 
 def _ladder(loader: Any) -> list[int]:
-    cpus, own = len(os.sched_getaffinity(0)), int(loader.num_workers)
-    ladder = sorted({0, 1, 2, 4, cpus, own} & set(range(max(2 * cpus, own, 1) + 1)))[:8]
+    cpus, own = len(os.sched_getaffinity(0)), other_workers.workers_of(loader)
+    least = other_workers.fewest(loader)
+    ladder = sorted({0, 1, 2, 4, cpus, own} & set(range(least, max(2 * cpus, own, 1) + 1)))[:8]
     return [workers for workers in ladder if workers <= _MOST_WORKERS]
 
 
@@ -152,6 +153,9 @@ def _compare(
     loader: Any, best: int, until: float, result: Path, found: dict[str, Any], step_s: float, opened: OpenedFiles
 ) -> None:
     """One change at a time, beside the number of workers that the ladder found."""
+    if other_workers.is_feedlines(loader):
+        found["not_tried"].append({"change": "prefetching, persistence", "why": "Feedline's threads have neither"})
+        return
     own, more = int(loader.num_workers), 2 * (loader.prefetch_factor or 2)
     workers = max(own, best, 1)
     tries: dict[str, Callable[[float], dict[str, Any]]] = {

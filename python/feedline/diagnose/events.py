@@ -12,8 +12,11 @@ STEP = 3  # from one next() to the following: a = loader, b = how many steps thi
 LAST = 4  # the next() that ended an epoch: a = loader
 UNPICKLE = 5  # a batch out of a worker's message: a = bytes
 CALLS = 6  # .item() and .tolist() during a step that was watched: a = calls, b = time in them; lasts the step
+PASS = 8  # follows an ITER: a = loader, b = which iter() of its process this was, from 1 on
+LOOK = 7  # at the counters of Feedline's engine
 # Of workers, or of the same process without them.
-READY = 10  # a worker's start: from its first statement to the wait for a task; a = process of the loop, b = worker
+READY = 10  # a worker's start: from its first statement to the wait for a task; a = process of the loop;
+# b = worker + WORKERS * which iter() of that process started it, 0: not known
 WORK = 11  # one task of a worker, from its arrival to the hand-over: a = number of the task, b = its longest sample
 IDLE = 12  # a worker's wait for a task
 FETCH = 13  # samples and collation of a batch: a = samples, b = its longest sample (0: not looked at)
@@ -24,10 +27,10 @@ TRANSFORM = 17  # a Compose, without what was decoded inside
 COLLATE = 18  # a = samples
 PICKLE = 19  # a batch into a worker's message: a = bytes
 NESTED_POOL = 20  # a pool of processes or threads made inside a worker: a = its size
+GATHER = 21  # the rows of a batch out of arrays: a = rows; lasts its FETCH
 # Of steps that were watched. The flags of a copy: PINNED, ASKED and OTHER_STREAM.
-COPIES = (
-    24  # from host memory to a device, those of the same flags: a = bytes, b = flags + 256 * copies; time in the calls
-)
+# Copies from host memory to a device, those of the same flags: a = bytes, b = flags + 256 * copies; time in the calls.
+COPIES = 24
 DEVICE_TIMES = 25  # of such copies, once the device has made them: a = ns on its stream, b = flags + 256 * copies
 DEVICE_COST = 26  # what watching them cost: a = ns
 # Of the process of the loop, in whichever thread.
@@ -40,6 +43,7 @@ TRANSFORMS = 16
 PINNED, ASKED, OTHER_STREAM = 1, 2, 4  # page-locked; non_blocking=True; on another stream than the device's default one
 
 NO_TASK = 2**64 - 1
+WORKERS = 2**16
 
 
 class Event(NamedTuple):

@@ -40,9 +40,42 @@ _FIXES = {
     "nested_pool": "Let the DataLoader's workers be the only pool: raise num_workers, and do the work in the worker.",
 }
 
+# Where Feedline's threads make the batches already.
+_OWN_FIXES = {
+    "storage_latency": "Reads are ahead of the threads already, and the storage gives no more: keep what was read near "
+    'with .cache(PATH) or .cache("memory"), or pack the files into shards (feedline pack).',
+    "storage_bandwidth": 'Read fewer bytes: .cache(PATH) on a faster disk or .cache("memory"), or smaller files.',
+    "small_files": "feedline pack SOURCE 'shards/{:06d}.tar': one large read instead of thousands of small ones.",
+    "cpu_decode": 'Decode once: .cache("memory") or .cache(PATH) behind the resize, or feedline pack --raw SIZE; or '
+    'decode less: .decode(fidelity="fast"), smaller images.',
+    "cpu_transform": 'Transform less per epoch: what is not random goes in front of .cache(...), and dtype="uint8" '
+    "leaves normalising to the device.",
+    "collate": "Copy less: a smaller dtype, or shorter rows; samples of like length together (buckets=).",
+    "straggling_sample": "in_order=False lets finished batches pass; find out why that sample is slow (size, damage, "
+    "network).",
+    "epoch_border": "Leave epochs at its default, or give their number (epochs=N): the next one's first batches are "
+    "then filled while this one ends.",
+    "memory_pressure": "Hold less: a smaller memory_budget, and a budget for .cache(...).",
+    "cpu_quota": "Raise the container's CPU limit; num_workers up to the quota's CPUs is all that it allows.",
+}
+_NOT_AHEAD = (
+    "Have more reads under way: more memory_budget, so that they are made ahead of the threads, or more threads; or "
+    "pack the files into shards (feedline pack)."
+)
+_LOWERED_FIXES = {
+    "storage_latency": "Have more reads under way: more threads, or feedline.open(...).loader(...), which reads ahead; "
+    "or pack the files into shards (feedline pack).",
+    "cpu_decode": 'Decode once: feedline.open(SOURCE)...cache("memory").loader(...), or feedline pack --raw SIZE; or '
+    "store smaller images.",
+    "cpu_transform": 'Transform less per epoch: feedline.open(SOURCE)...cache("memory") behind what is not random.',
+    "collate": "Copy less: a smaller dtype, or shorter rows.",
+}
+
 
 def workers_of(cause: str, summary: Summary) -> int | None:
     """The number of workers that is the change to make; None: another change is."""
+    if cause == "python_main_process" and summary.workers > 0:
+        return None
     if cause in ("python_main_process", "too_few_workers"):
         return prediction.best_workers(summary, range(summary.workers + 1, 65))
     if cause == "storage_latency":
@@ -55,12 +88,23 @@ def workers_of(cause: str, summary: Summary) -> int | None:
 
 def fix_of(cause: str, summary: Summary) -> str:
     workers = workers_of(cause, summary)
+    if cause == "python_main_process" and workers is None:
+        return "Draw the order before the epoch begins, all at once (a list of batches), or draw it with less work."
     if cause == "oversubscribed":
         return f"num_workers={workers}: as many workers as there are CPUs to run them."
     if workers is not None:
-        return f"num_workers={workers}. {_FIXES.get(cause, '')}".rstrip()
+        return f"num_workers={workers}. {_sentence(cause, summary)}".rstrip()
     if cause == "worker_startup":
         if summary.loader.get("persistent_workers"):
             return "Make the start lighter: import less at the script's top, open files and models at first use."
         return "persistent_workers=True keeps workers from epoch to epoch; import less at the script's top."
-    return _FIXES[cause]
+    return _sentence(cause, summary)
+
+
+def _sentence(cause: str, summary: Summary) -> str:
+    if summary.native:
+        lowered = summary.loader.get("class") != "feedline.Loader"
+        if cause == "storage_latency" and not lowered and not summary.making.read_ahead_ms:
+            return _NOT_AHEAD
+        return ({**_OWN_FIXES, **_LOWERED_FIXES} if lowered else _OWN_FIXES).get(cause, _FIXES.get(cause, ""))
+    return _FIXES.get(cause, "")

@@ -20,6 +20,8 @@ from feedline.diagnose.recorder import Recorder, clock, cpu_clock
 _SLOW_TIMES = 5
 _SLOW_NS = 1_000_000
 _EVENTS_PER_FETCH = 3
+_EVENTS_PER_GATHER = 2
+_FEW_POOLS = 4  # of threads: made once and kept, they are no nested pool
 
 _recorder: Recorder | None = None
 _patched: set[str] = set()
@@ -45,12 +47,17 @@ def patch(module_name: str) -> None:
         "torch.utils.data._utils.worker": _patch_torch_worker,
         "torch.utils.data._utils.pin_memory": loop_hooks.patch_pin_memory,
         "feedline.drop_in.fetch": _patch_drop_in_fetch,
+        "feedline.drop_in.native_arrays": _patch_gather,
+        "feedline.drop_in.native_prefix": _patch_native_prefix,
         "torchvision.transforms.transforms": _patch_compose,
         "torchvision.transforms.v2._container": _patch_compose_v2,
         "PIL.ImageFile": _patch_pillow,
         "cv2": _patch_opencv,
         "torchvision.io.image": _patch_torchvision_io,
         "multiprocessing.pool": lambda module, recorder: _patch_pool(module.Pool, recorder),
+        "concurrent.futures.thread": lambda module, recorder: _patch_pool(
+            module.ThreadPoolExecutor, recorder, _FEW_POOLS
+        ),
         "concurrent.futures.process": lambda module, recorder: _patch_pool(module.ProcessPoolExecutor, recorder),
     }
     if module_name not in patches:
@@ -233,6 +240,29 @@ def _patch_drop_in_fetch(module: Any, recorder: Recorder) -> None:
     module.Fetcher.fetch = _around_fetch(module.Fetcher.fetch, recorder, None)
 
 
+def _patch_gather(module: Any, recorder: Recorder) -> None:
+    """Rows of arrays are put together without samples: what runs is collation, what waits is reading."""
+    gather = module.ArrayIterator._gather
+
+    @functools.wraps(gather)
+    def timed_gather(self: Any, index: Any) -> Any:
+        local = recorder.local
+        unseen = getattr(local, "unseen_gathers", 0)
+        if unseen > 0:
+            local.unseen_gathers = unseen - 1
+            return gather(self, index)
+        begin, cpu = clock(), cpu_clock()
+        try:
+            return gather(self, index)
+        finally:
+            used, rows = cpu_clock() - cpu, len(index)
+            recorder.record(events.GATHER, begin, used, rows, 0, False)
+            recorder.record(events.FETCH, begin, used, rows, 0, False)
+            local.unseen_gathers = recorder.unseen_after(clock() - begin, _EVENTS_PER_GATHER)
+
+    module.ArrayIterator._gather = timed_gather
+
+
 # -- inside a sample
 
 
@@ -259,6 +289,12 @@ def _timed_only_in_detail(original: Callable[..., Any], recorder: Recorder, kind
 
 def _patch_pillow(module: Any, recorder: Recorder) -> None:
     module.ImageFile.load = _timed_only_in_detail(module.ImageFile.load, recorder, events.DECODE)
+
+
+def _patch_native_prefix(module: Any, recorder: Recorder) -> None:
+    """In workers, Feedline's engine reads and decodes, and applies the first transforms on the way."""
+    for name in ("read", "read_encoded"):
+        setattr(module.Reader, name, _timed_only_in_detail(getattr(module.Reader, name), recorder, events.DECODE))
 
 
 def _patch_opencv(module: Any, recorder: Recorder) -> None:
@@ -387,7 +423,8 @@ def _patch_torch_worker(module: Any, recorder: Recorder) -> None:
         def on_first() -> None:
             if not state["ready"]:
                 state["ready"] = True
-                recorder.record(events.READY, begin, cpu_clock() - cpu, _loop_process(), worker)
+                started = events.WORKERS * recorder.passes  # a forked worker has this number from the loop's process
+                recorder.record(events.READY, begin, cpu_clock() - cpu, _loop_process(), worker + started)
 
         tasks = _TaskQueue(index_queue, recorder, on_first)
         return original(dataset_kind, dataset, tasks, _ResultQueue(data_queue, recorder), *others)
@@ -429,8 +466,10 @@ def _patch_pickling(recorder: Recorder) -> None:
     pickler.loads = staticmethod(timed_loads)  # type: ignore[assignment]
 
 
-def _patch_pool(kind: Any, recorder: Recorder) -> None:
+def _patch_pool(kind: Any, recorder: Recorder, free: int = 0) -> None:
+    """`free`: so many of a process are nothing to speak of."""
     original = kind.__init__
+    made: dict[int, int] = {}
 
     @functools.wraps(original)
     def __init__(self: Any, *arguments: Any, **options: Any) -> None:
@@ -438,7 +477,9 @@ def _patch_pool(kind: Any, recorder: Recorder) -> None:
         try:
             original(self, *arguments, **options)
         finally:
-            if recorder.in_worker:
+            process = os.getpid()
+            made[process] = made.get(process, 0) + 1
+            if recorder.in_worker and made[process] > free:
                 size = arguments[0] if arguments and isinstance(arguments[0], int) else 0
                 recorder.record(events.NESTED_POOL, begin, 0, size)
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from feedline.diagnose import clones, events
+from feedline.diagnose import clones, engine_hooks, events
 from feedline.diagnose.device_hooks import DeviceHooks
 from feedline.diagnose.recorder import Recorder, clock, cpu_clock
 
@@ -27,6 +27,7 @@ class _Loop:
         self.last_end = self.last_cpu = 0
         self.stride, self.unseen = 1, 0
         self.active = False
+        self.tally: engine_hooks.Tally | None = None  # of the engine that fills its batches
 
 
 class _Calls:
@@ -107,6 +108,8 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             return original(iterator)
         except StopIteration:
             recorder.record(events.LAST, begin, 0, loop.loader)
+            if loop.tally is not None:
+                loop.tally.look(engine_hooks.engine_of(iterator))
             raise
         finally:
             loop.active = False
@@ -140,8 +143,12 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
                 if cycle_begin:
                     loop.unseen = recorder.unseen_after(clock() - cycle_begin, _EVENTS_PER_CYCLE)
                     loop.stride = loop.unseen + 1
+                if loop.tally is not None:
+                    loop.tally.look_if_due(engine_hooks.engine_of(self))
                 if not loop.unseen:
                     calls.watch()
+            elif loop.tally is not None:
+                loop.tally.look(engine_hooks.engine_of(self))
             loop.last_end, loop.last_cpu = clock(), cpu_clock()
 
     return __next__
@@ -159,6 +166,7 @@ def _no_task(_iterator: Any) -> int:
 
 def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -> Callable[..., Any]:
     epochs: dict[int, int] = {}
+    tallies: dict[tuple[int, int], engine_hooks.Tally] = {}
 
     @functools.wraps(original)
     def __iter__(self: Any) -> Any:
@@ -166,14 +174,25 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
             return original(self)
         recorder.local.in_iter = True
         try:
-            number = _number_of(self, recorder, facts)
+            had_copy = recorder.cloned
             clones.offer(self, recorder)
+            recorder.passes += 1
             begin, cpu = clock(), cpu_clock()
             iterator = original(self)
+            number, settings = _number_of(self, iterator, recorder, facts)
+            if recorder.cloned and not had_copy:
+                settings["copied"] = True
+                recorder.write_loader(number, settings)
             epoch = epochs[number] = epochs.get(number, -1) + 1
             recorder.record(events.ITER, begin, cpu_clock() - cpu, number, epoch)
+            recorder.record(events.PASS, clock(), 0, number, recorder.passes)
             if hasattr(iterator, "__dict__"):
-                iterator.__dict__["_feedline_loop"] = _Loop(number)
+                loop = iterator.__dict__["_feedline_loop"] = _Loop(number)
+                engine = engine_hooks.engine_of(iterator)
+                if engine is not None:
+                    key = (os.getpid(), number)
+                    loop.tally = tallies.setdefault(key, engine_hooks.Tally(recorder, number, settings))
+                    loop.tally.begin(engine)
             return iterator
         finally:
             recorder.local.in_iter = False
@@ -181,12 +200,15 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
     return __iter__
 
 
-def _number_of(loader: Any, recorder: Recorder, facts: Callable[[Any], dict[str, Any]]) -> int:
+def _number_of(
+    loader: Any, iterator: Any, recorder: Recorder, facts: Callable[[Any, Any], dict[str, Any]]
+) -> tuple[int, dict[str, Any]]:
     try:
-        return recorder.number_of_loader(facts(loader))
+        settings = facts(loader, iterator)
     except Exception as error:  # a loader of a kind that nobody thought of
         recorder.note(f"the settings of a {type(loader).__qualname__} could not be read: {error!r}")
-        return recorder.number_of_loader({"class": type(loader).__qualname__})
+        settings = {"class": type(loader).__qualname__}
+    return recorder.number_of_loader(settings), settings
 
 
 def patch_torch_loader(module: Any, recorder: Recorder) -> None:
@@ -245,14 +267,16 @@ def process_facts() -> dict[str, Any]:
     return facts
 
 
-def torch_facts(loader: Any) -> dict[str, Any]:
+def torch_facts(loader: Any, iterator: Any = None) -> dict[str, Any]:
     """What a loader was made with, as far as it can be said without changing anything."""
+    native = sys.modules.get("feedline.drop_in.native")
     context = getattr(loader, "multiprocessing_context", None)
     if context is None:
         import multiprocessing
 
         context = multiprocessing.get_context()
-    return {
+    lowered = native is not None and isinstance(iterator, native.NativeIterator)
+    facts: dict[str, Any] = {
         **process_facts(),
         "class": f"{type(loader).__module__}.{type(loader).__qualname__}",
         "num_workers": getattr(loader, "num_workers", 0),
@@ -265,11 +289,15 @@ def torch_facts(loader: Any) -> dict[str, Any]:
         "iterable": bool(getattr(loader, "_dataset_kind", 0)),
         "dataset": type(getattr(loader, "dataset", None)).__qualname__,
         "collate": getattr(getattr(loader, "collate_fn", None), "__qualname__", "?"),
-        "native": False,
+        "native": lowered,
     }
+    if lowered and "_threads" in iterator.__dict__:  # rows of arrays; short ones without a thread
+        facts["threads_gathering"] = 0 if iterator._threads is None else facts["num_workers"]
+        facts["mapped"] = iterator._table.mapped
+    return facts
 
 
-def own_facts(loader: Any) -> dict[str, Any]:
+def own_facts(_loader: Any, _iterator: Any) -> dict[str, Any]:
     return {
         **process_facts(),
         "class": "feedline.Loader",

@@ -19,20 +19,23 @@ def more_workers(summary: Summary, named: list[Verdict]) -> str | None:
     best = prediction.best_workers(summary, prediction.within_reach(summary))
     if best > summary.workers:
         gain = now / prediction.cycle_ms(summary, best) - 1
-        return f"{best} workers instead of {summary.workers} would help: {gain:.0%} more batches per second"
+        return f"{summary.counted(best)} instead of {summary.workers} would help: {gain:.0%} more batches per second"
+    more = f"more {summary.makers} will not help"
     causes = {v.cause for v in named}
     if "compute_bound" in causes:
-        return "more workers will not help: the loop does not wait for them"
+        return f"{more}: the loop does not wait for them"
     making, host = summary.making, summary.host
     if now <= (summary.step_ms + making.unpickle_ms) * 1.01:
         return (
-            f"more workers will not help: {summary.workers} workers make a batch every "
+            f"{more}: {summary.counted(summary.workers)} make a batch every "
             f"{making.wall_ms / summary.workers:.1f} ms, the loop takes {summary.step_ms:.1f} ms for it"
         )
+    if making.read_ahead_ms > making.wall_ms / 2:
+        return f"{more}: reads are ahead of all of them already, and come no faster"
     cpu = making.cpu_ms + making.pickle_ms + making.unpickle_ms + summary.step_cpu_ms
     return (
-        f"more workers will not help: a batch needs {cpu:.1f} ms of CPU, so {host.cpus:.3g} CPUs give one every "
-        f"{cpu / host.cpus:.1f} ms at best, with any number of workers"
+        f"{more}: a batch needs {cpu:.1f} ms of CPU, so {host.cpus:.3g} CPUs give one every "
+        f"{cpu / host.cpus:.1f} ms at best, with any number of them"
     )
 
 
@@ -43,5 +46,6 @@ def _measured_ladder(summary: Summary) -> str | None:
     best = prediction.best_workers(summary, {w for w in rungs if w >= summary.workers})
     proof = "measured, the loader alone: " + ", ".join(f"{w} give {rate:.1f}/s" for w, rate in sorted(rungs.items()))
     if best <= summary.workers:
-        return f"more workers will not help: the loop itself takes {summary.step_ms:.1f} ms per batch; {proof}"
-    return f"{best} workers instead of {summary.workers} would help; {proof}"
+        more = f"more {summary.makers} will not help"
+        return f"{more}: the loop itself takes {summary.step_ms:.1f} ms per batch; {proof}"
+    return f"{summary.counted(best)} instead of {summary.workers} would help; {proof}"

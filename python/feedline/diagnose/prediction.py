@@ -1,44 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a change would gain, from measured times: a batch costs the slowest of what works in parallel.
-
-With w workers a cycle of the loop lasts
-
-    max(step + unpickle, made / w, (cpu + loop_cpu) / cpus)
-
-where ``made`` is a batch's time in a worker that has a CPU whenever it wants one; without workers, step + made. The
-first term is the loop itself, the second what w workers make, the third what the CPUs can do for all. Prefetching does
-not appear: it evens out batches of different cost, and cannot make batches faster (R22).
-"""
+"""What another number of workers would gain, from measured times. loop_model.py has the model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+from feedline.diagnose import loop_model
+from feedline.diagnose.loop_model import Batch
 from feedline.diagnose.summary import Summary
 
-# Batches differ, and the model has no queues: real cycles were up to so much longer, rarely shorter.
-_LONGER, _SHORTER = 1.25, 0.95
+# The interval around a prediction: real cycles were up to so much longer, rarely shorter.
+LONGER, SHORTER = 1.25, 0.95
 _MOST_WORKERS = 64
 _REACH = 4  # times the present workers: further off, the model has been checked against nothing
 _CLEARLY, _CLEARLY_MEASURED = 0.95, 0.9
+_PREFETCH = 2  # torch's
+
+
+def batch_of(summary: Summary) -> Batch:
+    """What a batch of this run costs."""
+    making = summary.making
+    return Batch(
+        waiting=max(making.wall_ms - making.cpu_ms, 0.0),
+        ahead=making.read_ahead_ms,
+        cpu=min(making.cpu_ms, making.wall_ms),
+        packing=making.pickle_ms,
+        unpacking=making.unpickle_ms,
+        drawing=making.next_cpu_ms,
+        step=summary.step_ms,
+        step_cpu=min(summary.step_cpu_ms, summary.step_ms),
+        spread=making.spread or 0.0,
+    )
+
+
+def prefetch_of(summary: Summary) -> int:
+    return int(summary.loader.get("prefetch_factor") or _PREFETCH)
 
 
 def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float:
-    """Predicted time of one batch, from next() to next()."""
-    making, available = summary.making, max(cpus or summary.host.cpus, 0.01)
+    """Predicted time of one batch, from next() to next(). Where a rung measured the making, with that."""
+    batch, available = batch_of(summary), cpus or summary.host.cpus
     measured = summary.rungs.get(workers)
-    made = 1000 / measured if measured else making.wall_ms / max(workers, 1)
+    if not measured:
+        return loop_model.cycle_ms(batch, workers, available, prefetch_of(summary), summary.workers)
     if workers == 0:
-        return summary.step_ms + made
-    cpu = making.cpu_ms + making.pickle_ms + making.unpickle_ms + summary.step_cpu_ms
-    return max(summary.step_ms + making.unpickle_ms, made, cpu / available)
+        return summary.step_ms + 1000 / measured
+    whole = replace(batch, waiting=0.0, ahead=0.0, spread=0.0)
+    return max(loop_model.cycle_ms(whole, workers, available), 1000 / measured)
 
 
 def loader_rate(summary: Summary, workers: int) -> float | None:
     """Batches per second that the model gives the loader alone: what a rung of the ladder measures."""
-    making = summary.making
-    cpu_ms = (making.cpu_ms + making.pickle_ms + making.unpickle_ms) / max(summary.host.cpus, 0.01)
-    ms = max(making.wall_ms / max(workers, 1), cpu_ms if workers else 0.0)
+    alone = replace(batch_of(summary), step=0.0, step_cpu=0.0)
+    if summary.native:  # at least one thread, which does not wait for the loop
+        workers = max(workers, 1)
+    ms = loop_model.cycle_ms(alone, workers, summary.host.cpus, prefetch_of(summary), summary.workers)
+    ms += 1000 * summary.waits.border * summary.loop_s / max(summary.steps, 1)  # a rung goes through epochs too
     return 1000 / ms if ms > 0 else None
 
 
@@ -55,7 +73,7 @@ def gain(summary: Summary, cycle: float) -> tuple[float, float]:
     now = cycle_ms(summary, summary.workers)
     if cycle <= 0 or now <= 0:
         return 0.0, 0.0
-    return max(now / (cycle * _LONGER) - 1, 0.0), max(now / (cycle * _SHORTER) - 1, 0.0)
+    return max(now / (cycle * LONGER) - 1, 0.0), max(now / (cycle * SHORTER) - 1, 0.0)
 
 
 def gain_of_share(share: float, least: float = 0.5) -> tuple[float, float]:

@@ -25,6 +25,8 @@ COST_SHARE = 0.0025  # of batches and of steps: where they are shorter than that
 _MOST_UNSEEN = 1023
 _FREE_DETAIL_NS = 1_000_000  # so that short runs have details too
 _CALIBRATIONS = 100
+_MOST_NOTES = 16  # of a process: a run of days says no more
+_MOST_LOADERS = 64  # whose settings are kept
 
 clock = time.perf_counter_ns
 cpu_clock = time.thread_time_ns
@@ -37,6 +39,7 @@ class Recorder:
         self.session = Path(session)
         self.silent = False  # in the copy for experiments and its workers
         self.cloned = False
+        self.passes = 0  # calls of iter() so far; forked workers keep the number
         self.opened = OpenedFiles(self)
         self.local = threading.local()  # what the hooks of a thread tell each other
         self.reset()
@@ -52,6 +55,7 @@ class Recorder:
         self.event_ns, self.call_ns = 2000, 500  # what an event and a counted call cost, until it is measured
         self.in_worker = False
         self.sample_mean_ns = 0.0
+        self._notes = 0
         self._names: dict[str, int] = {}
         self._loaders: dict[str, int] = {}
 
@@ -119,11 +123,17 @@ class Recorder:
         number = self._loaders.get(signature)
         if number is None:
             number = self._loaders[signature] = len(self._loaders)
-            if number < 64:
-                self.write_json(f"{os.getpid()}.{number}.loader", {**facts, "pid": os.getpid(), "number": number})
+            self.write_loader(number, facts)
         return number
 
+    def write_loader(self, number: int, facts: dict[str, Any]) -> None:
+        if number < _MOST_LOADERS:
+            self.write_json(f"{os.getpid()}.{number}.loader", {**facts, "pid": os.getpid(), "number": number})
+
     def note(self, sentence: str) -> None:
+        self._notes += 1
+        if self._notes > _MOST_NOTES:
+            return
         with contextlib.suppress(OSError), open(self.session / f"{os.getpid()}.note", "a") as file:
             file.write(sentence + "\n")
 

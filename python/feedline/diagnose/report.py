@@ -6,11 +6,12 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from feedline.diagnose import gpu_text, prediction
+from feedline.diagnose import gpu_text, prediction, timeline
 from feedline.diagnose.session import Recording
 from feedline.diagnose.summary import Summary
 from feedline.diagnose.trial import Trial
 from feedline.diagnose.verdict import CERTAIN, Diagnosis
+from feedline.diagnose.what_if import what_if
 
 SCHEMA = "feedline.diagnosis/1"
 _BAR = 40
@@ -31,6 +32,8 @@ def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
     elif recording.returncode > 0:
         notes.append(f"the command failed with exit status {recording.returncode}: what it had recorded is used")
     notes += gpu_text.hints(summary) if summary is not None else []
+    if summary is not None and recording.experiments is not None and not timeline.is_of(recording, summary.loader):
+        notes.append("the experiments are about another loader of the script, the first that a loop began with")
     if recording.dropped:
         notes.append(f"the events of {recording.dropped} early worker processes were let go; the latest were kept")
     return notes
@@ -54,6 +57,14 @@ def as_json(
         "experiments": None if experiments is None else experiments.as_dict(),
         "what_if": [
             {"workers": workers, "batches_per_s": rate} for workers, rate in _what_if(summary, recording).items()
+        ],
+        "changes": [
+            {
+                "change": change.change,
+                "batches_per_s": [round(change.low, 3), round(change.high, 3)],
+                "gain": [round(gain, 3) for gain in change.gain],
+            }
+            for change in what_if(measured)
         ],
         "files": None if recording.files is None else recording.files.as_dict(),
         "applied": None if trial is None else trial.as_dict(),
@@ -80,6 +91,8 @@ def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis,
         lines += ["", f"  {diagnosis.more_workers}"]
     if recording.experiments is not None:
         lines += ["", *recording.experiments.lines(_what_if(summary, recording))]
+    if summary is not None:
+        lines += _changes(summary)
     if trial is not None:
         lines += ["", *trial.lines()]
     abstained = [(a.cause, a.missing) for a in diagnosis.abstained] if summary is not None else []
@@ -93,9 +106,23 @@ def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis,
 
 def _what_if(summary: Summary | None, recording: Recording) -> dict[int, float | None]:
     """The model's batches per second of the loader alone, beside every rung."""
-    if summary is None or recording.experiments is None:
+    if summary is None or recording.experiments is None or not timeline.is_of(recording, summary.loader):
         return {}
     return {rung.workers: prediction.loader_rate(summary, rung.workers) for rung in recording.experiments.rungs}
+
+
+def _changes(summary: Summary) -> list[str]:
+    changes = what_if(summary)
+    if not changes:
+        return []
+    own = f"with {summary.host.cpus:.3g} CPUs to itself; {changes[0].now:.1f} batches/s with the settings as they are"
+    lines = ["", f"  what if (predicted, {own})"]
+    for change in changes:
+        low, high = (f"{rate:.1f}" for rate in (change.low, change.high))
+        rates = low if low == high else f"{low} to {high}"
+        gains = "..".join(dict.fromkeys(f"{gain:+.0%}" for gain in change.gain))
+        lines.append(f"    {change.change:<34} {rates:>18}   {gains}")
+    return lines
 
 
 def _measured(summary: Summary) -> list[str]:
@@ -103,7 +130,7 @@ def _measured(summary: Summary) -> list[str]:
     filled = round(_BAR * (1 - waits.step))
     lines = [
         f"  {summary.steps} steps in {summary.epochs} epochs, {summary.loop_s:.2f} s in the loop, "
-        f"{summary.workers} workers, {summary.host.cpus:.3g} CPUs",
+        f"{summary.counted(summary.workers)}, {summary.host.cpus:.3g} CPUs",
         f"  step {summary.step_ms:.2f} ms, wait {summary.wait_ms:.2f} ms"
         f"   [{'#' * filled}{'.' * (_BAR - filled)}] {1 - waits.step:.0%} of the time is waiting",
     ]

@@ -51,6 +51,9 @@ class Making:
     slowest_sample: int | None = None
     nested_pools: int = 0
     startup_ms: float | None = None  # until the first worker was ready
+    next_cpu_ms: float = 0.0  # CPU inside next(), in the loop's process: drawing indices, giving tasks
+    spread: float | None = None  # standard deviation of a batch's making, in parts of its mean
+    read_ahead_ms: float = 0.0  # of wall_ms: waiting for reads that are ahead of all threads, and of no thread's own
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ class Summary:
     step_ms: float = 0.0  # mean, of the loop's own work between two calls of next()
     wait_ms: float = 0.0  # mean, inside next(), without the first batch of an epoch
     epochs: int = 0
-    workers: int = 0
+    workers: int = 0  # processes or, of native loaders, threads
     loader: Mapping[str, Any] = field(default_factory=dict)  # its settings
     waits: Waits = field(default_factory=Waits)
     making: Making = field(default_factory=Making)
@@ -136,10 +139,10 @@ class Summary:
     ranks: tuple[float, ...] = ()  # share of waiting, by rank
     watched_steps: int = 0  # in which calls and copies were counted
     copies: tuple[Copies, ...] = ()
-    device: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # that the steps used: type, capability, types of parameters
+    # that the steps used: type, capability, types of parameters
+    device: Mapping[str, Any] = field(default_factory=dict)
     gpu: Gpu | None = None
+    ranks_alike: bool = False  # they take as long as each other to make a batch, whoever is seen to wait for it
     rungs: Mapping[int, float] = field(default_factory=dict)  # batches per second of the loader alone, by workers
     missing: Mapping[str, str] = field(default_factory=dict)  # signal: why
     overhead_share: float | None = None
@@ -147,6 +150,20 @@ class Summary:
     @property
     def uses_device(self) -> bool:
         return bool(self.device or self.loader.get("cuda"))
+
+    @property
+    def native(self) -> bool:
+        """Feedline's threads make the batches."""
+        return bool(self.loader.get("native"))
+
+    @property
+    def makers(self) -> str:
+        """What makes the batches, in a word."""
+        return "threads" if self.native else "workers"
+
+    def counted(self, workers: int) -> str:
+        """So many of them."""
+        return f"{workers} {self.makers[:-1] if workers == 1 else self.makers}"
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

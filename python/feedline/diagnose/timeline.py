@@ -10,18 +10,24 @@ from __future__ import annotations
 import bisect
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from feedline.diagnose import events
+from feedline.diagnose.engine_summary import making_of, samples_per_batch
 from feedline.diagnose.events import Event, Total
 from feedline.diagnose.gpu_summary import copies_of, device_of, gpu_of, pin_ms
-from feedline.diagnose.host_summary import host_summary, missing_of_disk, window_of
+from feedline.diagnose.host_summary import Window, host_summary, missing_of_disk, window_of
 from feedline.diagnose.session import ProcessRecord, Recording
 from feedline.diagnose.summary import Making, Summary, Waits
 
 _DELAYED = 0.2
 _STRAGGLES = 3.0  # times the usual time of a batch
+_FEWEST_TASKS = 16
+_AS_LONG = 0.7
+_LARGEST_UNKNOWN = 0.1  # CPU of a worker that is in no task: up to this, its start and its sending thread
+_ALIKE = 1.5  # times the time that others take to make a batch: a rank below is no slower, its turn is only later
 _LARGEST_EPOCHS_START = 0.25  # a start that is paid once counts when it is more than this share
 
 
@@ -34,15 +40,28 @@ class _LoopOfLoader:
         self.events = [e for e in process.events if e.kind in kinds and e.a == loader]
         self.time_ns = sum(e.wall_ns * (e.b if e.kind == events.STEP else 1) for e in self.events)
 
+    @property
+    def waited_ns(self) -> int:
+        return sum(e.wall_ns for e in self.events if e.kind == events.WAIT)
+
 
 def loops_of(processes: Iterable[ProcessRecord]) -> list[_LoopOfLoader]:
-    """The loop that takes most time of each process that has any; the longest first."""
+    """The loop that takes most time of each process that has any; the longest first.
+
+    Of several loaders that one loop takes from side by side, the one that it waits for most.
+    """
     loops = []
     for process in processes:
         loaders = {e.a for e in process.events if e.kind == events.WAIT}
         if loaders:
-            loops.append(max((_LoopOfLoader(process, n) for n in loaders), key=lambda loop: loop.time_ns))
+            loops.append(_most_waited_for([_LoopOfLoader(process, n) for n in loaders]))
     return sorted(loops, key=lambda loop: -loop.time_ns)
+
+
+def _most_waited_for(loops: Sequence[_LoopOfLoader]) -> _LoopOfLoader:
+    """Of those that take about as long as the longest."""
+    longest = max(loop.time_ns for loop in loops)
+    return max((loop for loop in loops if loop.time_ns >= _AS_LONG * longest), key=lambda loop: loop.waited_ns)
 
 
 def summarise(recording: Recording) -> Summary | None:
@@ -50,18 +69,27 @@ def summarise(recording: Recording) -> Summary | None:
     loops = loops_of(recording.processes)
     if not loops:
         return None
-    loop = loops[0]
+    ranks, slower = _ranks(recording, loops)
+    loop = _most_waited_for(loops) if ranks and not slower else loops[0]
     facts = _facts_of(recording, loop)
-    workers = [p for p in recording.processes if _loop_process(p) == loop.process.pid]
+    workers = _workers_of(recording, loop)
     begin, end = loop.events[0].begin_ns, loop.events[-1].end_ns
     busy = window_of(recording.host, begin, end, loop.process.pid, [p.pid for p in workers])
     makers = workers or [loop.process]
-    making = _making(loop.process, makers, busy.delay_per_cpu())
+    engine = facts.get("engine") or {}
+    native = making_of(facts)
+    making = native or _making(loop.process, makers, busy, bool(facts.get("mapped", True)))
+    aside = bool(workers) or native is not None  # batches are not made inside next()
+    making = replace(making, next_cpu_ms=_next_cpu_ms(loop, making, aside))
     account = _Account(loop, makers, bool(facts.get("persistent_workers")), bool(workers))
     steps = max(account.steps, 1)
     missing = dict(busy.missing)
     if making.stages is None:
-        missing["stages"] = "the samples are read by native threads, or by code that the probe does not know"
+        missing["stages"] = "the samples are read by code that the probe does not know"
+    if native is not None:
+        missing["samples"] = "single samples of native threads are not timed"
+        if engine.get("running_s") is None:
+            missing["processes"] = "this kernel tells no thread's CPU time (/proc/self/task/*/schedstat)"
     calls = [e for e in loop.process.events if e.kind == events.CALLS]
     if not calls:
         missing["synchronising"] = "calls of .item() are not counted where torch.compile is in use, or without torch"
@@ -72,8 +100,8 @@ def summarise(recording: Recording) -> Summary | None:
     gpu, unseen = gpu_of(recording.host, (begin, end), device, bool(facts.get("cuda") or device.get("type") == "cuda"))
     if unseen is not None:
         missing["gpu"] = unseen
-    batch = facts.get("batch_size")
-    host = host_summary(recording, busy, facts, account.steps * batch if isinstance(batch, int) else None)
+    batch = facts.get("batch_size") or samples_per_batch(facts)
+    host = host_summary(recording, busy, facts, int(account.steps * batch) if batch else None)
     missing |= missing_of_disk(recording, host)
     return Summary(
         steps=account.steps,
@@ -81,7 +109,7 @@ def summarise(recording: Recording) -> Summary | None:
         step_ms=account.step_ns / steps / 1e6,
         wait_ms=account.steady_wait_ns / max(account.steady_waits, 1) / 1e6,
         epochs=account.epochs,
-        workers=int(facts.get("num_workers") or 0),
+        workers=int(engine.get("threads") or facts.get("threads_gathering", facts.get("num_workers")) or 0),
         loader=facts,
         waits=account.waits(),
         making=making,
@@ -93,11 +121,21 @@ def summarise(recording: Recording) -> Summary | None:
         copies=copies_of(loop.process),
         device=device,
         gpu=gpu,
-        ranks=_ranks(recording, loops),
+        ranks=ranks,
+        ranks_alike=bool(ranks) and not slower,
         missing=missing,
-        rungs=recording.experiments.rates() if recording.experiments else {},
+        rungs=_rungs(recording, facts),
         overhead_share=_overhead(recording, end - begin),
     )
+
+
+def _next_cpu_ms(loop: _LoopOfLoader, making: Making, aside: bool) -> float:
+    """CPU of the loop's thread in next(), beside unpacking and, where it happens there, making the batch."""
+    waits = [event for event in loop.events if event.kind == events.WAIT]
+    if not waits:
+        return 0.0
+    median = statistics.median(event.cpu_ns for event in waits) / 1e6
+    return max(median - (making.unpickle_ms if aside else making.cpu_ms), 0.0)
 
 
 def _facts_of(recording: Recording, loop: _LoopOfLoader) -> dict[str, Any]:
@@ -107,18 +145,56 @@ def _facts_of(recording: Recording, loop: _LoopOfLoader) -> dict[str, Any]:
     return {}
 
 
-def _loop_process(process: ProcessRecord) -> int | None:
-    return next((e.a for e in process.events if e.kind == events.READY), None)
+def _rungs(recording: Recording, facts: dict[str, Any]) -> dict[int, float]:
+    """Of this loader. The copy was taken when the first loop began, which may have been another's."""
+    if recording.experiments is None or not is_of(recording, facts):
+        return {}
+    return recording.experiments.rates()
 
 
-def _ranks(recording: Recording, loops: Sequence[_LoopOfLoader]) -> tuple[float, ...]:
-    by_rank: dict[int, float] = {}
+def is_of(recording: Recording, facts: Mapping[str, Any]) -> bool:
+    """Whether the experiments are about the loader with these settings."""
+    return bool(facts.get("copied")) or not any(loader.get("copied") for loader in recording.loaders)
+
+
+def _workers_of(recording: Recording, loop: _LoopOfLoader) -> list[ProcessRecord]:
+    """Those that this loader started; of spawned ones it is not known, and all of the process are taken."""
+    passes = {e.b for e in loop.process.events if e.kind == events.PASS and e.a == loop.loader}
+    workers = []
+    for process in recording.processes:
+        ready = next((e for e in process.events if e.kind == events.READY), None)
+        if ready is not None and ready.a == loop.process.pid:
+            started_by = ready.b // events.WORKERS
+            if started_by == 0 or not passes or started_by in passes:
+                workers.append(process)
+    return workers
+
+
+def _ranks(recording: Recording, loops: Sequence[_LoopOfLoader]) -> tuple[tuple[float, ...], bool]:
+    """Share of waiting by rank, and whether the one that waits most also takes longer than others to make a batch.
+
+    Ranks meet in every step. Of equal ones too, one comes last and waits for its batch, and the others for it.
+    """
+    by_rank: dict[int, tuple[float, float | None]] = {}
     for loop in loops:
         rank = _facts_of(recording, loop).get("rank")
         if rank is not None and str(rank).isdigit():
-            waits = sum(e.wall_ns for e in loop.events if e.kind == events.WAIT)
-            by_rank[int(rank)] = waits / max(loop.time_ns, 1)
-    return tuple(share for _, share in sorted(by_rank.items())) if len(by_rank) > 1 else ()
+            by_rank[int(rank)] = (loop.waited_ns / max(loop.time_ns, 1), _made_ns(recording, loop))
+    if len(by_rank) < 2:
+        return (), False
+    _, made = max(by_rank.values(), key=lambda waited_made: waited_made[0])
+    others = sorted(m for _, m in by_rank.values() if m is not None)
+    usual = others[(len(others) - 1) // 2] if others else 0.0
+    slower = made is None or made > _ALIKE * usual
+    return tuple(share for _, (share, _) in sorted(by_rank.items())), slower
+
+
+def _made_ns(recording: Recording, loop: _LoopOfLoader) -> float | None:
+    """Mean time of a batch's making, wherever the batches of this loop are made."""
+    makers = _workers_of(recording, loop) or [loop.process]
+    totals = [process.totals.get(events.WORK) or process.totals.get(events.FETCH) or Total() for process in makers]
+    done = sum(totals, Total())
+    return done.wall_ns / done.times if done.times else None
 
 
 def _overhead(recording: Recording, loop_ns: int) -> float | None:
@@ -137,6 +213,7 @@ def _overhead(recording: Recording, loop_ns: int) -> float | None:
         # a step with counted calls changes a class twice
         own = count * per_event + calls.a * per_call + calls.times * 5000
         own += process.totals.get(events.DEVICE_COST, Total()).a
+        own += process.totals.get(events.LOOK, Total()).cpu_ns
         # a ring holds the last part of a long loop, and the counts are of all of it
         lived = process.events[-1].end_ns - process.created_ns if process.events else 0
         shares.append(own / max(loop_ns, lived))
@@ -282,7 +359,10 @@ class _Work:
         return tasks[at - 1] if at else None
 
 
-def _making(loop: ProcessRecord, makers: Sequence[ProcessRecord], delay_per_cpu: float | None) -> Making:
+def _making(loop: ProcessRecord, makers: Sequence[ProcessRecord], busy: Window, may_read: bool = True) -> Making:
+    """`may_read`: what waits may wait for storage."""
+    delay_per_cpu = busy.delay_per_cpu()
+
     def sum_of(kind: int, processes: Iterable[ProcessRecord] = makers) -> Total:
         return sum((p.totals.get(kind, Total()) for p in processes), Total())
 
@@ -302,7 +382,7 @@ def _making(loop: ProcessRecord, makers: Sequence[ProcessRecord], delay_per_cpu:
         batches=done.times,
         wall_ms=max(done.wall_ns - delay * done.cpu_ns, done.cpu_ns) / batches / 1e6,
         cpu_ms=done.cpu_ns / batches / 1e6,
-        stages=_stages(sum_of, delay),
+        stages=_stages(sum_of, delay, may_read, _helpers_share(makers, loop, busy, done)),
         transforms=_transforms(makers, sum_of(events.DETAILED_FETCH).a),
         busy=_busy(makers, work),
         delayed=None if delay_per_cpu is None else delay / (1 + delay),
@@ -315,7 +395,20 @@ def _making(loop: ProcessRecord, makers: Sequence[ProcessRecord], delay_per_cpu:
         slowest_sample=slowest.a if slowest else None,
         nested_pools=sum_of(events.NESTED_POOL).times,
         startup_ms=statistics.median(ready) / 1e6 if ready else None,
+        spread=_spread(makers),
     )
+
+
+def _spread(makers: Iterable[ProcessRecord]) -> float | None:
+    """Between the 16th and the 84th percentile, so that stragglers and pauses of the machine are left out."""
+    tasks = [event for process in makers for event in process.events if event.kind == events.WORK]
+    if len(tasks) < _FEWEST_TASKS:
+        return None
+    # a busy machine stretches each batch by another factor, and not its CPU time
+    runs = sum(event.cpu_ns for event in tasks) > sum(event.wall_ns for event in tasks) / 4
+    times = sorted(event.cpu_ns if runs else event.wall_ns for event in tasks)
+    low, high = times[len(times) * 16 // 100], times[len(times) * 84 // 100]
+    return (high - low) / 2 / max(statistics.fmean(times), 1)
 
 
 def _busy(makers: Iterable[ProcessRecord], work: Total) -> float | None:
@@ -329,8 +422,21 @@ def _busy(makers: Iterable[ProcessRecord], work: Total) -> float | None:
     return min(work.wall_ns / span, 1.0) if span and work.times else None
 
 
-def _stages(sum_of: Any, delay: float) -> dict[str, float] | None:
-    """Shares of a batch's making on a machine of its own: what ran, and what waited for anything but a CPU."""
+def _helpers_share(makers: Sequence[ProcessRecord], loop: ProcessRecord, busy: Window, done: Total) -> float:
+    """CPU of a worker's other threads, in parts of its tasks' time: while they work, a task waits without CPU."""
+    if list(makers) == [loop] or not done.wall_ns:
+        return 0.0
+    known = (events.WORK, events.READY, events.PICKLE)
+    own = sum(e.cpu_ns for p in makers for e in p.events if e.kind == events.READY)
+    own += sum(p.totals.get(kind, Total()).cpu_ns for p in makers for kind in known if kind != events.READY)
+    return max(busy.workers.get("cpu_ns", 0.0) - own, 0.0) / done.wall_ns
+
+
+def _stages(sum_of: Any, delay: float, may_read: bool, helpers: float = 0.0) -> dict[str, float] | None:
+    """Shares of a batch's making on a machine of its own: what ran, and what waited for anything but a CPU.
+
+    `helpers`: CPU of other threads that a task waited for, in parts of its time.
+    """
     fetch: Total = sum_of(events.FETCH)
     if fetch.times == 0 or fetch.wall_ns == 0:
         return None
@@ -339,6 +445,11 @@ def _stages(sum_of: Any, delay: float) -> dict[str, float] | None:
     decode: Total = sum_of(events.DECODE)
     transform: Total = sum_of(events.TRANSFORM)
     timed: Total = sum_of(events.DETAILED_FETCH)
+    gather: Total = sum_of(events.GATHER)
+    if gather.times:  # no samples: what runs joins them
+        collate = Total(gather.times, gather.cpu_ns, gather.cpu_ns)
+        waiting = max(fetch.wall_ns - int((1 + delay) * gather.cpu_ns), 0) if may_read else 0
+        fetch = Total(fetch.times, gather.cpu_ns + waiting, gather.cpu_ns)
     if sample.wall_ns == 0:  # the data set fetches whole batches
         part = timed.times / fetch.times if timed.times else 1.0
         wall, cpu = max(fetch.wall_ns - collate.wall_ns, 1), max(fetch.cpu_ns - collate.cpu_ns, 0)
@@ -351,6 +462,9 @@ def _stages(sum_of: Any, delay: float) -> dict[str, float] | None:
         "python": max(sample.cpu_ns - decode.cpu_ns - transform.cpu_ns, 0) * scale,
         "collate": max(collate.wall_ns - collate.cpu_ns * delay, collate.cpu_ns),
     }
+    helped = min(helpers * fetch.wall_ns, times["storage"]) if helpers > _LARGEST_UNKNOWN else 0.0
+    times["storage"] -= helped
+    times["python"] += helped
     whole = max(sum(times.values()), 1.0)
     return {name: time / whole for name, time in times.items()}
 

@@ -39,7 +39,8 @@ def _abstentions(summary: Summary, named: set[str]) -> list[Abstention]:
             abstained.extend(Abstention(c, f"{missing[signal]}; {test}") for c in causes if c not in named)
 
     stage_causes = ("cpu_decode", "cpu_transform", "collate", "storage_latency")
-    abstain("stages", stage_causes, "for a Feedline loader, loader.stats() has them")
+    abstain("stages", stage_causes, "time the data set's own code, or run the loop longer")
+    abstain("samples", ("straggling_sample",), "feedline.profile() puts every sample on a time line")
     abstain("processes", ("oversubscribed", "too_few_workers"), "run longer, for a few seconds at least")
     abstain("host", ("oversubscribed", "too_few_workers", "cpu_quota"), "run longer, for a few seconds at least")
     abstain("io", ("storage_bandwidth", "small_files"), "run as the user that owns the processes")

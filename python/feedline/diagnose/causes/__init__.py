@@ -14,6 +14,7 @@ RULES: tuple[Callable[[Case], None], ...] = (
     loop.synchronisation,
     loop.ranks,
     host.shared_memory,
+    workers.drawing,
     workers.handover,
     gpu.precision,
     loop.compute_bound,

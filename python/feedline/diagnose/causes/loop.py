@@ -60,7 +60,7 @@ def synchronisation(case: Case) -> None:
 
 def ranks(case: Case) -> None:
     ranks = case.summary.ranks
-    if len(ranks) < 2:
+    if len(ranks) < 2 or case.summary.ranks_alike:
         return
     others = sorted(ranks)[: len(ranks) - 1]
     slowest, usual = max(ranks), others[len(others) // 2]

@@ -28,6 +28,22 @@ def nested_pool(case: Case) -> None:
     case.name("nested_pool", share, 0.8, evidence)
 
 
+def drawing(case: Case) -> None:
+    """What next() itself does in the loop's process: samplers run there, whatever the number of workers."""
+    summary = case.summary
+    cycle = max(prediction.current_ms(summary), 1e-9)
+    share = min(summary.making.next_cpu_ms / cycle, case.handover + case.production)
+    if summary.workers == 0 or summary.native or share < NAMED:
+        return
+    evidence = [
+        f"next() itself takes {summary.making.next_cpu_ms:.1f} ms of CPU per batch in the loop's process, beside "
+        "unpacking: samplers and batch samplers run there"
+    ]
+    case.handover, late = max(case.handover - share, 0.0), max(share - case.handover, 0.0)
+    case.production -= late
+    case.name("python_main_process", share, 0.9 if share >= LARGE / 2 else 0.75, evidence)
+
+
 def handover(case: Case) -> None:
     summary, making, host = case.summary, case.summary.making, case.summary.host
     share = case.handover
@@ -132,7 +148,7 @@ def too_few_workers(case: Case) -> None:
     if best <= summary.workers:
         return
     evidence = [
-        f"{summary.workers} workers were at work {making.busy or 0:.0%} of the time",
+        f"{summary.counted(summary.workers)} at work {making.busy or 0:.0%} of the time",
         f"the run wanted {wanted:.1f} of {host.cpus:.3g} CPUs: there is room for more",
     ]
     confidence = 0.92
@@ -143,7 +159,7 @@ def too_few_workers(case: Case) -> None:
             return  # tried, and of no use: the work itself is what costs
         best = prediction.best_workers(summary, {summary.workers, *more})
         confidence = 0.95
-        evidence.append(f"measured, the loader alone: {ratio:.2f} times the batches with more workers")
+        evidence.append(f"measured, the loader alone: {ratio:.2f} times the batches with more")
     gain = prediction.gain(summary, prediction.cycle_ms(summary, best))
     case.name("too_few_workers", share, confidence, evidence, gain=gain, needs=("stages", "processes"))
     _take_running(case)
@@ -170,9 +186,10 @@ def oversubscribed(case: Case) -> None:
         return
     best = prediction.best_workers(summary, range(1, max(int(host.cpus), 1) + 1))
     evidence = [
-        f"{summary.workers} workers on {host.cpus:.3g} CPUs: ready to run, they waited {delayed:.0%} of the time",
-        f"{best} workers can use all of these CPUs",
+        f"{summary.counted(summary.workers)} on {host.cpus:.3g} CPUs: ready to run, they waited {delayed:.0%} "
+        "of the time",
+        f"{summary.counted(best)} can use all of these CPUs",
     ]
-    counter = ["fewer workers free CPUs and memory; the work itself stays"]
+    counter = ["fewer of them free CPUs and memory; the work itself stays"]
     case.production -= running * delayed
     case.name("oversubscribed", share, 0.92, evidence, counter, (0.0, prediction.gain_of_share(share, 0.1)[0] + 0.1))

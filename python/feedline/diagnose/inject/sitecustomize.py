@@ -40,8 +40,11 @@ class _Watcher:
             "feedline.data_loader",
             "feedline.drop_in.fetch",
             "feedline.drop_in.native",
+            "feedline.drop_in.native_arrays",
+            "feedline.drop_in.native_prefix",
             "multiprocessing.pool",
             "concurrent.futures.process",
+            "concurrent.futures.thread",
         }
     )
 

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feedline's own loaders: their threads' stages, verdicts in their own words, and the ladder of threads."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from summaries import HALF, LOADER, stages, summary
+from watched import watched
+
+from feedline.diagnose import engine_summary, prediction
+from feedline.diagnose.verdict import judge
+
+pytest.importorskip("click", reason="click, for the command line, is not installed")
+
+OWN = {**LOADER, "class": "feedline.Loader", "native": True}
+
+
+def engine(running=None, delayed=0.0, idle=0.0, items=100, **busy):
+    counters = {name: {"busy_s": 0.0, "items": 0.0, "blocked_s": 0.0, "starved_s": 0.0} for name in
+                ("storage", "decode", "transform", "batch", "consumer")}  # fmt: skip
+    for name, seconds in busy.items():
+        counters[name] |= {"busy_s": seconds, "items": items}
+    counters["batch"]["starved_s"] = idle
+    times = {} if running is None else {"running_s": running, "delayed_s": delayed}
+    return {"native": True, "engine": {"threads": 2, "batches": 10.0, "samples": 80.0, **times, "stages": counters}}
+
+
+def test_busy_time_without_cpu_is_waiting_for_storage():
+    making = engine_summary.making_of(engine(running=2.0, storage=6.0, decode=1.0, transform=1.0))
+    assert making.wall_ms == pytest.approx(800) and making.cpu_ms == pytest.approx(200)
+    assert making.stages["storage"] == pytest.approx(6 / 8)
+    assert making.stages["transform"] == pytest.approx(1 / 8)
+
+
+def test_waiting_for_a_cpu_is_no_ones_stage():
+    crowded = engine_summary.making_of(engine(running=2.0, delayed=2.0, decode=3.0, transform=1.0))
+    alone = engine_summary.making_of(engine(running=2.0, decode=1.5, transform=0.5))
+    assert crowded.wall_ms == pytest.approx(alone.wall_ms) and crowded.stages == pytest.approx(alone.stages)
+    assert crowded.delayed == pytest.approx(0.5) and alone.delayed == 0
+
+
+def test_copying_out_of_the_page_cache_goes_with_what_is_made_of_it():
+    assert engine_summary.making_of(engine(running=2.0, storage=1.0, decode=1.0)).stages["decode"] == pytest.approx(1)
+    rows = engine_summary.making_of(engine(running=2.0, storage=1.5, batch=0.5)).stages
+    assert rows["collate"] == pytest.approx(1)
+
+
+def test_threads_that_wait_for_room_are_not_busy():
+    assert engine_summary.making_of(engine(running=2.0, decode=2.0, idle=6.0)).busy == pytest.approx(0.25)
+
+
+def test_without_the_threads_cpu_time_reading_is_waiting():
+    making = engine_summary.making_of(engine(storage=3.0, decode=1.0))
+    assert making.stages == pytest.approx(stages(storage=0.75, decode=0.25)) and making.cpu_ms == pytest.approx(100)
+
+
+def test_an_engine_that_made_nothing_tells_nothing():
+    assert engine_summary.making_of({"native": True}) is None
+    assert engine_summary.making_of({"engine": {"batches": 0.0}}) is None
+
+
+seconds = st.floats(0, 1e6)
+
+
+@given(st.none() | seconds, seconds, seconds, seconds, seconds, seconds, seconds)
+def test_whatever_was_counted_the_stages_are_shares(running, delayed, idle, storage, decode, transform, batch):
+    facts = engine(running, delayed, idle, storage=storage, decode=decode, transform=transform, batch=batch)
+    making = engine_summary.making_of(facts)
+    assert making.stages is None or sum(making.stages.values()) == pytest.approx(1)
+    assert all(share >= 0 for share in (making.stages or {}).values())
+    assert 0 <= making.cpu_ms <= making.wall_ms + 1e-6
+    assert making.busy is None or 0 <= making.busy <= 1
+
+
+def test_more_threads_do_not_shorten_what_is_read_ahead():
+    waiting = {"wall_ms": 80.0, "cpu_ms": 2.0, "stages": stages(storage=0.975, decode=0.025)}
+    own = summary(HALF, {**waiting, "read_ahead_ms": 78.0}, workers=2, loader=OWN)
+    lowered = summary(HALF, waiting, workers=2, loader={**OWN, "class": "feedline.data_loader.DataLoader"})
+    assert prediction.cycle_ms(own, 4) == pytest.approx(0.5 + 39.0, abs=0.1)
+    assert prediction.cycle_ms(lowered, 4) == pytest.approx(20.0, abs=0.1)
+    fixes = [judge(measured).verdicts[0].fix for measured in (own, lowered)]
+    assert fixes[0].startswith("Reads are ahead") and ".cache(" in fixes[0]
+    assert (
+        judge(own).more_workers
+        == "more threads will not help: reads are ahead of all of them already, and come no faster"
+    )
+    assert fixes[1].startswith("num_workers=8. Have more reads under way: more threads")
+
+
+def test_fixes_are_in_the_loaders_own_words():
+    decode = judge(summary(HALF, loader=OWN)).verdicts[0]
+    assert decode.cause == "cpu_decode" and ".cache(" in decode.fix and "--raw" in decode.fix
+    few = judge(summary(HALF, {"wall_ms": 40.0, "cpu_ms": 39.0}, {"wanted_cpus": 2.1}, workers=2, loader=OWN))
+    assert (few.verdicts[0].cause, few.verdicts[0].fix) == ("too_few_workers", "num_workers=4.")
+    assert few.verdicts[0].evidence[0].startswith("2 threads")
+    assert judge(summary(HALF, loader=OWN)).more_workers.startswith("more threads will not help")
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    image = pytest.importorskip("PIL.Image", reason="Pillow, which makes the images, is not installed")
+    folder = tmp_path_factory.mktemp("photos")
+    pixels = np.random.default_rng(0).integers(0, 255, (60, 80, 3), dtype=np.uint8)
+    large = image.fromarray(pixels).resize((640, 480))
+    for name in range(64):
+        (folder / str(name % 2)).mkdir(exist_ok=True)
+        large.save(folder / str(name % 2) / f"{name}.jpg")
+    return folder
+
+
+LOOP = """
+import time
+import feedline
+if __name__ == "__main__":
+    photos = feedline.open({photos!r}).random_resized_crop(96)
+    with photos.loader(batch_size=8, shuffle=True, num_workers=1, output="numpy") as loader:
+        for epoch in range(4):
+            for image, label in loader:
+                time.sleep(0.001)
+        print(int(label.sum()) >= 0, len(loader))
+"""
+
+
+def test_the_stages_of_an_own_loader_are_its_telemetry(tmp_path, photos):
+    source = LOOP.format(photos=str(photos))
+    status, out, _, found = watched(tmp_path, source, "--budget", "2s")
+    assert (status, out) == (0, "True 8\n")
+    measured = found["summary"]
+    assert (measured["steps"], measured["workers"]) == (32, 1)
+    engine_facts = measured["loader"]["engine"]
+    assert engine_facts["batches"] == 32 and engine_facts["samples"] == 256
+    assert engine_facts["stages"]["decode"]["items"] >= 256
+    assert measured["making"]["stages"]["decode"] > 0.5
+    assert measured["making"]["cpu_ms"] > 0 and measured["making"]["busy"] > 0
+    assert not {"cpu_decode", "cpu_transform", "storage_latency"} & {a["cause"] for a in found["abstained"]}
+    # a forked copy whose engine never ran makes loaders of its own
+    rungs = {rung["workers"]: rung for rung in found["experiments"]["rungs"]}
+    assert 1 in rungs and 0 not in rungs and all(rung["batches"] >= 3 for rung in rungs.values())
+
+
+@pytest.mark.parametrize(("when", "ahead"), [("never", False), ("always", True)])
+def test_whether_reads_are_ahead_is_known(tmp_path, photos, when, ahead):
+    slow = {"FEEDLINE_SLOW_STORAGE": "5000", "FEEDLINE_READ_AHEAD": when}
+    status, _, _, found = watched(tmp_path, LOOP.format(photos=str(photos)), "--quick", environment=slow)
+    assert status == 0 and found["summary"]["loader"]["engine"]["reads_ahead"] is ahead
+    making = found["summary"]["making"]
+    assert (making["read_ahead_ms"] > 0) is ahead or making["stages"]["storage"] == 0
+    if not ahead:
+        assert found["verdicts"][0]["cause"] == "storage_latency" and "memory_budget" in found["verdicts"][0]["fix"]
+
+
+def test_a_lowered_loader_tells_its_stages_and_climbs_too(tmp_path, photos):
+    pytest.importorskip("torchvision", reason="torchvision, whose transforms are lowered, is not installed")
+    source = f"""
+    import torchvision, feedline
+    from torchvision import transforms
+    if __name__ == "__main__":
+        chain = transforms.Compose([transforms.RandomResizedCrop(96), transforms.ToTensor()])
+        data = torchvision.datasets.ImageFolder({str(photos)!r}, chain)
+        for epoch in range(4):
+            for image, label in feedline.DataLoader(data, batch_size=8, shuffle=True, num_workers=1, lower="require"):
+                pass
+    """
+    status, _, err, found = watched(tmp_path, source, "--budget", "2s")
+    assert status == 0, err
+    measured = found["summary"]
+    assert measured["loader"]["native"] and measured["loader"]["engine"]["batches"] == 32
+    assert measured["making"]["stages"]["decode"] > 0.5
+    assert {0, 1} <= {rung["workers"] for rung in found["experiments"]["rungs"]}
+
+
+ROWS = """
+import time, numpy as np, torch, feedline
+if __name__ == "__main__":
+    data = {data}
+    for batch in feedline.DataLoader(data, batch_size={size}, shuffle=True, num_workers={workers}, lower="require"):
+        time.sleep(0.0005)
+"""
+
+
+@pytest.mark.parametrize(("size", "workers", "threads"), [(8, 0, 0), (512, 1, 1)])
+def test_rows_of_arrays_are_collated(tmp_path, size, workers, threads):
+    pytest.importorskip("torch", reason="torch, whose loader is lowered, is not installed")
+    data = "torch.utils.data.TensorDataset(torch.zeros(20000, 1024))"
+    status, _, err, found = watched(tmp_path, ROWS.format(data=data, size=size, workers=workers), "--quick")
+    assert status == 0, err
+    measured = found["summary"]
+    assert measured["loader"]["native"] and measured["workers"] == threads
+    assert measured["making"]["batches"] > 0
+    assert measured["making"]["stages"]["collate"] == pytest.approx(1)
+    assert not {"python_main_process", "cpu_transform", "storage_latency"} & {v["cause"] for v in found["verdicts"]}

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several loaders in one loop, several ranks, several threads in a worker: each is judged by what is its own."""
+
+from dataclasses import replace
+
+import pytest
+from summaries import BY_CAUSE, summary, waiting
+from test_signals import MS, event, record_of, recording
+from watched import watched
+
+from feedline.diagnose import events, timeline
+from feedline.diagnose.events import Total
+from feedline.diagnose.experiments import Experiments, Rung
+from feedline.diagnose.verdict import judge
+
+
+def loop(loader, waits, step_ms=5, begin=0.0):
+    """The events of one pass: each wait is for the next task."""
+    found = [event(events.ITER, begin, 0.5, a=loader), event(events.PASS, begin + 0.5, 0, a=loader, b=loader + 1)]
+    at = begin + 1
+    for task, wait_ms in enumerate(waits):
+        found.append(event(events.WAIT, at, wait_ms, a=loader, b=task))
+        found.append(event(events.STEP, at + wait_ms, step_ms, a=loader, b=1))
+        at += wait_ms + step_ms
+    return found
+
+
+def worker(pid, parent, started_by, work_ms, tasks):
+    found = [event(events.READY, 0, 0.1, a=parent, b=events.WORKERS * started_by)]
+    found += [event(events.WORK, task * 10 + 0.2, work_ms, a=task) for task in range(tasks)]
+    total = Total(tasks, int(tasks * work_ms * MS), int(tasks * work_ms * MS))
+    return record_of(pid, parent, found, {events.WORK: total, events.FETCH: total})
+
+
+def test_of_loaders_side_by_side_the_one_that_is_waited_for_is_judged_with_its_own_workers():
+    quick, slow = loop(0, [0.1] * 30, 9.9), loop(1, [8.0] * 30, 2.0)
+    main = record_of(1, 0, [*quick, *slow])
+    found = timeline.summarise(recording([main, worker(2, 1, 1, 0.5, 30), worker(3, 1, 2, 8.0, 30)]))
+    assert found.waits.step < 0.3  # the slow one's
+    assert found.making.wall_ms == pytest.approx(8.0) and found.making.batches == 30
+
+
+def test_a_short_loop_beside_a_long_one_is_not_judged():
+    main = record_of(1, 0, [*loop(0, [1.0] * 50), *loop(1, [8.0] * 3)])
+    assert timeline.summarise(recording([main])).steps == 50
+
+
+@pytest.mark.parametrize(("second_ms", "alike"), [(10.0, True), (30.0, False)])
+def test_a_rank_is_slow_only_where_its_batches_take_longer(second_ms, alike):
+    ranks = []
+    for rank, (made_ms, wait_ms) in enumerate([(10.0, 0.5), (second_ms, 9.0)]):
+        pid = 10 * (rank + 1)
+        ranks.append(record_of(pid, 1, loop(0, [wait_ms] * 30, 9.5 - wait_ms + 1)))
+        ranks.append(worker(pid + 1, pid, 1, made_ms, 30))
+    whole = recording(ranks)
+    whole.loaders[:] = [{"pid": 10 * (r + 1), "number": 0, "rank": str(r), "num_workers": 1} for r in range(2)]
+    found = timeline.summarise(whole)
+    assert found.ranks_alike is alike and len(found.ranks) == 2
+    assert ("straggling_rank" in {v.cause for v in judge(found).verdicts}) is not alike
+
+
+def test_experiments_on_another_loader_are_not_this_ones():
+    quick, slow = loop(0, [0.1] * 30, 9.9), loop(1, [8.0] * 30, 2.0)
+    whole = replace(recording([record_of(1, 0, [*quick, *slow])]), experiments=Experiments([Rung(1, 5, 4, 6, 9)]))
+    whole.loaders[:] = [{"pid": 1, "number": 0, "copied": True}, {"pid": 1, "number": 1}]
+    assert timeline.summarise(whole).rungs == {}
+    whole.loaders[:] = [{"pid": 1, "number": 0}, {"pid": 1, "number": 1, "copied": True}]
+    assert timeline.summarise(whole).rungs == {1: 5}
+
+
+def test_what_next_does_itself_is_the_loops_process():
+    measured = summary(waiting(handover=0.5), {"next_cpu_ms": 9.0, "busy": 0.1})
+    first = judge(measured).verdicts[0]
+    assert first.cause == "python_main_process" and first.share == pytest.approx(0.45)
+    assert "sampler" in first.evidence[0] and "order" in first.fix
+    assert "python_main_process" not in {v.cause for v in judge(BY_CAUSE["worker_handover"]).verdicts}
+
+
+def test_time_in_which_threads_of_a_worker_run_is_no_waiting_for_storage():
+    def sum_of(kind):
+        return {events.FETCH: Total(10, 1000 * MS, 50 * MS), events.DETAILED_FETCH: Total(10, 1000 * MS, 50 * MS),
+                events.SAMPLE: Total(80, 990 * MS, 45 * MS)}.get(kind, Total())  # fmt: skip
+
+    assert timeline._stages(sum_of, 0.0, True)["storage"] > 0.9
+    helped = timeline._stages(sum_of, 0.0, True, helpers=0.9)
+    assert helped["python"] > 0.9 and helped["storage"] < 0.1
+    assert sum(helped.values()) == pytest.approx(1)
+
+
+SOURCE = """
+import torch
+from concurrent.futures import ThreadPoolExecutor
+class Samples(torch.utils.data.Dataset):
+    kept = None
+    def __len__(self): return 64
+    def __getitem__(self, i):
+        if {anew} or self.kept is None:
+            self.kept = ThreadPoolExecutor(2)
+        return self.kept.submit(torch.tensor, i).result()
+if __name__ == "__main__":
+    for batch in torch.utils.data.DataLoader(Samples(), batch_size=4, num_workers=1):
+        pass
+"""
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_threads_are_a_nested_pool_where_they_are_made_again_and_again(tmp_path, anew):
+    pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
+    status, _, _, found = watched(tmp_path, SOURCE.format(anew=anew), "--quick")
+    assert status == 0 and (found["summary"]["making"]["nested_pools"] > 0) is anew
+
+
+TWO = """
+import torch
+class Samples(torch.utils.data.Dataset):
+    def __init__(self, count): self.count = count
+    def __len__(self): return self.count
+    def __getitem__(self, i): return torch.zeros(4)
+if __name__ == "__main__":
+    train = torch.utils.data.DataLoader(Samples(160), 4, num_workers=1)
+    held = torch.utils.data.DataLoader(Samples(400), 40, num_workers=1)
+    for batch in train: torch.zeros(100).sum()
+    for batch in held: pass
+"""
+
+
+def test_workers_are_told_apart_by_the_loader_that_started_them(tmp_path):
+    pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
+    status, _, _, found = watched(tmp_path, TWO, "--quick")
+    assert status == 0
+    assert found["summary"]["making"]["batches"] in (40, 10)  # of one of them, and not of both
