@@ -307,5 +307,19 @@ TEST(SteadyState, ArraysCostNoLockOrAllocation) {
   }
 }
 
+TEST(SteadyState, TokensCostNoLockOrAllocation) {
+  const storage::TemporaryFolder folder;
+  std::string tokens;
+  for (int i = 0; i < kImages * 64 + 1; ++i) tokens.append({static_cast<char>(i % 50 == 49 ? 0 : 1), 0});
+  const std::vector<TokenFile> files{{folder.write("tokens.bin", tokens), 0}};
+  for (const TokenOptions& options : {TokenOptions{.window = 64}, TokenOptions{.window = 64, .memory_bytes = 0},
+                                      TokenOptions{.window = 64, .separator = 0},
+                                      TokenOptions{.window = 64, .separator = 0, .documents = Documents::kApart}}) {
+    const auto format = token_source(files, options);
+    ASSERT_TRUE(format) << format.error().message();
+    expect_nothing_per_sample(recipe_of(*format, {}));
+  }
+}
+
 }  // namespace
 }  // namespace feedline::pipeline
