@@ -190,6 +190,9 @@ struct TokenOptions {
   Documents documents = Documents::kPack;
   std::uint64_t shortest = 2;  // kApart: documents with fewer tokens, their separator among them, are left out
   std::int64_t pad = 0;        // kApart: what stands in x behind a shorter sample; in y it is kIgnoredTarget
+  // Where all files fit into so many bytes, what was read of them stays in this process's memory. nullopt: a 64th of
+  // usable memory, at most 256 MiB; 0: never.
+  std::optional<std::uint64_t> memory_bytes = {};
 };
 
 // What stands in "y" where nothing is to be predicted: torch's cross_entropy leaves it out by default (ignore_index).

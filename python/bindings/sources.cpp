@@ -89,12 +89,12 @@ Dataset arrays_dataset(const std::vector<ArrayRow>& rows) {
 Dataset tokens_dataset(const std::vector<std::pair<std::string, std::uint64_t>>& files, std::uint64_t window,
                        std::uint64_t stride, const std::string& stored, const std::string& output,
                        std::uint64_t vocabulary, std::optional<std::int64_t> separator, const std::string& documents,
-                       std::uint64_t shortest, std::int64_t pad) {
+                       std::uint64_t shortest, std::int64_t pad, std::optional<std::uint64_t> memory) {
   std::vector<TokenFile> named;
   for (const auto& [path, offset] : files) named.push_back({path, offset});
   const TokenOptions options{window,     stride,    dtype_of(stored),        dtype_of(output),
                              vocabulary, separator, documents_of(documents), shortest,
-                             pad};
+                             pad,        memory};
   return unwrap(without_gil([&] { return tokens(named, options); }));
 }
 
@@ -115,7 +115,7 @@ void bind_sources(nb::module_& module) {
   module.def("arrays", &arrays_dataset, "arrays"_a);
   module.def("mix", &mixed_dataset, "datasets"_a, "weights"_a, "until"_a, "samples"_a);
   module.def("tokens", &tokens_dataset, "files"_a, "window"_a, "stride"_a, "stored"_a, "output"_a, "vocabulary"_a,
-             "separator"_a.none(), "documents"_a, "shortest"_a, "pad"_a);
+             "separator"_a.none(), "documents"_a, "shortest"_a, "pad"_a, "memory"_a.none());
 }
 
 }  // namespace feedline::python

@@ -53,6 +53,7 @@ def tokens(
     documents: str | None = None,
     pad: int | None = None,
     min_length: int | None = None,
+    memory: int | None = None,
 ) -> Dataset:
     """Windows of token files: ``x`` is ``window`` tokens, ``y`` the same one token later.
 
@@ -72,6 +73,8 @@ def tokens(
             given. In ``y`` it is -100, which ``torch.nn.functional.cross_entropy`` leaves out by default.
         min_length: with ``"apart"``, documents of fewer tokens, the separator counted, are left out; 2, the fewest
             possible, if not given. :meth:`Dataset.explain` says how many.
+        memory: where all files together have at most so many bytes, what was read of them stays in memory, once in each
+            process. None is a 64th of the memory that this process may use, at most 256 MiB; 0 is never.
 
     A window lies in one file; what is left of a file behind its last whole window is not used.
 
@@ -110,6 +113,7 @@ def tokens(
         output=arguments.array_dtype(where, output_dtype),
         vocabulary=arguments.integer(where, "vocabulary", vocabulary, low=1, high=_BIG) if check and vocabulary else 0,
         **_documents(separator, documents, pad, min_length, vocabulary),
+        memory=None if memory is None else arguments.integer(where, "memory", memory, low=0, high=_BIG),
     )
     return Dataset(engine, ("::".join(path for path, _, _ in found), "tokens", [], ""))
 

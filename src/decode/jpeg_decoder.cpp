@@ -22,8 +22,8 @@
 #include "decode/baseline_decoder.h"
 #include "decode/baseline_frame.h"
 #include "decode/color.h"
+#include "decode/jpeg_memory.h"
 #include "decode/jpeg_source.h"
-#include "decode/jpeg_tables.h"
 #include "decode/jpeg_trap.h"
 #include "memory/record.h"
 
@@ -51,6 +51,7 @@ void limit_scans(j_common_ptr jpeg) {
 }  // namespace
 
 struct JpegDecoder::Session {
+  JpegMemory memory;
   jpeg_decompress_struct jpeg{};
   ErrorTrap trap{};
   JpegSource source{};
@@ -97,26 +98,19 @@ struct JpegDecoder::Session {
 };
 
 void JpegDecoder::Session::create() {
-  if (created) jpeg_destroy_decompress(&jpeg);
   jpeg.err = arm(trap);
   jpeg_create_decompress(&jpeg);
   jpeg.mem->max_memory_to_use = kMaxLibjpegBytes;
+  memory.serve(jpeg);
   progress.progress_monitor = limit_scans;
   created = true;
 }
 
 void JpegDecoder::Session::read_header() {
-  const bool reused = created;
-  if (!reused) create();
+  if (!created) create();
   jpeg_abort_decompress(&jpeg);
-  blank_tables(jpeg);
   attach(source, jpeg, bytes);
   jpeg_read_header(&jpeg, TRUE);
-  if (reused && scan_lacks_tables(jpeg)) {  // as a decompressor that never saw another image would take it
-    create();
-    attach(source, jpeg, bytes);
-    jpeg_read_header(&jpeg, TRUE);
-  }
 }
 
 template <typename Decode>
@@ -139,7 +133,7 @@ bool JpegDecoder::Session::is_plausible() const {
 bool JpegDecoder::Session::every_scan_seen() const {
   for (int i = 0; i < jpeg.num_components; ++i) {
     const jpeg_component_info& component = jpeg.comp_info[i];
-    if (!component.quant_table || is_blank(component.quant_table)) return false;  // set by the component's first scan
+    if (!component.quant_table) return false;  // set by the component's first scan
     if (!jpeg.progressive_mode) continue;
     const int(&bits_left)[DCTSIZE2] = jpeg.coef_bits[i];  // -1: never seen; else low bits still to come
     if (bits_left[0] < 0) return false;
@@ -281,7 +275,7 @@ Result<void> JpegDecoder::decode(const Box& region, ColorMode mode, memory::Pixe
   if (finished && !complete)
     result = session.jpeg.arith_code ? decode_error("truncated JPEG: without its end marker")
                                      : session.damage("a component lacks a scan or its table");
-  jpeg_abort_decompress(&session.jpeg);  // gives the image's memory back now
+  jpeg_abort_decompress(&session.jpeg);  // takes the image's memory back now
   return result;
 }
 

@@ -4,7 +4,6 @@
 #include <spng.h>
 
 #include <cstring>
-#include <memory>
 #include <string>
 
 namespace feedline::decode {
@@ -12,10 +11,6 @@ namespace {
 
 // Deflate makes at most 1032 bytes out of one; less than that in the file and the image cannot be whole.
 constexpr std::uint64_t kMaxInflation = 1032;
-
-struct FreeContext {
-  void operator()(spng_ctx* context) const { spng_ctx_free(context); }
-};
 
 int read_stream(spng_ctx*, void* user, void* out, std::size_t bytes) {
   auto& stream = *static_cast<PngStream*>(user);
@@ -50,13 +45,14 @@ Result<void> PngDecoder::decode(const Box& region, ColorMode mode, memory::Pixel
   raw_.resize(static_cast<std::size_t>(row_bytes));
   row_.resize(std::size_t{header_.width} * 3);
 
-  const std::unique_ptr<spng_ctx, FreeContext> context(spng_ctx_new(0));
-  if (!context) return decode_error("no memory for a PNG decoder");
-  spng_set_crc_action(context.get(), SPNG_CRC_USE, SPNG_CRC_USE);  // PngStream has verified them
-  spng_set_png_stream(context.get(), read_stream, &stream_);
-  const int status = spng_decode_image(context.get(), nullptr, 0, SPNG_FMT_RAW, SPNG_DECODE_PROGRESSIVE);
+  const PngMemory::Image image = memory_.begin();
+  spng_ctx* const context = image.context();
+  if (context == nullptr) return decode_error("no memory for a PNG decoder");
+  spng_set_crc_action(context, SPNG_CRC_USE, SPNG_CRC_USE);  // PngStream has verified them
+  spng_set_png_stream(context, read_stream, &stream_);
+  const int status = spng_decode_image(context, nullptr, 0, SPNG_FMT_RAW, SPNG_DECODE_PROGRESSIVE);
   if (status != 0) return failure(status, 0);
-  return header_.interlaced ? decode_passes(context.get(), region, out) : decode_rows(context.get(), region, out);
+  return header_.interlaced ? decode_passes(context, region, out) : decode_rows(context, region, out);
 }
 
 Result<void> PngDecoder::decode_rows(spng_ctx* context, const Box& region, memory::PixelBuffer& out) {

@@ -4,10 +4,10 @@
 // PNG through libspng, row by row: no more of the image is in memory than the region asked for.
 
 #include <cstdint>
-#include <memory>
 #include <span>
 
 #include "decode/codec.h"
+#include "decode/png_memory.h"
 #include "decode/png_pixels.h"
 #include "decode/png_stream.h"
 #include "memory/record.h"
@@ -30,6 +30,7 @@ class PngDecoder final : public Codec {
   PngHeader header_;
   PngStream stream_;
   PngPixels pixels_;
+  PngMemory memory_;
   memory::ByteBuffer raw_, row_;  // a row as stored, and one in the colours asked for
 };
 

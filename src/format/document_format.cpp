@@ -119,13 +119,12 @@ Result<std::uint64_t> DocumentFormat::fill(std::span<const std::uint64_t> sample
   const auto padded = static_cast<std::uint64_t>(first_rows[0].spec.shape[0]);
   auto [x, y] = std::pair(first_rows[0].data, first_rows[1].data);
   std::int64_t* length = first_rows[2].as<std::int64_t>();
-  std::vector<std::byte> tokens;
   std::uint64_t read = 0;
   for (const std::uint64_t sample : samples) {
     const std::uint64_t count = index_.tokens(sample) - 1;
     FEEDLINE_CHECK(count <= padded);
     const auto [file, first] = place_of(sample);
-    FEEDLINE_CHECK_OK(files_.read(files_.files()[file], first, count + 1, tokens));
+    FEEDLINE_TRY(const auto tokens, files_.read(files_.files()[file], first, count + 1));
     widen_(tokens.data(), count, x, y);
     fill_elements(x + count * out_bytes, padded - count, pad_, out_bytes);
     fill_elements(y + count * out_bytes, padded - count, ignored_, out_bytes);
@@ -144,8 +143,10 @@ std::vector<std::uint64_t> DocumentFormat::shard_ends() const {
 }
 
 std::string DocumentFormat::summary() const {
+  const std::string held = files_.summary();
   return std::to_string(index_.documents()) + " documents in " + std::to_string(index_.size()) + " samples; " +
-         std::to_string(index_.left_out()) + " of fewer than " + std::to_string(options_.shortest) + " tokens left out";
+         std::to_string(index_.left_out()) + " of fewer than " + std::to_string(options_.shortest) +
+         " tokens left out" + (held.empty() ? "" : "; " + held);
 }
 
 Where DocumentFormat::where(std::uint64_t index) const {

@@ -29,35 +29,36 @@ void GivenFiles::forget_all() {
   additions_.clear();
 }
 
-std::string GivenFiles::path(std::uint64_t index) const {
+bool GivenFiles::find_path(std::uint64_t index, std::string& path) const {
   const std::shared_lock lock(mutex_);
   auto addition = additions_.upper_bound(index);
-  if (addition == additions_.begin()) return {};
+  if (addition == additions_.begin()) return false;
   --addition;
   const std::uint64_t place = index - addition->first;
-  return place < addition->second.size() ? addition->second[place] : std::string();
+  if (place >= addition->second.size()) return false;
+  path = addition->second[place];
+  return true;
 }
 
 Where GivenFiles::where(std::uint64_t index) const {
   Where where;
-  where.key = path(index);
+  find_path(index, where.key);
   where.shard = where.key;
   where.record = index;
   return where;
 }
 
 Result<void> GivenFiles::read(std::uint64_t index, memory::Record& record) const {
-  const std::string file = path(index);
-  if (file.empty())
+  if (!find_path(index, record.name))
     return data_error("file " + std::to_string(index) + " is not among those that were given", "format");
-  FEEDLINE_TRY(const auto bytes, storage_->read_all(file, record.storage));
+  FEEDLINE_TRY(const auto bytes, storage_->read_all(record.name, record.storage));
   return accept(index, bytes, record);
 }
 
 Result<std::optional<storage::Piece>> GivenFiles::piece(std::uint64_t index) const {
-  std::string file = path(index);
-  if (file.empty()) return std::optional<storage::Piece>();
-  return storage::Piece{.reader = nullptr, .path = std::move(file)};
+  storage::Piece piece;
+  if (!find_path(index, piece.path)) return std::optional<storage::Piece>();
+  return piece;
 }
 
 Result<void> GivenFiles::accept(std::uint64_t /*index*/, std::span<const std::byte> bytes,

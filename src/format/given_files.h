@@ -38,7 +38,7 @@ class GivenFiles final : public Format {
 
  private:
   static constexpr std::uint64_t kSize = std::uint64_t{1} << 62;
-  std::string path(std::uint64_t index) const;  // empty: not known
+  bool find_path(std::uint64_t index, std::string& path) const;  // false: not known
 
   const std::shared_ptr<const storage::Storage> storage_;
   const std::vector<FieldDescription> fields_{{"image", FieldKind::kImage}};

@@ -3,88 +3,19 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 #include "base/check.h"
 #include "format/checksum.h"
 #include "format/each_shard.h"
 #include "format/index_store.h"
+#include "format/tar_members.h"
 
 namespace feedline::format {
 namespace {
 
-// One range of a shard that holds all members of a sample that are wanted.
-struct Range {
-  std::uint64_t begin = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t end = 0;
-  std::uint64_t wanted = 0;
-
-  void add(const ShardIndex::Member& member) {
-    begin = std::min(begin, member.offset);
-    end = std::max(end, member.offset + member.bytes);
-    wanted += member.bytes;
-  }
-  // Members of a sample lie side by side, so one request gets them all; not where large ones that nobody asked for
-  // lie in between.
-  bool is_dense() const {
-    constexpr std::uint64_t kWorthAnotherRequest = 64 << 10;
-    return end - begin <= wanted + kWorthAnotherRequest;
-  }
-};
-
 using Bytes = std::span<const std::byte>;
-
-// The bytes of a range: mapped, or read into `room`.
-Result<Bytes> fetch(const storage::Reader& reader, std::uint64_t offset, std::span<std::byte> room) {
-  FEEDLINE_TRY(const std::size_t got, reader.read_at(offset, room));
-  if (got == room.size()) return room;
-  return storage_error("the file ends at byte " + std::to_string(offset + got) + ", inside a member: it became shorter",
-                       0);
-}
-
-Range range_of(const std::vector<ShardIndex::Member>& members) {
-  Range all;
-  for (const auto& member : members) all.add(member);
-  return all;
-}
-
-// The members' payloads, pinned or in record.storage, one per member.
-Result<std::vector<Bytes>> fetch_members(const std::shared_ptr<const storage::Reader>& reader,
-                                         const std::vector<ShardIndex::Member>& members, memory::Record& record) {
-  const Range all = range_of(members);
-  std::vector<Range> ranges;
-  if (all.is_dense()) {
-    ranges.push_back(all);
-  } else {
-    for (const auto& member : members) ranges.emplace_back().add(member);
-  }
-  std::vector<Bytes> pieces;
-  for (const Range& range : ranges) {
-    FEEDLINE_TRY(const auto view, reader->view(range.begin, range.end - range.begin));
-    if (!view) break;
-    pieces.push_back(*view);
-  }
-  if (pieces.size() == ranges.size()) {
-    record.pin = reader;
-  } else {
-    std::uint64_t total = 0;
-    for (const Range& range : ranges) total += range.end - range.begin;
-    std::span<std::byte> room = record.storage.resize(total);
-    pieces.clear();
-    for (const Range& range : ranges) {
-      FEEDLINE_TRY(const Bytes piece, fetch(*reader, range.begin, room.first(range.end - range.begin)));
-      pieces.push_back(piece);
-      room = room.subspan(piece.size());
-    }
-  }
-  std::vector<Bytes> payloads;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    const std::size_t range = ranges.size() == 1 ? 0 : i;
-    payloads.push_back(pieces[range].subspan(members[i].offset - ranges[range].begin, members[i].bytes));
-  }
-  return payloads;
-}
+using Member = ShardIndex::Member;
 
 }  // namespace
 
@@ -196,39 +127,42 @@ Result<SampleFiles> TarFormat::read_files(const Place& place) const {
   if (members.empty()) return sample;
   FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
   memory::Record record;
-  FEEDLINE_TRY(const auto payloads, fetch_members(reader, members, record));
+  std::vector<Bytes> payloads(members.size());
+  FEEDLINE_CHECK_OK(fetch_members(reader, members, record, payloads));
   for (std::size_t i = 0; i < members.size(); ++i)
     sample.files.push_back(
         {std::string(index.extension(members[i].extension)), {payloads[i].begin(), payloads[i].end()}});
   return sample;
 }
 
-Result<std::vector<ShardIndex::Member>> TarFormat::members_of(const Place& place) const {
-  std::vector<ShardIndex::Member> members;
+Result<void> TarFormat::find_members(const Place& place, std::span<Member> members) const {
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     const auto member = place.shard->finder().find(place.sample, i);
     if (!member) return data_error("field '" + fields_[i].name + "': the sample has no member for it", "format");
-    members.push_back(*member);
+    members[i] = *member;
     if (member->bytes > 0) continue;
     auto error = data_error("field '" + fields_[i].name + "': an empty file", "format");
     error.error().where.offset = member->offset;
     return error;
   }
-  return members;
+  return {};
 }
 
 Result<void> TarFormat::read_sample(const Place& place, memory::Record& record) const {
   record.pin.reset();
-  FEEDLINE_TRY(const auto members, members_of(place));
+  ShortList<Member> members(fields_.size());
+  FEEDLINE_CHECK_OK(find_members(place, members.all()));
   FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
-  FEEDLINE_TRY(const auto payloads, fetch_members(reader, members, record));
-  return accept_members(members, payloads, record);
+  ShortList<Bytes> payloads(fields_.size());
+  FEEDLINE_CHECK_OK(fetch_members(reader, members.all(), record, payloads.all()));
+  return accept_members(members.all(), payloads.all(), record);
 }
 
 Result<std::optional<storage::Piece>> TarFormat::piece(std::uint64_t index) const {
   const Place place = place_of(index);
-  FEEDLINE_TRY(const auto members, members_of(place));
-  const Range range = range_of(members);
+  ShortList<Member> members(fields_.size());
+  FEEDLINE_CHECK_OK(find_members(place, members.all()));
+  const Range range = range_of(members.all());
   if (!range.is_dense()) return std::optional<storage::Piece>();
   FEEDLINE_TRY(auto reader, open_shards_.reader(*place.shard));
   if (const auto view = reader->view(range.begin, 0); view && *view) return std::optional<storage::Piece>();
@@ -237,20 +171,21 @@ Result<std::optional<storage::Piece>> TarFormat::piece(std::uint64_t index) cons
 
 Result<void> TarFormat::accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const {
   record.pin.reset();
-  const auto members = members_of(place_of(index));
-  if (!members) return at(index, members.error());
-  const std::uint64_t begin = range_of(*members).begin;
-  std::vector<Bytes> payloads;
-  for (const auto& member : *members) {
+  ShortList<Member> members(fields_.size());
+  if (auto found = find_members(place_of(index), members.all()); !found) return at(index, std::move(found).error());
+  const std::uint64_t begin = range_of(members.all()).begin;
+  ShortList<Bytes> payloads(fields_.size());
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    const Member& member = members.all()[i];
     FEEDLINE_CHECK(member.offset - begin + member.bytes <= bytes.size());
-    payloads.push_back(bytes.subspan(member.offset - begin, member.bytes));
+    payloads.all()[i] = bytes.subspan(member.offset - begin, member.bytes);
   }
-  if (auto accepted = accept_members(*members, payloads, record); !accepted)
+  if (auto accepted = accept_members(members.all(), payloads.all(), record); !accepted)
     return at(index, std::move(accepted).error());
   return {};
 }
 
-Result<void> TarFormat::accept_members(const std::vector<ShardIndex::Member>& members, std::span<const Bytes> payloads,
+Result<void> TarFormat::accept_members(std::span<const Member> members, std::span<const Bytes> payloads,
                                        memory::Record& record) const {
   record.fields.assign(fields_.size(), {});
   record.bytes_read = 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,12 +44,13 @@ class TarFormat final : public Format {
             const std::vector<FieldChoice>& fields);
   Place place_of(std::uint64_t index) const;
   std::uint64_t compute_fingerprint(const std::vector<FieldChoice>& fields) const;
-  Result<std::vector<ShardIndex::Member>> members_of(const Place& place) const;
+  // The member of each field. An error: the sample lacks one, or it is empty.
+  Result<void> find_members(const Place& place, std::span<ShardIndex::Member> members) const;
   Result<void> read_sample(const Place& place, memory::Record& record) const;
   Result<SampleFiles> read_files(const Place& place) const;
   // `error` with the sample's place, as far as it does not name one itself.
   std::unexpected<Error> at(std::uint64_t index, Error error) const;
-  Result<void> accept_members(const std::vector<ShardIndex::Member>& members,
+  Result<void> accept_members(std::span<const ShardIndex::Member> members,
                               std::span<const std::span<const std::byte>> payloads, memory::Record& record) const;
 
   std::string source_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "format/token_kernels.h"
+#include "memory/record.h"
 
 namespace feedline::format {
 namespace {
@@ -37,7 +38,7 @@ Result<TokenFiles> TokenFiles::open(const std::vector<TokenFile>& files, DType s
                        ", the size of a " + std::string(name_of(stored)) + " token")
               .error(),
           file.path);
-    opened.files_.push_back({std::move(reader), file.offset, bytes / token_bytes});
+    opened.files_.push_back({std::move(reader), file.offset, bytes / token_bytes, nullptr});
   }
   return opened;
 }
@@ -48,9 +49,35 @@ std::uint64_t TokenFiles::tokens() const {
   return tokens;
 }
 
-Result<void> TokenFiles::read(const File& file, std::uint64_t first, std::uint64_t count,
-                              std::vector<std::byte>& tokens) const {
-  tokens.resize(count * token_bytes());
+void TokenFiles::hold(std::uint64_t most_bytes) {
+  std::uint64_t bytes = 0;
+  for (const File& file : files_) bytes += file.offset + file.tokens * token_bytes();
+  if (bytes > most_bytes) return;
+  for (File& file : files_) file.held = HeldFile::make(file.offset + file.tokens * token_bytes());
+}
+
+std::string TokenFiles::summary() const {
+  std::uint64_t bytes = 0;
+  for (const File& file : files_) bytes += file.held ? file.held->bytes() : 0;
+  return bytes == 0 ? "" : "tokens stay in memory once they are read, " + std::to_string(bytes >> 20) + " MiB in all";
+}
+
+void TokenFiles::prefetch(const File& file, std::uint64_t first, std::uint64_t count) const {
+  if (file.held) file.held->prefetch(file.offset + first * token_bytes(), count * token_bytes());
+}
+
+Result<std::span<const std::byte>> TokenFiles::read(const File& file, std::uint64_t first, std::uint64_t count) const {
+  thread_local memory::ByteBuffer room;
+  const std::uint64_t bytes = count * token_bytes();
+  if (file.held)
+    if (const std::byte* const held = file.held->find(*file.reader, file.offset + first * token_bytes(), bytes))
+      return std::span(held, bytes);
+  const std::span<std::byte> tokens = room.resize(bytes);
+  FEEDLINE_CHECK_OK(read_into(file, first, tokens));
+  return tokens;
+}
+
+Result<void> TokenFiles::read_into(const File& file, std::uint64_t first, std::span<std::byte> tokens) const {
   FEEDLINE_TRY(const std::size_t got, file.reader->read_at(file.offset + first * token_bytes(), tokens));
   if (got == tokens.size()) return {};
   return in_file(data_error("the file has become shorter since it was opened", "format").error(), file.reader->name());
@@ -58,10 +85,11 @@ Result<void> TokenFiles::read(const File& file, std::uint64_t first, std::uint64
 
 Result<void> TokenFiles::read_all(const See& see) const {
   const std::uint64_t at_a_time = kReadBytes / token_bytes();
-  std::vector<std::byte> tokens;
+  memory::ByteBuffer buffer;
   for (std::size_t file = 0; file < files_.size(); ++file) {
     for (std::uint64_t first = 0; first < files_[file].tokens; first += at_a_time) {
-      FEEDLINE_CHECK_OK(read(files_[file], first, std::min(at_a_time, files_[file].tokens - first), tokens));
+      const auto tokens = buffer.resize(std::min(at_a_time, files_[file].tokens - first) * token_bytes());
+      FEEDLINE_CHECK_OK(read_into(files_[file], first, tokens));
       FEEDLINE_CHECK_OK(see(file, first, tokens));
     }
   }
@@ -83,11 +111,12 @@ Result<void> TokenFiles::check(std::size_t file, std::uint64_t first, std::span<
 
 void TokenFiles::add_to(Fingerprint& fingerprint) const {
   for (const File& file : files_) fingerprint.add(file.tokens);
-  std::vector<std::byte> ends;
+  memory::ByteBuffer buffer;
   for (const File& file : files_) {
     const std::uint64_t count = std::min<std::uint64_t>(file.tokens, kPrintedTokens);
+    const auto ends = buffer.resize(count * token_bytes());
     for (const std::uint64_t first : {std::uint64_t{0}, file.tokens - count})
-      if (read(file, first, count, ends)) fingerprint.add(ends);
+      if (read_into(file, first, ends)) fingerprint.add(ends);
   }
 }
 

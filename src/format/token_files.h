@@ -6,10 +6,12 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "feedline/dataset.h"
 #include "format/checksum.h"
+#include "format/held_file.h"
 #include "storage/storage.h"
 
 namespace feedline::format {
@@ -21,6 +23,7 @@ class TokenFiles {
     std::unique_ptr<storage::Reader> reader;
     std::uint64_t offset = 0;  // bytes before the first token
     std::uint64_t tokens = 0;
+    std::unique_ptr<HeldFile> held;  // nullptr: it is read each time
   };
 
   // kConfig: no file, a size that is no multiple of the token's. kStorage: one cannot be opened.
@@ -32,8 +35,14 @@ class TokenFiles {
   std::uint64_t token_bytes() const { return size_of(stored_); }
   std::uint64_t tokens() const;  // of all files
 
-  // kData: the file has become shorter.
-  Result<void> read(const File& file, std::uint64_t first, std::uint64_t count, std::vector<std::byte>& tokens) const;
+  // From now on what is read stays in memory, where all files fit into so many bytes.
+  void hold(std::uint64_t most_bytes);
+  std::string summary() const;  // of what is held, in a line; empty: nothing
+  // To the processor's caches, if it is in memory; does nothing otherwise.
+  void prefetch(const File& file, std::uint64_t first, std::uint64_t count) const;
+  // Tokens where they are held, or in memory of the thread that its next call uses again. kData: the file has become
+  // shorter.
+  Result<std::span<const std::byte>> read(const File& file, std::uint64_t first, std::uint64_t count) const;
   // Reads every file from end to end and calls `see` with some tokens of file number `file`, from token `first` on,
   // until that gives an error.
   using See = std::function<Result<void>(std::size_t file, std::uint64_t first, std::span<const std::byte> tokens)>;
@@ -48,6 +57,8 @@ class TokenFiles {
   Where where(std::size_t file, std::uint64_t token) const;
 
  private:
+  Result<void> read_into(const File& file, std::uint64_t first, std::span<std::byte> tokens) const;
+
   std::vector<File> files_;
   DType stored_ = DType::kUint16;
 };

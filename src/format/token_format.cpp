@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/cpus.h"
 #include "format/document_format.h"
 
 namespace feedline::format {
@@ -48,6 +49,12 @@ Result<void> check_documents(const TokenOptions& options) {
   return {};
 }
 
+// Where nobody says how much: what no process misses, and what eight ranks on a machine may take each.
+std::uint64_t most_held() {
+  constexpr std::uint64_t kMost = 256 << 20, kShare = 64;
+  return std::min(kMost, base::usable_memory_bytes() / kShare);
+}
+
 // Reads all tokens: are they in the vocabulary, and is the separator among them?
 Result<void> check_tokens(const TokenFiles& files, const TokenOptions& options) {
   std::vector<std::uint64_t> separators;
@@ -70,6 +77,7 @@ Result<std::shared_ptr<const Format>> open_tokens(const std::vector<TokenFile>& 
   FEEDLINE_CHECK_OK(widen_of(options.stored, options.output));
   FEEDLINE_CHECK_OK(check_documents(options));
   FEEDLINE_TRY(auto opened, TokenFiles::open(files, options.stored, storage));
+  opened.hold(options.memory_bytes.value_or(most_held()));
   if (options.documents == Documents::kApart) return DocumentFormat::make(std::move(opened), options);
   return TokenFormat::make(std::move(opened), options);
 }
@@ -114,11 +122,15 @@ std::pair<std::size_t, std::uint64_t> TokenFormat::place_of(std::uint64_t sample
 
 Result<std::uint64_t> TokenFormat::fill(std::span<const std::uint64_t> samples,
                                         std::span<const ArrayView> first_rows) const {
-  std::vector<std::byte> tokens;
   ArrayView x = first_rows[0], y = first_rows[1];
+  const std::uint64_t tokens_of_one = options_.window + 1;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const auto [file, window] = place_of(samples[i]);
-    FEEDLINE_CHECK_OK(files_.read(files_.files()[file], window * options_.stride, options_.window + 1, tokens));
+    FEEDLINE_TRY(const auto tokens, files_.read(files_.files()[file], window * options_.stride, tokens_of_one));
+    if (i + 1 < samples.size()) {  // comes from memory while this one is widened
+      const auto [next_file, next] = place_of(samples[i + 1]);
+      files_.prefetch(files_.files()[next_file], next * options_.stride, tokens_of_one);
+    }
     widen_(tokens.data(), options_.window, x.data, y.data);
     if (options_.separator)
       number_documents(options_.output, *options_.separator, kIgnoredTarget, x, y,
@@ -126,7 +138,7 @@ Result<std::uint64_t> TokenFormat::fill(std::span<const std::uint64_t> samples,
     x.data += x.spec.bytes();
     y.data += y.spec.bytes();
   }
-  return samples.size() * (options_.window + 1) * files_.token_bytes();
+  return samples.size() * tokens_of_one * files_.token_bytes();
 }
 
 Where TokenFormat::where(std::uint64_t index) const {

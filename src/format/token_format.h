@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,7 @@ class TokenFormat final : public FilledFormat {
   Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
                              std::span<const ArrayView> first_rows) const override;
   std::vector<std::uint64_t> shard_ends() const override { return ends_; }
+  std::string summary() const override { return files_.summary(); }
   Where where(std::uint64_t index) const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
 

@@ -157,5 +157,61 @@ TEST_F(TokenFormatTest, AFileThatHasBecomeShorterIsAnErrorAndNoCrash) {
   EXPECT_FALSE((*format)->fill({&last, 1}, rows_of(**format, xy)));
 }
 
+TEST_F(TokenFormatTest, HeldFilesGiveWhatReadOnesGive) {
+  const std::vector<TokenFile> files{file("a.bin", 90'000), file("b.bin", 40'000, std::uint16_t{7}, "a header")};
+  for (const auto separator : {std::optional<std::int64_t>(), std::optional<std::int64_t>(500)})
+    for (const Documents documents : {Documents::kPack, Documents::kApart}) {
+      if (!separator && documents == Documents::kApart) continue;
+      TokenOptions options{.window = 300, .stride = 170, .separator = separator, .documents = documents};
+      options.memory_bytes = 0;
+      const auto read = open(files, options);
+      options.memory_bytes = std::nullopt;
+      const auto held = open(files, options);
+      ASSERT_TRUE(read && held);
+      ASSERT_EQ((*held)->size(), (*read)->size());
+      EXPECT_EQ((*held)->fingerprint(), (*read)->fingerprint());
+      const auto row_of = [&](const Format& format, std::uint64_t index) {
+        std::vector<std::int64_t> all(3 * 300, -1);
+        auto* const first = reinterpret_cast<std::byte*>(all.data());
+        std::vector<ArrayView> rows;
+        for (std::size_t f = 0; f < format.fields().size(); ++f) {
+          ArraySpec spec = format.fields()[f].array;
+          if (spec.is_ragged()) spec.shape = spec.shape.with_first(300);
+          rows.push_back({first + f * 300 * sizeof(std::int64_t), spec});
+        }
+        EXPECT_TRUE(format.fill({&index, 1}, rows));
+        return all;
+      };
+      for (int round = 0; round < 2; ++round)
+        for (std::uint64_t i = 0; i < (*read)->size(); i += 1 + i % 3)
+          ASSERT_EQ(row_of(**held, i), row_of(**read, i)) << i;
+    }
+}
+
+TEST_F(TokenFormatTest, FilesAreHeldWhereAllOfThemFit) {
+  const std::vector<TokenFile> files{file("a.bin", 5000), file("b.bin", 3000)};
+  const auto is_held = [&](std::optional<std::uint64_t> memory_bytes) {
+    return !(*open(files, {.window = 100, .memory_bytes = memory_bytes}))->summary().empty();
+  };
+  EXPECT_TRUE(is_held(16'000));
+  EXPECT_FALSE(is_held(15'999));
+  EXPECT_FALSE(is_held(0));
+  EXPECT_TRUE(is_held(std::nullopt));
+}
+
+TEST_F(TokenFormatTest, OfAHeldFileThatIsCutWhatWasReadIsStillThere) {
+  const auto tokens = file("s.bin", 60'000);
+  const auto format = open({tokens}, {.window = 100});
+  ASSERT_TRUE(format);
+  const auto first = sample(**format, 0);
+  std::filesystem::resize_file(tokens.path, 300);
+  EXPECT_EQ(sample(**format, 0), first);
+  const std::uint64_t last = (*format)->size() - 1;
+  std::vector<std::int64_t> xy(200);
+  const auto filled = (*format)->fill({&last, 1}, rows_of(**format, xy));
+  ASSERT_FALSE(filled);
+  EXPECT_NE(filled.error().what.find("shorter"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace feedline::format

@@ -46,6 +46,8 @@ Slot& Epoch::open(std::shared_ptr<memory::Lease> lease) {
   slot->batch = next_open_++;
   slot->first = slot->batch * config_.plan.batch_size;
   if (config_.given) {
+    slot->samples.reserve(given_.front().size());
+    slot->draws.reserve(given_.front().size());
     for (const GivenSample& given : given_.front()) {
       slot->samples.push_back(given.index);
       slot->draws.push_back(given.draw);

@@ -105,6 +105,7 @@ class Epoch {
   std::size_t open_slots() const { return slots_.size(); }
   std::size_t ready_slots() const;
   const std::shared_ptr<Slot>& oldest() const { return slots_.front(); }
+  std::uint64_t oldest_batch() const { return slots_.empty() ? next_open_ : slots_.front()->batch; }  // not delivered
 
   std::uint64_t epoch() const { return config_.epoch; }
   // Does this epoch, of which nothing was delivered, give just what `other` would from its start?

@@ -56,8 +56,8 @@ struct Hands {
 };
 
 PlanRow place_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch) {
-  if (ticket.is_refill || !ticket.slot->plan) return {};
-  return {epoch, &ticket.slot->plan, ticket.slot->batch, row};
+  if (ticket.is_refill) return {};
+  return {epoch, &ticket.slot->plan, ticket.slot->batch, row, !ticket.slot->plan};
 }
 
 }  // namespace
@@ -398,6 +398,7 @@ Result<void> Pipeline::Impl::give(std::vector<GivenSample> samples) {
   {
     const std::lock_guard lock(mutex);
     if (!epochs.current()) return config_error("give: no epoch has been started");
+    if (ahead) ahead->give(samples, epochs.current()->oldest_batch());
     epochs.current()->give(std::move(samples));
   }
   work_cv.notify_all();

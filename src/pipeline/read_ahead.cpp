@@ -33,7 +33,7 @@ ReadAheadMode read_ahead_mode() {
 
 std::unique_ptr<ReadAhead> ReadAhead::make(std::shared_ptr<const format::Format> format, const PipelinePlan& plan,
                                            ReadAheadMode mode) {
-  if (mode == ReadAheadMode::kNever || format->storage() == nullptr || plan.options.given_order) return nullptr;
+  if (mode == ReadAheadMode::kNever || format->storage() == nullptr) return nullptr;
   return std::unique_ptr<ReadAhead>(new ReadAhead(std::move(format), plan, mode));
 }
 
@@ -52,7 +52,21 @@ void ReadAhead::begin(bool goes_on) {
   const std::lock_guard lock(mutex_);
   goes_on_ = goes_on;
   next_.is_next_epoch = false;
+  if (plan_->options.given_order) {  // it begins anew, with its first batch
+    given_ = {};
+    next_ = {.is_given = true};
+    abandon(numbers_);
+  }
   if (mode_ == ReadAheadMode::kAlways || mode_ == ReadAheadMode::kThreads) go_far();
+}
+
+void ReadAhead::give(std::span<const GivenSample> samples, std::uint64_t oldest) {
+  const std::lock_guard lock(mutex_);
+  for (; given_.first < oldest && !given_.samples.empty(); ++given_.first) given_.samples.pop_front();
+  auto& batch = given_.samples.emplace_back();
+  batch.reserve(samples.size());
+  for (const GivenSample& sample : samples) batch.push_back(sample.index);
+  wake();
 }
 
 void ReadAhead::stop() {
@@ -124,12 +138,14 @@ ReadAhead::Entry* ReadAhead::find(std::uint64_t sample) {
 // Nobody has fetched what a thread came for: the thread is just before what is fetched, or the plan is not the one
 // that is followed (any more).
 void ReadAhead::missed(const PlanRow& row) {
-  if (row.plan == nullptr || *row.plan == nullptr) return;
-  const bool is_behind = *row.plan == next_.plan && std::pair(row.batch, row.row) < std::pair(next_.batch, next_.row);
+  const auto plan = row.plan != nullptr ? *row.plan : nullptr;
+  if (plan == nullptr && !row.is_given) return;
+  const bool is_same_order = plan == next_.plan && row.is_given == next_.is_given;
+  const bool is_behind = is_same_order && std::pair(row.batch, row.row) < std::pair(next_.batch, next_.row);
   if (is_behind && ++misses_ <= slack_) return;
   misses_ = 0;
   abandon(numbers_);
-  next_ = {row.epoch, *row.plan, row.batch, row.row + 1, false};
+  next_ = {row.epoch, plan, row.batch, row.row + 1, false, row.is_given};
   wake();
 }
 
@@ -174,7 +190,7 @@ void ReadAhead::go_far() {
 
 void ReadAhead::go_near() {
   is_far_.store(false, std::memory_order_relaxed);
-  next_.plan.reset();
+  next_ = {};
   abandon(numbers_);
   std::erase_if(spare_, [this](const auto& entry) {
     held_bytes_ -= entry->held_bytes;

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/thread.h"
+#include "feedline/loader.h"
 #include "format/format.h"
 #include "pipeline/read_depth.h"
 #include "plan/plan.h"
@@ -37,9 +38,10 @@ struct PipelinePlan;
 // A row of an epoch, in the order in which rows are handed out.
 struct PlanRow {
   std::uint64_t epoch = 0;
-  const std::shared_ptr<const plan::Plan>* plan = nullptr;  // nullptr: nothing is known of what follows
+  const std::shared_ptr<const plan::Plan>* plan = nullptr;  // nullptr: the order is given, or the row is in no order
   std::uint64_t batch = 0;
   std::uint64_t row = 0;
+  bool is_given = false;
 };
 
 enum class ReadAheadMode : std::uint8_t {
@@ -61,6 +63,8 @@ class ReadAhead {
 
   // goes_on: another epoch is likely to follow the one that begins.
   void begin(bool goes_on);
+  // With given_order: the samples of the epoch's next batch. Nobody will come for those of batches before `oldest`.
+  void give(std::span<const GivenSample> samples, std::uint64_t oldest);
   // Ends the thread, after the reads that are under way. Requires: nobody is in read(), nor comes to it later.
   void stop();
 
@@ -85,13 +89,19 @@ class ReadAhead {
     bool is_abandoned = false;  // nobody will come for it
     storage::Fetch fetch;
   };
-  // What is to be fetched next; no plan: not known.
+  // What is to be fetched next; no plan, and not given: not known.
   struct Cursor {
     std::uint64_t epoch = 0;
     std::shared_ptr<const plan::Plan> plan;
     std::uint64_t batch = 0;
     std::uint64_t row = 0;
     bool is_next_epoch = false;  // of an epoch that is not begun yet
+    bool is_given = false;
+  };
+  // The batches that were given, from number `first` on.
+  struct GivenBatches {
+    std::uint64_t first = 0;
+    std::deque<std::vector<std::uint64_t>> samples;
   };
 
   ReadAhead(std::shared_ptr<const format::Format> format, const PipelinePlan& plan, ReadAheadMode mode);
@@ -110,6 +120,7 @@ class ReadAhead {
   void top_up(std::unique_lock<std::mutex>& lock);
   void start(std::unique_lock<std::mutex>& lock, std::uint64_t sample);
   std::optional<std::uint64_t> next_sample();
+  std::optional<std::uint64_t> next_given();
   void completed(const storage::Fetch& fetch);
   void put_away(const Entry& entry);
   std::size_t room() const;  // for entries
@@ -125,6 +136,7 @@ class ReadAhead {
   // guarded by mutex_
   ReadDepth depth_;
   Cursor next_;
+  GivenBatches given_;
   bool goes_on_ = false;
   std::deque<std::unique_ptr<Entry>> entries_;  // by number
   std::vector<std::unique_ptr<Entry>> spare_;   // for their buffers

@@ -65,6 +65,42 @@ class ReadAheadTest : public testing::Test {
     return labels;
   }
 
+  // An order that a sampler might give: `count` samples, some of them several times, in batches of eight.
+  static std::vector<std::vector<GivenSample>> sampled(std::uint64_t count, std::uint64_t seed) {
+    std::vector<std::vector<GivenSample>> batches;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (i % 8 == 0) batches.emplace_back();
+      batches.back().push_back({base::mix64(seed * 1000 + i) % kClasses, i});
+    }
+    return batches;
+  }
+  // The labels of an epoch of these batches, of which `ahead` are given before the first is asked for.
+  Labels run_given(Pipeline& pipeline, const std::vector<std::vector<GivenSample>>& batches, std::size_t ahead) {
+    Labels labels;
+    EXPECT_TRUE(pipeline.begin({}, true));
+    std::size_t given = 0;
+    for (; given < std::min(ahead, batches.size()); ++given) EXPECT_TRUE(pipeline.give(batches[given]));
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      if (given < batches.size()) EXPECT_TRUE(pipeline.give(batches[given++]));
+      if (given == batches.size()) EXPECT_TRUE(pipeline.end_giving());
+      Batch batch;
+      const auto polled = pipeline.poll(30s, batch);
+      EXPECT_TRUE(polled && *polled == Loader::Polled::kBatch);
+      if (!polled) break;
+      const auto* values = batch.fields()[1].array.as<std::int64_t>();
+      labels.emplace_back(values, values + batch.rows());
+    }
+    return labels;
+  }
+  static Labels labels_of(const std::vector<std::vector<GivenSample>>& batches) {
+    Labels labels;
+    for (const auto& batch : batches) {
+      labels.emplace_back();
+      for (const GivenSample& sample : batch) labels.back().push_back(static_cast<std::int64_t>(sample.index));
+    }
+    return labels;
+  }
+
   storage::TemporaryFolder folder_;
   std::vector<Error> errors_;
   const LoaderOptions options_{.batch_size = 8, .shuffle = true, .num_workers = 3};
@@ -106,6 +142,51 @@ TEST_F(ReadAheadTest, KeepsMoreReadsUnderWayThanThereAreThreads) {
     EXPECT_LE(slow->counts().reads, kClasses + 6u) << mode << ": more is read twice than while it is turned on";
     EXPECT_NE(ahead->explain_reads().find("now, at most"), std::string::npos) << ahead->explain_reads();
     EXPECT_TRUE(ahead->explain_reads().starts_with("made slow: 20000 us a read")) << ahead->explain_reads();
+  }
+}
+
+TEST_F(ReadAheadTest, GivesTheSamplesThatWereGiven) {
+  LoaderOptions options = options_;
+  options.given_order = true;
+  for (const char* mode : {"always", "threads", "auto", "never"}) {
+    set_mode(mode);
+    const auto ahead = pipeline(storage::short_reads_storage(), options);
+    for (const std::uint64_t seed : {1u, 2u, 3u})
+      for (const std::size_t given : {0u, 2u, 50u}) {
+        const auto batches = sampled(115, seed);
+        ASSERT_EQ(run_given(*ahead, batches, given), labels_of(batches)) << mode << given;
+      }
+  }
+}
+
+TEST_F(ReadAheadTest, KeepsReadsOfAGivenOrderUnderWay) {
+  LoaderOptions options = options_;
+  options.given_order = true;
+  for (const char* mode : {"always", "threads", "auto"}) {
+    set_mode(mode);
+    const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 20ms});
+    const auto ahead = pipeline(slow, options);
+    const auto batches = sampled(96, 5);
+    EXPECT_EQ(run_given(*ahead, batches, 4), labels_of(batches));
+    EXPECT_GE(slow->counts().most_at_once, 12u) << mode;
+    EXPECT_LE(slow->counts().most_at_once, 5u * 8) << mode << ": more than was given";
+    EXPECT_LE(slow->counts().reads, 96u + 6) << mode << ": more is read twice than while it is turned on";
+  }
+}
+
+TEST_F(ReadAheadTest, AGivenOrderMayBeBrokenOff) {
+  LoaderOptions options = options_;
+  options.given_order = true;
+  set_mode("always");
+  const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 2ms});
+  const auto ahead = pipeline(slow, options);
+  for (std::uint64_t seed = 10; seed < 14; ++seed) {
+    ASSERT_TRUE(ahead->begin({}, true));
+    for (const auto& batch : sampled(64, seed)) ASSERT_TRUE(ahead->give(batch));
+    Batch batch;
+    ASSERT_TRUE(ahead->poll(30s, batch));  // and the seven others are not asked for
+    const auto batches = sampled(40, seed + 100);
+    EXPECT_EQ(run_given(*ahead, batches, 3), labels_of(batches));
   }
 }
 

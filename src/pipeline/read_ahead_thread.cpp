@@ -108,7 +108,18 @@ void ReadAhead::start(std::unique_lock<std::mutex>& lock, std::uint64_t sample) 
   finished_cv_.notify_all();
 }
 
+// nullopt: all that was given is under way.
+std::optional<std::uint64_t> ReadAhead::next_given() {
+  if (next_.batch < given_.first) next_ = {.batch = given_.first, .is_given = true};
+  for (; next_.batch - given_.first < given_.samples.size(); ++next_.batch, next_.row = 0) {
+    const auto& samples = given_.samples[next_.batch - given_.first];
+    if (next_.row < samples.size()) return samples[next_.row++];
+  }
+  return std::nullopt;
+}
+
 std::optional<std::uint64_t> ReadAhead::next_sample() {
+  if (next_.is_given) return next_given();
   while (next_.plan) {
     const plan::Plan& plan = *next_.plan;
     if (next_.batch < plan.batches()) {
@@ -118,7 +129,8 @@ std::optional<std::uint64_t> ReadAhead::next_sample() {
       next_.row = 0;
     } else {
       if (!goes_on_ || next_.is_next_epoch) break;
-      next_ = {next_.epoch + 1, std::make_shared<const plan::Plan>(whole_epoch(*plan_, next_.epoch + 1)), 0, 0, true};
+      next_ = {
+          next_.epoch + 1, std::make_shared<const plan::Plan>(whole_epoch(*plan_, next_.epoch + 1)), 0, 0, true, false};
     }
   }
   return std::nullopt;

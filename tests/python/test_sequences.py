@@ -255,3 +255,17 @@ def test_a_missing_file_is_a_storage_error(tmp_path):
     for name in ("none.bin", "none.npy"):
         with pytest.raises(feedline.StorageError, match=name):
             feedline.tokens(tmp_path / name, window=4, dtype="uint16")
+
+
+def test_tokens_that_fit_into_memory_stay_there_and_are_the_same(token_file):
+    def batches(memory):
+        tokens = feedline.tokens(token_file, window=30, stride=7, dtype="uint16", memory=memory)
+        loader = tokens.loader(4, shuffle=True, seed=3, output="numpy")
+        epochs = [[batch.x.tolist() for batch in loader] for _ in range(2)]
+        return epochs, "stay in memory" in loader.explain()
+
+    read, held, fits, too_large = (batches(memory) for memory in (0, None, 2000, 1999))
+    assert held[0] == read[0] == fits[0] == too_large[0]
+    assert [is_held for _, is_held in (read, held, fits, too_large)] == [False, True, True, False]
+    with pytest.raises(feedline.ConfigError, match="memory"):
+        feedline.tokens(token_file, window=30, dtype="uint16", memory=-1)

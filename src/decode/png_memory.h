@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What libspng, and zlib through it, allocate for an image, from an arena.
+
+#include <cstddef>
+
+#include "memory/arena.h"
+
+struct spng_ctx;
+
+namespace feedline::decode {
+
+// libspng's allocation functions are not told whose they are, so the thread has a memory that serves it: this object's
+// from begin() to the end of the Image.
+class PngMemory {
+ public:
+  // An image that is being decoded. Not to be moved to another thread.
+  class Image {
+   public:
+    ~Image();
+    Image(const Image&) = delete;
+    Image& operator=(const Image&) = delete;
+    spng_ctx* context() const { return context_; }  // nullptr: no memory
+
+   private:
+    friend class PngMemory;
+    explicit Image(PngMemory& memory);
+    memory::Arena* const arena_;
+    memory::Arena* const outer_;
+    spng_ctx* const context_;
+  };
+  // Requires: the Image before it has ended.
+  Image begin() { return Image(*this); }
+
+  std::size_t held_bytes() const { return arena_.held_bytes(); }
+
+ private:
+  // zlib's window and state, libspng's input buffer, and the rows of an image up to 50,000 pixels wide
+  static constexpr std::size_t kMostKept = 512 << 10;
+  memory::Arena arena_{kMostKept};
+};
+
+}  // namespace feedline::decode
