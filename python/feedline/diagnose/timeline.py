@@ -382,7 +382,7 @@ def _making(loop: ProcessRecord, makers: Sequence[ProcessRecord], busy: Window, 
         batches=done.times,
         wall_ms=max(done.wall_ns - delay * done.cpu_ns, done.cpu_ns) / batches / 1e6,
         cpu_ms=done.cpu_ns / batches / 1e6,
-        stages=_stages(sum_of, delay, may_read, _helpers_share(makers, loop, busy, done)),
+        stages=_stages(sum_of, delay, may_read, _beside_share(makers, loop, busy, done)),
         transforms=_transforms(makers, sum_of(events.DETAILED_FETCH).a),
         busy=_busy(makers, work),
         delayed=None if delay_per_cpu is None else delay / (1 + delay),
@@ -422,7 +422,7 @@ def _busy(makers: Iterable[ProcessRecord], work: Total) -> float | None:
     return min(work.wall_ns / span, 1.0) if span and work.times else None
 
 
-def _helpers_share(makers: Sequence[ProcessRecord], loop: ProcessRecord, busy: Window, done: Total) -> float:
+def _beside_share(makers: Sequence[ProcessRecord], loop: ProcessRecord, busy: Window, done: Total) -> float:
     """CPU of a worker's other threads, in parts of its tasks' time: while they work, a task waits without CPU."""
     if list(makers) == [loop] or not done.wall_ns:
         return 0.0
@@ -432,10 +432,10 @@ def _helpers_share(makers: Sequence[ProcessRecord], loop: ProcessRecord, busy: W
     return max(busy.workers.get("cpu_ns", 0.0) - own, 0.0) / done.wall_ns
 
 
-def _stages(sum_of: Any, delay: float, may_read: bool, helpers: float = 0.0) -> dict[str, float] | None:
+def _stages(sum_of: Any, delay: float, may_read: bool, beside: float = 0.0) -> dict[str, float] | None:
     """Shares of a batch's making on a machine of its own: what ran, and what waited for anything but a CPU.
 
-    `helpers`: CPU of other threads that a task waited for, in parts of its time.
+    `beside`: CPU of other threads that a task waited for, in parts of its time.
     """
     fetch: Total = sum_of(events.FETCH)
     if fetch.times == 0 or fetch.wall_ns == 0:
@@ -462,9 +462,9 @@ def _stages(sum_of: Any, delay: float, may_read: bool, helpers: float = 0.0) -> 
         "python": max(sample.cpu_ns - decode.cpu_ns - transform.cpu_ns, 0) * scale,
         "collate": max(collate.wall_ns - collate.cpu_ns * delay, collate.cpu_ns),
     }
-    helped = min(helpers * fetch.wall_ns, times["storage"]) if helpers > _LARGEST_UNKNOWN else 0.0
-    times["storage"] -= helped
-    times["python"] += helped
+    run_beside = min(beside * fetch.wall_ns, times["storage"]) if beside > _LARGEST_UNKNOWN else 0.0
+    times["storage"] -= run_beside
+    times["python"] += run_beside
     whole = max(sum(times.values()), 1.0)
     return {name: time / whole for name, time in times.items()}
 

@@ -82,9 +82,9 @@ def test_time_in_which_threads_of_a_worker_run_is_no_waiting_for_storage():
                 events.SAMPLE: Total(80, 990 * MS, 45 * MS)}.get(kind, Total())  # fmt: skip
 
     assert timeline._stages(sum_of, 0.0, True)["storage"] > 0.9
-    helped = timeline._stages(sum_of, 0.0, True, helpers=0.9)
-    assert helped["python"] > 0.9 and helped["storage"] < 0.1
-    assert sum(helped.values()) == pytest.approx(1)
+    beside = timeline._stages(sum_of, 0.0, True, beside=0.9)
+    assert beside["python"] > 0.9 and beside["storage"] < 0.1
+    assert sum(beside.values()) == pytest.approx(1)
 
 
 SOURCE = """

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simulated_loader import Load, batches_per_s
-from summaries import BY_CAUSE, HALF, LOADER, stages, summary
+from summaries import BY_CAUSE, HALF, LOADER, stages, summary, waiting
 
-from feedline.diagnose import report
+from feedline.diagnose import prediction, report
 from feedline.diagnose.loop_model import Batch, cycle_ms
 from feedline.diagnose.what_if import scaled, what_if
 
@@ -69,6 +69,21 @@ def test_prefetching_evens_out_batches_that_differ():
     model = [predicted(load, 1, prefetch, 4) for prefetch in (1, 8)]
     assert real[1] > 1.15 * real[0] and model[1] > 1.15 * model[0]
     assert model == pytest.approx(real, rel=0.15)
+
+
+def test_workers_in_turn_wait_for_the_slowest_of_them():
+    load = Load(wait_ms=60.0, cpu_ms=0.0, step_wait_ms=2.0, spread=1.0)
+    real = batches_per_s(load, 4, prefetch=1, batches=3000)
+    assert real < 0.8 * 4000 / 60
+    assert predicted(load, 4, 1, 4) == pytest.approx(real, rel=0.15)
+
+
+def test_what_next_does_itself_no_number_of_workers_shortens():
+    measured = summary(making={"next_cpu_ms": 40.0, "wall_ms": 20.0, "cpu_ms": 20.0})
+    assert prediction.loader_rate(measured, 4) == pytest.approx(1000 / 40, rel=0.02)
+    assert prediction.loader_rate(measured, 0) == pytest.approx(1000 / 60, rel=0.02)
+    borders = replace(measured, waits=waiting(border=0.5))
+    assert prediction.loader_rate(borders, 4) < prediction.loader_rate(measured, 4)
 
 
 ms = st.floats(0, 500)
