@@ -172,12 +172,12 @@ def _give(tuned: Tuned | TunedSource, output: Path | None, record: Path | None, 
         print_json(document)
     elif document["refused"] is None:
         _print(tuned, report)
-    if document["refused"] is not None:
+    else:
         ERR.print(f"feedline: {escape(document['refused'])}")
     if record is not None:
         facts = report.record_of(tuned, ["feedline", *sys.argv[1:]], began, time.time() - began)
         records.write(facts, record)
-    if tuned.climb is None or not tuned.climb.rungs:
+    if document["refused"] is not None:
         for note in tuned.notes:
             ERR.print(f"feedline: {escape(note)}")
         return exit_codes.FAILED

@@ -24,8 +24,10 @@ from feedline.diagnose.recorder import Recorder
 VARIABLE = "FEEDLINE_TUNE"  # set in the command's environment
 SOCKET, CLAIM, HOLD, HELD, RELEASE = "tune.socket", "tune.claim", "tune.hold", "held", "tune.release"
 GO, END = "go", "end"
+STEPS, STEPPING = 8, "stepping"  # calls of next() after which a loop is said to be under way
 _LOOK_S = 0.05
 _released = False
+_calls = 0
 
 
 def install(module: Any, recorder: Recorder) -> None:
@@ -53,8 +55,13 @@ def _around_next(original: Any, recorder: Recorder) -> Any:
 
     @functools.wraps(original)
     def __next__(self: Any) -> Any:
-        if not _released and not recorder.silent and not recorder.in_worker and os.path.exists(hold):
-            _wait(recorder.session)
+        global _calls
+        if not _released and not recorder.silent and not recorder.in_worker:
+            _calls += 1
+            if _calls == STEPS:
+                (recorder.session / f"{os.getpid()}.{STEPPING}").touch()
+            if os.path.exists(hold):
+                _wait(recorder.session)
         return original(self)
 
     return __next__

@@ -30,6 +30,7 @@ from feedline.tune.ladder import Climb, Lost, Refused, Rung, Visit, climb
 from feedline.tune.setting import Limits, Options, Setting
 
 _WATCH_S, _WATCH_SHARE = 10.0, 0.15  # at most so long, and at most this share of the budget, are steps timed
+_START_SHARE = 0.4  # of the budget, until the loop is under way
 _HOLD_S = 10.0  # until a loop has come to its next next()
 _GRACE_S = 10.0  # for a script that is to end, and for an answer beyond its time
 _HURRY_S = 2.0  # the same, after Ctrl-C
@@ -101,9 +102,7 @@ class _Run:
         self._plant = plant = ScriptPlant(connection)
         say("timing the script's own steps")
         plant.ask_facts(self._options.cpus)
-        watch_s = min(_WATCH_S, _WATCH_SHARE * self._options.budget_s)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            script.wait(watch_s)
+        self._watch(script)
         notes = self._hold(script)
         host: dict[str, Any] = {}
         if sampler is not None:
@@ -119,6 +118,8 @@ class _Run:
         found = climb(plant, plant.setting, limits, left, time.monotonic, tell)
         plant.close()
         returncode = self._end(script)
+        if not found.rungs:
+            return Tuned(self._command, returncode, refused="; ".join(found.notes), notes=notes)
         if summary is None or summary.steps < _LEAST_STEPS:
             notes.append(
                 "too few steps of the script were seen to know its own work: only the loader alone was measured"
@@ -175,6 +176,16 @@ class _Run:
             why = "no loop over a torch DataLoader, or Feedline's in its place, began"
         ended = "" if returncode == 0 else f"; the command ended with status {returncode}"
         return Tuned(self._command, returncode, refused=why + ended)
+
+    def _watch(self, script: subprocess.Popen[bytes]) -> None:
+        """Lets the loop run: for a while once it is under way, which the start of its workers may delay."""
+        until = time.monotonic() + _START_SHARE * self._options.budget_s
+        while time.monotonic() < until and script.poll() is None:
+            if any(self._folder.glob(f"*.{probe.STEPPING}")):
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    script.wait(min(_WATCH_S, _WATCH_SHARE * self._options.budget_s))
+                return
+            time.sleep(_POLL_S)
 
     def _hold(self, script: subprocess.Popen[bytes]) -> list[str]:
         """Has every loop of the script wait at its next next(); what could not be had is in the notes."""
@@ -289,7 +300,9 @@ class ScriptPlant:
             self._lines.flush()
             line = self._lines.readline()
         except TimeoutError:
-            raise Lost("the copy of the script's process got stuck, and was ended") from None
+            raise Lost(
+                "the copy of the script's process gave no answer in time, and was ended: give it a larger --budget"
+            ) from None
         except (OSError, ValueError):
             line = ""
         if not line:
