@@ -81,8 +81,9 @@ def test_a_script_is_tuned_as_it_is_and_ended(tune, tmp_path):
     assert found["schema"] == "feedline.tune/1" and found["refused"] is None
     assert found["base"]["num_workers"] == 1 and found["best"]["num_workers"] == 2
     assert any("memory budget" in rung["why"] for rung in found["rungs"])
-    kept = [rung for rung in found["rungs"] if rung["kept"]]
-    assert kept[0]["comparison"] is None and kept[1]["comparison"]["low"] > 1.2
+    (two,) = [rung for rung in found["rungs"] if rung["change"] == "2 workers"]
+    assert two["kept"] and two["comparison"]["ratio"] > 1.3 and two["comparison"]["low"] > 1
+    assert found["rungs"][0]["kept"] and found["rungs"][0]["comparison"] is None
     assert all(rung["why"] for rung in found["rungs"])
     assert found["step_ms"] == pytest.approx(1, abs=5)
     base = found["rungs"][0]
