@@ -197,8 +197,9 @@ class Loader:
         """Ends the threads. Batches that you hold stay; ``next()`` raises :class:`Error` from now on."""
         self._closed = True
         for module in map(sys.modules.get, ("feedline.metrics", "feedline.publishing")):
-            if module is not None:
-                module.withdraw(self)
+            withdraw = getattr(module, "withdraw", None)  # None: not imported, or another thread is at it
+            if withdraw is not None:
+                withdraw(self)
         self._engine.close()
 
     def __enter__(self) -> Loader:
@@ -284,8 +285,10 @@ class LoaderIterator(Iterator[tuple[Any, ...]]):
 def publish(loader: Any) -> None:
     """Lets ``feedline top`` see a loader that starts an epoch; the environment's FEEDLINE_PUBLISH=0 forbids it."""
     if os.environ.get("FEEDLINE_PUBLISH", "1") != "0":
-        from . import publishing
-
+        try:
+            from . import publishing
+        except ImportError:  # the interpreter is ending, in the words of a thread that still runs
+            return
         publishing.offer(loader)
 
 

@@ -59,9 +59,7 @@ def offer(loader: _Publishes) -> None:
         _loaders[number] = weakref.ref(loader, lambda _: _forget(number))
         if _server is None:
             _watch_process()
-            with contextlib.suppress(RuntimeError):  # no more threads: at the interpreter's end, or by a limit
-                _server = _Server()
-                _server.start()
+            _server = _started()
 
 
 def withdraw(loader: _Publishes) -> None:
@@ -262,6 +260,19 @@ class _Server:
         if self._path is not None:
             with contextlib.suppress(OSError):
                 os.unlink(self._path)
+
+
+def _started() -> _Server | None:
+    try:
+        server = _Server()
+    except OSError:  # no more descriptors
+        return None
+    try:
+        server.start()
+    except RuntimeError:  # no more threads: at the interpreter's end, or by a limit
+        server.close()
+        return None
+    return server
 
 
 def remove_if_dead(folder: int, name: str) -> bool:

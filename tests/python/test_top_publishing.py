@@ -138,6 +138,29 @@ def test_many_open_files_are_no_obstacle(folder: Path, environment: dict[str, st
         assert [process.pid for process in answers()] == [run.pid]
 
 
+def test_training_goes_on_where_nothing_can_be_published(
+    train: feedline.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: Any, **named: Any) -> Any:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing.socket, "socketpair", refuse)
+        with train.loader(4, output="numpy") as loader:
+            assert len(list(loader)) == 6
+
+    def refuse_threads(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse_threads)
+        with train.loader(4, output="numpy") as loader:
+            assert len(list(loader)) == 6
+    with train.loader(4, output="numpy") as loader:
+        list(loader)
+        assert len(answers()[0].loaders) == 1, "and is published when it can be"
+
+
 def test_it_can_be_forbidden(train: feedline.Dataset, runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FEEDLINE_PUBLISH", "0")
     with train.loader(4, output="numpy") as loader:
