@@ -124,12 +124,13 @@ Result<std::uint64_t> TokenFormat::fill(std::span<const std::uint64_t> samples,
                                         std::span<const ArrayView> first_rows) const {
   ArrayView x = first_rows[0], y = first_rows[1];
   const std::uint64_t tokens_of_one = options_.window + 1;
+  auto next = samples.empty() ? std::pair<std::size_t, std::uint64_t>() : place_of(samples[0]);
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const auto [file, window] = place_of(samples[i]);
+    const auto [file, window] = next;
     FEEDLINE_TRY(const auto tokens, files_.read(files_.files()[file], window * options_.stride, tokens_of_one));
     if (i + 1 < samples.size()) {  // comes from memory while this one is widened
-      const auto [next_file, next] = place_of(samples[i + 1]);
-      files_.prefetch(files_.files()[next_file], next * options_.stride, tokens_of_one);
+      next = place_of(samples[i + 1]);
+      files_.prefetch(files_.files()[next.first], next.second * options_.stride, tokens_of_one);
     }
     widen_(tokens.data(), options_.window, x.data, y.data);
     if (options_.separator)

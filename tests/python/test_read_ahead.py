@@ -52,3 +52,28 @@ def test_a_damaged_photo_is_named_though_it_was_fetched_ahead(photos, monkeypatc
         assert sum(len(label) for _, label in loader) == 95
         (error,) = loader.errors
         assert "class2/7.png" in str(error)
+
+
+def test_a_samplers_order_is_fetched_ahead_in_the_memory_of_its_loader(photos, monkeypatch):
+    pytest.importorskip("torch")
+    transforms = pytest.importorskip("torchvision.transforms")
+    folder = pytest.importorskip("torchvision.datasets").ImageFolder(
+        str(photos), transforms.Compose([transforms.CenterCrop(8), transforms.ToTensor()])
+    )
+
+    def run(memory_budget=None):
+        loader = feedline.DataLoader(
+            folder, 8, shuffle=True, num_workers=2, seed=5, lower="require", memory_budget=memory_budget
+        )
+        iterator = iter(loader)
+        labels = [labels.tolist() for _, labels in iterator]
+        return labels, iterator._pipeline.engine.explain()
+
+    expected, _ = run()
+    monkeypatch.setenv("FEEDLINE_SLOW_STORAGE", str(LATENCY_US))
+    found, explained = run()
+    assert found == expected
+    assert "now, at most" in explained, explained
+    found, explained = run(memory_budget=2 * 8 * 3 * 8 * 8 * 4 + 8192)
+    assert found == expected
+    assert "never, as the batches leave no memory" in explained, explained

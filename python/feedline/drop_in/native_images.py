@@ -27,6 +27,7 @@ _log = logging.getLogger("feedline")
 _MASK = (1 << 64) - 1
 _BATCHES_AHEAD = 2  # threads share a batch, so one to fill and one to deliver keep them all at work
 _SMALL_BATCHES = 4 << 20  # bytes: of small ones, more
+_READ_AHEAD = 32 << 20  # bytes: what the engine fetches at most ahead of its threads where the storage is slow
 _SPREAD = 0x9E3779B97F4A7C15  # odd: different samples draw from different numbers
 
 
@@ -185,7 +186,8 @@ class Pipeline:
         self.setting, self.files = setting, plan.files.engine
         self._owner, self._pid = weakref.ref(loader), os.getpid()
         one = _batch_bytes(plan, setting)
-        ahead = max(_BATCHES_AHEAD * one, _SMALL_BATCHES) if setting.memory_budget is None else setting.memory_budget
+        batches = max(_BATCHES_AHEAD * one, _SMALL_BATCHES)
+        ahead = batches + _READ_AHEAD if setting.memory_budget is None else setting.memory_budget
         budget = max(min(ahead, loader._budget_bytes()), one)
         self.engine = _engine.make_loader(
             plan.chain.dataset._engine,
