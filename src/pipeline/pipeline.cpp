@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
@@ -58,7 +59,7 @@ constexpr std::uint64_t kImagesInTurn = 2;
 std::uint64_t grain_of(const Recipe& recipe, const LoaderOptions& options) {
   const std::uint64_t of_format = std::max<std::uint64_t>(recipe.format->grain(), 1);
   const bool has_two_for_each = options.batch_size >= kImagesInTurn * static_cast<std::uint64_t>(options.num_workers);
-  return recipe.chain && of_format == 1 && has_two_for_each ? kImagesInTurn : of_format;
+  return SampleLoader::takes_turns(recipe) && of_format == 1 && has_two_for_each ? kImagesInTurn : of_format;
 }
 
 PlanRow place_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch) {
@@ -298,14 +299,18 @@ void Pipeline::Impl::fill_each(Hands& hands, const Task& task) {
   const Ticket& ticket = task.ticket;
   const std::uint64_t end = ticket.row + ticket.rows;
   std::uint64_t row = ticket.row;
-  for (; recipe->chain && row + 1 < end; row += 2) {
+  for (; SampleLoader::takes_turns(*recipe) && row + 1 < end; row += 2) {
     const SampleLoader::Job first = job_of(ticket, row, task.epoch, hands.rows);
     const SampleLoader::Job second = job_of(ticket, row + 1, task.epoch, hands.second_rows);
-    auto loaded = SampleLoader::load_in_turn(hands.loader, first, hands.second, second);
+    std::array<Result<void>, 2> loaded{hands.loader.begin(first), {}};
+    hands.progress.row.store(row + 1, std::memory_order_relaxed);
+    loaded[1] = hands.second.begin(second);
+    SampleLoader::finish_in_turn(hands.loader, first, hands.second, second, loaded);
     note(task, row, outcome_of(hands.loader, first, std::move(loaded[0])));
     note(task, row + 1, outcome_of(hands.loader, second, std::move(loaded[1])));
   }
   for (; row < end; ++row) {
+    hands.progress.row.store(row, std::memory_order_relaxed);
     const SampleLoader::Job job = job_of(ticket, row, task.epoch, hands.rows);
     note(task, row, outcome_of(hands.loader, job, hands.loader.load(job)));
   }

@@ -14,12 +14,16 @@ namespace feedline::pipeline {
 
 using telemetry::Stage;
 
+namespace {
+
+bool is_image(const format::FieldDescription& field) { return field.kind == format::FieldKind::kImage; }
+
+}  // namespace
+
 SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters, ReadAhead* ahead)
     : recipe_(std::move(recipe)), counters_(counters), ahead_(ahead) {
   const auto& fields = recipe_->format->fields();
-  const auto is_image = [](const auto& field) { return field.kind == format::FieldKind::kImage; };
-  if (std::ranges::count_if(fields, is_image) == 1)
-    only_image_ = static_cast<std::size_t>(std::ranges::find_if(fields, is_image) - fields.begin());
+  image_ = static_cast<std::size_t>(std::ranges::find_if(fields, is_image) - fields.begin());
 }
 
 Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& place) {
@@ -65,35 +69,37 @@ Result<void> SampleLoader::load_fetched(const transform::Chain& chain, const Job
   return {};
 }
 
-// Is a sample's work its only image's, which is decoded for every epoch?
-bool SampleLoader::takes_turns() const { return recipe_->chain && !recipe_->cache && only_image_; }
+// Where a sample's work is its only image's, which is decoded for every epoch.
+bool SampleLoader::takes_turns(const Recipe& recipe) {
+  return recipe.chain && !recipe.cache && std::ranges::count_if(recipe.format->fields(), is_image) == 1;
+}
+
+Result<void> SampleLoader::begin(const Job& job) {
+  sample_ = job.index;
+  const auto fetched = fetch(job.index, job.place);
+  if (!fetched) return placed(fetched.error(), job.index);
+  return {};
+}
 
 // Of a fetched sample. False where load_fetched() has to do it, or to say what is wrong.
 bool SampleLoader::draw_encoded(const transform::Chain& chain, const base::SampleKey& key) {
-  const memory::Record::Field& field = record_.fields[*only_image_];
+  const memory::Record::Field& field = record_.fields[image_];
   if (field.pixels.data != nullptr) return false;
   const auto image = open_image(field);
   return image && chain.draw(*image, key, drawing_) && !drawing_.planes;
 }
 
-std::array<Result<void>, 2> SampleLoader::load_in_turn(SampleLoader& first, const Job& first_job, SampleLoader& second,
-                                                       const Job& second_job) {
-  if (!first.takes_turns()) return {first.load(first_job), second.load(second_job)};
+void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, SampleLoader& second,
+                                  const Job& second_job, std::array<Result<void>, 2>& results) {
   const std::array<SampleLoader*, 2> loaders{&first, &second};
   const std::array<const Job*, 2> jobs{&first_job, &second_job};
   const transform::Chain& chain = *first.recipe_->chain;
-  std::array<Result<void>, 2> results;
-  for (std::size_t i = 0; i < 2; ++i) {
-    loaders[i]->sample_ = jobs[i]->index;
-    if (const auto fetched = loaders[i]->fetch(jobs[i]->index, jobs[i]->place); !fetched)
-      results[i] = loaders[i]->placed(fetched.error(), jobs[i]->index);
-  }
   const std::uint64_t started = base::now_ns();
   if (!results[0] || !results[1] || !first.draw_encoded(chain, first_job.key) ||
       !second.draw_encoded(chain, second_job.key)) {
     for (std::size_t i = 0; i < 2; ++i)
       if (results[i]) results[i] = loaders[i]->load_fetched(chain, *jobs[i]);
-    return results;
+    return;
   }
   auto decoded = decode::ImageDecoder::decode_in_turn(
       first.decoder_, {first.drawing_.region, chain.color_mode(), &first.pixels_}, second.decoder_,
@@ -108,7 +114,6 @@ std::array<Result<void>, 2> SampleLoader::load_in_turn(SampleLoader& first, cons
     }
     if (!decoded[i]) results[i] = loaders[i]->placed(std::move(decoded[i]).error(), jobs[i]->index);
   }
-  return results;
 }
 
 // What follows the decode of the only image.
@@ -117,8 +122,8 @@ Result<void> SampleLoader::finish_image(const transform::Chain& chain, const Job
   const std::uint64_t started = base::now_ns();
   const auto& fields = recipe_->format->fields();
   for (std::size_t i = 0; i < fields.size(); ++i)
-    if (i != *only_image_) std::memcpy(job.rows[i].data, &record_.fields[i].value, sizeof(std::int64_t));
-  const ArrayView& row = job.rows[*only_image_];
+    if (i != image_) std::memcpy(job.rows[i].data, &record_.fields[i].value, sizeof(std::int64_t));
+  const ArrayView& row = job.rows[image_];
   FEEDLINE_CHECK_OK(chain.apply(drawing_, pixels_.view(), workspace, row));
   count(Stage::kTransform, started, row.spec.bytes());
   record_.pin.reset();

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,10 +37,14 @@ class SampleLoader {
   // Fills the rows. What it writes depends on `key` and the stored bytes of sample `index` alone. On an error, which
   // says where, the rows' contents are unspecified.
   Result<void> load(const Job& job);
-  // load() of two samples, whose JPEGs are decoded in turn, which takes less time. Each has its own result. They are
-  // two loaders of one recipe, and of one thread.
-  static std::array<Result<void>, 2> load_in_turn(SampleLoader& first, const Job& first_job, SampleLoader& second,
-                                                  const Job& second_job);
+
+  // The same for two samples of a recipe that takes turns, which takes less time: their JPEGs are decoded in turn.
+  // First begin() with each, which reads it, then finish_in_turn() with what that gave, which becomes each sample's
+  // result. They are two loaders of one recipe, and of one thread.
+  static bool takes_turns(const Recipe& recipe);
+  Result<void> begin(const Job& job);
+  static void finish_in_turn(SampleLoader& first, const Job& first_job, SampleLoader& second, const Job& second_job,
+                             std::array<Result<void>, 2>& results);
 
   // The same of an image that is in memory, into the row of an image field.
   Result<void> load_image(const base::SampleKey& key, std::span<const std::byte> encoded, ArrayView row);
@@ -62,7 +65,6 @@ class SampleLoader {
   void count(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t bytes);
   void count(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t ended_ns, std::uint64_t bytes);
   std::unexpected<Error> placed(Error error, std::uint64_t index) const;
-  bool takes_turns() const;
   // Fills record_ with a sample: from the cache, prepared for it, or as it is stored. Gives the chain that is to run.
   Result<const transform::Chain*> fetch(std::uint64_t index, const PlanRow& place);
   Result<void> prepare(std::uint64_t index);
@@ -80,8 +82,8 @@ class SampleLoader {
   telemetry::ThreadCounters* counters_;
   ReadAhead* ahead_;
   ReadAhead::Watch watch_;
-  std::uint64_t sample_ = 0;               // that is worked at, for spans
-  std::optional<std::size_t> only_image_;  // the field, where there is one image in a sample
+  std::uint64_t sample_ = 0;  // that is worked at, for spans
+  std::size_t image_ = 0;     // the field, where there is one image in a sample
   memory::Record record_;
   decode::ImageDecoder decoder_;
   memory::PixelBuffer pixels_;
