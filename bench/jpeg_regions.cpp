@@ -7,6 +7,7 @@
 // [COARSENESS=0]; prints one line of JSON. TABLES other than as-is writes the images' coefficients again with such
 // Huffman tables; VARIANT is the instruction set of our decoder, as Highway names it. With a COARSENESS of 1, 2, 4 or 8
 // our decoder gives planes of which a sample stands for at most so many pixels in each direction (fidelity "fast").
+// Without one, it also decodes the images two by two in turn, as the engine's threads do.
 
 #include <cstdio>
 
@@ -128,6 +129,30 @@ double seconds(fd::JpegDecoder& decoder, const std::vector<Work>& all, feedline:
   return thread_seconds() - started;
 }
 
+struct Pair {
+  explicit Pair(const fd::baseline::Kernels& kernels) : first(&kernels), second(&kernels) {}
+  fd::JpegDecoder first, second;
+  feedline::memory::PixelBuffer first_out, second_out;
+};
+
+void decode(Pair& pair, const Work& a, const Work& b) {
+  const auto is_ready = [](fd::JpegDecoder& decoder, const Work& work, feedline::memory::PixelBuffer& out) {
+    return decoder.open(work.encoded) && out.resize(work.box.width, work.box.height, 3);
+  };
+  if (!is_ready(pair.first, a, pair.first_out) || !is_ready(pair.second, b, pair.second_out)) fail("cannot open");
+  const auto results =
+      fd::JpegDecoder::decode_in_turn(pair.first, {a.box, feedline::ColorMode::kRgb, &pair.first_out}, pair.second,
+                                      {b.box, feedline::ColorMode::kRgb, &pair.second_out});
+  if (!results[0] || !results[1]) fail("cannot decode two images");
+}
+
+double seconds(Pair& pair, fd::JpegDecoder& alone, const std::vector<Work>& all, feedline::memory::PixelBuffer& out) {
+  const double started = thread_seconds();
+  for (std::size_t i = 0; i + 1 < all.size(); i += 2) decode(pair, all[i], all[i + 1]);
+  if (all.size() % 2 == 1) decode(alone, all.back(), out);
+  return thread_seconds() - started;
+}
+
 double seconds(fd::JpegDecoder& decoder, const std::vector<Work>& all, int coarseness,
                feedline::memory::Planes& planes) {
   const double started = thread_seconds();
@@ -138,6 +163,23 @@ double seconds(fd::JpegDecoder& decoder, const std::vector<Work>& all, int coars
   return thread_seconds() - started;
 }
 
+void expect_equal(const Work& work, feedline::memory::PixelBuffer& a, feedline::memory::PixelBuffer& b) {
+  for (int y = 0; y < work.box.height; ++y)
+    if (std::memcmp(a.row(y), b.row(y), std::size_t{3} * static_cast<std::size_t>(work.box.width)) != 0)
+      fail("pixels differ");
+}
+
+void check_equal(Pair& pair, fd::JpegDecoder& theirs, const std::vector<Work>& all) {
+  feedline::memory::PixelBuffer out;
+  for (std::size_t i = 0; i + 1 < all.size(); i += 2) {
+    decode(pair, all[i], all[i + 1]);
+    decode(theirs, all[i], out);
+    expect_equal(all[i], pair.first_out, out);
+    decode(theirs, all[i + 1], out);
+    expect_equal(all[i + 1], pair.second_out, out);
+  }
+}
+
 // The part of the images that our decoder takes.
 double check_equal(fd::JpegDecoder& ours, fd::JpegDecoder& theirs, const std::vector<Work>& all) {
   feedline::memory::PixelBuffer a, b;
@@ -146,9 +188,7 @@ double check_equal(fd::JpegDecoder& ours, fd::JpegDecoder& theirs, const std::ve
     decode(ours, work, a);
     decode(theirs, work, b);
     taken += ours.used_baseline();
-    for (int y = 0; y < work.box.height; ++y)
-      if (std::memcmp(a.row(y), b.row(y), std::size_t{3} * static_cast<std::size_t>(work.box.width)) != 0)
-        fail("pixels differ");
+    expect_equal(work, a, b);
   }
   return static_cast<double>(taken) / static_cast<double>(all.size());
 }
@@ -188,21 +228,26 @@ int main(int argc, char** argv) {
   const auto our_seconds = [&] {
     return coarseness > 0 ? seconds(ours, all, coarseness, planes) : seconds(ours, all, out);
   };
-  std::vector<double> mine, other, ratios;
+  Pair pair(kernels);
+  check_equal(pair, theirs, all);
+  std::vector<double> mine, other, ratios, paired, gains;
   for (int round = 0; round < rounds; ++round) {
     // who goes first changes, so that neither always meets a warm or a throttled core
     if (round % 2 == 0) mine.push_back(our_seconds());
     other.push_back(seconds(theirs, all, out));
     if (round % 2 == 1) mine.push_back(our_seconds());
     ratios.push_back(other.back() / mine.back());
+    paired.push_back(seconds(pair, ours, all, out));
+    gains.push_back(mine.back() / paired.back());
   }
   const double count = static_cast<double>(all.size());
   std::printf(
       "{\"images\": %zu, \"tables\": \"%s\", \"variant\": \"%s\", \"coarseness\": %d, \"taken\": %.3f, "
       "\"ratio_median\": %.3f, "
       "\"ratio_min\": %.3f, "
-      "\"ms_ours\": %.4f, \"ms_libjpeg\": %.4f}\n",
+      "\"ms_ours\": %.4f, \"ms_libjpeg\": %.4f, \"in_turn_gain_median\": %.3f, \"ms_in_turn\": %.4f}\n",
       all.size(), tables.c_str(), kernels.name, coarseness, taken, median(ratios), *std::ranges::min_element(ratios),
-      1e3 * *std::ranges::min_element(mine) / count, 1e3 * *std::ranges::min_element(other) / count);
+      1e3 * *std::ranges::min_element(mine) / count, 1e3 * *std::ranges::min_element(other) / count, median(gains),
+      1e3 * *std::ranges::min_element(paired) / count);
   return 0;
 }

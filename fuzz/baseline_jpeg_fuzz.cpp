@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Any bytes as a JPEG, decoded with our baseline decoder and with libjpeg alone: the same pixels or the same error,
-// with the kernels of every instruction set, and not a byte written beside the pixels. Only where restart intervals
+// with the kernels of every instruction set, and not a byte written beside the pixels; the same again decoded in turn
+// with another region of itself and with a healthy photo, which keeps its pixels. Only where restart intervals
 // were passed over may there be pixels instead of an error. Planes (fidelity "fast") of every coarseness: only of files
 // that libjpeg finds healthy, or with intervals passed over, and the same samples with every instruction set.
 
@@ -11,6 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -138,6 +141,63 @@ void check_planes(const Variants& variants, std::span<const std::byte> bytes, co
   }
 }
 
+// Two decoders for two images in turn, and what a healthy image must be beside anything.
+struct Turns {
+  explicit Turns(const feedline::decode::baseline::Kernels* kernels) : first(kernels), second(kernels) {
+    std::ifstream file(FEEDLINE_SOURCE_DIR "/fuzz/corpus/baseline_jpeg/420_q90.jpg", std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    const auto bytes_of_text = std::as_bytes(std::span(text));
+    healthy.assign(bytes_of_text.begin(), bytes_of_text.end());
+    const auto header = first.open(healthy);
+    if (!header) std::abort();
+    healthy_box = {1, 2, header->width - 3, header->height - 4};
+    if (!decode(first, healthy, healthy_box, ColorMode::kRgb, expected) || !expected.error.empty()) std::abort();
+  }
+  JpegDecoder first, second;
+  std::vector<std::byte> healthy;
+  Box healthy_box;
+  Decoded expected, first_out, second_out;
+};
+
+struct Asked {
+  std::span<const std::byte> bytes;
+  Box box;
+  ColorMode mode;
+};
+
+void decode_in_turn(Turns& turns, const Asked& a, const Asked& b) {
+  const auto make_ready = [](JpegDecoder& decoder, const Asked& asked, Decoded& out) {
+    if (!decoder.open(asked.bytes) ||
+        !out.pixels.resize(asked.box.width, asked.box.height, feedline::decode::channels_of(asked.mode)))
+      std::abort();
+    std::memset(out.pixels.row(0), kUntouched, out.pixels.stride() * static_cast<std::size_t>(asked.box.height));
+  };
+  make_ready(turns.first, a, turns.first_out);
+  make_ready(turns.second, b, turns.second_out);
+  const auto results = JpegDecoder::decode_in_turn(turns.first, {a.box, a.mode, &turns.first_out.pixels}, turns.second,
+                                                   {b.box, b.mode, &turns.second_out.pixels});
+  turns.first_out.error = results[0] ? "" : results[0].error().what;
+  turns.second_out.error = results[1] ? "" : results[1].error().what;
+}
+
+// `theirs` is libjpeg's answer for the asked region.
+void check_turns(Turns& turns, const Asked& asked, const Decoded& theirs, const Box& other_box) {
+  const Asked healthy{turns.healthy, turns.healthy_box, ColorMode::kRgb};
+  const auto expect = [&](const Decoded& got, JpegDecoder& by) {
+    if (got.error.empty() && !theirs.error.empty() && by.intervals_passed() > 0) return;
+    if (got.error != theirs.error && !got.error.empty() && !theirs.error.empty()) return;  // compared alone
+    compare(got, theirs, by.used_baseline(), asked.box);
+  };
+  decode_in_turn(turns, asked, healthy);
+  expect(turns.first_out, turns.first);
+  compare(turns.second_out, turns.expected, turns.second.used_baseline(), turns.healthy_box);
+  decode_in_turn(turns, healthy, asked);
+  expect(turns.second_out, turns.second);
+  compare(turns.first_out, turns.expected, turns.first.used_baseline(), turns.healthy_box);
+  decode_in_turn(turns, asked, {asked.bytes, other_box, asked.mode});
+  expect(turns.first_out, turns.first);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -147,6 +207,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Variants all;
     for (const auto* kernels : feedline::decode::baseline::all_kernels())
       all.push_back(std::make_unique<JpegDecoder>(kernels));
+    return all;
+  }();
+  static std::vector<std::unique_ptr<Turns>> all_turns = [] {
+    std::vector<std::unique_ptr<Turns>> all;
+    for (const auto* kernels : feedline::decode::baseline::all_kernels())
+      all.push_back(std::make_unique<Turns>(kernels));
     return all;
   }();
   static Decoded ours, theirs;
@@ -169,6 +235,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (only_words && !differs_without_history(bytes, box, mode)) continue;
       compare(ours, theirs, variant->used_baseline(), box);
     }
+    for (const auto& turns : all_turns)
+      check_turns(*turns, {bytes, box, mode}, theirs, boxes.next(header->width, header->height));
     check_planes(variants, bytes, box, mode, {1 << boxes.below(5), 1 << boxes.below(5)}, theirs.error.empty());
   }
   return 0;

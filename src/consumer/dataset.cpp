@@ -73,7 +73,7 @@ Result<Sample> SampleReader::read(GivenSample given, std::uint64_t seed, std::ui
     FEEDLINE_CHECK_OK(impl_->dataset->check_index(given.index));
     std::vector<ArrayView> rows;
     Sample sample = empty_sample(pipeline::schema_of(*impl_->recipe, {&given.index, 1}), rows);
-    FEEDLINE_CHECK_OK(impl_->loader.load(given.index, {seed, epoch, given.draw}, rows));
+    FEEDLINE_CHECK_OK(impl_->loader.load({given.index, {seed, epoch, given.draw}, rows}));
     return sample;
   });
 }

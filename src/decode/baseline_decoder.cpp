@@ -28,8 +28,12 @@
 //   and markers can be found without decoding (restart_scan-inl.h).
 //
 // Tried on a prototype and left out: larger tables (fall out of the first-level cache), two values per look-up (the
-// same), no branches at all (the chain becomes twice as long). Not tried here: two images in turn in one thread, whose
-// chains would overlap. That gave the prototype another 15 to 20 percent.
+// same), no branches at all (the chain becomes twice as long).
+//
+// Two images in turn (decode_in_turn(), baseline_turns.h). The chain leaves a core idle for most of its seven cycles,
+// and nothing in the same image can fill them: so a thread decodes two images, two symbols of the one, two of the
+// other. A run of MCUs (EntropyRun) may stop within a block while the other image is looked after, and go on later.
+// Three images at a time gained no more on small photos: their state does not fit the registers.
 //
 // Coefficients go where the inverse DCT wants them (Places in baseline_entropy.h): as many blocks as a vector has 128
 // bits are interleaved row by row, in chunks of eight MCUs that never leave the first-level cache, and the inverse DCT
@@ -56,6 +60,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/check.h"
 #include "decode/baseline_planes.h"
 #include "decode/baseline_tables.h"
 #include "decode/restart_scan.h"
@@ -81,43 +86,52 @@ struct BaselineDecoder::Impl {
   BaselinePlanes planes;
 
   // of the image that is being decoded
-  memory::Planes* whole = nullptr;  // where its samples go, if not to `planes`
-  bool low = false;                 // are there coefficients that nobody needs?
   const Frame* frame = nullptr;
+  Box region;
+  ColorMode mode = ColorMode::kRgb;
+  memory::PixelBuffer* out = nullptr;  // null: to `whole`
+  int next_row = 0;                    // of pixels, in the image
+  memory::Planes* whole = nullptr;
+  bool low = false;  // are there coefficients that nobody needs?
   Window window;
   McuPlan plan;
   EntropyState state;
+  EntropyRun run;        // MCUs that are decoded or skipped without a look at anything else
+  int first_of_run = 0;  // the MCU that is 0 in it
   int mcus_to_restart = 0;
   int next_restart = 0;
   int next_mcu = 0;
   bool passes_intervals = false;  // those that the region does not depend on are not decoded
   int intervals_passed = 0;
+  bool decoded = false;
   alignas(64) std::array<std::int16_t, kMaxChunkBlocks * kBlockSize> coefficients{};
 
   explicit Impl(const Kernels& chosen) : kernels(chosen) {}
 
-  bool start(const Frame& image, const Box& region);
-  bool start_planes(ColorMode mode, const memory::Coarseness& most, memory::Planes& out);
-  bool plan_tables();
-  bool step_over_restart();
-  // decode(first, end) and skip(first, end) do MCUs, of a chunk or of a row, and tell how far they came.
-  template <typename Step>
-  bool run(int mcus, Step step);
-  bool skip(int mcus);
+  bool start(const Frame& image, const Box& wanted, ColorMode color_mode, BaselineTables& shared);
+  void start_pixels(memory::PixelBuffer& to);
+  bool start_planes(const memory::Coarseness& most, memory::Planes& to);
+  bool plan_tables(BaselineTables& shared);
+
+  // plan_run(), decode and advance(), until that is false: then `decoded` says whether all is there.
+  bool plan_run();
+  void decode_alone();
+  bool advance();
+  bool decode_all();
+
+  bool is_in_rows(int mcu_row) const { return mcu_row >= window.first_row && mcu_row < window.end_row; }
+  int end_of_skip() const;
   bool pass_intervals(int count);
-  bool go_to(int mcu, int interval);
-  bool decode_chunk(int mcus, int mcu_row, int chunk);
+  bool step_over_restart();
+  bool end_run();
+  bool give_up();
   void transform_chunk(int mcus, int mcu_row, int chunk);
-  bool decode_row(int mcu_row);
-  // decode_row() of every row that libjpeg would read, and is_there(mcu_row) after those of the window.
-  template <typename Step>
-  bool decode_rows(Step is_there);
-  bool all_decoded() const;
+  void write_rows(int mcu_row);
 };
 
-bool BaselineDecoder::Impl::plan_tables() {
-  tables.begin_image();
+bool BaselineDecoder::Impl::plan_tables(BaselineTables& shared) {
   plan.blocks = 0;
+  plan.can_skip = true;
   const std::int64_t columns = window.end_column - window.first_column, rows = window.end_row - window.first_row;
   const std::int64_t skipped = passes_intervals
                                    ? frame->restart_interval * rows
@@ -125,10 +139,11 @@ bool BaselineDecoder::Impl::plan_tables() {
   int first_of_row = 0;
   for (int c = 0; c < frame->components; ++c) {
     const Component& component = frame->component[c];
-    const HuffmanTable* const dc = tables.find(component.dc, HuffmanUse::kDc);
-    const HuffmanTable* const ac = tables.find(component.ac, HuffmanUse::kAc);
+    const HuffmanTable* const dc = shared.find(component.dc, HuffmanUse::kDc);
+    const HuffmanTable* const ac = shared.find(component.ac, HuffmanUse::kAc);
     if (!dc || !ac) return false;
-    const SkipTable* const skip_table = tables.find_skip(ac, skipped * component.across * component.down);
+    const SkipTable* const skip_table = shared.find_skip(ac, skipped * component.across * component.down);
+    plan.can_skip = plan.can_skip && skip_table != nullptr;
     for (int v = 0; v < component.down; ++v, first_of_row += kChunkMcus * component.across)
       for (int h = 0; h < component.across; ++h)
         plan.block[plan.blocks++] = {.dc = dc,
@@ -142,30 +157,35 @@ bool BaselineDecoder::Impl::plan_tables() {
   return true;
 }
 
-bool BaselineDecoder::Impl::start(const Frame& image, const Box& region) {
-  frame = &image;
+bool BaselineDecoder::Impl::start(const Frame& image, const Box& wanted, ColorMode color_mode, BaselineTables& shared) {
+  frame = &image, region = wanted, mode = color_mode;
   window = window_of(image, region);
+  decoded = false;
   // in longer ones the sums of DC differences could overflow before anybody looks, and a row of the region needs
   // something of every interval anyway
   passes_intervals = image.restart_interval > 0 && image.restart_interval <= image.mcus_across();
-  if (!plan_tables()) return false;
-  whole = nullptr;
-  low = false;
+  next_restart = next_mcu = intervals_passed = 0;
+  if (!plan_tables(shared)) return false;
   state.dc = {};
   mcus_to_restart = image.restart_interval;
-  next_restart = next_mcu = intervals_passed = 0;
   input.start(image.scan, state.input);
   return true;
 }
 
-bool BaselineDecoder::Impl::start_planes(ColorMode mode, const memory::Coarseness& most, memory::Planes& out) {
-  whole = &out;
-  out.count = mode == ColorMode::kL ? 1 : frame->components;
-  if (!lay_out_planes(*frame, window, most, out)) return false;
+void BaselineDecoder::Impl::start_pixels(memory::PixelBuffer& to) {
+  out = &to, whole = nullptr, low = false;
+  next_row = region.top;
+  planes.start(*frame, window, kernels);
+}
+
+bool BaselineDecoder::Impl::start_planes(const memory::Coarseness& most, memory::Planes& to) {
+  out = nullptr, whole = &to, low = false;
+  to.count = mode == ColorMode::kL ? 1 : frame->components;
+  if (!lay_out_planes(*frame, window, most, to)) return false;
   for (int i = 0; i < plan.blocks; ++i) {
     BlockPlan& block = plan.block[i];
     const int c = block.component;
-    block.end = !block.skip ? kBlockSize : c < out.count ? kEndOfLow[out.plane[c].x.shift] : kEndOfDc;
+    block.end = !block.skip ? kBlockSize : c < to.count ? kEndOfLow[to.plane[c].x.shift] : kEndOfDc;
     low |= block.end < kBlockSize;
   }
   return true;
@@ -177,24 +197,6 @@ bool BaselineDecoder::Impl::step_over_restart() {
   state.dc = {};
   mcus_to_restart = frame->restart_interval;
   return true;
-}
-
-template <typename Step>
-bool BaselineDecoder::Impl::run(int mcus, Step step) {
-  for (int done = 0; done < mcus;) {
-    if (frame->restart_interval > 0 && mcus_to_restart == 0 && !step_over_restart()) return false;
-    const int end = frame->restart_interval > 0 ? std::min(mcus, done + mcus_to_restart) : mcus;
-    const int reached = step(done, end);
-    if (reached < 0 || (reached < end && !input.refill(state.input))) return false;
-    mcus_to_restart -= reached - done;
-    next_mcu += reached - done;
-    done = reached;
-  }
-  return true;
-}
-
-bool BaselineDecoder::Impl::skip(int mcus) {
-  return run(mcus, [this](int first, int end) { return kernels.skip_mcus(plan, first, end, state); });
 }
 
 // Requires: the interval before them is read to its end.
@@ -214,23 +216,94 @@ bool BaselineDecoder::Impl::pass_intervals(int count) {
   return true;
 }
 
-// Up to `mcu`, which lies in `interval` or ends it. The interval that is left is read to its end, where its marker must
-// stand: so whatever gave pixels is known to be of the length it should have.
-bool BaselineDecoder::Impl::go_to(int mcu, int interval) {
-  if (passes_intervals) {
-    const int current = next_mcu == 0 ? 0 : (next_mcu - 1) / frame->restart_interval;
-    const int between = interval - current - 1;
-    if (between > 0 && !(skip(mcus_to_restart) && pass_intervals(between))) return false;
-  }
-  return skip(mcu - next_mcu);
+// The MCU up to which none is wanted from next_mcu on, or that ends its row: DC values are looked at there.
+int BaselineDecoder::Impl::end_of_skip() const {
+  const int across = frame->mcus_across(), row = next_mcu / across;
+  if (is_in_rows(row) && next_mcu % across < window.first_column) return row * across + window.first_column;
+  if (!passes_intervals) return (row + 1) * across;
+  const int next = std::max(row + 1, window.first_row);
+  return is_in_rows(next) ? next * across + window.first_column : window.end_coded_row * across;
 }
 
-bool BaselineDecoder::Impl::decode_chunk(int mcus, int mcu_row, int chunk) {
-  const auto decode = low ? kernels.decode_low_mcus : kernels.decode_mcus;
-  const bool decoded =
-      run(mcus, [&](int first, int end) { return decode(plan, first, end, state, coefficients.data()); });
-  if (decoded) transform_chunk(mcus, mcu_row, chunk);
+// Of the last row of MCUs libjpeg reads all, but not the marker behind it. An interval that is left is read to its end,
+// where its marker must stand: so whatever gave pixels is known to be of the length it should have.
+bool BaselineDecoder::Impl::plan_run() {
+  const int across = frame->mcus_across(), interval_mcus = frame->restart_interval;
+  int end = 0;
+  for (;;) {
+    const int row = next_mcu / across, column = next_mcu % across - window.first_column;
+    const bool is_wanted = is_in_rows(row) && column >= 0 && next_mcu % across < window.end_column;
+    run = {.plan = &plan, .state = &state, .coefficients = is_wanted ? coefficients.data() : nullptr};
+    first_of_run = is_wanted ? next_mcu - column % kChunkMcus : next_mcu;
+    if (is_wanted) {
+      end = std::min(first_of_run + kChunkMcus, row * across + window.end_column);
+      break;
+    }
+    end = end_of_skip();
+    if (!passes_intervals) break;
+    const bool to_last = end == window.end_coded_row * across;
+    const int current = next_mcu == 0 ? 0 : (next_mcu - 1) / interval_mcus;
+    const int between = (to_last ? end - 1 : end) / interval_mcus - current - 1;
+    if (between <= 0) break;
+    if (mcus_to_restart > 0) {
+      end = next_mcu + mcus_to_restart;
+      break;
+    }
+    if (!pass_intervals(between)) return false;
+  }
+  if (interval_mcus > 0) {
+    if (mcus_to_restart == 0 && !step_over_restart()) return false;
+    end = std::min(end, next_mcu + mcus_to_restart);
+  }
+  run.next = next_mcu - first_of_run;
+  run.end = end - first_of_run;
+  return true;
+}
+
+void BaselineDecoder::Impl::decode_alone() {
+  if (!low || !run.coefficients) return kernels.alone[static_cast<std::size_t>(blocks_of(run))](run);
+  const int reached = kernels.decode_low_mcus(plan, run.next, run.end, state, run.coefficients);
+  run.failed = reached < 0;
+  if (!run.failed) run.next = reached;
+}
+
+bool BaselineDecoder::Impl::give_up() {
+  coefficients = {};  // the next image expects zeros
+  decoded = false;
+  return false;
+}
+
+// After a run has stopped: the next one, or the same with more input.
+bool BaselineDecoder::Impl::advance() {
+  if (run.failed) return give_up();
+  const int reached = first_of_run + run.next;
+  mcus_to_restart -= reached - next_mcu;
+  next_mcu = reached;
+  if (run.next < run.end) return input.refill(state.input) || give_up();
+  if (!end_run()) return give_up();
+  if (next_mcu < window.end_coded_row * frame->mcus_across()) return plan_run() || give_up();
+  decoded = input.is_within(state.input) && input.end_marker_ahead();
+  return false;
+}
+
+bool BaselineDecoder::Impl::decode_all() {
+  for (bool goes_on = plan_run() || give_up(); goes_on; goes_on = advance()) decode_alone();
   return decoded;
+}
+
+// What can be made of the samples that are there now.
+bool BaselineDecoder::Impl::end_run() {
+  if (!std::ranges::all_of(state.dc, [](std::int32_t dc) { return std::abs(dc) < kMaxDc; })) return false;
+  if (!run.coefficients) return true;
+  const int row = first_of_run / frame->mcus_across(), first = row * frame->mcus_across() + window.first_column;
+  const int end = first + window.end_column - window.first_column;
+  if (next_mcu != std::min(first_of_run + kChunkMcus, end)) return true;  // a restart marker within the chunk
+  transform_chunk(run.end, row, (first_of_run - first) / kChunkMcus);
+  if (next_mcu == end && out) {
+    planes.end_mcu_row(row);
+    write_rows(row);
+  }
+  return true;
 }
 
 void BaselineDecoder::Impl::transform_chunk(int mcus, int mcu_row, int chunk) {
@@ -255,36 +328,14 @@ void BaselineDecoder::Impl::transform_chunk(int mcus, int mcu_row, int chunk) {
   }
 }
 
-bool BaselineDecoder::Impl::decode_row(int mcu_row) {
-  const int begin = mcu_row * frame->mcus_across(), end = begin + frame->mcus_across();
-  const int interval_mcus = std::max(frame->restart_interval, 1);
-  if (mcu_row >= window.first_row && mcu_row < window.end_row) {
-    const int first = begin + window.first_column;
-    if (!go_to(first, first / interval_mcus)) return false;
-    const int wanted = window.end_column - window.first_column;
-    for (int chunk = 0; chunk * kChunkMcus < wanted; ++chunk)
-      if (!decode_chunk(std::min(kChunkMcus, wanted - chunk * kChunkMcus), mcu_row, chunk)) return false;
-    if (!whole) planes.end_mcu_row(mcu_row);
-  }
-  // of the last row libjpeg reads all, but not the marker behind it
-  const bool is_last = mcu_row + 1 == window.end_coded_row;
-  if ((is_last || !passes_intervals) && !go_to(end, (end - 1) / interval_mcus)) return false;
-  return std::ranges::all_of(state.dc, [](std::int32_t dc) { return std::abs(dc) < kMaxDc; });
+void BaselineDecoder::Impl::write_rows(int mcu_row) {
+  // the last row of pixels above a row of MCUs depends on the samples below
+  const int rows_ahead = frame->component[0].down == 2 ? 1 : 0;
+  const int there =
+      mcu_row + 1 == frame->mcus_down() ? frame->height : (mcu_row + 1) * frame->mcu_height() - rows_ahead;
+  for (; next_row < std::min(region.top + region.height, there); ++next_row)
+    planes.write_row(region, next_row, mode, out->row(next_row - region.top));
 }
-
-template <typename Step>
-bool BaselineDecoder::Impl::decode_rows(Step is_there) {
-  for (int mcu_row = 0; mcu_row < window.end_coded_row; ++mcu_row) {
-    if (!decode_row(mcu_row)) {
-      coefficients = {};  // the next image expects zeros
-      return false;
-    }
-    if (mcu_row >= window.first_row && mcu_row < window.end_row) is_there(mcu_row);
-  }
-  return all_decoded();
-}
-
-bool BaselineDecoder::Impl::all_decoded() const { return input.is_within(state.input) && input.end_marker_ahead(); }
 
 BaselineDecoder::BaselineDecoder(const Kernels& kernels) : impl_(std::make_unique<Impl>(kernels)) {}
 BaselineDecoder::~BaselineDecoder() = default;
@@ -293,21 +344,49 @@ int BaselineDecoder::intervals_passed() const { return impl_->intervals_passed; 
 
 bool BaselineDecoder::decode(const Frame& frame, const Box& region, ColorMode mode, memory::PixelBuffer& out) {
   Impl& d = *impl_;
-  if (!d.start(frame, region)) return false;
-  d.planes.start(frame, d.window, d.kernels);
-  const int bottom = region.top + region.height;
-  // the last row of pixels above a row of MCUs depends on the samples below
-  const int rows_ahead = frame.component[0].down == 2 ? 1 : 0;
-  int y = region.top;
-  return d.decode_rows([&](int mcu_row) {
-    const int there = mcu_row + 1 == frame.mcus_down() ? frame.height : (mcu_row + 1) * frame.mcu_height() - rows_ahead;
-    for (; y < std::min(bottom, there); ++y) d.planes.write_row(region, y, mode, out.row(y - region.top));
-  });
+  d.tables.begin_image();
+  if (!d.start(frame, region, mode, d.tables)) return false;
+  d.start_pixels(out);
+  return d.decode_all();
 }
 
 bool BaselineDecoder::decode_planes(const Frame& frame, const Box& region, ColorMode mode,
                                     const memory::Coarseness& most, memory::Planes& out) {
-  return impl_->start(frame, region) && impl_->start_planes(mode, most, out) && impl_->decode_rows([](int) {});
+  Impl& d = *impl_;
+  d.tables.begin_image();
+  return d.start(frame, region, mode, d.tables) && d.start_planes(most, out) && d.decode_all();
+}
+
+std::array<bool, 2> BaselineDecoder::decode_in_turn(BaselineDecoder& first, const Task& first_task,
+                                                    BaselineDecoder& second, const Task& second_task) {
+  const std::array<Impl*, 2> d{first.impl_.get(), second.impl_.get()};
+  FEEDLINE_CHECK(d[0] != d[1] && &d[0]->kernels == &d[1]->kernels);
+  const std::array<const Task*, 2> tasks{&first_task, &second_task};
+  BaselineTables& tables = d[0]->tables;  // what both look up in stays in the cache once
+  tables.begin_image();
+  std::array<bool, 2> goes_on{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (!d[i]->start(*tasks[i]->frame, tasks[i]->region, tasks[i]->mode, tables)) continue;
+    d[i]->start_pixels(*tasks[i]->out);
+    goes_on[i] = d[i]->plan_run() || d[i]->give_up();
+  }
+  while (goes_on[0] && goes_on[1]) {
+    const std::array<Blocks, 2> blocks{blocks_of(d[0]->run), blocks_of(d[1]->run)};
+    std::size_t stopped = blocks[0] == Blocks::kIgnored ? 0 : 1;
+    if (blocks[stopped] == Blocks::kIgnored)
+      d[stopped]->decode_alone();
+    else
+      stopped = static_cast<std::size_t>(
+          d[0]->kernels.in_turn[static_cast<std::size_t>(blocks[0])][static_cast<std::size_t>(blocks[1])](d[0]->run,
+                                                                                                          d[1]->run));
+    goes_on[stopped] = d[stopped]->advance();
+  }
+  for (std::size_t i = 0; i < 2; ++i)
+    while (goes_on[i]) {
+      d[i]->decode_alone();
+      goes_on[i] = d[i]->advance();
+    }
+  return {d[0]->decoded, d[1]->decoded};
 }
 
 }  // namespace feedline::decode::baseline

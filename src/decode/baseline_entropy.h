@@ -34,6 +34,13 @@ struct Places {
   }();
 };
 
+// The first coefficient of a block of the chunk's MCU `mcu`.
+template <int kGroup>
+FEEDLINE_INLINE std::int16_t* place_of(const BlockPlan& block, int mcu, std::int16_t* coefficients) {
+  const auto column = static_cast<std::size_t>(mcu * block.across + block.column), in_group = column % kGroup;
+  return coefficients + (static_cast<std::size_t>(block.row) + column - in_group) * kBlockSize + in_group * kBlockSide;
+}
+
 FEEDLINE_INLINE std::uint64_t load_big_endian(const std::uint8_t* from) {
   std::uint64_t word;
   std::memcpy(&word, from, sizeof word);
@@ -133,29 +140,8 @@ FEEDLINE_INLINE AcEnd end_run(const HuffmanTable& table, HuffmanEntry entry, Bit
   return index == kBlockSize ? AcEnd::kBlockDone : AcEnd::kGoOn;
 }
 
-// store(k, value) for each coefficient; k is its index in zigzag order, plus one.
-template <typename Store>
-FEEDLINE_INLINE bool decode_ac(const HuffmanTable& table, BitBuffer& input, Store store) {
-  unsigned index = 1;
-  for (;;) {
-    HuffmanEntry entry = table.entries[index_of<HuffmanTable::kIndexBits>(input)];
-    fill(input);  // beside the look-up, not after it: 25 bits are valid still
-    unsigned next = index + advance_of(entry);
-    while (next < kBlockSize) {
-      store(next, value_of(input, entry));
-      index = next;
-      take(input, entry);
-      entry = table.entries[index_of<HuffmanTable::kIndexBits>(input)];
-      fill(input);
-      next = index + advance_of(entry);
-    }
-    const AcEnd end = end_run(table, entry, input, index, store);
-    if (end != AcEnd::kGoOn) return end == AcEnd::kBlockDone;
-  }
-}
-
 // The rest of a block from `index` on, counted as above.
-FEEDLINE_INLINE bool skip_ac(const HuffmanTable& table, const SkipTable& skip, BitBuffer& input, unsigned index = 1) {
+FEEDLINE_INLINE bool skip_ac(const HuffmanTable& table, const SkipTable& skip, BitBuffer& input, unsigned index) {
   const auto ignore = [](unsigned, std::int16_t) FEEDLINE_INLINE_LAMBDA {};
   for (;;) {
     unsigned entry = skip.entries[index_of<SkipTable::kIndexBits>(input)];
@@ -186,7 +172,8 @@ FEEDLINE_INLINE bool skip_ac(const HuffmanTable& table, const SkipTable& skip, B
   }
 }
 
-// As decode_ac(), but of the coefficients from index `end` on it stores few or none.
+// store(k, value) for each coefficient; k is its index in zigzag order, plus one. Of those from index `end` on it
+// stores few or none.
 template <typename Store>
 FEEDLINE_INLINE bool decode_low_ac(const HuffmanTable& table, const SkipTable* skip, unsigned end, BitBuffer& input,
                                    Store store) {
@@ -209,38 +196,21 @@ FEEDLINE_INLINE bool decode_low_ac(const HuffmanTable& table, const SkipTable* s
   }
 }
 
-template <int kGroup, bool kLow>
-FEEDLINE_INLINE int decode_mcus(const McuPlan& plan, int first, int end, EntropyState& state,
-                                std::int16_t* coefficients) {
+template <int kGroup>
+FEEDLINE_INLINE int decode_low(const McuPlan& plan, int first, int end, EntropyState& state,
+                               std::int16_t* coefficients) {
   BitBuffer input = state.input;
   int mcu = first;
   for (; mcu < end && input.next <= input.limit; ++mcu)
     for (int i = 0; i < plan.blocks; ++i) {
       const BlockPlan& block = plan.block[i];
-      const auto column = static_cast<std::size_t>(mcu * block.across + block.column), in_group = column % kGroup;
-      std::int16_t* const out =
-          coefficients + (static_cast<std::size_t>(block.row) + column - in_group) * kBlockSize + in_group * kBlockSide;
+      std::int16_t* const out = place_of<kGroup>(block, mcu, coefficients);
       std::int32_t& dc = state.dc[block.component];
       if (!decode_dc(*block.dc, input, dc)) return -1;
       *out = static_cast<std::int16_t>(dc);
       const auto store = [out](unsigned k, std::int16_t value)
                              FEEDLINE_INLINE_LAMBDA { out[Places<kGroup>::kAt[k]] = value; };
-      if (!(kLow ? decode_low_ac(*block.ac, block.skip, block.end, input, store) : decode_ac(*block.ac, input, store)))
-        return -1;
-    }
-  state.input = input;
-  return mcu;
-}
-
-FEEDLINE_INLINE int skip_mcus(const McuPlan& plan, int first, int end, EntropyState& state) {
-  const auto ignore = [](unsigned, std::int16_t) FEEDLINE_INLINE_LAMBDA {};
-  BitBuffer input = state.input;
-  int mcu = first;
-  for (; mcu < end && input.next <= input.limit; ++mcu)
-    for (int i = 0; i < plan.blocks; ++i) {
-      const BlockPlan& block = plan.block[i];
-      if (!decode_dc(*block.dc, input, state.dc[block.component])) return -1;
-      if (!(block.skip ? skip_ac(*block.ac, *block.skip, input) : decode_ac(*block.ac, input, ignore))) return -1;
+      if (!decode_low_ac(*block.ac, block.skip, block.end, input, store)) return -1;
     }
   state.input = input;
   return mcu;

@@ -43,6 +43,7 @@ struct BlockPlan {
 
 struct McuPlan {
   int blocks = 0;
+  bool can_skip = false;  // every block has `skip`
   std::array<BlockPlan, kMaxBlocksInMcu> block;
 };
 
@@ -52,20 +53,43 @@ struct EntropyState {
   std::array<std::int32_t, kMaxComponents> dc{};
 };
 
+// MCUs that are decoded one after the other, and how far that is. It may stop anywhere and go on later.
+struct EntropyRun {
+  const McuPlan* plan = nullptr;
+  EntropyState* state = nullptr;
+  std::int16_t* coefficients = nullptr;  // of a chunk, all zero before; null: only the DC values matter
+  int next = 0, end = 0;                 // the MCU that is begun, or is to be; in the chunk if there is one
+  int block = 0;                         // in that MCU
+  unsigned index = 0;                    // in that block, in zigzag order plus one; 0: not begun
+  bool failed = false;                   // came to a code that is none
+};
+
+// What happens to a run's blocks.
+enum class Blocks : std::uint8_t {
+  kWanted,   // coefficients are stored
+  kSkipped,  // read for their length and DC values, by the tables for that
+  kIgnored,  // the same without such tables
+};
+
+inline Blocks blocks_of(const EntropyRun& run) {
+  if (run.coefficients != nullptr) return Blocks::kWanted;
+  return run.plan->can_skip ? Blocks::kSkipped : Blocks::kIgnored;
+}
+
 struct Kernels {
   const char* name = "";
   // Blocks side by side whose coefficients are interleaved: row r of the first, row r of the second, ..., row r + 1.
   int group = 1;
 
-  // Decodes MCUs `first` ... `end` - 1 of a chunk into its coefficients, all zero before. Stops before one that begins
-  // behind input.limit. Returns where it stopped, or -1 at a code that is none.
-  int (*decode_mcus)(const McuPlan& plan, int first, int end, EntropyState& state,
-                     std::int16_t* coefficients) = nullptr;
-  // The same, but stores few of the coefficients from each block's `end` on, or none.
+  // Decodes a run to its end, or to the first MCU that begins behind input.limit, or to a code that is none. By Blocks.
+  std::array<void (*)(EntropyRun& run), 3> alone{};
+  // The same for two runs in turn, of wanted or skipped blocks each, until one of them stops: 0, or 1 for `second`.
+  using InTurn = int (*)(EntropyRun& first, EntropyRun& second);
+  std::array<std::array<InTurn, 2>, 2> in_turn{};
+  // Decodes MCUs `first` ... `end` - 1 of a chunk, but stores few of the coefficients from each block's `end` on, or
+  // none. Stops where a run does. Returns where it stopped, or -1 at a code that is none.
   int (*decode_low_mcus)(const McuPlan& plan, int first, int end, EntropyState& state,
                          std::int16_t* coefficients) = nullptr;
-  // The same for MCUs of which only the DC values matter, to those that follow.
-  int (*skip_mcus)(const McuPlan& plan, int first, int end, EntropyState& state) = nullptr;
   // Samples of `groups` groups side by side, 8 >> i rows by the i-th function (baseline_reduced_dct.h, but for the
   // first); the coefficients are zeros afterwards. `quantisation` in the order of the rows.
   using InverseDct = void (*)(std::int16_t* coefficients, const std::uint16_t* quantisation, int groups,

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "decode/baseline_entropy.h"
 #include "decode/baseline_idct.h"
 #include "decode/baseline_kernels.h"
+#include "decode/baseline_turns.h"
 #include "decode/restart_scan.h"
 
 namespace feedline::decode::baseline {
@@ -57,29 +57,35 @@ void reduced_dct(std::int16_t* coefficients, const std::uint16_t* quantisation, 
   }
 }
 
-int decode(const McuPlan& plan, int first, int end, EntropyState& state, std::int16_t* coefficients) {
-  return decode_mcus<1, false>(plan, first, end, state, coefficients);
+template <Blocks kBlocks>
+void alone(EntropyRun& run) {
+  run_alone<1, kBlocks>(run);
 }
 
-int decode_low(const McuPlan& plan, int first, int end, EntropyState& state, std::int16_t* coefficients) {
-  return decode_mcus<1, true>(plan, first, end, state, coefficients);
+template <Blocks kFirst, Blocks kSecond>
+int in_turn(EntropyRun& first, EntropyRun& second) {
+  return run_both<1, kFirst, kSecond>(first, second);
 }
 
-int skip(const McuPlan& plan, int first, int end, EntropyState& state) { return skip_mcus(plan, first, end, state); }
+int decode_low_mcus(const McuPlan& plan, int first, int end, EntropyState& state, std::int16_t* coefficients) {
+  return decode_low<1>(plan, first, end, state, coefficients);
+}
 
 }  // namespace
 
 const Kernels& scalar_kernels() {
-  static constexpr Kernels kKernels{.name = "scalar",
-                                    .group = 1,
-                                    .decode_mcus = decode,
-                                    .decode_low_mcus = decode_low,
-                                    .skip_mcus = skip,
-                                    .inverse_dct = {inverse_dct, reduced_dct<1>, reduced_dct<2>, reduced_dct<3>},
-                                    .upsample_across = upsample_across,
-                                    .upsample_both = upsample_both,
-                                    .ycc_to_rgb = ycc_to_rgb,
-                                    .pass_restarts = pass_restarts_bytewise};
+  static constexpr Kernels kKernels{
+      .name = "scalar",
+      .group = 1,
+      .alone = {alone<Blocks::kWanted>, alone<Blocks::kSkipped>, alone<Blocks::kIgnored>},
+      .in_turn = {{{in_turn<Blocks::kWanted, Blocks::kWanted>, in_turn<Blocks::kWanted, Blocks::kSkipped>},
+                   {in_turn<Blocks::kSkipped, Blocks::kWanted>, in_turn<Blocks::kSkipped, Blocks::kSkipped>}}},
+      .decode_low_mcus = decode_low_mcus,
+      .inverse_dct = {inverse_dct, reduced_dct<1>, reduced_dct<2>, reduced_dct<3>},
+      .upsample_across = upsample_across,
+      .upsample_both = upsample_both,
+      .ycc_to_rgb = ycc_to_rgb,
+      .pass_restarts = pass_restarts_bytewise};
   return kKernels;
 }
 

@@ -8,10 +8,10 @@
 #define HWY_TARGET_INCLUDE "decode/baseline_simd_kernels.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 
-#include "decode/baseline_entropy.h"
 #include "decode/baseline_idct-inl.h"
 #include "decode/baseline_pixels-inl.h"
 #include "decode/baseline_reduced_dct-inl.h"
+#include "decode/baseline_turns.h"
 #include "decode/restart_scan-inl.h"
 #include "hwy/highway.h"
 
@@ -22,29 +22,33 @@ namespace feedline::decode::baseline::HWY_NAMESPACE {
 const Kernels* target_kernels() { return nullptr; }  // the plain kernels serve
 #else
 // Not vector code, but the shifts of newer instruction sets take any register.
-inline int decode(const McuPlan& plan, int first, int end, EntropyState& state, std::int16_t* coefficients) {
-  return decode_mcus<kGroup, false>(plan, first, end, state, coefficients);
+template <Blocks kBlocks>
+inline void alone(EntropyRun& run) {
+  run_alone<kGroup, kBlocks>(run);
 }
 
-inline int decode_low(const McuPlan& plan, int first, int end, EntropyState& state, std::int16_t* coefficients) {
-  return decode_mcus<kGroup, true>(plan, first, end, state, coefficients);
+template <Blocks kFirst, Blocks kSecond>
+inline int in_turn(EntropyRun& first, EntropyRun& second) {
+  return run_both<kGroup, kFirst, kSecond>(first, second);
 }
 
-inline int skip(const McuPlan& plan, int first, int end, EntropyState& state) {
-  return skip_mcus(plan, first, end, state);
+inline int decode_low_mcus(const McuPlan& plan, int first, int end, EntropyState& state, std::int16_t* coefficients) {
+  return decode_low<kGroup>(plan, first, end, state, coefficients);
 }
 
 const Kernels* target_kernels() {
-  static const Kernels kernels{.name = hwy::TargetName(HWY_TARGET),
-                               .group = kGroup,
-                               .decode_mcus = decode,
-                               .decode_low_mcus = decode_low,
-                               .skip_mcus = skip,
-                               .inverse_dct = {inverse_dct, reduced_dct<1>, reduced_dct<2>, reduced_dct<3>},
-                               .upsample_across = upsample_across,
-                               .upsample_both = upsample_both,
-                               .ycc_to_rgb = ycc_to_rgb,
-                               .pass_restarts = pass_restarts};
+  static const Kernels kernels{
+      .name = hwy::TargetName(HWY_TARGET),
+      .group = kGroup,
+      .alone = {alone<Blocks::kWanted>, alone<Blocks::kSkipped>, alone<Blocks::kIgnored>},
+      .in_turn = {{{in_turn<Blocks::kWanted, Blocks::kWanted>, in_turn<Blocks::kWanted, Blocks::kSkipped>},
+                   {in_turn<Blocks::kSkipped, Blocks::kWanted>, in_turn<Blocks::kSkipped, Blocks::kSkipped>}}},
+      .decode_low_mcus = decode_low_mcus,
+      .inverse_dct = {inverse_dct, reduced_dct<1>, reduced_dct<2>, reduced_dct<3>},
+      .upsample_across = upsample_across,
+      .upsample_both = upsample_both,
+      .ycc_to_rgb = ycc_to_rgb,
+      .pass_restarts = pass_restarts};
   return &kernels;
 }
 #endif

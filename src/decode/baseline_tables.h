@@ -16,7 +16,7 @@ class BaselineTables {
  public:
   BaselineTables();
 
-  // Tables handed out before may be replaced from now on.
+  // Tables handed out before may be replaced from now on. Two images that are decoded in turn count as one.
   void begin_image() { ++image_; }
 
   // The table of `spec`, valid until the next begin_image(); null where `spec` is none. At most kMaxUsed different
@@ -28,7 +28,7 @@ class BaselineTables {
   const SkipTable* find_skip(const HuffmanTable* table, std::int64_t blocks);
 
  private:
-  static constexpr std::size_t kMaxUsed = 3;
+  static constexpr std::size_t kMaxUsed = 2 * 3;
 
   struct Slot {
     HuffmanSpec spec;

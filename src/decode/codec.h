@@ -10,6 +10,9 @@
 
 namespace feedline::decode {
 
+// The arguments of a decode().
+using PixelTask = ImageDecoder::Task;
+
 class Codec {
  public:
   virtual ~Codec() = default;

@@ -147,6 +147,24 @@ Result<void> ImageDecoder::decode(const Box& region, ColorMode mode, memory::Pix
   return codec.decode(region, mode, out);
 }
 
+std::array<Result<void>, 2> ImageDecoder::decode_in_turn(ImageDecoder& first, const Task& first_task,
+                                                         ImageDecoder& second, const Task& second_task) {
+  Impl &a = *first.impl_, &b = *second.impl_;
+  if (a.current != &a.jpeg || b.current != &b.jpeg)
+    return {first.decode(first_task.region, first_task.mode, *first_task.out),
+            second.decode(second_task.region, second_task.mode, *second_task.out)};
+  const auto room_for = [](Impl& impl, const Task& task) {
+    FEEDLINE_CHECK(impl.has(task.region));
+    return task.out->resize(task.region.width, task.region.height, channels_of(task.mode));
+  };
+  const std::array<Result<void>, 2> room{room_for(a, first_task), room_for(b, second_task)};
+  if (!room[0] || !room[1])
+    return {room[0] ? first.decode(first_task.region, first_task.mode, *first_task.out) : room[0],
+            room[1] ? second.decode(second_task.region, second_task.mode, *second_task.out) : room[1]};
+  a.current = b.current = nullptr;
+  return JpegDecoder::decode_in_turn(a.jpeg, first_task, b.jpeg, second_task);
+}
+
 bool ImageDecoder::decode_planes(const Box& region, ColorMode mode, const memory::Coarseness& most,
                                  memory::Planes& out) {
   FEEDLINE_CHECK(impl_->has(region));

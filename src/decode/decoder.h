@@ -4,6 +4,7 @@
 // Encoded image to pixels. Header first, then only the rows and columns that are asked for; the pixels are those
 // that Pillow's Image.open(...).convert(mode) gives, bit for bit.
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -43,6 +44,15 @@ class ImageDecoder {
   // Pixels of `region` of the opened image into `out` (resized to the region's size; 3 channels for kRgb, 1 for
   // kL). kData when pixels are missing or damaged. Requires: open() succeeded and region lies inside the image.
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out);
+  // decode() of two images in one go, which takes less time than one after the other where both are plain JPEGs. Each
+  // has its own result. Requires: as decode(), for both; they are two decoders.
+  struct Task {
+    Box region;
+    ColorMode mode;
+    memory::PixelBuffer* out;
+  };
+  static std::array<Result<void>, 2> decode_in_turn(ImageDecoder& first, const Task& first_task, ImageDecoder& second,
+                                                    const Task& second_task);
   // The region as planes, each of whose samples stands for at most that many pixels, where the image can be had so for
   // less work: some JPEGs. kL takes brightness alone. False: not this image, or something about it is doubtful;
   // decode() must follow. Requires: as decode().

@@ -80,9 +80,9 @@ struct JpegDecoder::Session {
   void create();
   void read_header();
   bool multi_scan() { return jpeg_has_multiple_scans(&jpeg); }
-  // False where libjpeg has to decode.
-  template <typename Decode>
-  bool decode_as_baseline(Decode decode);
+  // Nothing where libjpeg has to decode.
+  std::optional<baseline::Frame> frame_for_baseline();
+  Result<void> decode_by_libjpeg(const Box& region, ColorMode mode, memory::PixelBuffer& out);
   // Do the file's bytes suffice for the smallest code there is, one bit per block? A header alone can then not make
   // libjpeg allocate coefficients for an absurd size.
   bool is_plausible() const;
@@ -113,13 +113,12 @@ void JpegDecoder::Session::read_header() {
   jpeg_read_header(&jpeg, TRUE);
 }
 
-template <typename Decode>
-bool JpegDecoder::Session::decode_as_baseline(Decode decode) {
-  if (!kernels) return false;
+std::optional<baseline::Frame> JpegDecoder::Session::frame_for_baseline() {
+  used_baseline = false;
+  if (!kernels || !is_plausible()) return std::nullopt;
   const auto frame = baseline::baseline_frame(jpeg);
-  if (!frame) return false;
-  if (!baseline) baseline.emplace(*kernels);
-  return decode(*baseline, *frame);
+  if (frame && !baseline) baseline.emplace(*kernels);
+  return frame;
 }
 
 bool JpegDecoder::Session::is_plausible() const {
@@ -244,48 +243,74 @@ Result<ImageHeader> JpegDecoder::open(std::span<const std::byte> bytes) {
   return ImageHeader{ImageFormat::kJpeg, static_cast<int>(jpeg.image_width), static_cast<int>(jpeg.image_height)};
 }
 
+Result<void> JpegDecoder::Session::decode_by_libjpeg(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+  if (!is_plausible())
+    return decode_error("truncated JPEG: " + std::to_string(bytes.size()) + " bytes cannot hold " +
+                        std::to_string(jpeg.image_width) + " x " + std::to_string(jpeg.image_height) + " pixels");
+  const int row_pixels = region.width + 2 * kMargin + kMaxIMcu;
+  scratch_row =
+      reinterpret_cast<JSAMPROW>(scratch.resize(static_cast<std::size_t>(row_pixels) * kMaxComponents).data());
+
+  bool complete = true;
+  const bool finished = guarded([&] {
+    start(mode);
+    complete = !multi_scan() || every_scan_seen();
+    if (!complete) return;
+    read_rows(region, mode, out);
+    complete = rest_is_there();
+  });
+  Result<void> result;
+  if (!finished) result = damage(trap.message);
+  if (finished && !complete)
+    result = jpeg.arith_code ? decode_error("truncated JPEG: without its end marker")
+                             : damage("a component lacks a scan or its table");
+  jpeg_abort_decompress(&jpeg);  // takes the image's memory back now
+  return result;
+}
+
 Result<void> JpegDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
   Session& session = *session_;
   FEEDLINE_CHECK(session.ready);
   session.ready = false;
-  if (!session.is_plausible())
-    return decode_error("truncated JPEG: " + std::to_string(session.bytes.size()) + " bytes cannot hold " +
-                        std::to_string(session.jpeg.image_width) + " x " + std::to_string(session.jpeg.image_height) +
-                        " pixels");
-  session.used_baseline = session.decode_as_baseline(
-      [&](auto& decoder, const auto& frame) { return decoder.decode(frame, region, mode, out); });
-  if (session.used_baseline) {
-    jpeg_abort_decompress(&session.jpeg);
-    return {};
-  }
-  const int row_pixels = region.width + 2 * kMargin + kMaxIMcu;
-  session.scratch_row =
-      reinterpret_cast<JSAMPROW>(session.scratch.resize(static_cast<std::size_t>(row_pixels) * kMaxComponents).data());
+  const auto frame = session.frame_for_baseline();
+  if (!frame || !session.baseline->decode(*frame, region, mode, out))
+    return session.decode_by_libjpeg(region, mode, out);
+  session.used_baseline = true;
+  jpeg_abort_decompress(&session.jpeg);
+  return {};
+}
 
-  bool complete = true;
-  const bool finished = session.guarded([&] {
-    session.start(mode);
-    complete = !session.multi_scan() || session.every_scan_seen();
-    if (!complete) return;
-    session.read_rows(region, mode, out);
-    complete = session.rest_is_there();
-  });
-  Result<void> result;
-  if (!finished) result = session.damage(session.trap.message);
-  if (finished && !complete)
-    result = session.jpeg.arith_code ? decode_error("truncated JPEG: without its end marker")
-                                     : session.damage("a component lacks a scan or its table");
-  jpeg_abort_decompress(&session.jpeg);  // takes the image's memory back now
-  return result;
+std::array<Result<void>, 2> JpegDecoder::decode_in_turn(JpegDecoder& first, const PixelTask& first_task,
+                                                        JpegDecoder& second, const PixelTask& second_task) {
+  const std::array<Session*, 2> sessions{first.session_.get(), second.session_.get()};
+  FEEDLINE_CHECK(sessions[0] != sessions[1] && sessions[0]->ready && sessions[1]->ready);
+  const auto first_frame = sessions[0]->frame_for_baseline(), second_frame = sessions[1]->frame_for_baseline();
+  if (!first_frame || !second_frame || sessions[0]->kernels != sessions[1]->kernels)
+    return {first.decode(first_task.region, first_task.mode, *first_task.out),
+            second.decode(second_task.region, second_task.mode, *second_task.out)};
+  const auto decoded = baseline::BaselineDecoder::decode_in_turn(
+      *sessions[0]->baseline, {&*first_frame, first_task.region, first_task.mode, first_task.out},
+      *sessions[1]->baseline, {&*second_frame, second_task.region, second_task.mode, second_task.out});
+  std::array<Result<void>, 2> results;
+  for (std::size_t i = 0; i < 2; ++i) {
+    Session& session = *sessions[i];
+    const PixelTask& task = i == 0 ? first_task : second_task;
+    session.ready = false;
+    session.used_baseline = decoded[i];
+    if (decoded[i])
+      jpeg_abort_decompress(&session.jpeg);
+    else
+      results[i] = session.decode_by_libjpeg(task.region, task.mode, *task.out);
+  }
+  return results;
 }
 
 bool JpegDecoder::decode_planes(const Box& region, ColorMode mode, const memory::Coarseness& most,
                                 memory::Planes& out) {
   Session& session = *session_;
   FEEDLINE_CHECK(session.ready);
-  session.used_baseline = session.is_plausible() && session.decode_as_baseline([&](auto& decoder, const auto& frame) {
-    return decoder.decode_planes(frame, region, mode, most, out);
-  });
+  const auto frame = session.frame_for_baseline();
+  session.used_baseline = frame && session.baseline->decode_planes(*frame, region, mode, most, out);
   if (!session.used_baseline) return false;
   session.ready = false;
   jpeg_abort_decompress(&session.jpeg);

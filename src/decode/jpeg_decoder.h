@@ -4,6 +4,7 @@
 // JPEG: accurate DCT, fancy upsampling, and of a region only the columns and rows it needs. libjpeg-turbo reads every
 // header and decodes what our own baseline decoder leaves to it; both give the same pixels and errors.
 
+#include <array>
 #include <memory>
 
 #include "decode/codec.h"
@@ -26,6 +27,10 @@ class JpegDecoder final : public Codec {
   Result<ImageHeader> open(std::span<const std::byte> bytes) override;
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) override;
   bool decode_planes(const Box& region, ColorMode mode, const memory::Coarseness& most, memory::Planes& out) override;
+
+  // decode() of two images in one go. Requires: as decode(), for both; they are two decoders.
+  static std::array<Result<void>, 2> decode_in_turn(JpegDecoder& first, const PixelTask& first_task,
+                                                    JpegDecoder& second, const PixelTask& second_task);
 
   // Did the baseline decoder, not libjpeg, give the last decode() or decode_planes() its result?
   bool used_baseline() const;

@@ -23,6 +23,18 @@ struct Work {
   std::optional<memory::Coarseness> planes;
 };
 
+struct Decoder {
+  decode::ImageDecoder decoder;
+  memory::PixelBuffer pixels;
+  memory::Planes samples;
+
+  Result<void> decode(const Work& work, ColorMode mode) {
+    FEEDLINE_CHECK_OK(decoder.open(work.encoded));
+    if (work.planes && decoder.decode_planes(work.region, mode, *work.planes, samples)) return {};
+    return decoder.decode(work.region, mode, pixels);
+  }
+};
+
 double process_cpu_s() {
   timespec t{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -49,18 +61,27 @@ Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::ui
   std::mutex mutex;
   std::optional<Error> failure;
   const ColorMode mode = recipe->chain->color_mode();
-  const auto decode_all = [&] {
-    decode::ImageDecoder decoder;
-    memory::PixelBuffer pixels;
-    memory::Planes planes;
-    for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < work.size();) {
-      auto header = decoder.open(work[i].encoded);
-      const auto& [encoded, region, coarseness] = work[i];
-      if (header && coarseness && decoder.decode_planes(region, mode, *coarseness, planes)) continue;
-      auto decoded = header ? decoder.decode(region, mode, pixels) : std::unexpected(header.error());
-      if (decoded) continue;
-      const std::lock_guard lock(mutex);
-      failure = with_place(std::move(decoded).error(), *recipe, i);
+  const auto note = [&](std::size_t i, Result<void> decoded) {
+    if (decoded) return;
+    const std::lock_guard lock(mutex);
+    failure = with_place(std::move(decoded).error(), *recipe, i);
+  };
+  const auto decode_all = [&] {  // as a SampleLoader does
+    Decoder first, second;
+    const auto alone = [&](std::size_t i) { note(i, first.decode(work[i], mode)); };
+    for (std::size_t i; (i = next.fetch_add(2, std::memory_order_relaxed)) < work.size();) {
+      if (i + 1 == work.size()) {
+        alone(i);
+      } else if (work[i].planes || work[i + 1].planes || !first.decoder.open(work[i].encoded) ||
+                 !second.decoder.open(work[i + 1].encoded)) {
+        alone(i);
+        alone(i + 1);
+      } else {
+        auto decoded = decode::ImageDecoder::decode_in_turn(first.decoder, {work[i].region, mode, &first.pixels},
+                                                            second.decoder, {work[i + 1].region, mode, &second.pixels});
+        note(i, std::move(decoded[0]));
+        note(i + 1, std::move(decoded[1]));
+      }
     }
   };
   const double cpu_before = process_cpu_s();

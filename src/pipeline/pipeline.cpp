@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
@@ -50,10 +51,19 @@ struct alignas(64) Progress {
 struct Hands {
   std::size_t worker;
   SampleLoader loader;
+  SampleLoader second;  // for another sample in turn with it
   StageCounters& stage;
   Progress& progress;
-  std::vector<ArrayView> rows;
+  std::vector<ArrayView> rows, second_rows;
 };
+
+// JPEGs are decoded two by two, where a batch has enough rows that no thread is left without.
+constexpr std::uint64_t kImagesInTurn = 2;
+std::uint64_t grain_of(const Recipe& recipe, const LoaderOptions& options) {
+  const std::uint64_t of_format = std::max<std::uint64_t>(recipe.format->grain(), 1);
+  const bool has_two_for_each = options.batch_size >= kImagesInTurn * static_cast<std::uint64_t>(options.num_workers);
+  return SampleLoader::takes_turns(recipe) && of_format == 1 && has_two_for_each ? kImagesInTurn : of_format;
+}
 
 PlanRow place_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch) {
   if (ticket.is_refill) return {};
@@ -77,7 +87,10 @@ struct Pipeline::Impl {
   bool fill_rows(Hands& hands, Task& task);
   bool fill_all(Hands& hands, const Ticket& ticket);
   void fill_each(Hands& hands, const Task& task);
-  Outcome fill(Hands& hands, const Ticket& ticket, std::uint64_t row, std::uint64_t epoch);
+  SampleLoader::Job job_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch,
+                           std::vector<ArrayView>& rows) const;
+  Outcome outcome_of(SampleLoader& loader, SampleLoader::Job job, Result<void> loaded);
+  void note(const Task& task, std::uint64_t row, Outcome outcome);
 
   std::unique_ptr<Epoch> make_epoch(const Start& start) const;
 
@@ -153,7 +166,7 @@ std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const Start& start) const {
                  o.uneven,     start.position, start.delivered, start.left_out};
   config.in_order = o.in_order || o.world_size > 1;
   config.given = o.given_order;
-  config.grain = std::max<std::uint64_t>(recipe->format->grain(), 1);
+  config.grain = grain_of(*recipe, o);
   config.place_at_open = plan.layouts.empty();
   return std::make_unique<Epoch>(config, policy);
 }
@@ -285,16 +298,20 @@ std::optional<Task> Pipeline::Impl::next_task(std::unique_lock<std::mutex>& lock
   return std::nullopt;
 }
 
-Outcome Pipeline::Impl::fill(Hands& hands, const Ticket& ticket, std::uint64_t row, std::uint64_t epoch_number) {
+SampleLoader::Job Pipeline::Impl::job_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch_number,
+                                         std::vector<ArrayView>& rows) const {
   const Slot& slot = *ticket.slot;
-  slot.layout->row_views(slot.lease->data(), row, hands.rows);
+  slot.layout->row_views(slot.lease->data(), row, rows);
+  return {
+      slot.samples[row], {plan.options.seed, epoch_number, slot.draws[row]}, rows, place_of(ticket, row, epoch_number)};
+}
+
+// What becomes of a row whose sample was tried: another one is put in its place where the policy says so.
+Outcome Pipeline::Impl::outcome_of(SampleLoader& loader, SampleLoader::Job job, Result<void> loaded) {
   Outcome outcome;
-  outcome.sample = slot.samples[row];
-  const base::SampleKey asked{plan.options.seed, epoch_number, slot.draws[row]};
+  outcome.sample = job.index;
+  const base::SampleKey asked = job.key;
   for (std::uint32_t attempt = 0;; ++attempt) {
-    const base::SampleKey drawn{asked.seed, asked.epoch, attempt == 0 ? asked.sample : outcome.sample};
-    auto loaded = hands.loader.load(outcome.sample, drawn, hands.rows,
-                                    attempt == 0 ? place_of(ticket, row, epoch_number) : PlanRow{});
     if (loaded) return outcome;
     const auto next =
         policy.action() == OnError::kReplace ? policy.substitute(asked, recipe->format->size(), attempt) : std::nullopt;
@@ -304,8 +321,10 @@ Outcome Pipeline::Impl::fill(Hands& hands, const Ticket& ticket, std::uint64_t r
     }
     // a substitute that is bad too is logged where the plan has it, not here a second time
     if (attempt == 0)
-      outcome.bad.push_back({std::move(loaded).error(), epoch_number, 0, outcome.sample, OnError::kReplace});
-    outcome.sample = *next;
+      outcome.bad.push_back({std::move(loaded).error(), asked.epoch, 0, outcome.sample, OnError::kReplace});
+    outcome.sample = job.index = job.key.sample = *next;
+    job.place = {};
+    loaded = loader.load(job);
   }
 }
 
@@ -316,14 +335,31 @@ bool Pipeline::Impl::fill_all(Hands& hands, const Ticket& ticket) {
   return hands.loader.fill(std::span(slot.samples).subspan(ticket.row, ticket.rows), hands.rows).has_value();
 }
 
-// Row by row, so that every bad sample is known by itself.
+void Pipeline::Impl::note(const Task& task, std::uint64_t row, Outcome outcome) {
+  if (outcome.is_plain()) return;
+  const std::lock_guard lock(mutex);
+  if (Epoch* epoch = epochs.epoch_of(task)) epoch->note(*task.ticket.slot, row, std::move(outcome));
+}
+
+// Row by row, so that every bad sample is known by itself, or two rows in turn, which are known by themselves too.
 void Pipeline::Impl::fill_each(Hands& hands, const Task& task) {
   const Ticket& ticket = task.ticket;
-  for (std::uint64_t row = ticket.row; row < ticket.row + ticket.rows; ++row) {
-    Outcome outcome = fill(hands, ticket, row, task.epoch);
-    if (outcome.is_plain()) continue;
-    const std::lock_guard lock(mutex);
-    if (Epoch* epoch = epochs.epoch_of(task)) epoch->note(*ticket.slot, row, std::move(outcome));
+  const std::uint64_t end = ticket.row + ticket.rows;
+  std::uint64_t row = ticket.row;
+  for (; SampleLoader::takes_turns(*recipe) && row + 1 < end; row += 2) {
+    const SampleLoader::Job first = job_of(ticket, row, task.epoch, hands.rows);
+    const SampleLoader::Job second = job_of(ticket, row + 1, task.epoch, hands.second_rows);
+    std::array<Result<void>, 2> loaded{hands.loader.begin(first), {}};
+    hands.progress.row.store(row + 1, std::memory_order_relaxed);
+    loaded[1] = hands.second.begin(second);
+    SampleLoader::finish_in_turn(hands.loader, first, hands.second, second, loaded);
+    note(task, row, outcome_of(hands.loader, first, std::move(loaded[0])));
+    note(task, row + 1, outcome_of(hands.loader, second, std::move(loaded[1])));
+  }
+  for (; row < end; ++row) {
+    hands.progress.row.store(row, std::memory_order_relaxed);
+    const SampleLoader::Job job = job_of(ticket, row, task.epoch, hands.rows);
+    note(task, row, outcome_of(hands.loader, job, hands.loader.load(job)));
   }
 }
 
@@ -340,7 +376,7 @@ bool Pipeline::Impl::fill_rows(Hands& hands, Task& task) {
     mine.filled.store(filled, std::memory_order_relaxed);
     mine.slot.store(&slot, std::memory_order_release);
     ticket.place();
-    if (ticket.rows == 1 || !fill_all(hands, ticket)) fill_each(hands, task);
+    if (ticket.rows == 1 || recipe->chain || !fill_all(hands, ticket)) fill_each(hands, task);
     filled += ticket.rows;
     const std::uint64_t spare = allocator->spare_pages();
     has_spare = spare != 0 && spare != slot.seen_spare.load(std::memory_order_relaxed);
@@ -365,7 +401,8 @@ void Pipeline::Impl::settle(const Task& task) {
 void Pipeline::Impl::work(std::size_t worker) {
   StageCounters& stage = counters[worker][static_cast<std::size_t>(Stage::kBatch)];
   try {
-    Hands hands{worker, SampleLoader(recipe, &counters[worker], ahead.get()), stage, progress[worker], {}};
+    const auto loader = [&] { return SampleLoader(recipe, &counters[worker], ahead.get()); };
+    Hands hands{worker, loader(), loader(), stage, progress[worker], {}, {}};
     clockid_t cpu_clock{};
     const bool has_clock = ::pthread_getcpuclockid(::pthread_self(), &cpu_clock) == 0;
     std::unique_lock lock(mutex);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/sample_loader.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -13,8 +14,17 @@ namespace feedline::pipeline {
 
 using telemetry::Stage;
 
+namespace {
+
+bool is_image(const format::FieldDescription& field) { return field.kind == format::FieldKind::kImage; }
+
+}  // namespace
+
 SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters, ReadAhead* ahead)
-    : recipe_(std::move(recipe)), counters_(counters), ahead_(ahead) {}
+    : recipe_(std::move(recipe)), counters_(counters), ahead_(ahead) {
+  const auto& fields = recipe_->format->fields();
+  image_ = static_cast<std::size_t>(std::ranges::find_if(fields, is_image) - fields.begin());
+}
 
 Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& place) {
   if (ahead_ != nullptr) return ahead_->read(place, index, record_, watch_);
@@ -22,30 +32,100 @@ Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& place) {
 }
 
 void SampleLoader::count(Stage stage, std::uint64_t started_ns, std::uint64_t bytes) {
+  if (counters_ != nullptr) count(stage, started_ns, base::now_ns(), bytes);
+}
+
+void SampleLoader::count(Stage stage, std::uint64_t started_ns, std::uint64_t ended_ns, std::uint64_t bytes) {
   if (counters_ == nullptr) return;
-  const std::uint64_t ended_ns = base::now_ns();
   (*counters_)[static_cast<std::size_t>(stage)].add_item(ended_ns - started_ns, bytes);
   telemetry::record_span(stage, started_ns, ended_ns, sample_);
 }
 
-Result<void> SampleLoader::load(std::uint64_t index, const base::SampleKey& key, std::span<const ArrayView> rows,
-                                const PlanRow& place) {
-  const auto placed = [&](Error error) { return std::unexpected(with_place(std::move(error), *recipe_, index)); };
+std::unexpected<Error> SampleLoader::placed(Error error, std::uint64_t index) const {
+  return std::unexpected(with_place(std::move(error), *recipe_, index));
+}
+
+Result<void> SampleLoader::load(const Job& job) {
   if (!recipe_->chain) {
-    if (auto filled = fill({&index, 1}, rows); !filled) return placed(std::move(filled).error());
+    if (auto filled = fill({&job.index, 1}, job.rows); !filled) return placed(std::move(filled).error(), job.index);
     return {};
   }
-  sample_ = index;
-  const auto chain = fetch(index, place);
-  if (!chain) return placed(chain.error());
+  sample_ = job.index;
+  const auto chain = fetch(job.index, job.place);
+  if (!chain) return placed(chain.error(), job.index);
+  return load_fetched(**chain, job);
+}
+
+Result<void> SampleLoader::load_fetched(const transform::Chain& chain, const Job& job) {
   const auto& fields = recipe_->format->fields();
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields[i].kind == format::FieldKind::kInteger) {
-      std::memcpy(rows[i].data, &record_.fields[i].value, sizeof(std::int64_t));
-    } else if (auto image = load_field(**chain, key, record_.fields[i], rows[i]); !image) {
-      return placed(std::move(image).error());
+      std::memcpy(job.rows[i].data, &record_.fields[i].value, sizeof(std::int64_t));
+    } else if (auto image = load_field(chain, job.key, record_.fields[i], job.rows[i]); !image) {
+      return placed(std::move(image).error(), job.index);
     }
   }
+  record_.pin.reset();
+  return {};
+}
+
+// Where a sample's work is its only image's, which is decoded for every epoch.
+bool SampleLoader::takes_turns(const Recipe& recipe) {
+  return recipe.chain && !recipe.cache && std::ranges::count_if(recipe.format->fields(), is_image) == 1;
+}
+
+Result<void> SampleLoader::begin(const Job& job) {
+  sample_ = job.index;
+  const auto fetched = fetch(job.index, job.place);
+  if (!fetched) return placed(fetched.error(), job.index);
+  return {};
+}
+
+// Of a fetched sample. False where load_fetched() has to do it, or to say what is wrong.
+bool SampleLoader::draw_encoded(const transform::Chain& chain, const base::SampleKey& key) {
+  const memory::Record::Field& field = record_.fields[image_];
+  if (field.pixels.data != nullptr) return false;
+  const auto image = open_image(field);
+  return image && chain.draw(*image, key, drawing_) && !drawing_.planes;
+}
+
+void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, SampleLoader& second,
+                                  const Job& second_job, std::array<Result<void>, 2>& results) {
+  const std::array<SampleLoader*, 2> loaders{&first, &second};
+  const std::array<const Job*, 2> jobs{&first_job, &second_job};
+  const transform::Chain& chain = *first.recipe_->chain;
+  const std::uint64_t started = base::now_ns();
+  if (!results[0] || !results[1] || !first.draw_encoded(chain, first_job.key) ||
+      !second.draw_encoded(chain, second_job.key)) {
+    for (std::size_t i = 0; i < 2; ++i)
+      if (results[i]) results[i] = loaders[i]->load_fetched(chain, *jobs[i]);
+    return;
+  }
+  auto decoded = decode::ImageDecoder::decode_in_turn(
+      first.decoder_, {first.drawing_.region, chain.color_mode(), &first.pixels_}, second.decoder_,
+      {second.drawing_.region, chain.color_mode(), &second.pixels_});
+  // nobody can tell whose time it was: half for each
+  const std::uint64_t ended = base::now_ns(), middle = started + (ended - started) / 2;
+  const std::array<std::uint64_t, 3> borders{started, middle, ended};
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (decoded[i]) {
+      loaders[i]->count(Stage::kDecode, borders[i], borders[i + 1], memory::bytes_of(loaders[i]->pixels_.view()));
+      decoded[i] = loaders[i]->finish_image(chain, *jobs[i], first.workspace_);
+    }
+    if (!decoded[i]) results[i] = loaders[i]->placed(std::move(decoded[i]).error(), jobs[i]->index);
+  }
+}
+
+// What follows the decode of the only image.
+Result<void> SampleLoader::finish_image(const transform::Chain& chain, const Job& job,
+                                        transform::Workspace& workspace) {
+  const std::uint64_t started = base::now_ns();
+  const auto& fields = recipe_->format->fields();
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if (i != image_) std::memcpy(job.rows[i].data, &record_.fields[i].value, sizeof(std::int64_t));
+  const ArrayView& row = job.rows[image_];
+  FEEDLINE_CHECK_OK(chain.apply(drawing_, pixels_.view(), workspace, row));
+  count(Stage::kTransform, started, row.spec.bytes());
   record_.pin.reset();
   return {};
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <vector>
@@ -26,11 +28,23 @@ class SampleLoader {
   // ahead: nullptr, or what reads for it; outlives the loader.
   SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters, ReadAhead* ahead = nullptr);
 
-  // Fills `rows`, one view per field of the schema. What it writes depends on `key` and the stored bytes of sample
-  // `index` alone. On an error, which says where, the rows' contents are unspecified. place: where
-  // the plan has the sample, if it does.
-  Result<void> load(std::uint64_t index, const base::SampleKey& key, std::span<const ArrayView> rows,
-                    const PlanRow& place = {});
+  struct Job {
+    std::uint64_t index = 0;
+    base::SampleKey key;
+    std::span<const ArrayView> rows;  // one view per field of the schema
+    PlanRow place{};                  // where the plan has the sample, if it does
+  };
+  // Fills the rows. What it writes depends on `key` and the stored bytes of sample `index` alone. On an error, which
+  // says where, the rows' contents are unspecified.
+  Result<void> load(const Job& job);
+
+  // The same for two samples of a recipe that takes turns, which takes less time: their JPEGs are decoded in turn.
+  // First begin() with each, which reads it, then finish_in_turn() with what that gave, which becomes each sample's
+  // result. They are two loaders of one recipe, and of one thread.
+  static bool takes_turns(const Recipe& recipe);
+  Result<void> begin(const Job& job);
+  static void finish_in_turn(SampleLoader& first, const Job& first_job, SampleLoader& second, const Job& second_job,
+                             std::array<Result<void>, 2>& results);
 
   // The same of an image that is in memory, into the row of an image field.
   Result<void> load_image(const base::SampleKey& key, std::span<const std::byte> encoded, ArrayView row);
@@ -49,6 +63,8 @@ class SampleLoader {
  private:
   Result<void> read(std::uint64_t index, const PlanRow& place);
   void count(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t bytes);
+  void count(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t ended_ns, std::uint64_t bytes);
+  std::unexpected<Error> placed(Error error, std::uint64_t index) const;
   // Fills record_ with a sample: from the cache, prepared for it, or as it is stored. Gives the chain that is to run.
   Result<const transform::Chain*> fetch(std::uint64_t index, const PlanRow& place);
   Result<void> prepare(std::uint64_t index);
@@ -56,6 +72,9 @@ class SampleLoader {
   // started_ns: when open_image() was called, for the time that decoding takes.
   Result<memory::PixelView> pixels_of(const memory::Record::Field& field, const Box& region, ColorMode mode,
                                       std::uint64_t started_ns);
+  bool draw_encoded(const transform::Chain& chain, const base::SampleKey& key);
+  Result<void> finish_image(const transform::Chain& chain, const Job& job, transform::Workspace& workspace);
+  Result<void> load_fetched(const transform::Chain& chain, const Job& job);
   Result<void> load_field(const transform::Chain& chain, const base::SampleKey& key, const memory::Record::Field& field,
                           ArrayView row);
 
@@ -64,6 +83,7 @@ class SampleLoader {
   ReadAhead* ahead_;
   ReadAhead::Watch watch_;
   std::uint64_t sample_ = 0;  // that is worked at, for spans
+  std::size_t image_ = 0;     // the field, where there is one image in a sample
   memory::Record record_;
   decode::ImageDecoder decoder_;
   memory::PixelBuffer pixels_;
