@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import fcntl
 import json
@@ -89,6 +90,8 @@ class Terminal:
         self.resize(columns, rows, signalled=False)
         self.before = termios.tcgetattr(slave)
         self.text = ""
+        # a read may end within a character, and Ctrl-C makes the kernel drop what was not read yet
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.process = subprocess.Popen(
             command,
             env=environment,
@@ -116,7 +119,7 @@ class Terminal:
             assert time.monotonic() < deadline, f"not seen in {self.text[-3000:]!r}"
             if select.select([self.master], [], [], 0.1)[0]:
                 with contextlib.suppress(OSError):
-                    self.text += os.read(self.master, 1 << 16).decode(errors="replace")
+                    self.text += self.decoder.decode(os.read(self.master, 1 << 16))
         return self.text
 
     def ended(self) -> int:
