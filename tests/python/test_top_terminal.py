@@ -90,7 +90,8 @@ class Terminal:
         self.resize(columns, rows, signalled=False)
         self.before = termios.tcgetattr(slave)
         self.text = ""
-        self.decoder = codecs.getincrementaldecoder("utf-8")()  # a read may end within a character
+        # a read may end within a character, and Ctrl-C makes the kernel drop what was not read yet
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.process = subprocess.Popen(
             command,
             env=environment,
