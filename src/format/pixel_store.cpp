@@ -167,12 +167,19 @@ Result<std::span<const std::byte>> PixelStore::framed(std::uint64_t sample, std:
 }
 
 Result<std::span<const std::byte>> PixelStore::find(std::uint64_t sample) {
-  FEEDLINE_TRY(std::uint64_t limit, readable_bytes());
+  const auto limit = [this]() -> Result<std::uint64_t> {
+    FEEDLINE_TRY(const std::uint64_t bytes, readable_bytes());
+    return std::min(bytes, shared(head_->end).load(std::memory_order_acquire));
+  };
+  FEEDLINE_TRY(const std::uint64_t before, limit());
   std::uint64_t offset = entry(sample).load(std::memory_order_acquire);
   // behind what is mapped lies what a process added that lets the file grow further than this one ever expected
   if (offset == 0 || (offset >= extent_.mapped && kind_ != Kind::kFinished)) return std::span<const std::byte>();
-  limit = std::min(limit, shared(head_->end).load(std::memory_order_acquire));
-  auto record = framed(sample, offset, limit);
+  auto record = framed(sample, offset, before);
+  if (!record && kind_ != Kind::kFinished) {  // this record may have been added since the end was asked for
+    FEEDLINE_TRY(const std::uint64_t after, limit());
+    record = framed(sample, offset, after);
+  }
   if (kind_ == Kind::kMemory) return record;
   std::atomic<std::uint64_t>& verified = verified_[sample / 64];
   const std::uint64_t bit = std::uint64_t{1} << (sample % 64);
