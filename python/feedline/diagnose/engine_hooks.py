@@ -16,6 +16,7 @@ from feedline.diagnose import events
 from feedline.diagnose.recorder import Recorder, clock, cpu_clock
 
 _FIRST_LOOK_NS, _MOST_NS = 50_000_000, 1_000_000_000  # short loops are looked at early, long ones once a second
+_COST_SHARE, _FREE_NS = 400, 3_000_000  # looks may cost 1/400 of the time, and a few of them whatever it is
 _COUNTED = ("items", "bytes", "busy_s", "blocked_s", "starved_s")
 _READS_AHEAD = " at once by "  # in the engine's plan, once the storage was slow enough for it
 _LOOKS_AT_OTHERS = 2  # a thread has no name yet when it begins; after so many looks it is somebody else's
@@ -29,7 +30,8 @@ class Tally:
         self._recorder, self._number, self._facts = recorder, number, facts
         self._before: dict[str, float] = {}
         self._engine: Any = None
-        self._due = 0
+        self._due = self._spent_ns = 0
+        self._first_ns = clock()
         self._period = _FIRST_LOOK_NS
         self._totals: dict[str, float] = {}
         self._times = ThreadTimes()
@@ -49,6 +51,11 @@ class Tally:
         if clock() >= self._due:
             self.look(engine)
 
+    def look_at_end(self, engine: Any) -> None:
+        """Of a loop. Where loops are so short that this would cost too much, a later loop's look has this one too."""
+        if self._spent_ns <= _FREE_NS + (clock() - self._first_ns) / _COST_SHARE:
+            self.look(engine)
+
     def look(self, engine: Any) -> None:
         begin, cpu = clock(), cpu_clock()
         with contextlib.suppress(Exception):
@@ -60,9 +67,11 @@ class Tally:
                 self._totals[name] = self._totals.get(name, 0.0) + max(value - self._before.get(name, 0.0), 0.0)
             self._before = now
             self._write()
-        self._period = min(2 * self._period, _MOST_NS)
+        cost = cpu_clock() - cpu
+        self._spent_ns += cost
+        self._period = max(min(2 * self._period, _MOST_NS), cost * _COST_SHARE)
         self._due = clock() + self._period
-        self._recorder.record(events.LOOK, begin, cpu_clock() - cpu)
+        self._recorder.record(events.LOOK, begin, cost)
 
     def _counters(self, engine: Any) -> dict[str, float]:
         raw = engine.stats()

@@ -109,7 +109,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
         except StopIteration:
             recorder.record(events.LAST, begin, 0, loop.loader)
             if loop.tally is not None:
-                loop.tally.look(engine_hooks.engine_of(iterator))
+                loop.tally.look_at_end(engine_hooks.engine_of(iterator))
             raise
         finally:
             loop.active = False
@@ -148,7 +148,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
                 if not loop.unseen:
                     calls.watch()
             elif loop.tally is not None:
-                loop.tally.look(engine_hooks.engine_of(self))
+                loop.tally.look_at_end(engine_hooks.engine_of(self))
             loop.last_end, loop.last_cpu = clock(), cpu_clock()
 
     return __next__

@@ -11,11 +11,13 @@ from feedline.diagnose.summary import Summary
 
 NAMED = 0.05  # a smaller share is no cause worth a change
 IDLE_LOADER = 0.10  # waiting below this: the loader is not the problem
+SMALL = 0.10  # one that is never certain
 UNCERTAIN = 0.85  # the most where a signal is missing
 LARGE = 0.3  # a share that a busy machine does not make by itself
 CROWDED = 3.0  # workers per usable CPU
 EXPLAINED = 0.3  # of a hand-over's time: CPU of packing and unpacking
 _FEWEST_STEPS = 20
+_CPU_OF_PAGING = ("cpu_decode", "cpu_transform", "collate")
 _IDLE_WORKERS, _AT_WORK = 0.5, 0.85  # shares of their time: up to the first they wait for tasks, from the second on not
 
 
@@ -62,6 +64,11 @@ class Case:
             against.append(f"other programs used {others:.1f} CPUs meanwhile")
             if share < LARGE:
                 confidence = min(confidence, UNCERTAIN)
+        if share < SMALL:
+            confidence = min(confidence, UNCERTAIN)
+        if cause in _CPU_OF_PAGING and any(verdict.cause == "memory_pressure" for verdict in self.verdicts):
+            confidence = min(confidence, UNCERTAIN)
+            against.append("its CPU time holds that of reading pages again")
         share = min(max(share, 0.0), 1.0)
         low, high = gain if gain is not None else prediction.gain_of_share(share)
         self.verdicts.append(

@@ -69,7 +69,7 @@ def handover(case: Case) -> None:
     ]
     if (making.pin_ms or 0.0) > EXPLAINED * waited:
         evidence.append(f"torch's loader takes {making.pin_ms:.2f} ms to move each into page-locked memory")
-    case.name("worker_handover", share, 0.92 if explained and share >= LARGE / 2 else 0.6, evidence, counter)
+    case.name("worker_handover", share, 0.92 if explained and share >= LARGE else 0.6, evidence, counter)
 
 
 def startup(case: Case) -> None:
