@@ -73,6 +73,13 @@ def loader_rates(**values: Any) -> rates.LoaderRates:
 # -- rates
 
 
+class NoGpus:
+    unavailable = "none"
+
+    def read(self) -> tuple[gpu.Reading, ...]:
+        return ()
+
+
 def test_rates_are_differences_over_the_publishers_time() -> None:
     before = loader(
         threads=2, batches=10, samples=640, wait_s=1.0, stages={"storage": stage(items=5, bytes=100, busy_s=1.0)}
@@ -454,7 +461,7 @@ def children() -> Iterator[list[subprocess.Popen[bytes]]]:
 def test_loaders_of_the_tree_are_followed(children: list[subprocess.Popen[bytes]]) -> None:
     find = Publishing()
     first, second, _ = (child.pid for child in children)
-    watching = watch.Watch(processes.identify(os.getpid()), 0.1, gpu.NoGpus("none"), find=find)
+    watching = watch.Watch(processes.identify(os.getpid()), 0.1, NoGpus(), find=find)
     find.put(
         process(first, 10.0, loader(batches=5), rank=1),
         process(second, 3.0, loader(batches=1), rank=0),
@@ -475,7 +482,7 @@ def test_loaders_of_the_tree_are_followed(children: list[subprocess.Popen[bytes]
 
 def test_what_was_seen_last_stays_when_the_process_has_ended(children: list[subprocess.Popen[bytes]]) -> None:
     find, child = Publishing(), children[0]
-    watching = watch.Watch(processes.identify(child.pid), 0.1, gpu.NoGpus("none"), find=find)
+    watching = watch.Watch(processes.identify(child.pid), 0.1, NoGpus(), find=find)
     find.put(process(child.pid, 1.0, loader(batches=5)))
     before = watching.look()
     assert not before.ended and before.loaders

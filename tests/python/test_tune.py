@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from pathlib import Path
 
 import pytest
 
@@ -16,6 +15,7 @@ pytest.importorskip("torch", reason="torch, whose loader is tuned, is not instal
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 
 import torch
+from running_processes import processes_with
 
 import feedline
 from feedline import record
@@ -38,17 +38,6 @@ if __name__ == "__main__":
     print("the end")
     sys.exit(5)
 """
-
-
-def processes_with(text):
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if text in (folder / "cmdline").read_bytes().decode(errors="replace"):
-                found.append(folder.name)
-        except OSError:
-            continue
-    return found
 
 
 @pytest.fixture

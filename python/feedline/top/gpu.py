@@ -87,17 +87,6 @@ _MEASURED = (
 )
 
 
-class NoGpus:
-    """Where nobody can read them."""
-
-    def __init__(self, unavailable: str) -> None:
-        self.unavailable = unavailable
-
-    def read(self) -> tuple[Reading, ...]:
-        return ()
-
-
 def of_engine() -> Gpus:
-    """The engine's reader; an engine that was built before there was one reads none."""
-    reader = getattr(_engine, "GpuReader", None)
-    return NoGpus("this engine reads no GPUs: install one of this version") if reader is None else EngineGpus(reader())
+    """Through the driver that this machine has, if it has one."""
+    return EngineGpus(_engine.GpuReader())

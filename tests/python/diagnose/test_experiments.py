@@ -5,9 +5,9 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from running_processes import processes_with
 
 pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
 pytest.importorskip("click", reason="click, for the command line, is not installed")
@@ -33,17 +33,6 @@ if __name__ == "__main__":
     except ChildProcessError:
         print("no children")
 """
-
-
-def processes_with(text):
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if text in (folder / "cmdline").read_bytes().decode(errors="replace"):
-                found.append(folder.name)
-        except OSError:
-            continue
-    return found
 
 
 def test_the_ladder_is_climbed_and_the_script_notices_nothing(tmp_path):

@@ -463,12 +463,12 @@ def test_without_a_gpu_no_driver_is_opened(monkeypatch, no_driver_open):
 class HandOver(RuleBasedStateMachine):
     """A worker and the training loop in any order, with batches of any sizes, kept, lost and read by the GPU."""
 
-    library = None
+    stand_in = None
 
     def __init__(self):
         super().__init__()
         self.patch = pytest.MonkeyPatch()
-        self.gpu = stand_in_gpu.install(self.library, self.patch)
+        self.gpu = stand_in_gpu.install(self.stand_in, self.patch)
         self.patch.setattr("feedline.drop_in.ring._region_bytes", lambda workers: 64 << 20)
         self.broken_before = self.gpu.driver.stand_in_violations()
         self.ring = Ring(1)
@@ -554,7 +554,7 @@ class HandOver(RuleBasedStateMachine):
 
 
 def test_any_order_of_sizes_holders_and_deaths(library, no_driver_open):
-    HandOver.library = library
+    HandOver.stand_in = library
     run_state_machine_as_test(HandOver, settings=settings(max_examples=60, stateful_step_count=50, deadline=None))
 
 
