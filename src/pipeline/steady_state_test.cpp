@@ -113,6 +113,7 @@ void give(Pipeline& pipeline, const Recipe& recipe, std::uint64_t batch_size, st
 
 Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t batch_size, bool given,
                      bool adapts = false) {
+  ::setenv("FEEDLINE_READ_AHEAD", "never", 1);  // on a busy machine reads take long, and then more happens for each
   // every epoch has as many batches whatever their size, so that what an epoch costs falls out of the comparison
   LoaderOptions options{.batch_size = batch_size, .shuffle = true, .num_workers = kThreads, .given_order = given};
   if (!given) options.world_size = kLarge / batch_size;
@@ -146,7 +147,6 @@ Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t 
 void expect_nothing_per_sample(const std::shared_ptr<const Recipe>& recipe, bool given = false,
                                const Cost& excused = {}) {
   if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which has a malloc and mutexes of its own";
-  setenv("FEEDLINE_READ_AHEAD", "never", 1);  // on a busy machine reads take long, and then more happens for each
   const Cost small = cost_of_a_batch(recipe, kSmall, given), large = cost_of_a_batch(recipe, kLarge, given);
   // what is filled ahead at the end counts, what was at the beginning may not
   constexpr double kMostFilled = static_cast<double>(kCounted + kAhead) / kCounted;
