@@ -8,7 +8,7 @@ import functools
 from typing import Any
 
 from feedline import record
-from feedline.diagnose.summary import Host, Making, Summary, Waits
+from feedline.diagnose.summary.figures import Host, Making, Summary, Waits
 from feedline.record.bench import of_bench
 
 STAGE_MS = {"storage": 20.0, "decode": 60.0, "transform": 20.0, "batch": 2.0}

@@ -20,8 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedline import record
-from feedline.diagnose import events
-from feedline.diagnose.events import Event
+from feedline.diagnose.probe import events
+from feedline.diagnose.probe.events import Event
 from feedline.diagnose.session import ProcessRecord, Recording
 from feedline.record import checking, files, gpu, machine, series, storage
 

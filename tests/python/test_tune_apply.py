@@ -16,7 +16,7 @@ import torch
 import feedline
 from feedline.tune import apply
 
-INJECT = Path(feedline.__file__).parent / "diagnose" / "inject"
+INJECT = Path(feedline.__file__).parent / "diagnose" / "probe" / "inject"
 SCRIPT = """
 import sys, torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info

@@ -22,8 +22,10 @@ from pathlib import Path
 from limits import Limits, NotPermitted, refusal
 from scenarios import HELD_OUT, SCENARIOS, Scenario
 
-from feedline.diagnose import prediction, session, timeline, verdict
-from feedline.diagnose.summary import Summary
+from feedline.diagnose import session, verdict
+from feedline.diagnose.model import prediction
+from feedline.diagnose.summary import timeline
+from feedline.diagnose.summary.figures import Summary
 from feedline.diagnose.verdict import CERTAIN, Verdict
 
 INSIDE = "FEEDLINE_SCENARIO_INSIDE"

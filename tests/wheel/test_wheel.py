@@ -163,7 +163,8 @@ def test_it_works_where_the_codecs_of_the_system_are_unusable(empty_python, phot
 
 DIAGNOSE = """
 import json, sys
-from feedline.diagnose import report, session, timeline, verdict
+from feedline.diagnose import report, session, verdict
+from feedline.diagnose.summary import timeline
 recording = session.run([sys.executable, "-c", sys.argv[1], sys.argv[2]], 2.0)
 summary = timeline.summarise(recording)
 print(json.dumps(report.as_json(recording, summary, verdict.judge(summary))))
@@ -205,7 +206,7 @@ def test_what_the_wheel_holds(wheel):
         licence = any(re.search(rf"/licenses/bundled/{codec}\d*[-\w.]*\.txt$", name) for name in names)
         assert licence or not shutil.which("dpkg-query"), (codec, names)
     assert "feedline/py.typed" in names
-    assert "feedline/diagnose/inject/sitecustomize.py" in names  # no import finds it: PYTHONPATH does
+    assert "feedline/diagnose/probe/inject/sitecustomize.py" in names  # no import finds it: PYTHONPATH does
     assert "feedline/_engine.pyi" in names
     assert {name.partition("/")[0] for name in names} == {"feedline", "feedline.libs", info.partition("/")[0]}
     needs = [text for text in metadata.get_all("Requires-Dist") if "extra ==" not in text]

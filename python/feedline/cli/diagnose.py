@@ -42,7 +42,8 @@ def diagnose(
     it would by itself, with other arguments of its DataLoader; what that run prints goes to standard error.
     """
     from feedline import record
-    from feedline.diagnose import report, session, timeline, trial, verdict
+    from feedline.diagnose import report, session, trial, verdict
+    from feedline.diagnose.summary import timeline
 
     try:
         recording = session.run(command, 0.0 if quick else budget)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from feedline import _engine
-from feedline.diagnose.opened_files import SUFFIX
+from feedline.diagnose.probe.opened_files import SUFFIX
 
 _MOST_FILES = 256  # that are looked at, and as many neighbours
 _MOST_FOLDERS = 16

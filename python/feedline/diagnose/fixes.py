@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from feedline.diagnose import prediction
-from feedline.diagnose.summary import Summary
+from feedline.diagnose.model import prediction
+from feedline.diagnose.summary.figures import Summary
 
 _FIXES = {
     "compute_bound": "Nothing to do in the loader: the loop's own work sets the pace.",

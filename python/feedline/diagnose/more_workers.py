@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from feedline.diagnose import prediction
 from feedline.diagnose.findings import Verdict
-from feedline.diagnose.summary import Summary
+from feedline.diagnose.model import prediction
+from feedline.diagnose.summary.figures import Summary
 
 
 def more_workers(summary: Summary, named: list[Verdict]) -> str | None:

@@ -6,12 +6,14 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from feedline.diagnose import gpu_text, prediction, timeline
+from feedline.diagnose import gpu_text
+from feedline.diagnose.model import prediction
+from feedline.diagnose.model.what_if import what_if
 from feedline.diagnose.session import Recording
-from feedline.diagnose.summary import Summary
+from feedline.diagnose.summary import timeline
+from feedline.diagnose.summary.figures import Summary
 from feedline.diagnose.trial import Trial
 from feedline.diagnose.verdict import CERTAIN, Diagnosis
-from feedline.diagnose.what_if import what_if
 
 SCHEMA = "feedline.diagnosis/1"
 _BAR = 40

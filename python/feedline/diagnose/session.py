@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from feedline import _engine
-from feedline.diagnose import clones, experiments
 from feedline.diagnose.dataset_files import DatasetFiles, FilesWatch
-from feedline.diagnose.events import STEP, Event, Total, total_of
-from feedline.diagnose.experiments import Ceiling, Experiments
-from feedline.diagnose.intervals import rate_interval
+from feedline.diagnose.experiments import clones, results
+from feedline.diagnose.experiments.intervals import rate_interval
+from feedline.diagnose.experiments.results import Ceiling, Experiments
+from feedline.diagnose.probe.events import STEP, Event, Total, total_of
 from feedline.tune import apply
 
 SESSION = "FEEDLINE_DIAGNOSE_SESSION"
@@ -107,7 +107,7 @@ def run(command: Sequence[str], budget: float = 0.0, change: Change | None = Non
             host = sampler.record()
         files = harvest.files.finish(host.get("files", []))
         processes = harvest.processes()
-        tried = experiments.run(folder, budget, _ceiling(processes), files) if budget > 0 and processes else None
+        tried = results.run(folder, budget, _ceiling(processes), files) if budget > 0 and processes else None
         return Recording(
             list(command),
             returncode,
@@ -154,7 +154,7 @@ def so_far(folder: Path, command: Sequence[str], begin_ns: int, host: dict[str, 
 def environment_of(folder: Path, budget: float) -> dict[str, str]:
     """This process's environment, with the probe that records into `folder` in it."""
     environment = dict(os.environ)
-    paths = [str(_PACKAGE / "diagnose" / "inject")]
+    paths = [str(_PACKAGE / "diagnose" / "probe" / "inject")]
     if environment.get("PYTHONPATH"):
         paths.append(environment["PYTHONPATH"])
     environment["PYTHONPATH"] = os.pathsep.join(paths)

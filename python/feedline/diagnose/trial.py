@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from feedline.diagnose import events, fixes, prediction, session, timeline
+from feedline.diagnose import fixes, session
+from feedline.diagnose.experiments.intervals import rate_interval
 from feedline.diagnose.findings import Diagnosis, Verdict
-from feedline.diagnose.intervals import rate_interval
+from feedline.diagnose.model import prediction
+from feedline.diagnose.probe import events
 from feedline.diagnose.session import Change, Recording
-from feedline.diagnose.summary import Summary
+from feedline.diagnose.summary import timeline
+from feedline.diagnose.summary.figures import Summary
 from feedline.tune import apply
 
 _PREFETCH = "prefetch_factor="

@@ -11,7 +11,7 @@ from feedline.diagnose.causes import RULES, gpu
 from feedline.diagnose.causes.case import NAMED, Case
 from feedline.diagnose.findings import CAUSES, Abstention, Diagnosis, Verdict
 from feedline.diagnose.more_workers import more_workers
-from feedline.diagnose.summary import Summary
+from feedline.diagnose.summary.figures import Summary
 
 __all__ = ["CAUSES", "CERTAIN", "Abstention", "Diagnosis", "Verdict", "judge"]
 

@@ -35,8 +35,8 @@ def of(document: Mapping[str, Any], steps: Iterable[Step] = (), source: str | No
 
 def steps_of(recording: Recording) -> list[Step]:
     """The steps of the loop that the diagnosis is about: the longest."""
-    from feedline.diagnose import events
-    from feedline.diagnose.timeline import loops_of
+    from feedline.diagnose.probe import events
+    from feedline.diagnose.summary.timeline import loops_of
 
     loops = loops_of(recording.processes)
     if not loops:

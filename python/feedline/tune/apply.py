@@ -89,7 +89,7 @@ def _apply(loader: Any, wanted: Mapping[str, Any], folder: Path) -> None:
     self_described: dict[str, Any] = {}
     try:
         loader.__dict__[_DONE] = True
-        from feedline.diagnose.loop_hooks import torch_facts
+        from feedline.diagnose.probe.loop_hooks import torch_facts
 
         facts, meant = torch_facts(loader), wanted["loader"]
         if meant is not None and any(facts.get(name) != value for name, value in meant.items()):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """In the script's processes under ``feedline tune``: the copy that measures, and the loop that is held meanwhile.
 
-The copy is taken as ``feedline diagnose`` takes its own (feedline.diagnose.clones), when the first loop begins. The
-loop then runs on, so that its steps can be timed, until the watching side asks it to hold: it does so inside next(),
-and goes on, or ends the script by SystemExit, as it is told.
+The copy is taken as ``feedline diagnose`` takes its own (feedline.diagnose.experiments.clones), when the first loop
+begins. The loop then runs on, so that its steps can be timed, until the watching side asks it to hold: it does so
+inside next(), and goes on, or ends the script by SystemExit, as it is told.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from feedline.diagnose import clones
-from feedline.diagnose.recorder import Recorder
+from feedline.diagnose.experiments import clones
+from feedline.diagnose.probe.recorder import Recorder
 
 VARIABLE = "FEEDLINE_TUNE"  # set in the command's environment
 SOCKET, CLAIM, HOLD, HELD, RELEASE = "tune.socket", "tune.claim", "tune.hold", "held", "tune.release"

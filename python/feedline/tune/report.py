@@ -9,8 +9,8 @@ from dataclasses import asdict
 from typing import Any
 
 from feedline import settings as saved
-from feedline.diagnose import prediction
-from feedline.diagnose.summary import Summary
+from feedline.diagnose.model import prediction
+from feedline.diagnose.summary.figures import Summary
 from feedline.record import envelope, series
 from feedline.record.diagnosis import figure
 from feedline.record.files import finite

@@ -22,8 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from feedline import _engine
-from feedline.diagnose import clones, session, timeline
-from feedline.diagnose.summary import Summary
+from feedline.diagnose import session
+from feedline.diagnose.experiments import clones
+from feedline.diagnose.summary import timeline
+from feedline.diagnose.summary.figures import Summary
 from feedline.drop_in import limits as host_limits
 from feedline.tune import probe
 from feedline.tune.ladder import Climb, Lost, Refused, Rung, Visit, climb

@@ -55,7 +55,7 @@ class Service:
 
     def _facts(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Takes the process back to `cpus` of its CPUs, too."""
-        from feedline.diagnose.loop_hooks import torch_facts
+        from feedline.diagnose.probe.loop_hooks import torch_facts
 
         allowed = sorted(os.sched_getaffinity(0))
         if request.get("cpus"):

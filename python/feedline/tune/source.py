@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import feedline
-from feedline.diagnose.summary import Host, Making, Summary
+from feedline.diagnose.summary.figures import Host, Making, Summary
 from feedline.drop_in import limits as host_limits
 from feedline.tune.ladder import Climb, Refused, Rung, Visit, climb
 from feedline.tune.live import Live, Stable

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("feedline", reason="the package is not installed")
 
 from feedline import _engine
-from feedline.diagnose import disk_probe
 from feedline.diagnose.dataset_files import FilesWatch, cached_share
-from feedline.diagnose.opened_files import OpenedFiles
+from feedline.diagnose.experiments import disk_probe
+from feedline.diagnose.probe.opened_files import OpenedFiles
 
 
 class Recorder:

@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from feedline.diagnose import device_hooks, events, gpu_summary, session, timeline
-from feedline.diagnose.device_hooks import DeviceHooks
-from feedline.diagnose.events import Event, Total
-from feedline.diagnose.recorder import Recorder
+from feedline.diagnose import session
+from feedline.diagnose.probe import device_hooks, events
+from feedline.diagnose.probe.device_hooks import DeviceHooks
+from feedline.diagnose.probe.events import Event, Total
+from feedline.diagnose.probe.recorder import Recorder
 from feedline.diagnose.session import ProcessRecord
+from feedline.diagnose.summary import gpu_summary, timeline
 
 torch = pytest.importorskip("torch", reason="torch, whose tensors are watched, is not installed")
 SCRIPTS = Path(__file__).parents[2] / "scenarios" / "scripts"

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from watched import FEEDLINE, watched
 
-from feedline.diagnose import events, session
-from feedline.diagnose.recorder import CAPACITY, Recorder
+from feedline.diagnose import session
+from feedline.diagnose.probe import events
+from feedline.diagnose.probe.recorder import CAPACITY, Recorder
 
 pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
 pytest.importorskip("click", reason="click, for the command line, is not installed")

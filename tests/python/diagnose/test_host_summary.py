@@ -4,10 +4,10 @@
 import pytest
 
 from feedline.diagnose.dataset_files import DatasetFiles
-from feedline.diagnose.disk_probe import DiskProbe
-from feedline.diagnose.experiments import Comparison, Experiments
-from feedline.diagnose.host_summary import host_summary, missing_of_disk, window_of
+from feedline.diagnose.experiments.disk_probe import DiskProbe
+from feedline.diagnose.experiments.results import Comparison, Experiments
 from feedline.diagnose.session import Recording
+from feedline.diagnose.summary.host_summary import host_summary, missing_of_disk, window_of
 
 S = 1_000_000_000
 STILL = {

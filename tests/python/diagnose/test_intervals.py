@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feedline.diagnose.intervals import interval, rate_interval
+from feedline.diagnose.experiments.intervals import interval, rate_interval
 
 numbers = st.floats(0.001, 1e6)
 

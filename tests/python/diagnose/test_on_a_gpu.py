@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from feedline.diagnose import session, timeline
+from feedline.diagnose import session
+from feedline.diagnose.summary import timeline
 
 torch = pytest.importorskip("torch", reason="torch, whose tensors are watched, is not installed")
 if not torch.cuda.is_available():

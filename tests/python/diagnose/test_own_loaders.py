@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from summaries import HALF, LOADER, stages, summary
 from watched import watched
 
-from feedline.diagnose import engine_summary, prediction
+from feedline.diagnose.model import prediction
+from feedline.diagnose.summary import engine_summary
 from feedline.diagnose.verdict import judge
 
 pytest.importorskip("click", reason="click, for the command line, is not installed")

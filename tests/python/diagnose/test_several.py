@@ -8,9 +8,10 @@ from summaries import BY_CAUSE, summary, waiting
 from test_signals import MS, event, record_of, recording
 from watched import watched
 
-from feedline.diagnose import events, timeline
-from feedline.diagnose.events import Total
-from feedline.diagnose.experiments import Experiments, Rung
+from feedline.diagnose.experiments.results import Experiments, Rung
+from feedline.diagnose.probe import events
+from feedline.diagnose.probe.events import Total
+from feedline.diagnose.summary import timeline
 from feedline.diagnose.verdict import judge
 
 

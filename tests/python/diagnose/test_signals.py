@@ -4,11 +4,13 @@
 import pytest
 
 from feedline import _engine
-from feedline.diagnose import events, experiments, session, timeline
-from feedline.diagnose.events import Event, Total
-from feedline.diagnose.experiments import Rung
-from feedline.diagnose.host_summary import window_of
+from feedline.diagnose import session
+from feedline.diagnose.experiments.results import Rung, keep
+from feedline.diagnose.probe import events
+from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord, Recording
+from feedline.diagnose.summary import timeline
+from feedline.diagnose.summary.host_summary import window_of
 
 MS = 1_000_000
 S = 1_000 * MS
@@ -133,7 +135,7 @@ def test_no_loop_is_no_summary():
 
 def test_rungs_that_gain_nothing_are_not_kept():
     rungs = [Rung(1, 10, 9, 11, 50), Rung(2, 20, 19, 21, 50), Rung(4, 20.5, 19, 22, 50), Rung(8, 30, 15, 45, 9)]
-    assert [rung.kept for rung in experiments.keep(rungs)] == [True, True, False, False]
+    assert [rung.kept for rung in keep(rungs)] == [True, True, False, False]
 
 
 def test_rings_of_ended_processes_do_not_pile_up(tmp_path):

@@ -14,7 +14,7 @@ pytest.importorskip("torch", reason="torch, whose loader is watched, is not inst
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 
 from feedline.diagnose import trial
-from feedline.diagnose.experiments import Comparison, Experiments
+from feedline.diagnose.experiments.results import Comparison, Experiments
 from feedline.diagnose.session import Recording
 from feedline.diagnose.trial import Trial
 from feedline.diagnose.verdict import judge

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from summaries import BESIDE_COMPUTING, BUSY, BY_CAUSE, EVEN, FLOAT32, HALF, copied, stages, summary, waiting, without
 
-from feedline.diagnose.summary import Waits
+from feedline.diagnose.summary.figures import Waits
 from feedline.diagnose.verdict import CAUSES, CERTAIN, judge
 
 

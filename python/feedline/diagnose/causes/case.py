@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from feedline.diagnose import fixes, prediction
+from feedline.diagnose import fixes
 from feedline.diagnose.findings import Verdict
-from feedline.diagnose.summary import Summary
+from feedline.diagnose.model import prediction
+from feedline.diagnose.summary.figures import Summary
 
 NAMED = 0.05  # a smaller share is no cause worth a change
 IDLE_LOADER = 0.10  # waiting below this: the loader is not the problem

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from feedline.diagnose import prediction
 from feedline.diagnose.causes.case import IDLE_LOADER, NAMED, UNCERTAIN, Case
 from feedline.diagnose.findings import Abstention
-from feedline.diagnose.summary import Copies, Summary
+from feedline.diagnose.model import prediction
+from feedline.diagnose.summary.figures import Copies, Summary
 
 _FEWEST_TIMED = 10  # copies, for their time to be more than an impression
 _FEWEST_WATCHED = 5  # steps, to say that none of them used autocast

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from feedline.diagnose import prediction
 from feedline.diagnose.causes import gpu
 from feedline.diagnose.causes.case import CROWDED, IDLE_LOADER, NAMED, UNCERTAIN, Case
+from feedline.diagnose.model import prediction
 
 
 def compute_bound(case: Case) -> None:

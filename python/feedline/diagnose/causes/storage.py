@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from feedline.diagnose import prediction
 from feedline.diagnose.causes.case import NAMED, Case
-from feedline.diagnose.summary import Host, Summary
+from feedline.diagnose.model import prediction
+from feedline.diagnose.summary.figures import Host, Summary
 
 _SMALL_FILE_BYTES = range(2 << 10, 128 << 10)
 _FROM_DEVICE = 0.3

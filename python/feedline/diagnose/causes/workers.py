@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from feedline.diagnose import prediction
 from feedline.diagnose.causes.case import CROWDED, EXPLAINED, LARGE, NAMED, Case, normalise, stage_sentence
+from feedline.diagnose.model import prediction
 
 _BUSY_WORKERS = 0.7
 _FREE_CPUS = 0.75  # of the usable ones wanted: below, there is room for another worker

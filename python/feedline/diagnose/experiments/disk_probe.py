@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from feedline.diagnose.intervals import interval, rate_interval
+from feedline.diagnose.experiments.intervals import interval, rate_interval
 
 _LARGE, _SMALL = 1 << 20, 4096
 _THREADS = 4

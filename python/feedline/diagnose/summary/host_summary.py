@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from feedline.diagnose.session import Recording
-from feedline.diagnose.summary import Host
+from feedline.diagnose.summary.figures import Host
 
 _FEWEST_SAMPLES = 3
 _FROM_DEVICE = 0.3

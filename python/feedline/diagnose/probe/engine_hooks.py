@@ -12,8 +12,8 @@ import contextlib
 import os
 from typing import Any, ClassVar
 
-from feedline.diagnose import events
-from feedline.diagnose.recorder import Recorder, clock, cpu_clock
+from feedline.diagnose.probe import events
+from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
 _FIRST_LOOK_NS, _MOST_NS = 50_000_000, 1_000_000_000  # short loops are looked at early, long ones once a second
 _COST_SHARE, _FREE_NS = 400, 3_000_000  # looks may cost 1/400 of the time, and a few of them whatever it is

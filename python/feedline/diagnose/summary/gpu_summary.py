@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from feedline.diagnose import events
-from feedline.diagnose.events import Total
+from feedline.diagnose.probe import events
+from feedline.diagnose.probe.events import Total
 from feedline.diagnose.session import ProcessRecord, Recording
-from feedline.diagnose.summary import Copies, Gpu
+from feedline.diagnose.summary.figures import Copies, Gpu
 
 _FEWEST_SAMPLES = 4  # a second of them
 _LOWEST, _HIGHEST = 0.1, 0.9  # quantiles that say how far the samples lie apart

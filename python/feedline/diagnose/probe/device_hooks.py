@@ -15,8 +15,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from feedline.diagnose import events
-from feedline.diagnose.recorder import Recorder, clock, cpu_clock
+from feedline.diagnose.probe import events
+from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
 _MOST_PENDING = 64  # copies whose events nobody has read: a device that is so far behind is looked at less
 _MOST_PARAMETERS = 4096  # whose types are looked at

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from feedline.diagnose import rungs
+from feedline.diagnose.experiments import rungs
 
 
 def can_be_made_again(loader: Any) -> bool:

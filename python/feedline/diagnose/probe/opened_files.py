@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from feedline.diagnose.recorder import Recorder
+    from feedline.diagnose.probe.recorder import Recorder
 
 SUFFIX = ".files"
 _EACH = 32  # the first so many of a process are noted; then every second one for as many, every fourth, and so on

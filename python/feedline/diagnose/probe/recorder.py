@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from feedline import _engine
-from feedline.diagnose import events
-from feedline.diagnose.opened_files import OpenedFiles
+from feedline.diagnose.probe import events
+from feedline.diagnose.probe.opened_files import OpenedFiles
 
 CAPACITY = 16384  # events of 56 bytes
 DETAIL_SHARE = 0.002

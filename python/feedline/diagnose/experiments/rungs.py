@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from feedline import _engine
-from feedline.diagnose.intervals import interval, rate_interval
-from feedline.diagnose.opened_files import OpenedFiles
+from feedline.diagnose.experiments.intervals import interval, rate_interval
+from feedline.diagnose.probe.opened_files import OpenedFiles
 
 _MOST_DROPPED_BYTES = 1 << 30
 _ROUNDS = 3

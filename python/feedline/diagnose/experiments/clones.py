@@ -20,9 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from feedline.diagnose import other_workers, rungs
-from feedline.diagnose.opened_files import OpenedFiles
-from feedline.diagnose.recorder import Recorder
+from feedline.diagnose.experiments import other_workers, rungs
+from feedline.diagnose.probe.opened_files import OpenedFiles
+from feedline.diagnose.probe.recorder import Recorder
 
 BUDGET = "FEEDLINE_DIAGNOSE_BUDGET"
 WATCHER, GO, RESULT, PID = "watcher", "experiments.go", "experiments.json", "experiments.pid"

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from feedline.diagnose import events, loop_hooks
-from feedline.diagnose.recorder import Recorder, clock, cpu_clock
+from feedline.diagnose.probe import events, loop_hooks
+from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
 # A sample that takes so much longer than others is kept as an event of its own.
 _SLOW_TIMES = 5

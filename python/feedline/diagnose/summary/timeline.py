@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From recorded events to a :class:`~feedline.diagnose.summary.Summary`.
+"""From recorded events to a :class:`~feedline.diagnose.summary.figures.Summary`.
 
 A wait inside ``next()`` is explained by the batch that ended it: until the worker had made that batch the loop waited
 for production, after that for the hand-over.
@@ -14,13 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from feedline.diagnose import events
-from feedline.diagnose.engine_summary import making_of, samples_per_batch
-from feedline.diagnose.events import Event, Total
-from feedline.diagnose.gpu_summary import copies_of, device_of, gpu_of, pin_ms
-from feedline.diagnose.host_summary import Window, host_summary, missing_of_disk, window_of
+from feedline.diagnose.probe import events
+from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord, Recording
-from feedline.diagnose.summary import Making, Summary, Waits
+from feedline.diagnose.summary.engine_summary import making_of, samples_per_batch
+from feedline.diagnose.summary.figures import Making, Summary, Waits
+from feedline.diagnose.summary.gpu_summary import copies_of, device_of, gpu_of, pin_ms
+from feedline.diagnose.summary.host_summary import Window, host_summary, missing_of_disk, window_of
 
 _DELAYED = 0.2
 _STRAGGLES = 3.0  # times the usual time of a batch

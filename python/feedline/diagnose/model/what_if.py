@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from feedline.diagnose import loop_model, prediction
-from feedline.diagnose.loop_model import Batch
-from feedline.diagnose.summary import Summary
+from feedline.diagnose.model import loop_model, prediction
+from feedline.diagnose.model.loop_model import Batch
+from feedline.diagnose.summary.figures import Summary
 
 _NEGLIGIBLE = 0.02  # of a batch's making: taking it away changes nothing that can be measured
 _LEAST_LEFT, _MOST_LEFT = 0.0, 0.1  # of the waiting for storage, where neighbours are read together

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from feedline.diagnose import loop_model
-from feedline.diagnose.loop_model import Batch
-from feedline.diagnose.summary import Summary
+from feedline.diagnose.model import loop_model
+from feedline.diagnose.model.loop_model import Batch
+from feedline.diagnose.summary.figures import Summary
 
 # The interval around a prediction: real cycles were up to so much longer, rarely shorter.
 LONGER, SHORTER = 1.25, 0.95

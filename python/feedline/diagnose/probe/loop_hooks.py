@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from feedline.diagnose import clones, engine_hooks, events
-from feedline.diagnose.device_hooks import DeviceHooks
-from feedline.diagnose.recorder import Recorder, clock, cpu_clock
+from feedline.diagnose.experiments import clones
+from feedline.diagnose.probe import engine_hooks, events
+from feedline.diagnose.probe.device_hooks import DeviceHooks
+from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
 _EVENTS_PER_CYCLE = 3
 _CALLS_SHARE = 0.001

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from feedline.diagnose.summary import Making
+from feedline.diagnose.summary.figures import Making
 
 _WORKING = ("storage", "decode", "transform", "batch")
 
@@ -57,7 +57,7 @@ def _divided(engine: Mapping[str, Any], busy: Mapping[str, float], whole: float)
 def _shares(
     stages: Mapping[str, Mapping[str, float]], busy: Mapping[str, float], running: float, waiting: float
 ) -> dict[str, float] | None:
-    """By the names of :data:`feedline.diagnose.summary.STAGES`. CPU is divided as the stages' time without waiting is.
+    """By the names of :data:`feedline.diagnose.summary.figures.STAGES`. CPU is divided as time without waiting is.
 
     Copying bytes out of the page cache goes with what is made of them: with decoding, or, where nothing is decoded,
     with the rows of the batch.

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from feedline.diagnose import clones, disk_probe
-from feedline.diagnose.disk_probe import DiskProbe
+from feedline.diagnose.experiments import clones, disk_probe
+from feedline.diagnose.experiments.disk_probe import DiskProbe
 
 _GRACE_S = 5.0  # beyond the budget
 _GAIN = 1.05  # a rung is kept that is so much better than all below

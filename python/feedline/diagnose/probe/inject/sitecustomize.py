@@ -115,7 +115,7 @@ class _Watcher:
             except BaseException:
                 sys.modules.pop("feedline", None)
                 raise
-        from feedline.diagnose import hooks
+        from feedline.diagnose.probe import hooks
 
         hooks.start(self.session)
         return hooks
