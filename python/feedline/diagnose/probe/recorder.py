@@ -12,19 +12,20 @@ import json
 import os
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from feedline import _engine
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.opened_files import OpenedFiles
+from feedline.diagnose.probe.pace import Pace
 
 CAPACITY = 16384  # events of 56 bytes
 DETAIL_SHARE = 0.002
 COST_SHARE = 0.0025  # of batches and of steps: where they are shorter than that allows, only some are recorded
-_MOST_UNSEEN = 1023
 _FREE_DETAIL_NS = 1_000_000  # so that short runs have details too
-_CALIBRATIONS = 100
+_CALIBRATIONS, _OF_EACH = 9, 12  # the median of so many means: a collection of garbage in between is no cost of events
 _MOST_NOTES = 16  # of a process: a run of days says no more
 _MOST_LOADERS = 64  # whose settings are kept
 
@@ -84,15 +85,8 @@ class Recorder:
         # a number of a process may come again: the time makes the name its own
         ring = _engine.EventRing(str(self.session / f"{os.getpid()}.{clock()}.ring"), CAPACITY)
         self._started_ns = begin = clock()
-        before = cpu_clock()  # a busy machine makes nothing dearer for the script
-        for _ in range(_CALIBRATIONS):
-            one, cpu = clock(), cpu_clock()
-            ring.record(0, one, cpu_clock() - cpu, 0, 0, False)
-        self.event_ns = (cpu_clock() - before) // _CALIBRATIONS
-        before = cpu_clock()
-        for _ in range(_CALIBRATIONS):
-            _counted(_nothing, None)
-        self.call_ns = (cpu_clock() - before) // _CALIBRATIONS
+        self.event_ns = _cost_of(lambda: _recorded(ring))
+        self.call_ns = _cost_of(lambda: _counted(_nothing, None))
         ring.record(events.COST, begin, 0, self.event_ns, self.call_ns, True)
         return ring
 
@@ -104,10 +98,9 @@ class Recorder:
         self._detail_ns += cost
         return True
 
-    def unseen_after(self, took_ns: int, recorded: int) -> int:
-        """How many units of work that last `took_ns` and cost `recorded` events each are to pass unseen."""
-        affordable = recorded * self.event_ns / COST_SHARE
-        return max(0, min(_MOST_UNSEEN, int(affordable / max(took_ns, 1)) - 1))
+    def unseen_after(self, took_ns: int, recorded: int, pace: Pace) -> int:
+        """How many units of work are to pass unseen after one that lasted `took_ns` and cost `recorded` events."""
+        return pace.gap(took_ns, recorded * self.event_ns / COST_SHARE)
 
     def kind_of_transform(self, name: str) -> int | None:
         """The kind of this transform's events; None once there are too many names."""
@@ -142,6 +135,23 @@ class Recorder:
             unfinished = self.session / f".{name}.{os.getpid()}"
             unfinished.write_text(json.dumps(value))
             unfinished.replace(self.session / name)
+
+
+def _cost_of(work: Callable[[], object]) -> int:
+    """CPU, as a busy machine makes nothing dearer for the script."""
+    means = []
+    for _ in range(_CALIBRATIONS):
+        before = cpu_clock()
+        for _ in range(_OF_EACH):
+            work()
+        means.append((cpu_clock() - before) // _OF_EACH)
+    return sorted(means)[_CALIBRATIONS // 2]
+
+
+def _recorded(ring: _engine.EventRing) -> None:
+    """As much work as the hook of an event."""
+    begin, cpu = clock(), cpu_clock()
+    ring.record(0, begin, cpu_clock() - cpu, 0, 0, False)
 
 
 def _counted(call: Any, argument: Any) -> Any:
