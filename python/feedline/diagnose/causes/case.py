@@ -30,13 +30,23 @@ class Case:
         self.production = max(summary.waits.production, 0.0)
         self.step = max(summary.waits.step, 0.0)
         self.handover = max(summary.waits.handover, 0.0)
-        self.unexplained = 0.0  # waiting for a batch that was made, and that nothing but a lack of CPUs held up
+        self.unexplained = 0.0  # waiting for a batch that was made, while nobody packed or unpacked it
         self.verdicts: list[Verdict] = []
         stages = summary.making.stages
         self.stages = dict(stages) if stages else {}
-        late = self.handover * _hidden_by_work(summary)
-        self.handover -= late
-        self.production += late
+        self._divide_handover()
+
+    def _divide_handover(self) -> None:
+        """Into packing and unpacking, the making of later batches that it gave way to, and what is left."""
+        packed = self.summary.waits.packed
+        work = 0.0 if packed is None else min(packed, self.handover)
+        late = self.handover - work
+        hidden = late * _hidden_by_work(self.summary)
+        self.production += hidden
+        if packed is None:
+            self.handover -= hidden
+        else:
+            self.handover, self.unexplained = work, late - hidden
 
     def stage_share(self, *names: str) -> float:
         return self.production * sum(self.stages.get(name, 0.0) for name in names)
@@ -86,14 +96,15 @@ class Case:
 
 
 def _hidden_by_work(summary: Summary) -> float:
-    """Share of the hand-over's time that no faster hand-over would save, as the workers make batches all the while.
+    """Share of a finished batch's lateness that no faster hand-over would save: the workers make batches all the while.
 
     A worker's thread that sends a batch shares the interpreter with the next batch's Python, so a finished batch may
     arrive a whole batch late, every time; how many arrive per second is up to the making alone.
     """
     making = summary.making
     waited = summary.waits.handover * prediction.current_ms(summary)
-    if making.busy is None or making.pickle_ms + making.unpickle_ms > EXPLAINED * waited:
+    unseen = summary.waits.packed is None  # then the packing may be all of it
+    if making.busy is None or (unseen and making.pickle_ms + making.unpickle_ms > EXPLAINED * waited):
         return 0.0
     return min(max((making.busy - _IDLE_WORKERS) / (_AT_WORK - _IDLE_WORKERS), 0.0), 1.0)
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from feedline.diagnose.causes import gpu
-from feedline.diagnose.causes.case import CROWDED, IDLE_LOADER, NAMED, UNCERTAIN, Case
+from feedline.diagnose.causes.case import CROWDED, IDLE_LOADER, LARGE, NAMED, UNCERTAIN, Case
 from feedline.diagnose.model import prediction
 
 
@@ -28,8 +28,10 @@ def compute_bound(case: Case) -> None:
         counter.append("a step also waits for the other ranks")
         confidence = 0.6
     if case.unexplained >= NAMED:
-        counter.append(f"{case.unexplained:.0%} of the time, finished batches waited for a CPU to hand them over")
-        confidence = 0.8
+        counter.append(
+            f"{case.unexplained:.0%} of the time, finished batches waited for a CPU or a wake-up to hand them over"
+        )
+        confidence = 0.8 if case.unexplained < LARGE else 0.6
     case.name("compute_bound", share, confidence, evidence, counter, prediction.gain_of_share(loader, 0.0))
 
 

@@ -45,23 +45,13 @@ def drawing(case: Case) -> None:
 
 
 def handover(case: Case) -> None:
-    summary, making, host = case.summary, case.summary.making, case.summary.host
+    summary, making = case.summary, case.summary.making
+    cycle = max(prediction.current_ms(summary), 1e-9)
+    counter = [] if summary.waits.packed is not None else _unseen_packing(case, cycle)
     share = case.handover
     if share < NAMED:
         return
-    delay = min(making.delayed or 0.0, 0.9)
-    cycle = max(prediction.current_ms(summary), 1e-9)
-    running = making.pickle_ms + making.unpickle_ms
-    moving = running / (1 - delay) + making.message_bytes / _PIPE_BYTES_PER_MS
     waited = share * cycle
-    explained = running > EXPLAINED * waited
-    counter = []
-    if not explained:
-        counter.append("packing and unpacking do not take that long: the processes may have waited for CPUs")
-        crowded = (host.others_cpus or 0.0) > host.cpus / 4 or (host.wanted_cpus or 0.0) > host.cpus
-        if crowded:
-            case.unexplained = max(share - 1.5 * min(moving, 2 * running) / cycle, 0.0)
-            share -= case.unexplained
     evidence = [
         f"batches were ready in a worker, and next() still waited {waited:.2f} ms each",
         f"packing takes {making.pickle_ms:.2f} ms of CPU, unpacking {making.unpickle_ms:.2f} ms, "
@@ -69,7 +59,24 @@ def handover(case: Case) -> None:
     ]
     if (making.pin_ms or 0.0) > EXPLAINED * waited:
         evidence.append(f"torch's loader takes {making.pin_ms:.2f} ms to move each into page-locked memory")
-    case.name("worker_handover", share, 0.92 if explained and share >= LARGE else 0.6, evidence, counter)
+    certain = not counter and share >= LARGE and case.unexplained < share / 2
+    if case.unexplained >= NAMED:
+        counter.append(f"for {case.unexplained:.0%} of the time more they waited, and nobody packed or unpacked them")
+    case.name("worker_handover", share, 0.92 if certain else 0.6, evidence, counter)
+
+
+def _unseen_packing(case: Case, cycle: float) -> list[str]:
+    """Where packing and unpacking were not seen one by one, what their mean CPU leaves unexplained; in words."""
+    making, host, share = case.summary.making, case.summary.host, case.handover
+    delay = min(making.delayed or 0.0, 0.9)
+    running = making.pickle_ms + making.unpickle_ms
+    if running > EXPLAINED * share * cycle:
+        return []
+    if (host.others_cpus or 0.0) > host.cpus / 4 or (host.wanted_cpus or 0.0) > host.cpus:
+        moving = running / (1 - delay) + making.message_bytes / _PIPE_BYTES_PER_MS
+        case.unexplained = max(share - 1.5 * min(moving, 2 * running) / cycle, 0.0)
+        case.handover -= case.unexplained
+    return ["packing and unpacking do not take that long: the processes may have waited for CPUs"]
 
 
 def startup(case: Case) -> None:

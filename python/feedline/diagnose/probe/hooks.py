@@ -463,7 +463,7 @@ def _patch_pickling(recorder: Recorder) -> None:
             return dumps(value, protocol)
         begin, cpu = clock(), cpu_clock()
         data = dumps(value, protocol)
-        recorder.record(events.PICKLE, begin, cpu_clock() - cpu, len(data), 0, False)
+        recorder.record(events.PICKLE, begin, cpu_clock() - cpu, len(data))
         return data
 
     def timed_loads(data: Any, *arguments: Any, **options: Any) -> Any:

@@ -25,6 +25,8 @@ class Waits:
     startup: float = 0.0  # workers were starting, or being stopped
     border: float = 0.0  # a further epoch began: order, first batches
     step: float = 1.0  # no wait: the loop's own work
+    # of `handover`: CPU of packing in the worker and of unpacking in next(); the rest waited for a CPU or a wake-up
+    packed: float | None = None
 
     @property
     def loader(self) -> float:

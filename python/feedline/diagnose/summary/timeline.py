@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from feedline.diagnose.probe import events
-from feedline.diagnose.probe.events import Total
+from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import Recording
 from feedline.diagnose.summary.engine_summary import making_of, samples_per_batch
 from feedline.diagnose.summary.figures import Making, Summary
 from feedline.diagnose.summary.gpu_summary import copies_of, device_of, gpu_of
-from feedline.diagnose.summary.host_summary import host_summary, missing_of_disk, window_of
+from feedline.diagnose.summary.host_summary import Window, host_summary, missing_of_disk, window_of
 from feedline.diagnose.summary.loops import LoopOfLoader, facts_of, loops_of, most_waited_for, ranks_of, workers_of
 from feedline.diagnose.summary.making import making_of_workers
 from feedline.diagnose.summary.waits import Account
@@ -36,47 +36,37 @@ def summarise(recording: Recording) -> Summary | None:
     begin, end = loop.events[0].begin_ns, loop.events[-1].end_ns
     busy = window_of(recording.host, begin, end, loop.process.pid, [p.pid for p in workers])
     makers = workers or [loop.process]
-    engine = facts.get("engine") or {}
     native = making_of(facts)
+    unseen = native is None and not workers and _made_elsewhere(loop, facts)
     making = native or making_of_workers(loop.process, makers, busy, bool(facts.get("mapped", True)))
-    aside = bool(workers) or native is not None  # batches are not made inside next()
+    aside = bool(workers) or native is not None or unseen  # batches are not made inside next()
     making = replace(making, next_cpu_ms=_next_cpu_ms(loop, making, aside))
     account = Account(loop, makers, bool(facts.get("persistent_workers")), bool(workers))
     steps = max(account.steps, 1)
-    missing = dict(busy.missing)
-    if making.stages is None:
-        missing["stages"] = "the samples are read by code that the probe does not know"
-    if native is not None:
-        missing["samples"] = "single samples of native threads are not timed"
-        if engine.get("running_s") is None:
-            missing["processes"] = "this kernel tells no thread's CPU time (/proc/self/task/*/schedstat)"
-    calls = [e for e in loop.process.events if e.kind == events.CALLS]
-    if not calls:
-        missing["synchronising"] = "calls of .item() are not counted where torch.compile is in use, or without torch"
-    spent, watched = sum(e.b for e in calls), sum(e.wall_ns for e in calls)
-    if (busy.step_delayed() or 0.0) > _DELAYED:  # the time in calls holds no waiting for a CPU, nor may the steps'
-        watched = max(sum(e.cpu_ns for e in calls), spent)
     device = device_of(recording, loop.process)
-    gpu, unseen = gpu_of(recording.host, (begin, end), device, bool(facts.get("cuda") or device.get("type") == "cuda"))
-    if unseen is not None:
-        missing["gpu"] = unseen
+    gpu, no_gpu = gpu_of(recording.host, (begin, end), device, bool(facts.get("cuda") or device.get("type") == "cuda"))
     batch = facts.get("batch_size") or samples_per_batch(facts)
     host = host_summary(recording, busy, facts, int(account.steps * batch) if batch else None)
-    missing |= missing_of_disk(recording, host)
+    calls = [e for e in loop.process.events if e.kind == events.CALLS]
+    missing = {**busy.missing, **_missing(facts, making, unseen), **missing_of_disk(recording, host)}
+    if not calls:
+        missing["synchronising"] = "calls of .item() are not counted where torch.compile is in use, or without torch"
+    if no_gpu is not None:
+        missing["gpu"] = no_gpu
     return Summary(
         steps=account.steps,
         loop_s=account.loop_ns / 1e9,
         step_ms=account.step_ns / steps / 1e6,
         wait_ms=account.steady_wait_ns / max(account.steady_waits, 1) / 1e6,
         epochs=account.epochs,
-        workers=int(engine.get("threads") or facts.get("threads_gathering", facts.get("num_workers")) or 0),
+        workers=_count_of_workers(facts),
         loader=facts,
         waits=account.waits(),
         making=making,
         host=host,
         step_cpu_ms=account.step_cpu_ns / steps / 1e6,
         synchronising_calls=sum(e.a for e in calls) / len(calls) if calls else None,
-        synchronising=spent / watched if watched else None,
+        synchronising=_synchronising(calls, busy),
         watched_steps=len(calls),
         copies=copies_of(loop.process),
         device=device,
@@ -87,6 +77,37 @@ def summarise(recording: Recording) -> Summary | None:
         rungs=_rungs(recording, facts),
         overhead_share=overhead_of(recording, end - begin),
     )
+
+
+def _count_of_workers(facts: Mapping[str, Any]) -> int:
+    engine = facts.get("engine") or {}
+    return int(engine.get("threads") or facts.get("threads_gathering", facts.get("num_workers")) or 0)
+
+
+def _made_elsewhere(loop: LoopOfLoader, facts: Mapping[str, Any]) -> bool:
+    """Whether a loader with workers has no batch made in the loop's own process, as threads would."""
+    return not facts.get("native") and _count_of_workers(facts) > 0 and events.FETCH not in loop.process.totals
+
+
+def _missing(facts: Mapping[str, Any], making: Making, unseen: bool) -> dict[str, str]:
+    missing = {}
+    if unseen:
+        missing["workers"] = "none of the loader's workers was seen"
+    if making.stages is None:
+        missing["stages"] = "the samples are read by code that the probe does not know"
+    if facts.get("engine"):
+        missing["samples"] = "single samples of native threads are not timed"
+        if facts["engine"].get("running_s") is None:
+            missing["processes"] = "this kernel tells no thread's CPU time (/proc/self/task/*/schedstat)"
+    return missing
+
+
+def _synchronising(calls: Sequence[Event], busy: Window) -> float | None:
+    """Share of the watched steps' time in the calls that were counted."""
+    spent, watched = sum(e.b for e in calls), sum(e.wall_ns for e in calls)
+    if (busy.step_delayed() or 0.0) > _DELAYED:  # the time in calls holds no waiting for a CPU, nor may the steps'
+        watched = max(sum(e.cpu_ns for e in calls), spent)
+    return spent / watched if watched else None
 
 
 def _next_cpu_ms(loop: LoopOfLoader, making: Making, aside: bool) -> float:
