@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A wait for a batch that is made already: what of it is packing and unpacking, and what only waited."""
 
+from dataclasses import replace
+
 import pytest
 from summaries import summary, waiting
 from test_several import loop, worker
@@ -51,7 +53,7 @@ def test_a_batch_waits_for_those_before_it_to_be_packed(cpu_ms, share):
     """All batches are made at once, and packing takes 8 ms each, with a CPU or without one."""
     works = [(0.2 + 0.01 * task, 0.01) for task in range(TASKS)]
     packs = [(1 + 10 * task, 8.0, cpu_ms) for task in range(TASKS)]
-    found = run([9.0] * TASKS, 1.0, works, packs, 0.1, 0.1)
+    found = replace(run([9.0] * TASKS, 1.0, works, packs, 0.1, 0.1), missing={})
     assert found.waits.packed == pytest.approx(share, abs=0.03)
     verdicts = {v.cause: v for v in judge(found).verdicts}
     assert verdicts["worker_handover"].share == pytest.approx(share, abs=0.03)

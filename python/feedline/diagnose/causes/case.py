@@ -6,19 +6,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from feedline.diagnose import fixes
+from feedline.diagnose.causes.certainty import Claim, limited, others_cpus
 from feedline.diagnose.findings import Verdict
 from feedline.diagnose.model import prediction
 from feedline.diagnose.summary.figures import Summary
 
 NAMED = 0.05  # a smaller share is no cause worth a change
 IDLE_LOADER = 0.10  # waiting below this: the loader is not the problem
-SMALL = 0.10  # one that is never certain
-UNCERTAIN = 0.85  # the most where a signal is missing
-LARGE = 0.3  # a share that a busy machine does not make by itself
 CROWDED = 3.0  # workers per usable CPU
 EXPLAINED = 0.3  # of a hand-over's time: CPU of packing and unpacking
-_FEWEST_STEPS = 20
-_CPU_OF_PAGING = ("cpu_decode", "cpu_transform", "collate")
+_UNEVEN = 2.0
 _IDLE_WORKERS, _AT_WORK = 0.5, 0.85  # shares of their time: up to the first they wait for tasks, from the second on not
 
 
@@ -62,26 +59,16 @@ class Case:
         needs: tuple[str, ...] = (),
     ) -> None:
         summary = self.summary
-        against = list(counter or [])
-        absent = [signal for signal in needs if signal in summary.missing]
-        if absent:
-            confidence = min(confidence, UNCERTAIN)
-            against.append("not seen: " + "; ".join(summary.missing[signal] for signal in absent))
-        if summary.steps < _FEWEST_STEPS:
-            confidence = min(confidence, 0.6)
-            against.append(f"only {summary.steps} steps were seen")
-        others = summary.host.others_cpus
-        if others is not None and others > summary.host.cpus / 2 and cause != "compute_bound":
-            against.append(f"other programs used {others:.1f} CPUs meanwhile")
-            if share < LARGE:
-                confidence = min(confidence, UNCERTAIN)
-        if share < SMALL:
-            confidence = min(confidence, UNCERTAIN)
-        if cause in _CPU_OF_PAGING and any(verdict.cause == "memory_pressure" for verdict in self.verdicts):
-            confidence = min(confidence, UNCERTAIN)
-            against.append("its CPU time holds that of reading pages again")
-        share = min(max(share, 0.0), 1.0)
+        claim = Claim(summary, cause, share, needs, tuple(verdict.cause for verdict in self.verdicts))
+        confidence, reasons = limited(claim, confidence)
+        against = [*(counter or []), *reasons]
+        busy = others_cpus(claim)
+        if busy is not None and busy not in against:
+            against.append(busy)
         low, high = gain if gain is not None else prediction.gain_of_share(share)
+        if "consumer" in summary.missing:
+            low = 0.0
+        share = min(max(share, 0.0), 1.0)
         self.verdicts.append(
             Verdict(
                 cause,
@@ -93,6 +80,18 @@ class Case:
                 (round(low, 3), round(high, 3)),
             )
         )
+
+
+def gain_of_workers(summary: Summary, workers: int) -> tuple[tuple[float, float], list[str]]:
+    """The gain of so many workers, and what speaks against it."""
+    low, high = prediction.gain(summary, prediction.cycle_ms(summary, workers))
+    if not summary.loader.get("iterable") or workers in summary.rungs:
+        return (low, high), []
+    counter = ["an IterableDataset divides its samples itself: more workers may have none to read, or read them twice"]
+    fewest, most = summary.making.fewest, summary.making.most
+    if fewest is not None and most is not None and most >= _UNEVEN * max(fewest, 1):
+        counter.append(f"one worker made {most} batches, another {fewest}, and had nothing left to do")
+    return (0.0, high), counter
 
 
 def _hidden_by_work(summary: Summary) -> float:

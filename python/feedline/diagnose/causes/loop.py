@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from feedline.diagnose.causes import gpu
-from feedline.diagnose.causes.case import CROWDED, IDLE_LOADER, LARGE, NAMED, UNCERTAIN, Case
+from feedline.diagnose.causes.case import CROWDED, IDLE_LOADER, NAMED, Case
+from feedline.diagnose.causes.certainty import LARGE, UNCERTAIN
 from feedline.diagnose.model import prediction
 
 

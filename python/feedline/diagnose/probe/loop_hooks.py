@@ -211,7 +211,7 @@ def _number_of(
     except Exception as error:  # a loader of a kind that nobody thought of
         recorder.note(f"the settings of a {type(loader).__qualname__} could not be read: {error!r}")
         settings = {"class": type(loader).__qualname__}
-    return recorder.number_of_loader(settings), settings
+    return recorder.number_of_loader(settings, loader), settings
 
 
 def patch_torch_loader(module: Any, recorder: Recorder) -> None:

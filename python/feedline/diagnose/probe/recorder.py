@@ -12,6 +12,7 @@ import json
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,10 @@ class Recorder:
         self.sample_mean_ns = 0.0
         self._notes = 0
         self._names: dict[str, int] = {}
-        self._loaders: dict[str, int] = {}
+        self._loaders: dict[
+            str, list[tuple[Callable[[], object] | None, int]]
+        ] = {}  # by settings: whose, and its number
+        self._numbers = 0
 
     def record(self, kind: int, begin_ns: int, cpu_ns: int = 0, a: int = 0, b: int = 0, keep: bool = True) -> None:
         """An event that began at `begin_ns` and ends now."""
@@ -110,13 +114,21 @@ class Recorder:
             self.write_json(f"{os.getpid()}.names", {str(k): n for n, k in self._names.items()})
         return kind
 
-    def number_of_loader(self, facts: dict[str, Any]) -> int:
-        """The number of a loader with these settings, which a script may make anew in every epoch."""
-        signature = repr(sorted(facts.items()))
-        number = self._loaders.get(signature)
-        if number is None:
-            number = self._loaders[signature] = len(self._loaders)
-            self.write_loader(number, facts)
+    def number_of_loader(self, facts: dict[str, Any], loader: object = None) -> int:
+        """The number of a loader with these settings, which a script may make anew in every epoch.
+
+        Two that live at the same time are two, whatever their settings: a loop may take from both in turn.
+        """
+        alike = self._loaders.setdefault(repr(sorted(facts.items())), [])
+        for position, (owner, number) in enumerate(alike):
+            one = owner() if owner is not None else None
+            if one is None or one is loader or len(alike) >= _MOST_LOADERS:
+                alike[position] = (_weakly(loader), number)
+                return number
+        number = self._numbers
+        self._numbers += 1
+        alike.append((_weakly(loader), number))
+        self.write_loader(number, facts)
         return number
 
     def write_loader(self, number: int, facts: dict[str, Any]) -> None:
@@ -135,6 +147,13 @@ class Recorder:
             unfinished = self.session / f".{name}.{os.getpid()}"
             unfinished.write_text(json.dumps(value))
             unfinished.replace(self.session / name)
+
+
+def _weakly(loader: object) -> Callable[[], object] | None:
+    try:
+        return weakref.ref(loader)
+    except TypeError:
+        return None
 
 
 def _cost_of(work: Callable[[], object]) -> int:

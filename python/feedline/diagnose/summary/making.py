@@ -39,6 +39,7 @@ def making_of_workers(
         default=None,
     )
     ready = [e.wall_ns for p in makers for e in p.events if e.kind == events.READY]
+    made = [p.totals[events.WORK].times for p in makers if events.WORK in p.totals]
     pickled, unpickled = sum_of(events.PICKLE), sum_of(events.UNPICKLE, [loop])
     return Making(
         batches=done.times,
@@ -55,6 +56,8 @@ def making_of_workers(
         sample_ms=samples.wall_ns / samples.times / 1e6 if samples.times else None,
         slowest_sample_ms=slowest.wall_ns / 1e6 if slowest else None,
         slowest_sample=slowest.a if slowest else None,
+        fewest=min(made, default=None),
+        most=max(made, default=None),
         nested_pools=sum_of(events.NESTED_POOL).times,
         startup_ms=statistics.median(ready) / 1e6 if ready else None,
         spread=_spread(makers),

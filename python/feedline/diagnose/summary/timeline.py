@@ -51,6 +51,10 @@ def summarise(recording: Recording) -> Summary | None:
     missing = {**busy.missing, **_missing(facts, making, unseen), **missing_of_disk(recording, host)}
     if not calls:
         missing["synchronising"] = "calls of .item() are not counted where torch.compile is in use, or without torch"
+    if recording.dropped:
+        missing["recording"] = f"what {recording.dropped} processes recorded that had ended long before"
+    if any(event.thread != loop.process.pid for event in loop.events):
+        missing["consumer"] = "what takes the batches from the thread that calls next(), and may not wait for them"
     if no_gpu is not None:
         missing["gpu"] = no_gpu
     return Summary(
