@@ -75,6 +75,21 @@ def test_what_waits_for_a_cpu_is_no_handover_and_keeps_no_loop_from_being_comput
     assert [v.cause for v in judge(packed).verdicts] == ["worker_handover"]
 
 
+def test_packing_that_a_full_machine_stretches_is_named_beside_a_computing_loop():
+    found = judge(summary(waiting(handover=0.3, packed=0.2, packed_cpu=0.04), {"busy": 0.2})).verdicts
+    assert [v.cause for v in found] == ["compute_bound", "worker_handover"]
+    assert found[1].share == pytest.approx(0.2) and not [v for v in found if v.confidence >= CERTAIN]
+
+
+def test_a_lack_of_cpus_stretches_packing_and_unpacking_as_all_work():
+    """Process 1 waits for a CPU as long as it runs one, as its worker does: see test_signals."""
+    works = [(200 * task + 0.2, 0.5) for task in range(TASKS)]
+    packs = [(200 * task + 60, 30.0, 10.0) for task in range(TASKS)]
+    found = run([90.0] * TASKS, 110.0, works, packs, 5.0, 5.0)
+    assert found.waits.packed_cpu == pytest.approx(15 / 200, rel=0.1)
+    assert found.waits.packed == pytest.approx(2 * 15 / 200, rel=0.1)
+
+
 def test_the_work_of_handing_over_is_not_hidden_by_busy_workers():
     """What only waits gives way to the making of later batches; packing and unpacking take their time all the same."""
     shares = {v.cause: v.share for v in judge(summary(waiting(handover=0.5, packed=0.2), {"busy": 0.96})).verdicts}

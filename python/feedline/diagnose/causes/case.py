@@ -28,6 +28,7 @@ class Case:
         self.step = max(summary.waits.step, 0.0)
         self.handover = max(summary.waits.handover, 0.0)
         self.unexplained = 0.0  # waiting for a batch that was made, while nobody packed or unpacked it
+        self.stretched = 0.0  # of `handover`: while it was packed or unpacked, without a CPU
         self.verdicts: list[Verdict] = []
         stages = summary.making.stages
         self.stages = dict(stages) if stages else {}
@@ -35,7 +36,7 @@ class Case:
 
     def _divide_handover(self) -> None:
         """Into packing and unpacking, the making of later batches that it gave way to, and what is left."""
-        packed = self.summary.waits.packed
+        packed, cpu = self.summary.waits.packed, self.summary.waits.packed_cpu
         work = 0.0 if packed is None else min(packed, self.handover)
         late = self.handover - work
         hidden = late * _hidden_by_work(self.summary)
@@ -44,6 +45,7 @@ class Case:
             self.handover -= hidden
         else:
             self.handover, self.unexplained = work, late - hidden
+            self.stretched = work - min(work if cpu is None else cpu, work)
 
     def stage_share(self, *names: str) -> float:
         return self.production * sum(self.stages.get(name, 0.0) for name in names)

@@ -28,7 +28,5 @@ class Pace:
         mean = affordable_ns / self._mean_ns - 1
         if mean <= 0:
             return 0
-        drawn = (
-            self._random.random() * 2 * mean + self._random.random()
-        )  # cut to a whole number, it is `mean` on average
+        drawn = self._random.random() * 2 * mean + self._random.random()  # cut to a whole number, on average `mean`
         return min(int(drawn), MOST_UNSEEN)

@@ -25,8 +25,10 @@ class Waits:
     startup: float = 0.0  # workers were starting, or being stopped
     border: float = 0.0  # a further epoch began: order, first batches
     step: float = 1.0  # no wait: the loop's own work
-    # of `handover`: CPU of packing in the worker and of unpacking in next(); the rest waited for a CPU or a wake-up
+    # of `handover`: packing in the worker and unpacking in next(), stretched as a lack of CPUs stretches all work; the
+    # rest waited for a wake-up, or for a CPU before anything began. None: not seen
     packed: float | None = None
+    packed_cpu: float | None = None  # of `packed`: on a machine that has a CPU whenever one is wanted
 
     @property
     def loader(self) -> float:

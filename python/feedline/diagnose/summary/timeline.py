@@ -17,11 +17,12 @@ from feedline.diagnose.summary.gpu_summary import copies_of, device_of, gpu_of
 from feedline.diagnose.summary.host_summary import Window, host_summary, missing_of_disk, window_of
 from feedline.diagnose.summary.loops import LoopOfLoader, facts_of, loops_of, most_waited_for, ranks_of, workers_of
 from feedline.diagnose.summary.making import making_of_workers
-from feedline.diagnose.summary.waits import Account
+from feedline.diagnose.summary.waits import Account, Stretch
 
 __all__ = ["is_of", "loops_of", "summarise"]
 
 _DELAYED = 0.2
+_MOST_DELAYED = 0.95
 
 
 def summarise(recording: Recording) -> Summary | None:
@@ -41,7 +42,7 @@ def summarise(recording: Recording) -> Summary | None:
     making = native or making_of_workers(loop.process, makers, busy, bool(facts.get("mapped", True)))
     aside = bool(workers) or native is not None or unseen  # batches are not made inside next()
     making = replace(making, next_cpu_ms=_next_cpu_ms(loop, making, aside))
-    account = Account(loop, makers, bool(facts.get("persistent_workers")), bool(workers))
+    account = Account(loop, makers, bool(facts.get("persistent_workers")), bool(workers), _stretch(busy))
     steps = max(account.steps, 1)
     device = device_of(recording, loop.process)
     gpu, no_gpu = gpu_of(recording.host, (begin, end), device, bool(facts.get("cuda") or device.get("type") == "cuda"))
@@ -81,6 +82,11 @@ def summarise(recording: Recording) -> Summary | None:
         rungs=_rungs(recording, facts),
         overhead_share=overhead_of(recording, end - begin),
     )
+
+
+def _stretch(busy: Window) -> Stretch:
+    delayed = min(busy.step_delayed() or 0.0, _MOST_DELAYED)
+    return Stretch(1 / (1 - delayed), 1 + (busy.delay_per_cpu() or 0.0))
 
 
 def _count_of_workers(facts: Mapping[str, Any]) -> int:

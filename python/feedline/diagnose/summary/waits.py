@@ -23,16 +23,30 @@ _STRAGGLES = 3.0  # times the usual time of a batch
 _LARGEST_PAID_ONCE = 0.25  # workers' start and stop that are paid once count when they are more than this share
 
 
+class Stretch(NamedTuple):
+    """How many times as long as its CPU time work took, for want of CPUs."""
+
+    loop: float = 1.0
+    workers: float = 1.0
+
+
 class Account:
     """Goes through a loop's events and books every nanosecond of it."""
 
     def __init__(
-        self, loop: LoopOfLoader, makers: Sequence[ProcessRecord], persistent: bool, has_workers: bool
+        self,
+        loop: LoopOfLoader,
+        makers: Sequence[ProcessRecord],
+        persistent: bool,
+        has_workers: bool,
+        stretch: Stretch,
     ) -> None:
         self.steps = self.epochs = self.steady_waits = 0
         self.step_ns = self.step_cpu_ns = self.steady_wait_ns = 0
         self.production = self.straggler = self.handover = self.startup = self.border = 0.0
-        self.packed, self.paid_once = 0.0, 0.0  # of the hand-over; the first start of workers and their last stop
+        self.packed = self.packed_cpu = 0.0  # of the hand-over
+        self.paid_once = 0.0  # the first start of workers and their last stop
+        self._stretch = stretch
         self._has_workers, self._persistent = has_workers, persistent
         self._work = _Work(makers)
         # a thread of the loop's process that page-locks batches unpacks them too, and no event tells of that
@@ -84,9 +98,9 @@ class Account:
     def _book_handover(self, wait: Event, work: _Task, after: float, weight: int) -> None:
         """`after`: the part of the wait for a batch that was made already."""
         self.handover += weight * after
-        unpacking = min(wait.cpu_ns, after)
         packing = work.packing.cpu_between(max(wait.begin_ns, work.end_ns), wait.end_ns)
-        self.packed += weight * min(unpacking + packing, after)
+        self.packed_cpu += weight * min(wait.cpu_ns + packing, after)
+        self.packed += weight * min(self._stretch.loop * wait.cpu_ns + self._stretch.workers * packing, after)
 
     def _slow_in_loop(self, wait: Event) -> float:
         """Without workers: the time of slow samples inside this wait, where they made it unusual."""
@@ -140,6 +154,7 @@ class Account:
             self.border / loop_ns,
             self.step_ns / loop_ns,
             self.packed / loop_ns if self._sees_packing else None,
+            self.packed_cpu / loop_ns if self._sees_packing else None,
         )
 
 
