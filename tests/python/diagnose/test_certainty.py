@@ -56,6 +56,11 @@ def test_a_limit_keeps_its_case_from_being_certain_and_no_other_does(name, monke
         (waiting(startup=0.10), waiting(startup=0.09), "worker_startup"),
         (waiting(border=0.10), waiting(border=0.09), "epoch_border"),
         (waiting(handover=0.30, packed=0.30), waiting(handover=0.29, packed=0.29), "worker_handover"),
+        (  # by CPU
+            waiting(handover=0.70, packed=0.70, packed_cpu=0.30),
+            waiting(handover=0.70, packed=0.70, packed_cpu=0.29),
+            "worker_handover",
+        ),
     ],
 )
 def test_the_shares_from_which_on_a_cause_may_be_certain(certain, doubtful, cause):

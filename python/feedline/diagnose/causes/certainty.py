@@ -73,7 +73,10 @@ def _small(claim: Claim) -> str | None:
 
 
 def _small_handover(claim: Claim) -> str | None:
-    return "" if claim.cause == "worker_handover" and claim.share < LARGE else None
+    if claim.cause != "worker_handover":
+        return None
+    cpu = claim.summary.waits.packed_cpu  # a full machine stretches the rest
+    return "" if min(claim.share, claim.share if cpu is None else cpu) < LARGE else None
 
 
 def _paging(claim: Claim) -> str | None:

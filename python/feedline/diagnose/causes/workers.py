@@ -68,7 +68,7 @@ def handover(case: Case) -> None:
     ]
     if (making.pin_ms or 0.0) > EXPLAINED * waited:
         evidence.append(f"torch's loader takes {making.pin_ms:.2f} ms to move each into page-locked memory")
-    certain = not counter and share - case.stretched >= LARGE and case.unexplained < share / 2
+    certain = not counter and case.unexplained < share / 2
     if case.unexplained >= NAMED:
         counter.append(f"for {case.unexplained:.0%} of the time more they waited, and nobody packed or unpacked them")
     case.name("worker_handover", share, 0.92 if certain else 0.6, evidence, counter)
