@@ -26,7 +26,9 @@ from .channel import BlockingPort
 from .long_lists import EndOfList, LongList, has_long_list, stand_ins
 from .ring import PAGE, Control, Ring, punch_hole
 
-_READ = 1 << 20  # bytes of a pickled data set at a time: large enough that the calls cost nothing
+_READ = (
+    1 << 17
+)  # bytes of a pickled data set at a time: the calls cost nothing, and a buffer of 1 MiB left 2 MB of holes
 _PROTOCOL = 5
 _NEVER = (1 << 30,)  # as a threshold of the garbage collector: so many objects that it does not run
 _USUAL = (2000, 10, 0) if sys.version_info >= (3, 14) else (700, 10, 10)
