@@ -4,13 +4,14 @@
 import time
 
 import torch
-from work import gpu_step
+from work import enough, gpu_step, mended
 
 
 class Stream(torch.utils.data.IterableDataset):
     def __iter__(self):
-        for number in range(240):
-            time.sleep(0.012)
+        for number in range(enough(240)):
+            if not mended("storage_latency"):
+                time.sleep(0.012)
             yield torch.tensor(number)
 
 
