@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from feedline.diagnose.causes import gains
 from feedline.diagnose.causes.case import CROWDED, EXPLAINED, LARGE, NAMED, Case, normalise, stage_sentence
 from feedline.diagnose.model import prediction
 
@@ -41,7 +42,8 @@ def drawing(case: Case) -> None:
     ]
     case.handover, late = max(case.handover - share, 0.0), max(share - case.handover, 0.0)
     case.production -= late
-    case.name("python_main_process", share, 0.9 if share >= LARGE / 2 else 0.75, evidence)
+    gain = gains.of_batch(summary, replace(prediction.batch_of(summary), drawing=0.0))
+    case.name("python_main_process", share, 0.9 if share >= LARGE / 2 else 0.75, evidence, gain=gain)
 
 
 def handover(case: Case) -> None:
@@ -69,7 +71,9 @@ def handover(case: Case) -> None:
     ]
     if (making.pin_ms or 0.0) > EXPLAINED * waited:
         evidence.append(f"torch's loader takes {making.pin_ms:.2f} ms to move each into page-locked memory")
-    case.name("worker_handover", share, 0.92 if explained and share >= LARGE else 0.6, evidence, counter)
+    low, high = gains.of_batch(summary, replace(prediction.batch_of(summary), packing=0.0, unpacking=0.0))
+    gain = (low, max(high, gains.of_share(share)[1]))
+    case.name("worker_handover", share, 0.92 if explained and share >= LARGE else 0.6, evidence, counter, gain)
 
 
 def startup(case: Case) -> None:
@@ -82,7 +86,8 @@ def startup(case: Case) -> None:
         evidence.append(f"a worker takes {ready:.0f} ms from its first line to its first task")
     once = summary.epochs == 1 or bool(summary.loader.get("persistent_workers"))
     counter = ["this is paid once, not per epoch"] if once else []
-    case.name("worker_startup", share, 0.7 if once else 0.92, evidence, counter)
+    gain = (0.0, gains.of_share(share)[1]) if once else gains.of_persistence(summary)
+    case.name("worker_startup", share, 0.7 if once else 0.92, evidence, counter, gain)
 
 
 def border(case: Case) -> None:
@@ -94,7 +99,7 @@ def border(case: Case) -> None:
         f"between epochs the loop waits {1000 * share * summary.loop_s / later:.0f} ms "
         f"longer than for other batches, {later} times"
     ]
-    case.name("epoch_border", share, 0.9, evidence)
+    case.name("epoch_border", share, 0.9, evidence, gain=gains.of_share(share))
 
 
 def straggler(case: Case) -> None:
@@ -110,7 +115,7 @@ def straggler(case: Case) -> None:
     evidence.append("the batches after it were ready, and waited for it")
     # a worker's own sending thread can hold up a sample too, now and then
     sure = len(evidence) > 1 and share >= LARGE / 2
-    case.name("straggling_sample", share, 0.92 if sure else 0.75, evidence)
+    case.name("straggling_sample", share, 0.92 if sure else 0.75, evidence, gain=gains.of_share(share))
 
 
 def main_process(case: Case) -> None:
@@ -128,7 +133,7 @@ def main_process(case: Case) -> None:
     ]
     counter = [] if waiting < 0.5 else ["most of that is waiting, which threads would hide as well"]
     confidence = 0.95 if host.cpus >= 2 else 0.8
-    gain = prediction.gain(summary, cycle)
+    gain = gains.of_workers(summary, best)
     if best in summary.rungs and cycle > _USEFUL * prediction.cycle_ms(summary, 0):
         counter.append("measured, the loader alone: workers gained nothing just now")
         confidence = 0.6
@@ -160,7 +165,7 @@ def too_few_workers(case: Case) -> None:
         best = prediction.best_workers(summary, {summary.workers, *more})
         confidence = 0.95
         evidence.append(f"measured, the loader alone: {ratio:.2f} times the batches with more")
-    gain = prediction.gain(summary, prediction.cycle_ms(summary, best))
+    gain = gains.of_workers(summary, best)
     case.name("too_few_workers", share, confidence, evidence, gain=gain, needs=("stages", "processes"))
     _take_running(case)
 

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What it would gain if a cause were gone altogether and all else stayed: what a verdict promises.
+
+A cause's share of the time is not what its going gives back. Batches are made beside the loop, so what takes its place
+as the slowest part sets the pace then: the step, another stage, or the CPUs. So what is left of a cycle comes from the
+model wherever the cause is a part of it, and from the share only where the loop itself stood still meanwhile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from feedline.diagnose.model import loop_model, prediction
+from feedline.diagnose.model.loop_model import Batch
+from feedline.diagnose.summary.figures import Summary
+
+Gain = tuple[float, float]
+NOTHING: Gain = (0.0, 0.0)
+_AGAIN = 1.1  # what the same script's cycles differ by, from run to run
+_SHORTEST = 0.01  # of a cycle: what no share explains is not gone with all that are
+
+
+def of_share(share: float) -> Gain:
+    """The loop stood still for this share of its time, and now goes on. It was measured, and not modelled."""
+    return _of_rest(1.0 - share, _AGAIN, 1 / _AGAIN)
+
+
+def of_workers(summary: Summary, workers: int) -> Gain:
+    now, then = (prediction.cycle_ms(summary, number) for number in (summary.workers, workers))
+    return _beside_waits(summary, now, then)
+
+
+def without_stages(summary: Summary, *gone: str) -> Gain:
+    """Batches are made without these of their stages."""
+    batch, stages = prediction.batch_of(summary), summary.making.stages or {}
+    running = sum(part for name, part in stages.items() if name != "storage")
+    kept = 1.0 - sum(stages.get(name, 0.0) for name in gone if name != "storage") / max(running, 1e-9)
+    waits = 0.0 if "storage" in gone else 1.0
+    lighter = replace(batch, cpu=batch.cpu * kept, waiting=batch.waiting * waits, ahead=batch.ahead * waits)
+    return of_batch(summary, lighter)
+
+
+def of_batch(summary: Summary, changed: Batch, cpus: float | None = None) -> Gain:
+    """A batch costs this instead, or there are so many CPUs."""
+    available, prefetch = summary.host.cpus, prediction.prefetch_of(summary)
+    workers = max(summary.workers, 1) if summary.native else summary.workers
+    now = loop_model.cycle_ms(prediction.batch_of(summary), workers, available, prefetch, workers)
+    then = loop_model.cycle_ms(changed, workers, cpus or available, prefetch, workers)
+    return _beside_waits(summary, now, then)
+
+
+def of_persistence(summary: Summary) -> Gain:
+    """Workers start once instead of in each epoch. The first start, of as many as there are epochs, stays."""
+    share, epochs = summary.waits.startup, summary.epochs
+    if epochs < 2:
+        return NOTHING
+    return of_share(share * (epochs - 1) / max(epochs - share, 1e-9))
+
+
+def _beside_waits(summary: Summary, now: float, then: float) -> Gain:
+    """The model's part of the loop takes `then` instead of `now`; the waits that it does not know stay."""
+    waits = summary.waits
+    stays = min(waits.startup + waits.border + waits.straggler, 1.0)
+    return _of_rest(stays + (1 - stays) * min(then / max(now, 1e-9), 1.0))
+
+
+def _of_rest(rest: float, longer: float = prediction.LONGER, shorter: float = prediction.SHORTER) -> Gain:
+    """Of a cycle, this part is left, and it may be so much longer or shorter."""
+    rest = max(rest, _SHORTEST)
+    return max(1 / (rest * longer) - 1, 0.0), max(1 / (rest * shorter) - 1, 0.0)
