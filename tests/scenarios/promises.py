@@ -103,16 +103,19 @@ def tried(
     pairs: list[list[tuple[float, float]]] = [[] for _ in changes]
     reasons: list[str | None] = [None for _ in changes]
     for number in range(rounds):
-        before = first if number == 0 and first else rate(None) if not all(reasons) else None
+        before = first if number == 0 and first else rate(None)
         for at, change in enumerate(changes):
-            after = rate(change) if reasons[at] is None and isinstance(before, float) else before
+            if reasons[at] is not None:
+                continue
+            after = rate(change) if isinstance(before, float) else before
             if isinstance(before, float) and isinstance(after, float):
                 pairs[at].append((before, after))
-            elif reasons[at] is None:
-                reasons[at] = after if isinstance(after, str) else "the script gave no steps to measure"
+            else:
+                reasons[at] = str(after)
+        if all(reasons):
+            break
     return [
-        Promise(change, tuple(found), None if found else reason)
-        for change, found, reason in zip(changes, pairs, reasons, strict=True)
+        Promise(change, tuple(found), reason) for change, found, reason in zip(changes, pairs, reasons, strict=True)
     ]
 
 
@@ -126,6 +129,6 @@ def summary(promises: Iterable[Promise]) -> str:
     width = statistics.median(promise.width for promise in made)
     return (
         f"{near} of {len(made)} promised gains came true within {NEAR:.0%}: {near / len(made):.0%}; {inside} lie "
-        f"inside the interval\nan interval's high end is {width:.2f} times its low end in the median; {wide} are too wide to "
-        f"say anything (over {_WIDE:g} times) and count as outside"
+        f"inside the interval\nan interval's high end is {width:.2f} times its low end in the median; {wide} are too "
+        f"wide to say anything (over {_WIDE:g} times) and count as outside"
     )

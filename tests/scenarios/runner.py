@@ -106,7 +106,9 @@ def run(scenario: Scenario, ladder_s: float = 0.0, rounds: int = 0) -> Outcome:
     summary = timeline.summarise(recording)
     diagnosis = verdict.judge(summary)
     seconds = time.monotonic() - begin
-    tried = _promises(scenario, rounds, recording, summary, diagnosis) if rounds and summary is not None else []
+    tried = []
+    if rounds and summary is not None and recording.returncode == 0:
+        tried = _promises(scenario, rounds, recording, summary, diagnosis)
     return Outcome(
         scenario,
         diagnosis.verdicts,

@@ -88,6 +88,9 @@ def test_a_change_that_cannot_be_made_is_no_gain_and_is_not_tried_again():
     (found,) = promises.tried([WORKERS], 3, None, rate)
     assert found.pairs == () and found.not_made == "the loader refused it"
     assert tries == [None, WORKERS]
+    made, refused = promises.tried([HALF_AS_MANY_AGAIN, WORKERS], 2, 10.0, lambda c: "no" if c is WORKERS else 15.0)
+    assert made.pairs == ((10.0, 15.0), (15.0, 15.0)) and made.not_made is None
+    assert refused.pairs == () and refused.not_made == "no"
     (found,) = promises.tried([WORKERS], 2, None, lambda change: "no steps")
     assert found.not_made == "no steps"
 

@@ -21,6 +21,7 @@ from feedline.diagnose.summary.figures import Summary
 from feedline.tune import apply
 
 _PREFETCH = "prefetch_factor="
+_SHORTEST = 0.01  # of a cycle, whatever goes away
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,9 @@ class Trial:
 
 
 def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Proposal:
-    """The changes of all verdicts together that a DataLoader's arguments can express; gains multiply."""
+    """The changes of all verdicts together that a DataLoader's arguments can express."""
     settings: dict[str, Any] = {}
-    low = high = 1.0
+    gains: list[tuple[float, float]] = []
     left = []
     for verdict in diagnosis.verdicts:
         change = _change_of(verdict, summary)
@@ -87,12 +88,19 @@ def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Pro
                 left.append(verdict.cause)
         elif not set(change) & set(settings):  # of two numbers of workers the larger share's counts
             settings |= change
-            low, high = low * (1 + verdict.predicted_gain[0]), high * (1 + verdict.predicted_gain[1])
+            gains.append(verdict.predicted_gain)
+    low, high = (1 + _together(ends) for ends in zip((0.0, 0.0), *gains, strict=True))
     for one in recording.experiments.comparisons if recording.experiments else []:
         if one.kept and one.change.startswith(_PREFETCH):
             settings["prefetch_factor"] = int(one.change.removeprefix(_PREFETCH))
             low, high = low * max(one.ratio_low, 1.0), high * one.ratio_high
     return Proposal(settings, (round(low - 1, 3), round(high - 1, 3)), tuple(left))
+
+
+def _together(gains: Sequence[float]) -> float:
+    """Each gives back a time of its own, with all else as it was: it is these times that add up, and not the gains."""
+    gone = sum(gain / (1 + gain) for gain in gains)
+    return 1 / max(1 - gone, _SHORTEST) - 1
 
 
 def _change_of(verdict: Verdict, summary: Summary) -> dict[str, Any] | None:

@@ -4,15 +4,14 @@
 from photos import photos
 from torchvision import transforms
 from torchvision.datasets import ImageFolder
-from work import enough, gpu_step, mended
+from work import gpu_step
 
 import feedline
 
 TRANSFORM = transforms.Compose([transforms.Resize((64, 64)), transforms.ToTensor()])
 
 if __name__ == "__main__":
-    folder = photos(64, 64 if mended("cpu_decode") else 1024)
-    loader = feedline.DataLoader(ImageFolder(folder, TRANSFORM), batch_size=8, num_workers=2, lower="require")
-    for _epoch in range(enough(14)):
+    loader = feedline.DataLoader(ImageFolder(photos(64, 1024), TRANSFORM), batch_size=8, num_workers=2, lower="require")
+    for _epoch in range(14):
         for _batch in loader:
             gpu_step(1)

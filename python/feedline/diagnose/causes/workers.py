@@ -71,8 +71,8 @@ def handover(case: Case) -> None:
     ]
     if (making.pin_ms or 0.0) > EXPLAINED * waited:
         evidence.append(f"torch's loader takes {making.pin_ms:.2f} ms to move each into page-locked memory")
-    low, high = gains.of_batch(summary, replace(prediction.batch_of(summary), packing=0.0, unpacking=0.0))
-    gain = (low, max(high, gains.of_share(share)[1]))
+    sure = share if explained else min(moving / cycle, share)
+    gain = gains.of_share(sure)[0], gains.of_share(share)[1]
     case.name("worker_handover", share, 0.92 if explained and share >= LARGE else 0.6, evidence, counter, gain)
 
 
