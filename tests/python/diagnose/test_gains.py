@@ -100,6 +100,21 @@ def test_workers_that_persist_start_once(epochs, start_s, work_s):
     assert gains.of_persistence(replace(seen, epochs=1)) == (0.0, 0.0)
 
 
+def test_a_start_behind_an_order_that_takes_longer_comes_back_for_its_forks_only():
+    """The order is drawn while workers start: 600 ms of it hide 230 ms of a start but for the 30 ms of forking."""
+    epochs, steps_ms, start_ms, rest_ms = 10, 100.0, 230.0, 400.0
+    whole = epochs * (steps_ms + start_ms) + (epochs - 1) * rest_ms
+    waits = waiting(startup=epochs * start_ms / whole, border=(epochs - 1) * rest_ms / whole)
+    loop_s = (whole - start_ms) / 1000
+    seen = summary(waits, {"wall_ms": 1.0, "startup_ms": 200.0}, epochs=epochs, loop_s=loop_s)
+    low, high = gains.of_persistence(seen)
+    assert low <= 1000 * loop_s / (1000 * loop_s - 30 * (epochs - 1)) - 1 <= high < 0.2
+    quick = replace(seen, waits=waiting(startup=0.8, border=0.03))  # too little to be any cause
+    assert gains.of_persistence(quick)[0] > 1
+    filling = replace(seen, making=replace(seen.making, wall_ms=500.0))  # what is waited for is the first batch
+    assert gains.of_persistence(filling)[0] > 0.3
+
+
 def test_a_full_shared_memory_that_costs_nothing_promises_nothing():
     """It is named for what it may do, not for what it takes."""
     costly = BY_CAUSE["shared_memory_limit"]
@@ -150,7 +165,7 @@ def test_no_promise_is_too_wide_to_be_wrong(cause):
 
 
 def test_half_of_the_time_is_twice_the_steps():
-    low, high = gains.of_share(0.5)
+    low, high = gains.of_share(summary(HALF), 0.5)
     assert low < 1.0 < high and high - low < 0.5
     (found,) = judge(summary(HALF, {"stages": stages(collate=1.0), "wall_ms": 80.0}, {"cpus": 16.0})).verdicts
     assert found.cause == "collate" and found.predicted_gain[1] > 0.5

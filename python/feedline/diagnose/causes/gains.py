@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from feedline.diagnose.causes.case import NAMED
 from feedline.diagnose.model import loop_model, prediction
 from feedline.diagnose.model.loop_model import Batch
 from feedline.diagnose.summary.figures import Summary
@@ -20,9 +21,9 @@ _AGAIN = 1.1  # what the same script's cycles differ by, from run to run
 _SHORTEST = 0.01  # of a cycle: what no share explains is not gone with all that are
 
 
-def of_share(share: float) -> Gain:
+def of_share(summary: Summary, share: float) -> Gain:
     """The loop stood still for this share of its time, and now goes on. It was measured, and not modelled."""
-    return _of_rest(1.0 - share, _AGAIN, 1 / _AGAIN)
+    return _of_rest(1.0 - share / (1.0 - _first_start(summary)), _AGAIN, 1 / _AGAIN)
 
 
 def of_workers(summary: Summary, workers: int) -> Gain:
@@ -50,17 +51,31 @@ def of_batch(summary: Summary, changed: Batch, cpus: float | None = None) -> Gai
 
 
 def of_persistence(summary: Summary) -> Gain:
-    """Workers start once instead of in each epoch. The first start, of as many as there are epochs, stays."""
-    share, epochs = summary.waits.startup, summary.epochs
+    """Workers start once instead of in each epoch.
+
+    The loop's process draws the order while they start. Where an epoch begins later than that and the making of a batch
+    explain, it is the order that is waited for, and of a start only what precedes the worker's first line comes back.
+    """
+    waits, making, epochs = summary.waits, summary.making, summary.epochs
     if epochs < 2:
         return NOTHING
-    return of_share(share * (epochs - 1) / max(epochs - share, 1e-9))
+    share = waits.startup - _first_start(summary)
+    whole_ms = 1000 * summary.loop_s / (1.0 - _first_start(summary))
+    start_ms, border_ms = waits.startup * whole_ms / epochs, waits.border * whole_ms / (epochs - 1)
+    if waits.border >= NAMED and border_ms > making.wall_ms and making.startup_ms is not None:
+        share *= 1.0 - min(making.startup_ms / max(start_ms, 1e-9), 1.0)
+    return of_share(summary, share)
+
+
+def _first_start(summary: Summary) -> float:
+    """Share of the workers' very first start, which the steps per second leave out."""
+    return min(summary.waits.startup / max(summary.epochs, 1), 1.0 - _SHORTEST)
 
 
 def _beside_waits(summary: Summary, now: float, then: float) -> Gain:
     """The model's part of the loop takes `then` instead of `now`; the waits that it does not know stay."""
-    waits = summary.waits
-    stays = min(waits.startup + waits.border + waits.straggler, 1.0)
+    waits, first = summary.waits, _first_start(summary)
+    stays = min((waits.startup - first + waits.border + waits.straggler) / (1.0 - first), 1.0)
     return _of_rest(stays + (1 - stays) * min(then / max(now, 1e-9), 1.0))
 
 

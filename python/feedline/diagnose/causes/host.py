@@ -79,7 +79,7 @@ def shared_memory(case: Case) -> None:
     if used is None or used < _FULL:
         return
     share, case.handover = case.handover, 0.0
-    gain = gains.of_share(share)
+    gain = gains.of_share(case.summary, share)
     if share < NAMED:  # it may stop the run at any time, whatever it costs now
         share, gain = min(NAMED, case.step), gains.NOTHING
         case.step -= share

@@ -74,4 +74,4 @@ def ranks(case: Case) -> None:
         return
     evidence = [f"rank {ranks.index(slowest)} waits {slowest:.0%} of its time for data, the others {usual:.0%}"]
     case.step -= share
-    case.name("straggling_rank", share, 0.8, evidence, gain=gains.of_share(share))
+    case.name("straggling_rank", share, 0.8, evidence, gain=gains.of_share(case.summary, share))

@@ -72,7 +72,7 @@ def handover(case: Case) -> None:
     if (making.pin_ms or 0.0) > EXPLAINED * waited:
         evidence.append(f"torch's loader takes {making.pin_ms:.2f} ms to move each into page-locked memory")
     sure = share if explained else min(moving / cycle, share)
-    gain = gains.of_share(sure)[0], gains.of_share(share)[1]
+    gain = gains.of_share(summary, sure)[0], gains.of_share(summary, share)[1]
     case.name("worker_handover", share, 0.92 if explained and share >= LARGE else 0.6, evidence, counter, gain)
 
 
@@ -86,7 +86,7 @@ def startup(case: Case) -> None:
         evidence.append(f"a worker takes {ready:.0f} ms from its first line to its first task")
     once = summary.epochs == 1 or bool(summary.loader.get("persistent_workers"))
     counter = ["this is paid once, not per epoch"] if once else []
-    gain = (0.0, gains.of_share(share)[1]) if once else gains.of_persistence(summary)
+    gain = (0.0, gains.of_share(summary, share)[1]) if once else gains.of_persistence(summary)
     case.name("worker_startup", share, 0.7 if once else 0.92, evidence, counter, gain)
 
 
@@ -99,7 +99,7 @@ def border(case: Case) -> None:
         f"between epochs the loop waits {1000 * share * summary.loop_s / later:.0f} ms "
         f"longer than for other batches, {later} times"
     ]
-    case.name("epoch_border", share, 0.9, evidence, gain=gains.of_share(share))
+    case.name("epoch_border", share, 0.9, evidence, gain=gains.of_share(summary, share))
 
 
 def straggler(case: Case) -> None:
@@ -115,7 +115,7 @@ def straggler(case: Case) -> None:
     evidence.append("the batches after it were ready, and waited for it")
     # a worker's own sending thread can hold up a sample too, now and then
     sure = len(evidence) > 1 and share >= LARGE / 2
-    case.name("straggling_sample", share, 0.92 if sure else 0.75, evidence, gain=gains.of_share(share))
+    case.name("straggling_sample", share, 0.92 if sure else 0.75, evidence, gain=gains.of_share(case.summary, share))
 
 
 def main_process(case: Case) -> None:
