@@ -89,6 +89,18 @@ def test_what_the_loop_waits_for_besides_stays():
     assert gains.of_workers(few, 4)[1] < 1 / 0.5 / prediction.SHORTER - 1
 
 
+def test_workers_do_not_make_a_straggling_sample_faster():
+    """Batches of 8 ms and steps of 4, in the loop's process; each eighth batch takes 200 ms more."""
+    whole = 8 * (8 + 4) + 200
+    made = {"wall_ms": 8 + 25.0, "cpu_ms": 8 + 25.0, "stages": stages(python=1.0), "busy": None, "spread": 0.0}
+    waits = waiting(production=64 / whole, straggler=200 / whole)
+    loader = {**LOADER, "num_workers": 0}
+    seen = summary(waits, made, workers=0, step_ms=4.0, loop_s=25 * whole / 1000, loader=loader)
+    low, high = gains.of_workers(seen, 2)
+    assert low <= whole / (8 * 4 + 200) - 1 <= high + 0.02 and high < 0.5  # beside workers that keep up with the step
+    assert gains.of_workers(replace(seen, waits=waiting(production=264 / whole)), 2)[1] > 1
+
+
 @pytest.mark.parametrize(("epochs", "start_s", "work_s"), [(2, 1.0, 1.0), (4, 0.5, 2.0), (20, 0.1, 0.5)])
 def test_workers_that_persist_start_once(epochs, start_s, work_s):
     """Steps per second are measured without the first epoch's start, before and after."""

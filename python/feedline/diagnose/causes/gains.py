@@ -18,6 +18,7 @@ from feedline.diagnose.summary.figures import Summary
 Gain = tuple[float, float]
 NOTHING: Gain = (0.0, 0.0)
 _AGAIN = 1.1  # what the same script's cycles differ by, from run to run
+_ONE_START = 0.25  # of the time: of one epoch a shorter start is not counted, and what is are workers that stop
 _SHORTEST = 0.01  # of a cycle: what no share explains is not gone with all that are
 
 
@@ -27,7 +28,13 @@ def of_share(summary: Summary, share: float) -> Gain:
 
 
 def of_workers(summary: Summary, workers: int) -> Gain:
-    now, then = (prediction.cycle_ms(summary, number) for number in (summary.workers, workers))
+    """So many workers make the batches. A straggling sample holds up the batches behind it as before."""
+    waits, making, seen = summary.waits, summary.making, summary
+    if not summary.workers and waits.straggler >= NAMED:  # a batch's mean and the rungs hold it, and it stays
+        usual = waits.production / (waits.production + waits.straggler)
+        making = replace(making, wall_ms=making.wall_ms * usual, cpu_ms=making.cpu_ms * usual)
+        seen = replace(summary, making=making, rungs={})
+    now, then = (prediction.cycle_ms(seen, number) for number in (summary.workers, workers))
     return _beside_waits(summary, now, then)
 
 
@@ -69,7 +76,10 @@ def of_persistence(summary: Summary) -> Gain:
 
 def _first_start(summary: Summary) -> float:
     """Share of the workers' very first start, which the steps per second leave out."""
-    return min(summary.waits.startup / max(summary.epochs, 1), 1.0 - _SHORTEST)
+    startup = summary.waits.startup
+    if summary.epochs < 2 and startup <= _ONE_START:
+        return 0.0
+    return min(startup / max(summary.epochs, 1), 1.0 - _SHORTEST)
 
 
 def _beside_waits(summary: Summary, now: float, then: float) -> Gain:
