@@ -137,6 +137,15 @@ def test_a_full_shared_memory_that_costs_nothing_promises_nothing():
     assert found.predicted_gain == (0.0, 0.0)
 
 
+def test_the_work_of_a_pool_stays():
+    """Two workers whose threads use up two CPUs: only the waiting for them can go."""
+    made = {"wall_ms": 48.0, "cpu_ms": 4.0, "stages": stages(python=0.75, storage=0.25), "nested_pools": 40}
+    seen = summary(HALF, made, {"cpus": 2.0}, workers=2, step_ms=1.0)
+    (found,) = (v for v in judge(seen).verdicts if v.cause == "nested_pool")
+    low, high = found.predicted_gain
+    assert low == 0.0 and high == pytest.approx(48 / 36 / prediction.SHORTER - 1, abs=0.02)
+
+
 def test_a_quota_that_is_raised_gives_what_the_workers_can_use():
     making = {"wall_ms": 16.0, "cpu_ms": 16.0, "stages": stages(python=1.0), "delayed": 0.7}
     seen = summary(

@@ -48,6 +48,14 @@ def without_stages(summary: Summary, *gone: str) -> Gain:
     return of_batch(summary, lighter)
 
 
+def without_pools(summary: Summary) -> Gain:
+    """Workers do themselves what their pools did, at best without the waits. The work stays, so nothing is sure."""
+    waiting = (summary.making.stages or {}).get("storage", 0.0)
+    running = summary.making.wall_ms * (1.0 - waiting)  # with the CPU of other threads
+    batch = prediction.batch_of(summary)
+    return 0.0, of_batch(summary, replace(batch, waiting=0.0, ahead=0.0, cpu=max(batch.cpu, running)))[1]
+
+
 def of_batch(summary: Summary, changed: Batch, cpus: float | None = None) -> Gain:
     """A batch costs this instead, or there are so many CPUs."""
     available, prefetch = summary.host.cpus, prediction.prefetch_of(summary)

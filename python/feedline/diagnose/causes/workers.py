@@ -26,7 +26,7 @@ def nested_pool(case: Case) -> None:
     case.production -= share
     case.stages = {name: part for name, part in case.stages.items() if name not in ("python", "storage")}
     normalise(case)
-    case.name("nested_pool", share, 0.8, evidence)
+    case.name("nested_pool", share, 0.8, evidence, gain=gains.without_pools(case.summary))
 
 
 def drawing(case: Case) -> None:
