@@ -78,7 +78,7 @@ def workers_of(cause: str, summary: Summary) -> int | None:
         return None
     if cause in ("python_main_process", "too_few_workers"):
         return prediction.best_workers(summary, range(summary.workers + 1, 65))
-    if cause == "storage_latency" and not summary.loader.get("iterable"):  # each worker may read the whole stream
+    if cause == "storage_latency":
         best = prediction.best_workers(summary, prediction.within_reach(summary))
         return best if best > summary.workers else None
     if cause == "oversubscribed":

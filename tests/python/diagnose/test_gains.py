@@ -9,7 +9,6 @@ import pytest
 from simulated_loader import Load, batches_per_s
 from summaries import BY_CAUSE, HALF, LOADER, stages, summary, waiting
 
-from feedline.diagnose import fixes
 from feedline.diagnose.causes import gains
 from feedline.diagnose.model import prediction
 from feedline.diagnose.verdict import judge
@@ -79,26 +78,15 @@ def test_what_keeps_the_cpus_busy_is_not_hidden_by_faster_reads():
     assert 0.9 * 0.5 / (1 - 0.9 * 0.5) > 0.8  # what the share would promise
 
 
-def test_what_the_loop_waits_for_besides_stays():
-    seen = BY_CAUSE["cpu_decode"]
-    alone = gains.without_stages(seen, "decode")
-    beside = replace(seen, waits=waiting(production=0.3, border=0.5))
-    low, high = gains.without_stages(beside, "decode")
-    assert low < high < min(alone[1], 1 / 0.5 / prediction.SHORTER - 1)
-    few = replace(BY_CAUSE["too_few_workers"], waits=waiting(production=0.3, straggler=0.5))
-    assert gains.of_workers(few, 4)[1] < 1 / 0.5 / prediction.SHORTER - 1
-
-
-def test_workers_do_not_make_a_straggling_sample_faster():
-    """Batches of 8 ms and steps of 4, in the loop's process; each eighth batch takes 200 ms more."""
-    whole = 8 * (8 + 4) + 200
-    made = {"wall_ms": 8 + 25.0, "cpu_ms": 8 + 25.0, "stages": stages(python=1.0), "busy": None, "spread": 0.0}
-    waits = waiting(production=64 / whole, straggler=200 / whole)
-    loader = {**LOADER, "num_workers": 0}
-    seen = summary(waits, made, workers=0, step_ms=4.0, loop_s=25 * whole / 1000, loader=loader)
-    low, high = gains.of_workers(seen, 2)
-    assert low <= whole / (8 * 4 + 200) - 1 <= high + 0.02 and high < 0.5  # beside workers that keep up with the step
-    assert gains.of_workers(replace(seen, waits=waiting(production=264 / whole)), 2)[1] > 1
+@pytest.mark.parametrize("wait", ["border", "straggler"])
+def test_what_the_loop_waits_for_besides_stays(wait):
+    """Batches of 40 ms by one worker, steps of 10, and as much again for something else: no decoding gains twice."""
+    made = {"wall_ms": 40.0, "cpu_ms": 40.0, "pickle_ms": 0.0, "unpickle_ms": 0.0}
+    seen = summary(waiting(production=0.75), made, workers=1, loop_s=200 * 0.04)
+    assert gains.without_stages(seen, "decode")[0] > 2
+    waits = waiting(production=0.375, **{wait: 0.5})
+    low, high = gains.without_stages(replace(seen, waits=waits, loop_s=200 * 0.08), "decode")
+    assert 1 + low < 80 / (40 + 10) < 1 + high < 2
 
 
 @pytest.mark.parametrize(("epochs", "start_s", "work_s"), [(2, 1.0, 1.0), (4, 0.5, 2.0), (20, 0.1, 0.5)])
@@ -106,10 +94,11 @@ def test_workers_that_persist_start_once(epochs, start_s, work_s):
     """Steps per second are measured without the first epoch's start, before and after."""
     whole = epochs * (start_s + work_s)
     seen = replace(BY_CAUSE["worker_startup"], epochs=epochs, waits=waiting(startup=epochs * start_s / whole))
-    low, high = gains.of_persistence(seen)
+    low, high = gains.of_startup(seen, seen.waits.startup)
     gained = (whole - start_s) / (epochs * work_s) - 1
     assert low < gained < high and (1 + high) / (1 + low) < 1.3
-    assert gains.of_persistence(replace(seen, epochs=1)) == (0.0, 0.0)
+    once = replace(seen, loader={**LOADER, "persistent_workers": True})
+    assert gains.of_startup(once, 0.5)[0] == 0.0
 
 
 def test_a_start_behind_an_order_that_takes_longer_comes_back_for_its_forks_only():
@@ -119,12 +108,12 @@ def test_a_start_behind_an_order_that_takes_longer_comes_back_for_its_forks_only
     waits = waiting(startup=epochs * start_ms / whole, border=(epochs - 1) * rest_ms / whole)
     loop_s = (whole - start_ms) / 1000
     seen = summary(waits, {"wall_ms": 1.0, "startup_ms": 200.0}, epochs=epochs, loop_s=loop_s)
-    low, high = gains.of_persistence(seen)
+    low, high = gains.of_startup(seen, seen.waits.startup)
     assert low <= 1000 * loop_s / (1000 * loop_s - 30 * (epochs - 1)) - 1 <= high < 0.2
-    quick = replace(seen, waits=waiting(startup=0.8, border=0.03))  # too little to be any cause
-    assert gains.of_persistence(quick)[0] > 1
+    quick = replace(seen, waits=waiting(startup=0.8, border=0.08))  # no order took that long
+    assert gains.of_startup(quick, 0.8)[0] > 1
     filling = replace(seen, making=replace(seen.making, wall_ms=500.0))  # what is waited for is the first batch
-    assert gains.of_persistence(filling)[0] > 0.3
+    assert gains.of_startup(filling, filling.waits.startup)[0] > 0.3
 
 
 def test_a_full_shared_memory_that_costs_nothing_promises_nothing():
@@ -165,16 +154,6 @@ def test_a_loop_without_its_synchronisation_waits_for_its_loader():
         for one in (replace(quick, workers=40, host=replace(quick.host, cpus=40.0)), slow)
     ]
     assert found[0][1] > 3 and found[1][1] < 0.3
-
-
-def test_a_stream_gets_no_more_workers_for_its_reads():
-    """Each may read the whole of it, so the loader is not given more, and nobody is promised what they would gain."""
-    seen = BY_CAUSE["storage_latency"]
-    assert fixes.workers_of("storage_latency", seen) is not None
-    stream = replace(seen, loader={**LOADER, "iterable": True})
-    assert fixes.workers_of("storage_latency", stream) is None
-    (found,) = judge(stream).verdicts
-    assert found.predicted_gain == tuple(round(end, 3) for end in gains.without_stages(stream, "storage"))
 
 
 @pytest.mark.parametrize("cause", sorted(set(BY_CAUSE) - {"unpinned_copy", "blocking_copy", "host_to_device"}))

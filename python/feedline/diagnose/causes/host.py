@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.causes import gains
 from feedline.diagnose.causes.case import NAMED, Case, normalise
-from feedline.diagnose.model import prediction
 
 _FULL = 0.9  # of /dev/shm
 _MUCH_KERNEL = 0.3  # of the CPU: more than reading and handing over take
@@ -30,9 +28,7 @@ def quota(case: Case) -> None:
         evidence.append(f"ready to run, workers waited {delayed:.0%} of the time")
     case.unexplained *= 1 - part
     _take_waiting(case, part * case.production)
-    summary = case.summary
-    gain = gains.of_batch(summary, prediction.batch_of(summary), cpus=summary.workers + 1.0)  # one for each process
-    case.name("cpu_quota", share, 0.9, evidence, gain=gain, needs=("throttled",))
+    case.name("cpu_quota", share, 0.9, evidence, needs=("throttled",))
 
 
 def _take_waiting(case: Case, share: float) -> None:
@@ -79,9 +75,8 @@ def shared_memory(case: Case) -> None:
     if used is None or used < _FULL:
         return
     share, case.handover = case.handover, 0.0
-    gain = gains.of_share(case.summary, share)
     if share < NAMED:  # it may stop the run at any time, whatever it costs now
-        share, gain = min(NAMED, case.step), gains.NOTHING
+        share = min(NAMED, case.step)
         case.step -= share
     evidence = [f"/dev/shm, through which workers hand over tensors, was {used:.0%} full"]
-    case.name("shared_memory_limit", share, 0.7, evidence, gain=gain)
+    case.name("shared_memory_limit", share, 0.7, evidence)

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from feedline.diagnose.causes import gains, gpu
+from feedline.diagnose.causes import gpu
 from feedline.diagnose.causes.case import CROWDED, IDLE_LOADER, NAMED, UNCERTAIN, Case
 from feedline.diagnose.model import prediction
 
@@ -57,10 +55,7 @@ def synchronisation(case: Case) -> None:
             confidence = UNCERTAIN if calls >= 2 else 0.6
             evidence.append(f"the GPU was idle for {idle:.0%} of the time beyond the waits for the loader")
     case.step -= share
-    batch, gone = prediction.batch_of(summary), share * prediction.current_ms(summary)
-    step = max(summary.step_ms - gone, 0.0)
-    gain = gains.of_batch(summary, replace(batch, step=step, step_cpu=min(batch.step_cpu, step)))
-    case.name("loop_synchronisation", share, confidence, evidence, counter, gain)
+    case.name("loop_synchronisation", share, confidence, evidence, counter)
 
 
 def ranks(case: Case) -> None:
@@ -74,4 +69,4 @@ def ranks(case: Case) -> None:
         return
     evidence = [f"rank {ranks.index(slowest)} waits {slowest:.0%} of its time for data, the others {usual:.0%}"]
     case.step -= share
-    case.name("straggling_rank", share, 0.8, evidence, gain=gains.of_share(case.summary, share))
+    case.name("straggling_rank", share, 0.8, evidence)

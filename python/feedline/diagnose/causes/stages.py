@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.causes import gains, storage
+from feedline.diagnose.causes import storage
 from feedline.diagnose.causes.case import Case, stage_sentence
 
 
@@ -13,14 +13,12 @@ def stages(case: Case) -> None:
     split = stage_sentence(case.summary.making.stages)
     needs = ("stages", "processes")
     collate = case.stage_share("collate")
-    case.name("collate", collate, 0.92, [per_batch, split], None, gains.without_stages(case.summary, "collate"), needs)
+    case.name("collate", collate, 0.92, [per_batch, split], needs=needs)
     storage.storage(case, [per_batch, split])
     transform = case.stage_share("transform", "python")
     evidence = [per_batch, split]
     if making.transforms:
         slowest = ", ".join(f"{name} {ms:.2f} ms" for name, ms in list(making.transforms.items())[:3])
         evidence.append(f"per sample: {slowest}")
-    gain = gains.without_stages(case.summary, "decode")
-    case.name("cpu_decode", case.stage_share("decode"), 0.92, [per_batch, split], None, gain, needs)
-    gain = gains.without_stages(case.summary, "transform", "python")
-    case.name("cpu_transform", transform, 0.9, evidence, None, gain, needs)
+    case.name("cpu_decode", case.stage_share("decode"), 0.92, [per_batch, split], needs=needs)
+    case.name("cpu_transform", transform, 0.9, evidence, needs=needs)

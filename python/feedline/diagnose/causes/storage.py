@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from feedline.diagnose import fixes
-from feedline.diagnose.causes import gains
 from feedline.diagnose.causes.case import NAMED, Case
+from feedline.diagnose.model import prediction
 from feedline.diagnose.summary.figures import Host, Summary
 
 _SMALL_FILE_BYTES = range(2 << 10, 128 << 10)
@@ -21,10 +20,10 @@ def storage(case: Case, evidence: list[str]) -> None:
     if share < NAMED:
         return
     cause, confidence, found, counter = _judged(host, _from_device(case.summary))
-    workers = fixes.workers_of(cause, case.summary)
-    gain = gains.without_stages(case.summary, "storage")
-    if workers is not None:
-        gain = gains.of_workers(case.summary, workers)
+    gain = None
+    best = prediction.best_workers(case.summary, prediction.within_reach(case.summary))
+    if cause == "storage_latency" and best > case.summary.workers:
+        gain = prediction.gain(case.summary, prediction.cycle_ms(case.summary, best))
     case.name(cause, share, confidence, [*evidence, *found], counter, gain, needs=("stages", "processes", "io"))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from feedline.diagnose.causes import gains
 from feedline.diagnose.causes.case import CROWDED, EXPLAINED, LARGE, NAMED, Case, normalise, stage_sentence
 from feedline.diagnose.model import prediction
 
@@ -26,7 +25,7 @@ def nested_pool(case: Case) -> None:
     case.production -= share
     case.stages = {name: part for name, part in case.stages.items() if name not in ("python", "storage")}
     normalise(case)
-    case.name("nested_pool", share, 0.8, evidence, gain=gains.without_pools(case.summary))
+    case.name("nested_pool", share, 0.8, evidence)
 
 
 def drawing(case: Case) -> None:
@@ -42,8 +41,7 @@ def drawing(case: Case) -> None:
     ]
     case.handover, late = max(case.handover - share, 0.0), max(share - case.handover, 0.0)
     case.production -= late
-    gain = gains.of_batch(summary, replace(prediction.batch_of(summary), drawing=0.0))
-    case.name("python_main_process", share, 0.9 if share >= LARGE / 2 else 0.75, evidence, gain=gain)
+    case.name("python_main_process", share, 0.9 if share >= LARGE / 2 else 0.75, evidence)
 
 
 def handover(case: Case) -> None:
@@ -71,9 +69,7 @@ def handover(case: Case) -> None:
     ]
     if (making.pin_ms or 0.0) > EXPLAINED * waited:
         evidence.append(f"torch's loader takes {making.pin_ms:.2f} ms to move each into page-locked memory")
-    sure = share if explained else min(moving / cycle, share)
-    gain = gains.of_share(summary, sure)[0], gains.of_share(summary, share)[1]
-    case.name("worker_handover", share, 0.92 if explained and share >= LARGE else 0.6, evidence, counter, gain)
+    case.name("worker_handover", share, 0.92 if explained and share >= LARGE else 0.6, evidence, counter)
 
 
 def startup(case: Case) -> None:
@@ -86,8 +82,7 @@ def startup(case: Case) -> None:
         evidence.append(f"a worker takes {ready:.0f} ms from its first line to its first task")
     once = summary.epochs == 1 or bool(summary.loader.get("persistent_workers"))
     counter = ["this is paid once, not per epoch"] if once else []
-    gain = (0.0, gains.of_share(summary, share)[1]) if once else gains.of_persistence(summary)
-    case.name("worker_startup", share, 0.7 if once else 0.92, evidence, counter, gain)
+    case.name("worker_startup", share, 0.7 if once else 0.92, evidence, counter)
 
 
 def border(case: Case) -> None:
@@ -99,7 +94,7 @@ def border(case: Case) -> None:
         f"between epochs the loop waits {1000 * share * summary.loop_s / later:.0f} ms "
         f"longer than for other batches, {later} times"
     ]
-    case.name("epoch_border", share, 0.9, evidence, gain=gains.of_share(summary, share))
+    case.name("epoch_border", share, 0.9, evidence)
 
 
 def straggler(case: Case) -> None:
@@ -115,7 +110,7 @@ def straggler(case: Case) -> None:
     evidence.append("the batches after it were ready, and waited for it")
     # a worker's own sending thread can hold up a sample too, now and then
     sure = len(evidence) > 1 and share >= LARGE / 2
-    case.name("straggling_sample", share, 0.92 if sure else 0.75, evidence, gain=gains.of_share(case.summary, share))
+    case.name("straggling_sample", share, 0.92 if sure else 0.75, evidence)
 
 
 def main_process(case: Case) -> None:
@@ -133,7 +128,7 @@ def main_process(case: Case) -> None:
     ]
     counter = [] if waiting < 0.5 else ["most of that is waiting, which threads would hide as well"]
     confidence = 0.95 if host.cpus >= 2 else 0.8
-    gain = gains.of_workers(summary, best)
+    gain = prediction.gain(summary, cycle)
     if best in summary.rungs and cycle > _USEFUL * prediction.cycle_ms(summary, 0):
         counter.append("measured, the loader alone: workers gained nothing just now")
         confidence = 0.6
@@ -165,7 +160,7 @@ def too_few_workers(case: Case) -> None:
         best = prediction.best_workers(summary, {summary.workers, *more})
         confidence = 0.95
         evidence.append(f"measured, the loader alone: {ratio:.2f} times the batches with more")
-    gain = gains.of_workers(summary, best)
+    gain = prediction.gain(summary, prediction.cycle_ms(summary, best))
     case.name("too_few_workers", share, confidence, evidence, gain=gain, needs=("stages", "processes"))
     _take_running(case)
 
