@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from feedline.diagnose import fixes
+from feedline.diagnose.causes import gains
 from feedline.diagnose.findings import Verdict
 from feedline.diagnose.model import prediction
 from feedline.diagnose.summary.figures import Summary
@@ -71,7 +72,7 @@ class Case:
             confidence = min(confidence, UNCERTAIN)
             against.append("its CPU time holds that of reading pages again")
         share = min(max(share, 0.0), 1.0)
-        low, high = gain if gain is not None else prediction.gain_of_share(share)
+        low, high = gain if gain is not None else gains.of_cause(cause, share, summary)
         self.verdicts.append(
             Verdict(
                 cause,
