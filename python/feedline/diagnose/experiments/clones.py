@@ -144,14 +144,14 @@ def climb(loader: Any, budget: float, result: Path, step_s: float, opened: Opene
     """Makes all experiments that `budget` seconds are enough for; writes `result` after each."""
     until = time.monotonic() + budget
     found: dict[str, Any] = {"rungs": [], "comparisons": [], "not_tried": [], "refused": None, "finished": False}
-    ladder = _ladder(loader)
+    ladder, climbed_until = _ladder(loader), until - (1 - _LADDER_SHARE) * budget
     for position, workers in enumerate(ladder):
-        seconds = min(_RUNG_S, (_LADDER_SHARE * budget - budget + until - time.monotonic()) / (len(ladder) - position))
+        seconds = min(_RUNG_S, (climbed_until - time.monotonic()) / (len(ladder) - position))
         if seconds < _SHORTEST_S:
             found["refused"] = None if found["rungs"] else "the budget is too small for a measurement"
             break
         attempt = functools.partial(_rung, loader, workers, seconds)
-        _try(f"num_workers={workers}", attempt, seconds, until, result, found, "rungs")
+        _try(f"num_workers={workers}", attempt, seconds, climbed_until, result, found, "rungs")
     if not found["rungs"] and found["not_tried"]:
         found["refused"] = found["not_tried"][0]["why"]  # of the fewest workers: with others torch tells of it
         found["not_tried"] = []
