@@ -16,6 +16,7 @@ import json
 import os
 import resource
 import stat
+import sys
 import time
 import traceback
 import warnings
@@ -138,6 +139,17 @@ def let_go() -> None:
             continue
     for file in (0, 1, 2):
         os.dup2(nothing, file)
+
+
+def has_lost_its_device() -> bool:
+    """Whether this process is a copy of one that had used a GPU: it cannot page-lock memory for it, either."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return False
+    kinds = {"cuda"}
+    if hasattr(torch, "accelerator") and torch.accelerator.current_accelerator() is not None:
+        kinds.add(torch.accelerator.current_accelerator().type)
+    return any(getattr(getattr(torch, kind, None), "_is_in_bad_fork", bool)() for kind in kinds)
 
 
 def climb(loader: Any, budget: float, result: Path, step_s: float, opened: OpenedFiles) -> None:
