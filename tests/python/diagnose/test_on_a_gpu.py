@@ -106,5 +106,5 @@ def test_page_locked_memory_is_compared_with_pageable():
     (locked, asked), not_tried = pinning.measure([facts], 60.0)
     assert not_tried == []
     for one in (locked, asked):
-        assert 0 < one["after"] and one["ratio_low"] <= one["ratio"] <= one["ratio_high"]
+        assert one["after"] > 0 and one["ratio_low"] <= one["ratio"] <= one["ratio_high"]
     assert locked["ratio_low"] < 1 and asked["ratio"] < 1

@@ -48,6 +48,7 @@ def test_both_changes_are_compared_in_turn(device, monkeypatch):
 
 NOT_TRIED = {
     "small": ({}, 1.0, "the budget is too small"),
+    "nameless": ({"python": None}, 60.0, "does not say where it is"),
     "gone": ({"python": "/nowhere/python"}, 60.0, "/nowhere/python could not be started again: No such file"),
     "device": ({"device": "nothing:0"}, 60.0, "failed in a process of their own: RuntimeError"),
     "killed": ({"python": "/bin/false"}, 60.0, "the process that copied to standin ended with 1"),

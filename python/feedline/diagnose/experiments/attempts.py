@@ -62,7 +62,7 @@ def _run(attempt: Callable[[], dict[str, Any]], result: Path) -> NoReturn:
             found = attempt()
         except BaseException as error:
             found = {"why": reason_of(error)}
-        unfinished = result.with_suffix(".part")
+        unfinished = result.with_name(f"{result.name}.part")
         unfinished.write_text(json.dumps(found))
         unfinished.replace(result)
     finally:

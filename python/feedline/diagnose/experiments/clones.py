@@ -10,6 +10,7 @@ copies to it nor page-locks memory, and what the script keeps there is not its o
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import json
@@ -86,7 +87,8 @@ def fork_away(live: Callable[[], None]) -> None:
     finally:
         if collects:
             gc.enable()
-    os.waitpid(first, 0)
+    with contextlib.suppress(ChildProcessError):  # a script that ignores SIGCHLD: it has ended, and nobody is told
+        os.waitpid(first, 0)
 
 
 def _become_a_copy(live: Callable[[], None], collects: bool) -> NoReturn:

@@ -31,6 +31,8 @@ def measure(devices: Sequence[Mapping[str, Any]], limit_s: float) -> tuple[list[
     if not facts.get("batch_bytes") or facts.get("copied_well"):
         return [], []
     try:
+        if not facts.get("python"):
+            raise rungs.NotTried("the script's Python does not say where it is")
         if limit_s < _LEAST_S:
             raise rungs.NotTried("the budget is too small to start a process that uses the GPU")
         return _comparisons(_run(facts, limit_s)), []
@@ -48,16 +50,17 @@ def _run(facts: Mapping[str, Any], limit_s: float) -> dict[str, Any]:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit_s, env=environment
         )
-        answer = dict(json.loads(done.stdout.splitlines()[-1]))
+        answer = json.loads(done.stdout.splitlines()[-1])
+        found: dict[str, Any] = {name: answer.get(name) for name in ("why", "bytes", *copy_probe.WAYS)}
     except subprocess.TimeoutExpired:
         raise rungs.NotTried(f"copies to {facts['device']} were not timed after {limit_s:.0f} s") from None
     except OSError as error:
         raise rungs.NotTried(f"{facts['python']} could not be started again: {error.strerror}") from None
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, AttributeError):
         raise rungs.NotTried(f"the process that copied to {facts['device']} ended with {done.returncode}") from None
-    if "why" in answer:
-        raise rungs.NotTried(f"copies to {facts['device']} failed in a process of their own: {answer['why']}")
-    return answer
+    if found["why"]:
+        raise rungs.NotTried(f"copies to {facts['device']} failed in a process of their own: {found['why']}")
+    return found
 
 
 def _comparisons(found: Mapping[str, Any]) -> list[dict[str, Any]]:
