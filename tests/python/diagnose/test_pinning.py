@@ -42,8 +42,9 @@ def test_both_changes_are_compared_in_turn(device, monkeypatch):
     assert not_tried == []
     assert locked["change"] == "pin_memory=True" and "8.39 MB" in locked["figure"]
     assert locked["before"] >= 4.1 and locked["after"] >= 2.0  # at 2, and at 4 GB/s
-    assert 0.25 < locked["ratio"] < 0.75 and locked["ratio_low"] <= locked["ratio"] <= locked["ratio_high"]
-    assert asked["change"] == "non_blocking=True" and asked["before"] >= 2.0 and asked["ratio"] < 0.5
+    assert locked["ratio"] < 0.9 and locked["ratio_low"] <= locked["ratio"] <= locked["ratio_high"]
+    assert locked["own_ms"] > 0 and "own_ms" not in asked
+    assert asked["change"] == "non_blocking=True" and asked["before"] >= 2.0 and asked["ratio"] < 0.9
 
 
 NOT_TRIED = {
@@ -75,16 +76,24 @@ def test_nothing_is_tried_where_no_copy_could_gain(facts):
     assert pinning.measure(facts, 60.0) == ([], [])
 
 
-@pytest.mark.parametrize(("pinned", "cause"), [(False, "unpinned_copy"), (True, "blocking_copy")])
-def test_what_was_measured_is_what_is_predicted(pinned, cause):
+# Of half the time, half is saved, to six tenths of it, less a tenth where next() page-locks; or half of nine tenths of
+# it, to all of it.
+@pytest.mark.parametrize(
+    ("pinned", "workers", "cause", "low", "high"),
+    [
+        (False, 4, "unpinned_copy", 0.333, 0.429),
+        (False, 0, "unpinned_copy", 0.250, 0.429),
+        (True, 4, "blocking_copy", 0.290, 1.0),
+        (True, 0, "blocking_copy", 0.290, 1.0),
+    ],
+)
+def test_what_was_measured_is_what_is_predicted(pinned, workers, cause, low, high):
     copies = Copies(pinned, False, False, 1.0, 1e7, 10.0, 10.0, 50)
-    run = replace(summary(), steps=100, loop_s=2.0, step_ms=20.0, wait_ms=0.0, copies=(copies,))
+    run = replace(summary(), workers=workers, steps=100, loop_s=2.0, step_ms=20.0, wait_ms=0.0, copies=(copies,))
     (before,) = (one for one in verdict.judge(run).verdicts if one.cause == cause)
-    measured = {"pin_memory=True": (0.4, 0.5), "non_blocking=True": (0.0, 0.1)}
+    measured = {"pin_memory=True": (0.4, 0.5), "non_blocking=True": (0.0, 0.1), "page-locking": (0.05, 0.1)}
     (after,) = (one for one in verdict.judge(replace(run, copies_with=measured)).verdicts if one.cause == cause)
     assert after.share == before.share == pytest.approx(0.5)
-    # of half the time, half is saved, to six tenths of it; or half of nine tenths of it, to all of it
-    low, high = (0.333, 0.429) if cause == "unpinned_copy" else (0.290, 1.0)
     assert after.predicted_gain == pytest.approx((low, high), abs=0.002)
     assert any("measured after the run" in sentence for sentence in after.evidence)
     assert after.predicted_gain[0] > 0 and after.predicted_gain[1] <= before.predicted_gain[1]
@@ -94,9 +103,9 @@ SCRIPT = f"""
 import sys
 sys.path.insert(0, {str(SCRIPTS)!r})
 import stand_in_device, torch
-data = [torch.zeros(8 << 20, dtype=torch.uint8)] * 40
-for batch in torch.utils.data.DataLoader(data, batch_size=None):
-    batch.to("standin")
+large = torch.zeros(8 << 20, dtype=torch.uint8)
+for batch in torch.utils.data.DataLoader(range(60), batch_size=1):
+    large.to("standin")
     stand_in_device.launch(2)
 """
 
@@ -110,7 +119,9 @@ def test_a_run_that_copies_from_pageable_memory_is_told_its_gain(tmp_path, devic
     changes = {one["change"]: one for one in found["experiments"]["comparisons"]}
     assert changes["pin_memory=True"]["kept"] and "pin_memory=True: " in text
     assert any("measured after the run" in sentence for sentence in unpinned["evidence"])
-    share = unpinned["share"]
-    for gain, ratio in zip(unpinned["predicted_gain"], ("ratio_high", "ratio_low"), strict=True):
-        saved = share * (1 - changes["pin_memory=True"][ratio])
+    locked = changes["pin_memory=True"]
+    own = locked["own_ms"] / locked["before_low"]  # there are no workers
+    parts = max(1 - locked["ratio_high"] - own, 0.0), 1 - locked["ratio_low"]
+    for gain, part in zip(unpinned["predicted_gain"], parts, strict=True):
+        saved = unpinned["share"] * part
         assert gain == pytest.approx(saved / (1 - saved), abs=0.002)

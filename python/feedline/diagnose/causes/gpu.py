@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from feedline.diagnose.causes.case import IDLE_LOADER, NAMED, UNCERTAIN, Case
-from feedline.diagnose.experiments.pinning import ASKED, LOCKED
+from feedline.diagnose.experiments.pinning import ASKED, LOCKED, OWN
 from feedline.diagnose.findings import Abstention
 from feedline.diagnose.model import prediction
 from feedline.diagnose.summary.figures import Copies, Summary
@@ -83,13 +83,22 @@ def _name(case: Case, kind: _Kind, made: list[Copies], share: float, on_device: 
         counter.append("other programs use the same GPU")
     low, high = prediction.gain_of_share(share, kind.least)
     if kind.change in summary.copies_with:
+        low, high = _measured_gain(kind, summary, share)
         least, most = summary.copies_with[kind.change]
-        evidence.append(f"measured after the run: with {kind.change} a batch's copies take {least:.0%} to {most:.0%}")
-        low, high = (prediction.gain_of_share(share, max(part, 0.0))[0] for part in (kind.sure * (1 - most), 1 - least))
+        evidence.append(f"measured after the run: {kind.change} leaves {least:.0%} to {most:.0%} of a batch's copying")
     if summary.waits.loader >= IDLE_LOADER:
         low = 0.0
         counter.append("the loop also waits for its loader, which may take up what the copies give back")
     case.name(kind.cause, share, confidence, evidence, counter, (low, high))
+
+
+def _measured_gain(kind: _Kind, summary: Summary, share: float) -> tuple[float, float]:
+    least, most = summary.copies_with[kind.change]
+    low, high = kind.sure * (1.0 - most), 1.0 - least
+    if kind.change == LOCKED and summary.workers == 0:  # no thread beside the loop: next() page-locks
+        low -= summary.copies_with.get(OWN, (0.0, 0.0))[1]
+    gains = (prediction.gain_of_share(share, min(max(part, 0.0), 1.0))[0] for part in (low, high))
+    return next(gains), next(gains)
 
 
 def idle_share(summary: Summary) -> float | None:

@@ -3,7 +3,8 @@
 
 A program of its own, which pinning.py runs by its path, with the script's Python and after the script has ended; it
 imports torch and nothing of Feedline. Its argument is {"device": "cuda:0", "sizes": [bytes], "seconds": s}; it prints
-one JSON object with, for each way and in turn, [ms between two events on the device's stream, ms inside the calls].
+one JSON object with, for each way and in turn, [ms between two events on the device's stream, ms inside the calls];
+and under "page_locking" the ms that a loader takes for each batch, to copy it into page-locked memory.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def measure(device_name: str, sizes: list[int], seconds: float) -> dict[str, Any
         raise RuntimeError("memory could not be page-locked")
     targets = [torch.empty(size, dtype=torch.uint8, device=device) for size in sizes]
     times: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
+    page_locking = []
     until, turn = time.monotonic() + seconds, 0
     while turn < _WARM + _FEWEST or (time.monotonic() < until and turn < _WARM + _MOST):
         for way in WAYS:
@@ -41,8 +43,17 @@ def measure(device_name: str, sizes: list[int], seconds: float) -> dict[str, Any
             took = _copy(module, sources, targets, way == "asked")
             if turn >= _WARM:
                 times[way].append(took)
+        page_locking.append(_page_lock(pageable[(turn + 1) % _SETS]))
         turn += 1
-    return {"bytes": sum(sizes), **times}
+    return {"bytes": sum(sizes), "page_locking": page_locking[_WARM:], **times}
+
+
+def _page_lock(tensors: list[Any]) -> float:
+    begin = time.perf_counter()
+    locked = [tensor.pin_memory() for tensor in tensors]
+    took = 1000 * (time.perf_counter() - begin)
+    del locked  # torch keeps such memory for the next
+    return took
 
 
 def _copy(module: Any, sources: list[Any], targets: list[Any], asked: bool) -> tuple[float, float]:

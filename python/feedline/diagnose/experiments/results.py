@@ -64,6 +64,7 @@ class Comparison:
     ratio_high: float
     files: int | None = None  # whose pages were dropped
     file_bytes: int | None = None
+    own_ms: float | None = None  # that the change itself takes, outside of the figure
 
     @property
     def kept(self) -> bool:
@@ -92,9 +93,16 @@ class Experiments:
         return {rung.workers: rung.batches_per_s for rung in self.rungs}
 
     def copies(self) -> dict[str, tuple[float, float]]:
-        """What copies would take with a change, as a share of what they take without it: [low, high]."""
-        changes = (pinning.LOCKED, pinning.ASKED)
-        return {one.change: (one.ratio_low, one.ratio_high) for one in self.comparisons if one.change in changes}
+        """By change: what copies take with it, as a share of what they take without, [low, high].
+
+        Under pinning.OWN likewise what page-locking itself takes.
+        """
+        made = [one for one in self.comparisons if one.change in (pinning.LOCKED, pinning.ASKED)]
+        shares = {one.change: (one.ratio_low, one.ratio_high) for one in made}
+        for one in made:
+            if one.own_ms is not None:
+                shares[pinning.OWN] = (one.own_ms / max(one.before_high, 1e-9), one.own_ms / max(one.before_low, 1e-9))
+        return shares
 
     def lines(self, predicted: Mapping[int, float | None]) -> list[str]:
         """For a terminal; `predicted`: batches per second of the model, by workers."""
@@ -109,7 +117,9 @@ class Experiments:
         for one in self.comparisons:
             lines.append(
                 f"    {one.change}: {one.before:.1f} to {one.after:.1f} {one.figure}, {one.ratio:.2f} times "
-                f"[{one.ratio_low:.2f}, {one.ratio_high:.2f}]{'' if one.kept else '   no gain shown'}"
+                f"[{one.ratio_low:.2f}, {one.ratio_high:.2f}]"
+                f"{'' if one.own_ms is None else f', and takes {one.own_ms:.1f} ms itself'}"
+                f"{'' if one.kept else '   no gain shown'}"
             )
         lines += [f"    {one['change']}: not tried: {one['why']}" for one in self.not_tried]
         return lines + ([] if self.disk is None else [_disk_line(self.disk)])
