@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from feedline.diagnose.causes.case import IDLE_LOADER, NAMED, UNCERTAIN, Case
+from feedline.diagnose.causes.case import IDLE_LOADER, NAMED, Case
+from feedline.diagnose.causes.certainty import UNCERTAIN
 from feedline.diagnose.experiments.pinning import ASKED, LOCKED, OWN
 from feedline.diagnose.findings import Abstention
 from feedline.diagnose.model import prediction
