@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from feedline.diagnose import fixes
+from feedline.diagnose.causes import gains
 from feedline.diagnose.causes.certainty import Claim, limited, others_cpus
 from feedline.diagnose.findings import Verdict
 from feedline.diagnose.model import prediction
@@ -67,10 +68,10 @@ class Case:
         busy = others_cpus(claim)
         if busy is not None and busy not in against:
             against.append(busy)
-        low, high = gain if gain is not None else prediction.gain_of_share(share)
+        share = min(max(share, 0.0), 1.0)
+        low, high = gain if gain is not None else gains.of_cause(cause, share, summary)
         if "consumer" in summary.missing:
             low = 0.0
-        share = min(max(share, 0.0), 1.0)
         self.verdicts.append(
             Verdict(
                 cause,

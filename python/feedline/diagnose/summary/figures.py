@@ -146,6 +146,8 @@ class Summary:
     ranks: tuple[float, ...] = ()  # share of waiting, by rank
     watched_steps: int = 0  # in which calls and copies were counted
     copies: tuple[Copies, ...] = ()
+    # by change: what copies take with it of what they take without, [low, high], measured after the run
+    copies_with: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     # that the steps used: type, capability, types of parameters
     device: Mapping[str, Any] = field(default_factory=dict)
     gpu: Gpu | None = None

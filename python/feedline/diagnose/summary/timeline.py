@@ -74,6 +74,7 @@ def summarise(recording: Recording) -> Summary | None:
         synchronising=_synchronising(calls, busy),
         watched_steps=len(calls),
         copies=copies_of(loop.process),
+        copies_with={} if recording.experiments is None else recording.experiments.copies(),
         device=device,
         gpu=gpu,
         ranks=ranks,
