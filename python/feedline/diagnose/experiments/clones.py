@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import stat
 import sys
 import time
@@ -20,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from feedline.diagnose.experiments import other_workers, rungs
+from feedline.diagnose.experiments import hand_over, other_workers, rungs
 from feedline.diagnose.probe.opened_files import OpenedFiles
 from feedline.diagnose.probe.recorder import Recorder
 
@@ -29,28 +30,30 @@ WATCHER, GO, RESULT, PID = "watcher", "experiments.go", "experiments.json", "exp
 _LOOK_S = 0.2
 _RUNG_S, _SHORTEST_S = 2.5, 0.2
 _COMPARISON_S, _SHORTEST_COMPARISON_S = 6.0, 1.0
+_HANDING_S, _HANDING_SHARE = 0.5, 0.05
 _LADDER_SHARE = 0.6  # of the budget; the rest is for one change at a time
 _MOST_WORKERS = 16
+_SEED = 0
 _SAME = 1.05  # a rate so much higher is no other
 
 
-def offer(loader: Any, recorder: Recorder) -> None:
-    """Called before a loop begins; the first loader that can be tried again is copied. Never raises."""
+def offer(loader: Any, recorder: Recorder) -> bool:
+    """Called before a loop begins; the first loader that can be tried again is copied: True. Never raises."""
     try:
         if float(os.environ.get(BUDGET) or 0) <= 0 or recorder.cloned:
-            return
+            return False
+        recorder.cloned = True
         refused = refusal(loader)
         if refused is not None:
             recorder.note(f"nothing was tried on a copy of the script's process: {refused}")
-            recorder.cloned = True
-            return
+            return False
         if not _claim(recorder.session):  # another process of the run was first
-            recorder.cloned = True
-            return
-        recorder.cloned = True
+            return False
         fork_away(lambda: _live(loader, recorder))
     except Exception as error:
         recorder.note(f"nothing was tried on a copy of the script's process, which could not be made: {error!r}")
+        return False
+    return True
 
 
 def refusal(loader: Any) -> str | None:
@@ -124,17 +127,31 @@ def climb(loader: Any, budget: float, result: Path, step_s: float, opened: Opene
     until = time.monotonic() + budget
     found: dict[str, Any] = {"rungs": [], "comparisons": [], "not_tried": [], "refused": None, "finished": False}
     ladder = _ladder(loader)
+    if max(ladder) > 0:
+        found["handing"] = hand_over.of(loader, min(_HANDING_S, _HANDING_SHARE * budget))
     for position, workers in enumerate(ladder):
         seconds = min(_RUNG_S, (_LADDER_SHARE * budget - budget + until - time.monotonic()) / (len(ladder) - position))
         if seconds < _SHORTEST_S:
             found["refused"] = None if found["rungs"] else "the budget is too small for a measurement"
             break
+        _the_same_samples_again()
         found["rungs"].append(rungs.rate(other_workers.with_workers(loader, workers), workers, seconds))
         _write(result, found)
     if found["rungs"]:
         best = _fewest_good_workers(found["rungs"])
         _compare(loader, best, until, result, found, step_s, opened)
     _write(result, {**found, "finished": True})
+
+
+def _the_same_samples_again() -> None:
+    """Every rung reads in the order of the others, where the order is drawn from a global generator.
+
+    What differs between samples then does not differ between rungs.
+    """
+    random.seed(_SEED)
+    for name, seed in (("torch", "manual_seed"), ("numpy.random", "seed")):
+        if name in sys.modules:
+            getattr(sys.modules[name], seed)(_SEED)
 
 
 def _ladder(loader: Any) -> list[int]:

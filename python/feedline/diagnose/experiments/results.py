@@ -73,6 +73,15 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Handing:
+    """One batch from a worker to the loop, apart from making it; ms."""
+
+    packing_ms: float  # CPU of the worker
+    unpacking_ms: float  # CPU of the loop's process
+    waiting_ms: float  # of the loop's process for the worker's answers meanwhile
+
+
+@dataclass(frozen=True)
 class Experiments:
     rungs: list[Rung] = field(default_factory=list)
     refused: str | None = None  # why there are no rungs
@@ -80,6 +89,7 @@ class Experiments:
     comparisons: list[Comparison] = field(default_factory=list)
     not_tried: list[dict[str, str]] = field(default_factory=list)  # "change" and "why"
     disk: DiskProbe | None = None
+    handing: Handing | None = None
 
     def as_dict(self) -> dict[str, Any]:
         made = asdict(self)
@@ -144,6 +154,7 @@ def run(session: Path, budget: float, ceiling: Ceiling | None, files: Sequence[M
         [Comparison(**one) for one in found.get("comparisons", [])],
         found.get("not_tried", []),
         disk,
+        Handing(**found["handing"]) if found.get("handing") else None,
     )
 
 

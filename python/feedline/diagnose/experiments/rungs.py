@@ -53,16 +53,27 @@ def loader_like(loader: Any, workers: int, dataset: Any = None, **others: Any) -
 
 
 def rate(loader: Any, workers: int, seconds: float, step_s: float = 0.0) -> dict[str, Any]:
-    """Batches per second once all workers are at it. `step_s`: what the loop would do with each, without its CPU."""
+    """Batches per second once all workers are at it. `step_s`: what the loop would do with each, without its CPU.
+
+    Workers that began together give their batches together, and an epoch's begin belongs to all of its batches: what is
+    counted are whole rounds of workers and, where as much time again is enough for one, whole epochs.
+    """
     times: list[tuple[float, float]] = []
+    epoch, together = _length(loader), max(workers, 1)
     until = time.perf_counter() + seconds
-    for _ in _endless(loader):
+    for position, _ in _endless(loader):
         now = time.perf_counter()
+        if position == 0 and times:
+            epoch = epoch or len(times)
         times.append((now, 1.0))
-        if len(times) == workers + 1:  # the first of each worker: they have all begun
+        counted = len(times) - 1 - workers
+        if counted == 0:  # the first of each worker: they have all begun
             until = max(until, now + seconds / 2)
-        if now > until and len(times) > workers + 3:
-            break
+        if counted >= 3 and now > until:
+            left = -counted % epoch if epoch else counted
+            soon = now + left * (now - times[workers][0]) / counted < until + seconds
+            if left == 0 or (counted % together == 0 and not (epoch and soon)):
+                break
         if step_s > 0:
             time.sleep(step_s)
     steady = times[workers:]
@@ -213,11 +224,19 @@ def comparison(change: str, figure: str, values: Sequence[Sequence[float]]) -> d
     }
 
 
-def _endless(loader: Any) -> Iterator[Any]:
+def _length(loader: Any) -> int:
+    """Batches of an epoch; 0: it does not say."""
+    try:
+        return len(loader)
+    except (TypeError, NotImplementedError):
+        return 0
+
+
+def _endless(loader: Any) -> Iterator[tuple[int, Any]]:
+    """Batches, each with its position in its epoch."""
     while True:
-        empty = True
-        for batch in loader:
-            empty = False
-            yield batch
-        if empty:
+        position = -1
+        for position, batch in enumerate(loader):
+            yield position, batch
+        if position < 0:
             raise NotTried("the loader gives no batches a second time")
