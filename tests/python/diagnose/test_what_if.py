@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simulated_loader import Load, batches_per_s
-from summaries import BY_CAUSE, HALF, LOADER, stages, summary, waiting
+from summaries import BY_CAUSE, HALF, LOADER, stages, summary
 
 from feedline.diagnose import report
 from feedline.diagnose.model import prediction
@@ -79,11 +79,67 @@ def test_workers_in_turn_wait_for_the_slowest_of_them():
     assert predicted(load, 4, 1, 4) == pytest.approx(real, rel=0.15)
 
 
+@pytest.mark.parametrize("workers", [0, 1, 2, 4])
+@pytest.mark.parametrize("prefetch", [1, 2, 6])
+def test_one_long_batch_holds_up_all_behind_it(workers, prefetch):
+    """One of 40 batches takes 30 times as long: workers that would make 4 times as many in all make far fewer."""
+    usual = 40 / 69
+    times = tuple(30 * usual if number == 23 else usual for number in range(40))
+    load = Load(wait_ms=40.0, cpu_ms=0.0, step_wait_ms=5.0, times=times)
+    real = batches_per_s(load, workers, prefetch, batches=800)
+    batch = replace(batch_of(load), times=times)
+    assert 1000 / cycle_ms(batch, workers, 4, prefetch) == pytest.approx(real, rel=0.03)
+    if workers == 4 and prefetch < 6:
+        assert real < 0.75 * 1000 / 10
+
+
+def test_an_epoch_begins_with_its_order_and_a_whole_batch():
+    batch = Batch(waiting=10.0, order=30.0, epoch=4)
+    # two workers, one batch each ahead: order, two batches at once, and two more
+    assert cycle_ms(batch, 2, 4, prefetch=1) == pytest.approx((30 + 10 + 10) / 4)
+    assert cycle_ms(batch, 4, 4, prefetch=1) == pytest.approx((30 + 10) / 4)
+    assert cycle_ms(batch, 0, 4) == pytest.approx(10 + 30 / 4)
+    stepping = replace(batch, step=20.0)
+    # the next batch is made during a step; the first one is waited for in every epoch
+    assert cycle_ms(stepping, 1, 4, prefetch=2) == pytest.approx((30 + 10 + 4 * 20) / 4)
+    long = replace(batch, epoch=5000)  # too long to go through
+    assert cycle_ms(long, 1, 4) == pytest.approx(10 + 30 / 5000)
+
+
+def test_fewer_cpus_than_one_slow_every_number_of_workers():
+    batch = Batch(cpu=15.0, step=3.0, step_cpu=3.0)
+    for workers in (0, 1, 4):
+        assert cycle_ms(batch, workers, 0.3) == pytest.approx(18 / 0.3)
+
+
+def test_what_experiments_saw_of_the_hand_over_is_the_loops_and_the_workers():
+    measured = summary(making={"wall_ms": 4.0, "cpu_ms": 4.0, "sent_ms": 3.0, "received_ms": 2.0, "exchange_ms": 6.0})
+    assert prediction.loader_rate(measured, 8) == pytest.approx(1000 / 8, rel=0.02)  # the loop receives one at a time
+    assert prediction.loader_rate(measured, 0) == pytest.approx(1000 / 4, rel=0.02)  # none is sent
+
+
+def test_a_full_disk_gives_no_more_to_more_workers():
+    disk = {"read_bytes_per_s": 23e6, "disk_ceiling_bytes_per_s": 24e6, "device_share": 1.0}
+    reading = {"wall_ms": 500.0, "cpu_ms": 5.0, "stages": stages(storage=1.0)}
+    full = summary(HALF, reading, disk, workers=3)
+    rates = [prediction.loader_rate(full, workers) for workers in (1, 3, 6)]
+    assert rates == pytest.approx([6.0, 6.0, 6.0], rel=0.05)
+    free = replace(full, host=replace(full.host, read_bytes_per_s=5e6))
+    assert prediction.loader_rate(free, 6) == pytest.approx(12.0, rel=0.05)
+
+
+def test_cpu_of_a_data_sets_own_threads_is_not_waiting():
+    own = {"wall_ms": 50.0, "cpu_ms": 5.0, "stages": stages(python=0.9, storage=0.1)}
+    measured = summary(HALF, own, {"cpus": 2.0}, workers=2)
+    assert prediction.batch_of(measured).waiting == pytest.approx(5.0)
+    assert prediction.loader_rate(measured, 8) == pytest.approx(2 * 1000 / 45, rel=0.05)
+
+
 def test_what_next_does_itself_no_number_of_workers_shortens():
     measured = summary(making={"next_cpu_ms": 40.0, "wall_ms": 20.0, "cpu_ms": 20.0})
     assert prediction.loader_rate(measured, 4) == pytest.approx(1000 / 40, rel=0.02)
     assert prediction.loader_rate(measured, 0) == pytest.approx(1000 / 60, rel=0.02)
-    borders = replace(measured, waits=waiting(border=0.5))
+    borders = replace(measured, order_ms=500.0)
     assert prediction.loader_rate(borders, 4) < prediction.loader_rate(measured, 4)
 
 
@@ -94,10 +150,29 @@ ms = st.floats(0, 500)
 def test_nothing_that_helps_makes_slower(waiting, cpu, step, packing, spread, workers, prefetch, cpus):
     batch = Batch(waiting=waiting, cpu=cpu, step=step, packing=packing, spread=spread)
     cycle = cycle_ms(batch, workers, cpus, prefetch)
-    assert cycle >= max(step, (waiting + cpu + packing) / workers) - 1e-6
-    assert cycle_ms(batch, workers, cpus, prefetch + 1) <= cycle + 1e-6
+    assert cycle >= 0.98 * max(step, (waiting + cpu + packing) / workers) - 1e-6  # the window may cut a round
+    assert cycle_ms(batch, workers, cpus, prefetch + 1) <= 1.02 * cycle + 1e-6
     assert cycle_ms(batch, workers, 2 * cpus, prefetch) <= cycle + 1e-6
     assert cycle_ms(replace(batch, waiting=0.0), workers, cpus, prefetch) <= cycle + 1e-6
+
+
+@given(ms, ms, st.integers(1, 12), st.integers(1, 4), st.integers(0, 40), ms)
+def test_more_workers_with_cpus_of_their_own_harm_nothing(made, step, workers, prefetch, epoch, order):
+    batch = Batch(waiting=made, step=step, order=order, epoch=epoch)
+    cycles = [cycle_ms(batch, n, 1000, prefetch) for n in (0, workers, workers + 1)]
+    assert cycles[0] >= cycles[1] - 1e-6 and cycles[1] >= cycles[2] - 1e-6
+    if epoch == 0:
+        assert cycles[1] == pytest.approx(max(step, made / workers), rel=0.02, abs=1e-6)
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=60), st.integers(0, 6), st.integers(1, 6), st.integers(0, 30))
+def test_measured_times_of_any_kind_stay_within_the_limits(times, workers, prefetch, epoch):
+    mean = sum(times) / len(times)
+    batch = Batch(waiting=10.0, step=7.0, times=tuple(times), epoch=epoch)
+    cycle = cycle_ms(batch, workers, 1000, prefetch)
+    most = 7.0 + 10.0 * max([*times, mean, 1.0])
+    assert 7.0 - 1e-6 <= cycle <= most + 1e-6
+    assert cycle_ms(batch, workers, 1000, prefetch + 1) <= 1.02 * cycle
 
 
 def changes_of(measured):

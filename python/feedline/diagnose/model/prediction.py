@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from feedline.diagnose.model import loop_model
 from feedline.diagnose.model.loop_model import Batch
-from feedline.diagnose.summary.figures import Summary
+from feedline.diagnose.summary.figures import Host, Making, Summary
 
 # The interval around a prediction: real cycles were up to so much longer, rarely shorter.
 LONGER, SHORTER = 1.25, 0.95
@@ -16,22 +16,61 @@ _MOST_WORKERS = 64
 _REACH = 4  # times the present workers: further off, the model has been checked against nothing
 _CLEARLY, _CLEARLY_MEASURED = 0.95, 0.9
 _PREFETCH = 2  # torch's
+_FULL, _FROM_DEVICE = 0.7, 0.3  # of what a probe of the disk got; of what was read
 
 
 def batch_of(summary: Summary) -> Batch:
     """What a batch of this run costs."""
     making = summary.making
+    waiting, disk = _waiting(summary), 0.0
+    if _disk_is_full(summary.host):  # the present workers wait for each other's reads
+        waiting = disk = waiting / max(summary.workers, 1)
+    packing, unpacking, exchange = _handing(making)
     return Batch(
-        waiting=max(making.wall_ms - making.cpu_ms, 0.0),
-        ahead=making.read_ahead_ms,
-        cpu=min(making.cpu_ms, making.wall_ms),
-        packing=making.pickle_ms,
-        unpacking=making.unpickle_ms,
+        waiting=waiting,
+        ahead=min(making.read_ahead_ms, waiting),
+        disk=disk,
+        cpu=max(making.wall_ms - _waiting(summary), 0.0),
+        packing=packing,
+        unpacking=unpacking,
+        exchange=exchange,
         drawing=making.next_cpu_ms,
         step=summary.step_ms,
         step_cpu=min(summary.step_cpu_ms, summary.step_ms),
         spread=making.spread or 0.0,
+        times=making.times,
+        order=summary.order_ms,
+        epoch=round(summary.steps / summary.epochs) if summary.epochs > 1 else 0,
     )
+
+
+def _waiting(summary: Summary) -> float:
+    """For storage, per batch: without the CPU of the threads and processes that a data set has for itself."""
+    making = summary.making
+    waiting = max(making.wall_ms - making.cpu_ms, 0.0)
+    if making.stages is None or summary.native:
+        return waiting
+    return min(waiting, making.stages.get("storage", 0.0) * making.wall_ms)
+
+
+def _disk_is_full(host: Host) -> bool:
+    read, ceiling = host.read_bytes_per_s, host.disk_ceiling_bytes_per_s
+    from_device = (host.device_share or 0.0) > _FROM_DEVICE
+    return from_device and read is not None and bool(ceiling) and read > _FULL * (ceiling or 0.0)
+
+
+def _handing(making: Making) -> tuple[float, float, float]:
+    """(packing, unpacking, waiting while unpacking) of one batch: what the run saw of it, or experiments if more."""
+    packing, unpacking = (
+        max(making.pickle_ms, making.sent_ms or 0.0),
+        max(making.unpickle_ms, making.received_ms or 0.0),
+    )
+    return packing, unpacking, making.exchange_ms or 0.0
+
+
+def _starting_ms(summary: Summary) -> float:
+    """Of workers, at every epoch's begin."""
+    return 1000 * summary.waits.startup * summary.loop_s / summary.epochs if summary.epochs > 1 else 0.0
 
 
 def prefetch_of(summary: Summary) -> int:
@@ -39,14 +78,16 @@ def prefetch_of(summary: Summary) -> int:
 
 
 def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float:
-    """Predicted time of one batch, from next() to next(). Where a rung measured the making, with that."""
+    """Predicted time of one batch of the loop, with epochs' begins. Where a rung measured the making, with that."""
     batch, available = batch_of(summary), cpus or summary.host.cpus
+    if workers and summary.workers and not summary.loader.get("persistent_workers"):
+        batch = replace(batch, order=max(batch.order, _starting_ms(summary)))  # at the same time
     measured = summary.rungs.get(workers)
     if not measured:
         return loop_model.cycle_ms(batch, workers, available, prefetch_of(summary), summary.workers)
     if workers == 0:
         return summary.step_ms + 1000 / measured
-    whole = replace(batch, waiting=0.0, ahead=0.0, spread=0.0)
+    whole = replace(batch, waiting=0.0, ahead=0.0, disk=0.0, times=(), spread=0.0)
     return max(loop_model.cycle_ms(whole, workers, available), 1000 / measured)
 
 
@@ -56,7 +97,6 @@ def loader_rate(summary: Summary, workers: int) -> float | None:
     if summary.native:  # at least one thread, which does not wait for the loop
         workers = max(workers, 1)
     ms = loop_model.cycle_ms(alone, workers, summary.host.cpus, prefetch_of(summary), summary.workers)
-    ms += 1000 * summary.waits.border * summary.loop_s / max(summary.steps, 1)  # a rung goes through epochs too
     return 1000 / ms if ms > 0 else None
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord, Recording
+from feedline.diagnose.summary import batch_times
 from feedline.diagnose.summary.engine_summary import making_of, samples_per_batch
 from feedline.diagnose.summary.figures import Making, Summary, Waits
 from feedline.diagnose.summary.gpu_summary import copies_of, device_of, gpu_of, pin_ms
@@ -80,7 +81,10 @@ def summarise(recording: Recording) -> Summary | None:
     native = making_of(facts)
     making = native or _making(loop.process, makers, busy, bool(facts.get("mapped", True)))
     aside = bool(workers) or native is not None  # batches are not made inside next()
-    making = replace(making, next_cpu_ms=_next_cpu_ms(loop, making, aside))
+    tasks = [event for process in workers for event in process.events if event.kind == events.WORK]
+    times = batch_times.times_of(tasks or loop.events) if native is None else ()  # threads make batches together
+    making = replace(making, next_cpu_ms=_next_cpu_ms(loop, making, aside), times=times)
+    making = _with_handing(making, recording, facts)
     account = _Account(loop, makers, bool(facts.get("persistent_workers")), bool(workers))
     steps = max(account.steps, 1)
     missing = dict(busy.missing)
@@ -109,6 +113,7 @@ def summarise(recording: Recording) -> Summary | None:
         step_ms=account.step_ns / steps / 1e6,
         wait_ms=account.steady_wait_ns / max(account.steady_waits, 1) / 1e6,
         epochs=account.epochs,
+        order_ms=batch_times.order_ms(loop.events),
         workers=int(engine.get("threads") or facts.get("threads_gathering", facts.get("num_workers")) or 0),
         loader=facts,
         waits=account.waits(),
@@ -136,6 +141,13 @@ def _next_cpu_ms(loop: _LoopOfLoader, making: Making, aside: bool) -> float:
         return 0.0
     median = statistics.median(event.cpu_ns for event in waits) / 1e6
     return max(median - (making.unpickle_ms if aside else making.cpu_ms), 0.0)
+
+
+def _with_handing(making: Making, recording: Recording, facts: Mapping[str, Any]) -> Making:
+    handing = recording.experiments.handing if recording.experiments is not None else None
+    if handing is None or not is_of(recording, facts):
+        return making
+    return replace(making, sent_ms=handing.packing_ms, received_ms=handing.unpacking_ms, exchange_ms=handing.waiting_ms)
 
 
 def _facts_of(recording: Recording, loop: _LoopOfLoader) -> dict[str, Any]:
@@ -404,8 +416,7 @@ def _spread(makers: Iterable[ProcessRecord]) -> float | None:
     tasks = [event for process in makers for event in process.events if event.kind == events.WORK]
     if len(tasks) < _FEWEST_TASKS:
         return None
-    # a busy machine stretches each batch by another factor, and not its CPU time
-    runs = sum(event.cpu_ns for event in tasks) > sum(event.wall_ns for event in tasks) / 4
+    runs = batch_times.run(tasks)
     times = sorted(event.cpu_ns if runs else event.wall_ns for event in tasks)
     low, high = times[len(times) * 16 // 100], times[len(times) * 84 // 100]
     return (high - low) / 2 / max(statistics.fmean(times), 1)
