@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simulated_loader import Load, batches_per_s
-from summaries import BY_CAUSE, HALF, LOADER, stages, summary
+from summaries import BY_CAUSE, HALF, LOADER, stages, summary, waiting
 
 from feedline.diagnose import report
 from feedline.diagnose.model import prediction
@@ -147,10 +147,10 @@ ms = st.floats(0, 500)
 
 
 @given(ms, ms, ms, ms, st.floats(0, 2), st.integers(1, 16), st.integers(1, 8), st.floats(0.5, 64))
-def test_nothing_that_helps_makes_slower(waiting, cpu, step, packing, spread, workers, prefetch, cpus):
-    batch = Batch(waiting=waiting, cpu=cpu, step=step, packing=packing, spread=spread)
+def test_nothing_that_helps_makes_slower(reads, cpu, step, packing, spread, workers, prefetch, cpus):
+    batch = Batch(waiting=reads, cpu=cpu, step=step, packing=packing, spread=spread)
     cycle = cycle_ms(batch, workers, cpus, prefetch)
-    assert cycle >= 0.98 * max(step, (waiting + cpu + packing) / workers) - 1e-6  # the window may cut a round
+    assert cycle >= 0.98 * max(step, (reads + cpu + packing) / workers) - 1e-6  # the window may cut a round
     assert cycle_ms(batch, workers, cpus, prefetch + 1) <= 1.02 * cycle + 1e-6
     assert cycle_ms(batch, workers, 2 * cpus, prefetch) <= cycle + 1e-6
     assert cycle_ms(replace(batch, waiting=0.0), workers, cpus, prefetch) <= cycle + 1e-6
@@ -180,8 +180,8 @@ def changes_of(measured):
 
 
 def test_each_kind_of_change_is_answered():
-    waiting = stages(storage=0.5, decode=0.3, transform=0.2)
-    measured = summary(HALF, {"stages": waiting, "wall_ms": 80.0, "cpu_ms": 40.0}, workers=2)
+    parts = stages(storage=0.5, decode=0.3, transform=0.2)
+    measured = summary(HALF, {"stages": parts, "wall_ms": 80.0, "cpu_ms": 40.0}, workers=2)
     found = changes_of(measured)
     assert {"num_workers=1", "num_workers=3", "num_workers=4", "prefetch_factor=4", "batch_size=16", "batch_size=64",
             "packed into shards", "decoded once (--raw, or a cache)"} == set(found)  # fmt: skip
@@ -203,6 +203,21 @@ def test_a_batch_of_twice_the_samples_costs_twice_as_much_to_make():
     batch = Batch(waiting=3.0, cpu=5.0, packing=1.0, unpacking=0.5, step=7.0, spread=0.4)
     twice = scaled(batch, 2.0)
     assert twice.made == pytest.approx(16.0) and twice.step == 7.0 and twice.spread < batch.spread
+
+
+def test_larger_batches_have_fewer_borders_and_even_out():
+    batch = Batch(waiting=10.0, disk=2.0, order=30.0, epoch=9, times=(1.0, 3.0, 0.0, 0.0, 1.0))
+    twice = scaled(batch, 2.0)
+    assert (twice.disk, twice.order, twice.epoch, twice.times) == (4.0, 30.0, 4, (2.0, 0.0))
+    assert scaled(batch, 0.5).epoch == 18 and scaled(batch, 0.5).times == batch.times
+    assert scaled(replace(batch, epoch=0), 2.0).epoch == 0
+
+
+def test_workers_that_start_in_every_epoch_are_part_of_the_loop_and_not_of_the_ladder():
+    anew = summary(waiting(startup=0.5), making={"wall_ms": 10.0, "cpu_ms": 10.0})  # 2 epochs of 100 steps of 10 ms
+    assert prediction.cycle_ms(anew, 4) == pytest.approx(20.0, rel=0.05)
+    assert prediction.cycle_ms(replace(anew, waits=waiting()), 4) == pytest.approx(10.0, rel=0.05)
+    assert prediction.loader_rate(anew, 4) == prediction.loader_rate(replace(anew, waits=waiting()), 4)
 
 
 @pytest.mark.parametrize("cause", BY_CAUSE)

@@ -39,7 +39,7 @@ def batch_of(summary: Summary) -> Batch:
         step_cpu=min(summary.step_cpu_ms, summary.step_ms),
         spread=making.spread or 0.0,
         times=making.times,
-        order=summary.order_ms,
+        order=max(summary.order_ms, _starting_ms(summary)),  # both begin with iter()
         epoch=round(summary.steps / summary.epochs) if summary.epochs > 1 else 0,
     )
 
@@ -69,7 +69,7 @@ def _handing(making: Making) -> tuple[float, float, float]:
 
 
 def _starting_ms(summary: Summary) -> float:
-    """Of workers, at every epoch's begin."""
+    """Of workers, at every epoch's begin; of those that stay, none."""
     return 1000 * summary.waits.startup * summary.loop_s / summary.epochs if summary.epochs > 1 else 0.0
 
 
@@ -80,8 +80,8 @@ def prefetch_of(summary: Summary) -> int:
 def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float:
     """Predicted time of one batch of the loop, with epochs' begins. Where a rung measured the making, with that."""
     batch, available = batch_of(summary), cpus or summary.host.cpus
-    if workers and summary.workers and not summary.loader.get("persistent_workers"):
-        batch = replace(batch, order=max(batch.order, _starting_ms(summary)))  # at the same time
+    if workers == 0:  # none are started
+        batch = replace(batch, order=summary.order_ms)
     measured = summary.rungs.get(workers)
     if not measured:
         return loop_model.cycle_ms(batch, workers, available, prefetch_of(summary), summary.workers)
@@ -93,7 +93,7 @@ def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float
 
 def loader_rate(summary: Summary, workers: int) -> float | None:
     """Batches per second that the model gives the loader alone: what a rung of the ladder measures."""
-    alone = replace(batch_of(summary), step=0.0, step_cpu=0.0)
+    alone = replace(batch_of(summary), step=0.0, step_cpu=0.0, order=summary.order_ms)  # a rung keeps its workers
     if summary.native:  # at least one thread, which does not wait for the loop
         workers = max(workers, 1)
     ms = loop_model.cycle_ms(alone, workers, summary.host.cpus, prefetch_of(summary), summary.workers)
