@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from feedline.diagnose.experiments import hand_over, other_workers, rungs
+from feedline.diagnose.experiments import cold_files, hand_over, other_workers, rungs
 from feedline.diagnose.probe.opened_files import OpenedFiles
 from feedline.diagnose.probe.recorder import Recorder
 
@@ -101,8 +101,8 @@ def _live(loader: Any, recorder: Recorder) -> None:
             if not watcher.exists():
                 return
             time.sleep(_LOOK_S)
-        budget, step_s = (float(word) for word in (session / GO).read_text().split())
-        climb(loader, budget, session / RESULT, step_s, recorder.opened)
+        budget, step_s, cold = (float(word) for word in (session / GO).read_text().split())
+        climb(loader, budget, session / RESULT, step_s, recorder.opened, cold > 0)
     except BaseException:
         _write(recorder.session / RESULT, {"rungs": [], "refused": traceback.format_exc(limit=-1).splitlines()[-1]})
 
@@ -122,21 +122,30 @@ def let_go() -> None:
         os.dup2(nothing, file)
 
 
-def climb(loader: Any, budget: float, result: Path, step_s: float, opened: OpenedFiles) -> None:
-    """Makes all experiments that `budget` seconds are enough for; writes `result` after each."""
+def climb(loader: Any, budget: float, result: Path, step_s: float, opened: OpenedFiles, cold: bool = False) -> None:
+    """Makes all experiments that `budget` seconds are enough for; writes `result` after each.
+
+    `cold`: the ladder is climbed with the data set's files out of the page cache.
+    """
     until = time.monotonic() + budget
     found: dict[str, Any] = {"rungs": [], "comparisons": [], "not_tried": [], "refused": None, "finished": False}
     ladder = _ladder(loader)
     if max(ladder) > 0:
         found["handing"] = hand_over.of(loader, min(_HANDING_S, _HANDING_SHARE * budget))
+    files = cold_files.listen(opened, cold)
     for position, workers in enumerate(ladder):
         seconds = min(_RUNG_S, (_LADDER_SHARE * budget - budget + until - time.monotonic()) / (len(ladder) - position))
         if seconds < _SHORTEST_S:
             found["refused"] = None if found["rungs"] else "the budget is too small for a measurement"
             break
         _the_same_samples_again()
+        if files is not None:
+            files.drop_open()
         found["rungs"].append(rungs.rate(other_workers.with_workers(loader, workers), workers, seconds))
         _write(result, found)
+    if files is not None:
+        opened.collected = None
+        found |= {"cold": files.warm_because is None, "warm_because": files.warm_because}
     if found["rungs"]:
         best = _fewest_good_workers(found["rungs"])
         _compare(loader, best, until, result, found, step_s, opened)

@@ -90,6 +90,8 @@ class Experiments:
     not_tried: list[dict[str, str]] = field(default_factory=list)  # "change" and "why"
     disk: DiskProbe | None = None
     handing: Handing | None = None
+    cold: bool = False  # the rungs read their files from the disk, as the run did
+    warm_because: str | None = None  # why they did not, though the run did: they answer another question
 
     def as_dict(self) -> dict[str, Any]:
         made = asdict(self)
@@ -122,6 +124,10 @@ class Experiments:
         if not self.rungs:
             return [f"  no ladder of workers: {self.refused}"]
         lines = ["  measured: the loader alone, by workers (batches/s, 95 % interval, the model's prediction)"]
+        if self.cold:
+            lines.append("  with its files out of the page cache, as the run read them")
+        if self.warm_because is not None:
+            lines.append(f"  from the page cache, and not from the disk as the run did: {self.warm_because}")
         for rung in self.rungs:
             kept = "" if rung.kept else "   gains nothing"
             model = predicted.get(rung.workers)
@@ -142,11 +148,16 @@ def _disk_line(disk: DiskProbe) -> str:
     )
 
 
-def run(session: Path, budget: float, ceiling: Ceiling | None, files: Sequence[Mapping[str, Any]]) -> Experiments:
-    """All that `budget` seconds are enough for. `files`: of the data set, as `_engine.look_at_files` tells of them."""
+def run(
+    session: Path, budget: float, ceiling: Ceiling | None, files: Sequence[Mapping[str, Any]], cold: bool = False
+) -> Experiments:
+    """All that `budget` seconds are enough for. `files`: of the data set, as `_engine.look_at_files` tells of them.
+
+    `cold`: the run read them from the disk.
+    """
     disk = disk_probe.probe(files, min(_PROBE_S, _PROBE_SHARE * budget))
     step_s = 1 / ceiling.steps_per_s if ceiling is not None else 0.0
-    found = _ask_the_copy(session, budget - min(_PROBE_S, _PROBE_SHARE * budget), step_s)
+    found = _ask_the_copy(session, budget - min(_PROBE_S, _PROBE_SHARE * budget), step_s, cold)
     return Experiments(
         keep([Rung(**rung) for rung in found.get("rungs", [])]),
         found.get("refused"),
@@ -155,17 +166,19 @@ def run(session: Path, budget: float, ceiling: Ceiling | None, files: Sequence[M
         found.get("not_tried", []),
         disk,
         Handing(**found["handing"]) if found.get("handing") else None,
+        found.get("cold", False),
+        found.get("warm_because"),
     )
 
 
-def _ask_the_copy(session: Path, budget: float, step_s: float) -> dict[str, Any]:
+def _ask_the_copy(session: Path, budget: float, step_s: float, cold: bool) -> dict[str, Any]:
     """Wakes the copy in `session` and waits for what it measures."""
     try:
         pid = int((session / clones.PID).read_text())
     except (OSError, ValueError):
         return {"refused": "there is no copy of the script's process to try it on"}
     unfinished = session / f"{clones.GO}.part"
-    unfinished.write_text(f"{budget} {step_s}")
+    unfinished.write_text(f"{budget} {step_s} {int(cold)}")
     unfinished.replace(session / clones.GO)
     until = time.monotonic() + budget + _GRACE_S
     try:

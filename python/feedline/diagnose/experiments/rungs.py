@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import functools
-import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from feedline import _engine
+from feedline.diagnose.experiments import cold_files
 from feedline.diagnose.experiments.intervals import interval, rate_interval
-from feedline.diagnose.probe.opened_files import OpenedFiles
+from feedline.diagnose.probe.opened_files import OpenedFiles, open_for_reading
 
-_MOST_DROPPED_BYTES = 1 << 30
 _ROUNDS = 3
 _MOST_STARTS = 5
 _MOST_SAMPLES = 2048
@@ -155,7 +152,8 @@ def _samples_and_files(loader: Any, opened: OpenedFiles, seconds: float) -> tupl
     count = len(loader.dataset)
     chosen = random.Random(0).sample(range(count), min(count, _MOST_SAMPLES))
     read = 0
-    opened.collected = paths = set()
+    paths: set[str] = set()
+    opened.collected = paths
     try:
         for index in chosen:
             loader.dataset[index]
@@ -164,25 +162,16 @@ def _samples_and_files(loader: Any, opened: OpenedFiles, seconds: float) -> tupl
                 break
     finally:
         opened.collected = None
-    for number in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):
-            path = os.readlink(f"/proc/self/fd/{number}")
-            reads = fcntl.fcntl(int(number), fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
-            if reads and os.path.isfile(path) and not path.endswith((".py", ".so")):
-                paths.add(path)
+    paths |= open_for_reading()
     return chosen[:read], sorted(paths)
 
 
 def _drop(files: Sequence[dict[str, Any]]) -> None:
     """Out of the page cache. The kernel keeps what anybody has mapped or written to."""
-    if sum(facts["bytes"] for facts in files) > _MOST_DROPPED_BYTES:
+    if sum(facts["bytes"] for facts in files) > cold_files.MOST_BYTES:
         raise NotTried("the files of some seconds' samples are larger than 1 GiB: they were left in the page cache")
     for facts in files:
-        file = os.open(facts["path"], os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(file)
+        cold_files.drop(facts["path"])
     now = _engine.look_at_files([facts["path"] for facts in files])
     kept = sum(f["cached_bytes"] or 0 for f in now)
     if kept > _STILL_CACHED * sum(f["bytes"] for f in now):

@@ -158,10 +158,14 @@ def _facts_of(recording: Recording, loop: _LoopOfLoader) -> dict[str, Any]:
 
 
 def _rungs(recording: Recording, facts: dict[str, Any]) -> dict[int, float]:
-    """Of this loader. The copy was taken when the first loop began, which may have been another's."""
-    if recording.experiments is None or not is_of(recording, facts):
+    """Of this loader, with its files where the run read them.
+
+    The copy was taken when the first loop began, which may have been another's.
+    """
+    tried = recording.experiments
+    if tried is None or tried.warm_because is not None or not is_of(recording, facts):
         return {}
-    return recording.experiments.rates()
+    return tried.rates()
 
 
 def is_of(recording: Recording, facts: Mapping[str, Any]) -> bool:
