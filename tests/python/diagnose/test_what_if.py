@@ -135,6 +135,29 @@ def test_cpu_of_a_data_sets_own_threads_is_not_waiting():
     assert prediction.loader_rate(measured, 8) == pytest.approx(2 * 1000 / 45, rel=0.05)
 
 
+def test_cpu_of_a_pool_inside_a_worker_is_not_waiting():
+    """The worker waits for processes of its own: the run used 1.5 CPUs, and its workers and its loop a tenth of one."""
+    pool = {"wall_ms": 40.0, "cpu_ms": 4.0, "stages": stages(python=0.1, storage=0.9), "nested_pools": 2}
+    measured = summary(making=pool, host={"cpus": 2.0, "used_cpus": 1.5}, workers=2, loop_s=4.0)  # 20 ms per step
+    batch = prediction.batch_of(measured)
+    assert batch.waiting == pytest.approx(10.2, abs=0.5) and batch.cpu == pytest.approx(29.8, abs=0.5)
+    assert prediction.loader_rate(measured, 8) == pytest.approx(2 * 1000 / 30, rel=0.03)
+    storage = replace(measured, making=replace(measured.making, nested_pools=0))
+    assert prediction.loader_rate(storage, 8) == pytest.approx(8 * 1000 / 40, rel=0.05)
+
+
+def test_threads_begin_an_epoch_by_no_clock_of_the_loops():
+    loader = {**LOADER, "native": True}
+    own = summary(waiting(border=0.2), {"wall_ms": 10.0, "cpu_ms": 10.0}, loader=loader, workers=1, epochs=20)
+    border = 0.2 * 1000 * own.loop_s / 19  # ms at each further epoch's begin; ten batches of 10 ms each
+    assert prediction.loader_rate(own, 1) == pytest.approx(10_000 / (100 + border), rel=0.1)
+
+
+def test_a_measured_rung_leaves_the_start_of_workers_to_the_loop():
+    anew = summary(waiting(startup=0.5), making={"wall_ms": 10.0, "cpu_ms": 10.0}, rungs={4: 1000 / 15})
+    assert prediction.cycle_ms(anew, 4) == pytest.approx(25.0, rel=0.05)  # a second per epoch of 100 batches
+
+
 def test_what_next_does_itself_no_number_of_workers_shortens():
     measured = summary(making={"next_cpu_ms": 40.0, "wall_ms": 20.0, "cpu_ms": 20.0})
     assert prediction.loader_rate(measured, 4) == pytest.approx(1000 / 40, rel=0.02)

@@ -23,6 +23,7 @@ def batch_of(summary: Summary) -> Batch:
     """What a batch of this run costs."""
     making = summary.making
     waiting, disk = _waiting(summary), 0.0
+    cpu = max(making.wall_ms - waiting, 0.0)
     if _disk_is_full(summary.host):  # the present workers wait for each other's reads
         waiting = disk = waiting / max(summary.workers, 1)
     packing, unpacking, exchange = _handing(making)
@@ -30,7 +31,7 @@ def batch_of(summary: Summary) -> Batch:
         waiting=waiting,
         ahead=min(making.read_ahead_ms, waiting),
         disk=disk,
-        cpu=max(making.wall_ms - _waiting(summary), 0.0),
+        cpu=cpu,
         packing=packing,
         unpacking=unpacking,
         exchange=exchange,
@@ -39,7 +40,7 @@ def batch_of(summary: Summary) -> Batch:
         step_cpu=min(summary.step_cpu_ms, summary.step_ms),
         spread=making.spread or 0.0,
         times=making.times,
-        order=max(summary.order_ms, _starting_ms(summary)),  # both begin with iter()
+        order=max(_order_ms(summary), _starting_ms(summary)),  # both begin with iter()
         epoch=round(summary.steps / summary.epochs) if summary.epochs > 1 else 0,
     )
 
@@ -50,7 +51,11 @@ def _waiting(summary: Summary) -> float:
     waiting = max(making.wall_ms - making.cpu_ms, 0.0)
     if making.stages is None or summary.native:
         return waiting
-    return min(waiting, making.stages.get("storage", 0.0) * making.wall_ms)
+    waiting = min(waiting, making.stages.get("storage", 0.0) * making.wall_ms)
+    if not making.nested_pools or summary.host.used_cpus is None:
+        return waiting
+    known = making.wall_ms - waiting + making.pickle_ms + making.unpickle_ms + making.next_cpu_ms + summary.step_cpu_ms
+    return max(waiting - max(summary.host.used_cpus * current_ms(summary) - known, 0.0), 0.0)
 
 
 def _disk_is_full(host: Host) -> bool:
@@ -68,6 +73,15 @@ def _handing(making: Making) -> tuple[float, float, float]:
     return packing, unpacking, making.exchange_ms or 0.0
 
 
+def _order_ms(summary: Summary) -> float:
+    """What an epoch's begin takes besides making its first batch, which the model waits for anyway."""
+    if not summary.native or summary.epochs < 2:
+        return summary.order_ms
+    # threads of the engine begin an epoch, by no clock of the loop's thread
+    began = 1000 * summary.waits.border * summary.loop_s / (summary.epochs - 1)
+    return max(began - max(summary.making.wall_ms - summary.wait_ms, 0.0), summary.order_ms)
+
+
 def _starting_ms(summary: Summary) -> float:
     """Of workers, at every epoch's begin; of those that stay, none."""
     return 1000 * summary.waits.startup * summary.loop_s / summary.epochs if summary.epochs > 1 else 0.0
@@ -81,19 +95,20 @@ def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float
     """Predicted time of one batch of the loop, with epochs' begins. Where a rung measured the making, with that."""
     batch, available = batch_of(summary), cpus or summary.host.cpus
     if workers == 0:  # none are started
-        batch = replace(batch, order=summary.order_ms)
+        batch = replace(batch, order=_order_ms(summary))
     measured = summary.rungs.get(workers)
     if not measured:
         return loop_model.cycle_ms(batch, workers, available, prefetch_of(summary), summary.workers)
     if workers == 0:
         return summary.step_ms + 1000 / measured
     whole = replace(batch, waiting=0.0, ahead=0.0, disk=0.0, times=(), spread=0.0)
-    return max(loop_model.cycle_ms(whole, workers, available), 1000 / measured)
+    starting = (batch.order - _order_ms(summary)) / batch.epoch if batch.epoch else 0.0  # a rung keeps its workers
+    return max(loop_model.cycle_ms(whole, workers, available), 1000 / measured + starting)
 
 
 def loader_rate(summary: Summary, workers: int) -> float | None:
     """Batches per second that the model gives the loader alone: what a rung of the ladder measures."""
-    alone = replace(batch_of(summary), step=0.0, step_cpu=0.0, order=summary.order_ms)  # a rung keeps its workers
+    alone = replace(batch_of(summary), step=0.0, step_cpu=0.0, order=_order_ms(summary))  # a rung keeps its workers
     if summary.native:  # at least one thread, which does not wait for the loop
         workers = max(workers, 1)
     ms = loop_model.cycle_ms(alone, workers, summary.host.cpus, prefetch_of(summary), summary.workers)
