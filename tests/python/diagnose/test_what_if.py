@@ -158,6 +158,22 @@ def test_a_measured_rung_leaves_the_start_of_workers_to_the_loop():
     assert prediction.cycle_ms(anew, 4) == pytest.approx(25.0, rel=0.05)  # a second per epoch of 100 batches
 
 
+@given(st.floats(0.2, 5), st.integers(0, 8), st.lists(st.floats(0.1, 9), max_size=30), st.integers(0, 20))
+def test_a_loader_that_is_slower_by_a_factor_gives_so_many_batches_fewer(factor, workers, times, epoch):
+    batch = Batch(waiting=9.0, cpu=5.0, packing=1.0, unpacking=0.5, exchange=0.2, drawing=0.1, order=20.0, epoch=epoch)
+    batch = replace(batch, times=tuple(times))
+    cycle = cycle_ms(prediction.slower(batch, factor), workers, 2)
+    assert cycle == pytest.approx(factor * cycle_ms(batch, workers, 2))
+
+
+def test_a_measured_rung_sets_the_pace_of_the_loop():
+    fast = summary(making={"wall_ms": 40.0, "cpu_ms": 2.0}, rungs={4: 1000 / 30, 8: 1000 / 4})  # steps of 10 ms
+    assert prediction.cycle_ms(fast, 4) == pytest.approx(30.0, rel=0.05)
+    assert prediction.cycle_ms(fast, 8) == pytest.approx(10.0, rel=0.05)
+    assert prediction.cycle_ms(replace(fast, rungs={}), 4) == pytest.approx(10.5, rel=0.1)
+    assert prediction.cycle_ms(replace(fast, rungs={0: 1000 / 30}), 0) == pytest.approx(40.0, rel=0.01)
+
+
 def test_what_next_does_itself_no_number_of_workers_shortens():
     measured = summary(making={"next_cpu_ms": 40.0, "wall_ms": 20.0, "cpu_ms": 20.0})
     assert prediction.loader_rate(measured, 4) == pytest.approx(1000 / 40, rel=0.02)

@@ -92,18 +92,30 @@ def prefetch_of(summary: Summary) -> int:
 
 
 def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float:
-    """Predicted time of one batch of the loop, with epochs' begins. Where a rung measured the making, with that."""
+    """Predicted time of one batch of the loop, with epochs' begins. Where a rung measured the loader, at its pace."""
     batch, available = batch_of(summary), cpus or summary.host.cpus
-    if workers == 0:  # none are started
-        batch = replace(batch, order=_order_ms(summary))
-    measured = summary.rungs.get(workers)
-    if not measured:
-        return loop_model.cycle_ms(batch, workers, available, prefetch_of(summary), summary.workers)
-    if workers == 0:
-        return summary.step_ms + 1000 / measured
-    whole = replace(batch, waiting=0.0, ahead=0.0, disk=0.0, times=(), spread=0.0)
-    starting = (batch.order - _order_ms(summary)) / batch.epoch if batch.epoch else 0.0  # a rung keeps its workers
-    return max(loop_model.cycle_ms(whole, workers, available), 1000 / measured + starting)
+    order, starting = _order_ms(summary), _starting_ms(summary) if workers else 0.0
+    measured, modelled = summary.rungs.get(workers), loader_rate(summary, workers)
+    if measured and modelled:
+        batch, order = slower(batch, modelled / measured), order * modelled / measured
+    batch = replace(batch, order=max(order, starting))
+    return loop_model.cycle_ms(batch, workers, available, prefetch_of(summary), summary.workers)
+
+
+def slower(batch: Batch, factor: float) -> Batch:
+    """All that the loader does takes so many times as long, and so does a batch of it alone. The step is as it was."""
+    return replace(
+        batch,
+        waiting=batch.waiting * factor,
+        ahead=batch.ahead * factor,
+        disk=batch.disk * factor,
+        cpu=batch.cpu * factor,
+        packing=batch.packing * factor,
+        unpacking=batch.unpacking * factor,
+        exchange=batch.exchange * factor,
+        drawing=batch.drawing * factor,
+        order=batch.order * factor,
+    )
 
 
 def loader_rate(summary: Summary, workers: int) -> float | None:
