@@ -41,17 +41,20 @@ class _Clocks(NamedTuple):
 
 
 class _Copies:
-    """A data set of one batch again and again, with the worker's clocks."""
+    """A data set of one batch again and again, with the worker's clocks.
 
-    def __init__(self, batch: Any, as_collated: bool) -> None:
-        self._batch, self._as_collated = batch, as_collated
+    `anew`: in memory of its own each time, as batches are that a loader makes.
+    """
+
+    def __init__(self, batch: Any, anew: bool, as_collated: bool) -> None:
+        self._batch, self._anew, self._as_collated = batch, anew, as_collated
 
     def __len__(self) -> int:
         return _ENDLESS
 
     def __getitem__(self, _index: int) -> tuple[_Clocks, Any]:
         begin = time.process_time()
-        batch = _copied(self._batch, self._as_collated)
+        batch = _copied(self._batch, self._as_collated) if self._anew else self._batch
         clocks = _Clocks.now()
         return clocks._replace(copying=clocks.cpu - begin), batch
 
@@ -62,17 +65,19 @@ def of(loader: Any, seconds: float) -> dict[str, float] | None:
     """
     if other_workers.is_feedlines(loader):
         return None
-    batch = next(iter(other_workers.with_workers(loader, 0)), None)
-    if batch is None:
+    made = list(itertools.islice(other_workers.with_workers(loader, 0), 2))
+    if not made:
         return None
-    return _sent(batch, loader.collate_fn, loader.prefetch_factor or 2, seconds)
+    first, others = made[0], made[1:]
+    anew = not any(_memory(first) & _memory(other) for other in others)
+    return _sent(first, anew, loader.collate_fn, loader.prefetch_factor or 2, seconds)
 
 
-def _sent(batch: Any, collate: Any, prefetch: int, seconds: float) -> dict[str, float] | None:
+def _sent(batch: Any, anew: bool, collate: Any, prefetch: int, seconds: float) -> dict[str, float] | None:
     from torch.utils.data import DataLoader, default_collate
 
     copies = DataLoader(
-        _Copies(batch, collate is default_collate),  # type: ignore[arg-type]
+        _Copies(batch, anew, collate is default_collate),  # type: ignore[arg-type]
         batch_size=None,
         sampler=range(_ENDLESS),
         num_workers=1,
@@ -112,6 +117,16 @@ def _of_a_batch(seen: Sequence[tuple[float, _Clocks, _Clocks]]) -> dict[str, flo
 
 def _as_it_is(item: Any) -> Any:
     return item
+
+
+def _memory(value: Any) -> set[int]:
+    """Where the tensors of a batch lie."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return {value.data_ptr()} if value.numel() else set()
+    items = value.values() if isinstance(value, dict) else value if type(value) in (list, tuple) else ()
+    return set().union(*map(_memory, itertools.islice(items, _MOST_ITEMS)))
 
 
 def _copied(value: Any, as_collated: bool) -> Any:
