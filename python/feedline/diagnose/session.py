@@ -108,10 +108,10 @@ def run(command: Sequence[str], budget: float = 0.0, change: Change | None = Non
             host = sampler.record()
         files = harvest.files.finish(host.get("files", []))
         processes = harvest.processes()
-        seen = harvest.files.summary(files)
+        devices, seen = _json_files(folder, "*.device"), harvest.files.summary(files)
         tried = None
         if budget > 0 and processes:
-            tried = results.run(folder, budget, _ceiling(processes), files, _read_from_disk(host, seen))
+            tried = results.run(folder, budget, _ceiling(processes), files, devices, _read_from_disk(host, seen))
         return Recording(
             list(command),
             returncode,
@@ -124,7 +124,7 @@ def run(command: Sequence[str], budget: float = 0.0, change: Change | None = Non
             len(list(folder.glob("*.note"))),
             harvest.dropped,
             tried,
-            _json_files(folder, "*.device"),
+            devices,
             seen,
             apply.outcome(folder) if change is not None else [],
         )

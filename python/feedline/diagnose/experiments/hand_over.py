@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from feedline.diagnose.experiments import other_workers
+from feedline.diagnose.experiments.rungs import NotTried
 
 _FEWEST, _MOST = 12, 400  # batches
 _FIRST = 4  # batches that are left out, as the worker starts
@@ -59,21 +60,21 @@ class _Copies:
         return clocks._replace(copying=clocks.cpu - begin), batch
 
 
-def of(loader: Any, seconds: float) -> dict[str, float] | None:
+def of(loader: Any, seconds: float) -> dict[str, float]:
     """Per batch, in ms: "packing_ms", CPU of the worker; "unpacking_ms", CPU of the loop's process; and "waiting_ms",
-    of that process for the worker's answers meanwhile. None: the loader's batches come another way, or there are none.
+    of that process for the worker's answers meanwhile. Raises NotTried where its batches come another way, or none do.
     """
     if other_workers.is_feedlines(loader):
-        return None
+        raise NotTried("Feedline hands its batches over in another way")
     made = list(itertools.islice(other_workers.with_workers(loader, 0), 2))
     if not made:
-        return None
+        raise NotTried("the loader gives no batches a second time")
     first, others = made[0], made[1:]
     anew = not any(_memory(first) & _memory(other) for other in others)
     return _sent(first, anew, loader.collate_fn, loader.prefetch_factor or 2, seconds)
 
 
-def _sent(batch: Any, anew: bool, collate: Any, prefetch: int, seconds: float) -> dict[str, float] | None:
+def _sent(batch: Any, anew: bool, collate: Any, prefetch: int, seconds: float) -> dict[str, float]:
     from torch.utils.data import DataLoader, default_collate
 
     copies = DataLoader(

@@ -21,13 +21,13 @@ def times_of(made: Iterable[Event]) -> tuple[float, ...]:
     last = sorted((event for event in made if event.kind in kinds), key=lambda event: event.begin_ns)[-_MOST:]
     if len(last) < _FEWEST:
         return ()
-    by_cpu = run(last)
+    by_cpu = _run(last)
     times = [event.cpu_ns if by_cpu else event.wall_ns for event in last]
     mean = max(statistics.fmean(times), 1)
     return tuple(time / mean for time in times)
 
 
-def run(made: Sequence[Event]) -> bool:
+def _run(made: Sequence[Event]) -> bool:
     """Whether batches are made by running: a busy machine stretches each by another factor, and not its CPU time."""
     return sum(event.cpu_ns for event in made) > sum(event.wall_ns for event in made) / 4
 
