@@ -14,6 +14,7 @@ from feedline.diagnose import report
 from feedline.diagnose.model import prediction
 from feedline.diagnose.model.loop_model import Batch, cycle_ms
 from feedline.diagnose.model.what_if import scaled, what_if
+from feedline.diagnose.more_workers import more_workers
 
 
 def batch_of(load):
@@ -124,6 +125,7 @@ def test_a_full_disk_gives_no_more_to_more_workers():
     full = summary(HALF, reading, disk, workers=3)
     rates = [prediction.loader_rate(full, workers) for workers in (1, 3, 6)]
     assert rates == pytest.approx([6.0, 6.0, 6.0], rel=0.05)
+    assert "will not help: the disk gives no more" in more_workers(full, [])
     free = replace(full, host=replace(full.host, read_bytes_per_s=5e6))
     assert prediction.loader_rate(free, 6) == pytest.approx(12.0, rel=0.05)
 

@@ -24,7 +24,7 @@ def batch_of(summary: Summary) -> Batch:
     making = summary.making
     waiting, disk = _waiting(summary), 0.0
     cpu = max(making.wall_ms - waiting, 0.0)
-    if _disk_is_full(summary.host):  # the present workers wait for each other's reads
+    if disk_is_full(summary.host):  # the present workers wait for each other's reads
         waiting = disk = waiting / max(summary.workers, 1)
     packing, unpacking, exchange = _handing(making)
     return Batch(
@@ -58,7 +58,8 @@ def _waiting(summary: Summary) -> float:
     return max(waiting - max(summary.host.used_cpus * current_ms(summary) - known, 0.0), 0.0)
 
 
-def _disk_is_full(host: Host) -> bool:
+def disk_is_full(host: Host) -> bool:
+    """Whether the run read about as much as a probe of the disk got: then its workers wait for each other."""
     read, ceiling = host.read_bytes_per_s, host.disk_ceiling_bytes_per_s
     from_device = (host.device_share or 0.0) > _FROM_DEVICE
     return from_device and read is not None and bool(ceiling) and read > _FULL * (ceiling or 0.0)
