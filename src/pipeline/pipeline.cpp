@@ -76,7 +76,7 @@ struct Pipeline::Impl {
   Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_in);
 
   // consumer side
-  Result<void> begin(const Start& start, bool prepare_next);
+  Result<void> begin(const EpochStart& start, bool prepare_next);
   Result<void> give(std::vector<GivenSample> samples);
   Result<Loader::Polled> poll(std::chrono::milliseconds wait, Batch& out);
   void stop();
@@ -92,7 +92,7 @@ struct Pipeline::Impl {
   Outcome outcome_of(SampleLoader& loader, SampleLoader::Job job, Result<void> loaded);
   void note(const Task& task, std::uint64_t row, Outcome outcome);
 
-  std::unique_ptr<Epoch> make_epoch(const Start& start) const;
+  std::unique_ptr<Epoch> make_epoch(const EpochStart& start) const;
 
   bool is_wanted(std::size_t worker) const {
     return worker < wanted.load(std::memory_order_relaxed);  // what it says orders nothing: the lock does
@@ -138,7 +138,7 @@ struct Pipeline::Impl {
   bool stopping = false;
   std::uint64_t epoch_bad = 0;  // bad samples delivered in this epoch
   std::vector<BadSample> bad;
-  Start last_position;
+  EpochStart last_position;
   std::optional<std::uint64_t> last_batch;  // of the epoch that runs; nullopt: none was delivered
   std::uint64_t delivered_batches = 0, delivered_samples = 0, held_peak = 0;
   std::uint64_t first_ns = 0, last_ns = 0;
@@ -157,7 +157,7 @@ Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_
       ahead(ReadAhead::make(recipe->format, plan, read_ahead_mode())),
       adaptation(Adaptation::make(plan, adaptation_mode())) {}
 
-std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const Start& start) const {
+std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const EpochStart& start) const {
   const LoaderOptions& o = plan.options;
   Epoch::Config config;
   config.epoch = start.epoch;
@@ -171,7 +171,7 @@ std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const Start& start) const {
   return std::make_unique<Epoch>(config, policy);
 }
 
-Result<void> Pipeline::Impl::begin(const Start& start, bool prepare_next) {
+Result<void> Pipeline::Impl::begin(const EpochStart& start, bool prepare_next) {
   if (pid != 0 && pid != getpid())
     return config_error(
         "this loader was started before fork(); its threads stayed in the parent: make a loader in the child");
@@ -566,7 +566,7 @@ Pipeline::~Pipeline() {
   impl_->stop();
 }
 
-Result<void> Pipeline::begin(const Start& start, bool prepare_next) { return impl_->begin(start, prepare_next); }
+Result<void> Pipeline::begin(const EpochStart& start, bool prepare_next) { return impl_->begin(start, prepare_next); }
 
 Result<Loader::Polled> Pipeline::poll(std::chrono::milliseconds wait, Batch& batch) { return impl_->poll(wait, batch); }
 
@@ -583,7 +583,7 @@ void Pipeline::stop() {
   if (impl_->pid == 0 || impl_->pid == getpid()) impl_->stop();
 }
 
-Pipeline::Start Pipeline::position() const {
+EpochStart Pipeline::position() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->last_position;
 }
