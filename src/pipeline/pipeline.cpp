@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <exception>
@@ -21,7 +20,8 @@
 #include "pipeline/adaptation.h"
 #include "pipeline/bad_sample_policy.h"
 #include "pipeline/epochs.h"
-#include "pipeline/sample_loader.h"
+#include "pipeline/progress.h"
+#include "pipeline/row_filler.h"
 #include "pipeline/thread_placement.h"
 #include "telemetry/spans.h"
 #include "telemetry/stage_counters.h"
@@ -40,35 +40,13 @@ std::unexpected<Error> closed_error() {
   return std::unexpected(std::move(error));
 }
 
-// What a thread is at, for the message of a stall; written by that thread alone. A slot that is named here is alive.
-struct alignas(64) Progress {
-  std::atomic<const Slot*> slot{nullptr};
-  std::atomic<std::uint64_t> row{0};     // of the ticket
-  std::atomic<std::uint64_t> filled{0};  // of the slot, and not yet finished
-};
-
 // What a thread fills rows with.
 struct Hands {
   std::size_t worker;
-  SampleLoader loader;
-  SampleLoader second;  // for another sample in turn with it
+  RowFiller filler;
   StageCounters& stage;
   Progress& progress;
-  std::vector<ArrayView> rows, second_rows;
 };
-
-// JPEGs are decoded two by two, where a batch has enough rows that no thread is left without.
-constexpr std::uint64_t kImagesInTurn = 2;
-std::uint64_t grain_of(const Recipe& recipe, const LoaderOptions& options) {
-  const std::uint64_t of_format = std::max<std::uint64_t>(recipe.format->grain(), 1);
-  const bool has_two_for_each = options.batch_size >= kImagesInTurn * static_cast<std::uint64_t>(options.num_workers);
-  return SampleLoader::takes_turns(recipe) && of_format == 1 && has_two_for_each ? kImagesInTurn : of_format;
-}
-
-PlanRow place_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch) {
-  if (ticket.is_refill) return {};
-  return {epoch, &ticket.slot->plan, ticket.slot->batch, row, !ticket.slot->plan};
-}
 
 }  // namespace
 
@@ -85,12 +63,7 @@ struct Pipeline::Impl {
   void work(std::size_t worker);
   std::optional<Task> next_task(std::unique_lock<std::mutex>& lock, std::size_t worker);
   bool fill_rows(Hands& hands, Task& task);
-  bool fill_all(Hands& hands, const Ticket& ticket);
-  void fill_each(Hands& hands, const Task& task);
-  SampleLoader::Job job_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch,
-                           std::vector<ArrayView>& rows) const;
-  Outcome outcome_of(SampleLoader& loader, SampleLoader::Job job, Result<void> loaded);
-  void note(const Task& task, std::uint64_t row, Outcome outcome);
+  void note(const Task& task, std::span<RowFiller::Noted> rows);
 
   std::unique_ptr<Epoch> make_epoch(const EpochStart& start) const;
 
@@ -107,7 +80,6 @@ struct Pipeline::Impl {
   void settle(const Task& task);
   void update_recall();
   Result<Loader::Polled> deliver(std::shared_ptr<Slot> slot, Batch& out);
-  Error stall_error() const;
 
   const std::shared_ptr<const Recipe> recipe;
   const PipelinePlan plan;
@@ -166,7 +138,7 @@ std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const EpochStart& start) const
                  o.uneven,     start.position, start.delivered, start.left_out};
   config.in_order = o.in_order || o.world_size > 1;
   config.given = o.given_order;
-  config.grain = grain_of(*recipe, o);
+  config.grain = RowFiller::grain(*recipe, o.batch_size, o.num_workers);
   config.place_at_open = plan.layouts.empty();
   return std::make_unique<Epoch>(config, policy);
 }
@@ -298,69 +270,12 @@ std::optional<Task> Pipeline::Impl::next_task(std::unique_lock<std::mutex>& lock
   return std::nullopt;
 }
 
-SampleLoader::Job Pipeline::Impl::job_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch_number,
-                                         std::vector<ArrayView>& rows) const {
-  const Slot& slot = *ticket.slot;
-  slot.layout->row_views(slot.lease->data(), row, rows);
-  return {
-      slot.samples[row], {plan.options.seed, epoch_number, slot.draws[row]}, rows, place_of(ticket, row, epoch_number)};
-}
-
-// What becomes of a row whose sample was tried: another one is put in its place where the policy says so.
-Outcome Pipeline::Impl::outcome_of(SampleLoader& loader, SampleLoader::Job job, Result<void> loaded) {
-  Outcome outcome;
-  outcome.sample = job.index;
-  const base::SampleKey asked = job.key;
-  for (std::uint32_t attempt = 0;; ++attempt) {
-    if (loaded) return outcome;
-    const auto next =
-        policy.action() == OnError::kReplace ? policy.substitute(asked, recipe->format->size(), attempt) : std::nullopt;
-    if (!next) {
-      outcome.error = std::move(loaded).error();
-      return outcome;
-    }
-    // a substitute that is bad too is logged where the plan has it, not here a second time
-    if (attempt == 0)
-      outcome.bad.push_back({std::move(loaded).error(), asked.epoch, 0, outcome.sample, OnError::kReplace});
-    outcome.sample = job.index = job.key.sample = *next;
-    job.place = {};
-    loaded = loader.load(job);
-  }
-}
-
-// Rows of arrays, all at once. false: one of them is bad.
-bool Pipeline::Impl::fill_all(Hands& hands, const Ticket& ticket) {
-  const Slot& slot = *ticket.slot;
-  slot.layout->row_views(slot.lease->data(), ticket.row, hands.rows);
-  return hands.loader.fill(std::span(slot.samples).subspan(ticket.row, ticket.rows), hands.rows).has_value();
-}
-
-void Pipeline::Impl::note(const Task& task, std::uint64_t row, Outcome outcome) {
-  if (outcome.is_plain()) return;
+void Pipeline::Impl::note(const Task& task, std::span<RowFiller::Noted> rows) {
+  if (rows.empty()) return;
   const std::lock_guard lock(mutex);
-  if (Epoch* epoch = epochs.epoch_of(task)) epoch->note(*task.ticket.slot, row, std::move(outcome));
-}
-
-// Row by row, so that every bad sample is known by itself, or two rows in turn, which are known by themselves too.
-void Pipeline::Impl::fill_each(Hands& hands, const Task& task) {
-  const Ticket& ticket = task.ticket;
-  const std::uint64_t end = ticket.row + ticket.rows;
-  std::uint64_t row = ticket.row;
-  for (; SampleLoader::takes_turns(*recipe) && row + 1 < end; row += 2) {
-    const SampleLoader::Job first = job_of(ticket, row, task.epoch, hands.rows);
-    const SampleLoader::Job second = job_of(ticket, row + 1, task.epoch, hands.second_rows);
-    std::array<Result<void>, 2> loaded{hands.loader.begin(first), {}};
-    hands.progress.row.store(row + 1, std::memory_order_relaxed);
-    loaded[1] = hands.second.begin(second);
-    SampleLoader::finish_in_turn(hands.loader, first, hands.second, second, loaded);
-    note(task, row, outcome_of(hands.loader, first, std::move(loaded[0])));
-    note(task, row + 1, outcome_of(hands.loader, second, std::move(loaded[1])));
-  }
-  for (; row < end; ++row) {
-    hands.progress.row.store(row, std::memory_order_relaxed);
-    const SampleLoader::Job job = job_of(ticket, row, task.epoch, hands.rows);
-    note(task, row, outcome_of(hands.loader, job, hands.loader.load(job)));
-  }
+  Epoch* epoch = epochs.epoch_of(task);
+  if (epoch == nullptr) return;  // it was abandoned, and the slot with it
+  for (auto& [row, outcome] : rows) epoch->note(*task.ticket.slot, row, std::move(outcome));
 }
 
 // Fills the rows of the task, and whatever else is left of its batch. true: the batch is complete.
@@ -375,8 +290,7 @@ bool Pipeline::Impl::fill_rows(Hands& hands, Task& task) {
     mine.row.store(ticket.row, std::memory_order_relaxed);
     mine.filled.store(filled, std::memory_order_relaxed);
     mine.slot.store(&slot, std::memory_order_release);
-    ticket.place();
-    if (ticket.rows == 1 || recipe->chain || !fill_all(hands, ticket)) fill_each(hands, task);
+    note(task, hands.filler.fill(ticket, task.epoch, mine.row));
     filled += ticket.rows;
     const std::uint64_t spare = allocator->spare_pages();
     has_spare = spare != 0 && spare != slot.seen_spare.load(std::memory_order_relaxed);
@@ -401,8 +315,7 @@ void Pipeline::Impl::settle(const Task& task) {
 void Pipeline::Impl::work(std::size_t worker) {
   StageCounters& stage = counters[worker][static_cast<std::size_t>(Stage::kBatch)];
   try {
-    const auto loader = [&] { return SampleLoader(recipe, &counters[worker], ahead.get()); };
-    Hands hands{worker, loader(), loader(), stage, progress[worker], {}, {}};
+    Hands hands{worker, {recipe, policy, plan.options.seed, &counters[worker], ahead.get()}, stage, progress[worker]};
     clockid_t cpu_clock{};
     const bool has_clock = ::pthread_getcpuclockid(::pthread_self(), &cpu_clock) == 0;
     std::unique_lock lock(mutex);
@@ -440,32 +353,6 @@ Result<void> Pipeline::Impl::give(std::vector<GivenSample> samples) {
   }
   work_cv.notify_all();
   return {};
-}
-
-Error Pipeline::Impl::stall_error() const {
-  Error error;
-  error.code = ErrorCode::kStalled;
-  const double seconds = static_cast<double>(plan.options.timeout.count()) / 1000.0;
-  error.what = "no batch for " + std::to_string(seconds) + " s";
-  const Epoch* epoch = epochs.current();
-  if (epoch != nullptr && epoch->open_slots() > 0) {
-    const Slot& slot = *epoch->oldest();
-    // before the rows that threads have filled: one that finishes in between only makes it look like more
-    std::uint64_t missing = slot.tickets.missing();
-    std::optional<std::uint64_t> row;  // the first one that a thread is at
-    for (const Progress& thread : progress) {
-      if (thread.slot.load(std::memory_order_acquire) != &slot) continue;
-      missing -= std::min(missing, thread.filled.load(std::memory_order_relaxed));
-      row = std::min(row.value_or(slot.rows), thread.row.load(std::memory_order_relaxed));
-    }
-    error.what += ": batch " + std::to_string(epoch->index_of(slot.batch)) + " still waits for " +
-                  std::to_string(missing) + " of " + std::to_string(slot.rows) + " samples";
-    if (row && *row < slot.rows)
-      error = with_place(std::move(error), *recipe,
-                         slot.plan ? slot.plan->at(slot.first + *row).sample : slot.samples[*row]);
-  }
-  error.where.stage = "batch";
-  return error;
 }
 
 Result<Loader::Polled> Pipeline::Impl::deliver(std::shared_ptr<Slot> slot, Batch& out) {
@@ -532,7 +419,8 @@ Result<Loader::Polled> Pipeline::Impl::poll(std::chrono::milliseconds wait, Batc
       if (adaptation && waiting_ns != 0 && adaptation->waits(now, now - waiting_ns)) use_settings();
       stage.add_starved(base::now_ns() - started);
       const auto timeout_ns = static_cast<std::uint64_t>(plan.options.timeout.count()) * 1'000'000;
-      if (timeout_ns > 0 && base::now_ns() - waiting_ns > timeout_ns) return std::unexpected(stall_error());
+      if (timeout_ns > 0 && base::now_ns() - waiting_ns > timeout_ns)
+        return std::unexpected(stall_error(plan.options.timeout, epochs.current(), progress, *recipe));
       return Loader::Polled::kPending;
     }
   }

@@ -72,7 +72,6 @@ struct Outcome {
   std::uint64_t sample = 0;    // that fills the row: the ticket's, or its substitute
   std::optional<Error> error;  // the row is not filled
   std::vector<BadSample> bad;  // replaced samples
-  bool is_plain() const { return !error && bad.empty(); }
 };
 
 }  // namespace feedline::pipeline
