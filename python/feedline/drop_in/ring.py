@@ -9,10 +9,14 @@ parts in use have pages, asked for by fallocate, so that a lack of memory is an 
 
     block:  | state (1 byte), 63 bytes unused | payload ... |
 
-Worker i alone allocates in region i; the consumer frees by one store to the state byte. So nothing is locked, and a
-process that dies at any point leaves nothing behind that another could wait for. What is freed above the region's keep
-line goes back to the kernel at once; what lies below is used again while it is warm, and with a GPU is page-locked: see
-page_lock.py. Nothing is ever punched out of what is page-locked.
+Worker i alone allocates in region i; the consumer frees by one store to the state byte, or by punching it out with the
+rest of the block. So nothing is locked, and a process that dies at any point leaves nothing behind that another could
+wait for. What is freed above the region's keep line goes back to the kernel at once; what lies below is used again
+while it is warm, and with a GPU is page-locked: see page_lock.py. Nothing is ever punched out of what is page-locked.
+
+The state says which of the two happened to a block. The worker cannot tell by the keep line: it may have raised that
+since, and what it takes for pages that are there would be holes, or still be punched out under what it writes. Asking
+for the pages of a hole waits for a punch that is under way: the kernel does one after the other.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
 
 HEADER = 64  # bytes before a block's payload: a cache line, so that payloads are aligned for every vector unit
 PAGE = mmap.PAGESIZE
-FREE, IN_FLIGHT, HELD = 0, 1, 2  # a punched hole reads as 0: FREE
+PUNCHED, IN_FLIGHT, HELD, KEPT = range(4)  # of a block; free with and without pages. A punched hole reads as 0
 
 _LARGE_BATCH = 8 << 20  # bytes: making it takes milliseconds, and as many of it as of others would be much memory
 _F_ADD_SEALS, _SEALS = 1033, 0x1 | 0x2 | 0x4  # no further seals, no shrinking, no growing
@@ -201,7 +205,7 @@ class RingWriter:
         self._take(start, size)
         extent = self._blocks[start] = _Extent(size)
         self._unsent.add(start)
-        self._memory[start] = FREE
+        self._memory[start] = KEPT
         self._task_bytes += size
         return _make_block(self._memory, start + HEADER, payload, extent.leave)
 
@@ -243,13 +247,16 @@ class RingWriter:
                 self._scan = list(self._blocks)
             start = self._scan.pop()
             extent = self._blocks.get(start)
-            if extent is None or extent.worker_holds or (extent.sent and self._memory[start] != FREE):
+            if extent is None or extent.worker_holds:
+                continue
+            state = self._memory[start]
+            if extent.sent and state not in (PUNCHED, KEPT):
                 continue
             del self._blocks[start]
             self._unsent.discard(start)
             self._sent_bytes -= extent.size if extent.sent else 0
             self._give(start, extent.size)
-            if start + extent.size > self._control[Control.KEEP]:
+            if state == PUNCHED:
                 self._backed = min(self._backed, start)
 
     def _is_wanted(self) -> bool:
@@ -411,9 +418,10 @@ class RingReader:
             first = start if self.page_lock is None else max(start, self.page_lock.end(worker))
             if first < start + size:
                 self._ring.punch(worker, first, start + size - first)
-            if first == start:
+                if first > start:
+                    self.region(worker)[start] = PUNCHED
                 return
-        self.region(worker)[start] = FREE
+        self.region(worker)[start] = KEPT
 
     def occupied(self, worker: int) -> list[tuple[int, int]]:
         return [(start, size) for (owner, start), size in list(self.live.items()) if owner == worker]
