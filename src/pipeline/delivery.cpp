@@ -18,7 +18,6 @@ void Delivery::begin(const EpochStart& start, std::uint64_t now_ns) {
 
 Result<void> Delivery::note(const Epoch& epoch, const Slot& slot, std::uint64_t now_ns) {
   last_ns_ = now_ns;
-  waiting_ns_ = 0;
   position_ = {epoch.epoch(), epoch.position(), epoch.delivered(), epoch.left_out()};
   last_batch_ = slot.batch;
   epoch_bad_ += slot.bad.size();
@@ -30,6 +29,7 @@ Result<void> Delivery::note(const Epoch& epoch, const Slot& slot, std::uint64_t 
 
 Result<Loader::Polled> Delivery::take(const Epoch& epoch, Slot& slot, Batch& out) {
   if (slot.rows == 0) return Loader::Polled::kPending;
+  waiting_ns_ = 0;
   const std::uint64_t index = epoch.index_of(slot.batch);
   if (!slot.failures.empty() && policy_.action() != OnError::kReport) {
     const auto& first = slot.failures.front();

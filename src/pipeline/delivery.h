@@ -24,11 +24,11 @@ class Delivery {
 
   void begin(const EpochStart& start, std::uint64_t now_ns);
 
-  // The consumer asks for a batch, and waits until one is noted.
+  // The consumer asks for a batch, and waits until take() gives it one, or an error.
   void wait(std::uint64_t now_ns) {
     if (waiting_ns_ == 0) waiting_ns_ = now_ns;
   }
-  std::uint64_t waiting_since() const { return waiting_ns_; }  // 0: it does not wait
+  std::uint64_t waiting_since() const { return waiting_ns_; }  // 0: it has not asked since
   // Notes a slot that was taken out of its epoch, its bad samples with it. An error: they are more than the budget
   // allows, and the epoch ends.
   Result<void> note(const Epoch& epoch, const Slot& slot, std::uint64_t now_ns);

@@ -77,19 +77,21 @@ Result<Loader::Polled> Exchange::poll(std::chrono::milliseconds wait, Batch& out
     if (failure_) return std::unexpected(*failure_);
     Epoch* epoch = epochs_.current();
     if (auto slot = epoch->take_ready()) {
-      consumer_.add_starved(base::now_ns() - started);
-      const std::uint64_t asked_ns = delivery_.waiting_since();
-      telemetry::record_span(Stage::kConsumer, asked_ns, base::now_ns(), delivery_.batches());
+      const std::uint64_t asked_ns = delivery_.waiting_since(), number = delivery_.batches();
       auto delivered = deliver(*slot, out);
       slot.reset();  // where it held no batch for the consumer, its memory is free before a thread is woken for it
       const bool has_room = epochs_.open_slots() <= settings_.slots_to_wake();
-      const bool goes_on = delivered && *delivered == Loader::Polled::kPending;
-      const std::uint64_t waited_ns = was_ready ? 0 : delivery_.last_ns() - asked_ns;
-      if (settings_.delivered(delivery_.last_ns(), waited_ns, parts_.counters)) wake_all_workers();
+      if (delivered == Loader::Polled::kPending) {  // nothing that the consumer waits for
+        if (has_room) work_cv_.notify_all();
+        continue;
+      }
+      const std::uint64_t got_ns = delivery_.last_ns();
+      consumer_.add_starved(got_ns - started);
+      telemetry::record_span(Stage::kConsumer, asked_ns, got_ns, number);
+      if (settings_.delivered(got_ns, was_ready ? 0 : got_ns - asked_ns, parts_.counters)) wake_all_workers();
       // a thread that is woken under the lock only goes to sleep again, and may take the CPU from its holder
-      if (!goes_on) lock.unlock();
+      lock.unlock();
       if (has_room) work_cv_.notify_all();
-      if (goes_on) continue;
       return delivered;
     }
     if (epoch->over()) return Loader::Polled::kEnd;
@@ -102,7 +104,7 @@ Result<Loader::Polled> Exchange::poll(std::chrono::milliseconds wait, Batch& out
 Result<Loader::Polled> Exchange::late(std::uint64_t started_ns) {
   const std::uint64_t now = base::now_ns();
   const std::uint64_t since = delivery_.waiting_since();
-  if (since != 0 && settings_.waits(now, now - since)) wake_all_workers();
+  if (settings_.waits(now, now - since)) wake_all_workers();
   consumer_.add_starved(now - started_ns);
   const std::chrono::milliseconds timeout = parts_.plan.options.timeout;
   if (timeout.count() > 0 && now - since > static_cast<std::uint64_t>(timeout.count()) * 1'000'000)

@@ -31,6 +31,9 @@ class ExchangeTest : public testing::Test {
     EXPECT_TRUE(plan);
     plan_ = *plan;
     plan_.slots = 2;
+    make_exchange();
+  }
+  void make_exchange() {
     exchange_ =
         std::make_unique<Exchange>(Exchange::Parts{*recipe_, plan_, policy_, counters_, progress_, nullptr, device_});
   }
@@ -227,6 +230,9 @@ TEST_F(ExchangeTest, AWorkerReturnsForPagesAndWhenItIsNotWanted) {
 class ExchangeSkips : public ExchangeTest {
  protected:
   ExchangeSkips() : ExchangeTest(OnError::kSkip) {}
+  static RowFiller::Noted bad_row(const Slot& slot, std::uint64_t row) {
+    return {row, {slot.samples[row], Error{ErrorCode::kData, "bad", {}, 0}, {}}};
+  }
 };
 
 TEST_F(ExchangeSkips, WorkersReturnForARefillWhichGoesFirst) {
@@ -236,10 +242,9 @@ TEST_F(ExchangeSkips, WorkersReturnForARefillWhichGoesFirst) {
   ASSERT_TRUE(exchange_->next(1, other, false));
   EXPECT_EQ(other.ticket.slot->batch, 1u);
   EXPECT_FALSE(exchange_->must_return(1, *other.ticket.slot));
-  std::vector<RowFiller::Noted> noted(1);
-  noted[0] = {2, {task.ticket.slot->samples[2], Error{ErrorCode::kData, "bad", {}, 0}, {}}};
-  exchange_->note(task, noted);
   const auto slot = task.ticket.slot;
+  std::vector<RowFiller::Noted> noted{bad_row(*slot, 2)};
+  exchange_->note(task, noted);
   const Task refill = settled(std::move(task));
   EXPECT_TRUE(refill.ticket.is_refill);
   EXPECT_EQ(refill.ticket.slot, slot);
@@ -249,6 +254,35 @@ TEST_F(ExchangeSkips, WorkersReturnForARefillWhichGoesFirst) {
   EXPECT_TRUE(slot->tickets.finish(1));
   static_cast<void>(settled(refill));
   EXPECT_EQ(poll(), Loader::Polled::kBatch);
+}
+
+// Refills of the first batch take the other two over, while a row of the last one is still in somebody's hands.
+TEST_F(ExchangeSkips, ABatchThatIsTakenOverDoesNotEndTheConsumersWait) {
+  plan_.slots = 3;
+  plan_.options.timeout = 1h;
+  make_exchange();
+  ASSERT_TRUE(begin(0, false, 88));
+  Task first = fill_batch(), second = fill_batch();
+  Task last = settled(std::move(second));
+  EXPECT_EQ(last.ticket.slot->batch, 2u);
+  const std::vector<std::uint64_t> refills{99, 98, 97, 96, 95, 94, 93, 92};
+  const auto slot = first.ticket.slot;
+  std::vector<RowFiller::Noted> noted;
+  for (std::uint64_t row = 0; row < kRows; ++row) noted.push_back(bad_row(*slot, row));
+  exchange_->note(first, noted);
+  Task task = settled(std::move(first));
+  for (const std::uint64_t refill : refills) {
+    ASSERT_TRUE(task.ticket.is_refill);
+    ASSERT_EQ(task.ticket.sample(), refill);
+    if (refill >= 96) noted = {bad_row(*slot, task.ticket.row)};
+    if (refill >= 96) exchange_->note(task, noted);
+    EXPECT_TRUE(slot->tickets.finish(1));
+    task = settled(std::move(task));
+  }
+  EXPECT_EQ(poll(), Loader::Polled::kBatch);
+  const auto polled = poll();
+  ASSERT_TRUE(polled) << polled.error().message();
+  EXPECT_EQ(polled, Loader::Polled::kPending) << "an hour has not passed";
 }
 
 }  // namespace
