@@ -10,7 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from feedline.drop_in.ring import HEADER, PAGE, Control, Ring, RingReader, RingWriter
+from feedline.drop_in.ring import HEADER, PAGE, Control, Ring
+from feedline.drop_in.ring_reader import RingReader
+from feedline.drop_in.ring_writer import RingWriter
 
 BUDGET = 1 << 40  # nobody waits
 
