@@ -46,7 +46,7 @@ class ReadAheadTest : public testing::Test {
     return std::make_unique<Pipeline>(std::move(*recipe), *plan);
   }
   // Labels, after a look whether each image is that of its label; what fails is -1 and its error noted.
-  Labels run(Pipeline& pipeline, Pipeline::Start start = {}, bool prepare_next = false, std::size_t batches = 1000) {
+  Labels run(Pipeline& pipeline, EpochStart start = {}, bool prepare_next = false, std::size_t batches = 1000) {
     Labels labels;
     EXPECT_TRUE(pipeline.begin(start, prepare_next));
     while (labels.size() < batches) {
