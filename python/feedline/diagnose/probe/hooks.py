@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from feedline.diagnose.probe import events, loop_hooks
+from feedline.diagnose.probe.pace import Pace
 from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
 # A sample that takes so much longer than others is kept as an event of its own.
@@ -185,7 +186,7 @@ def _around_fetch(original: Callable[..., Any], recorder: Recorder, stream: str 
         finally:
             used = cpu_clock() - cpu
             recorder.record(events.FETCH, begin, used, count, timed.longest, False)
-            local.unseen = recorder.unseen_after(clock() - begin, _EVENTS_PER_FETCH)
+            local.unseen = recorder.unseen_after(clock() - begin, _EVENTS_PER_FETCH, _pace_of(local, "fetch_pace"))
             local.longest = timed.longest
             if recorder.in_worker and not getattr(local, "task_begin", 0):  # a worker whose tasks are not seen
                 recorder.record(events.WORK, begin, used, events.NO_TASK, timed.longest)
@@ -197,6 +198,15 @@ def _around_fetch(original: Callable[..., Any], recorder: Recorder, stream: str 
                     local.events_per_sample = 1 + local.details // timed.count
 
     return fetch
+
+
+def _pace_of(local: Any, name: str) -> Pace:
+    """Of this thread."""
+    pace: Pace | None = getattr(local, name, None)
+    if pace is None:
+        pace = Pace()
+        setattr(local, name, pace)
+    return pace
 
 
 def _announce_worker(recorder: Recorder) -> None:
@@ -258,7 +268,9 @@ def _patch_gather(module: Any, recorder: Recorder) -> None:
             used, rows = cpu_clock() - cpu, len(index)
             recorder.record(events.GATHER, begin, used, rows, 0, False)
             recorder.record(events.FETCH, begin, used, rows, 0, False)
-            local.unseen_gathers = recorder.unseen_after(clock() - begin, _EVENTS_PER_GATHER)
+            local.unseen_gathers = recorder.unseen_after(
+                clock() - begin, _EVENTS_PER_GATHER, _pace_of(local, "gather_pace")
+            )
 
     module.ArrayIterator._gather = timed_gather
 
@@ -451,7 +463,7 @@ def _patch_pickling(recorder: Recorder) -> None:
             return dumps(value, protocol)
         begin, cpu = clock(), cpu_clock()
         data = dumps(value, protocol)
-        recorder.record(events.PICKLE, begin, cpu_clock() - cpu, len(data), 0, False)
+        recorder.record(events.PICKLE, begin, cpu_clock() - cpu, len(data))
         return data
 
     def timed_loads(data: Any, *arguments: Any, **options: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 from feedline.diagnose.experiments import clones
 from feedline.diagnose.probe import engine_hooks, events
 from feedline.diagnose.probe.device_hooks import DeviceHooks
+from feedline.diagnose.probe.pace import Pace
 from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
 _EVENTS_PER_CYCLE = 3
@@ -27,6 +28,7 @@ class _Loop:
         self.loader = loader
         self.last_end = self.last_cpu = 0
         self.stride, self.unseen = 1, 0
+        self.pace = Pace()
         self.active = False
         self.tally: engine_hooks.Tally | None = None  # of the engine that fills its batches
 
@@ -142,7 +144,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             recorder.record(kind, begin, used, loop.loader, task(self))
             if kind == events.WAIT:
                 if cycle_begin:
-                    loop.unseen = recorder.unseen_after(clock() - cycle_begin, _EVENTS_PER_CYCLE)
+                    loop.unseen = recorder.unseen_after(clock() - cycle_begin, _EVENTS_PER_CYCLE, loop.pace)
                     loop.stride = loop.unseen + 1
                 if loop.tally is not None:
                     loop.tally.look_if_due(engine_hooks.engine_of(self))
@@ -209,7 +211,7 @@ def _number_of(
     except Exception as error:  # a loader of a kind that nobody thought of
         recorder.note(f"the settings of a {type(loader).__qualname__} could not be read: {error!r}")
         settings = {"class": type(loader).__qualname__}
-    return recorder.number_of_loader(settings), settings
+    return recorder.number_of_loader(settings, loader), settings
 
 
 def patch_torch_loader(module: Any, recorder: Recorder) -> None:
