@@ -4,7 +4,7 @@
 import torch
 from planting import amount, planted
 
-SUMS = 260_000
+SUMS = 330_000
 
 
 class Sums(torch.utils.data.Dataset):
@@ -42,7 +42,7 @@ if __name__ == "__main__":
         torch.nn.Linear(6, 700), torch.nn.ReLU(), torch.nn.Linear(700, 700), torch.nn.ReLU(), torch.nn.Linear(700, 1)
     )
     optimizer = torch.optim.Adam(model.parameters())
-    for _epoch in range(amount(14, 2)):
+    for _epoch in range(amount(24, 2)):
         for digits, total, index in loader:
             losses = (model(digits).squeeze(1) - total).square()
             optimizer.zero_grad()
