@@ -21,6 +21,7 @@ from feedline.diagnose.summary.engine_summary import making_of, samples_per_batc
 from feedline.diagnose.summary.figures import Making, Summary, Waits
 from feedline.diagnose.summary.gpu_summary import copies_of, device_of, gpu_of, pin_ms
 from feedline.diagnose.summary.host_summary import Window, host_summary, missing_of_disk, window_of
+from feedline.diagnose.summary.overhead import overhead_of
 
 _DELAYED = 0.2
 _STRAGGLES = 3.0  # times the usual time of a batch
@@ -103,6 +104,7 @@ def summarise(recording: Recording) -> Summary | None:
     batch = facts.get("batch_size") or samples_per_batch(facts)
     host = host_summary(recording, busy, facts, int(account.steps * batch) if batch else None)
     missing |= missing_of_disk(recording, host)
+    overhead = overhead_of(recording, end - begin)
     return Summary(
         steps=account.steps,
         loop_s=account.loop_ns / 1e9,
@@ -125,7 +127,8 @@ def summarise(recording: Recording) -> Summary | None:
         ranks_alike=bool(ranks) and not slower,
         missing=missing,
         rungs=_rungs(recording, facts),
-        overhead_share=_overhead(recording, end - begin),
+        overhead_share=overhead.share if overhead is not None else None,
+        overhead=overhead.as_dict() if overhead is not None else {},
     )
 
 
@@ -195,29 +198,6 @@ def _made_ns(recording: Recording, loop: _LoopOfLoader) -> float | None:
     totals = [process.totals.get(events.WORK) or process.totals.get(events.FETCH) or Total() for process in makers]
     done = sum(totals, Total())
     return done.wall_ns / done.times if done.times else None
-
-
-def _overhead(recording: Recording, loop_ns: int) -> float | None:
-    """Largest share that the probe took of any process's time during the loop, or the sampler of one CPU's."""
-    if loop_ns <= 0:
-        return None
-    shares = [recording.host.get("sampler_cpu_ns", 0) / max(recording.end_ns - recording.begin_ns, 1)]
-    for process in recording.processes:
-        cost = process.totals.get(events.COST)
-        if cost is None:
-            continue
-        per_event = cost.a
-        per_call = next((e.b for e in process.events if e.kind == events.COST), 500)
-        count = sum(t.times for kind, t in process.totals.items() if kind not in (0, events.COST, events.CALLS))
-        calls = process.totals.get(events.CALLS, Total())
-        # a step with counted calls changes a class twice
-        own = count * per_event + calls.a * per_call + calls.times * 5000
-        own += process.totals.get(events.DEVICE_COST, Total()).a
-        own += process.totals.get(events.LOOK, Total()).cpu_ns
-        # a ring holds the last part of a long loop, and the counts are of all of it
-        lived = process.events[-1].end_ns - process.created_ns if process.events else 0
-        shares.append(own / max(loop_ns, lived))
-    return max(shares)
 
 
 class _Account:
