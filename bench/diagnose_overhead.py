@@ -5,7 +5,8 @@
 
 Each round runs every script without and with diagnosis, in fresh processes, every second round in the other order. The
 work of a script is a fixed amount, not a time, so that whatever watching takes comes on top. Ratios are of two
-neighbouring runs, their mean stands with its 95 % interval:
+neighbouring runs, their mean stands with its 95 % interval; and of the least of either side, which other work on the
+machine disturbs less:
 
 - of the loop's wall time, which on a machine with other work tells nothing finer than that work;
 - of the CPU time of the script's processes during the loop, which holds all that hooks do in them;
@@ -58,6 +59,8 @@ def compare(case: str, rounds: int, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {"case": case, "rounds": rounds}
     for name in ("wall_s", "cpu_s"):
         found[name] = [with_it[name] / without[name] - 1 for without, with_it in pairs]
+        least = [min(run[name] for run in side) for side in zip(*pairs, strict=True)]
+        found[f"least_{name}"] = least[1] / least[0] - 1
     for name in ("said", "hooks_share", "watching_share", "load_ms"):
         found[name] = [with_it[name] for _, with_it in pairs]
     return found
@@ -84,7 +87,9 @@ def main() -> None:
             found.append(one)
             said, hooks, watching = (sum(one[n]) / options.rounds for n in ("said", "hooks_share", "watching_share"))
             shares = f"{said:>8.2%}{hooks:>8.2%}{watching:>10.2%}"
-            print(f"{case:<14}{_text(one['cpu_s']):^30}{_text(one['wall_s']):^30}{shares}", flush=True)
+            cpu = f"{_text(one['cpu_s']):^30}{one['least_cpu_s']:>8.2%}"
+            wall = f"{_text(one['wall_s']):^30}{one['least_wall_s']:>8.2%}"
+            print(f"{case:<14}{cpu}{wall}{shares}", flush=True)
     if options.json:
         record = {"bench": "diagnose_overhead", "commit": commit(), "machine": machine(), "cases": found}
         options.json.write_text(json.dumps(record, indent=1) + "\n")

@@ -86,9 +86,23 @@ def why_skipped(case: str, photos: str | None) -> str | None:
 
 def show(results: Results, goals: list[dict[str, Any]], skipped: dict[str, str]) -> None:
     table = Table(title="Median of the rounds (lowest to highest)", title_justify="left")
-    for column in ("case", "loader", "samples/s", "first batch, ms", "gap, ms", "memory, MB", "with files, MB"):
+    for column in (
+        "case",
+        "loader",
+        "samples/s",
+        "first batch, ms",
+        "CPU till then, ms",
+        "gap, ms",
+        "memory, MB",
+        "with files, MB",
+    ):
         table.add_column(column, justify="left" if column in ("case", "loader") else "right")
-    figures = (("samples_per_s", 1, ",.0f"), ("first_batch_s", 1e3, ",.0f"), ("gap_s", 1e3, ".1f"))
+    figures = (
+        ("samples_per_s", 1, ",.0f"),
+        ("first_batch_s", 1e3, ",.0f"),
+        ("start_cpu_s", 1e3, ",.0f"),
+        ("gap_s", 1e3, ".1f"),
+    )
     memory = (("peak_own_above_bare", 1e-6, ".0f"), ("peak_bytes_above_bare", 1e-6, ".0f"))
     for entries in results.values():
         case, kind = entries[0]["case"], entries[0]["kind"]

@@ -42,17 +42,25 @@ def samples_per_s(loader: Any, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def first_batch(loader: Any, options: argparse.Namespace) -> dict[str, Any]:
-    """From iter(), with workers that start then. Timed before memory is sampled, in another epoch."""
+    """From iter(), with workers that start then. Timed before memory is sampled, in another epoch. `start_cpu_s` is the
+    CPU time of this process and the workers until each of them has given a batch, which says more on a busy machine.
+    """
+    import processes
+
+    own_before = processes.cpu_s([os.getpid()])
     started = time.perf_counter()
     batches = iter(loader)
     next(batches)
     seconds = time.perf_counter() - started
+    for _ in range(options.workers - 1):
+        next(batches)
+    start_cpu_s = processes.cpu_s(processes.tree(os.getpid())) - own_before
     del batches
     _start_of_sampling()
     for _ in loader:
         pass
     _end_of_sampling()
-    return {"first_batch_s": seconds}
+    return {"first_batch_s": seconds, "start_cpu_s": start_cpu_s}
 
 
 def epoch_gap(loader: Any, options: argparse.Namespace) -> dict[str, Any]:

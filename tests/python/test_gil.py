@@ -52,7 +52,7 @@ def test_other_threads_run_while_next_waits(slow: feedline.Dataset) -> None:
     assert waited_s > 0.05, "the batch came too fast for this test to mean anything"
     # held for the wait, the GIL would leave at most a tick or two; a busy machine still leaves many
     assert ticker.ticks > waited_s / 0.001 / 20
-    assert ticker.longest_s < waited_s / 2
+    assert ticker.longest_s < 0.9 * waited_s
 
 
 @pytest.mark.parametrize("work", ["sample", "decode_image", "resize_image"])

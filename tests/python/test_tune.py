@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +38,24 @@ if __name__ == "__main__":
             time.sleep(0.001)
     print("the end")
     sys.exit(5)
+"""
+
+DEVICE = str(Path(__file__).parents[1] / "scenarios" / "scripts")
+ON_A_DEVICE = f"""
+import sys, time
+sys.path.insert(0, {DEVICE!r})
+import stand_in_device, torch
+stand_in_device.IN_A_COPY = "raise"
+class Slow(torch.utils.data.Dataset):
+    def __len__(self): return 800
+    def __getitem__(self, i):
+        pass
+        time.sleep(0.01)
+        return torch.full((8,), i)
+if __name__ == "__main__":
+    torch.zeros(2).to("standin")
+    for batch in torch.utils.data.DataLoader(Slow(), batch_size=4, num_workers=1, pin_memory=True):
+        batch.to("standin", non_blocking=True)
 """
 
 
@@ -98,13 +117,23 @@ def test_a_script_may_go_on_to_its_own_end(tune):
     assert "the end\nat exit\n" in out and "1 worker" in out
 
 
+def test_a_script_that_uses_a_device_is_tuned_without_it(tune):
+    source = ON_A_DEVICE.replace('"raise"', '"abort"')
+    status, out, err = tune(source, "--budget", "6s", "--json")
+    assert status == 0, err
+    found = json.loads(out)
+    assert found["base"]["pin_memory"] and found["best"]["pin_memory"]
+    assert not [rung for rung in found["rungs"] if rung["change"] == "pinned memory"]
+    assert any("measured without page-locked memory" in note for note in found["notes"])
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [
         ("import torch, sys; print('hello'); sys.exit(7)", "ended with status 7"),
         ("import torch.utils.data; raise ValueError('my own mistake')", "my own mistake"),
-        (SCRIPT.replace("EPOCHS", "9").replace("    atexit", "    torch.cuda.is_initialized = lambda: 1\n    atexit"),
-         "the script uses a GPU, which a copied process cannot"),
+        (ON_A_DEVICE.replace("pass", "torch.zeros(2).to('standin')").replace("num_workers=1", "num_workers=0"),
+         "reading samples uses the GPU, which a copied process cannot"),
         ("""
          import torch
          class Once(torch.utils.data.IterableDataset):

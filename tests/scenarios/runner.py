@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the planted scenarios under diagnosis and prints which causes were named: the confusion matrix.
 
-    tools/scenarios [NAME...] [--held-out] [--quick] [--json FILE]
+    tools/scenarios [NAME...] [--held-out] [--quick] [--applied] [--json FILE]
 
-Exit status 0: at least 90 % named right, no wrong cause stated as certain, four of five rungs predicted within 20 %.
+Exit status 0: at least 90 % named right, no wrong cause stated as certain, four of five rungs predicted within 20 %;
+with --applied four of five promised gains too.
 """
 
 from __future__ import annotations
@@ -18,20 +19,26 @@ import time
 import traceback
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import promises
 from limits import Limits, NotPermitted, refusal
+from promises import NEAR, Change, Promise
 from scenarios import HELD_OUT, SCENARIOS, Scenario
 
-from feedline.diagnose import session, verdict
+from feedline.diagnose import fixes, session, trial, verdict
+from feedline.diagnose.findings import Diagnosis
 from feedline.diagnose.model import prediction
 from feedline.diagnose.summary import timeline
 from feedline.diagnose.summary.figures import Summary
 from feedline.diagnose.verdict import CERTAIN, Verdict
 
-INSIDE = "FEEDLINE_SCENARIO_INSIDE"
+# Of a script's second form: the cause that it leaves out, and the workers that it was said to need.
+MENDED, WORKERS = "FEEDLINE_SCENARIO_MENDED", "FEEDLINE_SCENARIO_WORKERS"
 _RIGHT = 0.9  # of the scenarios
-_NEAR, _PREDICTED = 0.2, 0.8  # how far off a prediction may be, and how many of them must not be further off
+_PREDICTED = 0.8  # of the predictions, and of the promised gains
 _LADDER_S = 8.0
+_ROUNDS = 2  # of a script as it is and with each change
 _QUIET = 0.125  # of the CPUs in use by other programs: above, a ladder is theirs as much as the loader's
 
 
@@ -54,11 +61,11 @@ class Rung:
     @property
     def near(self) -> bool:
         """What the user is told is what a change does to the loop."""
-        return abs(self.loop_predicted / self.loop_measured - 1) <= _NEAR
+        return abs(self.loop_predicted / self.loop_measured - 1) <= NEAR
 
     @property
     def near_alone(self) -> bool:
-        return abs(self.predicted / self.measured - 1) <= _NEAR
+        return abs(self.predicted / self.measured - 1) <= NEAR
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,7 @@ class Outcome:
     overhead: float | None
     others_cpus: float | None
     rungs: list[Rung]
+    promises: list[Promise]
 
     @property
     def quiet(self) -> bool:
@@ -88,23 +96,80 @@ class Outcome:
         return [v.cause for v in self.verdicts if v.confidence >= CERTAIN and v.cause not in true]
 
 
-def run(scenario: Scenario, ladder_s: float = 0.0) -> Outcome:
-    """`ladder_s`: seconds of experiments at least. Raises NotPermitted where limits cannot be set."""
+def run(scenario: Scenario, ladder_s: float = 0.0, rounds: int = 0) -> Outcome:
+    """Diagnoses it; raises NotPermitted where its limits cannot be set.
+
+    `ladder_s`: seconds of experiments at least. `rounds`: how often what the diagnosis proposes is then made.
+    """
     begin = time.monotonic()
-    if scenario.limits is not None and INSIDE not in os.environ:
-        return _run_inside(scenario, scenario.limits, ladder_s)
-    command = [sys.executable, "-W", "ignore", *scenario.launcher, str(scenario.path)]
-    recording = session.run(command, max(scenario.budget, ladder_s))
+    recording = _watch(scenario, max(scenario.budget, ladder_s))
     summary = timeline.summarise(recording)
     diagnosis = verdict.judge(summary)
+    seconds = time.monotonic() - begin
+    tried = []
+    if rounds and summary is not None and recording.returncode == 0:
+        tried = _promises(scenario, rounds, recording, summary, diagnosis)
     return Outcome(
         scenario,
         diagnosis.verdicts,
-        time.monotonic() - begin,
+        seconds,
         summary.overhead_share if summary else None,
         summary.host.others_cpus if summary else None,
         _rungs(recording, summary),
+        tried,
     )
+
+
+def _promises(
+    scenario: Scenario, rounds: int, recording: session.Recording, summary: Summary, diagnosis: Diagnosis
+) -> list[Promise]:
+    """What --apply would try, and the script's own second forms, as far as verdicts promise something of them."""
+    changes = []
+    proposal = trial.propose(summary, diagnosis, recording)
+    if trial.refusal(summary, recording, proposal) is None:
+        causes = tuple(v.cause for v in diagnosis.verdicts if v.cause not in (*proposal.left, "compute_bound"))
+        changes.append(Change(causes, proposal.predicted, settings=proposal.settings))
+    promised = {v.cause: v.predicted_gain for v in diagnosis.verdicts}
+    changes += [
+        Change((cause,), promised[cause], mended=cause, workers=fixes.workers_of(cause, summary))
+        for cause in scenario.mended
+        if cause in promised
+    ]
+
+    def rate(change: Change | None) -> float | str:
+        again = _watch(scenario, 0.0, change, summary)
+        if again.returncode != 0:
+            return f"it ended with exit status {again.returncode}"
+        refused = trial.refused_whole(again, change.settings) if change and change.settings else None
+        steps = trial.steps_per_s(again)
+        return refused or (steps[0] if steps else "it gave no steps to measure")
+
+    first = trial.steps_per_s(recording)
+    return promises.tried(changes, rounds, first[0] if first else None, rate)
+
+
+def _watch(
+    scenario: Scenario, budget: float, change: Change | None = None, summary: Summary | None = None
+) -> session.Recording:
+    """Runs it once, in its limits. A `change` needs the summary of the run that it was proposed for."""
+    if scenario.limits is not None and not (change and change.mended and scenario.unlimited):
+        return _watch_inside(scenario.limits, scenario, budget, change, summary)
+    return _watch_here(scenario, budget, change, summary)
+
+
+def _watch_here(scenario: Scenario, budget: float, change: Change | None, summary: Summary | None) -> session.Recording:
+    command = [sys.executable, "-W", "ignore", *scenario.launcher, str(scenario.path)]
+    given = session.Change(change.settings, summary.loader) if change and change.settings and summary else None
+    if change is None or not change.mended:
+        return session.run(command, budget, given)
+    os.environ[MENDED] = change.mended
+    if change.workers is not None:
+        os.environ[WORKERS] = str(change.workers)
+    try:
+        return session.run(command, budget, given)
+    finally:
+        for name in (MENDED, WORKERS):
+            os.environ.pop(name, None)
 
 
 def _rungs(recording: session.Recording, summary: Summary | None) -> list[Rung]:
@@ -121,31 +186,31 @@ def _rungs(recording: session.Recording, summary: Summary | None) -> list[Rung]:
     return rungs
 
 
-def _run_inside(scenario: Scenario, limits: Limits, ladder_s: float) -> Outcome:
-    """A process of its own joins the limits and makes the diagnosis there, as it would in a container."""
+def _watch_inside(limits: Limits, *arguments: Any) -> session.Recording:
+    """A process of its own joins the limits and makes the recording there, as it would in a container."""
     refused = refusal(limits)
     if refused is not None:
         raise NotPermitted(refused)
     with limits.groups() as groups, tempfile.TemporaryDirectory() as folder:
-        result = Path(folder, "outcome.pickle")
+        result = Path(folder, "recording.pickle")
         child = os.fork()
         if child == 0:
             status = 1
             try:
                 limits.enter(groups)
                 # files of a script outlive it, as experiments read them again
-                os.environ |= {INSIDE: "1", "TMPDIR": folder}
+                os.environ["TMPDIR"] = folder
                 tempfile.tempdir = None
-                result.write_bytes(pickle.dumps(run(scenario, ladder_s)))
+                result.write_bytes(pickle.dumps(_watch_here(*arguments)))
                 status = 0
             except BaseException:
                 traceback.print_exc()
             os._exit(status)
         os.waitpid(child, 0)
         if not result.exists():
-            raise RuntimeError(f"{scenario.script} was not diagnosed inside its limits")
-        outcome: Outcome = pickle.loads(result.read_bytes())
-        return outcome
+            raise RuntimeError(f"{arguments[0].script} was not watched inside its limits")
+        recording: session.Recording = pickle.loads(result.read_bytes())
+        return recording
 
 
 def main() -> int:
@@ -153,6 +218,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="scenarios; all by default")
     parser.add_argument("--held-out", action="store_true", help="the scripts that the rules were not made with")
     parser.add_argument("--quick", action="store_true", help="no ladder, and so nothing to compare predictions with")
+    parser.add_argument("--applied", action="store_true", help="make the proposed changes: did their gains come true?")
     parser.add_argument("--json", type=Path, help="also write the outcomes here")
     arguments = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -161,7 +227,7 @@ def main() -> int:
     outcomes = []
     for scenario in chosen:
         try:
-            outcome = run(scenario, 0.0 if arguments.quick else _LADDER_S)
+            outcome = run(scenario, 0.0 if arguments.quick else _LADDER_S, _ROUNDS if arguments.applied else 0)
         except NotPermitted as error:
             print(f"skipped  {scenario.script}: {error}", flush=True)
             continue
@@ -176,6 +242,8 @@ def main() -> int:
                 "       steps/s predicted / measured by workers (loader alone):  "
                 + "  ".join(map(_sentence, outcome.rungs))
             )
+        for promise in outcome.promises:
+            print(f"       {promise.line()}", flush=True)
     print()
     print(matrix(outcomes))
     right = sum(outcome.right for outcome in outcomes)
@@ -187,16 +255,28 @@ def main() -> int:
     near = sum(rung.near for rung in rungs)
     if rungs:
         alone = sum(rung.near_alone for rung in rungs)
-        print(
-            f"{near} of {len(rungs)} rungs predicted within {_NEAR:.0%} as steps of the loop: {near / len(rungs):.0%}"
-        )
+        print(f"{near} of {len(rungs)} rungs predicted within {NEAR:.0%} as steps of the loop: {near / len(rungs):.0%}")
         print(f"{alone} of {len(rungs)} within it as batches of the loader alone: {alone / len(rungs):.0%}")
     busy = sum(bool(outcome.rungs) and not outcome.quiet for outcome in outcomes)
     if busy:
         print(f"the rungs of {busy} scenarios are not compared: other programs used more than {_QUIET:.1%} of the CPUs")
+    promised = kept(outcomes)
     if arguments.json:
         arguments.json.write_text(json.dumps([as_dict(outcome) for outcome in outcomes], indent=2) + "\n")
-    return 0 if right >= _RIGHT * len(outcomes) and certain == 0 and near >= _PREDICTED * len(rungs) else 1
+    named = right >= _RIGHT * len(outcomes) and certain == 0
+    return 0 if named and near >= _PREDICTED * len(rungs) and promised else 1
+
+
+def kept(outcomes: list[Outcome]) -> bool:
+    """Prints how many promises came true; whether enough of those did that had the machine to themselves."""
+    made = [(outcome, promise) for outcome in outcomes for promise in outcome.promises if not promise.not_made]
+    quiet = [promise for outcome, promise in made if outcome.quiet]
+    if made:
+        print(promises.summary(promise for _, promise in made))
+        print(
+            f"in {len(made) - len(quiet)} of these {len(made)}, other programs used more than {_QUIET:.1%} of the CPUs"
+        )
+    return sum(promise.near for promise in quiet) >= _PREDICTED * len(quiet)
 
 
 def _sentence(rung: Rung) -> str:
@@ -234,6 +314,7 @@ def as_dict(outcome: Outcome) -> dict[str, object]:
         "wrongly_certain": outcome.wrongly_certain,
         "overhead_share": outcome.overhead,
         "others_cpus": outcome.others_cpus,
+        "promises": [promise.as_dict() for promise in outcome.promises],
         "rungs": [{**asdict(rung), "near": rung.near, "near_alone": rung.near_alone} for rung in outcome.rungs],
     }
 

@@ -26,6 +26,8 @@ class Scenario:
     folder: Path = SCRIPTS
     limits: Limits | None = None  # of the container that the whole diagnosis runs in
     budget: float = 0.0  # seconds of experiments
+    mended: tuple[str, ...] = ()  # causes that it leaves out where FEEDLINE_SCENARIO_MENDED names them
+    unlimited: bool = False  # a cause is mended by a container without those limits
 
     @property
     def path(self) -> Path:
@@ -34,54 +36,91 @@ class Scenario:
 
 SCENARIOS = (
     Scenario("python_main_process", ("python_main_process",), fast=True),
-    Scenario("python_stream_main_process", ("python_main_process",)),
-    Scenario("cpu_decode", ("cpu_decode",), ("cpu_transform",), fast=True),
-    Scenario("cpu_transform", ("cpu_transform",), fast=True),
+    Scenario("python_stream_main_process", ("python_main_process",), mended=("python_main_process",)),
+    Scenario("cpu_decode", ("cpu_decode",), ("cpu_transform",), fast=True, mended=("cpu_decode",)),
+    Scenario("cpu_transform", ("cpu_transform",), fast=True, mended=("cpu_transform",)),
     Scenario("storage_latency", ("storage_latency",), fast=True),
-    Scenario("collate", ("collate",), fast=True),
-    Scenario("worker_handover", ("worker_handover",), ("cpu_transform",), fast=True),
+    Scenario("collate", ("collate",), fast=True, mended=("collate",)),
+    Scenario("worker_handover", ("worker_handover",), ("cpu_transform",), fast=True, mended=("worker_handover",)),
     Scenario("compute_bound", ("compute_bound",), fast=True),
     Scenario("compute_bound_with_workers", ("compute_bound",)),
     Scenario("too_few_workers", ("too_few_workers",), fast=True),
     Scenario("too_few_workers_spawned", ("too_few_workers",), ("worker_startup",)),
     Scenario("oversubscribed", ("oversubscribed",), ("cpu_transform", "worker_startup"), fast=True),
     Scenario("worker_startup", ("worker_startup",), ("epoch_border",), fast=True),
-    Scenario("epoch_border", ("epoch_border",), fast=True),
-    Scenario("straggling_sample", ("straggling_sample",), fast=True),
-    Scenario("loop_synchronisation", ("loop_synchronisation",), ("compute_bound", "worker_handover"), fast=True),
-    Scenario("mixed_storage_and_transform", ("storage_latency", "cpu_transform"), ("too_few_workers",)),
-    Scenario("mixed_decode_and_collate", ("cpu_decode", "collate"), ("cpu_transform",)),
-    Scenario("nested_pool", ("nested_pool",)),
-    Scenario("drop_in_transform", ("cpu_transform",)),
-    Scenario("mixed_startup_and_border", ("worker_startup", "epoch_border")),
-    Scenario("mixed_straggler_and_main_process", ("straggling_sample", "python_main_process")),
-    Scenario("cpu_decode_torchvision", ("cpu_decode",), ("cpu_transform",)),
-    Scenario("stream_storage_latency", ("storage_latency",)),
+    Scenario("epoch_border", ("epoch_border",), fast=True, mended=("epoch_border",)),
+    Scenario("straggling_sample", ("straggling_sample",), fast=True, mended=("straggling_sample",)),
+    Scenario(
+        "loop_synchronisation",
+        ("loop_synchronisation",),
+        ("compute_bound", "worker_handover"),
+        fast=True,
+        mended=("loop_synchronisation",),
+    ),
+    Scenario(
+        "mixed_storage_and_transform",
+        ("storage_latency", "cpu_transform"),
+        ("too_few_workers",),
+        mended=("storage_latency", "cpu_transform"),
+    ),
+    Scenario(
+        "mixed_decode_and_collate", ("cpu_decode", "collate"), ("cpu_transform",), mended=("cpu_decode", "collate")
+    ),
+    Scenario("nested_pool", ("nested_pool",), mended=("nested_pool",)),
+    Scenario("drop_in_transform", ("cpu_transform",), mended=("cpu_transform",)),
+    Scenario("mixed_startup_and_border", ("worker_startup", "epoch_border"), mended=("epoch_border",)),
+    Scenario(
+        "mixed_straggler_and_main_process", ("straggling_sample", "python_main_process"), mended=("straggling_sample",)
+    ),
+    Scenario("cpu_decode_torchvision", ("cpu_decode",), ("cpu_transform",), mended=("cpu_decode",)),
+    Scenario("stream_storage_latency", ("storage_latency",), mended=("storage_latency",)),
     Scenario("unpinned_copy", ("unpinned_copy",), ("compute_bound",), stand_in=True),
     Scenario("blocking_copy", ("blocking_copy",), ("compute_bound",), stand_in=True),
     Scenario("host_to_device", ("host_to_device",), ("compute_bound",), stand_in=True),
     Scenario("mixed_storage_and_copy", ("storage_latency", "unpinned_copy"), ("too_few_workers",), stand_in=True),
-    Scenario("own_decode", ("cpu_decode",), ("cpu_transform",)),
-    Scenario("own_too_few_threads", ("too_few_workers",)),
-    Scenario("own_slow_storage", ("storage_latency",)),
+    Scenario("own_decode", ("cpu_decode",), ("cpu_transform",), mended=("cpu_decode",)),
+    Scenario("own_too_few_threads", ("too_few_workers",), mended=("too_few_workers",)),
+    Scenario("own_slow_storage", ("storage_latency",), mended=("storage_latency",)),
     Scenario("own_compute_bound", ("compute_bound",)),
     Scenario("lowered_decode", ("cpu_decode",), ("cpu_transform",)),
-    Scenario("straggling_rank", ("straggling_rank",), ("storage_latency", "python_main_process"), launcher=TWO_RANKS),
-    Scenario("cpu_quota", ("cpu_quota",), ("cpu_transform", "oversubscribed"), limits=Limits(cpus=0.3)),
-    Scenario("storage_bandwidth", ("storage_bandwidth",), limits=Limits(read_bytes_per_s=24_000_000), budget=4.0),
-    Scenario("small_files", ("small_files",), limits=Limits(reads_per_s=400), budget=4.0),
+    Scenario(
+        "straggling_rank",
+        ("straggling_rank",),
+        ("storage_latency", "python_main_process"),
+        launcher=TWO_RANKS,
+        mended=("straggling_rank",),
+    ),
+    Scenario(
+        "cpu_quota",
+        ("cpu_quota",),
+        ("cpu_transform", "oversubscribed"),
+        limits=Limits(cpus=0.3),
+        mended=("cpu_quota",),
+        unlimited=True,
+    ),
+    Scenario(
+        "storage_bandwidth",
+        ("storage_bandwidth",),
+        limits=Limits(read_bytes_per_s=24_000_000),
+        budget=4.0,
+        mended=("storage_bandwidth",),
+    ),
+    Scenario("small_files", ("small_files",), limits=Limits(reads_per_s=400), budget=4.0, mended=("small_files",)),
     Scenario(
         "shared_memory_limit",
         ("shared_memory_limit",),
         ("compute_bound",),
         fast=True,
         limits=Limits(shared_memory_bytes=56 << 20),
+        mended=("shared_memory_limit",),
+        unlimited=True,
     ),
     Scenario(
         "memory_pressure",
         ("memory_pressure",),
         ("storage_latency", "worker_startup"),
         limits=Limits(memory_bytes=500 << 20),
+        mended=("memory_pressure",),
     ),
 )
 

@@ -19,7 +19,10 @@ def more_workers(summary: Summary, named: list[Verdict]) -> str | None:
     best = prediction.best_workers(summary, prediction.within_reach(summary))
     if best > summary.workers:
         gain = now / prediction.cycle_ms(summary, best) - 1
-        return f"{summary.counted(best)} instead of {summary.workers} would help: {gain:.0%} more batches per second"
+        more = f"{summary.counted(best)} instead of {summary.workers} would help"
+        if summary.loader.get("iterable"):
+            return f"{more} by up to {gain:.0%}, if the data set, which divides its samples itself, has some for each"
+        return f"{more}: {gain:.0%} more batches per second"
     more = f"more {summary.makers} will not help"
     causes = {v.cause for v in named}
     if "compute_bound" in causes:

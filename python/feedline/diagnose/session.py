@@ -109,7 +109,8 @@ def run(command: Sequence[str], budget: float = 0.0, change: Change | None = Non
             host = sampler.record()
         files = harvest.files.finish(host.get("files", []))
         processes = harvest.processes()
-        tried = results.run(folder, budget, _ceiling(processes), files) if budget > 0 and processes else None
+        devices = _json_files(folder, "*.device")
+        tried = results.run(folder, budget, _ceiling(processes), files, devices) if budget > 0 and processes else None
         return Recording(
             list(command),
             returncode,
@@ -122,7 +123,7 @@ def run(command: Sequence[str], budget: float = 0.0, change: Change | None = Non
             len(list(folder.glob("*.note"))),
             harvest.dropped,
             tried,
-            _json_files(folder, "*.device"),
+            devices,
             harvest.files.summary(files),
             apply.outcome(folder) if change is not None else [],
             watching,

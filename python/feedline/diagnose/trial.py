@@ -6,7 +6,7 @@ Only what a DataLoader's arguments can express is applied; everything else is sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from feedline.diagnose.summary.figures import Summary
 from feedline.tune import apply
 
 _PREFETCH = "prefetch_factor="
+_SHORTEST = 0.01  # of a cycle, whatever goes away
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,9 @@ class Trial:
 
 
 def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Proposal:
-    """The changes of all verdicts together that a DataLoader's arguments can express; gains multiply."""
+    """The changes of all verdicts together that a DataLoader's arguments can express."""
     settings: dict[str, Any] = {}
-    low = high = 1.0
+    gains: list[tuple[float, float]] = []
     left = []
     for verdict in diagnosis.verdicts:
         change = _change_of(verdict, summary)
@@ -87,12 +88,19 @@ def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Pro
                 left.append(verdict.cause)
         elif not set(change) & set(settings):  # of two numbers of workers the larger share's counts
             settings |= change
-            low, high = low * (1 + verdict.predicted_gain[0]), high * (1 + verdict.predicted_gain[1])
+            gains.append(verdict.predicted_gain)
+    low, high = (1 + _together(ends) for ends in zip((0.0, 0.0), *gains, strict=True))
     for one in recording.experiments.comparisons if recording.experiments else []:
         if one.kept and one.change.startswith(_PREFETCH):
             settings["prefetch_factor"] = int(one.change.removeprefix(_PREFETCH))
             low, high = low * max(one.ratio_low, 1.0), high * one.ratio_high
     return Proposal(settings, (round(low - 1, 3), round(high - 1, 3)), tuple(left))
+
+
+def _together(gains: Sequence[float]) -> float:
+    """Each gives back a time of its own, with all else as it was: it is these times that add up, and not the gains."""
+    gone = sum(gain / (1 + gain) for gain in gains)
+    return 1 / max(1 - gone, _SHORTEST) - 1
 
 
 def _change_of(verdict: Verdict, summary: Summary) -> dict[str, Any] | None:
@@ -109,20 +117,21 @@ def _change_of(verdict: Verdict, summary: Summary) -> dict[str, Any] | None:
 def run(command: Sequence[str], summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Trial:
     """Runs `command` once more with what is proposed, if anything is. Raises session.CommandError."""
     proposal = propose(summary, diagnosis, recording)
-    reason = _refusal(summary, recording, proposal)
+    reason = refusal(summary, recording, proposal)
     if reason is not None:
         return Trial(proposal.settings, proposal.predicted, proposal.left, not_tried=reason)
     again = session.run(command, change=Change(proposal.settings, summary.loader))
     refused = apply.refused_by_all(again.applied)
     if again.returncode != 0:
         reason = f"the second run failed with exit status {again.returncode}"
-    elif not again.applied:
-        reason = "the second run had no such loader"
+    else:
+        reason = refused_whole(again, proposal.settings)
     measured, low, high = gain(recording, again) if reason is None else (None, None, None)
     return Trial(proposal.settings, proposal.predicted, proposal.left, refused, measured, low, high, reason)
 
 
-def _refusal(summary: Summary, recording: Recording, proposal: Proposal) -> str | None:
+def refusal(summary: Summary, recording: Recording, proposal: Proposal) -> str | None:
+    """Why nothing is to be tried."""
     if recording.returncode != 0:
         return "the command failed"
     if summary.loader.get("native"):
@@ -132,17 +141,30 @@ def _refusal(summary: Summary, recording: Recording, proposal: Proposal) -> str 
     return None
 
 
+def refused_whole(again: Recording, settings: Mapping[str, Any]) -> str | None:
+    """Why a run that was to have other settings had the same: what it measured is no gain of theirs."""
+    if not again.applied:
+        return "the second run had no such loader"
+    refused = apply.refused_by_all(again.applied)
+    if "loader" in refused:
+        return refused["loader"]
+    return "; ".join(dict.fromkeys(refused.values())) if set(settings) <= set(refused) else None
+
+
 def gain(before: Recording, after: Recording) -> tuple[float | None, float | None, float | None]:
     """(share more steps per second, low, high) in the loop that each run spent most time in."""
-    rates = [_steps_per_s(one) for one in (before, after)]
+    rates = [steps_per_s(one) for one in (before, after)]
     if rates[0] is None or rates[1] is None:
         return None, None, None
     (old, old_low, old_high), (new, new_low, new_high) = rates[0], rates[1]
     return new / old - 1, new_low / max(old_high, 1e-9) - 1, new_high / max(old_low, 1e-9) - 1
 
 
-def _steps_per_s(recording: Recording) -> tuple[float, float, float] | None:
-    """With all waiting but that for the first batch of all, as the summary's time of the loop has it."""
+def steps_per_s(recording: Recording) -> tuple[float, float, float] | None:
+    """(mean, low, high) of the loop that most time went to; None: too few steps.
+
+    With all waiting but that for the first batch of all, as the summary's time of the loop has it.
+    """
     loops = timeline.loops_of(recording.processes)
     summary = timeline.summarise(recording)
     if not loops or summary is None or summary.steps < 3:

@@ -7,7 +7,7 @@ Each rule books a share of the loop's time under one name, so shares never sum t
 
 from __future__ import annotations
 
-from feedline.diagnose.causes import RULES, gpu
+from feedline.diagnose.causes import RULES, WITHOUT_WORKERS, gpu
 from feedline.diagnose.causes.case import NAMED, Case
 from feedline.diagnose.findings import CAUSES, Abstention, Diagnosis, Verdict
 from feedline.diagnose.more_workers import more_workers
@@ -24,20 +24,42 @@ def judge(summary: Summary | None) -> Diagnosis:
         missing = "no training loop over a DataLoader or a Feedline loader was seen; see the notes"
         return Diagnosis(abstained=[Abstention(cause, missing) for cause in CAUSES])
     case = Case(summary)
-    for rule in RULES:
+    for rule in WITHOUT_WORKERS if "workers" in summary.missing else RULES:
         rule(case)
     named = sorted((v for v in case.verdicts if v.share >= NAMED), key=lambda v: -v.share)
     return Diagnosis(named, _abstentions(summary, {v.cause for v in named}), more_workers(summary, named))
 
 
+# What is judged by what the workers, or the threads in their place, were seen to do.
+_OF_WORKERS = (
+    "python_main_process",
+    "worker_handover",
+    "too_few_workers",
+    "oversubscribed",
+    "worker_startup",
+    "epoch_border",
+    "straggling_sample",
+    "straggling_rank",
+    "nested_pool",
+    "cpu_decode",
+    "cpu_transform",
+    "collate",
+    "storage_latency",
+    "storage_bandwidth",
+    "small_files",
+)
+
+
 def _abstentions(summary: Summary, named: set[str]) -> list[Abstention]:
-    missing = summary.missing
+    missing, told = summary.missing, set(named)
     abstained: list[Abstention] = []
 
     def abstain(signal: str, causes: tuple[str, ...], test: str) -> None:
         if signal in missing:
-            abstained.extend(Abstention(c, f"{missing[signal]}; {test}") for c in causes if c not in named)
+            abstained.extend(Abstention(c, f"{missing[signal]}; {test}") for c in causes if c not in told)
 
+    abstain("workers", _OF_WORKERS, "the notes may say why, and the ladder measures the loader alone")
+    told |= set(_OF_WORKERS) if "workers" in missing else set()
     stage_causes = ("cpu_decode", "cpu_transform", "collate", "storage_latency")
     abstain("stages", stage_causes, "time the data set's own code, or run the loop longer")
     abstain("samples", ("straggling_sample",), "feedline.profile() puts every sample on a time line")

@@ -23,9 +23,13 @@ from typing import Any, Protocol
 import torch
 
 from .channel import BlockingPort
+from .long_lists import EndOfList, LongList, has_long_list, stand_ins
 from .ring import PAGE, Control, Ring, punch_hole
 
-_READ = 1 << 20  # bytes of a pickled data set at a time: large enough that the calls cost nothing
+_READ = (
+    1 << 17
+)  # bytes of a pickled data set at a time: the calls cost nothing, and a buffer of 1 MiB left 2 MB of holes
+_PROTOCOL = 5
 _NEVER = (1 << 30,)  # as a threshold of the garbage collector: so many objects that it does not run
 _USUAL = (2000, 10, 0) if sys.version_info >= (3, 14) else (700, 10, 10)
 
@@ -88,7 +92,7 @@ class SharedPayload:
         """
         try:
             with open(self._memory.fd, "wb", closefd=False) as file:
-                _OncePickler(file, 5).dump(payload)
+                _OncePickler(file, _PROTOCOL).dump(payload)
         finally:
             self._memory.close()
 
@@ -138,7 +142,17 @@ class _OncePickler(ForkingPickler):
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, (torch.Tensor, torch.UntypedStorage, torch.TypedStorage)):
             raise _HandleInside
+        if isinstance(value, (LongList, EndOfList)):
+            return value.reduced(self._stop_noting)
+        if has_long_list(value) and type(value) not in self.dispatch_table:
+            reduced = value.__reduce_ex__(_PROTOCOL)
+            if len(reduced) > 2 and type(reduced[2]) is dict:
+                return (*reduced[:2], stand_ins(reduced[2]), *reduced[3:])
+            return reduced
         return NotImplemented
+
+    def _stop_noting(self, stop: bool) -> None:
+        self.fast = stop  # pickle's name for it
 
 
 def name_unpicklable(payload: Payload) -> str:
@@ -149,7 +163,7 @@ def name_unpicklable(payload: Payload) -> str:
     bad = []
     for name, value in parts.items():
         try:
-            _OncePickler(_Sink(), 5).dump(value)
+            _OncePickler(_Sink(), _PROTOCOL).dump(value)
         except (_HandleInside, RuntimeError):
             continue
         except Exception as error:

@@ -204,9 +204,10 @@ def _in_worker() -> bool:
 
 
 def has_gpu() -> bool:
+    """Or another device that torch page-locks memory for."""
     import torch
 
-    return bool(torch.cuda.is_available())
+    return bool(torch.cuda.is_available() or (hasattr(torch, "accelerator") and torch.accelerator.is_available()))
 
 
 def repeats_samples(loader: Any, workers: int) -> bool:

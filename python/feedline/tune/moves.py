@@ -26,7 +26,7 @@ def workers(now: Setting, limits: Limits) -> Moves:
     """No workers; then twice as many until two in a row gain nothing, or one beyond the CPUs; if none gained, fewer."""
     own = now.num_workers
     if own > 0 and now.loader != SOURCE:
-        nothing = now.but(num_workers=0, pin_memory=False)
+        nothing = now.but(num_workers=0, pin_memory=now.pin_memory and not limits.gpu)
         if (yield Candidate(nothing, "no workers", must_gain=False)):
             now, own = nothing, 0
     misses, number, best = 0, own, own

@@ -38,6 +38,10 @@ _GRACE_S = 10.0  # for a script that is to end, and for an answer beyond its tim
 _HURRY_S = 2.0  # the same, after Ctrl-C
 _LEAST_STEPS = 5
 _OTHERS_SHARE = 0.25  # of the CPUs: more than that is worth a word
+_NO_PINNING = (
+    "the script uses a GPU, which a copied process cannot: all was measured without page-locked memory, and pin_memory "
+    "stays as it is; feedline diagnose measures what it is worth"
+)
 _ALONE_VISITS = 3  # of each setting that also measure the loader without the loop's work, for the table
 _POLL_S = 0.05
 _MEMORY_SHARE, _SHARED_MEMORY_SHARE = 4, 0.8
@@ -105,7 +109,7 @@ class _Run:
         say("timing the script's own steps")
         plant.ask_facts(self._options.cpus)
         self._watch(script)
-        notes = self._hold(script)
+        notes = self._hold(script) + [_NO_PINNING] * bool(plant.facts["lost_gpu"])
         host: dict[str, Any] = {}
         if sampler is not None:
             sampler.stop()

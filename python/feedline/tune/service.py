@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, TextIO
 
+from feedline.diagnose.experiments import attempts, clones
 from feedline.tune import apply
 from feedline.tune.ladder import Refused
 from feedline.tune.live import Live, Stable, Step
@@ -28,6 +29,7 @@ class Service:
         self._loader = loader
         self._stable = Stable(self._live)
         self._batch_bytes: int | None = None
+        self._lost_gpu = clones.has_lost_its_device()
 
     def serve(self, lines: TextIO) -> None:
         """Until the other side hangs up."""
@@ -50,7 +52,7 @@ class Service:
         except Exception as error:  # the user's code, in settings that it never ran with
             if setting is not None:
                 self._stable.drop(setting)
-            why = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}".splitlines()[0]
+            why = str(error) if isinstance(error, Refused) else attempts.reason_of(error)
             return {"refused": why}
 
     def _facts(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,7 +73,8 @@ class Service:
             "setting": Setting(**settings, batch_size=_batch_size(loader)).but().as_dict(),
             "epoch_batches": batches,
             "samples": len(loader.dataset) if hasattr(loader.dataset, "__len__") else None,
-            "gpu": apply.has_gpu(),
+            "gpu": not self._lost_gpu and apply.has_gpu(),
+            "lost_gpu": self._lost_gpu,
         }
 
     def _live(self, setting: Setting) -> Live:
@@ -86,7 +89,12 @@ class Service:
         own = _batch_size(self._loader)
         if setting.batch_size != own and own is None:
             raise Refused("its batches are not torch's to size: it has a batch sampler of its own, or no batches")
-        return apply.arguments_of(self._loader, asdict(setting))
+        arguments = apply.arguments_of(self._loader, asdict(setting))
+        if self._lost_gpu:
+            arguments["pin_memory"] = False
+            if "device" in arguments:  # our drop-in's
+                arguments["device"] = None
+        return arguments
 
     def _visit(self, setting: Setting, request: Mapping[str, Any]) -> dict[str, Any]:
         step = None if request.get("step_s") is None else Step(request["step_s"], request["step_cpu_s"])

@@ -9,8 +9,8 @@ LOADER = {"num_workers": 4, "batch_size": 32, "persistent_workers": False, "nati
 EVEN = {"storage": 0.0, "decode": 0.0, "transform": 0.0, "python": 0.0, "collate": 0.0}
 
 
-def waiting(**shares):
-    return Waits(**shares, step=1 - sum(shares.values()))
+def waiting(packed=None, packed_cpu=None, **shares):
+    return Waits(**shares, step=1 - sum(shares.values()), packed=packed, packed_cpu=packed_cpu)
 
 
 def stages(**shares):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies and NVML on a real GPU, where there is one."""
+"""Copies, NVML and copied processes on a real GPU, where there is one."""
 
+import shlex
 import sys
 
 import pytest
 
 from feedline.diagnose import session
+from feedline.diagnose.experiments import pinning
 from feedline.diagnose.summary import timeline
 
 torch = pytest.importorskip("torch", reason="torch, whose tensors are watched, is not installed")
@@ -51,3 +53,58 @@ def test_nvml_and_torch_mean_the_same_gpu(found):
     assert found.gpu.name == found.device["name"]
     assert found.gpu.capability == found.device["capability"]
     assert found.gpu.highest > 0 and found.gpu.memory_used_bytes > 64 << 20
+
+
+# A copy must leave alone: events in garbage, page-locked memory that a stream has read, the memory on the GPU itself.
+COPIED = """
+import gc, sys, time, torch
+gc.disable()
+weight = torch.ones(2 << 30, dtype=torch.uint8, device="cuda")
+locked = torch.ones(1 << 20).pin_memory()
+garbage = [torch.cuda.Event(), locked]
+garbage[0].record()
+locked.to("cuda", non_blocking=True)
+garbage.append(garbage)
+del garbage, locked
+(torch.rand(2_000_000) * 2).sum()
+class Samples(torch.utils.data.Dataset):
+    def __len__(self): return 64
+    def __getitem__(self, i):
+        SAMPLE
+        time.sleep(0.01)
+        return torch.tensor(i)
+for batch in torch.utils.data.DataLoader(Samples(), batch_size=4, pin_memory=True):
+    batch.to("cuda", non_blocking=True)
+"""
+FREE = "import torch; free, whole = torch.cuda.mem_get_info(); print('used', whole - free)"
+
+
+def test_a_process_that_uses_a_gpu_is_copied_and_keeps_nothing_there(tmp_path, capfd):
+    script = tmp_path / "train.py"
+    python = f"{shlex.quote(sys.executable)} -W ignore"
+    before = torch.cuda.mem_get_info()
+    script.write_text(COPIED.replace("SAMPLE", "gc.collect()"))
+    command = f"{python} {script} && {python} -c {shlex.quote(FREE)}"  # while the second one runs, the copy sleeps
+    recording = session.run(["sh", "-c", command], budget=12.0)
+    assert recording.returncode == 0, recording.notes
+    used = int(capfd.readouterr().out.split("used ")[1].split()[0])
+    assert used - (before[1] - before[0]) < 2 << 30
+    assert recording.experiments.refused is None
+    assert {0, 1, 2} <= set(recording.experiments.rates())
+
+
+def test_samples_that_use_the_gpu_are_a_reason(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(COPIED.replace("SAMPLE", "torch.ones(2, device='cuda')"))
+    recording = session.run([sys.executable, "-W", "ignore", str(script)], budget=5.0)
+    assert recording.returncode == 0, recording.notes
+    assert "reading samples uses the GPU, which a copied process cannot" in recording.experiments.refused
+
+
+def test_page_locked_memory_is_compared_with_pageable():
+    facts = {"device": "cuda:0", "batch_bytes": [32 << 20, 4096], "copied_well": False, "python": sys.executable}
+    (locked, asked), not_tried = pinning.measure([facts], 60.0)
+    assert not_tried == []
+    for one in (locked, asked):
+        assert one["after"] > 0 and one["ratio_low"] <= one["ratio"] <= one["ratio_high"]
+    assert locked["ratio_low"] < 1 and asked["ratio"] < 1

@@ -11,7 +11,7 @@ from watched import watched
 from feedline.diagnose.experiments.results import Experiments, Rung
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Total
-from feedline.diagnose.summary import timeline
+from feedline.diagnose.summary import making, timeline
 from feedline.diagnose.verdict import judge
 
 
@@ -82,8 +82,8 @@ def test_time_in_which_threads_of_a_worker_run_is_no_waiting_for_storage():
         return {events.FETCH: Total(10, 1000 * MS, 50 * MS), events.DETAILED_FETCH: Total(10, 1000 * MS, 50 * MS),
                 events.SAMPLE: Total(80, 990 * MS, 45 * MS)}.get(kind, Total())  # fmt: skip
 
-    assert timeline._stages(sum_of, 0.0, True)["storage"] > 0.9
-    beside = timeline._stages(sum_of, 0.0, True, beside=0.9)
+    assert making.stages_of(sum_of, 0.0, True)["storage"] > 0.9
+    beside = making.stages_of(sum_of, 0.0, True, beside=0.9)
     assert beside["python"] > 0.9 and beside["storage"] < 0.1
     assert sum(beside.values()) == pytest.approx(1)
 

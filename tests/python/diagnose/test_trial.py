@@ -15,6 +15,7 @@ pytest.importorskip("click", reason="click, for the command line, is not install
 
 from feedline.diagnose import trial
 from feedline.diagnose.experiments.results import Comparison, Experiments
+from feedline.diagnose.findings import Diagnosis, Verdict
 from feedline.diagnose.session import Recording
 from feedline.diagnose.trial import Trial
 from feedline.diagnose.verdict import judge
@@ -37,6 +38,10 @@ if __name__ == "__main__":
 
 def recording(*comparisons, returncode=0):
     return Recording(["x"], returncode, 0, 1, [], [], {}, [], 1, experiments=Experiments(comparisons=list(comparisons)))
+
+
+def verdict(cause, gain):
+    return Verdict(cause, 0.4, 0.9, [], [], "", (gain, gain))
 
 
 def proposed(summary, *comparisons):
@@ -65,6 +70,29 @@ def test_what_a_loaders_arguments_can_express_is_proposed(cause, settings):
         assert found.predicted[1] > 0
     else:
         assert found.predicted == (0.0, 0.0)
+
+
+def test_times_that_go_away_add_up_and_not_gains():
+    """Of a cycle's ten parts the start of workers takes four, and three of what is left go with more workers."""
+    summary = BY_CAUSE["worker_startup"]
+    starts, making = verdict("worker_startup", 10 / 6 - 1), verdict("too_few_workers", 10 / 7 - 1)
+    found = trial.propose(summary, Diagnosis([starts, making]), recording())
+    assert found.settings.keys() == {"persistent_workers", "num_workers"}
+    assert found.predicted == pytest.approx((10 / 3 - 1, 10 / 3 - 1), abs=1e-3)
+    alone = trial.propose(summary, Diagnosis([making, verdict("oversubscribed", 5.0)]), recording())
+    assert alone.predicted == pytest.approx((10 / 7 - 1, 10 / 7 - 1), abs=1e-3)  # one number of workers only
+
+
+def test_a_run_whose_settings_were_all_refused_measured_nothing_of_them():
+    def again(*applied):
+        return replace(recording(), applied=list(applied))
+
+    refused = {"refused": {"num_workers": "the data set is iterable"}}
+    assert "no such loader" in trial.refused_whole(again(), {"num_workers": 4})
+    assert trial.refused_whole(again(refused), {"num_workers": 4}) == "the data set is iterable"
+    assert trial.refused_whole(again(refused), {"num_workers": 4, "persistent_workers": True}) is None
+    assert trial.refused_whole(again({"refused": {}}), {"num_workers": 4}) is None
+    assert trial.refused_whole(again({"refused": {"loader": "broken"}}), {"num_workers": 4}) == "broken"
 
 
 def test_a_longer_prefetch_is_proposed_where_it_was_measured_to_gain():

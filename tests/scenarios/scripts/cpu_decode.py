@@ -5,17 +5,24 @@ import io
 
 import torch
 from PIL import Image
-from work import Samples, gpu_step, jpeg
+from work import Samples, enough, gpu_step, jpeg, mended
 
 ENCODED = jpeg(768)
 
 
+def decoded():
+    return Image.open(io.BytesIO(ENCODED)).convert("RGB")
+
+
+ONCE = decoded() if mended("cpu_decode") else None
+
+
 def read(index):
-    image = Image.open(io.BytesIO(ENCODED)).convert("RGB")
+    image = ONCE or decoded()
     return torch.tensor(image.getpixel((index % 700, 3)))
 
 
 if __name__ == "__main__":
-    loader = torch.utils.data.DataLoader(Samples(400, read), batch_size=8, num_workers=2)
+    loader = torch.utils.data.DataLoader(Samples(enough(400), read), batch_size=8, num_workers=2)
     for _batch in loader:
         gpu_step(1)

@@ -6,16 +6,23 @@ import io
 import torch
 from PIL import Image
 from torchvision import transforms
-from work import Samples, gpu_step, jpeg
+from work import Samples, enough, gpu_step, jpeg, mended
 
 ENCODED = jpeg(1024)
 TRANSFORM = transforms.Compose([transforms.CenterCrop(32), transforms.ToTensor()])
 
 
+def decoded():
+    return Image.open(io.BytesIO(ENCODED)).convert("RGB")
+
+
+ONCE = decoded() if mended("cpu_decode") else None
+
+
 def read(index):
-    return TRANSFORM(Image.open(io.BytesIO(ENCODED)).convert("RGB"))
+    return TRANSFORM(ONCE or decoded())
 
 
 if __name__ == "__main__":
-    for _batch in torch.utils.data.DataLoader(Samples(320, read), batch_size=8, num_workers=2):
+    for _batch in torch.utils.data.DataLoader(Samples(enough(320), read), batch_size=8, num_workers=2):
         gpu_step(1)

@@ -2,7 +2,7 @@
 """Two workers in a container that may use half a CPU: they are stopped for most of every tenth of a second."""
 
 import torch
-from work import Samples, burn, gpu_step
+from work import Samples, burn, enough, gpu_step
 
 
 def augment(index):
@@ -11,5 +11,5 @@ def augment(index):
 
 
 if __name__ == "__main__":
-    for _batch in torch.utils.data.DataLoader(Samples(400, augment), batch_size=8, num_workers=2):
+    for _batch in torch.utils.data.DataLoader(Samples(enough(400), augment), batch_size=8, num_workers=2):
         gpu_step(1)

@@ -2,15 +2,16 @@
 """Augmentation in Python: both workers compute all the time."""
 
 import torch
-from work import Samples, burn, gpu_step
+from work import Samples, burn, enough, gpu_step, mended
 
 
 def augment(index):
-    burn(4)
+    if not mended("cpu_transform"):
+        burn(4)
     return torch.tensor(index)
 
 
 if __name__ == "__main__":
-    loader = torch.utils.data.DataLoader(Samples(480, augment), batch_size=8, num_workers=2)
+    loader = torch.utils.data.DataLoader(Samples(enough(480), augment), batch_size=8, num_workers=2)
     for _batch in loader:
         gpu_step(1)

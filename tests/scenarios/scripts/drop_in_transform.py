@@ -2,11 +2,11 @@
 """Feedline's drop-in loader around a data set whose Python is slow."""
 
 from cpu_transform import augment
-from work import Samples, gpu_step
+from work import Samples, enough, gpu_step
 
 import feedline
 
 if __name__ == "__main__":
-    loader = feedline.DataLoader(Samples(640, augment), batch_size=8, num_workers=2)
+    loader = feedline.DataLoader(Samples(enough(640), augment), batch_size=8, num_workers=2)
     for _batch in loader:
         gpu_step(1)

@@ -3,11 +3,12 @@
 
 import torch
 from cpu_decode import read
-from work import Samples, burn, gpu_step
+from work import Samples, burn, gpu_step, mended
 
 
 def join(samples):
-    burn(25)
+    if not mended("collate"):
+        burn(25)
     return torch.stack(samples)
 
 

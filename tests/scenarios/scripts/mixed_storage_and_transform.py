@@ -4,12 +4,14 @@
 import time
 
 import torch
-from work import Samples, burn, gpu_step
+from work import Samples, burn, gpu_step, mended
 
 
 def read(index):
-    time.sleep(0.006)
-    burn(5)
+    if not mended("storage_latency"):
+        time.sleep(0.006)
+    if not mended("cpu_transform"):
+        burn(5)
     return torch.tensor(index)
 
 

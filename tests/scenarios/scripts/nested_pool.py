@@ -4,12 +4,15 @@
 from multiprocessing.pool import ThreadPool
 
 import torch
-from work import Samples, burn, gpu_step
+from work import Samples, burn, gpu_step, mended
 
 
 def read(index):
-    with ThreadPool(3) as pool:
-        pool.map(burn, [1, 1, 1])
+    if mended("nested_pool"):
+        burn(3)
+    else:
+        with ThreadPool(3) as pool:
+            pool.map(burn, [1, 1, 1])
     return torch.tensor(index)
 
 

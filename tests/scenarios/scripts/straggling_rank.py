@@ -6,9 +6,9 @@ import time
 
 import torch
 import torch.distributed as dist
-from work import Samples, gpu_step
+from work import Samples, gpu_step, mended
 
-SLOW = os.environ.get("RANK") == "1"
+SLOW = os.environ.get("RANK") == "1" and not mended("straggling_rank")
 
 
 def read(index):

@@ -4,11 +4,13 @@
 import time
 
 import torch
-from work import Samples, gpu_step
+from work import Samples, gpu_step, mended
+
+SLOW = 0.001 if mended("straggling_sample") else 0.4
 
 
 def read(index):
-    time.sleep(0.4 if index % 64 == 9 else 0.001)
+    time.sleep(SLOW if index % 64 == 9 else 0.001)
     return torch.tensor(index)
 
 

@@ -4,7 +4,7 @@
 import time
 
 import torch
-from work import gpu_step
+from work import gpu_step, workers
 
 
 class Stream(torch.utils.data.IterableDataset):
@@ -15,5 +15,5 @@ class Stream(torch.utils.data.IterableDataset):
 
 
 if __name__ == "__main__":
-    for _batch in torch.utils.data.DataLoader(Stream(), batch_size=8, num_workers=2):
+    for _batch in torch.utils.data.DataLoader(Stream(), batch_size=8, num_workers=workers(2)):
         gpu_step(2)

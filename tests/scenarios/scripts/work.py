@@ -2,11 +2,29 @@
 """What the scripts plant: CPU time, waiting, images. Amounts of CPU are counted by the CPU clock, not by the wall's."""
 
 import io
+import os
 import time
 
 import numpy as np
 import torch
 from PIL import Image
+
+_LONGER = 6
+
+
+def mended(cause):
+    """Whether this script is to leave out what it plants of `cause`: how its runner measures what that gains."""
+    return os.environ.get("FEEDLINE_SCENARIO_MENDED") == cause
+
+
+def workers(planted):
+    """Of a loader whose arguments nobody can change from outside: as planted, or as the diagnosis said."""
+    return int(os.environ.get("FEEDLINE_SCENARIO_WORKERS", planted))
+
+
+def enough(count):
+    """So many samples; where a cause is left out more, as the start of its workers would be most of a fast loop."""
+    return _LONGER * count if os.environ.get("FEEDLINE_SCENARIO_MENDED") else count
 
 
 def burn(ms):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules: each books a share of the loop's time under the names of its causes, in this order.
 
-The first that explains time takes it.
+The first that explains time takes it. Those of WITHOUT_WORKERS do without any sight of what makes the batches.
 """
 
 from collections.abc import Callable
@@ -28,4 +28,14 @@ RULES: tuple[Callable[[Case], None], ...] = (
     workers.oversubscribed,
     workers.too_few_workers,
     stages.stages,
+)
+
+WITHOUT_WORKERS: tuple[Callable[[Case], None], ...] = (
+    gpu.copies,
+    loop.synchronisation,
+    host.shared_memory,
+    gpu.precision,
+    loop.compute_bound,
+    host.quota,
+    host.memory,
 )

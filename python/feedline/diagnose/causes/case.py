@@ -6,19 +6,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from feedline.diagnose import fixes
+from feedline.diagnose.causes import gains
+from feedline.diagnose.causes.certainty import Claim, limited, others_cpus
 from feedline.diagnose.findings import Verdict
 from feedline.diagnose.model import prediction
 from feedline.diagnose.summary.figures import Summary
 
 NAMED = 0.05  # a smaller share is no cause worth a change
 IDLE_LOADER = 0.10  # waiting below this: the loader is not the problem
-SMALL = 0.10  # one that is never certain
-UNCERTAIN = 0.85  # the most where a signal is missing
-LARGE = 0.3  # a share that a busy machine does not make by itself
 CROWDED = 3.0  # workers per usable CPU
 EXPLAINED = 0.3  # of a hand-over's time: CPU of packing and unpacking
-_FEWEST_STEPS = 20
-_CPU_OF_PAGING = ("cpu_decode", "cpu_transform", "collate")
+_UNEVEN = 2.0
 _IDLE_WORKERS, _AT_WORK = 0.5, 0.85  # shares of their time: up to the first they wait for tasks, from the second on not
 
 
@@ -30,13 +28,25 @@ class Case:
         self.production = max(summary.waits.production, 0.0)
         self.step = max(summary.waits.step, 0.0)
         self.handover = max(summary.waits.handover, 0.0)
-        self.unexplained = 0.0  # waiting for a batch that was made, and that nothing but a lack of CPUs held up
+        self.unexplained = 0.0  # waiting for a batch that was made, while nobody packed or unpacked it
+        self.stretched = 0.0  # of `handover`: while it was packed or unpacked, without a CPU
         self.verdicts: list[Verdict] = []
         stages = summary.making.stages
         self.stages = dict(stages) if stages else {}
-        late = self.handover * _hidden_by_work(summary)
-        self.handover -= late
-        self.production += late
+        self._divide_handover()
+
+    def _divide_handover(self) -> None:
+        """Into packing and unpacking, the making of later batches that it gave way to, and what is left."""
+        packed, cpu = self.summary.waits.packed, self.summary.waits.packed_cpu
+        work = 0.0 if packed is None else min(packed, self.handover)
+        late = self.handover - work
+        hidden = late * _hidden_by_work(self.summary)
+        self.production += hidden
+        if packed is None:
+            self.handover -= hidden
+        else:
+            self.handover, self.unexplained = work, late - hidden
+            self.stretched = work - min(work if cpu is None else cpu, work)
 
     def stage_share(self, *names: str) -> float:
         return self.production * sum(self.stages.get(name, 0.0) for name in names)
@@ -52,26 +62,16 @@ class Case:
         needs: tuple[str, ...] = (),
     ) -> None:
         summary = self.summary
-        against = list(counter or [])
-        absent = [signal for signal in needs if signal in summary.missing]
-        if absent:
-            confidence = min(confidence, UNCERTAIN)
-            against.append("not seen: " + "; ".join(summary.missing[signal] for signal in absent))
-        if summary.steps < _FEWEST_STEPS:
-            confidence = min(confidence, 0.6)
-            against.append(f"only {summary.steps} steps were seen")
-        others = summary.host.others_cpus
-        if others is not None and others > summary.host.cpus / 2 and cause != "compute_bound":
-            against.append(f"other programs used {others:.1f} CPUs meanwhile")
-            if share < LARGE:
-                confidence = min(confidence, UNCERTAIN)
-        if share < SMALL:
-            confidence = min(confidence, UNCERTAIN)
-        if cause in _CPU_OF_PAGING and any(verdict.cause == "memory_pressure" for verdict in self.verdicts):
-            confidence = min(confidence, UNCERTAIN)
-            against.append("its CPU time holds that of reading pages again")
+        claim = Claim(summary, cause, share, needs, tuple(verdict.cause for verdict in self.verdicts))
+        confidence, reasons = limited(claim, confidence)
+        against = [*(counter or []), *reasons]
+        busy = others_cpus(claim)
+        if busy is not None and busy not in against:
+            against.append(busy)
         share = min(max(share, 0.0), 1.0)
-        low, high = gain if gain is not None else prediction.gain_of_share(share)
+        low, high = gain if gain is not None else gains.of_cause(cause, share, summary)
+        if "consumer" in summary.missing:
+            low = 0.0
         self.verdicts.append(
             Verdict(
                 cause,
@@ -85,15 +85,28 @@ class Case:
         )
 
 
+def gain_of_workers(summary: Summary, workers: int) -> tuple[tuple[float, float], list[str]]:
+    """The gain of so many workers, and what speaks against it."""
+    low, high = prediction.gain(summary, prediction.cycle_ms(summary, workers))
+    if not summary.loader.get("iterable") or workers in summary.rungs:
+        return (low, high), []
+    counter = ["an IterableDataset divides its samples itself: more workers may have none to read, or read them twice"]
+    fewest, most = summary.making.fewest, summary.making.most
+    if fewest is not None and most is not None and most >= _UNEVEN * max(fewest, 1):
+        counter.append(f"one worker made {most} batches, another {fewest}, and had nothing left to do")
+    return (0.0, high), counter
+
+
 def _hidden_by_work(summary: Summary) -> float:
-    """Share of the hand-over's time that no faster hand-over would save, as the workers make batches all the while.
+    """Share of a finished batch's lateness that no faster hand-over would save: the workers make batches all the while.
 
     A worker's thread that sends a batch shares the interpreter with the next batch's Python, so a finished batch may
     arrive a whole batch late, every time; how many arrive per second is up to the making alone.
     """
     making = summary.making
     waited = summary.waits.handover * prediction.current_ms(summary)
-    if making.busy is None or making.pickle_ms + making.unpickle_ms > EXPLAINED * waited:
+    unseen = summary.waits.packed is None  # then the packing may be all of it
+    if making.busy is None or (unseen and making.pickle_ms + making.unpickle_ms > EXPLAINED * waited):
         return 0.0
     return min(max((making.busy - _IDLE_WORKERS) / (_AT_WORK - _IDLE_WORKERS), 0.0), 1.0)
 

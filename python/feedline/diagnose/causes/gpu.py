@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from feedline.diagnose.causes.case import IDLE_LOADER, NAMED, UNCERTAIN, Case
+from feedline.diagnose.causes.case import IDLE_LOADER, NAMED, Case
+from feedline.diagnose.causes.certainty import UNCERTAIN
+from feedline.diagnose.experiments.pinning import ASKED, LOCKED, OWN
 from feedline.diagnose.findings import Abstention
 from feedline.diagnose.model import prediction
 from feedline.diagnose.summary.figures import Copies, Summary
@@ -30,11 +32,13 @@ class _Kind(NamedTuple):
     confidence: float
     least: float  # part of the time that the change gives back at least
     words: str
+    change: str = ""  # whose experiment says what it gives back
+    sure: float = 1.0  # part of what the experiment shows that the change gives back at least
 
 
 _KINDS = (
-    _Kind("unpinned_copy", False, None, 0.92, 0.4, "pageable memory"),
-    _Kind("blocking_copy", True, False, 0.92, 0.5, "page-locked memory without non_blocking=True"),
+    _Kind("unpinned_copy", False, None, 0.92, 0.4, "pageable memory", LOCKED),
+    _Kind("blocking_copy", True, False, 0.92, 0.5, "page-locked memory without non_blocking=True", ASKED, 0.5),
     _Kind("host_to_device", True, True, UNCERTAIN, 0.7, "page-locked memory, on the stream that computes"),
 )
 
@@ -79,10 +83,23 @@ def _name(case: Case, kind: _Kind, made: list[Copies], share: float, on_device: 
         confidence = min(confidence, UNCERTAIN)
         counter.append("other programs use the same GPU")
     low, high = prediction.gain_of_share(share, kind.least)
+    if kind.change in summary.copies_with:
+        low, high = _measured_gain(kind, summary, share)
+        least, most = summary.copies_with[kind.change]
+        evidence.append(f"measured after the run: {kind.change} leaves {least:.0%} to {most:.0%} of a batch's copying")
     if summary.waits.loader >= IDLE_LOADER:
         low = 0.0
         counter.append("the loop also waits for its loader, which may take up what the copies give back")
     case.name(kind.cause, share, confidence, evidence, counter, (low, high))
+
+
+def _measured_gain(kind: _Kind, summary: Summary, share: float) -> tuple[float, float]:
+    least, most = summary.copies_with[kind.change]
+    low, high = kind.sure * (1.0 - most), 1.0 - least
+    if kind.change == LOCKED and summary.workers == 0:  # no thread beside the loop: next() page-locks
+        low -= summary.copies_with.get(OWN, (0.0, 0.0))[1]
+    gains = (prediction.gain_of_share(share, min(max(part, 0.0), 1.0))[0] for part in (low, high))
+    return next(gains), next(gains)
 
 
 def idle_share(summary: Summary) -> float | None:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from feedline.diagnose.causes.case import NAMED, Case, normalise
+from feedline.diagnose.summary.figures import Host
 
 _FULL = 0.9  # of /dev/shm
 _MUCH_KERNEL = 0.3  # of the CPU: more than reading and handing over take
 _SPENT = 0.8  # of the quota
+_FEW_FAULTS = 20.0  # per second: pages of programs that start, and not of one that has too little memory
 
 
 def quota(case: Case) -> None:
@@ -44,7 +46,7 @@ def _take_waiting(case: Case, share: float) -> None:
 
 def memory(case: Case) -> None:
     host = case.summary.host
-    if not host.memory_pressure or host.memory_pressure < NAMED:
+    if not host.memory_pressure or host.memory_pressure < NAMED or _is_of_others(host):
         return
     share = min(max(host.memory_pressure, _of_reclaim(case)), case.production)
     evidence = [f"tasks waited for memory in {host.memory_pressure:.0%} of the time"]
@@ -57,6 +59,13 @@ def memory(case: Case) -> None:
         evidence.append(f"the run's processes take {host.memory_bytes / 1e6:.0f} MB, {of:.0%} of the limit")
     _take_waiting(case, share)
     case.name("memory_pressure", share, 0.9 if host.memory_events else 0.7, evidence, needs=("pressure",))
+
+
+def _is_of_others(host: Host) -> bool:
+    """The kernel tells the pressure on all programs, others too, in groups of their own that are at a limit."""
+    if host.memory_events or host.major_faults_per_s is None:
+        return False
+    return host.major_faults_per_s < _FEW_FAULTS and (host.in_kernel or 0.0) <= _MUCH_KERNEL
 
 
 def _of_reclaim(case: Case) -> float:

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from feedline.diagnose.causes import gpu
-from feedline.diagnose.causes.case import CROWDED, IDLE_LOADER, NAMED, UNCERTAIN, Case
+from feedline.diagnose.causes.case import CROWDED, IDLE_LOADER, NAMED, Case
+from feedline.diagnose.causes.certainty import LARGE, UNCERTAIN
 from feedline.diagnose.model import prediction
 
 
 def compute_bound(case: Case) -> None:
     summary, waits = case.summary, case.summary.waits
     crowded = summary.workers >= CROWDED * summary.host.cpus  # then the lack of CPUs is the loader's own doing
-    loader = waits.loader - (0.0 if crowded else case.unexplained)
+    queued = case.unexplained + case.stretched
+    loader = waits.loader - (0.0 if crowded else queued)
     if loader >= IDLE_LOADER:
         return
     evidence = [
@@ -27,9 +29,9 @@ def compute_bound(case: Case) -> None:
     if any(verdict.cause == "straggling_rank" for verdict in case.verdicts):
         counter.append("a step also waits for the other ranks")
         confidence = 0.6
-    if case.unexplained >= NAMED:
-        counter.append(f"{case.unexplained:.0%} of the time, finished batches waited for a CPU to hand them over")
-        confidence = 0.8
+    if queued >= NAMED:
+        counter.append(f"{queued:.0%} of the time, finished batches waited for a CPU or a wake-up to hand them over")
+        confidence = 0.8 if queued < LARGE else 0.6
     case.name("compute_bound", share, confidence, evidence, counter, prediction.gain_of_share(loader, 0.0))
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.causes.case import NAMED, Case
+from feedline.diagnose.causes.case import NAMED, Case, gain_of_workers
 from feedline.diagnose.model import prediction
 from feedline.diagnose.summary.figures import Host, Summary
 
@@ -23,7 +23,8 @@ def storage(case: Case, evidence: list[str]) -> None:
     gain = None
     best = prediction.best_workers(case.summary, prediction.within_reach(case.summary))
     if cause == "storage_latency" and best > case.summary.workers:
-        gain = prediction.gain(case.summary, prediction.cycle_ms(case.summary, best))
+        gain, against = gain_of_workers(case.summary, best)
+        counter = counter + against
     case.name(cause, share, confidence, [*evidence, *found], counter, gain, needs=("stages", "processes", "io"))
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from feedline.diagnose.causes.case import CROWDED, EXPLAINED, LARGE, NAMED, Case, normalise, stage_sentence
+from feedline.diagnose.causes.case import (
+    CROWDED,
+    EXPLAINED,
+    NAMED,
+    Case,
+    gain_of_workers,
+    normalise,
+    stage_sentence,
+)
+from feedline.diagnose.causes.certainty import LARGE
 from feedline.diagnose.model import prediction
 
 _BUSY_WORKERS = 0.7
@@ -45,23 +54,13 @@ def drawing(case: Case) -> None:
 
 
 def handover(case: Case) -> None:
-    summary, making, host = case.summary, case.summary.making, case.summary.host
+    summary, making = case.summary, case.summary.making
+    cycle = max(prediction.current_ms(summary), 1e-9)
+    counter = [] if summary.waits.packed is not None else _unseen_packing(case, cycle)
     share = case.handover
     if share < NAMED:
         return
-    delay = min(making.delayed or 0.0, 0.9)
-    cycle = max(prediction.current_ms(summary), 1e-9)
-    running = making.pickle_ms + making.unpickle_ms
-    moving = running / (1 - delay) + making.message_bytes / _PIPE_BYTES_PER_MS
     waited = share * cycle
-    explained = running > EXPLAINED * waited
-    counter = []
-    if not explained:
-        counter.append("packing and unpacking do not take that long: the processes may have waited for CPUs")
-        crowded = (host.others_cpus or 0.0) > host.cpus / 4 or (host.wanted_cpus or 0.0) > host.cpus
-        if crowded:
-            case.unexplained = max(share - 1.5 * min(moving, 2 * running) / cycle, 0.0)
-            share -= case.unexplained
     evidence = [
         f"batches were ready in a worker, and next() still waited {waited:.2f} ms each",
         f"packing takes {making.pickle_ms:.2f} ms of CPU, unpacking {making.unpickle_ms:.2f} ms, "
@@ -69,7 +68,24 @@ def handover(case: Case) -> None:
     ]
     if (making.pin_ms or 0.0) > EXPLAINED * waited:
         evidence.append(f"torch's loader takes {making.pin_ms:.2f} ms to move each into page-locked memory")
-    case.name("worker_handover", share, 0.92 if explained and share >= LARGE else 0.6, evidence, counter)
+    certain = not counter and case.unexplained < share / 2
+    if case.unexplained >= NAMED:
+        counter.append(f"for {case.unexplained:.0%} of the time more they waited, and nobody packed or unpacked them")
+    case.name("worker_handover", share, 0.92 if certain else 0.6, evidence, counter)
+
+
+def _unseen_packing(case: Case, cycle: float) -> list[str]:
+    """Where packing and unpacking were not seen one by one, what their mean CPU leaves unexplained; in words."""
+    making, host, share = case.summary.making, case.summary.host, case.handover
+    delay = min(making.delayed or 0.0, 0.9)
+    running = making.pickle_ms + making.unpickle_ms
+    if running > EXPLAINED * share * cycle:
+        return []
+    if (host.others_cpus or 0.0) > host.cpus / 4 or (host.wanted_cpus or 0.0) > host.cpus:
+        moving = running / (1 - delay) + making.message_bytes / _PIPE_BYTES_PER_MS
+        case.unexplained = max(share - 1.5 * min(moving, 2 * running) / cycle, 0.0)
+        case.handover -= case.unexplained
+    return ["packing and unpacking do not take that long: the processes may have waited for CPUs"]
 
 
 def startup(case: Case) -> None:
@@ -110,7 +126,7 @@ def straggler(case: Case) -> None:
     evidence.append("the batches after it were ready, and waited for it")
     # a worker's own sending thread can hold up a sample too, now and then
     sure = len(evidence) > 1 and share >= LARGE / 2
-    case.name("straggling_sample", share, 0.92 if sure else 0.75, evidence)
+    case.name("straggling_sample", share, 0.92 if sure else 0.75, evidence, needs=("samples",))
 
 
 def main_process(case: Case) -> None:
@@ -128,7 +144,8 @@ def main_process(case: Case) -> None:
     ]
     counter = [] if waiting < 0.5 else ["most of that is waiting, which threads would hide as well"]
     confidence = 0.95 if host.cpus >= 2 else 0.8
-    gain = prediction.gain(summary, cycle)
+    gain, against = gain_of_workers(summary, best)
+    counter += against
     if best in summary.rungs and cycle > _USEFUL * prediction.cycle_ms(summary, 0):
         counter.append("measured, the loader alone: workers gained nothing just now")
         confidence = 0.6
@@ -160,8 +177,8 @@ def too_few_workers(case: Case) -> None:
         best = prediction.best_workers(summary, {summary.workers, *more})
         confidence = 0.95
         evidence.append(f"measured, the loader alone: {ratio:.2f} times the batches with more")
-    gain = prediction.gain(summary, prediction.cycle_ms(summary, best))
-    case.name("too_few_workers", share, confidence, evidence, gain=gain, needs=("stages", "processes"))
+    gain, counter = gain_of_workers(summary, best)
+    case.name("too_few_workers", share, confidence, evidence, counter, gain, needs=("stages", "processes"))
     _take_running(case)
 
 

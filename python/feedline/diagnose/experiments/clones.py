@@ -4,13 +4,18 @@
 The copy is a fork: it has the script's loader, with its data set, sampler and collate function, and nothing of it has
 to be made anew or pickled. Until the script has ended it sleeps, without the script's pipes, sockets and standard
 streams, in a session of its own and as nobody's child, so that the script neither waits for it nor hears of it. It
-reads samples and never runs anything else of the script.
+reads samples and never runs anything else of the script. Of a GPU that the script uses it has let go, too: it neither
+copies to it nor page-locks memory, and what the script keeps there is not its own to free.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import gc
 import json
 import os
+import resource
 import stat
 import sys
 import time
@@ -18,9 +23,9 @@ import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from feedline.diagnose.experiments import other_workers, rungs
+from feedline.diagnose.experiments import attempts, other_workers, rungs
 from feedline.diagnose.probe.opened_files import OpenedFiles
 from feedline.diagnose.probe.recorder import Recorder
 
@@ -30,7 +35,10 @@ _LOOK_S = 0.2
 _RUNG_S, _SHORTEST_S = 2.5, 0.2
 _COMPARISON_S, _SHORTEST_COMPARISON_S = 6.0, 1.0
 _LADDER_SHARE = 0.6  # of the budget; the rest is for one change at a time
+# Of an attempt: workers may take long to start, and a stuck one is to leave time to others.
+_START_S, _LEAST_LIMIT_S, _SHARE_OF_REST = 15.0, 5.0, 0.5
 _MOST_WORKERS = 16
+_MEMORY_DEVICES = 1  # major number: /dev/null, /dev/zero, /dev/urandom
 _SAME = 1.05  # a rate so much higher is no other
 
 
@@ -55,9 +63,6 @@ def offer(loader: Any, recorder: Recorder) -> None:
 
 def refusal(loader: Any) -> str | None:
     """Why this process cannot be copied with `loader`; None: it can."""
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        return "the script uses a GPU, which a copied process cannot"
     return None if other_workers.can_be_made_again(loader) else "this loader has no data set to read again"
 
 
@@ -71,13 +76,27 @@ def _claim(session: Path) -> bool:
 
 def fork_away(live: Callable[[], None]) -> None:
     """Runs `live` in a copy of this process, which becomes nobody's child and leads a session of its own."""
-    with warnings.catch_warnings():  # threads: the copy takes no lock of theirs that a worker would not take
-        warnings.simplefilter("ignore")
-        first = os.fork()
-        if first > 0:
-            os.waitpid(first, 0)
-            return
+    collects = gc.isenabled()
+    gc.disable()  # before a copy's first own statement other hooks run, which may set off a collection
     try:
+        with warnings.catch_warnings():  # threads: the copy takes no lock of theirs that a worker would not take
+            warnings.simplefilter("ignore")
+            first = os.fork()
+            if first == 0:
+                _become_a_copy(live, collects)
+    finally:
+        if collects:
+            gc.enable()
+    with contextlib.suppress(ChildProcessError):  # a script that ignores SIGCHLD: it has ended, and nobody is told
+        os.waitpid(first, 0)
+
+
+def _become_a_copy(live: Callable[[], None], collects: bool) -> NoReturn:
+    try:
+        gc.freeze()  # where torch frees an event or page-locked memory of a GPU in a copy, the copy is ended
+        if collects:
+            gc.enable()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         os.setsid()
         if os.fork() == 0:
             live()
@@ -105,13 +124,18 @@ def _live(loader: Any, recorder: Recorder) -> None:
 
 
 def let_go() -> None:
-    """Of standard streams, pipes and sockets, whose other ends must see the script close them."""
+    """Of standard streams, pipes and sockets, whose other ends must see the script close them; and of devices.
+
+    A GPU's driver frees what a process had there when nobody has it open any more.
+    """
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in os.listdir("/proc/self/fd"):
         file = int(number)
         try:
-            mode = os.fstat(file).st_mode
-            if file > 2 and (stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)):
+            facts = os.fstat(file)
+            mode = facts.st_mode
+            device = stat.S_ISCHR(mode) and os.major(facts.st_rdev) != _MEMORY_DEVICES
+            if file > 2 and (stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode) or device):
                 os.dup2(nothing, file)  # not closed: its number must not become another file's
         except OSError:
             continue
@@ -119,22 +143,59 @@ def let_go() -> None:
         os.dup2(nothing, file)
 
 
+def has_lost_its_device() -> bool:
+    """Whether this process is a copy of one that had used a GPU: it cannot page-lock memory for it, either."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return False
+    kinds = {"cuda"}
+    if hasattr(torch, "accelerator") and torch.accelerator.current_accelerator() is not None:
+        kinds.add(torch.accelerator.current_accelerator().type)
+    return any(getattr(getattr(torch, kind, None), "_is_in_bad_fork", bool)() for kind in kinds)
+
+
 def climb(loader: Any, budget: float, result: Path, step_s: float, opened: OpenedFiles) -> None:
     """Makes all experiments that `budget` seconds are enough for; writes `result` after each."""
     until = time.monotonic() + budget
     found: dict[str, Any] = {"rungs": [], "comparisons": [], "not_tried": [], "refused": None, "finished": False}
-    ladder = _ladder(loader)
+    ladder, climbed_until = _ladder(loader), until - (1 - _LADDER_SHARE) * budget
     for position, workers in enumerate(ladder):
-        seconds = min(_RUNG_S, (_LADDER_SHARE * budget - budget + until - time.monotonic()) / (len(ladder) - position))
+        seconds = min(_RUNG_S, (climbed_until - time.monotonic()) / (len(ladder) - position))
         if seconds < _SHORTEST_S:
             found["refused"] = None if found["rungs"] else "the budget is too small for a measurement"
             break
-        found["rungs"].append(rungs.rate(other_workers.with_workers(loader, workers), workers, seconds))
-        _write(result, found)
+        attempt = functools.partial(_rung, loader, workers, seconds)
+        _try(f"num_workers={workers}", attempt, seconds, climbed_until, result, found, "rungs")
+    if not found["rungs"] and found["not_tried"]:
+        found["refused"] = found["not_tried"][0]["why"]  # of the fewest workers: with others torch tells of it
+        found["not_tried"] = []
     if found["rungs"]:
         best = _fewest_good_workers(found["rungs"])
         _compare(loader, best, until, result, found, step_s, opened)
     _write(result, {**found, "finished": True})
+
+
+def _rung(loader: Any, workers: int, seconds: float) -> dict[str, Any]:
+    return rungs.rate(other_workers.with_workers(loader, workers), workers, seconds)
+
+
+def _try(
+    change: str,
+    attempt: Callable[[], dict[str, Any]],
+    seconds: float,
+    until: float,
+    result: Path,
+    found: dict[str, Any],
+    where: str,
+) -> None:
+    """Adds to `found[where]` what `attempt` finds, or to what was not tried why it finds nothing."""
+    limit = min(max(4 * seconds, _START_S), _SHARE_OF_REST * (until - time.monotonic()))
+    limit = max(limit, 2 * seconds, _LEAST_LIMIT_S)
+    try:
+        found[where].append(attempts.make(attempt, limit, result.with_suffix(".attempt")))
+    except rungs.NotTried as error:
+        found["not_tried"].append({"change": change, "why": str(error)})
+    _write(result, found)
 
 
 def _ladder(loader: Any) -> list[int]:
@@ -166,14 +227,12 @@ def _compare(
         tries["persistent_workers=True"] = lambda seconds: rungs.persisting(loader, own, time.monotonic() + seconds)
     for position, (change, attempt) in enumerate(tries.items()):
         seconds = min(_COMPARISON_S, (until - time.monotonic()) / (len(tries) - position))
-        try:
-            if seconds < _SHORTEST_COMPARISON_S:
-                raise rungs.NotTried("the budget is used up")
-            found["comparisons"].append(attempt(seconds))
-        except Exception as error:
-            reason = str(error) if isinstance(error, rungs.NotTried) else repr(error)
-            found["not_tried"].append({"change": change, "why": reason})
-        _write(result, found)
+        if seconds < _SHORTEST_COMPARISON_S:
+            found["not_tried"].append({"change": change, "why": "the budget is used up"})
+            _write(result, found)
+        else:
+            made = functools.partial(attempt, seconds)
+            _try(change, made, seconds, until, result, found, "comparisons")
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:

@@ -40,12 +40,13 @@ def _again(loader: Any) -> Any:
 
 
 def _drop_in(loader: Any, workers: int) -> Any:
-    """Decides anew what it lowers."""
+    """Decides anew what it lowers. Nothing of a GPU's: it runs in a copied process."""
     again = loader._without_iterator()
     settings: dict[str, Any] = {"num_workers": workers, "prefetch_factor": None, "persistent_workers": workers > 0}
     if workers > 0:
         settings["prefetch_factor"] = loader.prefetch_factor or 2
     else:
         settings["timeout"] = 0
+    settings |= {"pin_memory": False, "device": None, "_target_device": None}
     again.__dict__.update(settings)  # torch refuses to change some of them
     return again

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was tried after the script had ended: on a copy of its process (clones.py), and on the disk of its files."""
+"""What was tried after the script had ended: on a copy of its process (clones.py), its files' disk, and its device."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from feedline.diagnose.experiments import clones, disk_probe
+from feedline.diagnose.experiments import clones, disk_probe, pinning
 from feedline.diagnose.experiments.disk_probe import DiskProbe
 
 _GRACE_S = 5.0  # beyond the budget
 _GAIN = 1.05  # a rung is kept that is so much better than all below
 _PROBE_S, _PROBE_SHARE = 1.2, 0.25  # of the budget, at most
+_COPIES_S, _COPIES_SHARE = 20.0, 0.3  # likewise; most of it is the start of a process with torch
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class Comparison:
     ratio_high: float
     files: int | None = None  # whose pages were dropped
     file_bytes: int | None = None
+    own_ms: float | None = None  # that the change itself takes, outside of the figure
 
     @property
     def kept(self) -> bool:
@@ -90,6 +92,18 @@ class Experiments:
         """Batches per second by workers."""
         return {rung.workers: rung.batches_per_s for rung in self.rungs}
 
+    def copies(self) -> dict[str, tuple[float, float]]:
+        """By change: what copies take with it, as a share of what they take without, [low, high].
+
+        Under pinning.OWN likewise what page-locking itself takes.
+        """
+        made = [one for one in self.comparisons if one.change in (pinning.LOCKED, pinning.ASKED)]
+        shares = {one.change: (one.ratio_low, one.ratio_high) for one in made}
+        for one in made:
+            if one.own_ms is not None:
+                shares[pinning.OWN] = (one.own_ms / max(one.before_high, 1e-9), one.own_ms / max(one.before_low, 1e-9))
+        return shares
+
     def lines(self, predicted: Mapping[int, float | None]) -> list[str]:
         """For a terminal; `predicted`: batches per second of the model, by workers."""
         lines = self._ladder(predicted)
@@ -103,7 +117,9 @@ class Experiments:
         for one in self.comparisons:
             lines.append(
                 f"    {one.change}: {one.before:.1f} to {one.after:.1f} {one.figure}, {one.ratio:.2f} times "
-                f"[{one.ratio_low:.2f}, {one.ratio_high:.2f}]{'' if one.kept else '   no gain shown'}"
+                f"[{one.ratio_low:.2f}, {one.ratio_high:.2f}]"
+                f"{'' if one.own_ms is None else f', and takes {one.own_ms:.1f} ms itself'}"
+                f"{'' if one.kept else '   no gain shown'}"
             )
         lines += [f"    {one['change']}: not tried: {one['why']}" for one in self.not_tried]
         return lines + ([] if self.disk is None else [_disk_line(self.disk)])
@@ -132,17 +148,28 @@ def _disk_line(disk: DiskProbe) -> str:
     )
 
 
-def run(session: Path, budget: float, ceiling: Ceiling | None, files: Sequence[Mapping[str, Any]]) -> Experiments:
-    """All that `budget` seconds are enough for. `files`: of the data set, as `_engine.look_at_files` tells of them."""
+def run(
+    session: Path,
+    budget: float,
+    ceiling: Ceiling | None,
+    files: Sequence[Mapping[str, Any]],
+    devices: Sequence[Mapping[str, Any]] = (),
+) -> Experiments:
+    """All that `budget` seconds are enough for.
+
+    `files`: of the data set, as `_engine.look_at_files` tells of them; `devices`: what processes told of theirs.
+    """
+    until = time.monotonic() + budget
     disk = disk_probe.probe(files, min(_PROBE_S, _PROBE_SHARE * budget))
+    copies, no_copies = pinning.measure(devices, min(_COPIES_S, _COPIES_SHARE * budget))
     step_s = 1 / ceiling.steps_per_s if ceiling is not None else 0.0
-    found = _ask_the_copy(session, budget - min(_PROBE_S, _PROBE_SHARE * budget), step_s)
+    found = _ask_the_copy(session, until - time.monotonic(), step_s)
     return Experiments(
         keep([Rung(**rung) for rung in found.get("rungs", [])]),
         found.get("refused"),
         ceiling,
-        [Comparison(**one) for one in found.get("comparisons", [])],
-        found.get("not_tried", []),
+        [Comparison(**one) for one in [*found.get("comparisons", []), *copies]],
+        [*found.get("not_tried", []), *no_copies],
         disk,
     )
 

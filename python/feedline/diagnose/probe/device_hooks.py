@@ -20,6 +20,7 @@ from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
 _MOST_PENDING = 64  # copies whose events nobody has read: a device that is so far behind is looked at less
 _MOST_PARAMETERS = 4096  # whose types are looked at
+_MOST_SIZES = 16  # of a step's copies
 _INSTALL_NS = 12_000  # what install() and remove() were measured to take, for the sum of costs that is printed
 _HOST = ("cpu", "meta")
 _ABSENT = object()
@@ -40,6 +41,9 @@ class DeviceHooks:
         self._hidden: list[tuple[Any, str, Any]] = []
         self._copies: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])  # flags: copies, bytes, ns in the calls
         self._pending: deque[tuple[Any, Any, int]] = deque(maxlen=_MOST_PENDING)
+        self._sizes: list[int] = []  # of this step's copies, but of parameters; and of the step with most bytes
+        self._batch: list[int] = []
+        self._well = True  # all copies so far were from page-locked memory, and not waited for
         self._optimizer_hook: Any = None
         self._cost_ns = 0
         self._devices: set[Any] = set()
@@ -74,6 +78,9 @@ class DeviceHooks:
         for flags, (copies, size, spent) in self._copies.items():
             self._recorder.record(events.COPIES, clock() - spent, 0, size, flags + 256 * copies)
         self._copies.clear()
+        if sum(self._sizes) > sum(self._batch):
+            self._batch = sorted(self._sizes, reverse=True)[:_MOST_SIZES]
+        self._sizes.clear()
         cost, self._cost_ns = self._cost_ns, 0
         self._recorder.record(events.DEVICE_COST, clock(), 0, cost + _INSTALL_NS, 0, False)
         return cost
@@ -142,6 +149,9 @@ class DeviceHooks:
             counts[1] += source.nbytes
             counts[2] += spent
             self._devices.add(device)
+            if type(source) is not self._torch.nn.Parameter:
+                self._sizes.append(source.nbytes)
+                self._well = self._well and bool(flags & events.PINNED and flags & events.ASKED)
             if timing is not None:
                 timing.end.record(timing.stream)
                 self._pending.append((timing.start, timing.end, flags))
@@ -193,6 +203,7 @@ class DeviceHooks:
                 for name, count in types.items():
                     elements[name] += count
             seen = {"devices": len(self._devices), "elements": dict(elements), "autocast": sorted(self._autocast)}
+            seen |= {"batch_bytes": self._batch, "copied_well": self._well}
             if seen == self._told:
                 return
             self._told = seen
@@ -224,7 +235,8 @@ def _target_of_copy(_torch: Any, tensor: Any, arguments: Any, options: Any) -> t
 
 
 def _facts_of(torch: Any, device: Any) -> dict[str, Any]:
-    facts: dict[str, Any] = {"device": str(device), "type": device.type}
+    facts: dict[str, Any] = {"device": str(device), "type": device.type, "python": sys.executable}
+    facts["visible"] = os.environ.get("CUDA_VISIBLE_DEVICES")
     with contextlib.suppress(Exception):  # a setting that a version of torch has under another name
         facts["matmul_precision"] = torch.get_float32_matmul_precision()
     with contextlib.suppress(Exception):

@@ -45,7 +45,7 @@ TRANSFORMS = 16
 
 PINNED, ASKED, OTHER_STREAM = 1, 2, 4  # page-locked; non_blocking=True; on another stream than the device's default one
 
-TIMED = (ITER, WAIT, STEP, LAST, FETCH, CALLS, PASS, LOOK, COPIES, DEVICE_TIMES)  # whose cost is in SPENT
+TIMED = (ITER, WAIT, STEP, LAST, FETCH, GATHER, CALLS, PASS, LOOK, COPIES, DEVICE_TIMES)  # whose cost is in SPENT
 
 NO_TASK = 2**64 - 1
 WORKERS = 2**16

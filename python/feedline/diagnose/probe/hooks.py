@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from feedline.diagnose.probe import events, loop_hooks
+from feedline.diagnose.probe.pace import Pace
 from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
 # A sample that takes so much longer than others is kept as an event of its own.
@@ -190,7 +191,7 @@ def _around_fetch(original: Callable[..., Any], recorder: Recorder, stream: str 
             ended, cpu_ended = clock(), cpu_clock()
             used = cpu_ended - cpu
             recorder.record(events.FETCH, begin, used, count, timed.longest, False)
-            local.unseen = recorder.unseen_after(ended - begin, _EVENTS_PER_FETCH)
+            local.unseen = recorder.unseen_after(ended - begin, _EVENTS_PER_FETCH, _pace_of(local, "fetch_pace"))
             recorder.opened.tell()
             local.longest = timed.longest
             if recorder.in_worker and not getattr(local, "task_begin", 0):  # a worker whose tasks are not seen
@@ -204,6 +205,15 @@ def _around_fetch(original: Callable[..., Any], recorder: Recorder, stream: str 
             recorder.paid(cpu - entered + cpu_clock() - cpu_ended, _EVENTS_OF_FETCH + detail)
 
     return fetch
+
+
+def _pace_of(local: Any, name: str) -> Pace:
+    """Of this thread."""
+    pace: Pace | None = getattr(local, name, None)
+    if pace is None:
+        pace = Pace()
+        setattr(local, name, pace)
+    return pace
 
 
 def _announce_worker(recorder: Recorder) -> None:
@@ -262,10 +272,13 @@ def _patch_gather(module: Any, recorder: Recorder) -> None:
         try:
             return gather(self, index)
         finally:
-            used, rows = cpu_clock() - cpu, len(index)
+            ended, cpu_ended = clock(), cpu_clock()
+            used, rows = cpu_ended - cpu, len(index)
             recorder.record(events.GATHER, begin, used, rows, 0, False)
             recorder.record(events.FETCH, begin, used, rows, 0, False)
-            local.unseen_gathers = recorder.unseen_after(clock() - begin, _EVENTS_PER_GATHER)
+            gap = recorder.unseen_after(ended - begin, _EVENTS_PER_GATHER, _pace_of(local, "gather_pace"))
+            local.unseen_gathers = gap
+            recorder.paid(cpu_clock() - cpu_ended, _EVENTS_PER_GATHER)
 
     module.ArrayIterator._gather = timed_gather
 
@@ -454,7 +467,7 @@ def _patch_pickling(recorder: Recorder) -> None:
             return dumps(value, protocol)
         begin, cpu = clock(), cpu_clock()
         data = dumps(value, protocol)
-        recorder.record(events.PICKLE, begin, cpu_clock() - cpu, len(data), 0, False)
+        recorder.record(events.PICKLE, begin, cpu_clock() - cpu, len(data))
         return data
 
     def timed_loads(data: Any, *arguments: Any, **options: Any) -> Any:

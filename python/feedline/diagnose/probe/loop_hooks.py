@@ -12,6 +12,7 @@ from typing import Any
 from feedline.diagnose.experiments import clones
 from feedline.diagnose.probe import engine_hooks, events
 from feedline.diagnose.probe.device_hooks import DeviceHooks
+from feedline.diagnose.probe.pace import Pace
 from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
 _EVENTS_PER_CYCLE = 3
@@ -23,12 +24,13 @@ _CLOSE_NS = 50_000
 class _Loop:
     """What is known of one iterator. Of `stride` cycles of next() and step, one is recorded for all of them."""
 
-    __slots__ = ("active", "last_cpu", "last_end", "loader", "stride", "tally", "unseen")
+    __slots__ = ("active", "last_cpu", "last_end", "loader", "pace", "stride", "tally", "unseen")
 
     def __init__(self, loader: int) -> None:
         self.loader = loader
         self.last_end = self.last_cpu = 0
         self.stride, self.unseen = 1, 0
+        self.pace = Pace()
         self.active = False
         self.tally: engine_hooks.Tally | None = None  # of the engine that fills its batches
 
@@ -148,7 +150,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             recorder.record(kind, begin, cpu_ended - cpu, loop.loader, task(self))
             if kind == events.WAIT:
                 if cycle_begin:
-                    loop.unseen = recorder.unseen_after(ended - cycle_begin, _EVENTS_PER_CYCLE)
+                    loop.unseen = recorder.unseen_after(ended - cycle_begin, _EVENTS_PER_CYCLE, loop.pace)
                     loop.stride = loop.unseen + 1
                 if loop.tally is not None:
                     looked = loop.tally.look_if_due(engine_hooks.engine_of(self))
@@ -225,7 +227,7 @@ def _number_of(
     except Exception as error:  # a loader of a kind that nobody thought of
         recorder.note(f"the settings of a {type(loader).__qualname__} could not be read: {error!r}")
         settings = {"class": type(loader).__qualname__}
-    return recorder.number_of_loader(settings), settings
+    return recorder.number_of_loader(settings, loader), settings
 
 
 def patch_torch_loader(module: Any, recorder: Recorder) -> None:

@@ -15,22 +15,24 @@ import json
 import os
 import threading
 import time
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from feedline import _engine
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.opened_files import OpenedFiles
+from feedline.diagnose.probe.pace import Pace
 
 CAPACITY = 16384  # events of 56 bytes
 DETAIL_SHARE = 0.0015
 COST_SHARE = 0.002
-_MOST_UNSEEN = 1023
 _FREE_DETAIL_NS = 1_500_000  # so that short runs have details too
 _FREE_NS = 2_000_000  # and all of their first steps
 _TOLD_NS = 200_000  # what the hooks have spent is told whenever it is so much
 _WEIGHT = 1 / 16  # of what an event just cost, in what one is taken to cost
-_CALIBRATIONS = 100
+_CALIBRATIONS, _OF_EACH = 9, 12  # the median of so many means: a collection of garbage in between is no cost of events
 _MOST_NOTES = 16  # of a process: a run of days says no more
 _MOST_LOADERS = 64  # whose settings are kept
 
@@ -65,7 +67,10 @@ class Recorder:
         self.sample_mean_ns = 0.0
         self._notes = 0
         self._names: dict[str, int] = {}
-        self._loaders: dict[str, int] = {}
+        self._loaders: dict[
+            str, list[tuple[Callable[[], object] | None, int]]
+        ] = {}  # by settings: whose, and its number
+        self._numbers = 0
 
     def record(self, kind: int, begin_ns: int, cpu_ns: int = 0, a: int = 0, b: int = 0, keep: bool = True) -> None:
         """An event that began at `begin_ns` and ends now. The ring's own method takes this one's place."""
@@ -90,15 +95,8 @@ class Recorder:
         # a number of a process may come again: the time makes the name its own
         ring = _engine.EventRing(str(self.session / f"{os.getpid()}.{clock()}.ring"), CAPACITY)
         self._started_ns = begin = clock()
-        before = cpu_clock()  # a busy machine makes nothing dearer for the script
-        for _ in range(_CALIBRATIONS):
-            one, cpu = clock(), cpu_clock()
-            ring.record(0, one, cpu_clock() - cpu, 0, 0, False)
-        self.event_ns = (cpu_clock() - before) // _CALIBRATIONS
-        before = cpu_clock()
-        for _ in range(_CALIBRATIONS):
-            _counted(_nothing, None)
-        self.call_ns = (cpu_clock() - before) // _CALIBRATIONS
+        self.event_ns = _cost_of(lambda: _recorded(ring))
+        self.call_ns = _cost_of(lambda: _counted(_nothing, None))
         ring.record(events.COST, begin, 0, int(self.event_ns), self.call_ns, True)
         if any(self.load):  # not of a forked child, which has it from its parent
             ring.record(events.STARTED, clock(), 0, *self.load, True)
@@ -124,12 +122,10 @@ class Recorder:
         self._detail_ns += cost
         return True
 
-    def unseen_after(self, took_ns: int, recorded: int) -> int:
-        """How many units of work that last `took_ns` and cost `recorded` events each are to pass unseen."""
-        if self.spent_ns <= _FREE_NS + COST_SHARE * (clock() - self._started_ns):
-            return 0
-        affordable = recorded * self.event_ns / COST_SHARE
-        return max(0, min(_MOST_UNSEEN, int(affordable / max(took_ns, 1))))
+    def unseen_after(self, took_ns: int, recorded: int, pace: Pace) -> int:
+        """How many units of work are to pass unseen after one that lasted `took_ns` and cost `recorded` events."""
+        gap = pace.gap(took_ns, recorded * self.event_ns / COST_SHARE)
+        return 0 if self.spent_ns <= _FREE_NS + COST_SHARE * (clock() - self._started_ns) else gap
 
     def kind_of_transform(self, name: str) -> int | None:
         """The kind of this transform's events; None once there are too many names."""
@@ -139,13 +135,21 @@ class Recorder:
             self.write_json(f"{os.getpid()}.names", {str(k): n for n, k in self._names.items()})
         return kind
 
-    def number_of_loader(self, facts: dict[str, Any]) -> int:
-        """The number of a loader with these settings, which a script may make anew in every epoch."""
-        signature = repr(sorted(facts.items()))
-        number = self._loaders.get(signature)
-        if number is None:
-            number = self._loaders[signature] = len(self._loaders)
-            self.write_loader(number, facts)
+    def number_of_loader(self, facts: dict[str, Any], loader: object = None) -> int:
+        """The number of a loader with these settings, which a script may make anew in every epoch.
+
+        Two that live at the same time are two, whatever their settings: a loop may take from both in turn.
+        """
+        alike = self._loaders.setdefault(repr(sorted(facts.items())), [])
+        for position, (owner, number) in enumerate(alike):
+            one = owner() if owner is not None else None
+            if one is None or one is loader or len(alike) >= _MOST_LOADERS:
+                alike[position] = (_weakly(loader), number)
+                return number
+        number = self._numbers
+        self._numbers += 1
+        alike.append((_weakly(loader), number))
+        self.write_loader(number, facts)
         return number
 
     def write_loader(self, number: int, facts: dict[str, Any]) -> None:
@@ -177,6 +181,30 @@ class Recorder:
                 os.write(file, text.ljust(os.fstat(file).st_size))  # blanks behind a JSON text are nothing
             finally:
                 os.close(file)
+
+
+def _weakly(loader: object) -> Callable[[], object] | None:
+    try:
+        return weakref.ref(loader)
+    except TypeError:
+        return None
+
+
+def _cost_of(work: Callable[[], object]) -> int:
+    """CPU, as a busy machine makes nothing dearer for the script."""
+    means = []
+    for _ in range(_CALIBRATIONS):
+        before = cpu_clock()
+        for _ in range(_OF_EACH):
+            work()
+        means.append((cpu_clock() - before) // _OF_EACH)
+    return sorted(means)[_CALIBRATIONS // 2]
+
+
+def _recorded(ring: _engine.EventRing) -> None:
+    """As much work as the hook of an event."""
+    begin, cpu = clock(), cpu_clock()
+    ring.record(0, begin, cpu_clock() - cpu, 0, 0, False)
 
 
 def _counted(call: Any, argument: Any) -> Any:

@@ -25,6 +25,10 @@ class Waits:
     startup: float = 0.0  # workers were starting, or being stopped
     border: float = 0.0  # a further epoch began: order, first batches
     step: float = 1.0  # no wait: the loop's own work
+    # of `handover`: packing in the worker and unpacking in next(), stretched as a lack of CPUs stretches all work; the
+    # rest waited for a wake-up, or for a CPU before anything began. None: not seen
+    packed: float | None = None
+    packed_cpu: float | None = None  # of `packed`: on a machine that has a CPU whenever one is wanted
 
     @property
     def loader(self) -> float:
@@ -49,6 +53,8 @@ class Making:
     sample_ms: float | None = None
     slowest_sample_ms: float | None = None
     slowest_sample: int | None = None
+    fewest: int | None = None  # batches that one of the workers made
+    most: int | None = None
     nested_pools: int = 0
     startup_ms: float | None = None  # until the first worker was ready
     next_cpu_ms: float = 0.0  # CPU inside next(), in the loop's process: drawing indices, giving tasks
@@ -70,6 +76,7 @@ class Host:
     in_kernel: float | None = None  # share of the CPU that makes batches
     memory_pressure: float | None = None  # share of the time
     memory_events: int | None = None
+    major_faults_per_s: float | None = None  # pages that the run's processes had to wait for
     io_pressure: float | None = None
     read_bytes_per_s: float | None = None  # from block devices, by the run
     read_bytes_per_sample: float | None = None  # by read(), page cache or not
@@ -139,6 +146,8 @@ class Summary:
     ranks: tuple[float, ...] = ()  # share of waiting, by rank
     watched_steps: int = 0  # in which calls and copies were counted
     copies: tuple[Copies, ...] = ()
+    # by change: what copies take with it of what they take without, [low, high], measured after the run
+    copies_with: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     # that the steps used: type, capability, types of parameters
     device: Mapping[str, Any] = field(default_factory=dict)
     gpu: Gpu | None = None

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How sure a cause can be: what keeps one from being certain, whatever its rule says for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from feedline.diagnose.summary.figures import Summary
+
+UNCERTAIN = 0.85  # the most where a signal is missing
+LARGE = 0.3  # a share that a busy machine does not make by itself
+_DOUBTFUL = 0.6
+_FEWEST_STEPS = 20
+_SMALL = 0.10  # of the time: what is left over from booking the rest
+_DEAR = 0.05  # of the time, for watching: it may be what was measured
+_CPU_OF_PAGING = ("cpu_decode", "cpu_transform", "collate")
+# Without these, whatever is found may have another reason.
+_ALWAYS = ("host", "consumer", "recording")
+
+
+class Claim(NamedTuple):
+    """What a rule has found."""
+
+    summary: Summary
+    cause: str
+    share: float
+    needs: tuple[str, ...]  # signals that could speak against it
+    before: tuple[str, ...]  # causes that were named already
+
+
+class Limit(NamedTuple):
+    most: float
+    speaks: Callable[[Claim], str | None]  # why, in words; "" where the share says it; None: nothing
+
+
+def limited(claim: Claim, confidence: float) -> tuple[float, list[str]]:
+    """The confidence that is left, and the reasons."""
+    against = []
+    for limit in LIMITS.values():
+        reason = limit.speaks(claim)
+        if reason is not None:
+            confidence = min(confidence, limit.most)
+            against += [reason] if reason else []
+    return confidence, against
+
+
+def _unseen(claim: Claim) -> str | None:
+    missing = claim.summary.missing
+    absent = [signal for signal in dict.fromkeys((*claim.needs, *_ALWAYS)) if signal in missing]
+    return "not seen: " + "; ".join(missing[signal] for signal in absent) if absent else None
+
+
+def _few_steps(claim: Claim) -> str | None:
+    steps = claim.summary.steps
+    return f"only {steps} steps were seen" if steps < _FEWEST_STEPS else None
+
+
+def others_cpus(claim: Claim) -> str | None:
+    """Other programs' work, in words, where it is much."""
+    host = claim.summary.host
+    if host.others_cpus is None or host.others_cpus <= host.cpus / 2 or claim.cause == "compute_bound":
+        return None
+    return f"other programs used {host.others_cpus:.1f} CPUs meanwhile"
+
+
+def _busy_machine(claim: Claim) -> str | None:
+    return others_cpus(claim) if claim.share < LARGE else None
+
+
+def _small(claim: Claim) -> str | None:
+    return "" if claim.share < _SMALL else None
+
+
+def _small_handover(claim: Claim) -> str | None:
+    if claim.cause != "worker_handover":
+        return None
+    cpu = claim.summary.waits.packed_cpu  # a full machine stretches the rest
+    return "" if min(claim.share, claim.share if cpu is None else cpu) < LARGE else None
+
+
+def _paging(claim: Claim) -> str | None:
+    beside = claim.cause in _CPU_OF_PAGING and "memory_pressure" in claim.before
+    return "its CPU time holds that of reading pages again" if beside else None
+
+
+def _dear(claim: Claim) -> str | None:
+    cost = claim.summary.overhead_share
+    return f"watching itself took {cost:.0%} of the time" if cost is not None and cost > _DEAR else None
+
+
+LIMITS = {
+    "a signal is missing": Limit(UNCERTAIN, _unseen),
+    "few steps": Limit(_DOUBTFUL, _few_steps),
+    "a busy machine": Limit(UNCERTAIN, _busy_machine),
+    "a small share": Limit(UNCERTAIN, _small),
+    "a small hand-over": Limit(_DOUBTFUL, _small_handover),
+    "CPU time beside memory pressure": Limit(UNCERTAIN, _paging),
+    "watching was dear": Limit(UNCERTAIN, _dear),
+}

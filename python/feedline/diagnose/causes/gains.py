@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What it would gain if a cause were gone altogether and all else stayed: what a verdict promises.
+
+A cause's share of the time is not what its going gives back. Batches are made beside the loop, so what takes its place
+as the slowest part sets the pace then: the step, another stage, or the CPUs. So what is left of a cycle comes from the
+model wherever the cause is a part of it, and from the share only where the loop itself stood still meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from feedline.diagnose.model import loop_model, prediction
+from feedline.diagnose.model.loop_model import Batch
+from feedline.diagnose.summary.figures import Summary
+
+Gain = tuple[float, float]
+NOTHING: Gain = (0.0, 0.0)
+_AGAIN = 1.1  # what the same script's cycles differ by, from run to run
+_ONE_START = 0.25  # of the time: of one epoch a shorter start is not counted, and what is are workers that stop
+_LATER = 0.5  # of a start: what an epoch begins later than that is no delay of the start itself
+_SHORTEST = 0.01  # of a cycle: what no share explains is not gone with all that are
+
+
+def of_cause(cause: str, share: float, summary: Summary) -> Gain:
+    """If this cause, which takes this share of the loop's time, were gone."""
+    rule = _RULES.get(cause)
+    return prediction.gain_of_share(share) if rule is None else rule(summary, share)
+
+
+def of_share(summary: Summary, share: float) -> Gain:
+    """The loop stood still for this share of its time, and now goes on. It was measured, and not modelled."""
+    return _of_rest(1.0 - share / (1.0 - _first_start(summary)), _AGAIN, 1 / _AGAIN)
+
+
+def without_stages(summary: Summary, *gone: str) -> Gain:
+    """Batches are made without these of their stages."""
+    batch, stages = prediction.batch_of(summary), summary.making.stages or {}
+    running = sum(part for name, part in stages.items() if name != "storage")
+    kept = 1.0 - sum(stages.get(name, 0.0) for name in gone if name != "storage") / max(running, 1e-9)
+    waits = 0.0 if "storage" in gone else 1.0
+    lighter = replace(batch, cpu=batch.cpu * kept, waiting=batch.waiting * waits, ahead=batch.ahead * waits)
+    return of_batch(summary, lighter)
+
+
+def of_batch(summary: Summary, changed: Batch, cpus: float | None = None) -> Gain:
+    """A batch costs this instead, or there are so many CPUs.
+
+    What the run's cycle takes beyond the model's, as far as it is waits that have nothing to do with a batch, stays.
+    """
+    available, prefetch = summary.host.cpus, prediction.prefetch_of(summary)
+    workers = max(summary.workers, 1) if summary.native else summary.workers
+    now = loop_model.cycle_ms(prediction.batch_of(summary), workers, available, prefetch, workers)
+    then = loop_model.cycle_ms(changed, workers, cpus or available, prefetch, workers)
+    waits, first, current = summary.waits, _first_start(summary), prediction.current_ms(summary)
+    beside = current * (waits.startup - first + waits.border + waits.straggler) / (1.0 - first)
+    stays = min(beside, max(current - now, 0.0))
+    return _of_rest((stays + min(then, now)) / max(stays + now, 1e-9))
+
+
+def of_startup(summary: Summary, share: float) -> Gain:
+    """Workers start once instead of in each epoch; what is paid once already comes back only from lighter starts.
+
+    The loop's process draws the order while they start. Where an epoch begins clearly later than that and the making of
+    a batch explain, it is the order that is waited for, and of a start only what precedes the worker's first line comes
+    back.
+    """
+    waits, making, epochs = summary.waits, summary.making, summary.epochs
+    if epochs < 2 or summary.loader.get("persistent_workers"):
+        return 0.0, of_share(summary, share)[1]
+    share -= _first_start(summary)
+    whole_ms = 1000 * summary.loop_s / (1.0 - _first_start(summary))
+    start_ms, border_ms = waits.startup * whole_ms / epochs, waits.border * whole_ms / (epochs - 1)
+    if border_ms > max(_LATER * start_ms, making.wall_ms) and making.startup_ms is not None:
+        share *= 1.0 - min(making.startup_ms / max(start_ms, 1e-9), 1.0)
+    return of_share(summary, share)
+
+
+def of_pools(summary: Summary, _share: float) -> Gain:
+    """Workers do themselves what their pools did, at best without the waits. The work stays, so nothing is sure."""
+    waiting = (summary.making.stages or {}).get("storage", 0.0)
+    running = summary.making.wall_ms * (1.0 - waiting)  # with the CPU of other threads
+    batch = prediction.batch_of(summary)
+    return 0.0, of_batch(summary, replace(batch, waiting=0.0, ahead=0.0, cpu=max(batch.cpu, running)))[1]
+
+
+def of_calls(summary: Summary, share: float) -> Gain:
+    """A step without the calls that take this share of the time."""
+    batch, gone = prediction.batch_of(summary), share * prediction.current_ms(summary)
+    step = max(batch.step - gone, 0.0)
+    return of_batch(summary, replace(batch, step=step, step_cpu=min(batch.step_cpu, step)))
+
+
+def of_quota(summary: Summary, _share: float) -> Gain:
+    """As many CPUs as there are processes to use them."""
+    return of_batch(summary, prediction.batch_of(summary), cpus=summary.workers + 1.0)
+
+
+def of_drawing(summary: Summary, _share: float) -> Gain:
+    return of_batch(summary, replace(prediction.batch_of(summary), drawing=0.0))
+
+
+def of_shared_memory(summary: Summary, share: float) -> Gain:
+    """It is named for what it may do. What it takes is hand-over, or nothing."""
+    return of_share(summary, share) if summary.waits.handover >= share else NOTHING
+
+
+def _stages(*gone: str) -> Callable[[Summary, float], Gain]:
+    return lambda summary, _share: without_stages(summary, *gone)
+
+
+# Causes whose rule promises what a number of workers gives bring their own; others keep half to all of their share.
+_RULES: dict[str, Callable[[Summary, float], Gain]] = {
+    "collate": _stages("collate"),
+    "cpu_decode": _stages("decode"),
+    "cpu_transform": _stages("transform", "python"),
+    "storage_latency": _stages("storage"),
+    "storage_bandwidth": _stages("storage"),
+    "small_files": _stages("storage"),
+    "worker_handover": of_share,
+    "epoch_border": of_share,
+    "straggling_sample": of_share,
+    "straggling_rank": of_share,
+    "worker_startup": of_startup,
+    "nested_pool": of_pools,
+    "loop_synchronisation": of_calls,
+    "cpu_quota": of_quota,
+    "python_main_process": of_drawing,
+    "shared_memory_limit": of_shared_memory,
+}
+
+
+def _first_start(summary: Summary) -> float:
+    """Share of the workers' very first start, which the steps per second leave out."""
+    startup = summary.waits.startup
+    if summary.epochs < 2 and startup <= _ONE_START:
+        return 0.0
+    return min(startup / max(summary.epochs, 1), 1.0 - _SHORTEST)
+
+
+def _of_rest(rest: float, longer: float = prediction.LONGER, shorter: float = prediction.SHORTER) -> Gain:
+    """Of a cycle, this part is left, and it may be so much longer or shorter."""
+    rest = max(rest, _SHORTEST)
+    return max(1 / (rest * longer) - 1, 0.0), max(1 / (rest * shorter) - 1, 0.0)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What page-locked memory and non_blocking=True are worth to copies like the run's own, on the device that it used.
+
+Neither the copy of the script's process, which must not touch the device, nor the script itself is asked: a process of
+its own is (copy_probe.py), after the script has ended. So the script's streams, allocators and end are what they were.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from feedline.diagnose.experiments import copy_probe, rungs
+
+LOCKED, ASKED = "pin_memory=True", "non_blocking=True"
+OWN = "page-locking"
+_PROGRAM = Path(copy_probe.__file__)
+_MEASURED_S = 1.0
+_LEAST_S = 4.0  # for the start of a process with torch and a GPU
+
+
+def measure(devices: Sequence[Mapping[str, Any]], limit_s: float) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """(comparisons, what was not tried) of the process that copied most per step. Takes at most `limit_s`.
+
+    `devices`: what processes told of theirs. Nothing is tried where no copy could gain.
+    """
+    facts = max(devices, key=lambda facts: sum(facts.get("batch_bytes", ())), default={})
+    if not facts.get("batch_bytes") or facts.get("copied_well"):
+        return [], []
+    try:
+        if not facts.get("python"):
+            raise rungs.NotTried("the script's Python does not say where it is")
+        if limit_s < _LEAST_S:
+            raise rungs.NotTried("the budget is too small to start a process that uses the GPU")
+        return _comparisons(_run(facts, limit_s)), []
+    except rungs.NotTried as error:
+        return [], [{"change": f"{LOCKED}, {ASKED}", "why": str(error)}]
+
+
+def _run(facts: Mapping[str, Any], limit_s: float) -> dict[str, Any]:
+    wanted = {"device": facts["device"], "sizes": facts["batch_bytes"], "seconds": _MEASURED_S}
+    environment = dict(os.environ)
+    if facts.get("visible") is not None:  # the script may have set it itself
+        environment["CUDA_VISIBLE_DEVICES"] = facts["visible"]
+    command = [facts["python"], "-P", str(_PROGRAM), json.dumps(wanted)]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit_s, env=environment
+        )
+        answer = json.loads(done.stdout.splitlines()[-1])
+        found: dict[str, Any] = {name: answer.get(name) for name in ("why", "bytes", "page_locking", *copy_probe.WAYS)}
+    except subprocess.TimeoutExpired:
+        raise rungs.NotTried(f"copies to {facts['device']} were not timed after {limit_s:.0f} s") from None
+    except OSError as error:
+        raise rungs.NotTried(f"{facts['python']} could not be started again: {error.strerror}") from None
+    except (ValueError, IndexError, AttributeError):
+        raise rungs.NotTried(f"the process that copied to {facts['device']} ended with {done.returncode}") from None
+    if found["why"]:
+        raise rungs.NotTried(f"copies to {facts['device']} failed in a process of their own: {found['why']}")
+    return found
+
+
+def _comparisons(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The stream's time without page-locking and with it; then the loop's, waiting for such copies and not."""
+    (pageable, _), (_, waited), (locked, asked) = (zip(*found[way], strict=True) for way in copy_probe.WAYS)
+    size = f"{found['bytes'] / 1e6:.3g} MB"
+    locking = rungs.comparison(LOCKED, f"ms of the device's stream for a batch's {size}", [pageable, locked])
+    waiting = rungs.comparison(ASKED, f"ms inside the calls for a batch's {size}, page-locked", [waited, asked])
+    return [{**locking, "own_ms": statistics.median(found["page_locking"])}, waiting]

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose loop a recording is judged by: the process, its loader, the workers of that loader, and the other ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from feedline.diagnose.probe import events
+from feedline.diagnose.probe.events import Total
+from feedline.diagnose.session import ProcessRecord, Recording
+
+_AS_LONG = 0.7
+_ALIKE = 1.5  # times the time that others take to make a batch: a rank below is no slower, its turn is only later
+
+
+class LoopOfLoader:
+    """One process's loop over one loader."""
+
+    def __init__(self, process: ProcessRecord, loader: int) -> None:
+        self.process, self.loader = process, loader
+        kinds = (events.ITER, events.WAIT, events.STEP, events.LAST)
+        self.events = [e for e in process.events if e.kind in kinds and e.a == loader]
+        self.time_ns = sum(e.wall_ns * (e.b if e.kind == events.STEP else 1) for e in self.events)
+
+    @property
+    def waited_ns(self) -> int:
+        return sum(e.wall_ns for e in self.events if e.kind == events.WAIT)
+
+
+def loops_of(processes: Iterable[ProcessRecord]) -> list[LoopOfLoader]:
+    """The loop that takes most time of each process that has any; the longest first.
+
+    Of several loaders that one loop takes from side by side, the one that it waits for most.
+    """
+    loops = []
+    for process in processes:
+        loaders = {e.a for e in process.events if e.kind == events.WAIT}
+        if loaders:
+            loops.append(most_waited_for([LoopOfLoader(process, n) for n in loaders]))
+    return sorted(loops, key=lambda loop: -loop.time_ns)
+
+
+def most_waited_for(loops: Sequence[LoopOfLoader]) -> LoopOfLoader:
+    """Of those that take about as long as the longest."""
+    longest = max(loop.time_ns for loop in loops)
+    return max((loop for loop in loops if loop.time_ns >= _AS_LONG * longest), key=lambda loop: loop.waited_ns)
+
+
+def facts_of(recording: Recording, loop: LoopOfLoader) -> dict[str, Any]:
+    for facts in recording.loaders:
+        if facts.get("pid") == loop.process.pid and facts.get("number") == loop.loader:
+            return facts
+    return {}
+
+
+def workers_of(recording: Recording, loop: LoopOfLoader) -> list[ProcessRecord]:
+    """Those that this loader started; of spawned ones it is not known, and all of the process are taken."""
+    passes = {e.b for e in loop.process.events if e.kind == events.PASS and e.a == loop.loader}
+    workers = []
+    for process in recording.processes:
+        ready = next((e for e in process.events if e.kind == events.READY), None)
+        if ready is not None and ready.a == loop.process.pid:
+            started_by = ready.b // events.WORKERS
+            if started_by == 0 or not passes or started_by in passes:
+                workers.append(process)
+    return workers
+
+
+def ranks_of(recording: Recording, loops: Sequence[LoopOfLoader]) -> tuple[tuple[float, ...], bool]:
+    """Share of waiting by rank, and whether the one that waits most also takes longer than others to make a batch.
+
+    Ranks meet in every step. Of equal ones too, one comes last and waits for its batch, and the others for it.
+    """
+    by_rank: dict[int, tuple[float, float | None]] = {}
+    for loop in loops:
+        rank = facts_of(recording, loop).get("rank")
+        if rank is not None and str(rank).isdigit():
+            by_rank[int(rank)] = (loop.waited_ns / max(loop.time_ns, 1), _made_ns(recording, loop))
+    if len(by_rank) < 2:
+        return (), False
+    _, made = max(by_rank.values(), key=lambda waited_made: waited_made[0])
+    others = sorted(m for _, m in by_rank.values() if m is not None)
+    usual = others[(len(others) - 1) // 2] if others else 0.0
+    slower = made is None or made > _ALIKE * usual
+    return tuple(share for _, (share, _) in sorted(by_rank.items())), slower
+
+
+def _made_ns(recording: Recording, loop: LoopOfLoader) -> float | None:
+    """Mean time of a batch's making, wherever the batches of this loop are made."""
+    makers = workers_of(recording, loop) or [loop.process]
+    totals = [process.totals.get(events.WORK) or process.totals.get(events.FETCH) or Total() for process in makers]
+    done = sum(totals, Total())
+    return done.wall_ns / done.times if done.times else None

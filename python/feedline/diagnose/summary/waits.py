@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Goes through a loop's events and books each wait on what was waited for.
+
+A wait inside ``next()`` is explained by the batch that ended it: until the worker had made that batch the loop waited
+for production, after that for the hand-over.
+"""
+
+from __future__ import annotations
+
+import bisect
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from feedline.diagnose.probe import events
+from feedline.diagnose.probe.events import Event, Total
+from feedline.diagnose.session import ProcessRecord
+from feedline.diagnose.summary.figures import Waits
+from feedline.diagnose.summary.loops import LoopOfLoader
+
+_STRAGGLES = 3.0  # times the usual time of a batch
+_LARGEST_PAID_ONCE = 0.25  # workers' start and stop that are paid once count when they are more than this share
+
+
+class Stretch(NamedTuple):
+    """How many times as long as its CPU time work took, for want of CPUs."""
+
+    loop: float = 1.0
+    workers: float = 1.0
+
+
+class Account:
+    """Goes through a loop's events and books every nanosecond of it."""
+
+    def __init__(
+        self,
+        loop: LoopOfLoader,
+        makers: Sequence[ProcessRecord],
+        persistent: bool,
+        has_workers: bool,
+        stretch: Stretch,
+    ) -> None:
+        self.steps = self.epochs = self.steady_waits = 0
+        self.step_ns = self.step_cpu_ns = self.steady_wait_ns = 0
+        self.production = self.straggler = self.handover = self.startup = self.border = 0.0
+        self.packed = self.packed_cpu = 0.0  # of the hand-over
+        self.paid_once = 0.0  # the first start of workers and their last stop
+        self._stretch = stretch
+        self._has_workers, self._persistent = has_workers, persistent
+        self._work = _Work(makers)
+        # a thread of the loop's process that page-locks batches unpacks them too, and no event tells of that
+        unpacked = loop.process.totals.get(events.UNPICKLE, Total()).times
+        self._sees_packing = bool(unpacked) and any(events.PICKLE in process.totals for process in makers)
+        self._ready = sorted(e.end_ns for p in makers for e in p.events if e.kind == events.READY)
+        self._slow = sorted((e.begin_ns, e) for e in loop.process.events if e.kind == events.SAMPLE)
+        self._usual_wait = _usual_wait(loop.events)
+        self._go_through(loop.events)
+
+    def _go_through(self, loop_events: Sequence[Event]) -> None:
+        weight, first, began = 1, False, None
+        for position, event in enumerate(loop_events):
+            if event.kind == events.ITER:
+                self.epochs, first, began, weight = self.epochs + 1, True, event, 1
+            elif event.kind == events.STEP:
+                weight = max(event.b, 1)
+                self.steps += weight
+                self.step_ns += weight * event.wall_ns
+                self.step_cpu_ns += weight * event.cpu_ns
+            elif event.kind == events.LAST:
+                self._book_stop(event, position == len(loop_events) - 1)
+            elif first and began is not None:
+                first = False
+                self._book_first(began, event)
+            else:
+                self._book(event, weight)
+
+    def _book(self, wait: Event, weight: int) -> None:
+        self.steady_waits += weight
+        self.steady_wait_ns += weight * wait.wall_ns
+        if not self._has_workers:
+            straggling = self._slow_in_loop(wait)
+            self.straggler += weight * straggling
+            self.production += weight * (wait.wall_ns - straggling)
+            return
+        work = self._work.that_made(wait)
+        if work is None:
+            self.production += weight * wait.wall_ns
+            return
+        made = min(max(work.end_ns - wait.begin_ns, 0), wait.wall_ns)
+        excess = work.wall_ns - self._work.usual_ns
+        one_sample = work.longest_sample_ns > work.wall_ns / 2 and work.wall_ns > _STRAGGLES * self._work.usual_ns
+        straggling = min(made, excess) if one_sample else 0
+        self.straggler += weight * straggling
+        self.production += weight * (made - straggling)
+        self._book_handover(wait, work, wait.wall_ns - made, weight)
+
+    def _book_handover(self, wait: Event, work: _Task, after: float, weight: int) -> None:
+        """`after`: the part of the wait for a batch that was made already."""
+        self.handover += weight * after
+        packing = work.packing.cpu_between(max(wait.begin_ns, work.end_ns), wait.end_ns)
+        self.packed_cpu += weight * min(wait.cpu_ns + packing, after)
+        self.packed += weight * min(self._stretch.loop * wait.cpu_ns + self._stretch.workers * packing, after)
+
+    def _slow_in_loop(self, wait: Event) -> float:
+        """Without workers: the time of slow samples inside this wait, where they made it unusual."""
+        if wait.wall_ns < _STRAGGLES * self._usual_wait:
+            return 0.0
+        at = bisect.bisect_left(self._slow, (wait.begin_ns,))
+        slow = 0
+        while at < len(self._slow) and self._slow[at][0] < wait.end_ns:
+            slow += self._slow[at][1].wall_ns
+            at += 1
+        return min(slow, wait.wall_ns - self._usual_wait) if slow > wait.wall_ns / 2 else 0.0
+
+    def _book_first(self, began: Event, wait: Event) -> None:
+        """iter() and the wait for an epoch's first batch, above what a batch has to be waited for anyway."""
+        whole = began.wall_ns + wait.wall_ns
+        usual = min(self._usual_wait, wait.wall_ns)
+        ready = bisect.bisect_left(self._ready, began.begin_ns)
+        starting = 0.0
+        if self._has_workers and ready < len(self._ready) and self._ready[ready] < wait.end_ns:
+            starting = self._ready[ready] - began.begin_ns
+        self.production += usual
+        if began.b == 0:
+            self.paid_once += starting
+            return
+        self.startup += min(starting, whole - usual)
+        self.border += max(whole - usual - starting, 0.0)
+
+    def _book_stop(self, last: Event, is_end: bool) -> None:
+        if not self._has_workers or self._persistent:
+            self.border += last.wall_ns
+        elif is_end:
+            self.paid_once += last.wall_ns
+        else:
+            self.startup += last.wall_ns
+
+    @property
+    def loop_ns(self) -> float:
+        waited = self.production + self.straggler + self.handover + self.startup + self.border
+        return waited + self.step_ns
+
+    def waits(self) -> Waits:
+        startup, loop_ns = self.startup, max(self.loop_ns, 1.0)
+        if self.paid_once > _LARGEST_PAID_ONCE * (loop_ns + self.paid_once) or self.epochs > 1:
+            startup += self.paid_once
+            loop_ns += self.paid_once
+        return Waits(
+            self.production / loop_ns,
+            self.straggler / loop_ns,
+            self.handover / loop_ns,
+            startup / loop_ns,
+            self.border / loop_ns,
+            self.step_ns / loop_ns,
+            self.packed / loop_ns if self._sees_packing else None,
+            self.packed_cpu / loop_ns if self._sees_packing else None,
+        )
+
+
+def _usual_wait(loop_events: Sequence[Event]) -> float:
+    """The median, without the first of each epoch."""
+    waits, first = [], False
+    for event in loop_events:
+        if event.kind == events.WAIT:
+            if not first:
+                waits.append(event.wall_ns)
+            first = False
+        elif event.kind == events.ITER:
+            first = True
+    return statistics.median(waits) if waits else 0.0
+
+
+class _Packing:
+    """The batches that one worker has packed, one after the other, in a thread that has nothing else to do."""
+
+    def __init__(self, process: ProcessRecord) -> None:
+        self._packs = sorted((e for e in process.events if e.kind == events.PICKLE), key=lambda event: event.begin_ns)
+        self._begins = [event.begin_ns for event in self._packs]
+        self._ends = [event.end_ns for event in self._packs]
+
+    def cpu_between(self, begin_ns: int, end_ns: int) -> float:
+        """Of whichever batches: one that is made waits for those before it to be packed."""
+        cpu = 0.0
+        first, last = bisect.bisect_right(self._ends, begin_ns), bisect.bisect_left(self._begins, end_ns)
+        for pack in self._packs[first:last]:
+            inside = min(pack.end_ns, end_ns) - max(pack.begin_ns, begin_ns)
+            cpu += pack.cpu_ns * inside / max(pack.wall_ns, 1)
+        return cpu
+
+
+class _Task(NamedTuple):
+    """A batch that a worker made."""
+
+    end_ns: int
+    wall_ns: int
+    longest_sample_ns: int
+    packing: _Packing
+
+
+class _Work:
+    """The tasks of all workers, by their numbers, which begin anew in every epoch."""
+
+    def __init__(self, makers: Iterable[ProcessRecord]) -> None:
+        self._by_task: dict[int, list[_Task]] = defaultdict(list)
+        for process in makers:
+            packing = _Packing(process)
+            for event in process.events:
+                if event.kind == events.WORK:
+                    self._by_task[event.a].append(_Task(event.end_ns, event.wall_ns, event.b, packing))
+        for tasks in self._by_task.values():
+            tasks.sort(key=lambda task: task.end_ns)
+        everything = [task.wall_ns for tasks in self._by_task.values() for task in tasks]
+        self.usual_ns = statistics.median(everything) if everything else 0.0
+
+    def that_made(self, wait: Event) -> _Task | None:
+        tasks = self._by_task.get(wait.b, [])
+        at = bisect.bisect_right(tasks, wait.end_ns, key=lambda task: task.end_ns)
+        return tasks[at - 1] if at else None

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must never be stated as certain. Each limit is shown to be the one that its case hangs on."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from summaries import BY_CAUSE, HALF, stages, summary, waiting, without
+from test_verdict import summaries
+
+from feedline.diagnose.causes import certainty
+from feedline.diagnose.summary.figures import Waits
+from feedline.diagnose.verdict import CAUSES, CERTAIN, judge
+
+SLOW = BY_CAUSE["cpu_decode"]  # half of the time, certain
+PACKED = {"pickle_ms": 4.0, "unpickle_ms": 4.0, "busy": 0.2}
+CROWD = {"others_cpus": 3.0}
+
+# What a limit is for: (a run on which nothing else speaks against the cause, the cause)
+CASES = {
+    "a signal is missing": (without(SLOW, "stages"), "cpu_decode"),
+    "few steps": (replace(SLOW, steps=12), "cpu_decode"),
+    "a busy machine": (summary(waiting(production=0.25), host=CROWD), "cpu_decode"),
+    "a small share": (summary(waiting(startup=0.08, border=0.04)), "worker_startup"),
+    "a small hand-over": (summary(waiting(handover=0.25, packed=0.25), PACKED), "worker_handover"),
+    "CPU time beside memory pressure": (
+        summary(HALF, {"stages": stages(collate=1.0)}, {"memory_pressure": 0.1, "memory_events": 4}),
+        "collate",
+    ),
+    "watching was dear": (replace(SLOW, overhead_share=0.08), "cpu_decode"),
+}
+
+
+def confidence(measured, cause):
+    (found,) = [verdict for verdict in judge(measured).verdicts if verdict.cause == cause]
+    return found.confidence
+
+
+def test_every_limit_has_a_case():
+    assert set(CASES) == set(certainty.LIMITS)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_limit_keeps_its_case_from_being_certain_and_no_other_does(name, monkeypatch):
+    measured, cause = CASES[name]
+    assert confidence(measured, cause) < CERTAIN
+    monkeypatch.delitem(certainty.LIMITS, name)
+    assert confidence(measured, cause) >= CERTAIN
+
+
+@pytest.mark.parametrize(
+    ("certain", "doubtful", "cause"),
+    [
+        (waiting(startup=0.10), waiting(startup=0.09), "worker_startup"),
+        (waiting(border=0.10), waiting(border=0.09), "epoch_border"),
+        (waiting(handover=0.30, packed=0.30), waiting(handover=0.29, packed=0.29), "worker_handover"),
+        (  # by CPU
+            waiting(handover=0.70, packed=0.70, packed_cpu=0.30),
+            waiting(handover=0.70, packed=0.70, packed_cpu=0.29),
+            "worker_handover",
+        ),
+    ],
+)
+def test_the_shares_from_which_on_a_cause_may_be_certain(certain, doubtful, cause):
+    assert confidence(summary(certain, PACKED), cause) >= CERTAIN > confidence(summary(doubtful, PACKED), cause)
+
+
+@pytest.mark.parametrize("cause", [c for c in BY_CAUSE if confidence(BY_CAUSE[c], c) >= CERTAIN])
+@pytest.mark.parametrize("signal", ["host", "consumer", "recording"])
+def test_nothing_is_certain_without_the_machine_the_consumer_or_the_recording(signal, cause):
+    blind = replace(BY_CAUSE[cause], missing={signal: "nobody looked"})
+    assert confidence(blind, cause) < CERTAIN
+    (found,) = [verdict for verdict in judge(blind).verdicts if verdict.cause == cause]
+    assert any("nobody looked" in sentence for sentence in found.counter_evidence)
+
+
+@pytest.mark.parametrize("cause", BY_CAUSE)
+def test_few_steps_make_nothing_certain(cause):
+    assert all(v.confidence < CERTAIN for v in judge(replace(BY_CAUSE[cause], steps=19)).verdicts)
+
+
+def test_a_thread_that_fetches_for_another_promises_no_gain():
+    """What the other one does with the batches may take as long as they do."""
+    assert judge(SLOW).verdicts[0].predicted_gain[0] > 0
+    assert judge(replace(SLOW, missing={"consumer": "who"})).verdicts[0].predicted_gain[0] == 0
+
+
+def test_a_stream_that_divides_itself_promises_no_gain_of_more_workers():
+    measured = BY_CAUSE["storage_latency"]
+    assert judge(measured).verdicts[0].predicted_gain[0] > 0
+    making = replace(measured.making, fewest=8, most=31)
+    stream = replace(measured, loader={**measured.loader, "iterable": True}, making=making)
+    first = judge(stream).verdicts[0]
+    assert first.cause == "storage_latency" and first.predicted_gain[0] == 0
+    assert any("IterableDataset" in sentence for sentence in first.counter_evidence)
+    assert any("made 31 batches, another 8" in sentence for sentence in first.counter_evidence)
+    assert "up to" in judge(stream).more_workers
+
+
+@pytest.mark.parametrize(
+    ("host", "named"),
+    [
+        ({"memory_events": 0, "major_faults_per_s": 1.0}, False),  # other programs are at their limit
+        ({"memory_events": 0, "major_faults_per_s": 400.0}, True),
+        ({"memory_events": 0, "major_faults_per_s": 1.0, "in_kernel": 0.6}, True),  # it looks for pages itself
+        ({"memory_events": 3, "major_faults_per_s": 1.0}, True),
+        ({"memory_events": None, "major_faults_per_s": None}, True),  # not known: named, and not certain
+    ],
+)
+def test_pressure_on_the_memory_of_others_is_not_this_runs(host, named):
+    found = {v.cause: v for v in judge(summary(HALF, host={"memory_pressure": 0.4, **host})).verdicts}
+    assert ("memory_pressure" in found) is named
+    assert not named or host["memory_events"] or found["memory_pressure"].confidence < CERTAIN
+
+
+# What a cause needs to be certain, written down beside the rules and not taken from them.
+MAKING = {"stages", "processes"}
+NEEDED = {
+    **dict.fromkeys(("cpu_decode", "cpu_transform", "collate"), MAKING),
+    **{cause: {*MAKING, "io"} for cause in ("storage_latency", "storage_bandwidth", "small_files")},
+    "too_few_workers": MAKING,
+    "python_main_process": {"workers"},
+    "straggling_sample": {"samples"},
+    "cpu_quota": {"throttled"},
+    "memory_pressure": {"pressure"},
+}
+SIGNALS = ("stages", "processes", "io", "host", "throttled", "pressure", "disk", "samples", "synchronising", "gpu",
+           "workers", "consumer", "recording")  # fmt: skip
+
+
+@st.composite
+def blinded(draw):
+    """Any summary, with any signals missing, and any part of the hand-over packing."""
+    measured = draw(summaries())
+    missing = dict.fromkeys(draw(st.sets(st.sampled_from(SIGNALS), max_size=4)), "why")
+    packed = draw(st.one_of(st.none(), st.floats(0, 1).map(lambda part: part * measured.waits.handover)))
+    overhead = draw(st.one_of(st.none(), st.floats(0, 0.2)))
+    return replace(measured, missing=missing, waits=replace(measured.waits, packed=packed), overhead_share=overhead)
+
+
+@settings(max_examples=300, deadline=None)
+@given(blinded())
+def test_nothing_is_certain_without_what_could_speak_against_it(measured):
+    diagnosis = judge(measured)
+    assert sum(v.share for v in diagnosis.verdicts) <= 1.001
+    assert [v.share for v in diagnosis.verdicts] == sorted((v.share for v in diagnosis.verdicts), reverse=True)
+    for verdict in [v for v in diagnosis.verdicts if v.confidence >= CERTAIN]:
+        needed = NEEDED.get(verdict.cause, set()) | {"host", "consumer", "recording"}
+        assert not needed & set(measured.missing), verdict
+        assert measured.steps >= 20 and verdict.share >= 0.1, verdict
+        assert (measured.overhead_share or 0.0) <= 0.05
+    if "workers" in measured.missing:
+        assert not {"python_main_process", "worker_handover", "cpu_decode"} & {v.cause for v in diagnosis.verdicts}
+    assert not {v.cause for v in diagnosis.verdicts} & {a.cause for a in diagnosis.abstained}
+
+
+@settings(max_examples=100, deadline=None)
+@given(blinded())
+def test_the_json_object_is_as_documented(measured):
+    found = json.loads(json.dumps(judge(measured).as_dict(), allow_nan=False))
+    assert set(found) == {"verdicts", "abstained", "more_workers"}
+    for verdict in found["verdicts"]:
+        assert set(verdict) == {
+            "cause", "share", "confidence", "evidence", "counter_evidence", "fix", "predicted_gain"
+        }  # fmt: skip
+        low, high = verdict["predicted_gain"]
+        assert verdict["cause"] in CAUSES and 0 <= verdict["share"] <= 1 and 0 <= low <= high
+        for sentences in (verdict["evidence"], verdict["counter_evidence"]):
+            assert all(isinstance(sentence, str) and sentence for sentence in sentences)
+    for abstained in found["abstained"]:
+        assert set(abstained) == {"cause", "missing"} and abstained["cause"] in CAUSES and abstained["missing"]
+    assert found["more_workers"] is None or isinstance(found["more_workers"], str)
+
+
+def test_shares_of_a_run_of_nothing_but_waits_are_sound():
+    everything = Waits(0.2, 0.2, 0.2, 0.2, 0.2, 0.0, packed=0.2)
+    found = judge(summary(everything, PACKED)).verdicts
+    assert sum(v.share for v in found) == pytest.approx(1.0) and len(found) == 5

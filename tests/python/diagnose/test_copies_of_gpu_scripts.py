@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Experiments on a copy of a process that uses a device, which a copy must not touch. The device is in Python."""
+
+from pathlib import Path
+
+import pytest
+from running_processes import processes_with
+from watched import watched
+
+pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
+pytest.importorskip("click", reason="click, for the command line, is not installed")
+registration = pytest.importorskip("torch.utils.backend_registration")
+if not hasattr(registration, "_setup_privateuseone_for_python_backend"):
+    pytest.skip("this torch has no devices that are written in Python", allow_module_level=True)
+
+SCRIPTS = Path(__file__).parents[2] / "scenarios" / "scripts"
+# As a script with a GPU has them: a model there, work on several threads before, garbage with events in it.
+SCRIPT = """
+import gc, os, sys, time
+sys.path.insert(0, {scripts!r})
+import stand_in_device, torch
+from {package} import DataLoader
+stand_in_device.IN_A_COPY = {in_a_copy!r}
+model = torch.zeros(8).to("standin")
+large = torch.rand(2_000_000)
+(large * 2).sum()
+gc.disable()
+garbage = [stand_in_device.Event()]
+garbage.append(garbage)
+del garbage
+owner = os.getpid()
+class Samples(torch.utils.data.Dataset):
+    def __len__(self): return 64
+    def __getitem__(self, i):
+        time.sleep(0.01)
+        {sample}
+        return torch.tensor(i)
+if __name__ == "__main__":
+    seen = 0
+    for batch in DataLoader(Samples(), batch_size=4, pin_memory=True, num_workers={workers}):
+        assert batch.is_pinned() or {workers}
+        seen += batch.sum().item()
+        batch.to("standin", non_blocking=True)
+    print("the sum is", seen)
+    sys.exit(4)
+"""
+
+
+def diagnosed(folder, sample="pass", in_a_copy="raise", workers=0, budget="7s", package="torch.utils.data"):
+    facts = {"sample": sample, "in_a_copy": in_a_copy, "workers": workers, "package": package}
+    source = SCRIPT.format(scripts=str(SCRIPTS), **facts)
+    status, output, _, found = watched(folder, source, "--budget", budget, environment={"PYTHONWARNINGS": "ignore"})
+    assert (status, output) == (4, "the sum is 2016\n")
+    assert processes_with(str(folder / "train.py")) == []
+    return found["experiments"]
+
+
+def test_the_ladder_is_climbed_without_the_device(tmp_path):
+    # a collection would end what the garbage holds, and a parallel sum without its threads would not end
+    tried = diagnosed(tmp_path, "gc.collect(); (large * 2).sum()", "abort")
+    assert tried["refused"] is None
+    assert {0, 1, 2} <= {rung["workers"] for rung in tried["rungs"]}
+    assert not [one for one in tried["not_tried"] if one["change"].startswith("num_workers")]
+
+
+@pytest.mark.parametrize("in_a_copy", ["raise", "abort"])
+def test_samples_that_need_the_device_are_a_reason(tmp_path, in_a_copy):
+    tried = diagnosed(tmp_path, "torch.zeros(2).to('standin')", in_a_copy, budget="5s")
+    assert tried["rungs"] == [] and tried["not_tried"] == []
+    if in_a_copy == "raise":
+        assert tried["refused"].startswith("reading samples uses the GPU, which a copied process cannot: ")
+    else:
+        assert tried["refused"] == "the process that tried it was ended by SIGABRT"
+
+
+def test_a_rung_that_gets_stuck_ends_alone(tmp_path):
+    alone = "torch.utils.data.get_worker_info() is None and os.getpid() != owner"
+    tried = diagnosed(tmp_path, f"{alone} and torch.zeros(2).to('standin')", "hang", budget="16s")
+    assert 1 in {rung["workers"] for rung in tried["rungs"]}
+    (stuck,) = (one for one in tried["not_tried"] if one["change"] == "num_workers=0")
+    assert stuck["why"].startswith("it was not done after")
+
+
+def test_a_copy_of_our_loader_page_locks_nothing(tmp_path):
+    tried = diagnosed(tmp_path, in_a_copy="abort", workers=1, package="feedline")
+    assert {0, 1, 2} <= {rung["workers"] for rung in tried["rungs"]}

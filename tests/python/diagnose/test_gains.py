@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a verdict promises if its cause were gone: held against simulated loops, and against loops counted by hand."""
+
+import random
+import statistics
+from dataclasses import replace
+
+import pytest
+from simulated_loader import Load, batches_per_s
+from summaries import BY_CAUSE, HALF, LOADER, stages, summary, waiting
+
+from feedline.diagnose.causes import gains
+from feedline.diagnose.model import prediction
+from feedline.diagnose.verdict import judge
+
+NEAR = 0.2
+
+
+def summary_of(load, parts, workers, cpus):
+    """Of a simulated loop; `parts`: of what runs while a batch is made."""
+    made = load.wait_ms + load.cpu_ms
+    shares = {name: part * load.cpu_ms / made for name, part in parts.items()}
+    step = load.step_wait_ms + load.step_cpu_ms
+    making = {
+        "wall_ms": made,
+        "cpu_ms": load.cpu_ms,
+        "stages": stages(storage=load.wait_ms / made, **shares),
+        "pickle_ms": load.pack_ms,
+        "unpickle_ms": load.unpack_ms,
+        "spread": load.spread,
+    }
+    others = {"workers": workers, "step_ms": step, "step_cpu_ms": load.step_cpu_ms}
+    return summary(waiting(production=0.9), making, {"cpus": float(cpus)}, **others)
+
+
+def simulated():
+    """(promised, measured) of random loops from which one stage is taken away."""
+    draw = random.Random(7)
+    for case in range(60):
+        made, waits, decode = draw.uniform(10, 80), draw.random(), draw.uniform(0.1, 0.9)
+        workers, cpus = draw.choice([0, 1, 2, 4]), draw.choice([2, 4])
+        load = Load(
+            wait_ms=made * waits,
+            cpu_ms=made * (1 - waits),
+            pack_ms=draw.choice([0.0, 1.0]) if workers else 0.0,
+            unpack_ms=draw.choice([0.0, 1.0]) if workers else 0.0,
+            step_wait_ms=draw.uniform(1, 30),
+            step_cpu_ms=draw.uniform(0, 10),
+            spread=draw.choice([0.05, 0.2]),
+        )
+        seen = summary_of(load, {"decode": decode, "transform": 1 - decode}, workers, cpus)
+        gone = draw.choice(["storage", "decode", "transform"])
+        left = {"decode": 1 - decode, "transform": decode}.get(gone, 1.0)
+        lighter = replace(load, wait_ms=0.0 if gone == "storage" else load.wait_ms, cpu_ms=load.cpu_ms * left)
+        rates = [batches_per_s(one, workers, cpus=cpus, batches=200, seed=case) for one in (load, lighter)]
+        yield gains.without_stages(seen, gone), rates[1] / rates[0] - 1
+
+
+def test_a_promise_is_what_a_simulated_loop_gains():
+    found = list(simulated())
+    inside = [low - 0.02 <= measured <= high + 0.02 for (low, high), measured in found]
+    near = [abs(((1 + low) * (1 + high)) ** 0.5 / (1 + measured) - 1) <= NEAR for (low, high), measured in found]
+    assert statistics.mean(near) >= 0.9 and statistics.mean(inside) >= 0.8, (
+        statistics.mean(near),
+        statistics.mean(inside),
+    )
+    assert max((1 + high) / (1 + low) for (low, high), _ in found) < 1.4  # or it could not be wrong
+    assert sum(measured > 0.5 for _, measured in found) > 10  # nor is it that nothing gains
+
+
+def test_what_keeps_the_cpus_busy_is_not_hidden_by_faster_reads():
+    """Three workers, each half waiting, on two CPUs that are used up: the share of waiting is not a gain."""
+    load = Load(wait_ms=40.0, cpu_ms=40.0, step_wait_ms=1.0, spread=0.05)
+    seen = summary_of(load, {"python": 1.0}, workers=3, cpus=2)
+    before, after = (batches_per_s(one, 3, cpus=2) for one in (load, replace(load, wait_ms=0.0)))
+    low, high = gains.without_stages(seen, "storage")
+    assert low <= after / before - 1 <= high + 0.02 < 0.6
+    assert 0.9 * 0.5 / (1 - 0.9 * 0.5) > 0.8  # what the share would promise
+
+
+@pytest.mark.parametrize("wait", ["border", "straggler"])
+def test_what_the_loop_waits_for_besides_stays(wait):
+    """Batches of 40 ms by one worker, steps of 10, and as much again for something else: no decoding gains twice."""
+    made = {"wall_ms": 40.0, "cpu_ms": 40.0, "pickle_ms": 0.0, "unpickle_ms": 0.0}
+    seen = summary(waiting(production=0.75), made, workers=1, loop_s=200 * 0.04)
+    assert gains.without_stages(seen, "decode")[0] > 2
+    waits = waiting(production=0.375, **{wait: 0.5})
+    low, high = gains.without_stages(replace(seen, waits=waits, loop_s=200 * 0.08), "decode")
+    assert 1 + low < 80 / (40 + 10) < 1 + high < 2
+
+
+@pytest.mark.parametrize(("epochs", "start_s", "work_s"), [(2, 1.0, 1.0), (4, 0.5, 2.0), (20, 0.1, 0.5)])
+def test_workers_that_persist_start_once(epochs, start_s, work_s):
+    """Steps per second are measured without the first epoch's start, before and after."""
+    whole = epochs * (start_s + work_s)
+    seen = replace(BY_CAUSE["worker_startup"], epochs=epochs, waits=waiting(startup=epochs * start_s / whole))
+    low, high = gains.of_startup(seen, seen.waits.startup)
+    gained = (whole - start_s) / (epochs * work_s) - 1
+    assert low < gained < high and (1 + high) / (1 + low) < 1.3
+    once = replace(seen, loader={**LOADER, "persistent_workers": True})
+    assert gains.of_startup(once, 0.5)[0] == 0.0
+
+
+def test_a_start_behind_an_order_that_takes_longer_comes_back_for_its_forks_only():
+    """The order is drawn while workers start: 600 ms of it hide 230 ms of a start but for the 30 ms of forking."""
+    epochs, steps_ms, start_ms, rest_ms = 10, 100.0, 230.0, 400.0
+    whole = epochs * (steps_ms + start_ms) + (epochs - 1) * rest_ms
+    waits = waiting(startup=epochs * start_ms / whole, border=(epochs - 1) * rest_ms / whole)
+    loop_s = (whole - start_ms) / 1000
+    seen = summary(waits, {"wall_ms": 1.0, "startup_ms": 200.0}, epochs=epochs, loop_s=loop_s)
+    low, high = gains.of_startup(seen, seen.waits.startup)
+    assert low <= 1000 * loop_s / (1000 * loop_s - 30 * (epochs - 1)) - 1 <= high < 0.2
+    quick = replace(seen, waits=waiting(startup=0.8, border=0.08))  # no order took that long
+    assert gains.of_startup(quick, 0.8)[0] > 1
+    filling = replace(seen, making=replace(seen.making, wall_ms=500.0))  # what is waited for is the first batch
+    assert gains.of_startup(filling, filling.waits.startup)[0] > 0.3
+
+
+def test_a_full_shared_memory_that_costs_nothing_promises_nothing():
+    """It is named for what it may do, not for what it takes."""
+    costly = BY_CAUSE["shared_memory_limit"]
+    (found,) = (v for v in judge(costly).verdicts if v.cause == "shared_memory_limit")
+    assert found.predicted_gain[0] > 0.2
+    free = replace(costly, waits=waiting(production=0.02))
+    (found,) = (v for v in judge(free).verdicts if v.cause == "shared_memory_limit")
+    assert found.predicted_gain == (0.0, 0.0)
+
+
+def test_the_work_of_a_pool_stays():
+    """Two workers whose threads use up two CPUs: only the waiting for them can go."""
+    made = {"wall_ms": 48.0, "cpu_ms": 4.0, "stages": stages(python=0.75, storage=0.25), "nested_pools": 40}
+    seen = summary(HALF, made, {"cpus": 2.0}, workers=2, step_ms=1.0)
+    (found,) = (v for v in judge(seen).verdicts if v.cause == "nested_pool")
+    low, high = found.predicted_gain
+    assert low == 0.0 and high == pytest.approx(48 / 36 / prediction.SHORTER - 1, abs=0.02)
+
+
+def test_a_quota_that_is_raised_gives_what_the_workers_can_use():
+    making = {"wall_ms": 16.0, "cpu_ms": 16.0, "stages": stages(python=1.0), "delayed": 0.7}
+    seen = summary(
+        waiting(production=0.9), making, {"cpus": 0.5, "quota_cpus": 0.5, "throttled": 0.6}, workers=2, step_ms=1.0
+    )
+    (found,) = (v for v in judge(seen).verdicts if v.cause == "cpu_quota")
+    assert 1 + found.predicted_gain[0] < 32 / 8 < 1 + found.predicted_gain[1]  # 0.5 CPUs, then two workers
+
+
+def test_a_loop_without_its_synchronisation_waits_for_its_loader():
+    quick = summary(synchronising=0.9, synchronising_calls=500.0)
+    slow = replace(
+        quick, making=replace(quick.making, wall_ms=36.0, cpu_ms=36.0)
+    )  # four workers: 9 ms of the step's 10
+    found = [
+        judge(one).verdicts[0].predicted_gain
+        for one in (replace(quick, workers=40, host=replace(quick.host, cpus=40.0)), slow)
+    ]
+    assert found[0][1] > 3 and found[1][1] < 0.3
+
+
+@pytest.mark.parametrize("cause", sorted(set(BY_CAUSE) - {"unpinned_copy", "blocking_copy", "host_to_device"}))
+def test_no_promise_is_too_wide_to_be_wrong(cause):
+    """The copies' are: what a side stream hides is not known before it is tried."""
+    for verdict in judge(BY_CAUSE[cause]).verdicts:
+        low, high = verdict.predicted_gain
+        assert 0 <= low <= high and (1 + high) / (1 + low) < 2, (cause, verdict)
+
+
+def test_half_of_the_time_is_twice_the_steps():
+    low, high = gains.of_share(summary(HALF), 0.5)
+    assert low < 1.0 < high and high - low < 0.5
+    (found,) = judge(summary(HALF, {"stages": stages(collate=1.0), "wall_ms": 80.0}, {"cpus": 16.0})).verdicts
+    assert found.cause == "collate" and found.predicted_gain[1] > 0.5

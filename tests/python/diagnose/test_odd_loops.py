@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops of styles that users have: loaders that look alike side by side, a thread that fetches, iterators by hand."""
+
+import pytest
+from summaries import HALF, summary
+from test_several import loop, worker
+from test_signals import record_of, recording
+from watched import watched
+
+from feedline.diagnose.probe.recorder import Recorder
+from feedline.diagnose.summary import timeline
+from feedline.diagnose.verdict import judge
+
+
+class Loader:
+    """Can be referred to weakly."""
+
+
+def test_loaders_that_look_alike_are_two_while_both_live(tmp_path):
+    recorder, facts = Recorder(str(tmp_path)), {"batch_size": 8}
+    one, other = Loader(), Loader()
+    assert [recorder.number_of_loader(facts, loader) for loader in (one, other, one, other)] == [0, 1, 0, 1]
+    del other
+    third = Loader()  # as a script makes one anew in every epoch
+    assert recorder.number_of_loader(facts, third) == 1 and recorder.number_of_loader(facts, one) == 0
+    assert recorder.number_of_loader({"batch_size": 9}, third) == 2
+    assert sorted(path.name.split(".")[1] for path in tmp_path.glob("*.loader")) == ["0", "1", "2"]
+
+
+def test_loaders_without_end_take_no_more_numbers(tmp_path):
+    recorder, kept = Recorder(str(tmp_path)), [Loader() for _ in range(500)]
+    assert max(recorder.number_of_loader({}, loader) for loader in kept) < 64
+
+
+@pytest.mark.parametrize("by_thread", [False, True])
+def test_a_thread_that_calls_next_is_not_who_uses_the_batches(by_thread):
+    """Its steps are the pauses of a full queue: a loop that takes from it may still wait, or not at all."""
+    main = record_of(1, 0, loop(0, [8.0] * 30, 2.0))
+    main.events[:] = [found._replace(thread=7 if by_thread else 1) for found in main.events]
+    found = timeline.summarise(recording([main, worker(2, 1, 1, 8.0, 30)], [{"pid": 1, "number": 0, "num_workers": 1}]))
+    assert ("consumer" in found.missing) is by_thread
+    assert found.waits.step < 0.3
+
+
+def test_the_workers_batches_are_counted_each():
+    main = record_of(1, 0, loop(0, [8.0] * 30, 2.0))
+    found = timeline.summarise(recording([main, worker(2, 1, 1, 1.0, 21), worker(3, 1, 1, 1.0, 9)]))
+    assert (found.making.fewest, found.making.most) == (9, 21)
+
+
+def test_processes_whose_records_were_let_go_are_a_missing_signal():
+    whole = recording([record_of(1, 0, loop(0, [8.0] * 30, 2.0))])
+    assert "recording" not in timeline.summarise(whole).missing
+    whole.dropped = 3
+    assert "3 processes" in timeline.summarise(whole).missing["recording"]
+
+
+def test_a_thread_promises_nothing_by_more_workers():
+    more = summary(HALF, {"stages": {"storage": 1.0}, "cpu_ms": 2.0}, missing={"consumer": "who"})
+    assert all(verdict.predicted_gain[0] == 0 for verdict in judge(more).verdicts)
+
+
+TWINS = """
+import time, torch
+class Samples(torch.utils.data.Dataset):
+    def __init__(self, seconds): self.seconds = seconds
+    def __len__(self): return 120
+    def __getitem__(self, i):
+        time.sleep(self.seconds)
+        return torch.zeros(4)
+if __name__ == "__main__":
+    quick = torch.utils.data.DataLoader(Samples(0), 4, num_workers=1)
+    slow = torch.utils.data.DataLoader(Samples(0.005), 4, num_workers=1)
+    by_hand = iter(slow)
+    for batch in quick:
+        try:
+            next(by_hand)
+        except StopIteration:
+            by_hand = iter(slow)
+            next(by_hand)
+        time.sleep(0.002)
+"""
+
+
+def test_of_twins_the_slow_one_is_judged(tmp_path):
+    pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
+    status, _, _, found = watched(tmp_path, TWINS, "--quick")
+    assert status == 0 and found["summary"]["making"]["batches"] == 30
+    assert found["summary"]["making"]["stages"]["storage"] > 0.8
+    assert found["verdicts"][0]["cause"] == "storage_latency"
