@@ -121,6 +121,12 @@ def test_what_an_event_costs_follows_what_hooks_take(made, monkeypatch):
     assert made.event_ns == before
 
 
+def test_a_collection_of_the_scripts_garbage_is_no_cost_of_the_hook_it_falls_into(made, monkeypatch):
+    begin(made, Clock(monkeypatch))
+    assert made.paid(100 * MS) == recorder._MOST_OF_HOOK_NS == made.spent_ns
+    assert made.paid(40 * US) == 40 * US
+
+
 def test_what_hooks_have_spent_is_told_in_few_events(tmp_path):
     made = Recorder(str(tmp_path))
     for _ in range(1000):

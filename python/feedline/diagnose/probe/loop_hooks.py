@@ -163,9 +163,9 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             # by the CPU's clock: where the thread had to wait for a CPU in here, it would have elsewhere
             spent = cpu - entered + loop.last_cpu - cpu_ended
             only_events = cycle_begin and not watching and not looked
-            recorder.paid(spent, _EVENTS_PER_CYCLE if only_events else 0)
+            charged = recorder.paid(spent, _EVENTS_PER_CYCLE if only_events else 0)
             if watching and not looked:
-                calls.paid(spent)
+                calls.paid(charged)
 
     return __next__
 

@@ -31,6 +31,9 @@ COST_SHARE = 0.002
 _FREE_DETAIL_NS = 1_500_000  # so that short runs have details too
 _FREE_NS = 2_000_000  # and all of their first steps
 _TOLD_NS = 200_000  # what the hooks have spent is told whenever it is so much
+# Where a hook took longer, the interpreter collected garbage in it, of the whole script, which was due anyway: 100 ms
+# with torch imported.
+_MOST_OF_HOOK_NS = 5_000_000
 _WEIGHT = 1 / 16  # of what an event just cost, in what one is taken to cost
 _CALIBRATIONS, _OF_EACH = 9, 12  # the median of so many means: a collection of garbage in between is no cost of events
 _MOST_NOTES = 16  # of a process: a run of days says no more
@@ -103,9 +106,12 @@ class Recorder:
             self.load = (0, 0)
         return ring
 
-    def paid(self, took_ns: int, recorded: int = 0) -> None:
-        """CPU that a hook took for itself; `recorded`: for so many events and nothing else, 0: not only for events."""
-        took_ns += self.call_ns  # entering it
+    def paid(self, took_ns: int, recorded: int = 0) -> int:
+        """CPU that a hook took for itself, and how much of that is charged to watching.
+
+        `recorded`: for so many events and nothing else, 0: not only for events.
+        """
+        took_ns = min(took_ns + self.call_ns, _MOST_OF_HOOK_NS)  # entering it, too
         self.spent_ns += took_ns
         self._untold_ns += took_ns
         if recorded:
@@ -113,6 +119,7 @@ class Recorder:
         if self._untold_ns > _TOLD_NS:
             self.record(events.SPENT, clock(), int(self.event_ns), self._untold_ns, 0, False)
             self._untold_ns = 0
+        return took_ns
 
     def may_detail(self, expected_events: int) -> bool:
         """Whether so many more events of detail are affordable; they count as made then."""
