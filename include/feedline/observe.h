@@ -127,7 +127,7 @@ struct HostRecord {
   std::optional<double> quota_cpus;
   std::optional<double> memory_limit_bytes;
   std::uint64_t sampler_cpu_ns = 0;  // all that its thread used
-  std::uint64_t period_ns = 0;  // between samples, in the end
+  std::uint64_t period_ns = 0;       // between samples, in the end
 };
 
 // One file of a data set.
