@@ -17,7 +17,7 @@ from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
 _EVENTS_PER_CYCLE = 3
 _CALLS_SHARE = 0.0005
-_FREE_NS = 1_000_000
+_FREE_NS = 500_000
 _CLOSE_NS = 50_000
 
 
