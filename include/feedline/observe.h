@@ -126,8 +126,8 @@ struct HostRecord {
   std::vector<std::string> gpu_notes;
   std::optional<double> quota_cpus;
   std::optional<double> memory_limit_bytes;
-  std::uint64_t sampler_cpu_ns = 0;
-  std::uint64_t period_ns = 0;  // between samples, in the end
+  std::uint64_t sampler_cpu_ns = 0;  // all that its thread used
+  std::uint64_t period_ns = 0;       // between samples, in the end
 };
 
 // One file of a data set.
@@ -151,7 +151,7 @@ struct HostSamplerOptions {
 };
 
 // A thread that reads the counters until it is stopped. Its memory is bounded: it thins out what it has and samples
-// less often, the longer it runs; it also samples less often where a sample costs more than 1 % of one CPU.
+// less often, the longer it runs; it also samples less often where samples would cost more than 1/400 of one CPU.
 class HostSampler {
  public:
   static Result<HostSampler> start(HostSamplerOptions options);

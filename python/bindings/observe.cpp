@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -229,8 +230,14 @@ void bind_observe(nb::module_& module) {
             new (self) EventRing(unwrap(EventRing::create(path, capacity)));
           },
           "path"_a, "capacity"_a)
-      .def("record", &EventRing::record, "kind"_a, "begin_ns"_a, "cpu_ns"_a, "a"_a, "b"_a, "keep"_a,
-           "An event that ends now; `keep` False: it is only counted.");
+      .def(
+          "record",
+          [](EventRing& self, std::uint32_t kind, std::uint64_t begin_ns, std::int64_t cpu_ns, std::uint64_t a,
+             std::uint64_t b, bool keep) {
+            self.record(kind, begin_ns, static_cast<std::uint64_t>(std::max<std::int64_t>(cpu_ns, 0)), a, b, keep);
+          },
+          "kind"_a, "begin_ns"_a, "cpu_ns"_a = 0, "a"_a = 0, "b"_a = 0, "keep"_a = true,
+          "An event that ends now; `keep` False: it is only counted. A `cpu_ns` below 0 counts as 0.");
   module.def(
       "look_at_files", &facts_of, "paths"_a, nb::sig("def look_at_files(paths: Sequence[str]) -> list[dict[str, Any]]"),
       "Size, bytes in the page cache, bytes not yet written and disk of each; what is no readable file is left out.");

@@ -300,8 +300,10 @@ class EventRing:
 
     def __init__(self, path: str, capacity: int) -> None: ...
 
-    def record(self, kind: int, begin_ns: int, cpu_ns: int, a: int, b: int, keep: bool) -> None:
-        """An event that ends now; `keep` False: it is only counted."""
+    def record(self, kind: int, begin_ns: int, cpu_ns: int = 0, a: int = 0, b: int = 0, keep: bool = True) -> None:
+        """
+        An event that ends now; `keep` False: it is only counted. A `cpu_ns` below 0 counts as 0.
+        """
 
 def look_at_files(paths: Sequence[str]) -> list[dict[str, Any]]:
     """

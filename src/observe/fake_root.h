@@ -4,11 +4,17 @@
 // Test support: a folder that stands for the root of a machine, with the files of /proc and /sys that a test writes.
 
 #include <stdlib.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace feedline::observe {
 
@@ -36,16 +42,51 @@ class FakeRoot {
   void remove(std::string_view name) const { std::filesystem::remove_all(path(name)); }
 
   // A process of one thread: `ticks` of CPU (100 a second), `delay_ns` of waiting for one.
-  void process(int pid, int parent, int ticks, std::uint64_t delay_ns, std::string_view name = "python") const {
+  void process(int pid, int parent, int ticks, std::uint64_t delay_ns, std::string_view name = "python",
+               int threads = 1) const {
     const std::string folder = "proc/" + std::to_string(pid) + "/";
     write(folder + "stat", std::to_string(pid) + " (" + std::string(name) + ") S " + std::to_string(parent) +
-                               " 1 1 0 -1 0 5 0 6 0 " + std::to_string(ticks) + " 0 0 0 20 0 1 0 77 1000 3 0");
+                               " 1 1 0 -1 0 5 0 6 0 " + std::to_string(ticks) + " 0 0 0 20 0 " +
+                               std::to_string(threads) + " 0 77 1000 3 0");
     write(folder + "task/" + std::to_string(pid) + "/schedstat", "1 " + std::to_string(delay_ns) + " 1\n");
     write(folder + "io", "rchar: 100\nwchar: 0\nsyscr: 4\nsyscw: 0\nread_bytes: 4096\nwrite_bytes: 0\n");
   }
 
  private:
   std::string path_;
+};
+
+// Counts the files below a root that are opened while it lives, by anybody.
+class Opens {
+ public:
+  explicit Opens(const FakeRoot& root) : watch_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    ::inotify_add_watch(watch_, root.path().c_str(), IN_OPEN);
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root.path()))
+      if (entry.is_directory() && !entry.is_symlink()) ::inotify_add_watch(watch_, entry.path().c_str(), IN_OPEN);
+    count();  // going through the folders opened them
+    opened_.clear();
+  }
+  ~Opens() { ::close(watch_); }
+  Opens(const Opens&) = delete;
+  Opens& operator=(const Opens&) = delete;
+
+  // Of files of this name; empty: of all. Folders count as files.
+  std::uint64_t count(std::string_view name = "") {
+    alignas(inotify_event) std::array<char, 16384> events;
+    ssize_t got = 0;
+    while ((got = ::read(watch_, events.data(), events.size())) > 0)
+      for (ssize_t at = 0; at < got;) {
+        const auto* event = reinterpret_cast<const inotify_event*>(events.data() + at);
+        opened_.emplace_back(event->len > 0 ? event->name : "");
+        at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+      }
+    return static_cast<std::uint64_t>(
+        std::ranges::count_if(opened_, [&](const std::string& one) { return name.empty() || one == name; }));
+  }
+
+ private:
+  int watch_;
+  std::vector<std::string> opened_;
 };
 
 }  // namespace feedline::observe

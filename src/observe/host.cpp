@@ -38,33 +38,20 @@ std::string path_in(std::string_view membership, std::string_view controller) {
   return "";
 }
 
-std::optional<std::uint64_t> sum_behind(const std::string& file, std::initializer_list<std::string_view> keys) {
-  const auto text = read_file(file);
-  if (!text) return std::nullopt;
-  std::optional<std::uint64_t> sum;
-  for (const std::string_view key : keys)
-    if (const auto value = number_behind(*text, key)) sum = sum.value_or(0) + *value;
-  return sum;
+// Empty, which is no file, where there is no such group.
+std::string file_in(const std::string& folder, const std::string& file) {
+  return folder.empty() ? std::string() : folder + "/" + file;
 }
 
+// The first line of /proc/stat is of all CPUs.
 std::uint64_t busy_ticks(std::string_view stat) {
-  for (const std::string_view line : lines_of(stat)) {
-    if (!line.starts_with("cpu ")) continue;
-    std::uint64_t ticks = 0;
-    const auto words = words_of(line);
-    // user nice system, then idle and iowait, which are no work, then irq softirq steal
-    for (const std::size_t i : {1u, 2u, 3u, 6u, 7u, 8u})
-      if (i < words.size()) ticks += number(words[i]).value_or(0);
-    return ticks;
-  }
-  return 0;
-}
-
-// Whole devices alone: what partitions and device-mapper volumes read is counted below them once more.
-bool is_whole_device(const std::string& root, std::string_view name) {
-  for (const std::string_view layer : {"loop", "ram", "zram", "dm-", "md"})
-    if (name.starts_with(layer)) return false;
-  return ::access((root + "/sys/block/" + std::string(name)).c_str(), F_OK) == 0;
+  if (!stat.starts_with("cpu ")) return 0;
+  std::uint64_t ticks = 0;
+  const auto words = words_of(stat.substr(0, stat.find('\n')));
+  // user nice system, then idle and iowait, which are no work, then irq softirq steal
+  for (const std::size_t i : {1u, 2u, 3u, 6u, 7u, 8u})
+    if (i < words.size()) ticks += number(words[i]).value_or(0);
+  return ticks;
 }
 
 // "max" or -1: no limit. "cpu.max" holds "quota period"; version 1 has a file for the period.
@@ -88,19 +75,37 @@ std::optional<double> used_share(const std::string& folder) {
   return 1.0 - static_cast<double>(status.f_bavail) / static_cast<double>(status.f_blocks);
 }
 
+std::string group_of(const std::string& root, std::int32_t pid, std::string_view controller, const std::string& file) {
+  const std::string membership = read_file(root + "/proc/" + std::to_string(pid) + "/cgroup").value_or("");
+  const std::string top = controller.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + std::string(controller);
+  return folder_with(root, {top + path_in(membership, controller), top}, file);
+}
+
+std::string shared_memory_of(const std::string& root, std::int32_t pid) {
+  const std::string own = root + "/proc/" + std::to_string(pid) + "/root/dev/shm", top = root + "/dev/shm";
+  return ::access(own.c_str(), F_OK) == 0 ? own : ::access(top.c_str(), F_OK) == 0 ? top : "";
+}
+
 }  // namespace
 
 Host::Host(std::string root, std::int32_t pid)
-    : root_(std::move(root)), tick_ns_(1'000'000'000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK))) {
-  const std::string membership = read_file(root_ + "/proc/" + std::to_string(pid) + "/cgroup").value_or("");
-  const std::string top = "/sys/fs/cgroup";
-  group_ = folder_with(root_, {top + path_in(membership, ""), top}, "cpu.stat");
-  cpu_group_ = folder_with(root_, {top + "/cpu" + path_in(membership, "cpu"), top + "/cpu"}, "cpu.stat");
-  memory_group_ =
-      folder_with(root_, {top + "/memory" + path_in(membership, "memory"), top + "/memory"}, "memory.failcnt");
-  const std::string own = root_ + "/proc/" + std::to_string(pid) + "/root/dev/shm", top_shm = root_ + "/dev/shm";
-  shared_memory_ = ::access(own.c_str(), F_OK) == 0 ? own : ::access(top_shm.c_str(), F_OK) == 0 ? top_shm : "";
-}
+    : root_(std::move(root)),
+      shared_memory_(shared_memory_of(root_, pid)),
+      group_(group_of(root_, pid, "", "cpu.stat")),
+      cpu_group_(group_of(root_, pid, "cpu", "cpu.stat")),
+      memory_group_(group_of(root_, pid, "memory", "memory.failcnt")),
+      tick_ns_(1'000'000'000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK))),
+      cpu_stat_(file_in(group_, "cpu.stat")),
+      memory_events_(file_in(group_, "memory.events")),
+      cpu_stat_1_(file_in(cpu_group_, "cpu.stat")),
+      memory_fails_(file_in(memory_group_, "memory.failcnt")),
+      cpu_pressure_(pressure_file("cpu")),
+      io_pressure_(pressure_file("io")),
+      memory_pressure_(pressure_file("memory")),
+      stat_(root_ + "/proc/stat"),
+      meminfo_(root_ + "/proc/meminfo"),
+      vmstat_(root_ + "/proc/vmstat"),
+      diskstats_(root_ + "/proc/diskstats") {}
 
 std::optional<double> Host::tightest(std::string folder, const std::string& file, const std::string& period) const {
   std::optional<double> limit;
@@ -122,40 +127,79 @@ std::optional<double> Host::memory_limit_bytes() const {
   return limit && *limit < kUnlimited ? limit : std::nullopt;
 }
 
-std::optional<std::uint64_t> Host::pressure(const std::string& resource) const {
-  if (!group_.empty())
-    if (const auto text = read_file(group_ + "/" + resource + ".pressure")) return pressure_ns(*text);
-  const auto text = read_file(root_ + "/proc/pressure/" + resource);
+// Of the group where that has pressure, else of the machine.
+KeptFile Host::pressure_file(const std::string& resource) const {
+  const std::string own = file_in(group_, resource + ".pressure");
+  return KeptFile(::access(own.c_str(), R_OK) == 0 ? own : root_ + "/proc/pressure/" + resource);
+}
+
+std::optional<std::uint64_t> Host::pressure(KeptFile& file) {
+  const auto text = file.read(buffer_);
   return text ? pressure_ns(*text) : std::nullopt;
 }
 
-HostCounters Host::sample(std::uint64_t now_ns) const {
+std::optional<std::uint64_t> Host::sum_behind(KeptFile& file, std::initializer_list<std::string_view> keys) {
+  const auto text = file.read(buffer_);
+  if (!text) return std::nullopt;
+  std::optional<std::uint64_t> sum;
+  for (const std::string_view key : keys)
+    if (const auto value = number_behind(*text, key)) sum = sum.value_or(0) + *value;
+  return sum;
+}
+
+void Host::add_limits_met(HostCounters& counters) {
+  if (const auto us = sum_behind(cpu_stat_, {"throttled_usec"}))
+    counters.throttled_ns = *us * 1000;
+  else
+    counters.throttled_ns = sum_behind(cpu_stat_1_, {"throttled_time"});  // version 1: nanoseconds
+  counters.memory_events = sum_behind(memory_events_, {"max", "oom"});
+  if (!counters.memory_events)
+    if (const auto text = memory_fails_.read(buffer_))
+      counters.memory_events = number(text->substr(0, text->find('\n')));
+}
+
+void Host::add_memory(HostCounters& counters) {
+  bool swaps = true;
+  if (const auto memory = meminfo_.read(buffer_)) {
+    counters.available_bytes = number_behind(*memory, "MemAvailable").value_or(0) * 1024;
+    swaps = number_behind(*memory, "SwapTotal") != 0u;
+  }
+  // the dearest of these files: the kernel sums its hundreds of counters over all CPUs
+  if (swaps) counters.swapped_pages = sum_behind(vmstat_, {"pswpin", "pswpout"}).value_or(0);
+}
+
+// Whole devices alone: what partitions and device-mapper volumes read is counted below them once more.
+bool Host::is_whole_device(std::string_view name) {
+  if (const auto known = whole_devices_.find(name); known != whole_devices_.end()) return known->second;
+  const std::string folder = root_ + "/sys/block/" + std::string(name);
+  bool whole = ::access(folder.c_str(), F_OK) == 0;
+  for (const std::string_view layer : {"loop", "ram", "zram", "dm-", "md"}) whole = whole && !name.starts_with(layer);
+  whole_devices_.emplace(name, whole);
+  return whole;
+}
+
+void Host::add_disks(HostCounters& counters) {
+  const auto disks = diskstats_.read(buffer_);
+  if (!disks) return;
+  for (const std::string_view line : lines_of(*disks)) {
+    const auto words = words_of(line);  // major minor name reads merged sectors milliseconds ...
+    if (words.size() < 7 || !is_whole_device(words[2])) continue;
+    counters.disk_reads += number(words[3]).value_or(0);
+    counters.disk_bytes += number(words[5]).value_or(0) * kSectorBytes;
+    counters.disk_read_ns += number(words[6]).value_or(0) * 1'000'000;
+  }
+}
+
+HostCounters Host::sample(std::uint64_t now_ns) {
   HostCounters counters;
   counters.time_ns = now_ns;
-  if (const auto stat = read_file(root_ + "/proc/stat")) counters.busy_ns = busy_ticks(*stat) * tick_ns_;
-  if (!group_.empty()) {
-    if (const auto us = sum_behind(group_ + "/cpu.stat", {"throttled_usec"})) counters.throttled_ns = *us * 1000;
-    counters.memory_events = sum_behind(group_ + "/memory.events", {"max", "oom"});
-  }
-  if (!counters.throttled_ns && !cpu_group_.empty())
-    counters.throttled_ns = sum_behind(cpu_group_ + "/cpu.stat", {"throttled_time"});  // version 1: nanoseconds
-  if (!counters.memory_events && !memory_group_.empty())
-    if (const auto text = read_file(memory_group_ + "/memory.failcnt"))
-      counters.memory_events = number(lines_of(*text).empty() ? "" : lines_of(*text)[0]);
-  counters.cpu_pressure_ns = pressure("cpu");
-  counters.io_pressure_ns = pressure("io");
-  counters.memory_pressure_ns = pressure("memory");
-  if (const auto memory = read_file(root_ + "/proc/meminfo"))
-    counters.available_bytes = number_behind(*memory, "MemAvailable").value_or(0) * 1024;
-  counters.swapped_pages = sum_behind(root_ + "/proc/vmstat", {"pswpin", "pswpout"}).value_or(0);
-  if (const auto disks = read_file(root_ + "/proc/diskstats"))
-    for (const std::string_view line : lines_of(*disks)) {
-      const auto words = words_of(line);  // major minor name reads merged sectors milliseconds ...
-      if (words.size() < 7 || !is_whole_device(root_, words[2])) continue;
-      counters.disk_reads += number(words[3]).value_or(0);
-      counters.disk_bytes += number(words[5]).value_or(0) * kSectorBytes;
-      counters.disk_read_ns += number(words[6]).value_or(0) * 1'000'000;
-    }
+  if (const auto stat = stat_.read(buffer_)) counters.busy_ns = busy_ticks(*stat) * tick_ns_;
+  add_limits_met(counters);
+  counters.cpu_pressure_ns = pressure(cpu_pressure_);
+  counters.io_pressure_ns = pressure(io_pressure_);
+  counters.memory_pressure_ns = pressure(memory_pressure_);
+  add_memory(counters);
+  add_disks(counters);
   counters.shared_memory_used = used_share(shared_memory_);
   return counters;
 }

@@ -2,9 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "feedline/observe.h"
+#include "observe/proc_file.h"
 
 namespace feedline::observe {
 
@@ -14,7 +20,7 @@ class Host {
   // root: where /proc and /sys are.
   Host(std::string root, std::int32_t pid);
 
-  HostCounters sample(std::uint64_t now_ns) const;
+  HostCounters sample(std::uint64_t now_ns);
 
   // Of the process's own group and all above it; nullopt: none.
   std::optional<double> quota_cpus() const;
@@ -22,7 +28,13 @@ class Host {
 
  private:
   std::optional<double> tightest(std::string folder, const std::string& file, const std::string& period) const;
-  std::optional<std::uint64_t> pressure(const std::string& resource) const;
+  KeptFile pressure_file(const std::string& resource) const;
+  std::optional<std::uint64_t> pressure(KeptFile& file);
+  std::optional<std::uint64_t> sum_behind(KeptFile& file, std::initializer_list<std::string_view> keys);
+  void add_limits_met(HostCounters& counters);
+  void add_memory(HostCounters& counters);
+  void add_disks(HostCounters& counters);
+  bool is_whole_device(std::string_view name);
 
   std::string root_;
   std::string shared_memory_;  // the process's own /dev/shm: a container has another than its host
@@ -30,6 +42,13 @@ class Host {
   std::string cpu_group_;      // of version 1
   std::string memory_group_;
   std::uint64_t tick_ns_;
+  // read in every sample
+  KeptFile cpu_stat_, memory_events_;   // of version 2
+  KeptFile cpu_stat_1_, memory_fails_;  // of version 1
+  KeptFile cpu_pressure_, io_pressure_, memory_pressure_;
+  KeptFile stat_, meminfo_, vmstat_, diskstats_;
+  std::map<std::string, bool, std::less<>> whole_devices_;  // by name
+  std::string buffer_;
 };
 
 }  // namespace feedline::observe

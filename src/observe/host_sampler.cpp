@@ -2,8 +2,6 @@
 // One thread samples; record() copies under the same lock that a sample is stored under, so that neither waits for the
 // other's reading of files.
 
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -13,33 +11,32 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/cpu_clock.h"
 #include "base/thread.h"
 #include "feedline/observe.h"
+#include "observe/allowance.h"
 #include "observe/host.h"
 #include "observe/process_tree.h"
 
 namespace feedline {
 namespace {
 
-constexpr std::size_t kHostRows = 2048;      // 3.4 minutes at ten a second, then half as many for twice as long
-constexpr std::size_t kProcessRows = 65536;  // 6 MB
-constexpr std::uint64_t kCostShare = 125;    // a sample may cost 1/125 of its period: with the rare ones, under 1 %
+constexpr std::size_t kHostRows = 2048;       // 3.4 minutes at ten a second, then half as many for twice as long
+constexpr std::size_t kProcessRows = 65536;   // 6 MB
+constexpr std::uint64_t kCostShare = 400;     // samples may take 1/400 of the time of one CPU
+constexpr std::uint64_t kFreeNs = 4'000'000;  // the first goes through all processes of the machine
 constexpr std::uint64_t kLongestPeriodNs = 60'000'000'000;
 constexpr std::size_t kGpuRows = 16384;  // 2 MB
 constexpr std::size_t kGpuProcesses = 1024;
 constexpr std::uint64_t kGpuPeriodNs = 250'000'000;  // what the driver says is the mean of about as long
 constexpr std::uint64_t kGpuProcessesPeriod = 4;     // in samples of GPUs
 constexpr std::uint64_t kRarePeriodNs = 1'000'000'000;
+constexpr std::uint64_t kFirstRareNs = 400'000'000;  // by then a command has become what it is
 // Going through a process's pages holds up its own changes of them: less often than what is only counters.
-constexpr std::uint64_t kRareCostShare = 1000;
+constexpr std::uint64_t kRareCostShare = 2000;
+constexpr std::uint64_t kFreeRareNs = 3'000'000;  // one process or two of a short run
 constexpr std::size_t kMemoryRows = 1024;
 constexpr std::size_t kFiles = 256;
-
-std::uint64_t thread_cpu_ns() {
-  timespec used{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(used.tv_nsec);
-}
 
 // Drops the samples of every second time; the first stays, and the last, which tells the totals.
 template <typename Row>
@@ -68,41 +65,41 @@ struct HostSampler::Impl {
         period_ns(options.period_ns) {}
 
   void run() {
+    observe::Allowance samples{.began_ns = base::now_ns(), .free_ns = kFreeNs, .share = kCostShare};
     std::unique_lock lock(mutex);
     while (!stopping) {
       lock.unlock();
-      const std::uint64_t now = base::now_ns(), before = thread_cpu_ns();
+      const std::uint64_t now = base::now_ns(), before = base::thread_cpu_ns();
       const auto processes = tree.sample(now);
       const HostCounters counters = host.sample(now);
-      const std::uint64_t cost = thread_cpu_ns() - before;
-      if (now >= next_rare_ns) look_rarely(now);
+      samples.spent_ns += base::thread_cpu_ns() - before;
+      if (now >= rare_due_ns) look_rarely(now);
       lock.lock();
       kept.processes.insert(kept.processes.end(), processes.begin(), processes.end());
       kept.host.push_back(counters);
-      kept.sampler_cpu_ns += cost;
       while (kept.host.size() > kHostRows || kept.processes.size() > kProcessRows) slow_down();
       lock.unlock();
       sample_gpus();
       lock.lock();
+      kept.sampler_cpu_ns = base::thread_cpu_ns();
       if (stopping) break;
       // nothing is gained from samples that disturb what they measure
-      const std::uint64_t affordable = std::min(cost * kCostShare, kLongestPeriodNs);
-      wake.wait_for(lock, std::chrono::nanoseconds(std::max(period_ns, affordable)), [this] { return stopping; });
+      const auto pause = std::chrono::nanoseconds(std::max(period_ns, samples.owed_ns(base::now_ns())));
+      wake.wait_for(lock, pause, [this] { return stopping; });
     }
   }
 
   // At a pace of its own, as one GPU may cost more than all of /proc.
   void sample_gpus() {
-    const std::uint64_t now = base::now_ns(), before = thread_cpu_ns();
+    const std::uint64_t now = base::now_ns(), before = base::thread_cpu_ns();
     if (!gpus_wanted || now < gpus_due_ns) return;
     const std::vector<GpuCounters> rows = gpus.sample(now);
     const bool listing = gpu_samples++ % kGpuProcessesPeriod == 0;
     const std::vector<GpuProcess> processes = listing ? gpus.processes() : std::vector<GpuProcess>();
-    const std::uint64_t cost = thread_cpu_ns() - before;
+    const std::uint64_t cost = base::thread_cpu_ns() - before;
     gpus_wanted = gpus.unavailable().empty();  // opening it was all
     gpus_due_ns = now + std::min(std::max(kGpuPeriodNs, cost * kCostShare), kLongestPeriodNs);
     const std::lock_guard lock(mutex);
-    kept.sampler_cpu_ns += cost;
     kept.gpus = gpus.gpus();
     kept.gpu_unavailable = gpus.unavailable();
     kept.gpu_notes = gpus.notes();
@@ -122,17 +119,15 @@ struct HostSampler::Impl {
 
   // What costs more than a few reads of small files. The files are the thread's own until it has ended.
   void look_rarely(std::uint64_t now) {
-    const std::uint64_t before = thread_cpu_ns();
-    const TreeMemory memory = tree.memory(now);
+    const std::uint64_t before = base::thread_cpu_ns();
+    const TreeMemory memory = tree.memory(now, rare_looks.left_ns(now));
     std::set<std::string> open;
     tree.add_open_files(open, kFiles);
     for (const std::string& path : open)
       if (files.size() < kFiles || files.contains(path)) ++files[path];
-    const std::uint64_t cost = thread_cpu_ns() - before;
-    rare_period_ns = std::max(rare_period_ns, std::min(cost * kRareCostShare, kLongestPeriodNs));
-    next_rare_ns = now + rare_period_ns;
+    rare_looks.spent_ns += base::thread_cpu_ns() - before;
+    rare_due_ns = now + std::max(rare_period_ns, rare_looks.owed_ns(now));
     const std::lock_guard lock(mutex);
-    kept.sampler_cpu_ns += cost;
     kept.memory.push_back(memory);
     if (kept.memory.size() <= kMemoryRows) return;
     thin(kept.memory);
@@ -152,7 +147,8 @@ struct HostSampler::Impl {
   std::uint64_t gpus_due_ns = 0;
   std::uint64_t gpu_samples = 0;
   std::map<std::string, int> files;  // how often each was met
-  std::uint64_t rare_period_ns = kRarePeriodNs, next_rare_ns = 0;
+  observe::Allowance rare_looks{.began_ns = base::now_ns(), .free_ns = kFreeRareNs, .share = kRareCostShare};
+  std::uint64_t rare_period_ns = kRarePeriodNs, rare_due_ns = rare_looks.began_ns + kFirstRareNs;
   mutable std::mutex mutex;
   std::condition_variable wake;
   bool stopping = false;

@@ -15,6 +15,8 @@
 namespace feedline::observe {
 namespace {
 
+constexpr std::uint64_t kAnyBudget = 1'000'000'000;
+
 TEST(ProcFile, TakesNamesWithBracketsAndSpaces) {
   const auto stat = process_stat("7 (a) b ) R 3 1 1 0 -1 0 5 0 6 0 11 22 0 0 20 0 4 0 99 1000 8 0");
   ASSERT_TRUE(stat);
@@ -75,7 +77,11 @@ TEST(ProcessTree, RemembersTheDelayOfThreadsThatEnded) {
   ProcessTree tree(root.path(), 50);
   EXPECT_EQ(tree.sample(1)[0].delay_ns, 1500u);
   root.remove("proc/50/task/51");
+  root.process(50, 1, 10, 1000, "python", 3);
   EXPECT_EQ(tree.sample(2)[0].delay_ns, 1500u);
+  root.write("proc/50/task/52/schedstat", "9 70 1");
+  root.process(50, 1, 10, 1000, "python", 4);
+  EXPECT_EQ(tree.sample(3)[0].delay_ns, 1570u);
 }
 
 TEST(ProcessTree, SharesMemoryOutAndFallsBackToWhatIsPrivate) {
@@ -86,11 +92,75 @@ TEST(ProcessTree, SharesMemoryOutAndFallsBackToWhatIsPrivate) {
   root.write("proc/60/statm", "5000 30 20 1 0 9 0\n");
   ProcessTree tree(root.path(), 50);
   tree.sample(1);
-  const TreeMemory memory = tree.memory(2);
+  const TreeMemory memory = tree.memory(2, kAnyBudget);
   EXPECT_EQ(memory.bytes, 300u * 1024 + 10u * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
   EXPECT_FALSE(memory.exact);
   root.write("proc/60/smaps_rollup", "Pss: 1 kB\n");
-  EXPECT_TRUE(tree.memory(3).exact);
+  EXPECT_TRUE(tree.memory(3, kAnyBudget).exact);
+}
+
+TEST(ProcessTree, GoesThroughNoFolderWhereNothingWasMade) {
+  const FakeRoot root;
+  for (const int pid : {50, 60, 70}) root.process(pid, pid == 50 ? 1 : 50, 10, 1000);
+  root.write("proc/loadavg", "0.1 0.2 0.3 1/90 70\n");
+  ProcessTree tree(root.path(), 50);
+  ASSERT_EQ(tree.sample(1).size(), 3u);
+  Opens opens(root);
+  root.process(60, 50, 11, 1500);
+  const std::uint64_t opened_here = opens.count();  // by the line above
+  const auto sample = tree.sample(2);
+  ASSERT_EQ(sample.size(), 3u);
+  EXPECT_EQ(sample[1].cpu_ns, 110'000'000u);  // what is kept open is read anew
+  EXPECT_EQ(sample[1].delay_ns, 1500u);
+  EXPECT_EQ(opens.count() - opened_here, 0u);
+
+  root.process(80, 60, 1, 1);
+  root.write("proc/loadavg", "0.1 0.2 0.3 1/91 80\n");
+  EXPECT_EQ(tree.sample(3).size(), 4u);
+}
+
+TEST(ProcessTree, LooksAtPagesInTurnWithinABudget) {
+  const FakeRoot root;
+  for (const int pid : {50, 60, 70}) {
+    root.process(pid, pid == 50 ? 1 : 50, 10, 1000);
+    root.write("proc/" + std::to_string(pid) + "/smaps_rollup", "Pss: 4 kB\n");
+    root.write("proc/" + std::to_string(pid) + "/statm", "5000 3 2 1 0 9 0\n");
+  }
+  ProcessTree tree(root.path(), 50);
+  tree.sample(1);
+  const auto looks = [&](std::uint64_t budget_ns, std::uint64_t now_ns) {
+    Opens opens(root);
+    tree.memory(now_ns, budget_ns);
+    return opens.count("smaps_rollup");
+  };
+  // what a look costs is only known after the first
+  EXPECT_EQ(looks(1, 2), 1u);
+  EXPECT_EQ(looks(1, 3), 0u);
+  EXPECT_FALSE(tree.memory(3, 0).exact);
+  EXPECT_EQ(looks(kAnyBudget, 4), 3u);
+  const TreeMemory memory = tree.memory(5, 0);
+  EXPECT_TRUE(memory.exact);
+  EXPECT_EQ(memory.bytes, 3u * 4096);
+}
+
+TEST(ProcessTree, KnowsWhatAnOpenFileIsFor) {
+  const FakeRoot root;
+  root.process(50, 1, 10, 1000);
+  std::filesystem::create_directories(root.path("proc/50/fd"));
+  std::filesystem::create_symlink("/data/shard.tar", root.path("proc/50/fd/3"));
+  root.write("proc/50/fdinfo/3", "flags:\t0100000\n");
+  ProcessTree tree(root.path(), 50);
+  tree.sample(1);
+  std::set<std::string> files;
+  tree.add_open_files(files, 9);
+  Opens opens(root);
+  tree.add_open_files(files, 9);
+  EXPECT_EQ(opens.count("3"), 0u);
+  root.remove("proc/50/fd/3");
+  std::filesystem::create_symlink("/data/next.tar", root.path("proc/50/fd/3"));
+  tree.add_open_files(files, 9);
+  EXPECT_EQ(opens.count("3"), 1u);
+  EXPECT_EQ(files, (std::set<std::string>{"/data/next.tar", "/data/shard.tar"}));
 }
 
 TEST(ProcessTree, ListsFilesThatAreOpenForReading) {
@@ -154,6 +224,54 @@ TEST(Host, ReadsVersionTwoGroups) {
   EXPECT_EQ(counters.disk_read_ns, 30'000'000u);
 }
 
+TEST(Host, OpensItsFilesOnce) {
+  const FakeRoot root;
+  root.write("proc/stat", "cpu  1 2 3 400 500 6 7 8 0 0\n");
+  root.write("proc/meminfo", "MemTotal: 9 kB\nMemAvailable: 5 kB\nSwapTotal:       0 kB\n");
+  root.write("proc/vmstat", "pswpin 3\npswpout 4\n");
+  root.write("proc/pressure/cpu", "some avg10=0 avg60=0 avg300=0 total=50\n");
+  Host host(root.path(), 50);
+  Opens first(root);
+  EXPECT_EQ(host.sample(1).swapped_pages, 0u);
+  EXPECT_EQ(first.count("vmstat"), 0u);  // nothing to swap to
+  root.write("proc/pressure/cpu", "some avg10=0 avg60=0 avg300=0 total=60\n");
+  Opens opens(root);
+  EXPECT_EQ(host.sample(2).cpu_pressure_ns, 60'000u);
+  EXPECT_EQ(opens.count(), 0u);
+  root.write("proc/meminfo", "MemAvailable: 5 kB\nSwapTotal: 8 kB\n");
+  EXPECT_EQ(host.sample(3).swapped_pages, 7u);
+}
+
+TEST(KeptFile, ReadsWhatIsLongerThanABuffer) {
+  const FakeRoot root;
+  const std::string longer(100'000, 'x');
+  root.write("longer", longer);
+  KeptFile file(root.path("longer"));
+  std::string buffer;
+  EXPECT_EQ(file.read(buffer), longer);
+  root.write("longer", "short");
+  EXPECT_EQ(file.read(buffer), "short");
+  KeptFile absent(root.path("absent"));
+  EXPECT_FALSE(absent.read(buffer));
+  EXPECT_EQ(errno, ENOENT);
+}
+
+TEST(KeptFile, KeepsNoMoreThanItMay) {
+  const FakeRoot root;
+  root.write("file", "text");
+  const auto kept = [&] { return numbered_entries("/proc/self/fd").size(); };
+  const std::size_t before = kept();
+  std::string buffer;
+  {
+    std::vector<KeptFile> files;
+    for (int i = 0; i < 1000; ++i) files.emplace_back(root.path("file"));
+    for (KeptFile& file : files) ASSERT_EQ(file.read(buffer), "text");
+    EXPECT_LE(kept(), before + 300);
+    EXPECT_GT(kept(), before);
+  }
+  EXPECT_EQ(kept(), before);
+}
+
 TEST(Host, ReadsVersionOneGroupsAtTheTopOfAContainer) {
   const FakeRoot root;
   root.write("proc/50/cgroup", "1:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n0::/\n");
@@ -210,7 +328,8 @@ TEST(Host, SaysNothingWhereNothingCanBeRead) {
 TEST(HostSampler, WatchesThisProcess) {
   auto sampler = HostSampler::start({.pid = ::getpid(), .period_ns = 5'000'000});
   ASSERT_TRUE(sampler) << sampler.error().message();
-  while (sampler->record().host.size() < 4) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  while (sampler->record().host.size() < 4 || sampler->record().memory.empty())
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   sampler->stop();
   const HostRecord record = sampler->record();
   ASSERT_GE(record.processes.size(), 4u);

@@ -1,13 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/proc_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <charconv>
 
 namespace feedline::observe {
+namespace {
+
+// A quarter of the files that a process may have open where nobody raised that limit.
+constexpr int kMostKept = 256;
+std::atomic<int> files_kept = 0;
+
+constexpr std::size_t kUsualWords = 64;      // of /proc/PID/stat, the longest line that is taken apart often
+constexpr std::size_t kFirstBuffer = 16384;  // most files of /proc, on machines of 100 CPUs too
+
+}  // namespace
 
 std::optional<std::string> read_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -19,6 +33,58 @@ std::optional<std::string> read_file(const std::string& path) {
   ::close(file);
   if (got < 0) return std::nullopt;
   return text;
+}
+
+void KeptFile::close() {
+  if (file_ < 0) return;
+  ::close(std::exchange(file_, -1));
+  files_kept.fetch_sub(1, std::memory_order_relaxed);
+}
+
+std::optional<std::string_view> KeptFile::read(std::string& buffer) {
+  if (refused_ != 0) {
+    errno = refused_;
+    return std::nullopt;
+  }
+  const int file = file_ >= 0 ? file_ : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    if (errno == ENOENT || errno == EACCES || errno == EPERM) refused_ = errno;
+    return std::nullopt;
+  }
+  if (buffer.size() < kFirstBuffer) buffer.resize(kFirstBuffer);
+  std::size_t size = 0;
+  ssize_t got = 0;
+  while ((got = ::pread(file, buffer.data() + size, buffer.size() - size, static_cast<off_t>(size))) > 0) {
+    size += static_cast<std::size_t>(got);
+    if (size < buffer.size()) break;  // the kernel gives these files whole, as far as there is room
+    buffer.resize(2 * buffer.size());
+  }
+  const int failed = got < 0 ? errno : 0;
+  if (file_ < 0) {
+    if (failed == 0 && files_kept.fetch_add(1, std::memory_order_relaxed) < kMostKept) {
+      file_ = file;
+    } else {
+      if (failed == 0) files_kept.fetch_sub(1, std::memory_order_relaxed);
+      ::close(file);
+    }
+  } else if (failed != 0) {
+    close();
+  }
+  if (failed == 0) return std::string_view(buffer).substr(0, size);
+  if (failed == EACCES || failed == EPERM) refused_ = failed;
+  errno = failed;
+  return std::nullopt;
+}
+
+std::vector<std::int32_t> numbered_entries(const std::string& folder) {
+  std::vector<std::int32_t> found;
+  DIR* entries = ::opendir(folder.c_str());
+  if (!entries) return found;
+  while (const dirent* entry = ::readdir(entries))
+    if (const auto name = number(entry->d_name)) found.push_back(static_cast<std::int32_t>(*name));
+  ::closedir(entries);
+  std::ranges::sort(found);
+  return found;
 }
 
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -34,6 +100,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
+  words.reserve(std::min(line.size() / 2 + 1, kUsualWords));
   for (std::size_t at = 0;;) {
     at = line.find_first_not_of(" \t\n", at);
     if (at == std::string_view::npos) return words;
@@ -52,12 +119,17 @@ std::optional<std::uint64_t> number(std::string_view word) {
 }
 
 std::optional<std::uint64_t> number_behind(std::string_view text, std::string_view key) {
-  for (const std::string_view line : lines_of(text)) {
+  // files of hundreds of lines are read ten times a second for one or two of them
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!line.starts_with(key)) continue;
+    line.remove_prefix(key.size());
+    if (line.starts_with(':')) line.remove_prefix(1);
+    if (!line.starts_with(' ') && !line.starts_with('\t')) continue;
     const auto words = words_of(line);
-    if (words.size() < 2) continue;
-    std::string_view first = words[0];
-    if (first.ends_with(':')) first.remove_suffix(1);
-    if (first == key) return number(words[1]);
+    return words.empty() ? std::nullopt : number(words[0]);
   }
   return std::nullopt;
 }

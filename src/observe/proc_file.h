@@ -7,12 +7,38 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace feedline::observe {
 
 // nullopt with errno where it cannot be read.
 std::optional<std::string> read_file(const std::string& path);
+
+// A file that is read again and again: it stays open, as opening one of /proc costs several times what reading it does.
+// Beyond a number of them in this process, each reading opens it. One that was not there, or might not be read, when it
+// was first asked for is not asked for again.
+class KeptFile {
+ public:
+  explicit KeptFile(std::string path) : path_(std::move(path)) {}
+  ~KeptFile() { close(); }
+  KeptFile(KeptFile&& other) noexcept
+      : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)), refused_(other.refused_) {}
+  KeptFile& operator=(KeptFile&&) = delete;
+
+  // What it holds now, in `buffer`. nullopt with errno: what it tells of has ended, or it may not be read.
+  std::optional<std::string_view> read(std::string& buffer);
+
+ private:
+  void close();
+
+  std::string path_;
+  int file_ = -1;
+  int refused_ = 0;  // errno
+};
+
+// The names in a folder that are numbers, in order: processes, threads, open files.
+std::vector<std::int32_t> numbered_entries(const std::string& folder);
 
 std::vector<std::string_view> lines_of(std::string_view text);
 std::vector<std::string_view> words_of(std::string_view line);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/process_tree.h"
 
-#include <dirent.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/cpu_clock.h"
 #include "observe/proc_file.h"
 
 namespace feedline::observe {
@@ -16,17 +16,7 @@ namespace {
 
 // The kernel gives no sum of run-queue delay over threads, and a process of hundreds of threads would make each sample
 // dear: the threads that load data are among the first.
-constexpr int kThreads = 48;
-
-std::set<std::int32_t> numbered_entries(const std::string& folder) {
-  std::set<std::int32_t> found;
-  DIR* entries = ::opendir(folder.c_str());
-  if (!entries) return found;
-  while (const dirent* entry = ::readdir(entries))
-    if (const auto name = number(entry->d_name)) found.insert(static_cast<std::int32_t>(*name));
-  ::closedir(entries);
-  return found;
-}
+constexpr std::size_t kThreads = 48;
 
 // No data set lies there.
 bool is_of_the_system(std::string_view path) {
@@ -45,33 +35,81 @@ bool reads_only(std::string_view about) {
 
 ProcessTree::ProcessTree(std::string root, std::int32_t pid)
     : proc_(std::move(root) + "/proc/"),
+      latest_(proc_ + "loadavg"),
       tick_ns_(1'000'000'000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK))),
       page_bytes_(static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))) {
-  members_[pid];
+  join(pid);
+}
+
+ProcessTree::Member& ProcessTree::join(std::int32_t pid) {
+  return members_.try_emplace(pid, folder_of(pid)).first->second;
+}
+
+// Going through /proc is the dearest part of a sample where little else runs.
+bool ProcessTree::has_news() {
+  const auto text = latest_.read(buffer_);
+  const auto words = text ? words_of(*text) : std::vector<std::string_view>();
+  if (words.empty()) return true;
+  if (words.back() == latest_pid_) return false;
+  latest_pid_ = words.back();
+  return true;
 }
 
 void ProcessTree::find() {
+  if (!has_news()) return;  // whoever is made from here on is found next time
   const auto all = numbered_entries(proc_);
-  std::erase_if(strangers_, [&](std::int32_t pid) { return !all.contains(pid); });  // its number may come again
+  const auto is_there = [&](std::int32_t pid) { return std::ranges::binary_search(all, pid); };
+  std::erase_if(members_, [&](const auto& member) { return !is_there(member.first); });
+  std::vector<std::int32_t> unknown;
+  for (const std::int32_t pid : all)  // a stranger's number may come again once it has ended
+    if (!members_.contains(pid) && !std::ranges::binary_search(strangers_, pid)) unknown.push_back(pid);
+  std::erase_if(strangers_, [&](std::int32_t pid) { return !is_there(pid); });
   // a child may have a smaller number than its parent, once numbers wrap: go round until nobody joins
-  for (bool joined = true; joined;) {
-    joined = false;
-    for (const std::int32_t pid : all) {
-      if (members_.contains(pid) || strangers_.contains(pid)) continue;
-      const auto text = read_file(proc_ + std::to_string(pid) + "/stat");
-      const auto stat = text ? process_stat(*text) : std::nullopt;
-      if (!stat || !members_.contains(stat->parent)) continue;
-      members_[pid].start = stat->start;
-      joined = true;
-    }
+  const auto joins = [&](std::int32_t pid) {
+    const auto text = read_file(folder_of(pid) + "stat");
+    const auto stat = text ? process_stat(*text) : std::nullopt;
+    if (!stat || !members_.contains(stat->parent)) return false;
+    join(pid).start = stat->start;
+    return true;
+  };
+  while (std::erase_if(unknown, joins) > 0) {
   }
-  for (const std::int32_t pid : all)
-    if (!members_.contains(pid)) strangers_.insert(pid);
+  strangers_.insert(strangers_.end(), unknown.begin(), unknown.end());
+  std::ranges::sort(strangers_);
+}
+
+void ProcessTree::list_threads(std::int32_t pid, Member& member) {
+  const std::string folder = folder_of(pid) + "task/";
+  const auto all = numbered_entries(folder);
+  std::erase_if(member.threads, [&](const auto& thread) {
+    if (std::ranges::binary_search(all, thread.first)) return false;
+    member.ended_delay_ns += thread.second.delay_ns;
+    return true;
+  });
+  for (const std::int32_t thread : all) {
+    if (member.threads.size() >= kThreads) return;
+    if (!member.threads.contains(thread))
+      member.threads.emplace(thread, Thread{KeptFile(folder + std::to_string(thread) + "/schedstat")});
+  }
+}
+
+void ProcessTree::add_delays(std::int32_t pid, Member& member, ProcessCounters& counters) {
+  if (counters.threads != member.listed_threads) list_threads(pid, member);
+  member.listed_threads = counters.threads;
+  for (auto& [number_of_thread, thread] : member.threads) {
+    const auto text = thread.schedule.read(buffer_);
+    const auto words = text ? words_of(*text) : std::vector<std::string_view>();
+    if (words.size() >= 2)
+      thread.delay_ns = number(words[1]).value_or(0);
+    else
+      member.listed_threads = 0;  // it has ended: another may have taken its place
+    counters.delay_ns += thread.delay_ns;
+  }
+  counters.delay_ns += member.ended_delay_ns;
 }
 
 bool ProcessTree::update(std::int32_t pid, Member& member, ProcessCounters& counters) {
-  const std::string folder = proc_ + std::to_string(pid) + "/";
-  const auto text = read_file(folder + "stat");
+  const auto text = member.stat.read(buffer_);
   const auto stat = text ? process_stat(*text) : std::nullopt;
   if (!stat || stat->ended || (member.start != 0 && member.start != stat->start)) return false;
   member.start = stat->start;
@@ -81,17 +119,10 @@ bool ProcessTree::update(std::int32_t pid, Member& member, ProcessCounters& coun
   counters.system_ns = stat->system_ticks * tick_ns_;
   counters.minor_faults = stat->minor_faults;
   counters.major_faults = stat->major_faults;
-  counters.resident_bytes = stat->resident_pages * page_bytes_;
+  counters.resident_bytes = member.resident_bytes = stat->resident_pages * page_bytes_;
   counters.threads = stat->threads;
-  int looked_at = 0;
-  for (const std::int32_t thread : numbered_entries(folder + "task")) {
-    if (++looked_at > kThreads) break;
-    const auto schedule = read_file(folder + "task/" + std::to_string(thread) + "/schedstat");
-    const auto words = schedule ? words_of(*schedule) : std::vector<std::string_view>();
-    if (words.size() >= 2) member.thread_delay_ns[thread] = number(words[1]).value_or(0);
-  }
-  for (const auto& [thread, delay_ns] : member.thread_delay_ns) counters.delay_ns += delay_ns;
-  if (const auto io = read_file(folder + "io")) {
+  add_delays(pid, member, counters);
+  if (const auto io = member.io.read(buffer_)) {
     counters.read_bytes = number_behind(*io, "rchar").value_or(0);
     counters.read_calls = number_behind(*io, "syscr").value_or(0);
     counters.device_bytes = number_behind(*io, "read_bytes").value_or(0);
@@ -117,17 +148,41 @@ std::vector<ProcessCounters> ProcessTree::sample(std::uint64_t now_ns) {
   return counters;
 }
 
-TreeMemory ProcessTree::memory(std::uint64_t now_ns) const {
+void ProcessTree::look_at_pages(std::uint64_t now_ns, std::uint64_t budget_ns) {
+  std::vector<std::pair<std::uint64_t, std::int32_t>> by_age;
+  std::uint64_t usual_ns = 0;  // what one costs that was not looked at yet
+  for (const auto& [pid, member] : members_) {
+    by_age.emplace_back(member.looked_ns, pid);
+    usual_ns = std::max(usual_ns, member.look_cost_ns);
+  }
+  std::ranges::sort(by_age);
+  for (const auto& [looked, pid] : by_age) {
+    Member& member = members_.at(pid);
+    const std::uint64_t expected = member.looked_ns == 0 ? usual_ns : member.look_cost_ns;
+    if (expected > budget_ns) return;
+    const std::uint64_t before = base::thread_cpu_ns();
+    const auto rollup = read_file(folder_of(pid) + "smaps_rollup");
+    const auto kib = rollup ? number_behind(*rollup, "Pss") : std::nullopt;
+    member.shared_part.reset();
+    if (kib && member.resident_bytes > 0)
+      member.shared_part = static_cast<double>(*kib * 1024) / static_cast<double>(member.resident_bytes);
+    member.looked_ns = now_ns;
+    member.look_cost_ns = base::thread_cpu_ns() - before;
+    usual_ns = std::max(usual_ns, member.look_cost_ns);
+    budget_ns -= std::min(budget_ns, member.look_cost_ns);
+  }
+}
+
+TreeMemory ProcessTree::memory(std::uint64_t now_ns, std::uint64_t budget_ns) {
+  look_at_pages(now_ns, budget_ns);
   TreeMemory memory;
   memory.time_ns = now_ns;
   for (const auto& [pid, member] : members_) {
-    const std::string folder = proc_ + std::to_string(pid) + "/";
-    const auto rollup = read_file(folder + "smaps_rollup");
-    if (const auto kib = rollup ? number_behind(*rollup, "Pss") : std::nullopt) {
-      memory.bytes += *kib * 1024;
+    if (member.shared_part) {
+      memory.bytes += static_cast<std::uint64_t>(*member.shared_part * static_cast<double>(member.resident_bytes));
       continue;
     }
-    const auto pages = read_file(folder + "statm");  // size resident shared ..., which anybody may read
+    const auto pages = read_file(folder_of(pid) + "statm");  // size resident shared ..., which anybody may read
     const auto words = pages ? words_of(*pages) : std::vector<std::string_view>();
     if (words.size() < 3) continue;  // it has ended
     const std::uint64_t resident = number(words[1]).value_or(0), shared = number(words[2]).value_or(0);
@@ -137,9 +192,10 @@ TreeMemory ProcessTree::memory(std::uint64_t now_ns) const {
   return memory;
 }
 
-void ProcessTree::add_open_files(std::set<std::string>& files, std::size_t most) const {
-  for (const auto& [pid, member] : members_) {
-    const std::string folder = proc_ + std::to_string(pid) + "/";
+void ProcessTree::add_open_files(std::set<std::string>& files, std::size_t most) {
+  for (auto& [pid, member] : members_) {
+    const std::string folder = folder_of(pid);
+    std::map<std::int32_t, OpenFile> before = std::exchange(member.open, {});
     for (const std::int32_t file : numbered_entries(folder + "fd")) {
       if (files.size() >= most) return;
       const std::string name = std::to_string(file);
@@ -147,9 +203,15 @@ void ProcessTree::add_open_files(std::set<std::string>& files, std::size_t most)
       const ssize_t length = ::readlink((folder + "fd/" + name).c_str(), target.data(), target.size());
       if (length <= 0 || target[0] != '/' || length == static_cast<ssize_t>(target.size())) continue;
       const std::string_view path(target.data(), static_cast<std::size_t>(length));
-      if (is_of_the_system(path) || path.ends_with(" (deleted)")) continue;
-      const auto about = read_file(folder + "fdinfo/" + name);
-      if (about && reads_only(*about)) files.emplace(path);
+      OpenFile& open = member.open[file];
+      open = std::move(before[file]);
+      if (open.path != path) {  // what it is open for does not change
+        open.path = path;
+        const bool data = !is_of_the_system(path) && !path.ends_with(" (deleted)");
+        const auto about = data ? read_file(folder + "fdinfo/" + name) : std::nullopt;
+        open.wanted = about && reads_only(*about);
+      }
+      if (open.wanted) files.insert(open.path);
     }
   }
 }

@@ -141,7 +141,9 @@ def _measured(summary: Summary) -> list[str]:
     ]
     lines += gpu_text.lines(summary)
     if summary.overhead_share is not None:
-        lines.append(f"  watching cost {summary.overhead_share:.2%}")
+        parts = ((name, summary.overhead.get(f"{name}_share")) for name in ("hooks", "watching"))
+        told = ", ".join(f"{name} {share:.2%}" for name, share in parts if share is not None)
+        lines.append(f"  watching cost {summary.overhead_share:.2%}{f' ({told})' if told else ''}")
     return lines
 
 

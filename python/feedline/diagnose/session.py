@@ -69,6 +69,7 @@ class Recording:
     devices: list[dict[str, Any]] = field(default_factory=list)  # that processes used, as they told last
     files: DatasetFiles | None = None
     applied: list[dict[str, Any]] = field(default_factory=list)  # what became of other settings, by loader
+    watcher_cpu_ns: int = 0  # of this process while the command ran: sampling, and looking after event files
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,11 @@ def run(command: Sequence[str], budget: float = 0.0, change: Change | None = Non
         with _signals_of_child() as forward:
             child = _start(command, folder, budget, change)
             forward.append(child)
+            watching = time.process_time_ns()
             sampler = _sampler(child.pid)
             harvest.start()
             returncode = child.wait()
-            end = time.perf_counter_ns()
+            end, watching = time.perf_counter_ns(), time.process_time_ns() - watching
         harvest.stop()
         host: dict[str, Any] = {}
         if sampler is not None:
@@ -127,6 +129,7 @@ def run(command: Sequence[str], budget: float = 0.0, change: Change | None = Non
             devices,
             seen,
             apply.outcome(folder) if change is not None else [],
+            watching,
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)

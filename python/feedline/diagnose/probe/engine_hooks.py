@@ -16,11 +16,11 @@ from feedline.diagnose.probe import events
 from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
 _FIRST_LOOK_NS, _MOST_NS = 50_000_000, 1_000_000_000  # short loops are looked at early, long ones once a second
-_COST_SHARE, _FREE_NS = 400, 3_000_000  # looks may cost 1/400 of the time, and a few of them whatever it is
+_COST_SHARE, _FREE_NS = 1000, 1_000_000  # looks may cost 1/1000 of the time, and a few of them whatever it is
 _COUNTED = ("items", "bytes", "busy_s", "blocked_s", "starved_s")
 _READS_AHEAD = " at once by "  # in the engine's plan, once the storage was slow enough for it
 _LOOKS_AT_OTHERS = 2  # a thread has no name yet when it begins; after so many looks it is somebody else's
-_THREADS = "feedline-"  # the engine's own begin so, and go on with a number; torch's and the script's do not
+_THREADS = b"feedline-"  # the engine's own begin so, and go on with a number; torch's and the script's do not
 
 
 class Tally:
@@ -47,9 +47,12 @@ class Tally:
                 self._before = before if before["batches"] else {}  # one that has just begun has done nothing before
             self._due = clock() + self._period
 
-    def look_if_due(self, engine: Any) -> None:
-        if clock() >= self._due:
+    def look_if_due(self, engine: Any) -> bool:
+        """Whether it was."""
+        due = clock() >= self._due
+        if due:
             self.look(engine)
+        return due
 
     def look_at_end(self, engine: Any) -> None:
         """Of a loop. Where loops are so short that this would cost too much, a later loop's look has this one too."""
@@ -93,7 +96,7 @@ class Tally:
                 stages.setdefault(stage, {})[counted] = value
         engine = {name: value for name, value in self._totals.items() if "/" not in name}
         found = {"threads": self._threads, "reads_ahead": self._reads_ahead, **engine, "stages": stages}
-        self._recorder.write_loader(self._number, {**self._facts, "engine": found})
+        self._recorder.rewrite_loader(self._number, {**self._facts, "engine": found})
 
 
 class ThreadTimes:
@@ -114,8 +117,7 @@ class ThreadTimes:
             try:
                 if not self._is_ours(thread):
                     continue
-                with open(f"/proc/self/task/{thread}/schedstat") as file:
-                    words = file.read().split()
+                words = _read(f"/proc/self/task/{thread}/schedstat").split()
             except FileNotFoundError:
                 if os.path.exists(f"/proc/self/task/{thread}/stat"):
                     return None
@@ -131,13 +133,20 @@ class ThreadTimes:
         looks = self._looks.get(thread, 0)
         if owner is not None or looks >= _LOOKS_AT_OTHERS:
             return owner is self
-        with open(f"/proc/self/task/{thread}/comm") as file:
-            ours = file.read().startswith(_THREADS)
+        ours = _read(f"/proc/self/task/{thread}/comm").startswith(_THREADS)
         if ours:
             self._owners[thread] = self
         else:
             self._looks[thread] = looks + 1
         return ours
+
+
+def _read(path: str) -> bytes:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(file, 4096)
+    finally:
+        os.close(file)
 
 
 def engine_of(iterator: Any) -> Any:

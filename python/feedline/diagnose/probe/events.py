@@ -14,11 +14,11 @@ UNPICKLE = 5  # a batch out of a worker's message: a = bytes
 CALLS = 6  # .item() and .tolist() during a step that was watched: a = calls, b = time in them; lasts the step
 PASS = 8  # follows an ITER: a = loader, b = which iter() of its process this was, from 1 on
 LOOK = 7  # at the counters of Feedline's engine
+COPY = 9  # a copy of the process was made, for experiments
 # Of workers, or of the same process without them.
 READY = 10  # a worker's start: from its first statement to the wait for a task; a = process of the loop;
 # b = worker + WORKERS * which iter() of that process started it, 0: not known
 WORK = 11  # one task of a worker, from its arrival to the hand-over: a = number of the task, b = its longest sample
-IDLE = 12  # a worker's wait for a task
 FETCH = 13  # samples and collation of a batch: a = samples, b = its longest sample (0: not looked at)
 DETAILED_FETCH = 14  # those of them whose samples were timed
 SAMPLE = 15  # one sample: a = its index where that is a number; kept where it is slow beside others
@@ -36,11 +36,16 @@ DEVICE_COST = 26  # what watching them cost: a = ns
 # Of the process of the loop, in whichever thread.
 PIN = 27  # a batch into page-locked memory, by the loader
 # Of any.
-COST = 30  # what the probe costs: a = nanoseconds per event, b = per call that is only counted
+STARTED = 12  # the probe was loaded into the process: a = ns of CPU, b = ns
+SPENT = 22  # CPU of the hooks of batches and steps since the one before: a = ns; CPU: what an event costs by now
+HEARD = 23  # opens of files that the probe was told of: a = how many
+COST = 30  # measured when the first event came: a = ns of CPU per event, b = per call that is only counted
 FIRST_TRANSFORM = 32  # and the following: single transforms of a Compose, named in the process's .names file
 TRANSFORMS = 16
 
 PINNED, ASKED, OTHER_STREAM = 1, 2, 4  # page-locked; non_blocking=True; on another stream than the device's default one
+
+TIMED = (ITER, WAIT, STEP, LAST, FETCH, GATHER, CALLS, PASS, LOOK, COPIES, DEVICE_TIMES)  # whose cost is in SPENT
 
 NO_TASK = 2**64 - 1
 WORKERS = 2**16

@@ -20,7 +20,7 @@ from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 # A sample that takes so much longer than others is kept as an event of its own.
 _SLOW_TIMES = 5
 _SLOW_NS = 1_000_000
-_EVENTS_PER_FETCH = 3
+_EVENTS_PER_FETCH, _EVENTS_OF_FETCH = 3, 2  # with collation and all; its own, and what decides on it
 _EVENTS_PER_GATHER = 2
 _FEW_POOLS = 4  # of threads: made once and kept, they are no nested pool
 
@@ -28,9 +28,12 @@ _recorder: Recorder | None = None
 _patched: set[str] = set()
 
 
-def start(session: str) -> None:
+def start(session: str, begin_ns: int = 0, begin_cpu_ns: int = 0) -> None:
+    """`begin_ns`, `begin_cpu_ns`: when loading this probe began, by ``clock`` and ``cpu_clock``."""
     global _recorder
     _recorder = Recorder(session)
+    if begin_ns:
+        _recorder.load = (cpu_clock() - begin_cpu_ns, clock() - begin_ns)
     _recorder.opened.listen()
 
 
@@ -110,7 +113,7 @@ class _TimedSamples:
         took = clock() - begin
         mean = self._recorder.sample_mean_ns
         slow = mean > 0 and took > _SLOW_TIMES * mean and took > _SLOW_NS
-        number = index if type(index) is int else 0
+        number = index if type(index) is int and 0 <= index < events.NO_TASK else 0
         self._recorder.record(events.SAMPLE, begin, cpu_clock() - cpu, number, int(slow), slow)
         self._recorder.sample_mean_ns = took if mean == 0 else mean + (min(took, 10 * mean) - mean) / 32
         self.longest = max(self.longest, took)
@@ -169,6 +172,7 @@ def _around_fetch(original: Callable[..., Any], recorder: Recorder, stream: str 
                 return original(self, index)
             finally:
                 local.unseen = unseen - 1
+        entered = cpu_clock()
         count = len(index) if isinstance(index, (list, tuple)) else 1
         if not recorder.in_worker and not getattr(local, "in_next", False):
             _announce_worker(recorder)
@@ -184,9 +188,11 @@ def _around_fetch(original: Callable[..., Any], recorder: Recorder, stream: str 
         try:
             return original(self, index)
         finally:
-            used = cpu_clock() - cpu
+            ended, cpu_ended = clock(), cpu_clock()
+            used = cpu_ended - cpu
             recorder.record(events.FETCH, begin, used, count, timed.longest, False)
-            local.unseen = recorder.unseen_after(clock() - begin, _EVENTS_PER_FETCH, _pace_of(local, "fetch_pace"))
+            local.unseen = recorder.unseen_after(ended - begin, _EVENTS_PER_FETCH, _pace_of(local, "fetch_pace"))
+            recorder.opened.tell()
             local.longest = timed.longest
             if recorder.in_worker and not getattr(local, "task_begin", 0):  # a worker whose tasks are not seen
                 recorder.record(events.WORK, begin, used, events.NO_TASK, timed.longest)
@@ -196,6 +202,7 @@ def _around_fetch(original: Callable[..., Any], recorder: Recorder, stream: str 
                 local.detail = False
                 if timed.count:
                     local.events_per_sample = 1 + local.details // timed.count
+            recorder.paid(cpu - entered + cpu_clock() - cpu_ended, _EVENTS_OF_FETCH + detail)
 
     return fetch
 
@@ -265,12 +272,13 @@ def _patch_gather(module: Any, recorder: Recorder) -> None:
         try:
             return gather(self, index)
         finally:
-            used, rows = cpu_clock() - cpu, len(index)
+            ended, cpu_ended = clock(), cpu_clock()
+            used, rows = cpu_ended - cpu, len(index)
             recorder.record(events.GATHER, begin, used, rows, 0, False)
             recorder.record(events.FETCH, begin, used, rows, 0, False)
-            local.unseen_gathers = recorder.unseen_after(
-                clock() - begin, _EVENTS_PER_GATHER, _pace_of(local, "gather_pace")
-            )
+            gap = recorder.unseen_after(ended - begin, _EVENTS_PER_GATHER, _pace_of(local, "gather_pace"))
+            local.unseen_gathers = gap
+            recorder.paid(cpu_clock() - cpu_ended, _EVENTS_PER_GATHER)
 
     module.ArrayIterator._gather = timed_gather
 
@@ -340,7 +348,7 @@ def _around_compose(original: Callable[..., Any], recorder: Recorder, step: Any)
             # an image that is decoded at its first use is decoded in here
             decoded = getattr(local, "decoded_wall", 0) - wall_before
             used = cpu_clock() - cpu - (getattr(local, "decoded_cpu", 0) - cpu_before)
-            recorder.record(events.TRANSFORM, begin + decoded, used, 0, 0, False)
+            recorder.record(events.TRANSFORM, begin + decoded, max(used, 0), 0, 0, False)
             local.details += 1
 
     return compose
@@ -392,11 +400,7 @@ class _TaskQueue:
 
     def get(self, *arguments: Any, **options: Any) -> Any:
         self._on_first()
-        begin = clock()
-        try:
-            task = self._queue.get(*arguments, **options)
-        finally:  # torch's worker looks around every few seconds without a task
-            self._recorder.record(events.IDLE, begin, keep=False)
+        task = self._queue.get(*arguments, **options)
         if isinstance(task, tuple) and len(task) == 2:
             self._recorder.local.task_begin, self._recorder.local.task_cpu = clock(), cpu_clock()
         return task
@@ -493,6 +497,6 @@ def _patch_pool(kind: Any, recorder: Recorder, free: int = 0) -> None:
             made[process] = made.get(process, 0) + 1
             if recorder.in_worker and made[process] > free:
                 size = arguments[0] if arguments and isinstance(arguments[0], int) else 0
-                recorder.record(events.NESTED_POOL, begin, 0, size)
+                recorder.record(events.NESTED_POOL, begin, 0, max(size, 0))
 
     kind.__init__ = __init__

@@ -16,13 +16,15 @@ from feedline.diagnose.probe.pace import Pace
 from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
 _EVENTS_PER_CYCLE = 3
-_CALLS_SHARE = 0.001
+_CALLS_SHARE = 0.0005
 _FREE_NS = 500_000
 _CLOSE_NS = 50_000
 
 
 class _Loop:
     """What is known of one iterator. Of `stride` cycles of next() and step, one is recorded for all of them."""
+
+    __slots__ = ("active", "last_cpu", "last_end", "loader", "pace", "stride", "tally", "unseen")
 
     def __init__(self, loader: int) -> None:
         self.loader = loader
@@ -38,7 +40,7 @@ class _Calls:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._installed = False
+        self.installed = False
         self._cost_ns = 0
         self._begin = self._begin_cpu = self._last_end = 0
         self._hidden: dict[str, Any] = {}
@@ -46,12 +48,11 @@ class _Calls:
         self.count = self.spent_ns = 0
         self._devices = DeviceHooks(recorder)
 
-    def watch(self) -> None:
-        """Called when a step begins."""
+    def watch(self) -> bool:
+        """Called when a step begins. Whether it is watched."""
         torch = sys.modules.get("torch")
         if torch is None or self._cost_ns > _FREE_NS + _CALLS_SHARE * (clock() - self._first_ns) or _compiles():
-            return
-        before = cpu_clock()  # waiting for the interpreter's lock or a CPU is no cost of this
+            return False
         self.count = self.spent_ns = 0
         tensor = torch.Tensor
         for name in ("item", "tolist"):
@@ -59,25 +60,26 @@ class _Calls:
                 setattr(tensor, name, self._counting(getattr(tensor, name)))
                 self._hidden[name] = tensor
         self._devices.install(torch)
-        self._installed = True
-        self._cost_ns += cpu_clock() - before
+        self.installed = True
         self._begin, self._begin_cpu = clock(), cpu_clock()
+        return True
 
     def end(self) -> None:
         """Called when the step ends."""
-        if not self._installed:
+        if not self.installed:
             return
-        self._installed = False
-        before = cpu_clock()
-        used = before - self._begin_cpu
+        self.installed = False
+        used = cpu_clock() - self._begin_cpu
         self._recorder.record(events.CALLS, self._begin, used, self.count, self.spent_ns)
         for name, tensor in self._hidden.items():
             delattr(tensor, name)
         self._hidden.clear()
-        in_step = self._devices.remove()
-        # measured, as a busy process has many classes whose caches a change touches
-        self._cost_ns += self.count * self._recorder.call_ns + in_step + cpu_clock() - before
+        self.paid(self.count * self._recorder.call_ns + self._devices.remove())
         self._devices.tell()  # a few times per run
+
+    def paid(self, took_ns: int) -> None:
+        """Measured, as a busy process has many classes whose caches a change of a method touches."""
+        self._cost_ns += took_ns
 
     def _counting(self, original: Any) -> Callable[..., Any]:
         @functools.wraps(original)
@@ -103,14 +105,16 @@ def _compiles() -> bool:
 
 
 def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls, task: Any) -> Callable[..., Any]:
+    local = recorder.local
+
     def unseen(iterator: Any, loop: _Loop) -> Any:
         loop.unseen -= 1
         loop.active = True
-        begin = clock()
+        begin = clock() if not loop.unseen else 0
         try:
             return original(iterator)
         except StopIteration:
-            recorder.record(events.LAST, begin, 0, loop.loader)
+            recorder.record(events.LAST, begin or clock(), 0, loop.loader)
             if loop.tally is not None:
                 loop.tally.look_at_end(engine_hooks.engine_of(iterator))
             raise
@@ -127,32 +131,41 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             return original(self)
         if loop.unseen:
             return unseen(self, loop)
-        cycle_begin = loop.last_end
-        if loop.last_end:
-            recorder.record(events.STEP, loop.last_end, cpu_clock() - loop.last_cpu, loop.loader, loop.stride)
-        calls.end()
-        begin, cpu = clock(), cpu_clock()
-        loop.active = recorder.local.in_next = True
+        entered = cpu_clock()
+        cycle_begin, watching, looked = loop.last_end, calls.installed, False
+        if cycle_begin:
+            recorder.record(events.STEP, cycle_begin, entered - loop.last_cpu, loop.loader, loop.stride)
+        if calls.installed:
+            calls.end()
+        loop.active = local.in_next = True
         kind = events.LAST
+        begin, cpu = clock(), cpu_clock()
         try:
             batch = original(self)
             kind = events.WAIT
             return batch
         finally:
-            loop.active = recorder.local.in_next = False
-            used = cpu_clock() - cpu
-            recorder.record(kind, begin, used, loop.loader, task(self))
+            ended, cpu_ended = clock(), cpu_clock()
+            loop.active = local.in_next = False
+            recorder.record(kind, begin, cpu_ended - cpu, loop.loader, task(self))
             if kind == events.WAIT:
                 if cycle_begin:
-                    loop.unseen = recorder.unseen_after(clock() - cycle_begin, _EVENTS_PER_CYCLE, loop.pace)
+                    loop.unseen = recorder.unseen_after(ended - cycle_begin, _EVENTS_PER_CYCLE, loop.pace)
                     loop.stride = loop.unseen + 1
                 if loop.tally is not None:
-                    loop.tally.look_if_due(engine_hooks.engine_of(self))
+                    looked = loop.tally.look_if_due(engine_hooks.engine_of(self))
                 if not loop.unseen:
-                    calls.watch()
+                    watching = calls.watch() or watching
             elif loop.tally is not None:
                 loop.tally.look_at_end(engine_hooks.engine_of(self))
+                looked = True
             loop.last_end, loop.last_cpu = clock(), cpu_clock()
+            # by the CPU's clock: where the thread had to wait for a CPU in here, it would have elsewhere
+            spent = cpu - entered + loop.last_cpu - cpu_ended
+            only_events = cycle_begin and not watching and not looked
+            charged = recorder.paid(spent, _EVENTS_PER_CYCLE if only_events else 0)
+            if watching and not looked:
+                calls.paid(charged)
 
     return __next__
 
@@ -177,9 +190,12 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
             return original(self)
         recorder.local.in_iter = True
         try:
+            offered = clock()
             copied = clones.offer(self, recorder)
             recorder.passes += 1
             begin, cpu = clock(), cpu_clock()
+            if copied:
+                recorder.record(events.COPY, offered)
             iterator = original(self)
             number, settings = _number_of(self, iterator, recorder, facts)
             if copied:

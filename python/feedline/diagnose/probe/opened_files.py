@@ -11,12 +11,17 @@ import fcntl
 import json
 import os
 import sys
+from time import perf_counter_ns as clock
+from time import thread_time_ns as cpu_clock
 from typing import TYPE_CHECKING, Any, Protocol
+
+from feedline.diagnose.probe.events import HEARD
 
 if TYPE_CHECKING:
     from feedline.diagnose.probe.recorder import Recorder
 
 SUFFIX = ".files"
+_TOLD = 64  # opens that the recorder is told of at a time
 _EACH = 32  # the first so many of a process are noted; then every second one for as many, every fourth, and so on
 _CODE = (".py", ".pyc", ".pyi", ".so")
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
@@ -37,6 +42,9 @@ class OpenedFiles:
     def restart(self) -> None:
         """In a process of its own."""
         self._unheard = self._written = 0
+        self._passed = self._told = self._spent_ns = (
+            0  # opens that were to go by unheard, and opens that the recorder was told of
+        )
 
     def listen(self) -> None:
         sys.addaudithook(self._hear)
@@ -61,9 +69,21 @@ class OpenedFiles:
         if self.collected is not None:
             self.collected.add(path)
         elif not self._recorder.silent:
+            begin = cpu_clock()
             self._written += 1
             self._unheard = (1 << self._written // _EACH) - 1
+            self._passed += self._unheard
             self._write(json.dumps(path) + "\n")
+            self._spent_ns += cpu_clock() - begin
+
+    def tell(self) -> None:
+        """Has the recorder count what it was not told of yet, once that is more than a few."""
+        heard = self._passed - self._unheard + self._written
+        if heard - self._told >= _TOLD:
+            self._recorder.record(HEARD, clock(), 0, heard - self._told, 0, False)
+            self._told = heard
+            self._recorder.paid(self._spent_ns)
+            self._spent_ns = 0
 
     def _write(self, line: str) -> None:
         name = self._recorder.session / f"{os.getpid()}{SUFFIX}"

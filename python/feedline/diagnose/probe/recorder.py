@@ -2,7 +2,10 @@
 """Where the hooks of one process put what they see: its event ring, opened at the first event, and small JSON notes.
 
 A forked child gets a ring of its own. The recorder keeps its own cost down: details, such as single samples, are
-timed only as long as they have cost less than ``DETAIL_SHARE`` of the time since the first event.
+timed only as long as they have cost less than ``DETAIL_SHARE`` of the time since the first event, and of batches and
+steps only some are recorded where all would cost more than ``COST_SHARE``. What an event costs is measured where it
+is recorded: after milliseconds of other work none of the hook is in the CPU's caches, and it takes ten times as long
+as in a loop of its own.
 """
 
 from __future__ import annotations
@@ -23,9 +26,15 @@ from feedline.diagnose.probe.opened_files import OpenedFiles
 from feedline.diagnose.probe.pace import Pace
 
 CAPACITY = 16384  # events of 56 bytes
-DETAIL_SHARE = 0.002
-COST_SHARE = 0.0025  # of batches and of steps: where they are shorter than that allows, only some are recorded
-_FREE_DETAIL_NS = 1_000_000  # so that short runs have details too
+DETAIL_SHARE = 0.001
+COST_SHARE = 0.002
+_FREE_DETAIL_NS = 700_000  # so that short runs have details too
+_FREE_NS = 1_000_000  # and all of their first steps
+_TOLD_NS = 200_000  # what the hooks have spent is told whenever it is so much
+# Where a hook took longer, the interpreter collected garbage in it, of the whole script, which was due anyway: 100 ms
+# with torch imported.
+_MOST_OF_HOOK_NS = 5_000_000
+_WEIGHT = 1 / 16  # of what an event just cost, in what one is taken to cost
 _CALIBRATIONS, _OF_EACH = 9, 12  # the median of so many means: a collection of garbage in between is no cost of events
 _MOST_NOTES = 16  # of a process: a run of days says no more
 _MOST_LOADERS = 64  # whose settings are kept
@@ -41,6 +50,7 @@ class Recorder:
         self.session = Path(session)
         self.silent = False  # in the copy for experiments and its workers
         self.cloned = False
+        self.load = (0, 0)  # what loading the probe took: ns of CPU, ns
         self.passes = 0  # calls of iter() so far; forked workers keep the number
         self.opened = OpenedFiles(self)
         self.local = threading.local()  # what the hooks of a thread tell each other
@@ -53,8 +63,9 @@ class Recorder:
         self._failed = False
         self._opening = threading.Lock()
         self._started_ns = clock()
-        self._detail_ns = 0
-        self.event_ns, self.call_ns = 2000, 500  # what an event and a counted call cost, until it is measured
+        self._detail_ns = self.spent_ns = self._untold_ns = 0
+        self.event_ns, self.call_ns = 2000.0, 500  # what an event and a counted call cost, until it is measured
+        self.__dict__.pop("record", None)
         self.in_worker = False
         self.sample_mean_ns = 0.0
         self._notes = 0
@@ -65,13 +76,10 @@ class Recorder:
         self._numbers = 0
 
     def record(self, kind: int, begin_ns: int, cpu_ns: int = 0, a: int = 0, b: int = 0, keep: bool = True) -> None:
-        """An event that began at `begin_ns` and ends now."""
-        ring = self._ring
-        if ring is None:
-            ring = self._open()
-            if ring is None:
-                return
-        ring.record(kind, begin_ns, max(cpu_ns, 0), max(a, 0), max(b, 0), keep)
+        """An event that began at `begin_ns` and ends now. The ring's own method takes this one's place."""
+        ring = self._open()
+        if ring is not None:
+            ring.record(kind, begin_ns, cpu_ns, a, b, keep)
 
     def _open(self) -> _engine.EventRing | None:
         if self._failed or self.silent:
@@ -80,6 +88,7 @@ class Recorder:
             if self._ring is None and not self._failed:
                 try:
                     self._ring = self._make_ring()
+                    self.record = self._ring.record  # type: ignore[method-assign]
                 except Exception as error:
                     self._failed = True
                     self.note(f"process {os.getpid()} could not make its event file: {error}")
@@ -91,12 +100,30 @@ class Recorder:
         self._started_ns = begin = clock()
         self.event_ns = _cost_of(lambda: _recorded(ring))
         self.call_ns = _cost_of(lambda: _counted(_nothing, None))
-        ring.record(events.COST, begin, 0, self.event_ns, self.call_ns, True)
+        ring.record(events.COST, begin, 0, int(self.event_ns), self.call_ns, True)
+        if any(self.load):  # not of a forked child, which has it from its parent
+            ring.record(events.STARTED, clock(), 0, *self.load, True)
+            self.load = (0, 0)
         return ring
+
+    def paid(self, took_ns: int, recorded: int = 0) -> int:
+        """CPU that a hook took for itself, and how much of that is charged to watching.
+
+        `recorded`: for so many events and nothing else, 0: not only for events.
+        """
+        took_ns = min(took_ns + self.call_ns, _MOST_OF_HOOK_NS)  # entering it, too
+        self.spent_ns += took_ns
+        self._untold_ns += took_ns
+        if recorded:
+            self.event_ns += _WEIGHT * (took_ns / recorded - self.event_ns)
+        if self._untold_ns > _TOLD_NS:
+            self.record(events.SPENT, clock(), int(self.event_ns), self._untold_ns, 0, False)
+            self._untold_ns = 0
+        return took_ns
 
     def may_detail(self, expected_events: int) -> bool:
         """Whether so many more events of detail are affordable; they count as made then."""
-        cost = expected_events * self.event_ns
+        cost = int(expected_events * self.event_ns)
         if self._detail_ns + cost > _FREE_DETAIL_NS + DETAIL_SHARE * (clock() - self._started_ns):
             return False
         self._detail_ns += cost
@@ -104,7 +131,8 @@ class Recorder:
 
     def unseen_after(self, took_ns: int, recorded: int, pace: Pace) -> int:
         """How many units of work are to pass unseen after one that lasted `took_ns` and cost `recorded` events."""
-        return pace.gap(took_ns, recorded * self.event_ns / COST_SHARE)
+        gap = pace.gap(took_ns, recorded * self.event_ns / COST_SHARE)
+        return 0 if self.spent_ns <= _FREE_NS + COST_SHARE * (clock() - self._started_ns) else gap
 
     def kind_of_transform(self, name: str) -> int | None:
         """The kind of this transform's events; None once there are too many names."""
@@ -147,6 +175,19 @@ class Recorder:
             unfinished = self.session / f".{name}.{os.getpid()}"
             unfinished.write_text(json.dumps(value))
             unfinished.replace(self.session / name)
+
+    def rewrite_loader(self, number: int, facts: dict[str, Any]) -> None:
+        """As write_loader, for what changes again and again: in the file's place, by one call, a tenth of the cost."""
+        if number >= _MOST_LOADERS:
+            return
+        with contextlib.suppress(OSError, TypeError, ValueError):
+            text = json.dumps({**facts, "pid": os.getpid(), "number": number}).encode()
+            name = f"{self.session}/{os.getpid()}.{number}.loader"
+            file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(file, text.ljust(os.fstat(file).st_size))  # blanks behind a JSON text are nothing
+            finally:
+                os.close(file)
 
 
 def _weakly(loader: object) -> Callable[[], object] | None:

@@ -160,6 +160,7 @@ class Summary:
     rungs: Mapping[int, float] = field(default_factory=dict)  # batches per second of the loader alone, by workers
     missing: Mapping[str, str] = field(default_factory=dict)  # signal: why
     overhead_share: float | None = None
+    overhead: Mapping[str, float] = field(default_factory=dict)  # its parts, and what was paid once: overhead.py
 
     @property
     def uses_device(self) -> bool:

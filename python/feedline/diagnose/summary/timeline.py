@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from feedline.diagnose.probe import events
-from feedline.diagnose.probe.events import Event, Total
+from feedline.diagnose.probe.events import Event
 from feedline.diagnose.session import Recording
 from feedline.diagnose.summary import batch_times
 from feedline.diagnose.summary.engine_summary import making_of, samples_per_batch
@@ -18,6 +18,7 @@ from feedline.diagnose.summary.gpu_summary import copies_of, device_of, gpu_of
 from feedline.diagnose.summary.host_summary import Window, host_summary, missing_of_disk, window_of
 from feedline.diagnose.summary.loops import LoopOfLoader, facts_of, loops_of, most_waited_for, ranks_of, workers_of
 from feedline.diagnose.summary.making import making_of_workers
+from feedline.diagnose.summary.overhead import overhead_of
 from feedline.diagnose.summary.waits import Account, Stretch
 
 __all__ = ["is_of", "loops_of", "summarise"]
@@ -63,6 +64,7 @@ def summarise(recording: Recording) -> Summary | None:
         missing["consumer"] = "what takes the batches from the thread that calls next(), and may not wait for them"
     if no_gpu is not None:
         missing["gpu"] = no_gpu
+    overhead = overhead_of(recording, end - begin)
     return Summary(
         steps=account.steps,
         loop_s=account.loop_ns / 1e9,
@@ -87,7 +89,8 @@ def summarise(recording: Recording) -> Summary | None:
         ranks_alike=bool(ranks) and not slower,
         missing=missing,
         rungs=_rungs(recording, facts),
-        overhead_share=overhead_of(recording, end - begin),
+        overhead_share=overhead.share if overhead is not None else None,
+        overhead=overhead.as_dict() if overhead is not None else {},
     )
 
 
@@ -157,26 +160,3 @@ def _rungs(recording: Recording, facts: dict[str, Any]) -> dict[int, float]:
 def is_of(recording: Recording, facts: Mapping[str, Any]) -> bool:
     """Whether the experiments are about the loader with these settings."""
     return bool(facts.get("copied")) or not any(loader.get("copied") for loader in recording.loaders)
-
-
-def overhead_of(recording: Recording, loop_ns: int) -> float | None:
-    """Largest share that the probe took of any process's time during the loop, or the sampler of one CPU's."""
-    if loop_ns <= 0:
-        return None
-    shares = [recording.host.get("sampler_cpu_ns", 0) / max(recording.end_ns - recording.begin_ns, 1)]
-    for process in recording.processes:
-        cost = process.totals.get(events.COST)
-        if cost is None:
-            continue
-        per_event = cost.a
-        per_call = next((e.b for e in process.events if e.kind == events.COST), 500)
-        count = sum(t.times for kind, t in process.totals.items() if kind not in (0, events.COST, events.CALLS))
-        calls = process.totals.get(events.CALLS, Total())
-        # a step with counted calls changes a class twice
-        own = count * per_event + calls.a * per_call + calls.times * 5000
-        own += process.totals.get(events.DEVICE_COST, Total()).a
-        own += process.totals.get(events.LOOK, Total()).cpu_ns
-        # a ring holds the last part of a long loop, and the counts are of all of it
-        lived = process.events[-1].end_ns - process.created_ns if process.events else 0
-        shares.append(own / max(loop_ns, lived))
-    return max(shares)

@@ -99,6 +99,9 @@ class _Watcher:
 
     def load_hooks(self):
         import importlib.util
+        import time
+
+        begin, cpu = time.perf_counter_ns(), time.thread_time_ns()
 
         try:
             found = importlib.util.find_spec("feedline") is not None
@@ -117,7 +120,7 @@ class _Watcher:
                 raise
         from feedline.diagnose.probe import hooks
 
-        hooks.start(self.session)
+        hooks.start(self.session, begin, cpu)
         return hooks
 
 
