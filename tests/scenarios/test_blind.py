@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The second held-out set: every script is there, says what it plants, and runs to its end in its short form.
 
-Whether the causes are named is for tools/scenarios --held-out-2; that they are planted, for held_out_2/proof.py.
+Whether the causes are named is for tools/scenarios --blind; that they are planted, for blind/proof.py.
 """
 
 import os
@@ -16,7 +16,7 @@ pytest.importorskip("PIL", reason="Pillow, which makes the images, is not instal
 pytest.importorskip("feedline", reason="the package is not installed")
 
 sys.path.insert(0, str(Path(__file__).parent))
-from scenarios import HELD_OUT, HELD_OUT_2, HELD_OUT_2_SCRIPTS, SCENARIOS
+from scenarios import BLIND, BLIND_SCRIPTS, HELD_OUT, SCENARIOS
 
 AROUND = {"planting.py", "proof.py", "short_runs.py"}
 
@@ -25,15 +25,15 @@ AROUND = {"planting.py", "proof.py", "short_runs.py"}
 def short_runs(tmp_path_factory):
     """The folder with each script's exit status and output."""
     folder = tmp_path_factory.mktemp("short_runs")
-    scripts = [scenario.script + (":2" if scenario.launcher else "") for scenario in HELD_OUT_2]
+    scripts = [scenario.script + (":2" if scenario.launcher else "") for scenario in BLIND]
     environment = os.environ | {"TMPDIR": str(tmp_path_factory.mktemp("data"))}
     environment.pop("REMOVED", None)
-    run = [sys.executable, "-W", "ignore", str(HELD_OUT_2_SCRIPTS / "short_runs.py"), str(folder), *scripts]
+    run = [sys.executable, "-W", "ignore", str(BLIND_SCRIPTS / "short_runs.py"), str(folder), *scripts]
     subprocess.run(run, env=environment, check=True, timeout=600)
     return folder
 
 
-@pytest.mark.parametrize("scenario", HELD_OUT_2, ids=lambda scenario: scenario.script)
+@pytest.mark.parametrize("scenario", BLIND, ids=lambda scenario: scenario.script)
 def test_a_script_runs_to_its_end(scenario, short_runs):
     status = (short_runs / f"{scenario.script}.status").read_text()
     output = (short_runs / f"{scenario.script}.log").read_text()
@@ -41,18 +41,18 @@ def test_a_script_runs_to_its_end(scenario, short_runs):
 
 
 def test_the_table_and_the_folder_agree():
-    assert {scenario.path for scenario in HELD_OUT_2} == {
-        path for path in HELD_OUT_2_SCRIPTS.glob("*.py") if path.name not in AROUND
+    assert {scenario.path for scenario in BLIND} == {
+        path for path in BLIND_SCRIPTS.glob("*.py") if path.name not in AROUND
     }
 
 
 def test_sixteen_scripts_of_a_dozen_causes_and_four_with_nothing_to_do():
-    assert len(HELD_OUT_2) == 16
-    assert len({cause for scenario in HELD_OUT_2 for cause in scenario.causes}) >= 12
-    assert sum(scenario.causes == ("compute_bound",) for scenario in HELD_OUT_2) >= 4
+    assert len(BLIND) == 16
+    assert len({cause for scenario in BLIND for cause in scenario.causes}) >= 12
+    assert sum(scenario.causes == ("compute_bound",) for scenario in BLIND) >= 4
 
 
-@pytest.mark.parametrize("scenario", HELD_OUT_2, ids=lambda scenario: scenario.script)
+@pytest.mark.parametrize("scenario", BLIND, ids=lambda scenario: scenario.script)
 def test_a_planted_cause_can_be_taken_away(scenario):
     """By a switch in the script, or by leaving out the container's limits."""
     source = scenario.path.read_text()
@@ -61,5 +61,5 @@ def test_a_planted_cause_can_be_taken_away(scenario):
 
 
 def test_no_name_is_used_twice():
-    names = [scenario.script for scenario in (*SCENARIOS, *HELD_OUT, *HELD_OUT_2)]
+    names = [scenario.script for scenario in (*SCENARIOS, *HELD_OUT, *BLIND)]
     assert len(names) == len(set(names))

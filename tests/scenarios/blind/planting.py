@@ -23,7 +23,7 @@ def amount(full, short):
 
 def stored(name, write):
     """A folder that `write(folder)` filled, once. It stays, as a data set does when a training ends."""
-    folder = Path(tempfile.gettempdir(), f"feedline-held-out-2-{name}{'-short' * SHORT}")
+    folder = Path(tempfile.gettempdir(), f"feedline-blind-{name}{'-short' * SHORT}")
     if not folder.exists():
         unfinished = Path(tempfile.mkdtemp())
         write(unfinished)

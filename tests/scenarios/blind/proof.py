@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proves that each script is slow for the planted reason, without a diagnosis: takes the cause away, and measures.
 
-    python tests/scenarios/held_out_2/proof.py [NAME...] [--pairs 2]
+    python tests/scenarios/blind/proof.py [NAME...] [--pairs 2]
 
 For each cause the script runs as it is and with the cause removed, by turns. A third form is its ceiling: the same
 steps on batches that are there already. Figures per form are medians: ms per step from the first iter() of a loader to
@@ -194,13 +194,13 @@ def main():
     if sys.argv[1:2] == ["--measure"]:
         return _measure(sys.argv[2])
     sys.path.insert(0, str(FOLDER.parent))
-    from scenarios import HELD_OUT_2
+    from scenarios import BLIND
 
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
     parser.add_argument("--pairs", type=int, default=2)
     arguments = parser.parse_args()
-    for scenario in HELD_OUT_2:
+    for scenario in BLIND:
         if not arguments.names or scenario.script in arguments.names:
             prove(scenario, arguments.pairs)
     return None
