@@ -37,7 +37,7 @@ Loader::Impl::Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, pipeline::
       pipeline(recipe, plan) {}
 
 Result<void> Loader::Impl::start_epoch(bool prepare) {
-  pipeline::Pipeline::Start start;
+  pipeline::EpochStart start;
   start.epoch = next_epoch;
   if (restored) start = *restored;
   resumed = restored.has_value();
@@ -80,7 +80,7 @@ LoaderState Loader::Impl::state() const {
   LoaderState state{identity, o.seed, o.shuffle, o.shard_window, next_epoch, 0, {}, 0, {}, fidelity()};
   if (plan.order.buckets) state.buckets = plan.order.buckets->all();
   if (restored || running) {
-    const pipeline::Pipeline::Start at = restored ? *restored : pipeline.position();
+    const pipeline::EpochStart at = restored ? *restored : pipeline.position();
     state.epoch = at.epoch;
     state.position = at.position;
     state.delivered = at.delivered;
@@ -161,8 +161,8 @@ Result<void> Loader::Impl::restore(const LoaderState& state) {
                         std::to_string(positions) + " samples");
   if (!lies_between_batches(state))
     return config_error("load_state_dict: the state is damaged: it lies inside a batch of a bucket");
-  restored = pipeline::Pipeline::Start{state.epoch, state.position, plan::tidied(state.delivered, state.position),
-                                       state.left_out};
+  restored =
+      pipeline::EpochStart{state.epoch, state.position, plan::tidied(state.delivered, state.position), state.left_out};
   // what epoch() says until then; rank 0 never has a batch less than another
   const plan::Plan rest(
       plan::make_order(plan.order, state.epoch),

@@ -36,11 +36,11 @@ struct Loader::Impl {
   const plan::Plan epoch_plan;  // of a whole epoch
   pipeline::Pipeline pipeline;
 
-  bool resumed = false;                               // a restored state was begun and has given no batch yet
-  bool running = false;                               // an epoch is begun and not over
-  bool prepare_next = true;                           // what start_epoch() was told last
-  std::uint64_t next_epoch = 0;                       // what start_epoch() begins
-  std::optional<pipeline::Pipeline::Start> restored;  // or this, once
+  bool resumed = false;                          // a restored state was begun and has given no batch yet
+  bool running = false;                          // an epoch is begun and not over
+  bool prepare_next = true;                      // what start_epoch() was told last
+  std::uint64_t next_epoch = 0;                  // what start_epoch() begins
+  std::optional<pipeline::EpochStart> restored;  // or this, once
 };
 
 }  // namespace feedline

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/cpus.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/pipeline_plan.h"
 
 namespace feedline::pipeline {
 namespace {

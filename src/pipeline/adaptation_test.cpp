@@ -70,7 +70,7 @@ Rows take(Pipeline& pipeline, std::size_t most = SIZE_MAX) {
   return rows;
 }
 
-Rows epoch_of(Pipeline& pipeline, const Pipeline::Start& start) {
+Rows epoch_of(Pipeline& pipeline, const EpochStart& start) {
   EXPECT_TRUE(pipeline.begin(start, true));
   return take(pipeline);
 }

@@ -8,20 +8,6 @@
 
 namespace feedline::pipeline {
 
-void Ticket::place() const {
-  if (is_refill || slot->is_placed) return;
-  const auto rows_of = [this](std::vector<std::uint64_t>& all) { return std::span(all).subspan(row, rows); };
-  slot->plan->place(slot->first + row, rows_of(slot->samples), rows_of(slot->draws));
-}
-
-bool Ticket::advance() {
-  const RowRun run = slot->tickets.take(slot->grain);
-  row = run.first;
-  rows = run.rows;
-  is_refill = false;
-  return rows > 0;
-}
-
 Epoch::Epoch(const Config& config, const BadSamplePolicy& policy)
     : config_(config),
       plan_(std::make_shared<plan::Plan>(config.order, config.plan)),

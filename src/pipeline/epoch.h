@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Batches being filled and the rows still to hand out: the bookkeeping of one epoch, without threads or locks. What
-// threads do to a batch between two visits to the pipeline's lock is in row_tickets.h.
+// Batches being filled and the rows still to hand out: the bookkeeping of one epoch, without threads or locks.
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -12,60 +10,12 @@
 #include <set>
 #include <vector>
 
-#include "batch/batch_layout.h"
 #include "feedline/loader.h"
-#include "memory/allocator.h"
 #include "pipeline/bad_sample_policy.h"
-#include "pipeline/row_tickets.h"
+#include "pipeline/slot.h"
 #include "plan/plan.h"
 
 namespace feedline::pipeline {
-
-// A batch that is being filled. A thread may write the memory, samples and draws of rows that it has a ticket for;
-// everything else belongs to the Epoch.
-struct Slot {
-  std::uint64_t batch = 0;  // in the plan
-  std::uint64_t first = 0;  // first position
-  std::uint64_t bucket = 0;
-  std::uint64_t rows = 0;
-  std::uint64_t grain = 1;     // most rows of a ticket
-  RowTickets tickets;          // any thread
-  bool complete = false;       // no ticket is out: settle() was told
-  bool judged = false;         // complete once, and every earlier slot resolved
-  bool resolved = false;       // every row has its sample or its error
-  std::uint64_t refilled = 0;  // positions taken from the end of the order, once resolved
-  std::shared_ptr<memory::Lease> lease;
-  std::atomic<std::uint64_t> seen_spare{0};  // Allocator::spare_pages() when it was asked for pages last
-  std::shared_ptr<const batch::BatchLayout> layout;
-  std::shared_ptr<const plan::Plan> plan;  // nullptr: the order is given
-  bool is_placed = false;                  // all samples are known since it was opened
-  std::vector<std::uint64_t> samples;      // per row, once placed
-  std::vector<std::uint64_t> draws;        // per row: what its randomness is keyed by
-  std::vector<BadRow> failures;            // rows that still need a refill, or all of them with kRaise and kReport
-  std::vector<BadSample> bad;              // what to log when the batch is delivered
-};
-
-// Rows to fill: one, or some that follow each other, whose samples are slot->samples[row] and on once placed.
-struct Ticket {
-  std::shared_ptr<Slot> slot;
-  std::uint64_t row = 0;
-  std::uint64_t rows = 1;
-  bool is_refill = false;  // its sample is known, and not the plan's
-
-  // Says which samples the rows are of, for which nothing but the ticket must be held: it is what takes time.
-  void place() const;
-  // Goes on to the next rows of the batch. false: there is none to take.
-  bool advance();
-  std::uint64_t sample() const { return slot->samples[row]; }  // of the first, once placed
-};
-
-// What came of a row.
-struct Outcome {
-  std::uint64_t sample = 0;    // that fills the row: the ticket's, or its substitute
-  std::optional<Error> error;  // the row is not filled
-  std::vector<BadSample> bad;  // replaced samples
-  bool is_plain() const { return !error && bad.empty(); }
-};
 
 // Not thread-safe: the pipeline calls it under its lock. Threads that still have tickets of an epoch that is gone get
 // no further ones.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "pipeline/pipeline_plan.h"
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -8,7 +10,6 @@
 #include "base/cpus.h"
 #include "batch/batch_layout.h"
 #include "pipeline/bucketing.h"
-#include "pipeline/pipeline.h"
 #include "pipeline/thread_placement.h"
 
 namespace feedline::pipeline {

@@ -39,7 +39,7 @@ class PipelineTest : public testing::Test {
     EXPECT_TRUE(plan) << plan.error().message();
     return std::make_unique<Pipeline>(std::move(made), *plan);
   }
-  static Delivered run(Pipeline& pipeline, Pipeline::Start start = {}, bool prepare_next = false,
+  static Delivered run(Pipeline& pipeline, EpochStart start = {}, bool prepare_next = false,
                        std::size_t most_errors = 1000) {
     Delivered delivered;
     EXPECT_TRUE(pipeline.begin(start, prepare_next));

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/pipeline_plan.h"
 #include "storage/read_speed.h"
 
 namespace feedline::pipeline {

@@ -46,7 +46,7 @@ class ReadAheadTest : public testing::Test {
     return std::make_unique<Pipeline>(std::move(*recipe), *plan);
   }
   // Labels, after a look whether each image is that of its label; what fails is -1 and its error noted.
-  Labels run(Pipeline& pipeline, Pipeline::Start start = {}, bool prepare_next = false, std::size_t batches = 1000) {
+  Labels run(Pipeline& pipeline, EpochStart start = {}, bool prepare_next = false, std::size_t batches = 1000) {
     Labels labels;
     EXPECT_TRUE(pipeline.begin(start, prepare_next));
     while (labels.size() < batches) {
@@ -81,8 +81,12 @@ class ReadAheadTest : public testing::Test {
     std::size_t given = 0;
     for (; given < std::min(ahead, batches.size()); ++given) EXPECT_TRUE(pipeline.give(batches[given]));
     for (std::size_t i = 0; i < batches.size(); ++i) {
-      if (given < batches.size()) EXPECT_TRUE(pipeline.give(batches[given++]));
-      if (given == batches.size()) EXPECT_TRUE(pipeline.end_giving());
+      if (given < batches.size()) {
+        EXPECT_TRUE(pipeline.give(batches[given++]));
+      }
+      if (given == batches.size()) {
+        EXPECT_TRUE(pipeline.end_giving());
+      }
       Batch batch;
       const auto polled = pipeline.poll(30s, batch);
       EXPECT_TRUE(polled && *polled == Loader::Polled::kBatch);
@@ -170,7 +174,7 @@ TEST_F(ReadAheadTest, KeepsReadsOfAGivenOrderUnderWay) {
     EXPECT_EQ(run_given(*ahead, batches, 4), labels_of(batches));
     EXPECT_GE(slow->counts().most_at_once, 12u) << mode;
     EXPECT_LE(slow->counts().most_at_once, 5u * 8) << mode << ": more than was given";
-    EXPECT_LE(slow->counts().reads, 96u + 6) << mode << ": more is read twice than while it is turned on";
+    EXPECT_LE(slow->counts().reads, 96u * 5 / 4) << mode << ": more is read twice than while it is turned on";
   }
 }
 

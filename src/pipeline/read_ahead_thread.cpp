@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/pipeline_plan.h"
 #include "pipeline/read_ahead.h"
 
 namespace feedline::pipeline {

@@ -143,11 +143,19 @@ Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t 
           static_cast<double>(allocations - allocations_then) / kCounted};
 }
 
+// For --gtest_output=json:FILE, so that two builds can be compared.
+void record(const std::string& batch, const Cost& cost) {
+  testing::Test::RecordProperty("locks_of_a_" + batch + "_batch", std::to_string(cost.locks));
+  testing::Test::RecordProperty("allocations_of_a_" + batch + "_batch", std::to_string(cost.allocations));
+}
+
 // excused: of every sample, where there is a reason.
 void expect_nothing_per_sample(const std::shared_ptr<const Recipe>& recipe, bool given = false,
                                const Cost& excused = {}) {
   if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which has a malloc and mutexes of its own";
   const Cost small = cost_of_a_batch(recipe, kSmall, given), large = cost_of_a_batch(recipe, kLarge, given);
+  record("small", small);
+  record("large", large);
   // what is filled ahead at the end counts, what was at the beginning may not
   constexpr double kMostFilled = static_cast<double>(kCounted + kAhead) / kCounted;
   EXPECT_GT(small.locks, 1) << "nothing was counted";
@@ -319,7 +327,9 @@ TEST(SteadyState, AControllerCostsNoLock) {
       {op::CenterCrop{{24, 24}}});
   for (const char* mode : {"", "random"}) {
     ::setenv("FEEDLINE_CONTROLLER", mode, 1);
-    EXPECT_LT(cost_of_a_batch(recipe, kLarge, false, true).locks, kMostLocks);
+    const Cost cost = cost_of_a_batch(recipe, kLarge, false, true);
+    record(*mode == '\0' ? "controlled" : "random", cost);
+    EXPECT_LT(cost.locks, kMostLocks);
   }
   ::unsetenv("FEEDLINE_CONTROLLER");
 }

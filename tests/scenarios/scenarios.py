@@ -13,6 +13,7 @@ from limits import Limits
 
 TWO_RANKS = ("-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=29713")
 SCRIPTS, HELD_OUT_SCRIPTS = Path(__file__).parent / "scripts", Path(__file__).parent / "held_out"
+HELD_OUT_2_SCRIPTS = Path(__file__).parent / "held_out_2"
 
 
 @dataclass(frozen=True)
@@ -148,4 +149,41 @@ HELD_OUT = (
     _held_out("weighted_epochs", "epoch_border"),
     _held_out("own_tokens_model", "compute_bound"),
     _held_out("own_tar_shards", "cpu_decode", also=("cpu_transform",)),
+)
+
+
+def _held_out_2(
+    script: str,
+    *causes: str,
+    also: tuple[str, ...] = (),
+    launcher: tuple[str, ...] = (),
+    limits: Limits | None = None,
+    budget: float = 0.0,
+) -> Scenario:
+    return Scenario(script, causes, also, launcher=launcher, folder=HELD_OUT_2_SCRIPTS, limits=limits, budget=budget)
+
+
+HELD_OUT_2 = (
+    _held_out_2("speech_commands", "compute_bound"),
+    _held_out_2("tile_masks", "compute_bound"),
+    _held_out_2("click_tables", "compute_bound"),
+    _held_out_2("two_views", "compute_bound"),
+    _held_out_2("forecast_windows", "cpu_quota", also=("cpu_transform",), limits=Limits(cpus=0.5)),
+    _held_out_2("upscaled_icons", "cpu_transform"),
+    _held_out_2("graph_neighbours", "nested_pool", "collate", also=("cpu_transform",)),
+    _held_out_2("lanes_and_cars", "worker_handover"),
+    _held_out_2("plates_in_folds", "worker_startup", "cpu_decode", also=("epoch_border",)),
+    _held_out_2("gzip_events", "too_few_workers"),
+    _held_out_2("record_store", "straggling_sample"),
+    _held_out_2("curriculum", "epoch_border"),
+    _held_out_2("uneven_ranks", "straggling_rank", also=("python_main_process",), launcher=TWO_RANKS),
+    # to open a shard is one slow sample in 128, and more workers would open more of them at a time
+    _held_out_2(
+        "remote_shards",
+        "storage_latency",
+        "loop_synchronisation",
+        also=("too_few_workers", "straggling_sample"),
+    ),
+    _held_out_2("repacked_loader", "python_main_process"),
+    _held_out_2("thumbnails", "small_files", limits=Limits(reads_per_s=300), budget=4.0),
 )

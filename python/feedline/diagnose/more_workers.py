@@ -35,6 +35,8 @@ def more_workers(summary: Summary, named: list[Verdict]) -> str | None:
         )
     if making.read_ahead_ms > making.wall_ms / 2:
         return f"{more}: reads are ahead of all of them already, and come no faster"
+    if prediction.disk_is_full(host):
+        return f"{more}: the disk gives no more, and they would wait for each other's reads"
     cpu = making.cpu_ms + making.pickle_ms + making.unpickle_ms + summary.step_cpu_ms
     return (
         f"{more}: a batch needs {cpu:.1f} ms of CPU, so {host.cpus:.3g} CPUs give one every "

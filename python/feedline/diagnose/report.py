@@ -108,9 +108,12 @@ def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis,
 
 def _what_if(summary: Summary | None, recording: Recording) -> dict[int, float | None]:
     """The model's batches per second of the loader alone, beside every rung."""
-    if summary is None or recording.experiments is None or not timeline.is_of(recording, summary.loader):
+    tried = recording.experiments
+    if summary is None or tried is None or tried.warm_because is not None:
         return {}
-    return {rung.workers: prediction.loader_rate(summary, rung.workers) for rung in recording.experiments.rungs}
+    if not timeline.is_of(recording, summary.loader):
+        return {}
+    return {rung.workers: prediction.loader_rate(summary, rung.workers) for rung in tried.rungs}
 
 
 def _changes(summary: Summary) -> list[str]:

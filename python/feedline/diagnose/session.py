@@ -34,6 +34,7 @@ SESSION = "FEEDLINE_DIAGNOSE_SESSION"
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PERIOD_S = 0.1
 _FIRST_LOOK_S, _HARVEST_S = 0.25, 2.0
+_CACHED, _FROM_DEVICE = 0.5, 0.3
 _KEPT_PROCESSES = 256  # whose events are kept after they ended; of earlier ones the totals remain
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -109,8 +110,10 @@ def run(command: Sequence[str], budget: float = 0.0, change: Change | None = Non
             host = sampler.record()
         files = harvest.files.finish(host.get("files", []))
         processes = harvest.processes()
-        devices = _json_files(folder, "*.device")
-        tried = results.run(folder, budget, _ceiling(processes), files, devices) if budget > 0 and processes else None
+        devices, seen = _json_files(folder, "*.device"), harvest.files.summary(files)
+        tried = None
+        if budget > 0 and processes:
+            tried = results.run(folder, budget, _ceiling(processes), files, devices, _read_from_disk(host, seen))
         return Recording(
             list(command),
             returncode,
@@ -124,12 +127,21 @@ def run(command: Sequence[str], budget: float = 0.0, change: Change | None = Non
             harvest.dropped,
             tried,
             devices,
-            harvest.files.summary(files),
+            seen,
             apply.outcome(folder) if change is not None else [],
             watching,
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _read_from_disk(host: Mapping[str, Any], files: DatasetFiles | None) -> bool:
+    """Whether most of the data set's files were not in the page cache, and much of what was read came from disks."""
+    if files is None or files.cached_before is None or files.cached_before > _CACHED:
+        return False
+    last = {row["pid"]: row for row in host.get("processes", [])}
+    read, device = (sum(row[name] for row in last.values()) for name in ("read_bytes", "device_bytes"))
+    return bool(device > _FROM_DEVICE * read)
 
 
 def _ceiling(processes: Sequence[ProcessRecord]) -> Ceiling | None:

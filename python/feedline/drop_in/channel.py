@@ -12,7 +12,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 from .codec import HEAD, Frame
-from .ring import RingReader
+from .ring_reader import RingReader
 
 _SET_PIPE_SIZE = 1031
 _PIPE_BYTES = 1 << 20  # what an unprivileged process may ask for: room for thousands of small batches

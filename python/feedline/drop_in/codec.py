@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from .ring import HEADER, Block, RingWriter
+from .ring import HEADER, Block
+from .ring_writer import RingWriter
 
 HEAD = struct.Struct("<QqIIII")
 _BLOCK = struct.Struct("<QQ")

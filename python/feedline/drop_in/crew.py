@@ -24,7 +24,8 @@ from .channel import Inbox, Outbox
 from .codec import Encoder, Frame
 from .failures import WorkerDiedError, died
 from .payload import HeldPayload, Load, PassedFd, Payload, QuietName, SharedPayload, name_unpicklable
-from .ring import Control, Ring, RingReader
+from .ring import Control, Ring
+from .ring_reader import RingReader
 from .worker import LOAD, STACK_SIGNAL, STOP, Spec, run_process
 
 _JOIN_S = 5.0  # as torch: a worker in the middle of a sample may finish it

@@ -15,7 +15,7 @@ import torch
 
 from .codec import LARGE, is_plain, ring_tensor
 from .fetch import Gatherer
-from .ring import RingWriter
+from .ring_writer import RingWriter
 
 
 class RingGatherer(Gatherer):

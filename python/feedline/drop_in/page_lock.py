@@ -32,7 +32,8 @@ import torch
 
 from . import limits
 from .cuda_driver import CapturingError, Driver, DriverError, EndedError, Mark, open_driver
-from .ring import PAGE, Control, Ring, RingReader
+from .ring import PAGE, Control, Ring
+from .ring_reader import RingReader
 
 _log = logging.getLogger("feedline")
 _holding: set[PageLock] = set()  # with something locked, so that no region is unmapped before

@@ -9,37 +9,35 @@ parts in use have pages, asked for by fallocate, so that a lack of memory is an 
 
     block:  | state (1 byte), 63 bytes unused | payload ... |
 
-Worker i alone allocates in region i; the consumer frees by one store to the state byte. So nothing is locked, and a
-process that dies at any point leaves nothing behind that another could wait for. What is freed above the region's keep
-line goes back to the kernel at once; what lies below is used again while it is warm, and with a GPU is page-locked: see
-page_lock.py. Nothing is ever punched out of what is page-locked.
+Worker i alone allocates in region i; the consumer frees by one store to the state byte, or by punching it out with the
+rest of the block. So nothing is locked, and a process that dies at any point leaves nothing behind that another could
+wait for. What is freed above the region's keep line goes back to the kernel at once; what lies below is used again
+while it is warm, and with a GPU is page-locked: see page_lock.py. Nothing is ever punched out of what is page-locked.
+
+The state says which of the two happened to a block. The worker cannot tell by the keep line: it may have raised that
+since, and what it takes for pages that are there would be holes, or still be punched out under what it writes. Asking
+for the pages of a hole waits for a punch that is under way: the kernel does one after the other.
 """
 
 from __future__ import annotations
 
-import bisect
 import ctypes
 import fcntl
 import mmap
 import os
-import time
 import weakref
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ..errors import StorageError
 from . import limits
 
-if TYPE_CHECKING:
-    from .page_lock import PageLock
-
 HEADER = 64  # bytes before a block's payload: a cache line, so that payloads are aligned for every vector unit
 PAGE = mmap.PAGESIZE
-FREE, IN_FLIGHT, HELD = 0, 1, 2  # a punched hole reads as 0: FREE
+PUNCHED, IN_FLIGHT, HELD, KEPT = range(4)  # of a block; free with and without pages. A punched hole reads as 0
 
-_LARGE_BATCH = 8 << 20  # bytes: making it takes milliseconds, and as many of it as of others would be much memory
 _F_ADD_SEALS, _SEALS = 1033, 0x1 | 0x2 | 0x4  # no further seals, no shrinking, no growing
 _PUNCH = 0x1 | 0x2  # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
 _LARGEST_FILE = 8 << 40  # all regions together; 47 bits of addresses hold a dozen such loaders
@@ -77,7 +75,7 @@ class Block(np.ndarray):
             self.released()
 
 
-def _make_block(memory: mmap.mmap, start: int, size: int, released: Callable[[], None]) -> Block:
+def make_block(memory: mmap.mmap, start: int, size: int, released: Callable[[], None]) -> Block:
     block = np.frombuffer(memory, dtype=np.uint8, count=size, offset=start).view(Block)
     block.released = released
     return block
@@ -88,7 +86,7 @@ class Ring:
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self.control_bytes = _round_up(workers * Control.WORDS * 8)
+        self.control_bytes = round_up(workers * Control.WORDS * 8)
         self.region_bytes = _region_bytes(workers)
         self.fd = os.memfd_create("feedline", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
@@ -148,311 +146,12 @@ class Ring:
         self._close = weakref.finalize(self, os.close, self.fd)
 
 
-class RingWriter:
-    """Worker `worker`'s allocator. `wait_step` is called while the budget makes it wait, and may raise to stop."""
-
-    def __init__(
-        self,
-        ring: Ring,
-        worker: int,
-        budget: int,
-        ahead: int,
-        occupied: Iterable[tuple[int, int]] = (),
-        wait_step: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._ring, self._worker, self._budget, self._ahead = ring, worker, budget, ahead
-        self._control = ring.control(worker)
-        self._memory = ring.map_region(worker)
-        self.address = np.frombuffer(self._memory, dtype=np.uint8, count=1).ctypes.data
-        self._wait_step = wait_step
-        self.task = -1  # the one that memory is asked for
-        self._blocks: dict[int, _Extent] = {}  # start -> what is not free, as far as known
-        self._free = [(0, ring.region_bytes)]  # sorted, never adjacent
-        self._backed = 0  # pages below this offset are there
-        self._scan: list[int] = []
-        self._unsent: set[int] = set()
-        self._sent_bytes = 0
-        self._since_scan = 0
-        self._task_bytes = self._last_task_bytes = 0
-        for start, size in sorted(occupied):
-            self._take(start, size)
-            self._blocks[start] = _Extent(size, worker_holds=False, sent=True)
-            self._sent_bytes += size
-
-    def allocate(self, payload: int) -> Block:
-        """A block of `payload` bytes. Raises StorageError, with numbers, where memory is short."""
-        size = _round_up(payload + HEADER)
-        self._reap(32)
-        self._keep_budget(size)
-        self._keep_depth()
-        start = self._find(size)
-        self._since_scan += 1
-        # Before growing, look at everything; not every time, or holding n batches would cost n * n looks.
-        if start is None or (start + size > self._backed and self._since_scan > len(self._blocks) // 16):
-            self._since_scan = 0
-            self._reap(len(self._blocks))
-            start = self._find(size)
-        if start is None:
-            raise StorageError(
-                f"a batch needs {size:,} bytes, and {sum(b.size for b in self._blocks.values()):,} of the "
-                f"{self._ring.region_bytes:,} bytes of worker {self._worker}'s address space are in use"
-            )
-        self._back(start, size)
-        self._take(start, size)
-        extent = self._blocks[start] = _Extent(size)
-        self._unsent.add(start)
-        self._memory[start] = FREE
-        self._task_bytes += size
-        return _make_block(self._memory, start + HEADER, payload, extent.leave)
-
-    def find(self, address: int, nbytes: int) -> int | None:
-        """The start of the unsent block that holds `nbytes` at `address`, or None."""
-        offset = address - self.address
-        if not 0 <= offset < self._ring.region_bytes:
-            return None
-        for start in self._unsent:
-            if start <= offset and offset + nbytes <= start + self._blocks[start].size:
-                return start
-        return None
-
-    def start_of(self, block: Block) -> int:
-        return block.ctypes.data - self.address - HEADER
-
-    def send(self, start: int) -> int:
-        """Marks a block as on its way; its size with header. The consumer owns it once the message arrives."""
-        extent = self._blocks[start]
-        extent.sent = True
-        self._unsent.discard(start)
-        self._sent_bytes += extent.size
-        self._memory[start] = IN_FLIGHT
-        return extent.size
-
-    def end_task(self) -> None:
-        """Between two batches: learns how much of the region is worth keeping warm."""
-        # Of small batches there may be as many as are asked of this worker, and the one that the training loop holds;
-        # and those that a GPU still reads.
-        batches = self._ahead + (self._task_bytes < _LARGE_BATCH)
-        keep = (max(2, batches) + self._control[Control.GPU]) * self._task_bytes
-        if keep > self._control[Control.KEEP]:
-            self._control[Control.KEEP] = keep
-        self._last_task_bytes, self._task_bytes = self._task_bytes, 0
-
-    def _reap(self, limit: int) -> None:
-        for _ in range(min(limit, len(self._blocks))):
-            if not self._scan:
-                self._scan = list(self._blocks)
-            start = self._scan.pop()
-            extent = self._blocks.get(start)
-            if extent is None or extent.worker_holds or (extent.sent and self._memory[start] != FREE):
-                continue
-            del self._blocks[start]
-            self._unsent.discard(start)
-            self._sent_bytes -= extent.size if extent.sent else 0
-            self._give(start, extent.size)
-            if start + extent.size > self._control[Control.KEEP]:
-                self._backed = min(self._backed, start)
-
-    def _is_wanted(self) -> bool:
-        """Whether the loop waits for the batch that is being made. Later ones may wait already where this one had bad
-        samples or its first worker died; those are not taken before it.
-        """
-        return self._control[Control.WANTED] == self.task + 1
-
-    def _sent(self, state: int) -> int:
-        return sum(e.size for start, e in self._blocks.items() if e.sent and self._memory[start] == state)
-
-    def _keep_budget(self, size: int) -> None:
-        # Where nothing waits, one batch always passes: the consumer may be about to ask for this very one.
-        while True:
-            if self._sent_bytes + self._task_bytes + size <= self._budget:
-                return
-            in_flight = self._sent(IN_FLIGHT)
-            if in_flight == 0 or self._is_wanted() or in_flight + self._task_bytes + size <= self._budget:
-                return
-            self._wait_step()
-            time.sleep(0.001)
-
-    def _keep_depth(self) -> None:
-        """Before a large batch: one that the training loop holds counts as one of those that are made ahead.
-
-        torch's worker holds the samples of the batch that it makes and their copy, but no free memory. Without a third
-        batch per worker we stay below that, and with two of them one is always made while another is used.
-        """
-        batch = self._last_task_bytes
-        if self._task_bytes or batch < _LARGE_BATCH:
-            return
-        waited = False
-        while not self._is_wanted() and self._sent(IN_FLIGHT) >= batch * max(1, self._ahead - (self._sent(HELD) > 0)):
-            waited = True
-            self._wait_step()
-            time.sleep(0.001)
-        if waited:
-            self._reap(len(self._blocks))
-
-    def _back(self, start: int, size: int) -> None:
-        end = start + size
-        if end <= self._backed:
-            return
-        first = max(start, self._backed)
-        room = limits.memory_left()
-        if end - first > room:
-            raise StorageError(
-                f"a batch needs {end - first:,} bytes more of shared memory, and {room:,} bytes are left "
-                f"({limits.memory_words()}); make batches or prefetch_factor smaller, or keep fewer batches"
-            )
-        try:
-            os.posix_fallocate(self._ring.fd, self._ring.region_start(self._worker) + first, end - first)
-        except OSError as error:
-            raise StorageError(
-                f"the kernel refused {end - first:,} bytes of memory for a batch ({os.strerror(error.errno or 0)}); "
-                f"{room:,} bytes are left ({limits.memory_words()})",
-                errno=error.errno,
-            ) from None
-        if start <= self._backed:
-            self._backed = end
-
-    def _find(self, size: int) -> int | None:
-        borders = self._control.borders() if self._control[Control.BORDER] else []
-        for start, length in self._free:
-            end = start + length
-            for border in borders:
-                if start < border < start + size:
-                    start = border
-            if end - start >= size:
-                return start
-        return None
-
-    def _take(self, start: int, size: int) -> None:
-        at = bisect.bisect_right(self._free, (start, self._ring.region_bytes + 1)) - 1
-        free_start, length = self._free[at]
-        rest = []
-        if start > free_start:
-            rest.append((free_start, start - free_start))
-        if start + size < free_start + length:
-            rest.append((start + size, free_start + length - start - size))
-        self._free[at : at + 1] = rest
-
-    def _give(self, start: int, size: int) -> None:
-        at = bisect.bisect_left(self._free, (start, 0))
-        if at < len(self._free) and self._free[at][0] == start + size:
-            size += self._free.pop(at)[1]
-        if at > 0 and sum(self._free[at - 1]) == start:
-            start, before = self._free.pop(at - 1)
-            size += before
-            at -= 1
-        self._free.insert(at, (start, size))
-
-
-class _Extent:
-    __slots__ = ("sent", "size", "worker_holds")
-
-    def __init__(self, size: int, worker_holds: bool = True, sent: bool = False) -> None:
-        self.size, self.worker_holds, self.sent = size, worker_holds, sent
-
-    def leave(self) -> None:
-        self.worker_holds = False
-
-
-class RingReader:
-    """The consumer's side. Any thread may let go of a block, also long after the workers are gone."""
-
-    def __init__(self, ring: Ring) -> None:
-        self._ring = ring
-        self._pid = os.getpid()
-        self._regions: list[mmap.mmap | None] = [None] * ring.workers
-        self._controls = [ring.control(i) for i in range(ring.workers)]
-        self._closed = False
-        self.live: dict[tuple[int, int], int] = {}  # (worker, start) -> size
-        self.page_lock: PageLock | None = None
-
-    def open(self, worker: int, start: int, size: int) -> Block:
-        """The payload of a block that a message brought. The block is free again when nothing lies on it any more."""
-        region = self.region(worker)
-        region[start] = HELD
-        self.live[worker, start] = size
-        if self.page_lock is not None and self.page_lock.crosses(worker, start, size):
-            return self._moved_out(self.page_lock, worker, start, size)
-
-        def released() -> None:
-            self.release(worker, start, size)
-
-        return _make_block(region, start + HEADER, size - HEADER, released)
-
-    @property
-    def closed(self) -> bool:
-        return self._closed
-
-    def region(self, worker: int) -> mmap.mmap:
-        region = self._regions[worker]
-        if region is None:
-            region = self._regions[worker] = self._ring.map_region(worker)
-        return region
-
-    def _moved_out(self, page_lock: PageLock, worker: int, start: int, size: int) -> Block:
-        """A block that the worker made before it knew of a border: CUDA refuses to copy what is locked in part."""
-        payload = np.frombuffer(self.region(worker), dtype=np.uint8, count=size - HEADER, offset=start + HEADER)
-        block = payload.copy().view(Block)
-        with page_lock.guard:
-            self.give_back(worker, start, size)
-        return block
-
-    def release(self, worker: int, start: int, size: int) -> None:
-        if os.getpid() != self._pid:  # a forked child's copy: the block is the parent's
-            return
-        if self.page_lock is None:
-            self.give_back(worker, start, size)
-        else:
-            self.page_lock.release(worker, start, size)
-
-    def give_back(self, worker: int, start: int, size: int) -> None:
-        """Lets the worker, or the kernel, have a block that nobody reads any more."""
-        self.live.pop((worker, start), None)
-        if self._closed or start + size > self._controls[worker][Control.KEEP]:
-            first = start if self.page_lock is None else max(start, self.page_lock.end(worker))
-            if first < start + size:
-                self._ring.punch(worker, first, start + size - first)
-            if first == start:
-                return
-        self.region(worker)[start] = FREE
-
-    def occupied(self, worker: int) -> list[tuple[int, int]]:
-        return [(start, size) for (owner, start), size in list(self.live.items()) if owner == worker]
-
-    def bytes_held(self) -> int:
-        return sum(self.live.values()) - (0 if self.page_lock is None else self.page_lock.waiting_bytes)
-
-    def close(self) -> None:
-        """No worker writes any more: everything but what the user holds goes back to the kernel."""
-        if self._closed or os.getpid() != self._pid:
-            return
-        if self.page_lock is None:
-            self._close()
-        else:
-            with self.page_lock.guard:
-                self._close()
-            self.page_lock.settle()
-
-    def _close(self) -> None:
-        self._closed = True
-        for worker in range(self._ring.workers):
-            at = 0 if self.page_lock is None else self.page_lock.end(worker)
-            for start, size in sorted(self.occupied(worker)):
-                if start > at:
-                    self._ring.punch(worker, at, start - at)
-                at = max(at, start + size)
-            self._ring.punch(worker, at, self._ring.region_bytes - at)
-
-    def give_back_unlocked(self, worker: int, size: int) -> None:
-        """After closing: the first `size` bytes of a region, which have been page-locked and hold nothing any more."""
-        self._ring.punch(worker, 0, size)
-
-
 def punch_hole(fd: int, start: int, size: int) -> None:
     """Gives the whole pages of a range of a file in memory back to the kernel."""
     _libc.fallocate(fd, _PUNCH, start, size)
 
 
-def _round_up(size: int) -> int:
+def round_up(size: int) -> int:
     return -(-size // PAGE) * PAGE
 
 

@@ -30,7 +30,8 @@ from .fetch import BadSamplesError, Recipe, make_fetcher
 from .gather import RingGatherer
 from .native_prefix import NativePrefix
 from .payload import Load, Payload, begin_collecting
-from .ring import Control, Ring, RingWriter
+from .ring import Control, Ring
+from .ring_writer import RingWriter
 
 # Messages to a worker, and from it.
 EPOCH, TASK, STOP, LOAD = 1, 2, 3, 4

@@ -23,6 +23,7 @@ class Load:
     step_wait_ms: float = 0.0  # of the step, on a device
     step_cpu_ms: float = 0.0
     spread: float = 0.0  # standard deviation of a batch's making, in parts of its mean
+    times: tuple = ()  # in place of `spread`: of each batch's making, in parts of its mean, again and again
 
 
 class _Machine:
@@ -65,8 +66,8 @@ def batches_per_s(load, workers, prefetch=2, cpus=4, batches=400, seed=0):
 
     def phases(name):
         """Endless: yields (kind, ms) and is told nothing."""
-        while True:
-            times = stretched()
+        for turn in count():
+            times = stretched() if not load.times or name != "loop" else load.times[turn % len(load.times)]
             if name == "loop":
                 if workers == 0:
                     yield "wait", load.wait_ms * times
@@ -79,6 +80,8 @@ def batches_per_s(load, workers, prefetch=2, cpus=4, batches=400, seed=0):
                 yield "stepped", 0
             else:
                 yield "task", 0
+                if load.times:
+                    times = load.times[tasks[name][0] % len(load.times)]
                 yield "wait", load.wait_ms * times
                 yield "run", (load.cpu_ms + load.pack_ms) * times
                 yield "made", 0

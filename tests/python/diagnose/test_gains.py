@@ -129,7 +129,7 @@ def test_a_full_shared_memory_that_costs_nothing_promises_nothing():
 def test_the_work_of_a_pool_stays():
     """Two workers whose threads use up two CPUs: only the waiting for them can go."""
     made = {"wall_ms": 48.0, "cpu_ms": 4.0, "stages": stages(python=0.75, storage=0.25), "nested_pools": 40}
-    seen = summary(HALF, made, {"cpus": 2.0}, workers=2, step_ms=1.0)
+    seen = summary(HALF, made, {"cpus": 2.0, "used_cpus": 1.8}, workers=2, step_ms=1.0)
     (found,) = (v for v in judge(seen).verdicts if v.cause == "nested_pool")
     low, high = found.predicted_gain
     assert low == 0.0 and high == pytest.approx(48 / 36 / prediction.SHORTER - 1, abs=0.02)

@@ -10,7 +10,7 @@ from multiprocessing.reduction import ForkingPickler
 from unittest import mock
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedline.drop_in import long_lists
@@ -125,6 +125,7 @@ def _shape(value):
     return out
 
 
+@settings(deadline=None)
 @given(st.sampled_from([_Data, _OwnState]), st.lists(_attribute, max_size=5))
 def test_what_is_read_is_the_same_down_to_which_objects_are_one(kind, attributes):
     data = _made(kind, attributes)

@@ -24,7 +24,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from feedline import DataLoader
 from feedline.drop_in import cuda_driver, limits, page_lock
 from feedline.drop_in.page_lock import page_lock_for
-from feedline.drop_in.ring import HEADER, PAGE, Ring, RingReader, RingWriter
+from feedline.drop_in.ring import HEADER, PAGE, Ring
+from feedline.drop_in.ring_reader import RingReader
+from feedline.drop_in.ring_writer import RingWriter
 
 
 @pytest.fixture(scope="session")

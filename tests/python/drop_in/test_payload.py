@@ -73,27 +73,29 @@ def test_the_data_set_is_pickled_once_and_its_memory_goes_when_all_have_read_it(
 
 
 class _ReadSlowly:
-    """Unpickles in two parts with a wait in between."""
+    """Unpickles in two parts, the second when a file is there."""
 
-    def __init__(self) -> None:
-        self.first, self.second = bytes(30_000_000), bytes(30_000_000)
+    def __init__(self, go_on) -> None:
+        self.first, self.second, self.go_on = bytes(30_000_000), bytes(30_000_000), go_on
 
     def __getstate__(self):
-        return [self.first, _Wait(), self.second]
+        return [self.first, _Wait(self.go_on), self.second]
 
     def __setstate__(self, state):
         self.first, _, self.second = state
 
 
 class _Wait:
+    def __init__(self, path) -> None:
+        self.path = path
+
     def __setstate__(self, state):
-        time.sleep(1.5)
+        until = time.monotonic() + 60
+        while not os.path.exists(state["path"]) and time.monotonic() < until:
+            time.sleep(0.01)
 
-    def __getstate__(self):
-        return {"not": "empty"}
 
-
-def test_what_all_workers_have_read_goes_while_they_read_on(monkeypatch):
+def test_what_all_workers_have_read_goes_while_they_read_on(monkeypatch, tmp_path):
     files = []
     create = os.memfd_create
 
@@ -105,15 +107,15 @@ def test_what_all_workers_have_read_goes_while_they_read_on(monkeypatch):
 
     monkeypatch.setattr(os, "memfd_create", noted)
     data = Numbers()
-    data.slow = _ReadSlowly()
+    data.slow = _ReadSlowly(str(tmp_path / "go on"))
     iterator = iter(DataLoader(data, batch_size=4, num_workers=2, multiprocessing_context="spawn"))
-    held: set[int] = set()
+    assert os.fstat(files[0]).st_size > 60_000_000
     deadline = time.monotonic() + 60
-    while not held or min(held) > 35_000_000:  # until half of it is gone
+    while os.fstat(files[0]).st_blocks * 512 > 35_000_000:  # until half of it is gone
         assert time.monotonic() < deadline
-        held.add(os.fstat(files[0]).st_blocks * 512)
         time.sleep(0.01)
-    assert max(held) > 60_000_000
+    assert os.fstat(files[0]).st_blocks * 512 > 25_000_000
+    (tmp_path / "go on").touch()
     assert flatten(iterator) == list(range(40))
     assert os.fstat(files[0]).st_blocks * 512 < 100_000
     os.close(files[0])

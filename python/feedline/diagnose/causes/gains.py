@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from feedline.diagnose.model import loop_model, prediction
+from feedline.diagnose.model import loop_model, prediction, what_if
 from feedline.diagnose.model.loop_model import Batch
 from feedline.diagnose.summary.figures import Summary
 
@@ -39,9 +39,8 @@ def without_stages(summary: Summary, *gone: str) -> Gain:
     batch, stages = prediction.batch_of(summary), summary.making.stages or {}
     running = sum(part for name, part in stages.items() if name != "storage")
     kept = 1.0 - sum(stages.get(name, 0.0) for name in gone if name != "storage") / max(running, 1e-9)
-    waits = 0.0 if "storage" in gone else 1.0
-    lighter = replace(batch, cpu=batch.cpu * kept, waiting=batch.waiting * waits, ahead=batch.ahead * waits)
-    return of_batch(summary, lighter)
+    lighter = replace(batch, cpu=batch.cpu * kept)
+    return of_batch(summary, _without_waiting(summary, lighter) if "storage" in gone else lighter)
 
 
 def of_batch(summary: Summary, changed: Batch, cpus: float | None = None) -> Gain:
@@ -82,7 +81,7 @@ def of_pools(summary: Summary, _share: float) -> Gain:
     waiting = (summary.making.stages or {}).get("storage", 0.0)
     running = summary.making.wall_ms * (1.0 - waiting)  # with the CPU of other threads
     batch = prediction.batch_of(summary)
-    return 0.0, of_batch(summary, replace(batch, waiting=0.0, ahead=0.0, cpu=max(batch.cpu, running)))[1]
+    return 0.0, of_batch(summary, _without_waiting(summary, replace(batch, cpu=max(batch.cpu, running))))[1]
 
 
 def of_calls(summary: Summary, share: float) -> Gain:
@@ -104,6 +103,10 @@ def of_drawing(summary: Summary, _share: float) -> Gain:
 def of_shared_memory(summary: Summary, share: float) -> Gain:
     """It is named for what it may do. What it takes is hand-over, or nothing."""
     return of_share(summary, share) if summary.waits.handover >= share else NOTHING
+
+
+def _without_waiting(summary: Summary, batch: Batch) -> Batch:
+    return what_if.without(summary, batch, waiting=0.0, decoding=1.0)
 
 
 def _stages(*gone: str) -> Callable[[Summary, float], Gain]:

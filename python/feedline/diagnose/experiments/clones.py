@@ -15,6 +15,7 @@ import functools
 import gc
 import json
 import os
+import random
 import resource
 import stat
 import sys
@@ -25,7 +26,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from feedline.diagnose.experiments import attempts, other_workers, rungs
+from feedline.diagnose.experiments import attempts, cold_files, hand_over, other_workers, rungs
 from feedline.diagnose.probe.opened_files import OpenedFiles
 from feedline.diagnose.probe.recorder import Recorder
 
@@ -34,31 +35,33 @@ WATCHER, GO, RESULT, PID = "watcher", "experiments.go", "experiments.json", "exp
 _LOOK_S = 0.2
 _RUNG_S, _SHORTEST_S = 2.5, 0.2
 _COMPARISON_S, _SHORTEST_COMPARISON_S = 6.0, 1.0
+_HANDING_S, _HANDING_SHARE = 0.5, 0.05
 _LADDER_SHARE = 0.6  # of the budget; the rest is for one change at a time
 # Of an attempt: workers may take long to start, and a stuck one is to leave time to others.
 _START_S, _LEAST_LIMIT_S, _SHARE_OF_REST = 15.0, 5.0, 0.5
 _MOST_WORKERS = 16
+_SEED = 0
 _MEMORY_DEVICES = 1  # major number: /dev/null, /dev/zero, /dev/urandom
 _SAME = 1.05  # a rate so much higher is no other
 
 
-def offer(loader: Any, recorder: Recorder) -> None:
-    """Called before a loop begins; the first loader that can be tried again is copied. Never raises."""
+def offer(loader: Any, recorder: Recorder) -> bool:
+    """Called before a loop begins; the first loader that can be tried again is copied: True. Never raises."""
     try:
         if float(os.environ.get(BUDGET) or 0) <= 0 or recorder.cloned:
-            return
+            return False
+        recorder.cloned = True
         refused = refusal(loader)
         if refused is not None:
             recorder.note(f"nothing was tried on a copy of the script's process: {refused}")
-            recorder.cloned = True
-            return
+            return False
         if not _claim(recorder.session):  # another process of the run was first
-            recorder.cloned = True
-            return
-        recorder.cloned = True
+            return False
         fork_away(lambda: _live(loader, recorder))
     except Exception as error:
         recorder.note(f"nothing was tried on a copy of the script's process, which could not be made: {error!r}")
+        return False
+    return True
 
 
 def refusal(loader: Any) -> str | None:
@@ -117,8 +120,8 @@ def _live(loader: Any, recorder: Recorder) -> None:
             if not watcher.exists():
                 return
             time.sleep(_LOOK_S)
-        budget, step_s = (float(word) for word in (session / GO).read_text().split())
-        climb(loader, budget, session / RESULT, step_s, recorder.opened)
+        budget, step_s, cold = (float(word) for word in (session / GO).read_text().split())
+        climb(loader, budget, session / RESULT, step_s, recorder.opened, cold > 0)
     except BaseException:
         _write(recorder.session / RESULT, {"rungs": [], "refused": traceback.format_exc(limit=-1).splitlines()[-1]})
 
@@ -154,29 +157,51 @@ def has_lost_its_device() -> bool:
     return any(getattr(getattr(torch, kind, None), "_is_in_bad_fork", bool)() for kind in kinds)
 
 
-def climb(loader: Any, budget: float, result: Path, step_s: float, opened: OpenedFiles) -> None:
-    """Makes all experiments that `budget` seconds are enough for; writes `result` after each."""
+def climb(loader: Any, budget: float, result: Path, step_s: float, opened: OpenedFiles, cold: bool = False) -> None:
+    """Makes all experiments that `budget` seconds are enough for; writes `result` after each.
+
+    `cold`: the ladder is climbed with the data set's files out of the page cache.
+    """
     until = time.monotonic() + budget
-    found: dict[str, Any] = {"rungs": [], "comparisons": [], "not_tried": [], "refused": None, "finished": False}
+    found: dict[str, Any] = {"rungs": [], "comparisons": [], "handing": [], "not_tried": [], "refused": None}
     ladder, climbed_until = _ladder(loader), until - (1 - _LADDER_SHARE) * budget
     for position, workers in enumerate(ladder):
         seconds = min(_RUNG_S, (climbed_until - time.monotonic()) / (len(ladder) - position))
         if seconds < _SHORTEST_S:
             found["refused"] = None if found["rungs"] else "the budget is too small for a measurement"
             break
-        attempt = functools.partial(_rung, loader, workers, seconds)
+        attempt = functools.partial(_rung, loader, workers, seconds, opened, cold)
         _try(f"num_workers={workers}", attempt, seconds, climbed_until, result, found, "rungs")
     if not found["rungs"] and found["not_tried"]:
         found["refused"] = found["not_tried"][0]["why"]  # of the fewest workers: with others torch tells of it
         found["not_tried"] = []
     if found["rungs"]:
+        if max(ladder) > 0 and not other_workers.is_feedlines(loader):
+            seconds = min(_HANDING_S, _HANDING_SHARE * budget)
+            _try("handing over", lambda: hand_over.of(loader, seconds), seconds, until, result, found, "handing")
         best = _fewest_good_workers(found["rungs"])
         _compare(loader, best, until, result, found, step_s, opened)
     _write(result, {**found, "finished": True})
 
 
-def _rung(loader: Any, workers: int, seconds: float) -> dict[str, Any]:
-    return rungs.rate(other_workers.with_workers(loader, workers), workers, seconds)
+def _the_same_samples_again() -> None:
+    """Every rung reads in the order of the others, where the order is drawn from a global generator.
+
+    What differs between samples then does not differ between rungs.
+    """
+    random.seed(_SEED)
+    for name, seed in (("torch", "manual_seed"), ("numpy.random", "seed")):
+        if name in sys.modules:
+            getattr(sys.modules[name], seed)(_SEED)
+
+
+def _rung(loader: Any, workers: int, seconds: float, opened: OpenedFiles, cold: bool) -> dict[str, Any]:
+    _the_same_samples_again()
+    files = cold_files.listen(opened, cold)
+    if files is not None:
+        files.drop_open()
+    found = rungs.rate(other_workers.with_workers(loader, workers), workers, seconds)
+    return {**found, "warm_because": None if files is None else files.warm_because}
 
 
 def _try(

@@ -75,6 +75,15 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Handing:
+    """One batch from a worker to the loop, apart from making it; ms."""
+
+    packing_ms: float  # CPU of the worker
+    unpacking_ms: float  # CPU of the loop's process
+    waiting_ms: float  # of the loop's process for the worker's answers meanwhile
+
+
+@dataclass(frozen=True)
 class Experiments:
     rungs: list[Rung] = field(default_factory=list)
     refused: str | None = None  # why there are no rungs
@@ -82,6 +91,9 @@ class Experiments:
     comparisons: list[Comparison] = field(default_factory=list)
     not_tried: list[dict[str, str]] = field(default_factory=list)  # "change" and "why"
     disk: DiskProbe | None = None
+    handing: Handing | None = None
+    cold: bool = False  # the rungs read their files from the disk, as the run did
+    warm_because: str | None = None  # why they did not, though the run did: they answer another question
 
     def as_dict(self) -> dict[str, Any]:
         made = asdict(self)
@@ -128,6 +140,10 @@ class Experiments:
         if not self.rungs:
             return [f"  no ladder of workers: {self.refused}"]
         lines = ["  measured: the loader alone, by workers (batches/s, 95 % interval, the model's prediction)"]
+        if self.cold:
+            lines.append("  with its files out of the page cache, as the run read them")
+        if self.warm_because is not None:
+            lines.append(f"  from the page cache, and not from the disk as the run did: {self.warm_because}")
         for rung in self.rungs:
             kept = "" if rung.kept else "   gains nothing"
             model = predicted.get(rung.workers)
@@ -154,16 +170,19 @@ def run(
     ceiling: Ceiling | None,
     files: Sequence[Mapping[str, Any]],
     devices: Sequence[Mapping[str, Any]] = (),
+    cold: bool = False,
 ) -> Experiments:
     """All that `budget` seconds are enough for.
 
     `files`: of the data set, as `_engine.look_at_files` tells of them; `devices`: what processes told of theirs.
+    `cold`: the run read its files from the disk.
     """
     until = time.monotonic() + budget
     disk = disk_probe.probe(files, min(_PROBE_S, _PROBE_SHARE * budget))
     copies, no_copies = pinning.measure(devices, min(_COPIES_S, _COPIES_SHARE * budget))
     step_s = 1 / ceiling.steps_per_s if ceiling is not None else 0.0
-    found = _ask_the_copy(session, until - time.monotonic(), step_s)
+    found = _ask_the_copy(session, until - time.monotonic(), step_s, cold)
+    warm_because = [why for rung in found.get("rungs", []) if (why := rung.pop("warm_because", None))]
     return Experiments(
         keep([Rung(**rung) for rung in found.get("rungs", [])]),
         found.get("refused"),
@@ -171,17 +190,20 @@ def run(
         [Comparison(**one) for one in [*found.get("comparisons", []), *copies]],
         [*found.get("not_tried", []), *no_copies],
         disk,
+        Handing(**found["handing"][0]) if found.get("handing") else None,
+        cold and bool(found.get("rungs")) and not warm_because,
+        next(iter(warm_because), None),
     )
 
 
-def _ask_the_copy(session: Path, budget: float, step_s: float) -> dict[str, Any]:
+def _ask_the_copy(session: Path, budget: float, step_s: float, cold: bool) -> dict[str, Any]:
     """Wakes the copy in `session` and waits for what it measures."""
     try:
         pid = int((session / clones.PID).read_text())
     except (OSError, ValueError):
         return {"refused": "there is no copy of the script's process to try it on"}
     unfinished = session / f"{clones.GO}.part"
-    unfinished.write_text(f"{budget} {step_s}")
+    unfinished.write_text(f"{budget} {step_s} {int(cold)}")
     unfinished.replace(session / clones.GO)
     until = time.monotonic() + budget + _GRACE_S
     try:

@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import functools
-import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from feedline import _engine
+from feedline.diagnose.experiments import cold_files
 from feedline.diagnose.experiments.intervals import interval, rate_interval
-from feedline.diagnose.probe.opened_files import OpenedFiles
+from feedline.diagnose.probe.opened_files import OpenedFiles, open_for_reading
 
-_MOST_DROPPED_BYTES = 1 << 30
 _ROUNDS = 3
 _MOST_STARTS = 5
 _MOST_SAMPLES = 2048
@@ -53,16 +50,27 @@ def loader_like(loader: Any, workers: int, dataset: Any = None, **others: Any) -
 
 
 def rate(loader: Any, workers: int, seconds: float, step_s: float = 0.0) -> dict[str, Any]:
-    """Batches per second once all workers are at it. `step_s`: what the loop would do with each, without its CPU."""
+    """Batches per second once all workers are at it. `step_s`: what the loop would do with each, without its CPU.
+
+    Workers that began together give their batches together, and an epoch's begin belongs to all of its batches: what is
+    counted are whole rounds of workers and, where as much time again is enough for one, whole epochs.
+    """
     times: list[tuple[float, float]] = []
+    epoch, together = _length(loader), max(workers, 1)
     until = time.perf_counter() + seconds
-    for _ in _endless(loader):
+    for position, _ in _endless(loader):
         now = time.perf_counter()
+        if position == 0 and times:
+            epoch = epoch or len(times)
         times.append((now, 1.0))
-        if len(times) == workers + 1:  # the first of each worker: they have all begun
+        counted = len(times) - 1 - workers
+        if counted == 0:  # the first of each worker: they have all begun
             until = max(until, now + seconds / 2)
-        if now > until and len(times) > workers + 3:
-            break
+        if counted >= 3 and now > until:
+            left = -counted % epoch if epoch else counted
+            soon = now + left * (now - times[workers][0]) / counted < until + seconds
+            if left == 0 or (counted % together == 0 and not (epoch and soon)):
+                break
         if step_s > 0:
             time.sleep(step_s)
     steady = times[workers:]
@@ -144,7 +152,8 @@ def _samples_and_files(loader: Any, opened: OpenedFiles, seconds: float) -> tupl
     count = len(loader.dataset)
     chosen = random.Random(0).sample(range(count), min(count, _MOST_SAMPLES))
     read = 0
-    opened.collected = paths = set()
+    paths: set[str] = set()
+    opened.collected = paths
     try:
         for index in chosen:
             loader.dataset[index]
@@ -153,25 +162,16 @@ def _samples_and_files(loader: Any, opened: OpenedFiles, seconds: float) -> tupl
                 break
     finally:
         opened.collected = None
-    for number in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):
-            path = os.readlink(f"/proc/self/fd/{number}")
-            reads = fcntl.fcntl(int(number), fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
-            if reads and os.path.isfile(path) and not path.endswith((".py", ".so")):
-                paths.add(path)
+    paths |= open_for_reading()
     return chosen[:read], sorted(paths)
 
 
 def _drop(files: Sequence[dict[str, Any]]) -> None:
     """Out of the page cache. The kernel keeps what anybody has mapped or written to."""
-    if sum(facts["bytes"] for facts in files) > _MOST_DROPPED_BYTES:
+    if sum(facts["bytes"] for facts in files) > cold_files.MOST_BYTES:
         raise NotTried("the files of some seconds' samples are larger than 1 GiB: they were left in the page cache")
     for facts in files:
-        file = os.open(facts["path"], os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(file)
+        cold_files.drop(facts["path"])
     now = _engine.look_at_files([facts["path"] for facts in files])
     kept = sum(f["cached_bytes"] or 0 for f in now)
     if kept > _STILL_CACHED * sum(f["bytes"] for f in now):
@@ -213,11 +213,19 @@ def comparison(change: str, figure: str, values: Sequence[Sequence[float]]) -> d
     }
 
 
-def _endless(loader: Any) -> Iterator[Any]:
+def _length(loader: Any) -> int:
+    """Batches of an epoch; 0: it does not say."""
+    try:
+        return len(loader)
+    except (TypeError, NotImplementedError):
+        return 0
+
+
+def _endless(loader: Any) -> Iterator[tuple[int, Any]]:
+    """Batches, each with its position in its epoch."""
     while True:
-        empty = True
-        for batch in loader:
-            empty = False
-            yield batch
-        if empty:
+        position = -1
+        for position, batch in enumerate(loader):
+            yield position, batch
+        if position < 0:
             raise NotTried("the loader gives no batches a second time")

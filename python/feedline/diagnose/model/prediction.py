@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from feedline.diagnose.model import loop_model
 from feedline.diagnose.model.loop_model import Batch
-from feedline.diagnose.summary.figures import Summary
+from feedline.diagnose.summary.figures import Host, Making, Summary
 
 # The interval around a prediction: real cycles were up to so much longer, rarely shorter.
 LONGER, SHORTER = 1.25, 0.95
@@ -16,22 +16,76 @@ _MOST_WORKERS = 64
 _REACH = 4  # times the present workers: further off, the model has been checked against nothing
 _CLEARLY, _CLEARLY_MEASURED = 0.95, 0.9
 _PREFETCH = 2  # torch's
+_FULL, _FROM_DEVICE = 0.7, 0.3  # of what a probe of the disk got; of what was read
 
 
 def batch_of(summary: Summary) -> Batch:
     """What a batch of this run costs."""
     making = summary.making
+    waiting, disk = _waiting(summary), 0.0
+    cpu = max(making.wall_ms - waiting, 0.0)
+    if disk_is_full(summary.host):  # the present workers wait for each other's reads
+        waiting = disk = waiting / max(summary.workers, 1)
+    packing, unpacking, exchange = _handing(making)
     return Batch(
-        waiting=max(making.wall_ms - making.cpu_ms, 0.0),
-        ahead=making.read_ahead_ms,
-        cpu=min(making.cpu_ms, making.wall_ms),
-        packing=making.pickle_ms,
-        unpacking=making.unpickle_ms,
+        waiting=waiting,
+        ahead=min(making.read_ahead_ms, waiting),
+        disk=disk,
+        cpu=cpu,
+        packing=packing,
+        unpacking=unpacking,
+        exchange=exchange,
         drawing=making.next_cpu_ms,
         step=summary.step_ms,
         step_cpu=min(summary.step_cpu_ms, summary.step_ms),
         spread=making.spread or 0.0,
+        times=making.times,
+        order=max(_order_ms(summary), _starting_ms(summary)),  # both begin with iter()
+        epoch=round(summary.steps / summary.epochs) if summary.epochs > 1 else 0,
     )
+
+
+def _waiting(summary: Summary) -> float:
+    """For storage, per batch: without the CPU of the threads and processes that a data set has for itself."""
+    making = summary.making
+    waiting = max(making.wall_ms - making.cpu_ms, 0.0)
+    if making.stages is None or summary.native:
+        return waiting
+    waiting = min(waiting, making.stages.get("storage", 0.0) * making.wall_ms)
+    if not making.nested_pools or summary.host.used_cpus is None:
+        return waiting
+    known = making.wall_ms - waiting + making.pickle_ms + making.unpickle_ms + making.next_cpu_ms + summary.step_cpu_ms
+    return max(waiting - max(summary.host.used_cpus * current_ms(summary) - known, 0.0), 0.0)
+
+
+def disk_is_full(host: Host) -> bool:
+    """Whether the run read about as much as a probe of the disk got: then its workers wait for each other."""
+    read, ceiling = host.read_bytes_per_s, host.disk_ceiling_bytes_per_s
+    from_device = (host.device_share or 0.0) > _FROM_DEVICE
+    return from_device and read is not None and bool(ceiling) and read > _FULL * (ceiling or 0.0)
+
+
+def _handing(making: Making) -> tuple[float, float, float]:
+    """(packing, unpacking, waiting while unpacking) of one batch: what the run saw of it, or experiments if more."""
+    packing, unpacking = (
+        max(making.pickle_ms, making.sent_ms or 0.0),
+        max(making.unpickle_ms, making.received_ms or 0.0),
+    )
+    return packing, unpacking, making.exchange_ms or 0.0
+
+
+def _order_ms(summary: Summary) -> float:
+    """What an epoch's begin takes besides making its first batch, which the model waits for anyway."""
+    if not summary.native or summary.epochs < 2:
+        return summary.order_ms
+    # threads of the engine begin an epoch, by no clock of the loop's thread
+    began = 1000 * summary.waits.border * summary.loop_s / (summary.epochs - 1)
+    return max(began - max(summary.making.wall_ms - summary.wait_ms, 0.0), summary.order_ms)
+
+
+def _starting_ms(summary: Summary) -> float:
+    """Of workers, at every epoch's begin; of those that stay, none."""
+    return 1000 * summary.waits.startup * summary.loop_s / summary.epochs if summary.epochs > 1 else 0.0
 
 
 def prefetch_of(summary: Summary) -> int:
@@ -39,24 +93,38 @@ def prefetch_of(summary: Summary) -> int:
 
 
 def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float:
-    """Predicted time of one batch, from next() to next(). Where a rung measured the making, with that."""
+    """Predicted time of one batch of the loop, with epochs' begins. Where a rung measured the loader, at its pace."""
     batch, available = batch_of(summary), cpus or summary.host.cpus
-    measured = summary.rungs.get(workers)
-    if not measured:
-        return loop_model.cycle_ms(batch, workers, available, prefetch_of(summary), summary.workers)
-    if workers == 0:
-        return summary.step_ms + 1000 / measured
-    whole = replace(batch, waiting=0.0, ahead=0.0, spread=0.0)
-    return max(loop_model.cycle_ms(whole, workers, available), 1000 / measured)
+    order, starting = _order_ms(summary), _starting_ms(summary) if workers else 0.0
+    measured, modelled = summary.rungs.get(workers), loader_rate(summary, workers)
+    if measured and modelled:
+        batch, order = slower(batch, modelled / measured), order * modelled / measured
+    batch = replace(batch, order=max(order, starting))
+    return loop_model.cycle_ms(batch, workers, available, prefetch_of(summary), summary.workers)
+
+
+def slower(batch: Batch, factor: float) -> Batch:
+    """All that the loader does takes so many times as long, and so does a batch of it alone. The step is as it was."""
+    return replace(
+        batch,
+        waiting=batch.waiting * factor,
+        ahead=batch.ahead * factor,
+        disk=batch.disk * factor,
+        cpu=batch.cpu * factor,
+        packing=batch.packing * factor,
+        unpacking=batch.unpacking * factor,
+        exchange=batch.exchange * factor,
+        drawing=batch.drawing * factor,
+        order=batch.order * factor,
+    )
 
 
 def loader_rate(summary: Summary, workers: int) -> float | None:
     """Batches per second that the model gives the loader alone: what a rung of the ladder measures."""
-    alone = replace(batch_of(summary), step=0.0, step_cpu=0.0)
+    alone = replace(batch_of(summary), step=0.0, step_cpu=0.0, order=_order_ms(summary))  # a rung keeps its workers
     if summary.native:  # at least one thread, which does not wait for the loop
         workers = max(workers, 1)
     ms = loop_model.cycle_ms(alone, workers, summary.host.cpus, prefetch_of(summary), summary.workers)
-    ms += 1000 * summary.waits.border * summary.loop_s / max(summary.steps, 1)  # a rung goes through epochs too
     return 1000 / ms if ms > 0 else None
 
 

@@ -8,7 +8,7 @@ reads the samples of a shard waits for none of them, or a tenth of what it did.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from feedline.diagnose.model import loop_model, prediction
@@ -68,16 +68,28 @@ def _size(summary: Summary, factor: float) -> str:
 
 
 def scaled(batch: Batch, factor: float) -> Batch:
-    """A batch of `factor` times the samples, whose spread is that of a sum; the step is as it was."""
+    """A batch of `factor` times the samples; the step is as it was.
+
+    Its times are those of batches joined, or have the spread of a sum. How halves of a batch differ is not known.
+    """
     return replace(
         batch,
         waiting=batch.waiting * factor,
         ahead=batch.ahead * factor,
+        disk=batch.disk * factor,
         cpu=batch.cpu * factor,
         packing=batch.packing * factor,
         unpacking=batch.unpacking * factor,
         spread=batch.spread / factor**0.5,
+        times=joined(batch.times, round(factor)) if factor > 1 else batch.times,
+        epoch=max(round(batch.epoch / factor), 1) if batch.epoch else 0,
     )
+
+
+def joined(times: Sequence[float], count: int) -> tuple[float, ...]:
+    """Of batches that hold the samples of so many, one after the other."""
+    whole = len(times) // count * count
+    return tuple(sum(times[i : i + count]) / count for i in range(0, whole, count))
 
 
 def without(summary: Summary, batch: Batch, waiting: float, decoding: float) -> Batch:
@@ -89,6 +101,7 @@ def without(summary: Summary, batch: Batch, waiting: float, decoding: float) -> 
         batch,
         waiting=batch.waiting * waiting,
         ahead=batch.ahead * waiting,
+        disk=batch.disk * waiting,
         cpu=batch.cpu - decoded * (1 - decoding),
     )
 

@@ -190,16 +190,15 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
             return original(self)
         recorder.local.in_iter = True
         try:
-            had_copy = recorder.cloned
             offered = clock()
-            clones.offer(self, recorder)
+            copied = clones.offer(self, recorder)
             recorder.passes += 1
             begin, cpu = clock(), cpu_clock()
-            if recorder.cloned and not had_copy:
+            if copied:
                 recorder.record(events.COPY, offered)
             iterator = original(self)
             number, settings = _number_of(self, iterator, recorder, facts)
-            if recorder.cloned and not had_copy:
+            if copied:
                 settings["copied"] = True
                 recorder.write_loader(number, settings)
             epoch = epochs[number] = epochs.get(number, -1) + 1

@@ -7,12 +7,13 @@ Files that native code opens by itself are not heard of; those that stay open ar
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import sys
 from time import perf_counter_ns as clock
 from time import thread_time_ns as cpu_clock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from feedline.diagnose.probe.events import HEARD
 
@@ -26,12 +27,16 @@ _CODE = (".py", ".pyc", ".pyi", ".so")
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
 
 
+class Collector(Protocol):
+    def add(self, path: str, /) -> None: ...
+
+
 class OpenedFiles:
     """The audit hook of one process and of those that it forks. Never raises: that would stop the script's open()."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self.collected: set[str] | None = None  # where a copy of the process collects them itself
+        self.collected: Collector | None = None  # where a copy of the process collects them itself
         self.restart()
 
     def restart(self) -> None:
@@ -87,3 +92,15 @@ class OpenedFiles:
             os.write(file, line.encode())
         finally:
             os.close(file)
+
+
+def open_for_reading() -> set[str]:
+    """Files, but for code, that this process has open and only reads."""
+    paths = set()
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            path = os.readlink(f"/proc/self/fd/{number}")
+            reads = fcntl.fcntl(int(number), fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+            if reads and os.path.isfile(path) and not path.endswith(_CODE):
+                paths.add(path)
+    return paths

@@ -59,6 +59,10 @@ class Making:
     startup_ms: float | None = None  # until the first worker was ready
     next_cpu_ms: float = 0.0  # CPU inside next(), in the loop's process: drawing indices, giving tasks
     spread: float | None = None  # standard deviation of a batch's making, in parts of its mean
+    times: tuple[float, ...] = ()  # of making, batch by batch in order, in parts of their mean
+    sent_ms: float | None = None  # CPU of a worker for one batch, by the experiments: all of it but the making
+    received_ms: float | None = None  # CPU of the loop's process for it
+    exchange_ms: float | None = None  # waiting of the loop's process for the worker's answers meanwhile
     read_ahead_ms: float = 0.0  # of wall_ms: waiting for reads that are ahead of all threads, and of no thread's own
 
 
@@ -135,6 +139,7 @@ class Summary:
     step_ms: float = 0.0  # mean, of the loop's own work between two calls of next()
     wait_ms: float = 0.0  # mean, inside next(), without the first batch of an epoch
     epochs: int = 0
+    order_ms: float = 0.0  # of the loop's process at each further epoch's begin, beside what every batch takes there
     workers: int = 0  # processes or, of native loaders, threads
     loader: Mapping[str, Any] = field(default_factory=dict)  # its settings
     waits: Waits = field(default_factory=Waits)
@@ -176,4 +181,6 @@ class Summary:
         return f"{workers} {self.makers[:-1] if workers == 1 else self.makers}"
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        made = asdict(self)
+        del made["making"]["times"]
+        return made

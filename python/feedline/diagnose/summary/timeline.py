@@ -11,6 +11,7 @@ from typing import Any
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Event
 from feedline.diagnose.session import Recording
+from feedline.diagnose.summary import batch_times
 from feedline.diagnose.summary.engine_summary import making_of, samples_per_batch
 from feedline.diagnose.summary.figures import Making, Summary
 from feedline.diagnose.summary.gpu_summary import copies_of, device_of, gpu_of
@@ -42,7 +43,11 @@ def summarise(recording: Recording) -> Summary | None:
     unseen = native is None and not workers and _made_elsewhere(loop, facts)
     making = native or making_of_workers(loop.process, makers, busy, bool(facts.get("mapped", True)))
     aside = bool(workers) or native is not None or unseen  # batches are not made inside next()
-    making = replace(making, next_cpu_ms=_next_cpu_ms(loop, making, aside))
+    tasks = [event for process in workers for event in process.events if event.kind == events.WORK]
+    made = tasks or ([] if unseen else loop.events)
+    times = batch_times.times_of(made) if native is None else ()  # threads make batches together
+    making = replace(making, next_cpu_ms=_next_cpu_ms(loop, making, aside), times=times)
+    making = _with_handing(making, recording, facts)
     account = Account(loop, makers, bool(facts.get("persistent_workers")), bool(workers), _stretch(busy))
     steps = max(account.steps, 1)
     device = device_of(recording, loop.process)
@@ -66,6 +71,7 @@ def summarise(recording: Recording) -> Summary | None:
         step_ms=account.step_ns / steps / 1e6,
         wait_ms=account.steady_wait_ns / max(account.steady_waits, 1) / 1e6,
         epochs=account.epochs,
+        order_ms=batch_times.order_ms(loop.events),
         workers=_count_of_workers(facts),
         loader=facts,
         waits=account.waits(),
@@ -133,11 +139,22 @@ def _next_cpu_ms(loop: LoopOfLoader, making: Making, aside: bool) -> float:
     return max(median - (making.unpickle_ms if aside else making.cpu_ms), 0.0)
 
 
+def _with_handing(making: Making, recording: Recording, facts: Mapping[str, Any]) -> Making:
+    handing = recording.experiments.handing if recording.experiments is not None else None
+    if handing is None or not is_of(recording, facts):
+        return making
+    return replace(making, sent_ms=handing.packing_ms, received_ms=handing.unpacking_ms, exchange_ms=handing.waiting_ms)
+
+
 def _rungs(recording: Recording, facts: dict[str, Any]) -> dict[int, float]:
-    """Of this loader. The copy was taken when the first loop began, which may have been another's."""
-    if recording.experiments is None or not is_of(recording, facts):
+    """Of this loader, with its files where the run read them.
+
+    The copy was taken when the first loop began, which may have been another's.
+    """
+    tried = recording.experiments
+    if tried is None or tried.warm_because is not None or not is_of(recording, facts):
         return {}
-    return recording.experiments.rates()
+    return tried.rates()
 
 
 def is_of(recording: Recording, facts: Mapping[str, Any]) -> bool:

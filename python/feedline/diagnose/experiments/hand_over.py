@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What it costs to hand one of a loader's batches from a worker to the loop, apart from making it.
+
+One batch is made, and a worker sends copies of it for a while: the pickling, the pipe, the exchange of descriptors of
+shared memory and the mapping are those of the loader's own batches. A run without workers tells nothing of this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from feedline.diagnose.experiments import other_workers
+from feedline.diagnose.experiments.rungs import NotTried
+
+_FEWEST, _MOST = 12, 400  # batches
+_FIRST = 4  # batches that are left out, as the worker starts
+_MOST_ITEMS = 64  # of a list in a batch: longer ones are of values, not of tensors
+_ENDLESS = 1 << 40
+_CLEARLY = 1.2
+
+
+class _Clocks(NamedTuple):
+    """Of a process; seconds."""
+
+    cpu: float
+    delay: float  # ready to run, without a CPU, of all of its threads
+    copying: float = 0.0  # CPU of what a worker does here only
+
+    @staticmethod
+    def now() -> _Clocks:
+        delay_ns = 0
+        for thread in os.listdir("/proc/self/task"):
+            with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/schedstat") as file:
+                delay_ns += int(file.read().split()[1])
+        return _Clocks(time.process_time(), delay_ns / 1e9)
+
+
+class _Copies:
+    """A data set of one batch again and again, with the worker's clocks.
+
+    `anew`: in memory of its own each time, as batches are that a loader makes.
+    """
+
+    def __init__(self, batch: Any, anew: bool, as_collated: bool) -> None:
+        self._batch, self._anew, self._as_collated = batch, anew, as_collated
+
+    def __len__(self) -> int:
+        return _ENDLESS
+
+    def __getitem__(self, _index: int) -> tuple[_Clocks, Any]:
+        begin = time.process_time()
+        batch = _copied(self._batch, self._as_collated) if self._anew else self._batch
+        clocks = _Clocks.now()
+        return clocks._replace(copying=clocks.cpu - begin), batch
+
+
+def of(loader: Any, seconds: float) -> dict[str, float]:
+    """Per batch, in ms: "packing_ms", CPU of the worker; "unpacking_ms", CPU of the loop's process; and "waiting_ms",
+    of that process for the worker's answers meanwhile. Raises NotTried where its batches come another way, or none do.
+    """
+    if other_workers.is_feedlines(loader):
+        raise NotTried("Feedline hands its batches over in another way")
+    made = list(itertools.islice(other_workers.with_workers(loader, 0), 2))
+    if not made:
+        raise NotTried("the loader gives no batches a second time")
+    first, others = made[0], made[1:]
+    anew = not any(_memory(first) & _memory(other) for other in others)
+    return _sent(first, anew, loader.collate_fn, loader.prefetch_factor or 2, seconds)
+
+
+def _sent(batch: Any, anew: bool, collate: Any, prefetch: int, seconds: float) -> dict[str, float]:
+    from torch.utils.data import DataLoader, default_collate
+
+    copies = DataLoader(
+        _Copies(batch, anew, collate is default_collate),  # type: ignore[arg-type]
+        batch_size=None,
+        sampler=range(_ENDLESS),
+        num_workers=1,
+        collate_fn=_as_it_is,
+        prefetch_factor=prefetch,
+        multiprocessing_context="fork",  # of this copy of the script's process, whatever the script itself starts
+    )
+    seen: list[tuple[float, _Clocks, _Clocks]] = []  # when a batch came, and the loop's and the worker's clocks then
+    until = time.perf_counter() + seconds
+    for worker, _batch in copies:
+        seen.append((time.perf_counter(), _Clocks.now(), worker))
+        del _batch
+        if len(seen) >= _MOST or (seen[-1][0] > until and len(seen) >= _FEWEST):
+            break
+    return _of_a_batch(seen[_FIRST:])
+
+
+def _of_a_batch(seen: Sequence[tuple[float, _Clocks, _Clocks]]) -> dict[str, float]:
+    """Medians: a busy machine stretches some."""
+
+    def median(of_pair: Callable[..., float]) -> float:
+        return 1000 * statistics.median(of_pair(a, b) for a, b in itertools.pairwise(seen))
+
+    unpacking = median(lambda a, b: b[1].cpu - a[1].cpu)
+    worker = median(lambda a, b: b[2].cpu - a[2].cpu)
+    copying = 1000 * statistics.median(clocks.copying for _, _, clocks in seen)
+    cycle = median(lambda a, b: b[0] - a[0] - (b[1].delay - a[1].delay) - (b[2].delay - a[2].delay))
+    # Both sides work at a time, so a cycle is what the slower one does; if the worker has nothing to do for some of it,
+    # that is the loop's process, which has waited for what it does not do itself.
+    its = cycle > _CLEARLY * max(worker, unpacking)
+    return {
+        "packing_ms": max(worker - copying, 0.0),
+        "unpacking_ms": unpacking,
+        "waiting_ms": cycle - unpacking if its else 0.0,
+    }
+
+
+def _as_it_is(item: Any) -> Any:
+    return item
+
+
+def _memory(value: Any) -> set[int]:
+    """Where the tensors of a batch lie."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return {value.data_ptr()} if value.numel() else set()
+    items = value.values() if isinstance(value, dict) else value if type(value) in (list, tuple) else ()
+    return set().union(*map(_memory, itertools.islice(items, _MOST_ITEMS)))
+
+
+def _copied(value: Any, as_collated: bool) -> Any:
+    """Tensors anew, as a collate function makes them: torch's own does it in shared memory, others do not."""
+    import torch
+    from torch.utils.data import default_collate
+
+    if isinstance(value, torch.Tensor):
+        return default_collate([value]) if as_collated else value.clone()
+    if isinstance(value, dict):
+        return {key: _copied(item, as_collated) for key, item in value.items()}
+    if type(value) in (list, tuple) and len(value) <= _MOST_ITEMS:
+        return type(value)(_copied(item, as_collated) for item in value)
+    return value

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the consumer has got: batches handed over, bad samples met, how much of the epoch that makes, and since when it
+// waits for the next one.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "device/device.h"
+#include "feedline/loader.h"
+#include "pipeline/epoch.h"
+#include "pipeline/pipeline_plan.h"
+
+namespace feedline::pipeline {
+
+// Not thread-safe: under the pipeline's lock, as any thread may ask what was delivered. The policy outlives it.
+class Delivery {
+ public:
+  Delivery(const BadSamplePolicy& policy, std::shared_ptr<device::Device> device)
+      : policy_(policy), device_(std::move(device)) {}
+
+  void begin(const EpochStart& start, std::uint64_t now_ns);
+
+  // The consumer asks for a batch, and waits until take() gives it one, or an error.
+  void wait(std::uint64_t now_ns) {
+    if (waiting_ns_ == 0) waiting_ns_ = now_ns;
+  }
+  std::uint64_t waiting_since() const { return waiting_ns_; }  // 0: it has not asked since
+  // Notes a slot that was taken out of its epoch, its bad samples with it. An error: they are more than the budget
+  // allows, and the epoch ends.
+  Result<void> note(const Epoch& epoch, const Slot& slot, std::uint64_t now_ns);
+  // The batch of a slot that was noted. kPending: it holds no row, refills of others have taken it over. An error: of
+  // its first bad row, where the policy is to raise.
+  Result<Loader::Polled> take(const Epoch& epoch, Slot& slot, Batch& out);
+
+  const EpochStart& position() const { return position_; }
+  std::optional<std::uint64_t> last_batch() const { return last_batch_; }  // of the epoch; nullopt: none was delivered
+  const std::vector<BadSample>& bad() const { return bad_; }
+  std::uint64_t batches() const { return batches_; }
+  std::uint64_t first_ns() const { return first_ns_; }  // of the first epoch's begin; 0: there was none
+  std::uint64_t last_ns() const { return last_ns_; }    // when a slot was noted last
+  // running: the epoch is not over, and its time goes on.
+  void add_to(LoaderStats& stats, bool running, std::uint64_t now_ns) const;
+
+ private:
+  const BadSamplePolicy& policy_;
+  const std::shared_ptr<device::Device> device_;
+  EpochStart position_;
+  std::optional<std::uint64_t> last_batch_;
+  std::vector<BadSample> bad_;
+  std::uint64_t epoch_bad_ = 0;  // bad samples delivered in this epoch
+  std::uint64_t batches_ = 0, samples_ = 0;
+  std::uint64_t first_ns_ = 0, last_ns_ = 0;
+  std::uint64_t waiting_ns_ = 0;
+};
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Where the threads that fill batches and the consumer meet: the pipeline's one lock, everything under it, and what
+// waits for it to change. Worker threads come for rows, the consumer for batches.
+//
+//   who        calls             sleeps on    until
+//   worker     next()            work_cv_     there is a row, room for another slot, or the end
+//                                parked_cv_   it is wanted, or the end
+//   consumer   poll()            ready_cv_    the last row of a slot was finished, or something failed
+//
+// Between two calls of next() a worker fills the rows of its task and takes more of the same batch, without the lock
+// (row_tickets.h). It comes back when the batch has none left, or earlier where must_return() says that there is
+// something to know: the end, a refill that goes first, memory to take over, or that it is not wanted any more.
+//
+// Three things end what runs, in this order of precedence:
+//
+//   stop()             everything, for good
+//   broken_            the pipeline: a thread is gone
+//   failure_           the epoch: no memory for a batch, or too many bad samples. begin() starts another one
+//
+// A slot belongs to its Epoch from open() until poll() takes it out; the rows of it that a worker has in hand are that
+// worker's (slot.h).
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "device/device.h"
+#include "feedline/loader.h"
+#include "pipeline/batch_memory.h"
+#include "pipeline/delivery.h"
+#include "pipeline/epochs.h"
+#include "pipeline/progress.h"
+#include "pipeline/read_ahead.h"
+#include "pipeline/row_filler.h"
+#include "pipeline/settings_in_use.h"
+#include "telemetry/stage_counters.h"
+
+namespace feedline::pipeline {
+
+class Exchange {
+ public:
+  // What it is between. Everything that is referred to outlives the exchange.
+  struct Parts {
+    const Recipe& recipe;
+    const PipelinePlan& plan;
+    const BadSamplePolicy& policy;
+    std::span<telemetry::ThreadCounters> counters;  // one per worker, and the consumer's last
+    std::span<const Progress> progress;             // one per worker
+    ReadAhead* ahead;                               // nullptr: the format has nothing to read ahead
+    std::shared_ptr<device::Device> device;         // what batches are filled for
+  };
+  explicit Exchange(const Parts& parts);
+
+  // ---- the consumer, one thread at a time
+
+  // Abandons what runs. following: nullptr, or the epoch that is prepared meanwhile.
+  Result<void> begin(const EpochStart& start, std::unique_ptr<Epoch> epoch, std::unique_ptr<Epoch> following);
+  Result<void> give(std::vector<GivenSample> samples);
+  Result<void> end_giving();
+  Result<Loader::Polled> poll(std::chrono::milliseconds wait, Batch& out);
+  void stop();   // workers get no rows any more
+  void clear();  // once they are gone: lets go of every batch
+
+  // ---- a worker's thread
+
+  void add_worker() {
+    const std::lock_guard lock(mutex_);
+    settings_.add_worker();
+  }
+  // Settles the batch of `task`, where the worker finished its last row, and then makes it the next rows to fill.
+  // false: the pipeline stops.
+  bool next(std::size_t worker, Task& task, bool finished);
+  // Before the rows are finished.
+  void note(const Task& task, std::span<RowFiller::Noted> rows);
+  // Takes no lock.
+  bool must_return(std::size_t worker, const Slot& slot) const {
+    return memory_.has_spare(slot) || recall_.load(std::memory_order_relaxed) || !settings_.is_wanted(worker);
+  }
+  void break_off(Error error);  // the worker is gone
+
+  // ---- any thread
+
+  EpochStart position() const;
+  bool has_batches() const;
+  std::vector<std::uint64_t> rows_per_rank() const;
+  std::vector<BadSample> bad_samples(std::uint64_t from) const;
+  std::uint64_t bad_count() const;
+  void leave_a_cpu();
+  bool leaves_a_cpu() const;
+  std::uint64_t changes() const { return settings_.changes(); }
+  void add_to(LoaderStats& stats) const;
+
+ private:
+  // under mutex_
+  Result<void> check_alive() const;
+  void open_slot();
+  void settle(const Task& task);
+  void wait_for_work(std::unique_lock<std::mutex>& lock, std::size_t worker);
+  void update_recall();
+  void wake_all_workers();
+  Result<Loader::Polled> deliver(Slot& slot, Batch& out);
+  Result<Loader::Polled> late(std::uint64_t started_ns);
+
+  const Parts parts_;
+  telemetry::StageCounters& consumer_;
+  std::atomic<bool> recall_{false};
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_cv_, parked_cv_, ready_cv_;
+  // guarded by mutex_, but for what says that it is not
+  Epochs epochs_;
+  BatchMemory memory_;
+  SettingsInUse settings_;
+  Delivery delivery_;
+  std::optional<Error> failure_, broken_;
+  bool stopping_ = false;
+  std::uint64_t held_peak_ = 0;  // bytes
+};
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "pipeline/fake_device.h"
+#include "pipeline/fake_format.h"
+
+namespace feedline::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kRows = 4;
+constexpr std::size_t kWorkers = 2;
+
+// Batches of four of a hundred samples, two of them ahead. The test is every worker, and the consumer, in one thread:
+// nobody sleeps where there is something to do.
+class ExchangeTest : public testing::Test {
+ protected:
+  explicit ExchangeTest(OnError on_error = OnError::kRaise) : policy_(on_error, 0, true) {
+    auto recipe = make_recipe("fake", std::make_shared<FakeFormat>(100), nullptr, {op::CenterCrop{{4, 4}}},
+                              std::nullopt, Layout::kNchw);
+    EXPECT_TRUE(recipe);
+    recipe_ = *recipe;
+    auto plan = plan_pipeline(*recipe_, {.batch_size = kRows, .num_workers = kWorkers});
+    EXPECT_TRUE(plan);
+    plan_ = *plan;
+    plan_.slots = 2;
+    make_exchange();
+  }
+  void make_exchange() {
+    exchange_ =
+        std::make_unique<Exchange>(Exchange::Parts{*recipe_, plan_, policy_, counters_, progress_, nullptr, device_});
+  }
+  std::unique_ptr<Epoch> epoch(std::uint64_t number, std::uint64_t position = 0) const {
+    plan::OrderConfig order;
+    order.size = 100;
+    Epoch::Config config;
+    config.epoch = number;
+    config.order = plan::make_order(order, number);
+    config.plan = {.batch_size = kRows, .begin = position};
+    return std::make_unique<Epoch>(config, policy_);
+  }
+  Result<void> begin(std::uint64_t number, bool prepare_next = false, std::uint64_t position = 0) {
+    return exchange_->begin({.epoch = number, .position = position}, epoch(number, position),
+                            prepare_next ? epoch(number + 1) : nullptr);
+  }
+  // Every row of the next batch that has any, each in the test's hands once.
+  Task fill_batch() {
+    Task task;
+    EXPECT_TRUE(exchange_->next(0, task, false));
+    task.ticket.place();
+    for (std::uint64_t row = 1; row < kRows; ++row) {
+      EXPECT_TRUE(task.ticket.advance());
+      task.ticket.place();
+    }
+    EXPECT_FALSE(task.ticket.advance());
+    EXPECT_TRUE(task.ticket.slot->tickets.finish(kRows));
+    return task;
+  }
+  // Settles a batch and takes a row of the next one.
+  Task settled(Task task) {
+    EXPECT_TRUE(exchange_->next(0, task, true));
+    return task;
+  }
+  Result<Loader::Polled> poll() { return exchange_->poll(0ms, batch_); }
+  LoaderStats stats() const {
+    LoaderStats stats;
+    exchange_->add_to(stats);
+    return stats;
+  }
+
+  std::shared_ptr<const Recipe> recipe_;
+  PipelinePlan plan_;
+  const BadSamplePolicy policy_;
+  std::vector<telemetry::ThreadCounters> counters_{kWorkers + 1};
+  std::vector<Progress> progress_{kWorkers};
+  std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
+  std::unique_ptr<Exchange> exchange_;
+  Batch batch_;
+};
+
+bool comes_true(const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + 30s;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+TEST_F(ExchangeTest, ABatchIsReadyOnceItsLastRowIsSettled) {
+  ASSERT_TRUE(begin(0));
+  EXPECT_EQ(poll(), Loader::Polled::kPending);
+  Task task = fill_batch();
+  EXPECT_EQ(poll(), Loader::Polled::kPending) << "all rows are finished, and nobody has said so";
+  const Task next = settled(std::move(task));
+  EXPECT_EQ(next.ticket.slot->batch, 1u);
+  EXPECT_EQ(stats().ready_batches, 1u);
+  EXPECT_EQ(stats().held_bytes, 2 * plan_.batch_bytes);
+  EXPECT_EQ(poll(), Loader::Polled::kBatch);
+  EXPECT_EQ(batch_.rows(), kRows);
+  EXPECT_EQ(exchange_->position().position, kRows);
+  EXPECT_EQ(stats().held_bytes, plan_.batch_bytes);
+  EXPECT_EQ(stats().held_bytes_peak, 2 * plan_.batch_bytes);
+}
+
+TEST_F(ExchangeTest, AWorkerSleepsWhereThereIsNoRoomAndGoesOnWhenABatchIsTaken) {
+  ASSERT_TRUE(begin(0));
+  Task first = fill_batch();
+  const Task second = settled(std::move(first));  // holds one row of four
+  for (int row = 1; row < 4; ++row) {
+    Task rest;
+    ASSERT_TRUE(exchange_->next(0, rest, false));
+    EXPECT_EQ(rest.ticket.slot, second.ticket.slot);
+  }
+  std::atomic<std::uint64_t> got{99};
+  std::thread worker([&] {
+    Task task;
+    if (exchange_->next(1, task, false)) got = task.ticket.slot->batch;
+  });
+  std::this_thread::sleep_for(20ms);  // long enough for most threads to fall asleep
+  EXPECT_EQ(got, 99u) << "there is no room";
+  EXPECT_EQ(poll(), Loader::Polled::kBatch);
+  worker.join();
+  EXPECT_EQ(got, 2u);
+  EXPECT_EQ(stats().held_bytes_peak, 2 * plan_.batch_bytes);
+}
+
+// Memory of a batch that nobody will get is free as soon as the last row in hand is.
+TEST_F(ExchangeTest, AWorkerThatWaitsHoldsNoBatch) {
+  ASSERT_TRUE(begin(0));
+  Task task = fill_batch();
+  const std::weak_ptr<Slot> slot = task.ticket.slot;
+  ASSERT_TRUE(begin(0, false, 100)) << "at the end: there is nothing more to do";
+  EXPECT_FALSE(slot.expired());
+  std::thread worker([&] { EXPECT_FALSE(exchange_->next(0, task, true)); });
+  EXPECT_TRUE(comes_true([&] { return slot.expired(); }));
+  exchange_->stop();
+  worker.join();
+}
+
+TEST_F(ExchangeTest, WhatComesOfAnAbandonedEpochIsNobodys) {
+  ASSERT_TRUE(begin(0));
+  Task task = fill_batch();
+  ASSERT_TRUE(begin(0));
+  std::vector<RowFiller::Noted> noted(1);
+  noted[0].outcome.error = Error{ErrorCode::kData, "bad", {}, 0};
+  exchange_->note(task, noted);
+  EXPECT_TRUE(task.ticket.slot->failures.empty());
+  const Task next = settled(std::move(task));
+  EXPECT_EQ(next.ticket.slot->batch, 0u) << "of the epoch that runs";
+  EXPECT_EQ(poll(), Loader::Polled::kPending);
+}
+
+TEST_F(ExchangeTest, WithoutMemoryAnEpochFailsAndTheNextOneMaySucceed) {
+  ASSERT_TRUE(begin(0));
+  device_->memory->blocks = 0;
+  std::thread worker([&] {
+    Task task;
+    EXPECT_TRUE(exchange_->next(0, task, false));
+    EXPECT_EQ(task.epoch, 1u);
+  });
+  EXPECT_TRUE(comes_true([&] { return !poll(); }));
+  const auto failed = poll();
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().what, "no memory for a batch");
+  device_->memory->blocks = 1;
+  EXPECT_TRUE(begin(1));
+  worker.join();
+}
+
+TEST_F(ExchangeTest, WithoutMemoryForAnEpochThatIsOnlyPreparedNothingFails) {
+  ASSERT_TRUE(begin(0, true, 96));  // one batch, and the next epoch
+  Task task = fill_batch();
+  device_->memory->blocks = 0;
+  std::thread worker([&] { EXPECT_FALSE(exchange_->next(0, task, true)); });
+  EXPECT_TRUE(comes_true([&] { return poll() == Loader::Polled::kBatch; }));
+  EXPECT_EQ(poll(), Loader::Polled::kEnd);
+  exchange_->stop();
+  worker.join();
+}
+
+TEST_F(ExchangeTest, ABrokenPipelineStaysBroken) {
+  ASSERT_TRUE(begin(0));
+  exchange_->break_off(Error{ErrorCode::kInternal, "a thread is gone", {}, 0});
+  for (int times = 0; times < 2; ++times) {
+    const auto polled = poll();
+    ASSERT_FALSE(polled);
+    EXPECT_EQ(polled.error().code, ErrorCode::kInternal);
+    EXPECT_FALSE(begin(1)) << "another epoch has no more threads";
+  }
+  exchange_->stop();
+  EXPECT_EQ(poll().error().code, ErrorCode::kCancelled);
+}
+
+TEST_F(ExchangeTest, ClosedItGivesNothingToAnybody) {
+  ASSERT_TRUE(begin(0));
+  Task task = fill_batch();
+  const auto slot = task.ticket.slot;
+  exchange_->stop();
+  EXPECT_TRUE(exchange_->must_return(0, *slot));
+  EXPECT_FALSE(exchange_->next(0, task, true));
+  EXPECT_EQ(task.ticket.slot, nullptr);
+  EXPECT_EQ(poll().error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(begin(1).error().code, ErrorCode::kCancelled);
+  exchange_->clear();
+  EXPECT_EQ(stats().held_bytes, 0u);
+}
+
+TEST_F(ExchangeTest, AWorkerReturnsForPagesAndWhenItIsNotWanted) {
+  ASSERT_TRUE(begin(0));
+  Task task;
+  ASSERT_TRUE(exchange_->next(0, task, false));
+  Slot& slot = *task.ticket.slot;
+  EXPECT_FALSE(exchange_->must_return(0, slot));
+  EXPECT_TRUE(exchange_->must_return(kWorkers, slot)) << "there are only so many";
+  device_->memory->spare = 5;
+  EXPECT_TRUE(exchange_->must_return(0, slot));
+  ASSERT_TRUE(exchange_->next(0, task, false));
+  EXPECT_EQ(device_->memory->asked.size(), 1u);
+  EXPECT_FALSE(exchange_->must_return(0, slot));
+}
+
+class ExchangeSkips : public ExchangeTest {
+ protected:
+  ExchangeSkips() : ExchangeTest(OnError::kSkip) {}
+  static RowFiller::Noted bad_row(const Slot& slot, std::uint64_t row) {
+    return {row, {slot.samples[row], Error{ErrorCode::kData, "bad", {}, 0}, {}}};
+  }
+};
+
+TEST_F(ExchangeSkips, WorkersReturnForARefillWhichGoesFirst) {
+  ASSERT_TRUE(begin(0));
+  Task task = fill_batch();
+  Task other;
+  ASSERT_TRUE(exchange_->next(1, other, false));
+  EXPECT_EQ(other.ticket.slot->batch, 1u);
+  EXPECT_FALSE(exchange_->must_return(1, *other.ticket.slot));
+  const auto slot = task.ticket.slot;
+  std::vector<RowFiller::Noted> noted{bad_row(*slot, 2)};
+  exchange_->note(task, noted);
+  const Task refill = settled(std::move(task));
+  EXPECT_TRUE(refill.ticket.is_refill);
+  EXPECT_EQ(refill.ticket.slot, slot);
+  EXPECT_EQ(refill.ticket.sample(), 99u);
+  EXPECT_FALSE(exchange_->must_return(1, *other.ticket.slot)) << "the refill is in hand";
+  EXPECT_EQ(poll(), Loader::Polled::kPending);
+  EXPECT_TRUE(slot->tickets.finish(1));
+  static_cast<void>(settled(refill));
+  EXPECT_EQ(poll(), Loader::Polled::kBatch);
+}
+
+// Refills of the first batch take the other two over, while a row of the last one is still in somebody's hands.
+TEST_F(ExchangeSkips, ABatchThatIsTakenOverDoesNotEndTheConsumersWait) {
+  plan_.slots = 3;
+  plan_.options.timeout = 1h;
+  make_exchange();
+  ASSERT_TRUE(begin(0, false, 88));
+  Task first = fill_batch(), second = fill_batch();
+  Task last = settled(std::move(second));
+  EXPECT_EQ(last.ticket.slot->batch, 2u);
+  const std::vector<std::uint64_t> refills{99, 98, 97, 96, 95, 94, 93, 92};
+  const auto slot = first.ticket.slot;
+  std::vector<RowFiller::Noted> noted;
+  for (std::uint64_t row = 0; row < kRows; ++row) noted.push_back(bad_row(*slot, row));
+  exchange_->note(first, noted);
+  Task task = settled(std::move(first));
+  for (const std::uint64_t refill : refills) {
+    ASSERT_TRUE(task.ticket.is_refill);
+    ASSERT_EQ(task.ticket.sample(), refill);
+    if (refill >= 96) noted = {bad_row(*slot, task.ticket.row)};
+    if (refill >= 96) exchange_->note(task, noted);
+    EXPECT_TRUE(slot->tickets.finish(1));
+    task = settled(std::move(task));
+  }
+  EXPECT_EQ(poll(), Loader::Polled::kBatch);
+  const auto polled = poll();
+  ASSERT_TRUE(polled) << polled.error().message();
+  EXPECT_EQ(polled, Loader::Polled::kPending) << "an hour has not passed";
+}
+
+}  // namespace
+}  // namespace feedline::pipeline

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/row_filler.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace feedline::pipeline {
+namespace {
+
+constexpr std::uint64_t kImagesInTurn = 2;
+
+PlanRow place_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch) {
+  if (ticket.is_refill) return {};
+  return {epoch, &ticket.slot->plan, ticket.slot->batch, row, !ticket.slot->plan};
+}
+
+}  // namespace
+
+std::uint64_t RowFiller::grain(const Recipe& recipe, std::uint64_t batch_size, int threads) {
+  const std::uint64_t of_format = std::max<std::uint64_t>(recipe.format->grain(), 1);
+  const bool has_two_for_each = batch_size >= kImagesInTurn * static_cast<std::uint64_t>(threads);
+  return SampleLoader::takes_turns(recipe) && of_format == 1 && has_two_for_each ? kImagesInTurn : of_format;
+}
+
+RowFiller::RowFiller(std::shared_ptr<const Recipe> recipe, const BadSamplePolicy& policy, std::uint64_t seed,
+                     telemetry::ThreadCounters* counters, ReadAhead* ahead)
+    : recipe_(std::move(recipe)),
+      policy_(policy),
+      seed_(seed),
+      loader_(recipe_, counters, ahead),
+      second_(recipe_, counters, ahead) {}
+
+std::span<RowFiller::Noted> RowFiller::fill(const Ticket& ticket, std::uint64_t epoch,
+                                            std::atomic<std::uint64_t>& at_row) {
+  noted_.clear();
+  ticket.place();
+  if (ticket.rows == 1 || recipe_->chain || !fill_all(ticket)) fill_each(ticket, epoch, at_row);
+  return noted_;
+}
+
+// Rows of arrays, all at once. false: one of them is bad.
+bool RowFiller::fill_all(const Ticket& ticket) {
+  const Slot& slot = *ticket.slot;
+  slot.layout->row_views(slot.lease->data(), ticket.row, rows_);
+  return loader_.fill(std::span(slot.samples).subspan(ticket.row, ticket.rows), rows_).has_value();
+}
+
+// Row by row, so that every bad sample is known by itself, or two rows in turn, which are known by themselves too.
+void RowFiller::fill_each(const Ticket& ticket, std::uint64_t epoch, std::atomic<std::uint64_t>& at_row) {
+  const std::uint64_t end = ticket.row + ticket.rows;
+  std::uint64_t row = ticket.row;
+  for (; SampleLoader::takes_turns(*recipe_) && row + 1 < end; row += 2) {
+    const SampleLoader::Job first = job_of(ticket, row, epoch, rows_);
+    const SampleLoader::Job second = job_of(ticket, row + 1, epoch, second_rows_);
+    std::array<Result<void>, 2> loaded{loader_.begin(first), {}};
+    at_row.store(row + 1, std::memory_order_relaxed);
+    loaded[1] = second_.begin(second);
+    SampleLoader::finish_in_turn(loader_, first, second_, second, loaded);
+    settle(first, row, std::move(loaded[0]));
+    settle(second, row + 1, std::move(loaded[1]));
+  }
+  for (; row < end; ++row) {
+    at_row.store(row, std::memory_order_relaxed);
+    const SampleLoader::Job job = job_of(ticket, row, epoch, rows_);
+    settle(job, row, loader_.load(job));
+  }
+}
+
+SampleLoader::Job RowFiller::job_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch,
+                                    std::vector<ArrayView>& rows) {
+  const Slot& slot = *ticket.slot;
+  slot.layout->row_views(slot.lease->data(), row, rows);
+  return {slot.samples[row], {seed_, epoch, slot.draws[row]}, rows, place_of(ticket, row, epoch)};
+}
+
+// What becomes of a row whose sample was tried: another one is put in its place where the policy says so.
+void RowFiller::settle(SampleLoader::Job job, std::uint64_t row, Result<void> loaded) {
+  if (loaded) return;
+  Noted& noted = noted_.emplace_back(Noted{row, {}});
+  Outcome& outcome = noted.outcome;
+  outcome.sample = job.index;
+  const base::SampleKey asked = job.key;
+  for (std::uint32_t attempt = 0; !loaded; ++attempt) {
+    const auto next = policy_.action() == OnError::kReplace
+                          ? policy_.substitute(asked, recipe_->format->size(), attempt)
+                          : std::nullopt;
+    if (!next) {
+      outcome.error = std::move(loaded).error();
+      return;
+    }
+    // a substitute that is bad too is logged where the plan has it, not here a second time
+    if (attempt == 0)
+      outcome.bad.push_back({std::move(loaded).error(), asked.epoch, 0, outcome.sample, OnError::kReplace});
+    outcome.sample = job.index = job.key.sample = *next;
+    job.place = {};
+    loaded = loader_.load(job);
+  }
+}
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How many threads work, of those there are, and how many slots may be open: fixed, or what Adaptation makes of it.
+//
+// The first threads work. Those above are parked: they wait, with no row in their hands, and their time is nobody's.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "pipeline/adaptation.h"
+#include "pipeline/pipeline_plan.h"
+
+namespace feedline::pipeline {
+
+// Not thread-safe: under the pipeline's lock, but for is_wanted() and changes(), which any thread may call.
+class SettingsInUse {
+ public:
+  explicit SettingsInUse(const PipelinePlan& plan, AdaptationMode mode = adaptation_mode());
+
+  // What it says orders nothing, the lock does: a thread that is told otherwise a little later parks a little later.
+  bool is_wanted(std::size_t worker) const { return worker < wanted_.load(std::memory_order_relaxed); }
+  // Of the settings, so far. Whoever watches it looks again.
+  std::uint64_t changes() const { return changes_; }
+
+  std::uint64_t slots() const { return slots_; }
+  // Threads that found no room go on when no more slots than these are open. Waking one takes as long as filling a
+  // batch of short rows: they sleep until there is room for many.
+  std::uint64_t slots_to_wake() const { return short_rows_ ? slots_ / 2 : slots_ - 1; }
+
+  // Of threads that are wanted.
+  IdleTime& idle() { return idle_; }
+  // The calling thread is one whose CPU time is to be measured.
+  void add_worker();
+  // The border of an epoch.
+  void begin_epoch();
+
+  // These give true where the settings have changed: every thread has to look whether it is wanted.
+  bool delivered(std::uint64_t now_ns, std::uint64_t waited_ns, std::span<const telemetry::ThreadCounters> threads);
+  bool waits(std::uint64_t now_ns, std::uint64_t waited_ns);
+  bool leave_a_cpu();
+  bool leaves_a_cpu() const { return leaves_a_cpu_; }
+
+  // nullopt: the numbers are fixed.
+  std::optional<ControllerStats> stats(std::uint64_t first_ns) const;
+
+ private:
+  void use();
+
+  const std::unique_ptr<Adaptation> adaptation_;  // nullptr: all threads are wanted
+  const int threads_;
+  const bool short_rows_;
+  std::atomic<std::size_t> wanted_;
+  std::atomic<std::uint64_t> changes_{0};
+  std::uint64_t slots_;
+  IdleTime idle_;
+  bool leaves_a_cpu_ = false;
+};
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A batch that is being filled, the rows of it that a thread has in hand, and what came of a row.
+//
+// A slot goes through these states, all but the first under the pipeline's lock, where Epoch keeps them:
+//
+//   open       some rows are nobody's yet, or in somebody's hands: RowTickets tells which, without the lock
+//   complete   every row was tried: the thread that finished the last one says so (Epoch::settle)
+//   judged     every earlier slot is resolved: it is known which of its failed rows still count. Once only
+//   resolved   every row has its sample or its error. With OnError::kSkip a judged slot may go back to open first, for
+//              one row at a time that is refilled from the end of the order
+//
+// A resolved slot is taken out of its epoch and delivered; out of order a complete one may be, where no refill can
+// reach it. A slot of an epoch that was abandoned is closed, in whatever state it is: it gives no further rows, and
+// lives as long as somebody fills one of them.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "batch/batch_layout.h"
+#include "feedline/loader.h"
+#include "memory/allocator.h"
+#include "pipeline/row_tickets.h"
+#include "plan/plan.h"
+
+namespace feedline::pipeline {
+
+// A thread may write the memory, samples and draws of rows that it has a ticket for; everything else belongs to the
+// Epoch.
+struct Slot {
+  std::uint64_t batch = 0;  // in the plan
+  std::uint64_t first = 0;  // first position
+  std::uint64_t bucket = 0;
+  std::uint64_t rows = 0;
+  std::uint64_t grain = 1;     // most rows of a ticket
+  RowTickets tickets;          // any thread
+  bool complete = false;       // no ticket is out: settle() was told
+  bool judged = false;         // complete once, and every earlier slot resolved
+  bool resolved = false;       // every row has its sample or its error
+  std::uint64_t refilled = 0;  // positions taken from the end of the order, once resolved
+  std::shared_ptr<memory::Lease> lease;
+  std::atomic<std::uint64_t> seen_spare{0};  // Allocator::spare_pages() when it was asked for pages last
+  std::shared_ptr<const batch::BatchLayout> layout;
+  std::shared_ptr<const plan::Plan> plan;  // nullptr: the order is given
+  bool is_placed = false;                  // all samples are known since it was opened
+  std::vector<std::uint64_t> samples;      // per row, once placed
+  std::vector<std::uint64_t> draws;        // per row: what its randomness is keyed by
+  std::vector<BadRow> failures;            // rows that still need a refill, or all of them with kRaise and kReport
+  std::vector<BadSample> bad;              // what to log when the batch is delivered
+};
+
+// Rows to fill: one, or some that follow each other, whose samples are slot->samples[row] and on once placed.
+struct Ticket {
+  std::shared_ptr<Slot> slot;
+  std::uint64_t row = 0;
+  std::uint64_t rows = 1;
+  bool is_refill = false;  // its sample is known, and not the plan's
+
+  // Says which samples the rows are of, for which nothing but the ticket must be held: it is what takes time.
+  void place() const;
+  // Goes on to the next rows of the batch. false: there is none to take.
+  bool advance();
+  std::uint64_t sample() const { return slot->samples[row]; }  // of the first, once placed
+};
+
+// What came of a row.
+struct Outcome {
+  std::uint64_t sample = 0;    // that fills the row: the ticket's, or its substitute
+  std::optional<Error> error;  // the row is not filled
+  std::vector<BadSample> bad;  // replaced samples
+};
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/slot.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "pipeline/epoch.h"
+
+namespace feedline::pipeline {
+namespace {
+
+using Samples = std::vector<std::uint64_t>;
+
+Epoch::Config config_of(std::uint64_t size, std::uint64_t batch_size, std::uint64_t grain = 1) {
+  plan::OrderConfig order;
+  order.size = size;
+  Epoch::Config config;
+  config.order = plan::make_order(order, 0);
+  config.plan = {.batch_size = batch_size};
+  config.grain = grain;
+  return config;
+}
+
+void fail(Epoch& epoch, const Ticket& ticket) {
+  Outcome outcome{ticket.sample(), Error{ErrorCode::kData, "bad", {}, 0}, {}};
+  epoch.note(*ticket.slot, ticket.row, std::move(outcome));
+}
+
+TEST(Ticket, PlacesTheRowsThatItHasAndNoOthers) {
+  const BadSamplePolicy policy(OnError::kRaise, 0, true);
+  Epoch epoch(config_of(20, 10, 4), policy);
+  epoch.open(nullptr);
+  Slot& slot = epoch.open(nullptr);
+  slot.samples.assign(slot.rows, 99);
+  const Ticket ticket{std::shared_ptr<Slot>(std::shared_ptr<void>(), &slot), 4, 3};  // the epoch keeps it
+  ticket.place();
+  EXPECT_EQ(slot.samples, (Samples{99, 99, 99, 99, 14, 15, 16, 99, 99, 99}));
+}
+
+TEST(Ticket, LeavesSamplesThatAreKnown) {
+  const BadSamplePolicy policy(OnError::kRaise, 0, true);
+  Epoch::Config config = config_of(20, 4);
+  config.given = true;
+  Epoch given(config, policy);
+  given.give({{7, 70}, {3, 30}});
+  given.open(nullptr);
+  const auto ticket = given.take_ticket();
+  ASSERT_TRUE(ticket);
+  ticket->place();  // has no plan that it could ask
+  EXPECT_EQ(ticket->slot->samples, (Samples{7, 3}));
+  EXPECT_EQ(ticket->slot->draws, (Samples{70, 30}));
+
+  Epoch epoch(config_of(20, 4), policy);
+  Slot& slot = epoch.open(nullptr);
+  slot.samples[1] = 19;
+  const Ticket refill{epoch.oldest(), 1, 1, true};
+  refill.place();
+  EXPECT_EQ(refill.sample(), 19u);
+}
+
+TEST(Ticket, AdvancesInRunsAndNoFurtherOnceItsEpochIsGone) {
+  const BadSamplePolicy policy(OnError::kRaise, 0, true);
+  auto epoch = std::make_unique<Epoch>(config_of(40, 20, 8), policy);
+  epoch->open(nullptr);
+  auto ticket = epoch->take_ticket();
+  ASSERT_TRUE(ticket);
+  EXPECT_EQ(ticket->rows, 8u);
+  ticket->is_refill = true;
+  EXPECT_TRUE(ticket->advance());
+  EXPECT_EQ(ticket->row, 8u);
+  EXPECT_EQ(ticket->rows, 8u);
+  EXPECT_FALSE(ticket->is_refill) << "the rows behind a refill are the plan's";
+  epoch.reset();
+  EXPECT_FALSE(ticket->advance()) << "four rows are left, and nobody wants them";
+  EXPECT_EQ(ticket->slot->rows, 20u) << "what is in hand stays alive";
+}
+
+// open -> complete -> judged -> open for a refill -> complete -> resolved
+TEST(Slot, GoesThroughItsStates) {
+  const BadSamplePolicy policy(OnError::kSkip, 0, true);
+  Epoch epoch(config_of(5, 2), policy);
+  epoch.open(nullptr);
+  const std::shared_ptr<Slot> slot = epoch.oldest();
+  for (int row = 0; row < 2; ++row) {
+    const auto ticket = epoch.take_ticket();
+    ASSERT_TRUE(ticket);
+    EXPECT_FALSE(slot->complete);
+    ticket->place();
+    if (row == 0) fail(epoch, *ticket);
+    EXPECT_EQ(slot->tickets.finish(1), row == 1);
+  }
+  EXPECT_EQ(epoch.take_ready(), nullptr) << "nobody has settled it";
+  epoch.settle(*slot);
+  EXPECT_TRUE(slot->judged);
+  EXPECT_FALSE(slot->complete) << "one row is to be filled again";
+  EXPECT_FALSE(slot->resolved);
+  EXPECT_EQ(epoch.take_ready(), nullptr);
+
+  const auto refill = epoch.take_ticket();
+  ASSERT_TRUE(refill);
+  EXPECT_TRUE(refill->is_refill);
+  EXPECT_EQ(refill->sample(), 4u) << "the last of the order";
+  EXPECT_TRUE(slot->tickets.finish(1));
+  epoch.settle(*slot);
+  EXPECT_TRUE(slot->complete && slot->judged && slot->resolved);
+  EXPECT_EQ(slot->refilled, 1u);
+  EXPECT_EQ(epoch.take_ready(), slot);
+  EXPECT_EQ(slot->samples, (Samples{4, 1}));
+  EXPECT_EQ(slot->bad.size(), 1u);
+}
+
+// What a slot's failed rows mean is not known before the slots ahead of it have had their refills.
+TEST(Slot, IsJudgedAfterThoseAheadOfIt) {
+  const BadSamplePolicy policy(OnError::kSkip, 0, true);
+  Epoch epoch(config_of(4, 2), policy);
+  epoch.open(nullptr);
+  const std::shared_ptr<Slot> first = epoch.oldest();
+  Slot& second = epoch.open(nullptr);
+  std::vector<Ticket> tickets;
+  while (auto ticket = epoch.take_ticket()) {
+    ticket->place();
+    tickets.push_back(std::move(*ticket));
+  }
+  ASSERT_EQ(tickets.size(), 4u);
+  fail(epoch, tickets[3]);
+  EXPECT_TRUE(second.tickets.finish(2));
+  epoch.settle(second);
+  EXPECT_TRUE(second.complete);
+  EXPECT_FALSE(second.judged);
+
+  fail(epoch, tickets[0]);  // takes position 3 over, so that the second slot's failure there is nobody's
+  EXPECT_TRUE(first->tickets.finish(2));
+  epoch.settle(*first);
+  const auto refill = epoch.take_ticket();
+  ASSERT_TRUE(refill);
+  EXPECT_EQ(refill->slot, first);
+  EXPECT_EQ(refill->sample(), 3u);
+  EXPECT_TRUE(first->tickets.finish(1));
+  epoch.settle(*first);
+  EXPECT_TRUE(second.judged && second.resolved);
+  EXPECT_TRUE(second.bad.empty());
+  EXPECT_FALSE(epoch.has_refill());
+}
+
+}  // namespace
+}  // namespace feedline::pipeline

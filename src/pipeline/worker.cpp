@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/worker.h"
+
+#include "base/clock.h"
+
+namespace feedline::pipeline {
+
+Worker::Worker(std::size_t number, Exchange& exchange, RowFiller& filler, telemetry::StageCounters& stage,
+               Progress& progress)
+    : number_(number), exchange_(exchange), filler_(filler), stage_(stage), progress_(progress) {}
+
+void Worker::run() {
+  exchange_.add_worker();
+  Task task;
+  bool finished = false;
+  while (exchange_.next(number_, task, finished)) finished = fill(task);
+}
+
+// Fills the rows of the task, and whatever else is left of its batch. true: the batch has no row left to finish.
+bool Worker::fill(Task& task) {
+  Ticket& ticket = task.ticket;
+  Slot& slot = *ticket.slot;
+  const std::uint64_t row_bytes = slot.layout->row_bytes();
+  std::uint64_t filled = 0;
+  do {
+    progress_.row.store(ticket.row, std::memory_order_relaxed);
+    progress_.filled.store(filled, std::memory_order_relaxed);
+    progress_.slot.store(&slot, std::memory_order_release);
+    exchange_.note(task, filler_.fill(ticket, task.epoch, progress_.row));
+    filled += ticket.rows;
+  } while (!exchange_.must_return(number_, slot) && ticket.advance());
+  const std::uint64_t ended = base::now_ns();
+  progress_.slot.store(nullptr, std::memory_order_release);
+  const bool finished = slot.tickets.finish(filled);
+  stage_.add_item(base::now_ns() - ended, filled * row_bytes);
+  return finished;
+}
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "pipeline/exchange.h"
+#include "pipeline/progress.h"
+#include "pipeline/row_filler.h"
+
+namespace feedline::pipeline {
+
+// What one thread of a pipeline does: takes rows from the exchange and fills them, until the pipeline stops. Made and
+// used by that thread, as are filler, counters and progress; all of it outlives the worker.
+class Worker {
+ public:
+  // number: among the workers. stage: its counters of batches.
+  Worker(std::size_t number, Exchange& exchange, RowFiller& filler, telemetry::StageCounters& stage,
+         Progress& progress);
+
+  void run();
+
+ private:
+  bool fill(Task& task);
+
+  const std::size_t number_;
+  Exchange& exchange_;
+  RowFiller& filler_;
+  telemetry::StageCounters& stage_;
+  Progress& progress_;
+};
+
+}  // namespace feedline::pipeline

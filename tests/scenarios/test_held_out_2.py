@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The second held-out set: every script is there, says what it plants, and runs to its end in its short form.
+
+Whether the causes are named is for tools/scenarios --held-out-2; that they are planted, for held_out_2/proof.py.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="torch, whose loader the scripts use, is not installed")
+pytest.importorskip("PIL", reason="Pillow, which makes the images, is not installed")
+pytest.importorskip("feedline", reason="the package is not installed")
+
+sys.path.insert(0, str(Path(__file__).parent))
+from scenarios import HELD_OUT, HELD_OUT_2, HELD_OUT_2_SCRIPTS, SCENARIOS
+
+AROUND = {"planting.py", "proof.py", "short_runs.py"}
+
+
+@pytest.fixture(scope="module")
+def short_runs(tmp_path_factory):
+    """The folder with each script's exit status and output."""
+    folder = tmp_path_factory.mktemp("short_runs")
+    scripts = [scenario.script + (":2" if scenario.launcher else "") for scenario in HELD_OUT_2]
+    environment = os.environ | {"TMPDIR": str(tmp_path_factory.mktemp("data"))}
+    environment.pop("REMOVED", None)
+    run = [sys.executable, "-W", "ignore", str(HELD_OUT_2_SCRIPTS / "short_runs.py"), str(folder), *scripts]
+    subprocess.run(run, env=environment, check=True, timeout=600)
+    return folder
+
+
+@pytest.mark.parametrize("scenario", HELD_OUT_2, ids=lambda scenario: scenario.script)
+def test_a_script_runs_to_its_end(scenario, short_runs):
+    status = (short_runs / f"{scenario.script}.status").read_text()
+    output = (short_runs / f"{scenario.script}.log").read_text()
+    assert status == ("0 0" if scenario.launcher else "0"), output
+
+
+def test_the_table_and_the_folder_agree():
+    assert {scenario.path for scenario in HELD_OUT_2} == {
+        path for path in HELD_OUT_2_SCRIPTS.glob("*.py") if path.name not in AROUND
+    }
+
+
+def test_sixteen_scripts_of_a_dozen_causes_and_four_with_nothing_to_do():
+    assert len(HELD_OUT_2) == 16
+    assert len({cause for scenario in HELD_OUT_2 for cause in scenario.causes}) >= 12
+    assert sum(scenario.causes == ("compute_bound",) for scenario in HELD_OUT_2) >= 4
+
+
+@pytest.mark.parametrize("scenario", HELD_OUT_2, ids=lambda scenario: scenario.script)
+def test_a_planted_cause_can_be_taken_away(scenario):
+    """By a switch in the script, or by leaving out the container's limits."""
+    source = scenario.path.read_text()
+    for cause in scenario.causes:
+        assert (f'planted("{cause}")' in source) != (cause == "cpu_quota")
+
+
+def test_no_name_is_used_twice():
+    names = [scenario.script for scenario in (*SCENARIOS, *HELD_OUT, *HELD_OUT_2)]
+    assert len(names) == len(set(names))
