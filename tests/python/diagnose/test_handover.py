@@ -17,7 +17,7 @@ TASKS = 40
 LOADER = {"pid": 1, "number": 0, "num_workers": 1}
 
 
-def run(waits_ms, step_ms, works, packs, unpickle_cpu_ms, next_cpu_ms):
+def run(waits_ms, step_ms, works, packs, unpickle_cpu_ms, next_cpu_ms, longest_ms=lambda ms: 0.0):
     """A loop of process 1 and its worker 2. `works`: (begin, ms); `packs`: (begin, ms, CPU ms)."""
     main = [event(events.ITER, 0, 0.5), event(events.PASS, 0.5, 0, b=1)]
     at = 1.0
@@ -27,7 +27,10 @@ def run(waits_ms, step_ms, works, packs, unpickle_cpu_ms, next_cpu_ms):
         at += wait_ms + step_ms
     unpacked = Total(TASKS, int(TASKS * unpickle_cpu_ms * MS), int(TASKS * unpickle_cpu_ms * MS))
     made = [event(events.READY, 0, 0.1, a=1, b=events.WORKERS)]
-    made += [event(events.WORK, begin, ms, a=task, cpu_ms=ms) for task, (begin, ms) in enumerate(works)]
+    made += [
+        event(events.WORK, begin, ms, a=task, b=int(MS * longest_ms(ms)), cpu_ms=ms)
+        for task, (begin, ms) in enumerate(works)
+    ]
     made += [event(events.PICKLE, begin, ms, a=4000, cpu_ms=cpu) for begin, ms, cpu in packs]
     cpu_ns, wall_ns = (int(MS * sum(pack[column] for pack in packs)) for column in (2, 1))
     work_ns = int(MS * sum(ms for _, ms in works))
@@ -58,6 +61,23 @@ def test_a_batch_waits_for_those_before_it_to_be_packed(cpu_ms, share):
     verdicts = {v.cause: v for v in judge(found).verdicts}
     assert verdicts["worker_handover"].share == pytest.approx(share, abs=0.03)
     assert (verdicts["worker_handover"].confidence >= CERTAIN) is (share > 0.5)
+
+
+def test_a_batch_that_is_made_waits_for_a_sample_that_keeps_the_interpreter():
+    """Each tenth batch takes 80 ms, for one sample of it; the one before it is made, and is sent when that is over."""
+    waits_ms, works, packs, at = [], [], [], 1.0
+    for task in range(TASKS):
+        late = task % 10 == 9
+        works.append((at, 80.0 if late else 0.5))
+        waits_ms.append(80.0 if task % 10 == 8 else 0.2)
+        at += waits_ms[-1] + 10.0
+    works = [(works[task - 1][0] + 0.6, 80.0) if task % 10 == 9 else works[task] for task in range(TASKS)]
+    packs = [(begin + ms, 0.2, 0.1) for begin, ms in works]
+    found = run(waits_ms, 10.0, works, packs, 0.1, 0.1, longest_ms=lambda ms: ms - 0.4)
+    assert found.waits.straggler == pytest.approx(8.0 / 18.0, abs=0.05)
+    assert found.waits.handover < 0.05
+    first = judge(found).verdicts[0]
+    assert first.cause == "straggling_sample" and first.share == pytest.approx(found.waits.straggler, abs=0.01)
 
 
 def test_packing_that_no_event_tells_of_is_not_known():

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from summaries import HALF, LOADER, stages, summary
+from test_signals import recording
 from watched import watched
 
 from feedline.diagnose.model import prediction
-from feedline.diagnose.summary import engine_summary
+from feedline.diagnose.summary import engine_summary, host_summary
 from feedline.diagnose.verdict import judge
 
 pytest.importorskip("click", reason="click, for the command line, is not installed")
@@ -44,7 +45,7 @@ def test_waiting_for_a_cpu_is_no_ones_stage():
 def test_copying_out_of_the_page_cache_goes_with_what_is_made_of_it():
     assert engine_summary.making_of(engine(running=2.0, storage=1.0, decode=1.0)).stages["decode"] == pytest.approx(1)
     rows = engine_summary.making_of(engine(running=2.0, storage=1.5, batch=0.5)).stages
-    assert rows["collate"] == pytest.approx(1)
+    assert rows["collate"] == pytest.approx(1, abs=1e-3)
 
 
 def test_threads_that_wait_for_room_are_not_busy():
@@ -96,6 +97,30 @@ def test_fixes_are_in_the_loaders_own_words():
     assert (few.verdicts[0].cause, few.verdicts[0].fix) == ("too_few_workers", "num_workers=4.")
     assert few.verdicts[0].evidence[0].startswith("2 threads")
     assert judge(summary(HALF, loader=OWN)).more_workers.startswith("more threads will not help")
+
+
+FROM_DISK = {"device_share": 0.9, "read_bytes_per_sample": 4096.0, "files_seen": 0}
+
+
+@pytest.mark.parametrize(("form", "cause"), [("folder", "small_files"), ("files", "small_files"),
+                                             ("webdataset", "storage_latency")])  # fmt: skip
+def test_small_samples_are_small_files_where_each_has_one(form, cause):
+    loader = {**OWN, "engine": {"format": form}}
+    found = judge(summary(HALF, {"stages": stages(storage=1.0), "cpu_ms": 1.0}, FROM_DISK, workers=2, loader=loader))
+    assert found.verdicts[0].cause == cause
+
+
+def test_what_threads_read_is_counted_by_their_engine():
+    """They may read by no call that /proc counts; of a file of 2,000 bytes the disk gives 4,096."""
+    facts = engine(storage=1.0)
+    facts["engine"]["stages"]["storage"] |= {"items": 80.0, "bytes": 80 * 2000.0}
+    window = host_summary.Window(seconds=1.0, tree=dict.fromkeys(host_summary._GROWING, 0.0))
+    window.tree["device_bytes"] = 80 * 4096.0
+    found = host_summary.host_summary(recording([]), window, facts, 80)
+    assert found.read_bytes_per_sample == 4096 and found.device_share == 1
+    window.tree["device_bytes"] = 0.0
+    found = host_summary.host_summary(recording([]), window, facts, 80)
+    assert found.read_bytes_per_sample == 2000 and found.device_share == 0
 
 
 @pytest.fixture(scope="module")
@@ -190,5 +215,5 @@ def test_rows_of_arrays_are_collated(tmp_path, size, workers, threads):
     measured = found["summary"]
     assert measured["loader"]["native"] and measured["workers"] == threads
     assert measured["making"]["batches"] > 0
-    assert measured["making"]["stages"]["collate"] == pytest.approx(1)
+    assert measured["making"]["stages"]["collate"] == pytest.approx(1, abs=1e-3)
     assert not {"python_main_process", "cpu_transform", "storage_latency"} & {v["cause"] for v in found["verdicts"]}

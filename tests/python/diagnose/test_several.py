@@ -60,6 +60,21 @@ def test_a_rank_is_slow_only_where_its_batches_take_longer(second_ms, alike):
     assert ("straggling_rank" in {v.cause for v in judge(found).verdicts}) is not alike
 
 
+@pytest.mark.parametrize("longest", [0, 1])
+def test_the_other_ranks_wait_for_a_slow_one_in_their_steps(longest):
+    """Of two ranks without workers, whichever loop is seen for longer."""
+    ranks, waits_ms = [], (0.5, 18.0)
+    for rank, wait_ms in enumerate(waits_ms):
+        passed = loop(0, [wait_ms] * 30, 20.0 - wait_ms + (rank == longest) * 0.1)
+        made = Total(30, int(30 * wait_ms * MS), int(30 * wait_ms * MS))
+        ranks.append(record_of(10 + rank, 1, passed, {events.FETCH: made}))
+    whole = recording(ranks)
+    whole.loaders[:] = [{"pid": 10 + rank, "number": 0, "rank": str(rank), "num_workers": 0} for rank in range(2)]
+    first = judge(timeline.summarise(whole)).verdicts[0]
+    assert first.cause == "straggling_rank" and first.share == pytest.approx(0.875, abs=0.05)
+    assert first.evidence[0].startswith("rank 1 waits ")
+
+
 def test_experiments_on_another_loader_are_not_this_ones():
     quick, slow = loop(0, [0.1] * 30, 9.9), loop(1, [8.0] * 30, 2.0)
     whole = replace(recording([record_of(1, 0, [*quick, *slow])]), experiments=Experiments([Rung(1, 5, 4, 6, 9)]))

@@ -8,6 +8,7 @@ from feedline.diagnose.model import prediction
 from feedline.diagnose.summary.figures import Host, Summary
 
 _SMALL_FILE_BYTES = range(2 << 10, 128 << 10)
+_OF_FILES = ("folder", "files")  # Feedline's formats with a file per sample
 _FROM_DEVICE = 0.3
 _FEWEST_BYTES, _MANY_BYTES = 1 << 10, 16 << 10  # of a sample
 _NEAR_CEILING = 0.7
@@ -19,7 +20,7 @@ def storage(case: Case, evidence: list[str]) -> None:
     host, share = case.summary.host, case.stage_share("storage")
     if share < NAMED:
         return
-    cause, confidence, found, counter = _judged(host, _from_device(case.summary))
+    cause, confidence, found, counter = _judged(host, _from_device(case.summary), _may_be_files(case.summary))
     gain = None
     best = prediction.best_workers(case.summary, prediction.within_reach(case.summary))
     if cause == "storage_latency" and best > case.summary.workers:
@@ -37,12 +38,18 @@ def _from_device(summary: Summary) -> bool:
     host, batch = summary.host, summary.loader.get("batch_size")
     samples = summary.steps * (batch if isinstance(batch, int) else 1)
     faulted = (host.read_bytes_per_s or 0.0) * summary.loop_s / max(samples, 1)
-    least = _MANY_BYTES if host.files_seen == 0 else _FEWEST_BYTES
+    least = _MANY_BYTES if host.files_seen == 0 and not summary.native else _FEWEST_BYTES
     read = (host.read_bytes_per_sample or 0.0) >= least or (host.files_seen != 0 and faulted >= _MANY_BYTES)
     return (host.device_share or 0.0) > _FROM_DEVICE and read
 
 
-def _judged(host: Host, from_device: bool) -> tuple[str, float, list[str], list[str]]:
+def _may_be_files(summary: Summary) -> bool:
+    """Whether a sample may be a file: Feedline says of its own loaders, elsewhere the sample's size has to."""
+    form = (summary.loader.get("engine") or {}).get("format")
+    return not form or form in _OF_FILES
+
+
+def _judged(host: Host, from_device: bool, may_be_files: bool) -> tuple[str, float, list[str], list[str]]:
     """(cause, confidence, evidence, counter-evidence) of waiting that reading looks like."""
     if not from_device:
         return "storage_latency", 0.85, [], ["little came from local disks: a network, a lock or a sleep can wait so"]
@@ -52,7 +59,7 @@ def _judged(host: Host, from_device: bool) -> tuple[str, float, list[str], list[
         read, given = host.read_bytes_per_s or 0.0, host.disk_ceiling_bytes_per_s or 0.0
         found.append(f"{read / 1e6:.1f} MB/s were read, of {given / 1e6:.1f} MB/s that the disk gives to a probe")
     small = int(host.read_bytes_per_sample or 0) in _SMALL_FILE_BYTES
-    if small and not (full and _bytes_are_scarce(host)):
+    if small and may_be_files and not (full and _bytes_are_scarce(host)):
         found.append(f"a sample reads {(host.read_bytes_per_sample or 0) / 1024:.0f} KiB, from the disk")
         return "small_files", _UNMEASURED if host.disk_ceiling_bytes_per_s is None else 0.9, found, counter
     if full:

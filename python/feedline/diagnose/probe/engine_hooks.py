@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from typing import Any, ClassVar
 
 from feedline.diagnose.probe import events
@@ -19,6 +20,7 @@ _FIRST_LOOK_NS, _MOST_NS = 50_000_000, 1_000_000_000  # short loops are looked a
 _COST_SHARE, _FREE_NS = 1000, 1_000_000  # looks may cost 1/1000 of the time, and a few of them whatever it is
 _COUNTED = ("items", "bytes", "busy_s", "blocked_s", "starved_s")
 _READS_AHEAD = " at once by "  # in the engine's plan, once the storage was slow enough for it
+_FORMAT = re.compile(r"^format +(\w+)", re.MULTILINE)  # there too
 _LOOKS_AT_OTHERS = 2  # a thread has no name yet when it begins; after so many looks it is somebody else's
 _THREADS = b"feedline-"  # the engine's own begin so, and go on with a number; torch's and the script's do not
 
@@ -37,6 +39,7 @@ class Tally:
         self._times = ThreadTimes()
         self._threads = 0
         self._reads_ahead = False
+        self._format = ""
 
     def begin(self, engine: Any) -> None:
         """Called when a loop begins, with its threads at work. Never raises, as below."""
@@ -79,7 +82,9 @@ class Tally:
     def _counters(self, engine: Any) -> dict[str, float]:
         raw = engine.stats()
         self._threads = int(raw["threads"])
-        self._reads_ahead = self._reads_ahead or _READS_AHEAD in engine.explain()
+        plan = engine.explain()
+        self._reads_ahead = self._reads_ahead or _READS_AHEAD in plan
+        self._format = next((m[1] for m in [_FORMAT.search(plan)] if m), "")
         counters = {"batches": float(raw["batches"]), "samples": float(raw["samples"])}
         for name, stage in raw["stages"].items():
             counters |= {f"{name}/{counted}": float(stage[counted]) for counted in _COUNTED}
@@ -95,7 +100,8 @@ class Tally:
             if counted:
                 stages.setdefault(stage, {})[counted] = value
         engine = {name: value for name, value in self._totals.items() if "/" not in name}
-        found = {"threads": self._threads, "reads_ahead": self._reads_ahead, **engine, "stages": stages}
+        known = {"threads": self._threads, "reads_ahead": self._reads_ahead, "format": self._format}
+        found = {**known, **engine, "stages": stages}
         self._recorder.rewrite_loader(self._number, {**self._facts, "engine": found})
 
 

@@ -55,7 +55,10 @@ def patch(module_name: str) -> None:
         "feedline.drop_in.native_prefix": _patch_native_prefix,
         "torchvision.transforms.transforms": _patch_compose,
         "torchvision.transforms.v2._container": _patch_compose_v2,
-        "PIL.ImageFile": _patch_pillow,
+        "PIL.ImageFile": _patch_pillow("ImageFile"),
+        # these decode before they call the one above
+        "PIL.TiffImagePlugin": _patch_pillow("TiffImageFile"),
+        "PIL.WebPImagePlugin": _patch_pillow("WebPImageFile"),
         "cv2": _patch_opencv,
         "torchvision.io.image": _patch_torchvision_io,
         "multiprocessing.pool": lambda module, recorder: _patch_pool(module.Pool, recorder),
@@ -307,8 +310,13 @@ def _timed_only_in_detail(original: Callable[..., Any], recorder: Recorder, kind
     return timed
 
 
-def _patch_pillow(module: Any, recorder: Recorder) -> None:
-    module.ImageFile.load = _timed_only_in_detail(module.ImageFile.load, recorder, events.DECODE)
+def _patch_pillow(name: str) -> Callable[[Any, Recorder], None]:
+    def patch_load(module: Any, recorder: Recorder) -> None:
+        images = getattr(module, name)
+        if "load" in vars(images):
+            images.load = _timed_only_in_detail(images.load, recorder, events.DECODE)
+
+    return patch_load
 
 
 def _patch_native_prefix(module: Any, recorder: Recorder) -> None:

@@ -38,6 +38,12 @@ def making_of(facts: Mapping[str, Any]) -> Making | None:
     )
 
 
+def read_per_sample(facts: Mapping[str, Any]) -> float | None:
+    """Bytes, as Feedline's threads counted them, who may read by no call that /proc counts. None: it was not they."""
+    storage = ((facts.get("engine") or {}).get("stages") or {}).get("storage") or {}
+    return storage["bytes"] / storage["items"] if storage.get("items") else None
+
+
 def samples_per_batch(facts: Mapping[str, Any]) -> float | None:
     engine: Mapping[str, Any] = facts.get("engine") or {}
     batches = float(engine.get("batches") or 0)

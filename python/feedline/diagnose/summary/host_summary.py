@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from feedline.diagnose.session import Recording
+from feedline.diagnose.summary.engine_summary import read_per_sample
 from feedline.diagnose.summary.figures import Host
 
 _FEWEST_SAMPLES = 3
@@ -119,6 +120,8 @@ def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any],
     used = window.tree["cpu_ns"] / ns
     read = window.workers.get("read_bytes") or window.loop.get("read_bytes", 0.0)
     device = window.tree["device_bytes"]
+    if samples and (own := read_per_sample(facts)) is not None:
+        read = max(own * samples, device)  # of a small file the disk gives a page
     requests = window.host.get("disk_reads") or 0
     readable = "io" not in window.missing
     return replace(

@@ -43,8 +43,17 @@ def loops_of(processes: Iterable[ProcessRecord]) -> list[LoopOfLoader]:
 
 def most_waited_for(loops: Sequence[LoopOfLoader]) -> LoopOfLoader:
     """Of those that take about as long as the longest."""
+    return max(_about_the_longest(loops), key=lambda loop: loop.waited_ns)
+
+
+def least_waited_for(loops: Sequence[LoopOfLoader]) -> LoopOfLoader:
+    """Of those that take about as long as the longest."""
+    return min(_about_the_longest(loops), key=lambda loop: loop.waited_ns)
+
+
+def _about_the_longest(loops: Sequence[LoopOfLoader]) -> list[LoopOfLoader]:
     longest = max(loop.time_ns for loop in loops)
-    return max((loop for loop in loops if loop.time_ns >= _AS_LONG * longest), key=lambda loop: loop.waited_ns)
+    return [loop for loop in loops if loop.time_ns >= _AS_LONG * longest]
 
 
 def facts_of(recording: Recording, loop: LoopOfLoader) -> dict[str, Any]:

@@ -16,7 +16,15 @@ from feedline.diagnose.summary.engine_summary import making_of, samples_per_batc
 from feedline.diagnose.summary.figures import Making, Summary
 from feedline.diagnose.summary.gpu_summary import copies_of, device_of, gpu_of
 from feedline.diagnose.summary.host_summary import Window, host_summary, missing_of_disk, window_of
-from feedline.diagnose.summary.loops import LoopOfLoader, facts_of, loops_of, most_waited_for, ranks_of, workers_of
+from feedline.diagnose.summary.loops import (
+    LoopOfLoader,
+    facts_of,
+    least_waited_for,
+    loops_of,
+    most_waited_for,
+    ranks_of,
+    workers_of,
+)
 from feedline.diagnose.summary.making import making_of_workers
 from feedline.diagnose.summary.overhead import overhead_of
 from feedline.diagnose.summary.waits import Account, Stretch
@@ -33,7 +41,9 @@ def summarise(recording: Recording) -> Summary | None:
     if not loops:
         return None
     ranks, slower = ranks_of(recording, loops)
-    loop = most_waited_for(loops) if ranks and not slower else loops[0]
+    loop = loops[0]
+    if ranks:  # a slow one is what the others wait for in their steps
+        loop = least_waited_for(loops) if slower else most_waited_for(loops)
     facts = facts_of(recording, loop)
     workers = workers_of(recording, loop)
     begin, end = loop.events[0].begin_ns, loop.events[-1].end_ns

@@ -88,17 +88,19 @@ class Account:
             self.production += weight * wait.wall_ns
             return
         made = min(max(work.end_ns - wait.begin_ns, 0), wait.wall_ns)
-        excess = work.wall_ns - self._work.usual_ns
-        one_sample = work.longest_sample_ns > work.wall_ns / 2 and work.wall_ns > _STRAGGLES * self._work.usual_ns
-        straggling = min(made, excess) if one_sample else 0
+        straggling = min(made, work.wall_ns - self._work.usual_ns) if work.straggles(self._work.usual_ns) else 0
         self.straggler += weight * straggling
         self.production += weight * (made - straggling)
         self._book_handover(wait, work, wait.wall_ns - made, weight)
 
     def _book_handover(self, wait: Event, work: _Task, after: float, weight: int) -> None:
         """`after`: the part of the wait for a batch that was made already."""
+        begin = max(wait.begin_ns, work.end_ns)
+        held_up = min(work.sending.held_up_between(begin, wait.end_ns), after)
+        self.straggler += weight * held_up
+        after -= held_up
         self.handover += weight * after
-        packing = work.packing.cpu_between(max(wait.begin_ns, work.end_ns), wait.end_ns)
+        packing = work.sending.cpu_between(begin, wait.end_ns)
         self.packed_cpu += weight * min(wait.cpu_ns + packing, after)
         self.packed += weight * min(self._stretch.loop * wait.cpu_ns + self._stretch.workers * packing, after)
 
@@ -171,10 +173,14 @@ def _usual_wait(loop_events: Sequence[Event]) -> float:
     return statistics.median(waits) if waits else 0.0
 
 
-class _Packing:
-    """The batches that one worker has packed, one after the other, in a thread that has nothing else to do."""
+class _Sending:
+    """The batches that one worker has packed, one after the other, in a thread that has nothing else to do.
+
+    It shares the interpreter with the making of later ones: while one sample runs on and on there, it does not.
+    """
 
     def __init__(self, process: ProcessRecord) -> None:
+        self.stragglers: list[tuple[int, int]] = []  # begin and end of batches that one sample made late
         self._packs = sorted((e for e in process.events if e.kind == events.PICKLE), key=lambda event: event.begin_ns)
         self._begins = [event.begin_ns for event in self._packs]
         self._ends = [event.end_ns for event in self._packs]
@@ -188,6 +194,10 @@ class _Packing:
             cpu += pack.cpu_ns * inside / max(pack.wall_ns, 1)
         return cpu
 
+    def held_up_between(self, begin_ns: int, end_ns: int) -> int:
+        """Nanoseconds of this span in which the worker made a batch that straggled."""
+        return sum(max(min(end, end_ns) - max(begin, begin_ns), 0) for begin, end in self.stragglers)
+
 
 class _Task(NamedTuple):
     """A batch that a worker made."""
@@ -195,7 +205,10 @@ class _Task(NamedTuple):
     end_ns: int
     wall_ns: int
     longest_sample_ns: int
-    packing: _Packing
+    sending: _Sending
+
+    def straggles(self, usual_ns: float) -> bool:
+        return self.longest_sample_ns > self.wall_ns / 2 and self.wall_ns > _STRAGGLES * usual_ns
 
 
 class _Work:
@@ -204,14 +217,18 @@ class _Work:
     def __init__(self, makers: Iterable[ProcessRecord]) -> None:
         self._by_task: dict[int, list[_Task]] = defaultdict(list)
         for process in makers:
-            packing = _Packing(process)
+            sending = _Sending(process)
             for event in process.events:
                 if event.kind == events.WORK:
-                    self._by_task[event.a].append(_Task(event.end_ns, event.wall_ns, event.b, packing))
+                    self._by_task[event.a].append(_Task(event.end_ns, event.wall_ns, event.b, sending))
         for tasks in self._by_task.values():
             tasks.sort(key=lambda task: task.end_ns)
         everything = [task.wall_ns for tasks in self._by_task.values() for task in tasks]
         self.usual_ns = statistics.median(everything) if everything else 0.0
+        for tasks in self._by_task.values():
+            for task in tasks:
+                if task.straggles(self.usual_ns):
+                    task.sending.stragglers.append((task.end_ns - task.wall_ns, task.end_ns))
 
     def that_made(self, wait: Event) -> _Task | None:
         tasks = self._by_task.get(wait.b, [])

@@ -36,6 +36,8 @@ class _Watcher:
             "torchvision.transforms.v2._container",
             "torchvision.io.image",
             "PIL.ImageFile",
+            "PIL.TiffImagePlugin",
+            "PIL.WebPImagePlugin",
             "cv2",
             "feedline.data_loader",
             "feedline.drop_in.fetch",
