@@ -50,6 +50,14 @@ def test_a_limit_keeps_its_case_from_being_certain_and_no_other_does(name, monke
     assert confidence(measured, cause) >= CERTAIN
 
 
+def test_more_workers_are_never_certain_to_help_where_memory_is_short():
+    pressed = {"memory_pressure": 0.1, "memory_events": 4, "wanted_cpus": 1.5}
+    measured = summary(HALF, {"stages": stages(python=1.0)}, pressed, workers=1)
+    assert confidence(measured, "too_few_workers") < CERTAIN
+    pressed = {**pressed, "memory_pressure": 0.0, "memory_events": 0}
+    assert confidence(replace(measured, host=replace(measured.host, **pressed)), "too_few_workers") >= CERTAIN
+
+
 @pytest.mark.parametrize(
     ("certain", "doubtful", "cause"),
     [

@@ -14,7 +14,7 @@ _DOUBTFUL = 0.6
 _FEWEST_STEPS = 20
 _SMALL = 0.10  # of the time: what is left over from booking the rest
 _DEAR = 0.05  # of the time, for watching: it may be what was measured
-_CPU_OF_PAGING = ("cpu_decode", "cpu_transform", "collate")
+_CPU_OF_PAGING = ("cpu_decode", "cpu_transform", "collate", "too_few_workers")
 # Without these, whatever is found may have another reason.
 _ALWAYS = ("host", "consumer", "recording")
 

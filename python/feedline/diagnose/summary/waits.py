@@ -88,7 +88,7 @@ class Account:
             self.production += weight * wait.wall_ns
             return
         made = min(max(work.end_ns - wait.begin_ns, 0), wait.wall_ns)
-        straggling = min(made, work.wall_ns - self._work.usual_ns) if work.straggles(self._work.usual_ns) else 0
+        straggling = min(made, work.wall_ns - self._work.usual_ns) if self._work.straggles(work) else 0
         self.straggler += weight * straggling
         self.production += weight * (made - straggling)
         self._book_handover(wait, work, wait.wall_ns - made, weight)
@@ -204,11 +204,8 @@ class _Task(NamedTuple):
 
     end_ns: int
     wall_ns: int
-    longest_sample_ns: int
+    longest_sample_ns: int  # 0: its samples were not looked at one by one
     sending: _Sending
-
-    def straggles(self, usual_ns: float) -> bool:
-        return self.longest_sample_ns > self.wall_ns / 2 and self.wall_ns > _STRAGGLES * usual_ns
 
 
 class _Work:
@@ -225,10 +222,17 @@ class _Work:
             tasks.sort(key=lambda task: task.end_ns)
         everything = [task.wall_ns for tasks in self._by_task.values() for task in tasks]
         self.usual_ns = statistics.median(everything) if everything else 0.0
-        for tasks in self._by_task.values():
-            for task in tasks:
-                if task.straggles(self.usual_ns):
-                    task.sending.stragglers.append((task.end_ns - task.wall_ns, task.end_ns))
+        long = [task for tasks in self._by_task.values() for task in tasks if task.wall_ns > _STRAGGLES * self.usual_ns]
+        seen = [task.longest_sample_ns > task.wall_ns / 2 for task in long if task.longest_sample_ns]
+        self._unseen_straggle = 2 * sum(seen) > len(seen)
+        for task in filter(self.straggles, long):
+            task.sending.stragglers.append((task.end_ns - task.wall_ns, task.end_ns))
+
+    def straggles(self, task: _Task) -> bool:
+        """Takes much longer than others for one sample. Where its samples were not seen, as those that were do."""
+        if task.wall_ns <= _STRAGGLES * self.usual_ns:
+            return False
+        return task.longest_sample_ns > task.wall_ns / 2 if task.longest_sample_ns else self._unseen_straggle
 
     def that_made(self, wait: Event) -> _Task | None:
         tasks = self._by_task.get(wait.b, [])
