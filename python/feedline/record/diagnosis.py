@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # (seconds since the first, ms waited, ms of the loop's own work)
 Step = tuple[float, float, float]
+_WAITED_FOR = ("production", "straggler", "handover", "startup", "border")  # with "step", the whole time
 _SETTINGS = (str, int, float, bool, type(None))
 # They tell processes and loaders of one run apart, or are facts of the machine, which has a place of its own.
 _NO_SETTINGS = ("pid", "number", "cpus", "torch", "threads", "cuda")
@@ -73,7 +74,7 @@ def join(record: dict[str, Any], document: Mapping[str, Any], steps: Iterable[St
         "figures": _figures(summary, taken),
         "stages": _stages(summary),
         "chain": _chain(summary),
-        "waits": summary.get("waits"),
+        "waits": {name: summary["waits"][name] for name in (*_WAITED_FOR, "step")} if summary.get("waits") else None,
         "histograms": _histograms(taken),
         "timeline": _timeline(taken),
         "ladder": _ladder(document),
@@ -91,7 +92,7 @@ def _figures(summary: Mapping[str, Any], steps: Sequence[Step]) -> list[dict[str
     rate = summary["steps"] / summary["loop_s"]
     if low is None or high is None or not low <= rate <= high:
         low = high = None  # the kept steps are not like all, the first epochs say
-    share = sum(value for name, value in summary["waits"].items() if name != "step")
+    share = sum(summary["waits"][name] for name in _WAITED_FOR)
     return [
         figure("batches_per_s", "batches per second", "1/s", rate, low, high, better="higher"),
         figure("wait_share", "time spent waiting for data", "share", share, better="lower"),
