@@ -111,7 +111,7 @@ def test_copies_are_counted_and_timed_by_kind(tmp_path):
         plain = torch.zeros(8 << 20, dtype=torch.uint8)
         locked = plain.pin_memory()
         target = torch.empty(8 << 20, dtype=torch.uint8, device="standin")
-        data = [torch.zeros(1)] * 60
+        data = [torch.zeros(1)] * 240  # short loops are watched less closely
         for batch in torch.utils.data.DataLoader(data, batch_size=1, num_workers=1, pin_memory=True):
             assert batch.is_pinned()
             plain.to("standin")
