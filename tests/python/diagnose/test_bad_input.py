@@ -48,7 +48,8 @@ def test_output_and_status_come_through(watch):
     status, out, err, found = watch(LOOP + "    print('out', end=''); print('err', file=sys.stderr); sys.exit(7)")
     assert (status, out) == (7, "out")
     assert err.startswith("err\n")
-    assert found["exit_status"] == 7 and found["summary"]["steps"] == 100
+    assert found["exit_status"] == 7
+    assert 90 <= found["summary"]["steps"] <= 100  # of short steps one event stands for several, and none for the last
     assert {"verdicts", "abstained", "step_ms", "wait_ms", "overhead_share"} <= set(found)
     for verdict in found["verdicts"]:
         assert {"cause", "share", "confidence", "evidence", "fix", "predicted_gain"} <= set(verdict)
