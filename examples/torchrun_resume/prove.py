@@ -40,7 +40,7 @@ def torchrun(folder: Path, ranks: int, epochs: int) -> subprocess.Popen[bytes]:
 
 def finish(run: subprocess.Popen[bytes], folder: Path) -> None:
     if run.wait(_PATIENCE_S) != 0:
-        raise RuntimeError(f"torchrun failed: {(folder / 'torchrun.log').read_text()[-2000:]}")
+        raise RuntimeError(f"torchrun failed: {(folder / 'torchrun.log').read_text()[-6000:]}")
 
 
 def lines(folder: Path, run: int, ranks: int) -> list[list[dict[str, Any]]]:
@@ -56,7 +56,7 @@ def kill_a_rank(run: subprocess.Popen[bytes], folder: Path, epochs: int, moment:
     log, deadline = folder / f"samples.0.{rank}.jsonl", time.monotonic() + _PATIENCE_S
     while not log.exists() or log.read_bytes().count(b"\n") < step:
         if run.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"torchrun did not begin: {(folder / 'torchrun.log').read_text()[-2000:]}")
+            raise RuntimeError(f"torchrun did not begin: {(folder / 'torchrun.log').read_text()[-6000:]}")
         time.sleep(0.001)
     os.kill(json.loads(log.read_text().splitlines()[0])["pid"], signal.SIGKILL)
     run.wait(_PATIENCE_S)
