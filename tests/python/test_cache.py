@@ -19,6 +19,7 @@ import pytest
 from conftest import training
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from running_processes import HANG_S
 
 import feedline
 
@@ -362,7 +363,7 @@ def test_a_full_disk_ends_the_run_whatever_is_done_about_bad_samples(
             print(error)
     """
     with start(environment, program, folder, tmp_path / "kept.pixels") as child:
-        said, _ = child.communicate(timeout=60)
+        said, _ = child.communicate(timeout=HANG_S)
     assert "the cache cannot keep more pixels" in said
     assert "kept.pixels.filling" in said
 
@@ -443,7 +444,7 @@ def test_memory_is_freed_with_the_last_that_uses_it(folder: Path, tmp_path: Path
     made = pixel_memory(os.getpid()).keys() - before
     assert len(made) == 1
     del base, first, loader
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + HANG_S
     while made & pixel_memory(os.getpid()).keys() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not made & pixel_memory(os.getpid()).keys()

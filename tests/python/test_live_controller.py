@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from running_processes import HANG_S
 
 import feedline
 
@@ -118,7 +119,7 @@ def test_a_loop_that_never_waits_gets_its_cores_back(monkeypatch: pytest.MonkeyP
     rows = np.zeros((4000, 4), np.float32)
     with feedline.arrays(x=rows).loader(4, output="numpy", memory_budget="1 kB", epochs=99) as loader:
         limit = loader.stats()["controller"]["limit"]
-        until = time.monotonic() + 30
+        until = time.monotonic() + HANG_S
         for _ in loader:
             time.sleep(0.002)
             if loader.stats()["controller"]["threads"] < limit or time.monotonic() > until:

@@ -15,6 +15,7 @@ import urllib.request
 from typing import Any
 
 import pytest
+from running_processes import HANG_S
 
 import feedline
 from feedline import exposition, metrics, statistics
@@ -23,7 +24,7 @@ SAMPLE = re.compile(r'([a-z_][a-z0-9_]*)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*"
 
 
 def get(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=HANG_S) as answer:
         assert answer.headers["Content-Type"] == exposition.CONTENT_TYPE
         return str(answer.read().decode())
 
@@ -119,7 +120,7 @@ def test_a_forgotten_loader_ends_its_thread(train: feedline.Dataset) -> None:
     loader.metrics()
     del loader
     gc.collect()
-    until = time.monotonic() + 20
+    until = time.monotonic() + HANG_S
     while any(thread.name == "feedline-metrics" for thread in threading.enumerate()):
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -185,7 +186,7 @@ def test_other_pages_and_rude_clients_do_no_harm(train: feedline.Dataset, capfd:
         url = loader.metrics()
         port = int(url.split(":")[2].split("/")[0])
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(url + "x", timeout=10)
+            urllib.request.urlopen(url + "x", timeout=HANG_S)
         for rude in (b"", b"\x00\xff\r\n\r\n", b"GET /metrics HTTP/1.1\r\n"):
             with socket.create_connection(("127.0.0.1", port)) as client:
                 client.sendall(rude)

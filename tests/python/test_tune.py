@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ pytest.importorskip("torch", reason="torch, whose loader is tuned, is not instal
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 
 import torch
-from running_processes import processes_with
+from running_processes import HANG_S, processes_with, until
 
 import feedline
 from feedline import record
@@ -68,7 +67,7 @@ def tune(tmp_path):
         script.write_text(textwrap.dedent(source))
         command = [*FEEDLINE, "tune", *map(str, options), "--", sys.executable, script]
         environment = {**os.environ, "TMPDIR": str(tmp_path)}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=2 * HANG_S)
         assert processes_with(str(script)) == []
         assert list(tmp_path.glob("feedline-tune-*")) == []
         return done.returncode, done.stdout, done.stderr
@@ -155,19 +154,14 @@ def test_ctrl_c_leaves_no_process(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(SCRIPT.replace("EPOCHS", "1000"))
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = [*FEEDLINE, "tune", "--budget", "60s", "--", sys.executable, str(script)]
+    command = [*FEEDLINE, "tune", "--budget", f"{HANG_S}s", "--", sys.executable, str(script)]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    until = time.monotonic() + 60
-    while time.monotonic() < until and not list(tmp_path.glob("feedline-tune-*/*.held")):  # it measures from then on
-        time.sleep(0.05)
+    until(lambda: list(tmp_path.glob("feedline-tune-*/*.held")), "it measures from then on")
     assert len(processes_with(str(script))) >= 3  # the script, the copy, and us
     process.send_signal(signal.SIGINT)
-    assert process.wait(300) == 130
+    assert process.wait(HANG_S) == 130
     assert b"KeyboardInterrupt" not in process.stderr.read()
-    until = time.monotonic() + 5
-    while processes_with(str(script)) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert processes_with(str(script)) == []
+    until(lambda: not processes_with(str(script)), "nothing is left")
     assert list(tmp_path.glob("feedline-tune-*")) == []
 
 
@@ -175,7 +169,7 @@ def test_a_source_is_tuned(folder, tmp_path):
     output, run = tmp_path / "tuned.json", tmp_path / "run.json"
     command = [*FEEDLINE, "tune", folder, "--budget", "3s", "--size", "32", "--batch-size", "4", "--json"]
     command += ["--batch-size-range", "2:8", "--memory", "64MiB", "--output", output, "--record", run]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=600)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=2 * HANG_S)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["base"]["loader"] == "source" and found["base"]["num_workers"] == 1

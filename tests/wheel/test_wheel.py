@@ -102,7 +102,7 @@ def run(python, *arguments, modules=None, prefix=()):
         capture_output=True,
         text=True,
         cwd="/",
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -43,7 +43,7 @@ def test_too_many_open_files_when_batches_are_kept():
     for batch in DataLoader(Large(60, 20_000), batch_size=1, num_workers=2):
         kept.append(batch)
         counts.append(len(os.listdir("/proc/self/fd")))
-    assert counts[-1] <= counts[4]  # by then every worker's region is mapped
+    assert counts[-1] - counts[4] < 10  # by then every worker's region is mapped; fifty batches were kept since
     assert [int(batch[0, 0]) for batch in kept] == list(range(60))
 
 
