@@ -142,13 +142,13 @@ TEST_F(ReadAheadTest, FollowsEpochsThatAreBrokenOffAndPlacesInTheirMiddle) {
 TEST_F(ReadAheadTest, KeepsMoreReadsUnderWayThanThereAreThreads) {
   for (const char* mode : {"always", "threads", "auto"}) {
     set_mode(mode);
-    const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 20ms});
+    const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 60ms});
     const auto ahead = pipeline(slow, options_);
     EXPECT_EQ(run(*ahead).size(), 12u);
     EXPECT_GE(slow->counts().most_at_once, 12u) << mode;
     EXPECT_LE(slow->counts().reads, kClasses * 5 / 4) << mode << ": more is read twice than while it is turned on";
     EXPECT_NE(ahead->explain_reads().find("now, at most"), std::string::npos) << ahead->explain_reads();
-    EXPECT_TRUE(ahead->explain_reads().starts_with("made slow: 20000 us a read")) << ahead->explain_reads();
+    EXPECT_TRUE(ahead->explain_reads().starts_with("made slow: 60000 us a read")) << ahead->explain_reads();
   }
 }
 
@@ -171,7 +171,7 @@ TEST_F(ReadAheadTest, KeepsReadsOfAGivenOrderUnderWay) {
   options.given_order = true;
   for (const char* mode : {"always", "threads", "auto"}) {
     set_mode(mode);
-    const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 20ms});
+    const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 60ms});
     const auto ahead = pipeline(slow, options);
     const auto batches = sampled(96, 5);
     EXPECT_EQ(run_given(*ahead, batches, 4), labels_of(batches));
