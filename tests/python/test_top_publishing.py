@@ -91,7 +91,7 @@ def test_another_user_is_sent_nothing(train: feedline.Dataset, runtime: Path, mo
         (name,) = until(lambda: [n for n in names(runtime) if n.endswith(publishing.SUFFIX)])
         folder = publishing.open_folder(str(runtime), os.geteuid())
         monkeypatch.setattr(publishing, "peer", lambda connection: (1, os.geteuid() + 1))
-        with publishing.connect(folder, name, 5.0) as connection:
+        with publishing.connect(folder, name, HANG_S) as connection:
             assert connection.recv(100) == b""
         os.close(folder)
 
