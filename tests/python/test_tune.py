@@ -75,19 +75,27 @@ def tune(tmp_path):
     return tune
 
 
+def gains_by_a_second_worker(found):
+    """So measured, in the time that there was."""
+    (two,) = [rung for rung in found["rungs"] if rung["change"] == "2 workers"] or [{"kept": False}]
+    return two["kept"] and two["comparison"]["ratio"] > 1.3 and two["comparison"]["low"] > 1
+
+
 def test_a_script_is_tuned_as_it_is_and_ended(tune, tmp_path):
     output, run, page = tmp_path / "tuned.json", tmp_path / "run.json", tmp_path / "run.html"
     # a batch has 256 bytes: of more than 3 workers, or prefetching much deeper, there is nothing to measure
-    options = ["--budget", "20s", "--memory", "2000", "--output", output, "--record", run, "--json"]
-    status, out, err = tune(SCRIPT.replace("EPOCHS", "1000"), *options)
-    assert status == 0, err
-    assert out.startswith("at exit\n") and "the end" not in out
-    found = json.loads(out.removeprefix("at exit\n"))
+    options = ["--memory", "2000", "--output", output, "--record", run, "--json"]
+    for budget in ("20s", "120s"):  # a machine that others keep busy needs more
+        status, out, err = tune(SCRIPT.replace("EPOCHS", "1000"), "--budget", budget, *options)
+        assert status == 0, err
+        assert out.startswith("at exit\n") and "the end" not in out
+        found = json.loads(out.removeprefix("at exit\n"))
+        if gains_by_a_second_worker(found):
+            break
     assert found["schema"] == "feedline.tune/1" and found["refused"] is None
     assert found["base"]["num_workers"] == 1 and found["best"]["num_workers"] in (2, 3)
     assert any("memory budget" in rung["why"] for rung in found["rungs"])
-    (two,) = [rung for rung in found["rungs"] if rung["change"] == "2 workers"]
-    assert two["kept"] and two["comparison"]["ratio"] > 1.3 and two["comparison"]["low"] > 1
+    assert gains_by_a_second_worker(found)
     assert found["rungs"][0]["kept"] and found["rungs"][0]["comparison"] is None
     assert all(rung["why"] for rung in found["rungs"])
     assert 1 <= found["step_ms"] < 100

@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from running_processes import until
 from watched import FEEDLINE, watched
 
 from feedline.diagnose import session
@@ -122,15 +121,12 @@ def test_a_closed_standard_error_does_not_change_the_status(tmp_path):
         assert subprocess.run([shell, "-c", f"{quoted} {closed}"], capture_output=True).returncode == 5, closed
 
 
-def in_shared_memory():
-    """Names of files whose process has ended, or that name none: others' are theirs."""
-    names = {path.name for path in Path("/dev/shm").iterdir()}
-    return {name for name in names if not any(Path("/proc", pid).exists() for pid in re.findall(r"\d+", name))}
-
-
 def test_nothing_is_left_behind(tmp_path):
-    before = in_shared_memory()
-    status, *_ = watched(tmp_path, LOOP, "--quick", environment={"TMPDIR": str(tmp_path)})
+    """In the folder for temporary files, where the session is, and of /dev/shm in what a process's number names."""
+    source = LOOP + "    print(os.environ['FEEDLINE_DIAGNOSE_SESSION'], os.getpid())"
+    status, out, *_ = watched(tmp_path, source, "--quick", environment={"TMPDIR": str(tmp_path)})
     assert status == 0
+    session, pid = out.split()
+    assert Path(session).parent == tmp_path
     assert {path.name for path in tmp_path.iterdir()} == {"train.py", "diagnosis.json"}
-    until(lambda: in_shared_memory() <= before, "what other programs use for a moment is gone")
+    assert not [path for path in Path("/dev/shm").iterdir() if f"_{pid}_" in path.name]
