@@ -104,7 +104,9 @@ def test_hostile_loaders_give_the_same(folder: Path, place: str, config: Any) ->
     assert_same(epochs(cached, 3, **options), epochs(plain, 3))
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_any_budget_changes_only_how_much_is_kept(folder: Path, data: st.DataObject) -> None:
     plain = training(feedline.open(folder).resize(24))

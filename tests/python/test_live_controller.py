@@ -35,7 +35,9 @@ def taken(loader: feedline.Loader, most: int = 1 << 30) -> list[tuple[bytes, ...
     return found
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     batch_size=st.integers(1, 9),
     in_order=st.booleans(),
