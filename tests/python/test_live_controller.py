@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from running_processes import HANG_S
 
 import feedline
+from feedline import changes
 
 CPUS = len(os.sched_getaffinity(0))
 
@@ -104,15 +105,16 @@ def test_statistics_and_explain_tell(train: feedline.Dataset, restless: None) ->
 
 
 def test_the_log_has_each_change_once_and_few_at_info(
-    train: feedline.Dataset, restless: None, caplog: pytest.LogCaptureFixture
+    train: feedline.Dataset, restless: None, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(changes, "_QUIET_S", HANG_S)  # however long the epoch takes
     caplog.set_level(logging.DEBUG, "feedline")
     with train.loader(3, output="numpy") as loader:
         taken(loader)
-        changes = loader.stats()["controller"]["changes"]
+        made = loader.stats()["controller"]["changes"]
     lines = [record for record in caplog.records if "threads," in record.getMessage() and record.args]
-    assert [record.args[1] for record in lines] == [change["to"] for change in changes]
-    assert [record.levelname for record in lines] == ["INFO"] + ["DEBUG"] * (len(changes) - 1)
+    assert [record.args[1] for record in lines] == [change["to"] for change in made]
+    assert [record.levelname for record in lines] == ["INFO"] + ["DEBUG"] * (len(made) - 1)
 
 
 @pytest.mark.skipif(CPUS < 2, reason="one thread is the least")

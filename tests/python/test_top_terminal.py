@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running_processes import HANG_S
+from running_processes import HANG_S, until
 
 pytest.importorskip("rich", reason="rich is not installed")
 
@@ -81,6 +81,20 @@ def printed(surroundings: dict[str, str], *arguments: str, status: int | None = 
     assert done.stderr == "" or status not in (0, 1), done.stderr
     assert status is None or done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
+
+
+def answered(surroundings: dict[str, str], *arguments: str, loaders: int = 1) -> str:
+    """What is printed once so many loaders told of themselves in time: where they get no CPU for it, it is said."""
+    told = ("rank 0, loader 0", "rank 1, loader 0") if loaders > 1 else ("samples/s",)
+
+    def look() -> str | None:
+        text = printed(surroundings, *arguments, status=None)
+        if "--json" not in arguments:
+            return text if all(word in text for word in told) else None
+        seen = json.loads(text).get("loaders", []) if text.startswith("{") else []
+        return text if len(seen) == loaders and all(each["rates"] for each in seen) else None
+
+    return str(until(look))
 
 
 class Terminal:
@@ -256,14 +270,14 @@ def test_ctrl_z_gives_the_terminal_back(terminal: Callable[..., Terminal]) -> No
 
 def test_once_is_plain_text_of_80_columns(folder: Path, surroundings: dict[str, str]) -> None:
     with running(surroundings, TRAIN, str(folder), "1") as run:
-        text = printed(surroundings, "--interval", "0.5", status=None)
+        text = answered(surroundings, "--interval", "0.5")
         assert "\x1b" not in text and max(map(cell_len, text.splitlines())) <= 80
         for word in (f"pid {run.pid}", "samples/s", "storage", "decode", "cpu", "memory", "disk", "gpu"):
             assert word in text, text
         wide = printed({**surroundings, "COLUMNS": "150"}, str(run.pid), "--once", "--interval", "0.1", status=None)
         assert max(map(cell_len, wide.splitlines())) > 80
 
-        found = json.loads(printed(surroundings, "--json", "--interval", "2", status=None))
+        found = json.loads(answered(surroundings, "--json", "--interval", "2"))
         (loader,) = found["loaders"]
         assert loader["rates"]["batches_per_s"] > 0 and loader["pid"] == found["process"]["pid"] == run.pid
         assert loader["totals"]["source"] == str(folder)
@@ -274,10 +288,9 @@ def test_once_is_plain_text_of_80_columns(folder: Path, surroundings: dict[str, 
 def test_ranks_are_shown_together(folder: Path, surroundings: dict[str, str]) -> None:
     with running(surroundings, RANKS, TRAIN, str(folder), loaders=2) as launcher:
         for arguments in ([], [str(launcher.pid)]):
-            text = printed(surroundings, "--once", "--interval", "0.3", *arguments, status=None)
+            text = answered(surroundings, "--once", "--interval", "0.3", *arguments, loaders=2)
             assert f"pid {launcher.pid}" in text.splitlines()[0]
-            assert "rank 0, loader 0" in text and "rank 1, loader 0" in text
-        found = json.loads(printed(surroundings, "--json", "--interval", "0.1", status=None))
+        found = json.loads(answered(surroundings, "--json", "--interval", "0.1", loaders=2))
         assert len(found["host"]["pids"]) == 3
         assert [(loader["rank"], loader["world_size"]) for loader in found["loaders"]] == [(0, 2), (1, 2)]
 

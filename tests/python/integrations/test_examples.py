@@ -18,7 +18,7 @@ import feedline
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ROOT / "examples"
-HANG_S = 300
+HANG_S = 900
 
 
 @pytest.fixture
