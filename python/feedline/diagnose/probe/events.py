@@ -45,7 +45,12 @@ TRANSFORMS = 16
 
 PINNED, ASKED, OTHER_STREAM = 1, 2, 4  # page-locked; non_blocking=True; on another stream than the device's default one
 
-TIMED = (ITER, WAIT, STEP, LAST, FETCH, GATHER, CALLS, PASS, LOOK, COPIES, DEVICE_TIMES)  # whose cost is in SPENT
+# Whose cost is in SPENT; that of single transforms, too.
+TIMED = (ITER, WAIT, STEP, LAST, FETCH, GATHER, CALLS, PASS, LOOK, COPIES, DEVICE_TIMES)
+TIMED += (WORK, DETAILED_FETCH, SAMPLE, DECODE, TRANSFORM, COLLATE, PICKLE, UNPICKLE, NESTED_POOL)
+TIMED += tuple(range(FIRST_TRANSFORM, FIRST_TRANSFORM + TRANSFORMS))
+
+LOOPS = "loops"  # a file in the session's folder, made when the first loop of any process begins
 
 NO_TASK = 2**64 - 1
 WORKERS = 2**16
