@@ -36,7 +36,7 @@ DEVICE_COST = 26  # what watching them cost: a = ns
 # Of the process of the loop, in whichever thread.
 PIN = 27  # a batch into page-locked memory, by the loader
 # Of any.
-STARTED = 12  # the probe was loaded into the process: a = ns of CPU, b = ns
+STARTED = 12  # the probe was loaded into the process, or its first loop begun: a = ns of CPU, b = ns
 SPENT = 22  # CPU of the hooks of batches and steps since the one before: a = ns; CPU: what an event costs by now
 HEARD = 23  # opens of files that the probe was told of: a = how many
 COST = 30  # measured when the first event came: a = ns of CPU per event, b = per call that is only counted

@@ -17,7 +17,8 @@ from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
 _EVENTS_PER_CYCLE = 3
 _CALLS_SHARE = 0.0005
-_FREE_NS = 300_000
+_FREE_NS = 100_000
+_FREE_STEPS, _WARM_NS = 2, 100_000_000  # are watched whatever they cost, the second once the loop runs smoothly
 _CLOSE_NS = 50_000
 
 
@@ -44,16 +45,16 @@ class _Calls:
         self._cost_ns = 0
         self._begin = self._begin_cpu = self._last_end = 0
         self._hidden: dict[str, Any] = {}
-        self._first_ns = 0
+        self._first_ns = self._watched = 0
         self.count = self.spent_ns = 0
         self._devices = DeviceHooks(recorder)
 
     def watch(self) -> bool:
         """Called when a step begins. Whether it is watched."""
         torch = sys.modules.get("torch")
-        self._first_ns = self._first_ns or clock()
-        if torch is None or self._cost_ns > _FREE_NS + _CALLS_SHARE * (clock() - self._first_ns) or _compiles():
+        if torch is None or not self._affordable() or _compiles():
             return False
+        self._watched += 1
         self.count = self.spent_ns = 0
         tensor = torch.Tensor
         for name in ("item", "tolist"):
@@ -64,6 +65,12 @@ class _Calls:
         self.installed = True
         self._begin, self._begin_cpu = clock(), cpu_clock()
         return True
+
+    def _affordable(self) -> bool:
+        self._first_ns = self._first_ns or clock()
+        since = clock() - self._first_ns
+        free = 0 < self._watched < _FREE_STEPS and since > _WARM_NS
+        return free or self._cost_ns <= _FREE_NS + _CALLS_SHARE * since
 
     def end(self) -> None:
         """Called when the step ends."""

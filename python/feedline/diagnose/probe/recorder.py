@@ -27,9 +27,9 @@ from feedline.diagnose.probe.pace import Pace
 
 CAPACITY = 16384  # events of 56 bytes
 DETAIL_SHARE = 0.001
-COST_SHARE = 0.002
-_FREE_DETAIL_NS = 300_000  # so that short runs have details too
-_FREE_NS = 300_000  # and all of their first steps
+COST_SHARE = 0.0015
+_FREE_DETAIL_NS = 200_000  # so that short runs have details too
+_FREE_NS = 200_000  # and all of their first steps
 _TOLD_NS = 50_000  # what the hooks have spent is told whenever it is so much
 # Where a hook took longer, the interpreter collected garbage in it, of the whole script, which was due anyway: 100 ms
 # with torch imported.
@@ -71,7 +71,7 @@ class Recorder:
         self._failed = False
         self._opening = threading.Lock()
         self._started_ns = clock()
-        self._detail_ns = self._once_ns = self.spent_ns = self._untold_ns = 0
+        self._detail_ns = self.spent_ns = self._untold_ns = 0
         self.event_ns, self.call_ns = 2000.0, 500  # what an event and a counted call cost, until it is measured
         self.detail_event_ns = _COLD * self.event_ns
         self.local.hooks_ns = 0
@@ -150,8 +150,8 @@ class Recorder:
         return took_ns
 
     def paid_once(self, took_ns: int) -> None:
-        """What is no reason to see less of the steps that follow."""
-        self._once_ns += self.paid(took_ns)
+        """CPU of what a process does once, such as making its event file: no share of the time, as loading the probe."""
+        self.record(events.STARTED, clock(), 0, took_ns, 0)
 
     def may_detail(self, expected_events: int) -> int:
         """What so many more events of detail are taken to cost, which counts as spent then; 0: they are too dear."""
@@ -174,7 +174,7 @@ class Recorder:
         is seen less.
         """
         allowed = _FREE_NS + COST_SHARE * (clock() - self._started_ns)
-        overdrawn = max((self.spent_ns - self._detail_ns - self._once_ns) / allowed, 1.0)
+        overdrawn = max((self.spent_ns - self._detail_ns) / allowed, 1.0)
         gap = pace.gap(took_ns, overdrawn * recorded * self.event_ns / COST_SHARE)
         return 0 if overdrawn <= 1 else gap
 
