@@ -18,6 +18,7 @@ from feedline.diagnose.probe import events
 from feedline.diagnose.session import Change, Recording
 from feedline.diagnose.summary import timeline
 from feedline.diagnose.summary.figures import Summary
+from feedline.diagnose.summary.loops import weighted
 from feedline.tune import apply
 
 _PREFETCH = "prefetch_factor="
@@ -170,12 +171,11 @@ def steps_per_s(recording: Recording) -> tuple[float, float, float] | None:
     if not loops or summary is None or summary.steps < 3:
         return None
     done, seconds = [(0.0, 0.0)], 0.0
-    for event in loops[0].events:
-        if event.kind != events.STEP:
-            seconds += event.wall_ns / 1e9 if done[-1][0] else 0.0
-        else:
-            seconds += event.b * event.wall_ns / 1e9 if event.b > 1 else event.wall_ns / 1e9
-            done.append((seconds, float(max(event.b, 1))))
+    for event, times in weighted(loops[0].events):
+        if event.kind == events.STEP or done[-1][0]:
+            seconds += times * event.wall_ns / 1e9
+        if event.kind == events.STEP:
+            done.append((seconds, float(times)))
     if len(done) < 3:
         return None
     _, low, high = rate_interval(done)

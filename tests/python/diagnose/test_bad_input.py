@@ -49,7 +49,7 @@ def test_output_and_status_come_through(watch):
     assert (status, out) == (7, "out")
     assert err.startswith("err\n")
     assert found["exit_status"] == 7
-    assert 90 <= found["summary"]["steps"] <= 100  # of short steps one event stands for several, and none for the last
+    assert found["summary"]["steps"] == 100  # also where one event stands for several
     assert {"verdicts", "abstained", "step_ms", "wait_ms", "overhead_share"} <= set(found)
     for verdict in found["verdicts"]:
         assert {"cause", "share", "confidence", "evidence", "fix", "predicted_gain"} <= set(verdict)
@@ -66,7 +66,7 @@ def test_a_crash_is_the_scripts_own(watch):
     status, _, err, found = watch(LOOP + "        if step == 50: raise ValueError('my own mistake')")
     assert status == 1
     assert "ValueError: my own mistake" in err and "feedline/diagnose" not in err.split("feedline diagnose")[0]
-    assert found["summary"]["steps"] >= 49
+    assert 0 < found["summary"]["steps"] <= 50  # those after the last event are not known
     assert any("exit status 1" in note for note in found["notes"])
 
 
@@ -97,7 +97,8 @@ def test_a_command_that_is_not_there():
 def test_a_killed_script_ends_as_killed_and_leaves_what_it_recorded(watch):
     status, _, _, found = watch(LOOP + "        if step == 60: import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert status == -signal.SIGKILL
-    assert found["exit_status"] == -9 and found["summary"]["steps"] == 60
+    assert found["exit_status"] == -9
+    assert 0 < found["summary"]["steps"] <= 60  # those after the last event are not known
     assert any("SIGKILL" in note for note in found["notes"])
 
 

@@ -11,6 +11,7 @@ from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord, Recording
 from feedline.diagnose.summary import timeline
 from feedline.diagnose.summary.host_summary import window_of
+from feedline.diagnose.summary.loops import LoopOfLoader
 
 MS = 1_000_000
 S = 1_000 * MS
@@ -110,6 +111,27 @@ def test_steps_that_stand_for_others_count_as_many():
     summary = timeline.summarise(recording([record_of(1, 0, loop, {events.FETCH: Total(10, 20 * MS, 20 * MS)})]))
     assert summary.steps == 10
     assert summary.step_ms == pytest.approx(1) and summary.wait_ms == pytest.approx(2)
+
+
+def test_steps_that_passed_unseen_before_an_epochs_end_count_as_the_last_that_was_seen():
+    epoch = [event(events.ITER, 0, 1), event(events.WAIT, 1, 2), event(events.STEP, 3, 1, b=1),
+             event(events.WAIT, 4, 2, b=0)]  # fmt: skip
+    made = {events.FETCH: Total(10, 20 * MS, 20 * MS)}
+    ended = timeline.summarise(recording([record_of(1, 0, [*epoch, event(events.LAST, 28, 1, b=9)], made)]))
+    assert ended.steps == 10 and ended.step_ms == pytest.approx(1) and ended.wait_ms == pytest.approx(2)
+    # ten steps, the first wait, one that was seen and eight that were not; iter() and the end beside them
+    assert ended.loop_s == pytest.approx((10 + 2 + 9 * 2) / 1000, abs=2e-3)
+    nothing_seen = [event(events.ITER, 0, 1), event(events.WAIT, 1, 2), event(events.LAST, 28, 1, b=9)]
+    assert timeline.summarise(recording([record_of(1, 0, nothing_seen, made)])).steps == 0
+
+
+def test_a_wait_counts_as_often_as_its_step():
+    loop = LoopOfLoader(record_of(1, 0, [
+        event(events.ITER, 0, 1), event(events.WAIT, 1, 7), event(events.STEP, 8, 1, b=4), event(events.WAIT, 9, 2),
+        event(events.LAST, 20, 3, b=2)
+    ]), 0)  # fmt: skip
+    assert loop.waited_ns == (7 + 4 * 2 + 1 * 2) * MS
+    assert loop.time_ns == loop.waited_ns + (1 + 4 * 1 + 2 * 1 + 3) * MS
 
 
 def test_workers_that_start_in_each_epoch_are_told_from_the_border():

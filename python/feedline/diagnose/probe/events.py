@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 ITER = 1  # iter(loader): a = loader, b = its epochs before
 WAIT = 2  # next(iterator): a = loader, b = number of the batch's task, or NO_TASK; CPU of the thread
 STEP = 3  # from one next() to the following: a = loader, b = how many steps this one stands for
-LAST = 4  # the next() that ended an epoch: a = loader
+LAST = 4  # the next() that ended an epoch: a = loader, b = how many steps before it passed without an event
 UNPICKLE = 5  # a batch out of a worker's message: a = bytes
 CALLS = 6  # .item() and .tolist() during a step that was watched: a = calls, b = time in them; lasts the step
 PASS = 8  # follows an ITER: a = loader, b = which iter() of its process this was, from 1 on

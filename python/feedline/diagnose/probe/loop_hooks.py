@@ -122,7 +122,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
         try:
             return original(iterator)
         except StopIteration:
-            recorder.record(events.LAST, begin or clock(), 0, loop.loader)
+            recorder.record(events.LAST, begin or clock(), 0, loop.loader, loop.stride - 1 - loop.unseen)
             if loop.tally is not None:
                 loop.tally.look_at_end(engine_hooks.engine_of(iterator))
             raise
@@ -156,7 +156,8 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             ended, cpu_ended = clock(), cpu_clock()
             loop.active = local.in_next = False
             inside = recorder.taken()  # of unpacking
-            recorder.record(kind, begin, cpu_ended - cpu - inside, loop.loader, task(self))
+            number = task(self) if kind == events.WAIT else 0
+            recorder.record(kind, begin, cpu_ended - cpu - inside, loop.loader, number)
             if kind == events.WAIT:
                 if cycle_begin:
                     loop.unseen = recorder.unseen_after(ended - cycle_begin, _EVENTS_PER_CYCLE, loop.pace)

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from feedline.diagnose.probe import events
-from feedline.diagnose.probe.events import Total
+from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord, Recording
 
 _AS_LONG = 0.7
@@ -21,11 +21,31 @@ class LoopOfLoader:
         self.process, self.loader = process, loader
         kinds = (events.ITER, events.WAIT, events.STEP, events.LAST)
         self.events = [e for e in process.events if e.kind in kinds and e.a == loader]
-        self.time_ns = sum(e.wall_ns * (e.b if e.kind == events.STEP else 1) for e in self.events)
+        self.time_ns = sum(times * e.wall_ns for e, times in weighted(self.events))
 
     @property
     def waited_ns(self) -> int:
-        return sum(e.wall_ns for e in self.events if e.kind == events.WAIT)
+        return sum(times * e.wall_ns for e, times in weighted(self.events) if e.kind == events.WAIT)
+
+
+def weighted(loop_events: Iterable[Event]) -> Iterator[tuple[Event, int]]:
+    """A loop's events, and how many alike each stands for: a step for those that passed unseen before it, as does the
+    wait that follows it. What passed unseen before the end of an epoch comes as what was seen last, once more.
+    """
+    step: Event | None = None
+    wait: Event | None = None
+    for event in loop_events:
+        if event.kind == events.ITER:
+            step = wait = None
+        elif event.kind == events.STEP:
+            step = event
+        elif event.kind == events.WAIT:
+            wait = event
+        elif event.kind == events.LAST and event.b and step is not None and wait is not None:
+            yield step, event.b
+            yield wait, event.b - 1
+        for_others = step if event.kind in (events.STEP, events.WAIT) else None
+        yield event, max(for_others.b, 1) if for_others is not None else 1
 
 
 def loops_of(processes: Iterable[ProcessRecord]) -> list[LoopOfLoader]:

@@ -78,6 +78,7 @@ def _unseen(recorded: list[Event], totals: Mapping[int, Total]) -> float:
     strides = [event.b for event in recorded if event.kind == events.STEP]
     seen = totals.get(events.STEP, Total()).times
     steps = seen * (sum(strides) / len(strides) - 1) if strides else 0.0
+    steps += sum(event.b for event in recorded if event.kind == events.LAST)
     fetches = totals.get(events.WORK, Total()).times - totals.get(events.FETCH, Total()).times
     return max(steps, 0.0) + max(fetches, 0)
 

@@ -17,7 +17,7 @@ from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord
 from feedline.diagnose.summary.figures import Waits
-from feedline.diagnose.summary.loops import LoopOfLoader
+from feedline.diagnose.summary.loops import LoopOfLoader, weighted
 
 _STRAGGLES = 3.0  # times the usual time of a batch
 _LARGEST_PAID_ONCE = 0.25  # workers' start and stop that are paid once count when they are more than this share
@@ -58,17 +58,16 @@ class Account:
         self._go_through(loop.events)
 
     def _go_through(self, loop_events: Sequence[Event]) -> None:
-        weight, first, began = 1, False, None
-        for position, event in enumerate(loop_events):
+        first, began = False, None
+        for event, weight in weighted(loop_events):
             if event.kind == events.ITER:
-                self.epochs, first, began, weight = self.epochs + 1, True, event, 1
+                self.epochs, first, began = self.epochs + 1, True, event
             elif event.kind == events.STEP:
-                weight = max(event.b, 1)
                 self.steps += weight
                 self.step_ns += weight * event.wall_ns
                 self.step_cpu_ns += weight * event.cpu_ns
             elif event.kind == events.LAST:
-                self._book_stop(event, position == len(loop_events) - 1)
+                self._book_stop(event, event is loop_events[-1])
             elif first and began is not None:
                 first = False
                 self._book_first(began, event)
