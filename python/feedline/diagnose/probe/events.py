@@ -45,10 +45,9 @@ TRANSFORMS = 16
 
 PINNED, ASKED, OTHER_STREAM = 1, 2, 4  # page-locked; non_blocking=True; on another stream than the device's default one
 
-# Whose cost is in SPENT; that of single transforms, too.
-TIMED = (ITER, WAIT, STEP, LAST, FETCH, GATHER, CALLS, PASS, LOOK, COPIES, DEVICE_TIMES)
-TIMED += (WORK, DETAILED_FETCH, SAMPLE, DECODE, TRANSFORM, COLLATE, PICKLE, UNPICKLE, NESTED_POOL)
-TIMED += tuple(range(FIRST_TRANSFORM, FIRST_TRANSFORM + TRANSFORMS))
+_INSIDE = (WORK, DETAILED_FETCH, SAMPLE, DECODE, TRANSFORM, COLLATE, PICKLE, UNPICKLE, NESTED_POOL)
+_AROUND = (ITER, WAIT, STEP, LAST, FETCH, GATHER, CALLS, PASS, LOOK, COPIES, DEVICE_TIMES)
+TIMED = (*_AROUND, *_INSIDE, *range(FIRST_TRANSFORM, FIRST_TRANSFORM + TRANSFORMS))  # whose cost is in SPENT
 
 LOOPS = "loops"  # a file in the session's folder, made when the first loop of any process begins
 

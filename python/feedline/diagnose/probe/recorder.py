@@ -150,7 +150,7 @@ class Recorder:
         return took_ns
 
     def paid_once(self, took_ns: int) -> None:
-        """CPU of what a process does once, such as making its event file: no share of the time, as loading the probe."""
+        """CPU of what a process does once, as it makes its event file: no share of the time, like loading the probe."""
         self.record(events.STARTED, clock(), 0, took_ns, 0)
 
     def may_detail(self, expected_events: int) -> int:
