@@ -115,9 +115,9 @@ def test_what_details_have_come_to_decides_on_more_of_them(made, monkeypatch):
     begin(made, Clock(monkeypatch), event_ns=1000.0)
     expected = made.may_detail(100)
     assert expected == 100 * US
-    made.detailed(expected, 100, 250 * US)  # dearer than thought
+    made.detailed(expected, 100, 350 * US)  # dearer than thought
     assert made.detail_event_ns > 1300
-    assert made._detail_ns == 250 * US
+    assert made._detail_ns == 350 * US
     assert not made.may_detail(50)  # 50 us were left
 
 

@@ -28,7 +28,7 @@ from feedline.diagnose.probe.pace import Pace
 CAPACITY = 16384  # events of 56 bytes
 DETAIL_SHARE = 0.001
 COST_SHARE = 0.0015
-_FREE_DETAIL_NS = 200_000  # so that short runs have details too
+_FREE_DETAIL_NS = 400_000  # so that short runs have details too
 _FREE_NS = 200_000  # and all of their first steps
 _TOLD_NS = 50_000  # what the hooks have spent is told whenever it is so much
 # Where a hook took longer, the interpreter collected garbage in it, of the whole script, which was due anyway: 100 ms
