@@ -146,12 +146,13 @@ std::vector<FileFacts> look_at_files(const std::vector<std::string>& paths);
 struct HostSamplerOptions {
   std::int32_t pid = 0;  // this process and all that come from it
   std::uint64_t period_ns = 100'000'000;
+  std::string closely_from;                       // a file: until it is there, samples are few; empty: they never are
   std::string root;                               // where /proc and /sys are; a seam for tests
   std::string gpu_library = "libnvidia-ml.so.1";  // empty: GPUs are not looked at
 };
 
 // A thread that reads the counters until it is stopped. Its memory is bounded: it thins out what it has and samples
-// less often, the longer it runs; it also samples less often where samples would cost more than 1/400 of one CPU.
+// less often, the longer it runs; it also samples less often where samples would cost more than 1/800 of one CPU.
 class HostSampler {
  public:
   static Result<HostSampler> start(HostSamplerOptions options);

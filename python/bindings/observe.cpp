@@ -245,12 +245,13 @@ void bind_observe(nb::module_& module) {
   nb::class_<HostSampler>(module, "HostSampler", "Counters of the host and of a process tree, taken by a thread.")
       .def(
           "__init__",
-          [](HostSampler* self, std::int32_t pid, double period_s, const std::string& root) {
+          [](HostSampler* self, std::int32_t pid, double period_s, const std::string& root,
+             const std::string& closely_from) {
             const auto period_ns = static_cast<std::uint64_t>(period_s > 0 ? period_s * 1e9 : 0);
-            HostSamplerOptions options{.pid = pid, .period_ns = period_ns, .root = root};
+            HostSamplerOptions options{.pid = pid, .period_ns = period_ns, .closely_from = closely_from, .root = root};
             new (self) HostSampler(unwrap(HostSampler::start(std::move(options))));
           },
-          "pid"_a, "period_s"_a, "root"_a = "")
+          "pid"_a, "period_s"_a, "root"_a = "", "closely_from"_a = "")
       .def("stop", [](HostSampler& self) { without_gil([&] { self.stop(); }); })
       .def("record", &record_of, nb::sig("def record(self) -> dict[str, Any]"));
 }

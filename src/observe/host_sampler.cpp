@@ -2,6 +2,8 @@
 // One thread samples; record() copies under the same lock that a sample is stored under, so that neither waits for the
 // other's reading of files.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -23,18 +25,20 @@ namespace {
 
 constexpr std::size_t kHostRows = 2048;       // 3.4 minutes at ten a second, then half as many for twice as long
 constexpr std::size_t kProcessRows = 65536;   // 6 MB
-constexpr std::uint64_t kCostShare = 400;     // samples may take 1/400 of the time of one CPU
-constexpr std::uint64_t kFreeNs = 4'000'000;  // the first goes through all processes of the machine
+constexpr std::uint64_t kCostShare = 800;     // samples may take 1/800 of the time of one CPU
+constexpr std::uint64_t kFreeNs = 1'500'000;  // the first opens all files, and may go through all processes
+constexpr std::uint64_t kPeriodsBefore = 5;   // between two samples before what is to be watched closely
 constexpr std::uint64_t kLongestPeriodNs = 60'000'000'000;
-constexpr std::size_t kGpuRows = 16384;  // 2 MB
+constexpr std::uint64_t kLongestLookNs = 100'000'000;  // at whether that has begun
+constexpr std::size_t kGpuRows = 16384;                // 2 MB
 constexpr std::size_t kGpuProcesses = 1024;
 constexpr std::uint64_t kGpuPeriodNs = 250'000'000;  // what the driver says is the mean of about as long
 constexpr std::uint64_t kGpuProcessesPeriod = 4;     // in samples of GPUs
 constexpr std::uint64_t kRarePeriodNs = 1'000'000'000;
 constexpr std::uint64_t kFirstRareNs = 400'000'000;  // by then a command has become what it is
 // Going through a process's pages holds up its own changes of them: less often than what is only counters.
-constexpr std::uint64_t kRareCostShare = 2000;
-constexpr std::uint64_t kFreeRareNs = 3'000'000;  // one process or two of a short run
+constexpr std::uint64_t kRareCostShare = 4000;
+constexpr std::uint64_t kFreeRareNs = 1'000'000;  // one process of a short run
 constexpr std::size_t kMemoryRows = 1024;
 constexpr std::size_t kFiles = 256;
 
@@ -62,6 +66,7 @@ struct HostSampler::Impl {
         host(options.root, options.pid),
         gpus(options.gpu_library),
         gpus_wanted(!options.gpu_library.empty()),
+        closely_from(options.closely_from),
         period_ns(options.period_ns) {}
 
   void run() {
@@ -83,10 +88,24 @@ struct HostSampler::Impl {
       lock.lock();
       kept.sampler_cpu_ns = base::thread_cpu_ns();
       if (stopping) break;
-      // nothing is gained from samples that disturb what they measure
-      const auto pause = std::chrono::nanoseconds(std::max(period_ns, samples.owed_ns(base::now_ns())));
-      wake.wait_for(lock, pause, [this] { return stopping; });
+      pause(lock, samples);
     }
+  }
+
+  // Nothing is gained from samples that disturb what they measure.
+  void pause(std::unique_lock<std::mutex>& lock, const observe::Allowance& samples) {
+    const std::uint64_t now = base::now_ns(), usual_ns = std::max(period_ns, samples.owed_ns(now));
+    const auto wait = [&](std::uint64_t ns) {
+      wake.wait_for(lock, std::chrono::nanoseconds(ns), [this] { return stopping; });
+    };
+    if (has_begun()) return wait(usual_ns);
+    while (!stopping && !has_begun() && base::now_ns() < now + kPeriodsBefore * usual_ns)
+      wait(std::min(period_ns, kLongestLookNs));
+  }
+
+  bool has_begun() {
+    if (!closely_from.empty() && ::access(closely_from.c_str(), F_OK) == 0) closely_from.clear();
+    return closely_from.empty();
   }
 
   // At a pace of its own, as one GPU may cost more than all of /proc.
@@ -144,6 +163,7 @@ struct HostSampler::Impl {
   observe::Host host;
   GpuReader gpus;  // likewise
   bool gpus_wanted;
+  std::string closely_from;
   std::uint64_t gpus_due_ns = 0;
   std::uint64_t gpu_samples = 0;
   std::map<std::string, int> files;  // how often each was met

@@ -119,6 +119,32 @@ TEST(ProcessTree, GoesThroughNoFolderWhereNothingWasMade) {
   EXPECT_EQ(tree.sample(3).size(), 4u);
 }
 
+TEST(ProcessTree, ReadsNothingOfThoseThatWereThereBeforeAYoungProcess) {
+  const FakeRoot root;  // whose processes were made 0.77 s after its start
+  root.process(40, 1, 10, 1000, "elder");
+  root.process(50, 40, 10, 1000);
+  root.process(60, 50, 10, 1000);
+  root.write("proc/loadavg", "0.1 0.2 0.3 1/90 60\n");
+  const auto opened_with = [&](std::string_view uptime) {
+    root.write("proc/uptime", uptime);
+    ProcessTree tree(root.path(), 50);
+    Opens opens(root);
+    EXPECT_EQ(tree.sample(1).size(), 2u);
+    return opens.count("stat");
+  };
+  EXPECT_EQ(opened_with("8.25 1.00\n"), 4u);  // of its age, of who the child is, and of both to be kept
+  EXPECT_GT(opened_with("100.25 1.00\n"), 4u);
+}
+
+TEST(ProcessTree, FindsChildrenWhoseNumbersHaveComeRound) {
+  const FakeRoot root;
+  root.process(50, 40, 10, 1000);
+  root.process(7, 50, 10, 1000);
+  root.write("proc/loadavg", "0.1 0.2 0.3 1/90 7\n");
+  root.write("proc/uptime", "1.25 1.00\n");
+  EXPECT_EQ(ProcessTree(root.path(), 50).sample(1).size(), 2u);
+}
+
 TEST(ProcessTree, LooksAtPagesInTurnWithinABudget) {
   const FakeRoot root;
   for (const int pid : {50, 60, 70}) {
@@ -340,6 +366,22 @@ TEST(HostSampler, WatchesThisProcess) {
   EXPECT_GT(record.sampler_cpu_ns, 0u);
   ASSERT_FALSE(record.memory.empty());
   EXPECT_GT(record.memory.front().bytes, 64u << 10);  // proportional: other tests of this program share its pages
+}
+
+TEST(HostSampler, LooksCloselyFromAFileOn) {
+  const FakeRoot root;
+  root.process(50, 1, 10, 1000);
+  constexpr std::uint64_t kMinuteNs = 60'000'000'000;
+  auto sampler = HostSampler::start(
+      {.pid = 50, .period_ns = kMinuteNs, .closely_from = root.path("loop"), .root = root.path(), .gpu_library = ""});
+  ASSERT_TRUE(sampler);
+  const auto samples = [&] { return sampler->record().host.size(); };
+  while (samples() < 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  EXPECT_EQ(samples(), 1u);
+  root.write("loop", "");
+  while (samples() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // or the test's time is up
+  sampler->stop();
 }
 
 TEST(HostSampler, KeepsFilesThatStayOpen) {

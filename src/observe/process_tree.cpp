@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "base/cpu_clock.h"
@@ -17,6 +18,9 @@ namespace {
 // The kernel gives no sum of run-queue delay over threads, and a process of hundreds of threads would make each sample
 // dear: the threads that load data are among the first.
 constexpr std::size_t kThreads = 48;
+
+constexpr std::uint64_t kSecondNs = 1'000'000'000;
+constexpr std::uint64_t kYoungS = 10;  // numbers do not come round in it
 
 // No data set lies there.
 bool is_of_the_system(std::string_view path) {
@@ -35,6 +39,7 @@ bool reads_only(std::string_view about) {
 
 ProcessTree::ProcessTree(std::string root, std::int32_t pid)
     : proc_(std::move(root) + "/proc/"),
+      first_(pid),
       latest_(proc_ + "loadavg"),
       tick_ns_(1'000'000'000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK))),
       page_bytes_(static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))) {
@@ -55,9 +60,25 @@ bool ProcessTree::has_news() {
   return true;
 }
 
+// Numbers are given in order, round and round. While they have not come round since the first process was made, nobody
+// with a smaller one comes from it, and reading the files of all of them would be the dearest part of a short run.
+void ProcessTree::pass_over_elders(const std::vector<std::int32_t>& all) {
+  const auto latest = number(latest_pid_);
+  const auto stat_text = read_file(folder_of(first_) + "stat");
+  const auto stat = stat_text ? process_stat(*stat_text) : std::nullopt;
+  const auto uptime = read_file(proc_ + "uptime");
+  const auto seconds = uptime ? number(uptime->substr(0, uptime->find('.'))) : std::nullopt;
+  const auto first = static_cast<std::uint64_t>(first_);
+  if (!latest || *latest < first || !stat || !seconds || *seconds > stat->start * tick_ns_ / kSecondNs + kYoungS)
+    return;
+  std::ranges::copy_if(all, std::back_inserter(strangers_), [&](std::int32_t pid) { return pid < first_; });
+}
+
 void ProcessTree::find() {
+  const bool is_first = latest_pid_.empty();
   if (!has_news()) return;  // whoever is made from here on is found next time
   const auto all = numbered_entries(proc_);
+  if (is_first) pass_over_elders(all);
   const auto is_there = [&](std::int32_t pid) { return std::ranges::binary_search(all, pid); };
   std::erase_if(members_, [&](const auto& member) { return !is_there(member.first); });
   std::vector<std::int32_t> unknown;

@@ -60,6 +60,7 @@ class ProcessTree {
   std::string folder_of(std::int32_t pid) const { return proc_ + std::to_string(pid) + "/"; }
   Member& join(std::int32_t pid);
   bool has_news();
+  void pass_over_elders(const std::vector<std::int32_t>& all);
   void find();
   bool update(std::int32_t pid, Member& member, ProcessCounters& counters);
   void add_delays(std::int32_t pid, Member& member, ProcessCounters& counters);
@@ -67,7 +68,8 @@ class ProcessTree {
   void look_at_pages(std::uint64_t now_ns, std::uint64_t budget_ns);
 
   std::string proc_;
-  KeptFile latest_;  // tells the number of the process, or thread, that was made last
+  std::int32_t first_;  // the process itself
+  KeptFile latest_;     // tells the number of the process, or thread, that was made last
   std::string latest_pid_;
   std::string buffer_;
   std::map<std::int32_t, Member> members_;

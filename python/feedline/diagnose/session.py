@@ -27,7 +27,7 @@ from feedline.diagnose.dataset_files import DatasetFiles, FilesWatch
 from feedline.diagnose.experiments import clones, results
 from feedline.diagnose.experiments.intervals import rate_interval
 from feedline.diagnose.experiments.results import Ceiling, Experiments
-from feedline.diagnose.probe.events import STEP, Event, Total, total_of
+from feedline.diagnose.probe.events import LOOPS, STEP, Event, Total, total_of
 from feedline.tune import apply
 
 SESSION = "FEEDLINE_DIAGNOSE_SESSION"
@@ -99,7 +99,7 @@ def run(command: Sequence[str], budget: float = 0.0, change: Change | None = Non
             child = _start(command, folder, budget, change)
             forward.append(child)
             watching = time.process_time_ns()
-            sampler = _sampler(child.pid)
+            sampler = _sampler(child.pid, folder)
             harvest.start()
             returncode = child.wait()
             end, watching = time.perf_counter_ns(), time.process_time_ns() - watching
@@ -190,9 +190,9 @@ def _start(command: Sequence[str], folder: Path, budget: float, change: Change |
         raise CommandError(error.errno, f"cannot start {command[0]}: {error.strerror}") from error
 
 
-def _sampler(pid: int) -> _engine.HostSampler | None:
+def _sampler(pid: int, folder: Path) -> _engine.HostSampler | None:
     try:
-        return _engine.HostSampler(pid, _PERIOD_S)
+        return _engine.HostSampler(pid, _PERIOD_S, closely_from=str(folder / LOOPS))
     except Exception:  # the diagnosis goes without; it says so
         return None
 

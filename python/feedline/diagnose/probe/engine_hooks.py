@@ -17,7 +17,7 @@ from feedline.diagnose.probe import events
 from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
 _FIRST_LOOK_NS, _MOST_NS = 50_000_000, 1_000_000_000  # short loops are looked at early, long ones once a second
-_COST_SHARE, _FREE_NS = 1000, 1_000_000  # looks may cost 1/1000 of the time, and a few of them whatever it is
+_COST_SHARE, _FREE_NS = 1000, 400_000  # looks may cost 1/1000 of the time, and one or two of them whatever it is
 _COUNTED = ("items", "bytes", "busy_s", "blocked_s", "starved_s")
 _READS_AHEAD = " at once by "  # in the engine's plan, once the storage was slow enough for it
 _FORMAT = re.compile(r"^format +(\w+)", re.MULTILINE)  # there too

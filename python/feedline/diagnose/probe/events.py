@@ -36,7 +36,7 @@ DEVICE_COST = 26  # what watching them cost: a = ns
 # Of the process of the loop, in whichever thread.
 PIN = 27  # a batch into page-locked memory, by the loader
 # Of any.
-STARTED = 12  # the probe was loaded into the process: a = ns of CPU, b = ns
+STARTED = 12  # the probe was loaded into the process, or its first loop begun: a = ns of CPU, b = ns
 SPENT = 22  # CPU of the hooks of batches and steps since the one before: a = ns; CPU: what an event costs by now
 HEARD = 23  # opens of files that the probe was told of: a = how many
 COST = 30  # measured when the first event came: a = ns of CPU per event, b = per call that is only counted
@@ -45,7 +45,11 @@ TRANSFORMS = 16
 
 PINNED, ASKED, OTHER_STREAM = 1, 2, 4  # page-locked; non_blocking=True; on another stream than the device's default one
 
-TIMED = (ITER, WAIT, STEP, LAST, FETCH, GATHER, CALLS, PASS, LOOK, COPIES, DEVICE_TIMES)  # whose cost is in SPENT
+_INSIDE = (WORK, DETAILED_FETCH, SAMPLE, DECODE, TRANSFORM, COLLATE, PICKLE, UNPICKLE, NESTED_POOL)
+_AROUND = (ITER, WAIT, STEP, LAST, FETCH, GATHER, CALLS, PASS, LOOK, COPIES, DEVICE_TIMES)
+TIMED = (*_AROUND, *_INSIDE, *range(FIRST_TRANSFORM, FIRST_TRANSFORM + TRANSFORMS))  # whose cost is in SPENT
+
+LOOPS = "loops"  # a file in the session's folder, made when the first loop of any process begins
 
 NO_TASK = 2**64 - 1
 WORKERS = 2**16

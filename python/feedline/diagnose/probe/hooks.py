@@ -20,7 +20,7 @@ from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 # A sample that takes so much longer than others is kept as an event of its own.
 _SLOW_TIMES = 5
 _SLOW_NS = 1_000_000
-_EVENTS_PER_FETCH, _EVENTS_OF_FETCH = 3, 2  # with collation and all; its own, and what decides on it
+_EVENTS_PER_FETCH = 3  # with collation and all
 _EVENTS_PER_GATHER = 2
 _FEW_POOLS = 4  # of threads: made once and kept, they are no nested pool
 
@@ -113,14 +113,15 @@ class _TimedSamples:
             self.took(begin, cpu, index)
 
     def took(self, begin: int, cpu: int, index: Any = 0) -> None:
-        took = clock() - begin
+        ended, took = cpu_clock(), clock() - begin
         mean = self._recorder.sample_mean_ns
         slow = mean > 0 and took > _SLOW_TIMES * mean and took > _SLOW_NS
         number = index if type(index) is int and 0 <= index < events.NO_TASK else 0
-        self._recorder.record(events.SAMPLE, begin, cpu_clock() - cpu, number, int(slow), slow)
+        self._recorder.record(events.SAMPLE, begin, ended - cpu, number, int(slow), slow)
         self._recorder.sample_mean_ns = took if mean == 0 else mean + (min(took, 10 * mean) - mean) / 32
         self.longest = max(self.longest, took)
         self.count += 1
+        self._recorder.inside(ended)
 
 
 class _TimedStream:
@@ -155,8 +156,10 @@ class _TimedCollate:
         try:
             return self._collate(samples)
         finally:
+            ended = cpu_clock()
             count = len(samples) if isinstance(samples, list) else 1
-            self._recorder.record(events.COLLATE, begin, cpu_clock() - cpu, count, 0, False)
+            self._recorder.record(events.COLLATE, begin, ended - cpu, count, 0, False)
+            self._recorder.inside(ended)
 
 
 def _itself(value: Any) -> Any:
@@ -187,6 +190,7 @@ def _around_fetch(original: Callable[..., Any], recorder: Recorder, stream: str 
         if detail:
             setattr(self, attribute, _TimedStream(hidden, timed) if stream else timed)
             local.detail, local.details = True, 0
+        before = recorder.taken()
         begin, cpu = clock(), cpu_clock()
         try:
             return original(self, index)
@@ -205,7 +209,10 @@ def _around_fetch(original: Callable[..., Any], recorder: Recorder, stream: str 
                 local.detail = False
                 if timed.count:
                     local.events_per_sample = 1 + local.details // timed.count
-            recorder.paid(cpu - entered + cpu_clock() - cpu_ended, _EVENTS_OF_FETCH + detail)
+                recorder.detailed(detail, local.details + timed.count, local.hooks_ns)
+                recorder.paid(recorder.taken())
+            inside = before + recorder.taken()
+            recorder.paid(cpu - entered + cpu_clock() - cpu_ended, _EVENTS_PER_FETCH, inside)
 
     return fetch
 
@@ -253,8 +260,10 @@ def _patch_drop_in_fetch(module: Any, recorder: Recorder) -> None:
         try:
             return collate(self, samples, index)
         finally:
+            ended = cpu_clock()
             count = len(samples) if isinstance(samples, list) else 1
-            recorder.record(events.COLLATE, begin, cpu_clock() - cpu, count, 0, False)
+            recorder.record(events.COLLATE, begin, ended - cpu, count, 0, False)
+            recorder.inside(ended)
 
     module.Fetcher._collate = timed_collate
     module.Fetcher.fetch = _around_fetch(module.Fetcher.fetch, recorder, None)
@@ -301,11 +310,13 @@ def _timed_only_in_detail(original: Callable[..., Any], recorder: Recorder, kind
             return original(*arguments, **options)
         finally:
             local.decoding = False
-            used = cpu_clock() - cpu
+            ended = cpu_clock()
+            used = ended - cpu
             recorder.record(kind, begin, used, 0, 0, False)
             local.details += 1
             local.decoded_wall = getattr(local, "decoded_wall", 0) + clock() - begin
             local.decoded_cpu = getattr(local, "decoded_cpu", 0) + used
+            recorder.inside(ended)
 
     return timed
 
@@ -355,9 +366,11 @@ def _around_compose(original: Callable[..., Any], recorder: Recorder, step: Any)
             local.composing = False
             # an image that is decoded at its first use is decoded in here
             decoded = getattr(local, "decoded_wall", 0) - wall_before
-            used = cpu_clock() - cpu - (getattr(local, "decoded_cpu", 0) - cpu_before)
+            ended = cpu_clock()
+            used = ended - cpu - (getattr(local, "decoded_cpu", 0) - cpu_before)
             recorder.record(events.TRANSFORM, begin + decoded, max(used, 0), 0, 0, False)
             local.details += 1
+            recorder.inside(ended)
 
     return compose
 
@@ -369,8 +382,10 @@ def _one_transform(recorder: Recorder, transform: Any, *inputs: Any) -> Any:
         return transform(*inputs)
     finally:
         if kind is not None:
-            recorder.record(kind, begin, cpu_clock() - cpu, 0, 0, False)
+            ended = cpu_clock()
+            recorder.record(kind, begin, ended - cpu, 0, 0, False)
             recorder.local.details += 1
+            recorder.inside(ended)
 
 
 def _patch_compose(module: Any, recorder: Recorder) -> None:
@@ -410,7 +425,9 @@ class _TaskQueue:
         self._on_first()
         task = self._queue.get(*arguments, **options)
         if isinstance(task, tuple) and len(task) == 2:
-            self._recorder.local.task_begin, self._recorder.local.task_cpu = clock(), cpu_clock()
+            local = self._recorder.local
+            local.task_begin, local.task_cpu = clock(), cpu_clock()
+            local.hooks_ns += self._recorder.call_ns
         return task
 
 
@@ -427,9 +444,13 @@ class _ResultQueue:
         local = self._recorder.local
         begin = getattr(local, "task_begin", 0)
         if begin and isinstance(item, tuple) and isinstance(item[0], int):
-            used = cpu_clock() - local.task_cpu
-            self._recorder.record(events.WORK, begin, used, item[0], getattr(local, "longest", 0))
+            ended = cpu_clock()
+            self._recorder.record(events.WORK, begin, ended - local.task_cpu, item[0], getattr(local, "longest", 0))
             local.task_begin = 0
+            if self._recorder.sending is not None:
+                self._recorder.sending.add(id(item))
+            self._recorder.inside(ended)
+            self._recorder.settle()  # most batches may pass unseen
         return self._queue.put(item, *arguments, **options)
 
 
@@ -440,7 +461,7 @@ def _patch_torch_worker(module: Any, recorder: Recorder) -> None:
     @functools.wraps(original)
     def _worker_loop(dataset_kind: Any, dataset: Any, index_queue: Any, data_queue: Any, *others: Any) -> None:
         begin, cpu = clock(), cpu_clock()
-        recorder.in_worker = True
+        recorder.in_worker, recorder.sending = True, set()
         worker = others[6] if len(others) > 6 and isinstance(others[6], int) else 0
         state = {"ready": False}
 
@@ -471,11 +492,17 @@ def _patch_pickling(recorder: Recorder) -> None:
     dumps, loads = pickler.dumps, pickler.loads
 
     def timed_dumps(kind: Any, value: Any, protocol: Any = None) -> Any:
-        if not recorder.in_worker:
-            return dumps(value, protocol)
+        sending = recorder.sending
+        if not recorder.in_worker or (sending is not None and id(value) not in sending):
+            return dumps(value, protocol)  # what a pool inside a worker is given is not handed to the loop
+        if sending is not None:
+            sending.discard(id(value))
         begin, cpu = clock(), cpu_clock()
         data = dumps(value, protocol)
-        recorder.record(events.PICKLE, begin, cpu_clock() - cpu, len(data))
+        ended = cpu_clock()
+        recorder.record(events.PICKLE, begin, ended - cpu, len(data))
+        recorder.inside(ended)
+        recorder.settle()  # it is done by a thread of its own
         return data
 
     def timed_loads(data: Any, *arguments: Any, **options: Any) -> Any:
@@ -483,7 +510,9 @@ def _patch_pickling(recorder: Recorder) -> None:
             return loads(data, *arguments, **options)
         begin, cpu = clock(), cpu_clock()
         value = loads(data, *arguments, **options)
-        recorder.record(events.UNPICKLE, begin, cpu_clock() - cpu, len(data), 0, False)
+        ended = cpu_clock()
+        recorder.record(events.UNPICKLE, begin, ended - cpu, len(data), 0, False)
+        recorder.inside(ended)
         return value
 
     pickler.dumps = classmethod(timed_dumps)  # type: ignore[assignment]
@@ -501,10 +530,12 @@ def _patch_pool(kind: Any, recorder: Recorder, free: int = 0) -> None:
         try:
             original(self, *arguments, **options)
         finally:
+            cpu = cpu_clock()
             process = os.getpid()
             made[process] = made.get(process, 0) + 1
             if recorder.in_worker and made[process] > free:
                 size = arguments[0] if arguments and isinstance(arguments[0], int) else 0
                 recorder.record(events.NESTED_POOL, begin, 0, max(size, 0))
+                recorder.paid(cpu_clock() - cpu)
 
     kind.__init__ = __init__

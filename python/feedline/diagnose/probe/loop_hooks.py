@@ -17,7 +17,8 @@ from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
 _EVENTS_PER_CYCLE = 3
 _CALLS_SHARE = 0.0005
-_FREE_NS = 500_000
+_FREE_NS = 100_000
+_FREE_STEPS, _WARM_NS = 2, 100_000_000  # are watched whatever they cost, the second once the loop runs smoothly
 _CLOSE_NS = 50_000
 
 
@@ -44,15 +45,16 @@ class _Calls:
         self._cost_ns = 0
         self._begin = self._begin_cpu = self._last_end = 0
         self._hidden: dict[str, Any] = {}
-        self._first_ns = clock()
+        self._first_ns = self._watched = 0
         self.count = self.spent_ns = 0
         self._devices = DeviceHooks(recorder)
 
     def watch(self) -> bool:
         """Called when a step begins. Whether it is watched."""
         torch = sys.modules.get("torch")
-        if torch is None or self._cost_ns > _FREE_NS + _CALLS_SHARE * (clock() - self._first_ns) or _compiles():
+        if torch is None or not self._affordable() or _compiles():
             return False
+        self._watched += 1
         self.count = self.spent_ns = 0
         tensor = torch.Tensor
         for name in ("item", "tolist"):
@@ -63,6 +65,12 @@ class _Calls:
         self.installed = True
         self._begin, self._begin_cpu = clock(), cpu_clock()
         return True
+
+    def _affordable(self) -> bool:
+        self._first_ns = self._first_ns or clock()
+        since = clock() - self._first_ns
+        free = 0 < self._watched < _FREE_STEPS and since > _WARM_NS
+        return free or self._cost_ns <= _FREE_NS + _CALLS_SHARE * since
 
     def end(self) -> None:
         """Called when the step ends."""
@@ -147,7 +155,9 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
         finally:
             ended, cpu_ended = clock(), cpu_clock()
             loop.active = local.in_next = False
-            recorder.record(kind, begin, cpu_ended - cpu, loop.loader, task(self) if kind == events.WAIT else 0)
+            inside = recorder.taken()  # of unpacking
+            number = task(self) if kind == events.WAIT else 0
+            recorder.record(kind, begin, cpu_ended - cpu - inside, loop.loader, number)
             if kind == events.WAIT:
                 if cycle_begin:
                     loop.unseen = recorder.unseen_after(ended - cycle_begin, _EVENTS_PER_CYCLE, loop.pace)
@@ -163,7 +173,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             # by the CPU's clock: where the thread had to wait for a CPU in here, it would have elsewhere
             spent = cpu - entered + loop.last_cpu - cpu_ended
             only_events = cycle_begin and not watching and not looked
-            charged = recorder.paid(spent, _EVENTS_PER_CYCLE if only_events else 0)
+            charged = recorder.paid(spent, _EVENTS_PER_CYCLE if only_events else 0, inside)
             if watching and not looked:
                 calls.paid(charged)
 
@@ -190,6 +200,8 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
             return original(self)
         recorder.local.in_iter = True
         try:
+            if not recorder.passes:
+                recorder.tell_of_loop()
             offered = clock()
             copied = clones.offer(self, recorder)
             recorder.passes += 1
@@ -197,12 +209,13 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
             if copied:
                 recorder.record(events.COPY, offered)
             iterator = original(self)
+            cpu_ended = cpu_clock()
             number, settings = _number_of(self, iterator, recorder, facts)
             if copied:
                 settings["copied"] = True
                 recorder.write_loader(number, settings)
             epoch = epochs[number] = epochs.get(number, -1) + 1
-            recorder.record(events.ITER, begin, cpu_clock() - cpu, number, epoch)
+            recorder.record(events.ITER, begin, cpu_ended - cpu, number, epoch)
             recorder.record(events.PASS, clock(), 0, number, recorder.passes)
             if hasattr(iterator, "__dict__"):
                 loop = iterator.__dict__["_feedline_loop"] = _Loop(number)
@@ -211,6 +224,8 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
                     key = (os.getpid(), number)
                     loop.tally = tallies.setdefault(key, engine_hooks.Tally(recorder, number, settings))
                     loop.tally.begin(engine)
+            pay = recorder.paid_once if recorder.passes == 1 else recorder.paid
+            pay(cpu_clock() - cpu_ended)
             return iterator
         finally:
             recorder.local.in_iter = False

@@ -3,9 +3,9 @@
 
 A forked child gets a ring of its own. The recorder keeps its own cost down: details, such as single samples, are
 timed only as long as they have cost less than ``DETAIL_SHARE`` of the time since the first event, and of batches and
-steps only some are recorded where all would cost more than ``COST_SHARE``. What an event costs is measured where it
-is recorded: after milliseconds of other work none of the hook is in the CPU's caches, and it takes ten times as long
-as in a loop of its own.
+steps only some are recorded where all would cost more than ``COST_SHARE``. What a hook costs is measured where it
+runs: after milliseconds of other work none of it is in the CPU's caches, and it takes ten times as long as in a loop of
+its own.
 """
 
 from __future__ import annotations
@@ -27,20 +27,28 @@ from feedline.diagnose.probe.pace import Pace
 
 CAPACITY = 16384  # events of 56 bytes
 DETAIL_SHARE = 0.001
-COST_SHARE = 0.002
-_FREE_DETAIL_NS = 700_000  # so that short runs have details too
-_FREE_NS = 1_000_000  # and all of their first steps
-_TOLD_NS = 200_000  # what the hooks have spent is told whenever it is so much
+COST_SHARE = 0.0015
+_FREE_DETAIL_NS = 400_000  # so that short runs have details too
+_FREE_NS = 200_000  # and all of their first steps
+_TOLD_NS = 50_000  # what the hooks have spent is told whenever it is so much
 # Where a hook took longer, the interpreter collected garbage in it, of the whole script, which was due anyway: 100 ms
 # with torch imported.
 _MOST_OF_HOOK_NS = 5_000_000
 _WEIGHT = 1 / 16  # of what an event just cost, in what one is taken to cost
+_WEIGHT_OF_DETAIL = 1 / 4  # there are fewer of such batches
+_COLD = 3  # times the calibrated cost of an event: what the first details are taken to cost
 _CALIBRATIONS, _OF_EACH = 9, 12  # the median of so many means: a collection of garbage in between is no cost of events
 _MOST_NOTES = 16  # of a process: a run of days says no more
 _MOST_LOADERS = 64  # whose settings are kept
 
 clock = time.perf_counter_ns
 cpu_clock = time.thread_time_ns
+
+
+class _Local(threading.local):
+    """What the hooks of a thread tell each other."""
+
+    hooks_ns = 0  # CPU of hooks inside a batch that the one around them has not paid yet
 
 
 class Recorder:
@@ -53,7 +61,7 @@ class Recorder:
         self.load = (0, 0)  # what loading the probe took: ns of CPU, ns
         self.passes = 0  # calls of iter() so far; forked workers keep the number
         self.opened = OpenedFiles(self)
-        self.local = threading.local()  # what the hooks of a thread tell each other
+        self.local = _Local()
         self.reset()
         os.register_at_fork(after_in_child=self.reset)
 
@@ -65,8 +73,11 @@ class Recorder:
         self._started_ns = clock()
         self._detail_ns = self.spent_ns = self._untold_ns = 0
         self.event_ns, self.call_ns = 2000.0, 500  # what an event and a counted call cost, until it is measured
+        self.detail_event_ns = _COLD * self.event_ns
+        self.local.hooks_ns = 0
         self.__dict__.pop("record", None)
         self.in_worker = False
+        self.sending: set[int] | None = None  # a worker's finished batches, by id(); None: not known
         self.sample_mean_ns = 0.0
         self._notes = 0
         self._names: dict[str, int] = {}
@@ -99,6 +110,7 @@ class Recorder:
         ring = _engine.EventRing(str(self.session / f"{os.getpid()}.{clock()}.ring"), CAPACITY)
         self._started_ns = begin = clock()
         self.event_ns = _cost_of(lambda: _recorded(ring))
+        self.detail_event_ns = _COLD * self.event_ns
         self.call_ns = _cost_of(lambda: _counted(_nothing, None))
         ring.record(events.COST, begin, 0, int(self.event_ns), self.call_ns, True)
         if any(self.load):  # not of a forked child, which has it from its parent
@@ -106,12 +118,28 @@ class Recorder:
             self.load = (0, 0)
         return ring
 
-    def paid(self, took_ns: int, recorded: int = 0) -> int:
+    def inside(self, ended_cpu_ns: int) -> None:
+        """The CPU of a hook inside a batch, since its work ended: the hook around it pays, by `taken`."""
+        took = min(cpu_clock() - ended_cpu_ns, _MOST_OF_HOOK_NS)
+        self.local.hooks_ns += took + self.call_ns
+
+    def taken(self) -> int:
+        """What hooks inside have cost in this thread since the last call."""
+        local = self.local
+        took, local.hooks_ns = local.hooks_ns, 0
+        return took
+
+    def settle(self) -> None:
+        """Pays for hooks that no other one is around."""
+        if self.local.hooks_ns > _TOLD_NS:
+            self.paid(0, 0, self.taken())
+
+    def paid(self, took_ns: int, recorded: int = 0, inside_ns: int = 0) -> int:
         """CPU that a hook took for itself, and how much of that is charged to watching.
 
-        `recorded`: for so many events and nothing else, 0: not only for events.
+        `recorded`: for so many events and nothing else, 0: not only for events. `inside_ns`: of hooks inside it.
         """
-        took_ns = min(took_ns + self.call_ns, _MOST_OF_HOOK_NS)  # entering it, too
+        took_ns = min(took_ns + self.call_ns, _MOST_OF_HOOK_NS) + inside_ns  # entering it, too
         self.spent_ns += took_ns
         self._untold_ns += took_ns
         if recorded:
@@ -121,18 +149,34 @@ class Recorder:
             self._untold_ns = 0
         return took_ns
 
-    def may_detail(self, expected_events: int) -> bool:
-        """Whether so many more events of detail are affordable; they count as made then."""
-        cost = int(expected_events * self.event_ns)
+    def paid_once(self, took_ns: int) -> None:
+        """CPU of what a process does once, as it makes its event file: no share of the time, like loading the probe."""
+        self.record(events.STARTED, clock(), 0, took_ns, 0)
+
+    def may_detail(self, expected_events: int) -> int:
+        """What so many more events of detail are taken to cost, which counts as spent then; 0: they are too dear."""
+        cost = max(int(expected_events * self.detail_event_ns), 1)
         if self._detail_ns + cost > _FREE_DETAIL_NS + DETAIL_SHARE * (clock() - self._started_ns):
-            return False
+            return 0
         self._detail_ns += cost
-        return True
+        return cost
+
+    def detailed(self, expected_ns: int, made: int, took_ns: int) -> None:
+        """What the details that may_detail() expected have come to: `made` events, which took so much CPU."""
+        self._detail_ns += took_ns - expected_ns
+        if made:
+            self.detail_event_ns += _WEIGHT_OF_DETAIL * (took_ns / made - self.detail_event_ns)
 
     def unseen_after(self, took_ns: int, recorded: int, pace: Pace) -> int:
-        """How many units of work are to pass unseen after one that lasted `took_ns` and cost `recorded` events."""
-        gap = pace.gap(took_ns, recorded * self.event_ns / COST_SHARE)
-        return 0 if self.spent_ns <= _FREE_NS + COST_SHARE * (clock() - self._started_ns) else gap
+        """How many units of work are to pass unseen after one that lasted `took_ns` and cost `recorded` events.
+
+        Batches and steps of one process have one allowance: where it is overdrawn, as both would take all of it, either
+        is seen less.
+        """
+        allowed = _FREE_NS + COST_SHARE * (clock() - self._started_ns)
+        overdrawn = max((self.spent_ns - self._detail_ns) / allowed, 1.0)
+        gap = pace.gap(took_ns, overdrawn * recorded * self.event_ns / COST_SHARE)
+        return 0 if overdrawn <= 1 else gap
 
     def kind_of_transform(self, name: str) -> int | None:
         """The kind of this transform's events; None once there are too many names."""
@@ -141,6 +185,11 @@ class Recorder:
             kind = self._names[name] = events.FIRST_TRANSFORM + len(self._names)
             self.write_json(f"{os.getpid()}.names", {str(k): n for n, k in self._names.items()})
         return kind
+
+    def tell_of_loop(self) -> None:
+        """The first of this process begins. From then on the run is sampled closely."""
+        with contextlib.suppress(OSError):
+            os.close(os.open(self.session / events.LOOPS, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
     def number_of_loader(self, facts: dict[str, Any], loader: object = None) -> int:
         """The number of a loader with these settings, which a script may make anew in every epoch.

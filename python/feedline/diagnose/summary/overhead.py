@@ -23,7 +23,7 @@ class Overhead:
 
     hooks: float
     watching: float
-    load_ms: float  # CPU of loading the probe, of the process that took longest over it
+    load_ms: float  # CPU of loading the probe and of its first loop's begin, of the process that took longest over it
     copy_ms: float  # the loop stands still while its process is copied for the experiments
 
     @property
@@ -41,12 +41,12 @@ def overhead_of(recording: Recording, loop_ns: int) -> Overhead | None:
         return None
     watched = max(recording.watcher_cpu_ns, recording.host.get("sampler_cpu_ns", 0))
     hooks = [_hooks_ns(process) / max(loop_ns, _lived_ns(process)) for process in recording.processes]
-    started = [e for process in recording.processes for e in process.events if e.kind == events.STARTED]
+    started = [sum(e.a for e in p.events if e.kind == events.STARTED) for p in recording.processes]
     copied = [e for process in recording.processes for e in process.events if e.kind == events.COPY]
     return Overhead(
         max(hooks, default=0.0),
         watched / max(recording.end_ns - recording.begin_ns, 1),
-        max((event.a for event in started), default=0) / 1e6,
+        max(started, default=0) / 1e6,
         max((event.wall_ns for event in copied), default=0) / 1e6,
     )
 
