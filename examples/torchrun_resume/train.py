@@ -8,6 +8,7 @@ of GLOBAL_BATCH samples; every rank appends what it was given to FOLDER/samples.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
+import torch.distributed.nn  # before there is a group, see main()
 from torch.distributed.algorithms.join import Join
 from torch.nn.parallel import DistributedDataParallel
 
@@ -45,20 +47,13 @@ def save(path: Path, model: DistributedDataParallel, optimizer: torch.optim.Opti
     path.with_suffix(".part").replace(path)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--epochs", type=int, required=True)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo")
+def train(folder: Path, epochs: int) -> None:
     rank, ranks = dist.get_rank(), dist.get_world_size()
-
     torch.manual_seed(0)
     model = DistributedDataParallel(torch.nn.Linear(8, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     loader = rows().loader(GLOBAL_BATCH // ranks, shuffle=True, seed=3, uneven="exact")
-    checkpoint, run = options.folder / "checkpoint.pt", 0
+    checkpoint, run = folder / "checkpoint.pt", 0
     if checkpoint.exists():
         saved = torch.load(checkpoint)
         model.module.load_state_dict(saved["model"])
@@ -66,8 +61,8 @@ def main() -> None:
         loader.load_state_dict(saved["loader"])
         run = saved["run"] + 1
 
-    with loader, (options.folder / f"samples.{run}.{rank}.jsonl").open("w", buffering=1) as log:
-        while loader.epoch < options.epochs:
+    with loader, (folder / f"samples.{run}.{rank}.jsonl").open("w", buffering=1) as log:
+        while loader.epoch < epochs:
             with Join([model]):  # a rank that has no batch left still takes part in the gradients
                 for batch in loader:
                     state, here = loader.state_dict(), loader.rows_per_rank
@@ -81,7 +76,24 @@ def main() -> None:
                         save(checkpoint, model, optimizer, state, run)
             share_optimizer(optimizer)
     if rank == 0:
-        torch.save(model.module.state_dict(), options.folder / "model.pt")
+        torch.save(model.module.state_dict(), folder / "model.pt")
+
+
+def main() -> None:
+    """Ends with no thread of gloo left: one that still lets go of a tensor while Python exits aborts the process.
+
+    destroy_process_group() ends them only if nobody else holds the group. The model does, until it is collected; and
+    torch.distributed.nn does for good, as its functions' default, if it is first imported while there is a group,
+    which DistributedDataParallel would do.
+    """
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--epochs", type=int, required=True)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    train(options.folder, options.epochs)
+    gc.collect()
     dist.destroy_process_group()
 
 

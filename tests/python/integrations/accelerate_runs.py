@@ -13,7 +13,7 @@ import accelerate
 import torch
 from accelerate import Accelerator, DataLoaderConfiguration, skip_first_batches
 from accelerate.state import AcceleratorState
-from tiny_training import LOADERS, Points, PointStream, loss_of, model
+from tiny_training import LOADERS, Points, PointStream, leave_group, loss_of, model
 from torch.utils.data import DataLoader as TorchLoader
 
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
@@ -83,3 +83,4 @@ def every_run() -> dict[str, Any]:
 
 if __name__ == "__main__":
     Path(sys.argv[1]).write_text(json.dumps(every_run()))
+    leave_group()

@@ -12,7 +12,7 @@ from typing import Any
 
 import lightning
 import torch
-from tiny_training import LOADERS, Points, loss_of, model
+from tiny_training import LOADERS, Points, leave_group, loss_of, model
 
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 
@@ -85,3 +85,4 @@ def every_run(ranks: int) -> dict[str, Any]:
 
 if __name__ == "__main__":
     Path(sys.argv[1]).write_text(json.dumps(every_run(2)))
+    leave_group()

@@ -76,3 +76,29 @@ def test_the_torchrun_example_proves_what_it_says(environment: dict[str, str]) -
     assert run.returncode == 0, run.stdout + run.stderr
     assert "killed" in run.stdout and "2 ranks went on" in run.stdout
     assert "all 252 steps of 3 epochs have the plan's samples" in run.stdout
+
+
+ENDS = """
+import atexit, gc, pathlib, runpy, sys
+
+def threads():
+    return sorted(name.read_text().strip() for name in pathlib.Path("/proc/self/task").glob("*/comm"))
+
+atexit.register(lambda: print("at the end:", *threads()))
+gc.disable()  # or it might end them by chance
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def test_a_rank_of_the_torchrun_example_ends_without_threads_of_gloo(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """On a busy machine such a thread may ask for Python's lock once Python is ending, which aborts the process."""
+    command = [sys.executable, "-c", ENDS, str(EXAMPLES / "torchrun_resume/train.py"), str(tmp_path), "--epochs", "1"]
+    alone = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
+    run = subprocess.run(command, env={**environment, **alone}, capture_output=True, text=True, timeout=HANG_S)
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "model.pt").exists()
+    names = run.stdout.split("at the end:")[1].split()
+    assert names and not [name for name in names if "gloo" in name], names

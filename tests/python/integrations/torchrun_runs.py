@@ -6,6 +6,7 @@ Every rank writes FOLDER/<rank>.jsonl as it goes, so that what a killed rank has
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
+import torch.distributed.nn  # before there is a group, or it keeps the group's threads for good
 from torch.distributed.algorithms.join import Join
 from torch.nn.parallel import DistributedDataParallel
 
@@ -118,6 +120,7 @@ def main() -> int:
     with (Path(sys.argv[2]) / f"{dist.get_rank()}.jsonl").open("w", buffering=1) as log:
         for job in sys.argv[1].split(","):
             JOBS[job](lambda job=job, **what: print(json.dumps({"job": job, **what}), file=log))
+    gc.collect()  # a model would keep the group's threads, and they can abort a process that ends
     dist.destroy_process_group()
     return 0
 

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process that ends while Feedline works ends as it would without: with its own status, and it does end."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import ends_of_processes
+import pytest
+
+ENDS = list(ends_of_processes.ENDS)
+
+
+@pytest.mark.parametrize(("number", "state"), list(enumerate(ends_of_processes.STATES)))
+def test_a_process_ends_as_it_was_told_to(
+    number: int, state: str, folder: Path, environment: dict[str, str], long_form: bool
+) -> None:
+    """One of the ends for each state, at a moment drawn anew; the long form has them all, ten times."""
+    for end in ENDS * 10 if long_form else [ENDS[number % len(ENDS)]]:
+        assert ends_of_processes.complaint(state, end, folder, random.randrange(10**6), environment) is None
+
+
+@pytest.mark.parametrize("state", list(ends_of_processes.TORCH_STATES))
+def test_a_process_with_the_drop_in_ends_as_it_was_told_to(
+    state: str, folder: Path, environment: dict[str, str], long_form: bool
+) -> None:
+    if not long_form:
+        pytest.skip("each process imports torch: only in the long form")
+    for end in ENDS * 3:
+        assert ends_of_processes.complaint(state, end, folder, random.randrange(10**6), environment) is None
