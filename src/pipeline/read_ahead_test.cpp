@@ -18,6 +18,9 @@ namespace feedline::pipeline {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr auto kHang = 200s;  // only a hang lasts so long
+
 using storage::SlowReads;
 using storage::SlowStorage;
 using Labels = std::vector<std::vector<std::int64_t>>;
@@ -51,7 +54,7 @@ class ReadAheadTest : public testing::Test {
     EXPECT_TRUE(pipeline.begin(start, prepare_next));
     while (labels.size() < batches) {
       Batch batch;
-      const auto polled = pipeline.poll(30s, batch);
+      const auto polled = pipeline.poll(kHang, batch);
       if (!polled) {
         errors_.push_back(polled.error());
         continue;
@@ -88,7 +91,7 @@ class ReadAheadTest : public testing::Test {
         EXPECT_TRUE(pipeline.end_giving());
       }
       Batch batch;
-      const auto polled = pipeline.poll(30s, batch);
+      const auto polled = pipeline.poll(kHang, batch);
       EXPECT_TRUE(polled && *polled == Loader::Polled::kBatch);
       if (!polled) break;
       const auto* values = batch.fields()[1].array.as<std::int64_t>();
@@ -139,13 +142,13 @@ TEST_F(ReadAheadTest, FollowsEpochsThatAreBrokenOffAndPlacesInTheirMiddle) {
 TEST_F(ReadAheadTest, KeepsMoreReadsUnderWayThanThereAreThreads) {
   for (const char* mode : {"always", "threads", "auto"}) {
     set_mode(mode);
-    const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 20ms});
+    const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 60ms});
     const auto ahead = pipeline(slow, options_);
     EXPECT_EQ(run(*ahead).size(), 12u);
     EXPECT_GE(slow->counts().most_at_once, 12u) << mode;
     EXPECT_LE(slow->counts().reads, kClasses * 5 / 4) << mode << ": more is read twice than while it is turned on";
     EXPECT_NE(ahead->explain_reads().find("now, at most"), std::string::npos) << ahead->explain_reads();
-    EXPECT_TRUE(ahead->explain_reads().starts_with("made slow: 20000 us a read")) << ahead->explain_reads();
+    EXPECT_TRUE(ahead->explain_reads().starts_with("made slow: 60000 us a read")) << ahead->explain_reads();
   }
 }
 
@@ -168,7 +171,7 @@ TEST_F(ReadAheadTest, KeepsReadsOfAGivenOrderUnderWay) {
   options.given_order = true;
   for (const char* mode : {"always", "threads", "auto"}) {
     set_mode(mode);
-    const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 20ms});
+    const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 60ms});
     const auto ahead = pipeline(slow, options);
     const auto batches = sampled(96, 5);
     EXPECT_EQ(run_given(*ahead, batches, 4), labels_of(batches));
@@ -188,7 +191,7 @@ TEST_F(ReadAheadTest, AGivenOrderMayBeBrokenOff) {
     ASSERT_TRUE(ahead->begin({}, true));
     for (const auto& batch : sampled(64, seed)) ASSERT_TRUE(ahead->give(batch));
     Batch batch;
-    ASSERT_TRUE(ahead->poll(30s, batch));  // and the seven others are not asked for
+    ASSERT_TRUE(ahead->poll(kHang, batch));  // and the seven others are not asked for
     const auto batches = sampled(40, seed + 100);
     EXPECT_EQ(run_given(*ahead, batches, 3), labels_of(batches));
   }
@@ -221,7 +224,7 @@ TEST_F(ReadAheadTest, StopsReadingAheadOnceEverythingIsInMemory) {
   const auto epoch = std::make_shared<const plan::Plan>(whole_epoch(*plan));
   memory::Record record;
   const auto says = [&](std::string_view text) { return reads->explain().find(text) != std::string::npos; };
-  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  const auto deadline = std::chrono::steady_clock::now() + kHang;
   for (std::uint64_t i = 0; !says("not any more") && std::chrono::steady_clock::now() < deadline; ++i) {
     const PlanRow row{i / kClasses, &epoch, i / 8 % 12, i % 8};
     ASSERT_TRUE(reads->read(row, epoch->at(i % kClasses).sample, record, watch));
@@ -246,7 +249,7 @@ TEST_F(ReadAheadTest, AnErrorIsItsSamplesAlone) {
     ASSERT_TRUE(ahead->begin({}, false));
     std::map<std::string, ErrorCode> failed;
     Batch batch;
-    while (*ahead->poll(30s, batch) == Loader::Polled::kBatch)
+    while (*ahead->poll(kHang, batch) == Loader::Polled::kBatch)
       for (const BadRow& bad : batch.bad()) failed[bad.error.where.key] = bad.error.code;
     const std::map<std::string, ErrorCode> expected{{"107/image.png", ErrorCode::kStorage},
                                                     {"109/image.png", ErrorCode::kData},
@@ -295,7 +298,7 @@ TEST_F(ReadAheadTest, StopsWithReadsUnderWay) {
     while (slow->counts().most_at_once < 5) std::this_thread::yield();
     ahead->stop();
     Batch batch;
-    EXPECT_EQ(ahead->poll(1s, batch).error().code, ErrorCode::kCancelled);
+    EXPECT_EQ(ahead->poll(kHang, batch).error().code, ErrorCode::kCancelled);
   }
 }
 

@@ -130,7 +130,7 @@ Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t 
     if (i == warm) locks_then = locks, allocations_then = allocations;
     if (given) give(pipeline, *recipe, batch_size, next);
     Batch batch;
-    const auto polled = pipeline.poll(10s, batch);
+    const auto polled = pipeline.poll(200s, batch);
     EXPECT_TRUE(polled) << polled.error().message();
     if (!polled || *polled == Loader::Polled::kPending) break;
     if (*polled == Loader::Polled::kEnd) {

@@ -1,7 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which processes run now, for tests of what leaves none behind."""
+"""Which processes run now, for tests of what leaves none behind, and how long tests wait for one."""
 
+import time
 from pathlib import Path
+
+HANG_S = 300  # a limit only ends a hang: on a machine that others keep busy everything takes many times as long
+
+
+def until(condition, what="", seconds=HANG_S):
+    """What `condition` gives once it is true."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"it never came to this: {what or condition}"
+        time.sleep(0.005)
+    return found
 
 
 def processes_with(text):

@@ -19,6 +19,7 @@ import pytest
 from conftest import training
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from running_processes import HANG_S
 
 import feedline
 
@@ -103,7 +104,9 @@ def test_hostile_loaders_give_the_same(folder: Path, place: str, config: Any) ->
     assert_same(epochs(cached, 3, **options), epochs(plain, 3))
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_any_budget_changes_only_how_much_is_kept(folder: Path, data: st.DataObject) -> None:
     plain = training(feedline.open(folder).resize(24))
@@ -362,7 +365,7 @@ def test_a_full_disk_ends_the_run_whatever_is_done_about_bad_samples(
             print(error)
     """
     with start(environment, program, folder, tmp_path / "kept.pixels") as child:
-        said, _ = child.communicate(timeout=60)
+        said, _ = child.communicate(timeout=HANG_S)
     assert "the cache cannot keep more pixels" in said
     assert "kept.pixels.filling" in said
 
@@ -443,7 +446,7 @@ def test_memory_is_freed_with_the_last_that_uses_it(folder: Path, tmp_path: Path
     made = pixel_memory(os.getpid()).keys() - before
     assert len(made) == 1
     del base, first, loader
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + HANG_S
     while made & pixel_memory(os.getpid()).keys() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not made & pixel_memory(os.getpid()).keys()

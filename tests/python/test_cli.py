@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import made_data
 import numpy as np
 import pytest
 from PIL import Image
+from running_processes import HANG_S, until
 
 pytest.importorskip("click", reason="the command line is not installed")
 pytest.importorskip("rich", reason="the command line is not installed")
@@ -25,7 +26,7 @@ COMMAND = [sys.executable, "-c", "import sys; from feedline.cli import main; sys
 
 
 def run(*arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
-    result = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=HANG_S)
     assert result.returncode == status, result.stdout + result.stderr
     assert "Traceback" not in result.stderr
     return result
@@ -122,11 +123,20 @@ def test_exit_statuses(tmp_path: Path) -> None:
     run("bench", empty, status=2)
 
 
+def threads_of(pid: int) -> str:
+    names = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):  # it has ended
+            names.append((thread / "comm").read_text())
+    return "".join(names)
+
+
 def test_interrupting_ends_with_130(folder: Path) -> None:
-    process = subprocess.Popen([*COMMAND, "bench", str(folder), "--seconds", "60"], stderr=subprocess.PIPE, text=True)
-    time.sleep(3)
+    command = [*COMMAND, "bench", str(folder), "--seconds", str(HANG_S)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    until(lambda: "feedline" in threads_of(process.pid), "the engine's threads run")
     process.send_signal(signal.SIGINT)
-    _, printed = process.communicate(timeout=20)
+    _, printed = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     assert "Traceback" not in printed
 
@@ -134,7 +144,7 @@ def test_interrupting_ends_with_130(folder: Path) -> None:
 def test_says_what_to_install_when_its_packages_are_missing(tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("raise ModuleNotFoundError(\"No module named 'click'\", name='click')")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
-    result = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, env=environment, timeout=60)
+    result = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, env=environment, timeout=HANG_S)
     assert result.returncode == 2
     assert 'pip install "feedline[cli]"' in result.stderr
 

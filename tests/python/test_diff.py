@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_records import bench
+from running_processes import HANG_S
 
 from feedline import record
 from feedline.report import compare
@@ -133,7 +134,7 @@ def test_the_command_tells_by_its_exit_status(tmp_path: Path) -> None:
         record.write(made, tmp_path / f"{name}.json")
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=tmp_path, timeout=60)
+        return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=tmp_path, timeout=HANG_S)
 
     assert run("a.json", "a.json").returncode == 0
     shown = run("a.json", "b.json")

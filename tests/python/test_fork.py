@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from running_processes import HANG_S
 
 import feedline
 
@@ -23,7 +24,7 @@ def run(script: str, folder: Path, environment: dict[str, str]) -> str:
     head = f"import os, sys, feedline\nds = feedline.open({str(folder)!r}).random_resized_crop(32)\n"
     code = head + textwrap.dedent(script)
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-W", "ignore", "-c", code], env=environment, capture_output=True, text=True, timeout=HANG_S
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
@@ -130,7 +131,7 @@ def test_multiprocessing(
     with feedline.open(folder).resize((8, 8)).loader(2, output="numpy") as running:
         next(iter(running))
         with multiprocessing.get_context(method).Pool(2) as pool:
-            assert pool.map_async(_count_samples, [str(folder)] * 4).get(timeout=60) == [21] * 4
+            assert pool.map_async(_count_samples, [str(folder)] * 4).get(timeout=HANG_S) == [21] * 4
 
 
 def test_a_loader_does_not_pickle(train: feedline.Dataset, tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ def test_threads_start_with_iter_and_end_with_close(train: feedline.Dataset) -> 
     next(iterator)
     assert threads() > before
     loader.close()
-    until = time.monotonic() + 20  # one that has been joined may still be in the list for a moment
+    until = time.monotonic() + HANG_S  # one that has been joined may still be in the list for a moment
     while threads() != before and time.monotonic() < until:
         time.sleep(0.001)
     assert threads() == before

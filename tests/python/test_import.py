@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from running_processes import HANG_S
 
 # Modules whose import takes long, or starts something: none of them is needed before the first array, verb or rank.
 HEAVY = [
@@ -43,7 +44,7 @@ def imported_by(statement: str) -> set[str]:
     """The modules that a fresh interpreter has after `statement` and had not before, site's left out."""
     script = f"import sys; before = set(sys.modules); {statement}; print(*(set(sys.modules) - before))"
     # -I -S would lose the package where a .pth file or PYTHONPATH leads to it
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=HANG_S)
     return set(done.stdout.split())
 
 

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from running_processes import HANG_S
 
 import feedline
 
@@ -60,25 +61,24 @@ def test_ctrl_c_in_a_loop(folder: Path, environment: dict[str, str]) -> None:
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=HANG_S)
     assert process.returncode in (-signal.SIGINT, 130, 1)
     assert errors.count("KeyboardInterrupt") == 1
 
 
 def test_ctrl_c_while_next_waits(folder: Path, environment: dict[str, str]) -> None:
-    """The batch would take seconds; the interrupt comes while next() waits for it."""
+    """The batch takes seconds, for its storage; the interrupt comes while next() waits for it."""
     process = start(
         """
         import signal, threading
-        slow = photos.resize((1600, 1600), interpolation="bicubic").color_jitter(0.5, 0.5, 0.5, 0.5)
-        loader = slow.loader(21, output="numpy", num_workers=1)
+        loader = photos.resize((32, 32)).loader(21, output="numpy", num_workers=1)
         sent = []
         def interrupt():
             sent.append(time.monotonic())
             os.kill(os.getpid(), signal.SIGINT)
-        threading.Timer(0.2, interrupt).start()
         iterator = iter(loader)
         try:
+            threading.Timer(0.2, interrupt).start()
             next(iterator)
             print("the batch came")
         except KeyboardInterrupt:
@@ -87,9 +87,9 @@ def test_ctrl_c_while_next_waits(folder: Path, environment: dict[str, str]) -> N
         print(raised - sent[0], time.monotonic() - raised)
         """,
         folder,
-        environment,
+        {**environment, "FEEDLINE_SLOW_STORAGE": "200000", "FEEDLINE_READ_AHEAD": "never"},
     )
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, errors
     until_raised, until_the_batch = map(float, out.split())
     assert until_raised < until_the_batch / 2  # 100 ms is the promise; a busy test machine gets more
@@ -136,7 +136,7 @@ def test_a_loader_goes_on_after_an_interrupt(train: feedline.Dataset) -> None:
 )
 def test_clean_exit_without_close(folder: Path, environment: dict[str, str], ending: str) -> None:
     for _ in range(3):
-        out, errors = (process := start(ending, folder, environment)).communicate(timeout=20)
+        out, errors = (process := start(ending, folder, environment)).communicate(timeout=HANG_S)
         assert (process.returncode, out, errors) == (0, "", "")
 
 
@@ -155,7 +155,7 @@ def test_close_from_another_thread_ends_a_waiting_next(train: feedline.Dataset) 
     thread.start()
     time.sleep(0.2)
     loader.close()
-    thread.join(timeout=10)
+    thread.join(HANG_S)
     assert not thread.is_alive()
     assert len(ended) == 1
 
@@ -173,5 +173,5 @@ def test_several_threads_share_a_loader(train: feedline.Dataset) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(timeout=60)
+            thread.join(HANG_S)
     assert sum(counts) >= 21  # an epoch's end, seen by one thread, may start the next under another

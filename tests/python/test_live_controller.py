@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from running_processes import HANG_S
 
 import feedline
+from feedline import changes
 
 CPUS = len(os.sched_getaffinity(0))
 
@@ -34,7 +36,9 @@ def taken(loader: feedline.Loader, most: int = 1 << 30) -> list[tuple[bytes, ...
     return found
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     batch_size=st.integers(1, 9),
     in_order=st.booleans(),
@@ -101,15 +105,16 @@ def test_statistics_and_explain_tell(train: feedline.Dataset, restless: None) ->
 
 
 def test_the_log_has_each_change_once_and_few_at_info(
-    train: feedline.Dataset, restless: None, caplog: pytest.LogCaptureFixture
+    train: feedline.Dataset, restless: None, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(changes, "_QUIET_S", HANG_S)  # however long the epoch takes
     caplog.set_level(logging.DEBUG, "feedline")
     with train.loader(3, output="numpy") as loader:
         taken(loader)
-        changes = loader.stats()["controller"]["changes"]
+        made = loader.stats()["controller"]["changes"]
     lines = [record for record in caplog.records if "threads," in record.getMessage() and record.args]
-    assert [record.args[1] for record in lines] == [change["to"] for change in changes]
-    assert [record.levelname for record in lines] == ["INFO"] + ["DEBUG"] * (len(changes) - 1)
+    assert [record.args[1] for record in lines] == [change["to"] for change in made]
+    assert [record.levelname for record in lines] == ["INFO"] + ["DEBUG"] * (len(made) - 1)
 
 
 @pytest.mark.skipif(CPUS < 2, reason="one thread is the least")
@@ -118,7 +123,7 @@ def test_a_loop_that_never_waits_gets_its_cores_back(monkeypatch: pytest.MonkeyP
     rows = np.zeros((4000, 4), np.float32)
     with feedline.arrays(x=rows).loader(4, output="numpy", memory_budget="1 kB", epochs=99) as loader:
         limit = loader.stats()["controller"]["limit"]
-        until = time.monotonic() + 30
+        until = time.monotonic() + HANG_S
         for _ in loader:
             time.sleep(0.002)
             if loader.stats()["controller"]["threads"] < limit or time.monotonic() > until:

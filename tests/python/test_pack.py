@@ -22,6 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from running_processes import HANG_S
 
 import feedline
 from feedline import packing
@@ -31,7 +32,7 @@ COMMAND = [sys.executable, "-c", "import sys; from feedline.cli import main; sys
 
 
 def run(*arguments: str | Path, status: int = 0, **options: Any) -> subprocess.CompletedProcess[str]:
-    result = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
+    result = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=HANG_S, **options)
     assert result.returncode == status, result.stdout + result.stderr
     assert "Traceback" not in result.stderr
     return result

@@ -7,13 +7,13 @@ import json
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from running_processes import HANG_S, until
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "peers"))
 
@@ -370,7 +370,7 @@ if kind == "hangs":
     time.sleep(600)
 held = bytearray(64 << 20)
 orphan = subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL)
-time.sleep(0.3)
+time.sleep(2.0)  # many looks at its memory
 print("{}", flush=True)
 print(json.dumps({"samples_per_s": 5.0, "orphan": orphan.pid}), flush=True)
 os._exit(0)
@@ -382,7 +382,7 @@ def launched(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(_PROGRAM)
 
-    def run(kind, timeout_s=60.0):
+    def run(kind, timeout_s=HANG_S):
         return launch.run(sys.executable, kind, "{}", log=tmp_path / "log", timeout_s=timeout_s, program=program)
 
     return run
@@ -402,11 +402,7 @@ def test_a_process_is_measured_and_leaves_nothing_behind(launched):
     assert figures["samples_per_s"] == 5.0
     assert figures["peak_pss"] > 64 << 20
     assert figures["peak_pss_above_bare"] == figures["peak_pss"] - 1000
-    for _ in range(100):
-        if not _is_alive(figures["orphan"]):
-            break
-        time.sleep(0.05)
-    assert not _is_alive(figures["orphan"]), signal.SIGKILL
+    until(lambda: not _is_alive(figures["orphan"]), signal.SIGKILL)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from running_processes import HANG_S
 
 import feedline
 from feedline import _engine, trace
@@ -270,7 +271,7 @@ def test_the_command_merges(train_loader: Any, tmp_path: Path) -> None:
     merged = tmp_path / "merged.json.gz"
     command = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())", "trace", "--json"]
     command += [str(profiler.files[0]), "--merge", str(tmp_path / "stages.json"), str(merged)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode in (0, 1), done.stderr
     result = json.loads(done.stdout)
     assert result["merged"]["beside"] > 0
@@ -308,6 +309,6 @@ def test_without_torch_it_says_so(environment: dict[str, str], tmp_path: Path) -
         "except feedline.ConfigError as error: print(error)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", script, str(tmp_path)], env=environment, capture_output=True, text=True, timeout=HANG_S
     )
     assert "torch does not import" in done.stdout, done.stderr

@@ -18,6 +18,7 @@ import made_records
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from running_processes import HANG_S
 
 from feedline import record
 from feedline.diagnose.probe import events
@@ -314,7 +315,7 @@ def test_bench_writes_one_that_holds_what_it_printed_before(folder: Path, tmp_pa
     ]
     output = tmp_path / "run.json"
     options = ["--seconds", "0.3", "--batch-size", "4", "--threads", "2", "--output", str(output), "--json"]
-    printed = subprocess.run([*command, *options], capture_output=True, text=True, timeout=120, check=True).stdout
+    printed = subprocess.run([*command, *options], capture_output=True, text=True, timeout=HANG_S, check=True).stdout
     found = record.read(output)
     assert json.loads(printed) == found
     assert found["figures"][0]["value"] == found["feedline"]["images_per_s"]
@@ -326,7 +327,7 @@ def test_bench_writes_one_that_holds_what_it_printed_before(folder: Path, tmp_pa
     assert {stage["name"] for stage in found["stages"]} >= {"storage", "decode", "transform", "batch"}
     assert stat.S_IMODE(output.stat().st_mode) & 0o600 == 0o600
     options[options.index(str(output))] = str(tmp_path / "missing" / "run.json")
-    failed = subprocess.run([*command, *options], capture_output=True, text=True, timeout=120)
+    failed = subprocess.run([*command, *options], capture_output=True, text=True, timeout=HANG_S)
     assert failed.returncode == 3 and "missing" in failed.stderr
     assert json.loads(failed.stdout)["figures"]
     refused = subprocess.run([*command, "--shuffle-quality", "--output", str(output)], capture_output=True, text=True)
@@ -346,7 +347,7 @@ def test_a_diagnosis_is_a_record_that_report_and_diff_read(tmp_path):
         ["diff", str(found), str(found)],
     ):
         verb = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())", *command]
-        done = subprocess.run(verb, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(verb, capture_output=True, text=True, timeout=HANG_S)
         assert done.returncode == 0, done.stderr
     whole = record.read(found)
     assert whole["machine"] and whole["timeline"] and whole["waits"]

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from running_processes import HANG_S
 
 from feedline import record
 from feedline.record.files import empty_measurements
@@ -158,7 +159,7 @@ def test_a_browser_shows_it(name: str, width: int, tmp_path: Path) -> None:
         ],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_S,
     )
     assert shot.exists(), result.stderr
     assert "CONSOLE" not in result.stderr, result.stderr
@@ -177,7 +178,7 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())", "report", str(run)]
 
     def status(*options: str | Path) -> int:
-        return subprocess.run([*command, *map(str, options)], capture_output=True, timeout=60).returncode
+        return subprocess.run([*command, *map(str, options)], capture_output=True, timeout=HANG_S).returncode
 
     assert status("-o", tmp_path / "page.html") == 0
     assert_closed((tmp_path / "page.html").read_text())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Options
+from running_processes import HANG_S
 
 import feedline
 from feedline import statistics
@@ -69,14 +70,18 @@ def test_threads_and_budget_as_asked(train: feedline.Dataset) -> None:
         assert loader.stats()["threads"] == 1
 
 
-def test_a_slow_consumer_shows_as_blocked_a_slow_engine_as_starved(train: feedline.Dataset, folder: Path) -> None:
-    with train.loader(2, output="numpy", num_workers=1, memory_budget="60 kB") as loader:  # two batches
+def test_a_slow_consumer_shows_as_blocked_a_slow_engine_as_starved(
+    train: feedline.Dataset, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until = time.monotonic() + HANG_S  # a thread that gets no CPU is not blocked
+    with train.loader(2, output="numpy", num_workers=1, memory_budget="60 kB", epochs=10**6) as loader:  # two batches
         for _ in loader:
             time.sleep(0.02)
-        blocked = loader.stats()["stages"]["batch"]["blocked_s"]
-    assert blocked > 0.05
-    slow = feedline.open(folder).resize((1500, 1500), interpolation="bicubic")
-    with slow.loader(2, output="numpy", num_workers=1) as loader:
+            if loader.stats()["stages"]["batch"]["blocked_s"] > 0.05 or time.monotonic() > until:
+                break
+        assert loader.stats()["stages"]["batch"]["blocked_s"] > 0.05
+    monkeypatch.setenv("FEEDLINE_SLOW_STORAGE", "20000")
+    with feedline.open(folder).resize((32, 32)).loader(2, output="numpy", num_workers=1) as loader:
         for _ in loader:
             pass
         starved = loader.stats()["stages"]["consumer"]["starved_s"]

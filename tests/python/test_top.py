@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from running_processes import HANG_S
 
 pytest.importorskip("rich", reason="rich is not installed")
 
@@ -451,7 +452,7 @@ def process(pid: int, time_s: float, *loaders: published.Loader, rank: int | Non
 @pytest.fixture
 def children() -> Iterator[list[subprocess.Popen[bytes]]]:
     """Processes of this one, which only sleep."""
-    started = [subprocess.Popen(["sleep", "60"]) for _ in range(3)]
+    started = [subprocess.Popen(["sleep", "600"]) for _ in range(3)]
     yield started
     for child in started:
         child.kill()
@@ -517,7 +518,7 @@ def test_the_hosts_side_agrees_with_what_a_process_does() -> None:
             assert child.stdout is not None and child.stdout.readline()
             machine = host.HostWatch(child.pid, 0.1)
             usage = 0.0
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + HANG_S
             while usage < 0.01 and time.monotonic() < deadline:  # a busy machine gives it little
                 time.sleep(0.2)
                 seen = machine.look()

@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from running_processes import HANG_S, until
 
 import feedline
 from feedline import publishing
@@ -40,19 +41,8 @@ def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     publishing._end()
 
 
-def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """What `condition` gives once it is true."""
-    deadline = time.monotonic() + seconds
-    while True:
-        found = condition()
-        if found or time.monotonic() > deadline:
-            assert found, "did not come about"
-            return found
-        time.sleep(0.005)
-
-
 def answers(count: int = 1) -> tuple[published.Process, ...]:
-    found = until(lambda: (f := published.find(os.geteuid(), 5.0)) and len(f.processes) >= count and f)
+    found = until(lambda: (f := published.find(os.geteuid(), HANG_S)) and len(f.processes) >= count and f)
     assert found.notes == ()
     return found.processes
 
@@ -79,7 +69,7 @@ def test_counters_are_published_from_iter_to_close(train: feedline.Dataset, fold
     assert seen.stages["decode"].items >= 8 and sum(seen.stages["decode"].latency_us) >= 8
     assert seen.wait_s is not None and seen.wait_s > 0
     loader.close()
-    assert names(runtime) == [] and not publish_threads()
+    until(lambda: names(runtime) == [] and not publish_threads())
     assert published.find(os.geteuid()).processes == ()
 
 
@@ -101,7 +91,7 @@ def test_another_user_is_sent_nothing(train: feedline.Dataset, runtime: Path, mo
         (name,) = until(lambda: [n for n in names(runtime) if n.endswith(publishing.SUFFIX)])
         folder = publishing.open_folder(str(runtime), os.geteuid())
         monkeypatch.setattr(publishing, "peer", lambda connection: (1, os.geteuid() + 1))
-        with publishing.connect(folder, name, 5.0) as connection:
+        with publishing.connect(folder, name, HANG_S) as connection:
             assert connection.recv(100) == b""
         os.close(folder)
 
@@ -134,7 +124,7 @@ def test_many_open_files_are_no_obstacle(folder: Path, environment: dict[str, st
         pytest.skip("this user may not open so many files")
     first = f"import os, resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (1500, {hard}))\n"
     first += "held = [os.open('/dev/null', os.O_RDONLY) for _ in range(1100)]\n"
-    with start(folder, environment, "time.sleep(60)", first) as run:
+    with start(folder, environment, "time.sleep(600)", first) as run:
         assert [process.pid for process in answers()] == [run.pid]
 
 
@@ -225,7 +215,7 @@ next(iterator)
 
 
 @contextlib.contextmanager
-def start(folder: Path, environment: dict[str, str], more: str = "time.sleep(60)", first: str = "") -> Iterator[Any]:
+def start(folder: Path, environment: dict[str, str], more: str = "time.sleep(600)", first: str = "") -> Iterator[Any]:
     code = first + SCRIPT.format(folder=str(folder)) + textwrap.dedent(more)
     with subprocess.Popen(
         [sys.executable, "-W", "error", "-c", code],
@@ -271,7 +261,7 @@ def test_a_stopped_process_is_there_and_does_not_answer(folder: Path, environmen
 def test_exits_are_clean(folder: Path, environment: dict[str, str], runtime: Path, end: str) -> None:
     wait = "while not os.listdir(os.environ['FEEDLINE_RUNTIME_DIR']): time.sleep(0.01)\n"
     with start(folder, environment, wait + end) as run:
-        _, errors = run.communicate(timeout=60)
+        _, errors = run.communicate(timeout=HANG_S)
     assert run.returncode == {"": 0, "sys.exit(3)": 3, "raise SystemExit(4)": 4}.get(end, -signal.SIGINT)
     assert errors.strip().splitlines()[-1:] == ([] if run.returncode >= 0 else ["KeyboardInterrupt"])
     assert names(runtime) == []
@@ -288,10 +278,10 @@ def test_forked_children_publish_as_themselves(folder: Path, environment: dict[s
                 if own:
                     mine = iter(dataset.loader(2, output="numpy"))
                     next(mine)
-                time.sleep(60)
+                time.sleep(600)
             children.append(pid)
         print(*children, flush=True)
-        time.sleep(60)
+        time.sleep(600)
         """
     with start(folder, environment, more) as run:
         silent, own = map(int, run.stdout.readline().split())
@@ -299,8 +289,8 @@ def test_forked_children_publish_as_themselves(folder: Path, environment: dict[s
             assert {process.pid for process in answers(2)} == {run.pid, own}
             run.kill()
             run.wait()
-            until(lambda: [process.pid for process in published.find(os.geteuid(), 5.0).processes] == [own])
-            assert published.find(os.geteuid(), 1.0).unanswered == (), "a child holds its parent's socket"
+            until(lambda: [process.pid for process in published.find(os.geteuid(), HANG_S).processes] == [own])
+            assert published.find(os.geteuid(), HANG_S).unanswered == (), "a child holds its parent's socket"
         finally:
             for pid in (silent, own):
                 os.kill(pid, signal.SIGKILL)
@@ -319,7 +309,7 @@ def test_no_thread_of_ours_is_there_at_a_fork(folder: Path, environment: dict[st
             os.waitpid(pid, 0)
             assert seen == [0], seen
         print("fine", flush=True)
-        time.sleep(60)
+        time.sleep(600)
         """
     first = "import os, threading\nseen = []\n"  # registered before ours, so called after ours
     first += "os.register_at_fork(before=lambda: seen.append(publishing()))\n"
@@ -442,7 +432,7 @@ def _hangs_in_the_middle(connection: socket.socket) -> None:
 )
 def test_bad_answers_are_bounded_and_named(served: Serve, act: Callable[[socket.socket], None], note: str) -> None:
     served(act)
-    found = published.find(os.geteuid(), 0.3)
+    found = published.find(os.geteuid(), 0.3 if note is None else HANG_S)
     assert found.processes == () and found.unanswered == (os.getpid(),)
     assert (found.notes == ()) if note is None else (note in found.notes[0])
 
@@ -452,12 +442,12 @@ def test_one_that_hangs_does_not_hold_up_others(served: Serve) -> None:
     all_are_asked = threading.Barrier(12)  # breaks where the second is asked after the first
 
     def wait_for_the_others(_: socket.socket) -> None:
-        all_are_asked.wait(20)
+        all_are_asked.wait(HANG_S)
 
     for _ in range(12):
         served(wait_for_the_others)
     served(lambda c: c.sendall(good))
-    found = published.find(os.geteuid(), 20)
+    found = published.find(os.geteuid(), HANG_S)
     assert [process.pid for process in found.processes] == [os.getpid()]
     assert not all_are_asked.broken
 

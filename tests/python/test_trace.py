@@ -12,6 +12,7 @@ from typing import Any
 import made_traces
 import pytest
 from made_traces import GEMM_BF16, GEMM_FP32, MadeTrace, loop
+from running_processes import HANG_S
 
 from feedline import trace
 from feedline.trace import verdicts
@@ -383,7 +384,7 @@ def test_gains_are_of_steps_per_second() -> None:
 
 
 def run(*arguments: str | Path, status: int) -> subprocess.CompletedProcess[str]:
-    result = subprocess.run([*COMMAND, "trace", *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([*COMMAND, "trace", *map(str, arguments)], capture_output=True, text=True, timeout=HANG_S)
     assert result.returncode == status, result.stdout + result.stderr
     assert "Traceback" not in result.stderr
     return result

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ pytest.importorskip("torch", reason="torch, whose loader is tuned, is not instal
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 
 import torch
-from running_processes import processes_with
+from running_processes import HANG_S, processes_with, until
 
 import feedline
 from feedline import record
@@ -68,7 +67,7 @@ def tune(tmp_path):
         script.write_text(textwrap.dedent(source))
         command = [*FEEDLINE, "tune", *map(str, options), "--", sys.executable, script]
         environment = {**os.environ, "TMPDIR": str(tmp_path)}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=2 * HANG_S)
         assert processes_with(str(script)) == []
         assert list(tmp_path.glob("feedline-tune-*")) == []
         return done.returncode, done.stdout, done.stderr
@@ -76,19 +75,27 @@ def tune(tmp_path):
     return tune
 
 
+def gains_by_a_second_worker(found):
+    """So measured, in the time that there was."""
+    (two,) = [rung for rung in found["rungs"] if rung["change"] == "2 workers"] or [{"kept": False}]
+    return two["kept"] and two["comparison"]["ratio"] > 1.3 and two["comparison"]["low"] > 1
+
+
 def test_a_script_is_tuned_as_it_is_and_ended(tune, tmp_path):
     output, run, page = tmp_path / "tuned.json", tmp_path / "run.json", tmp_path / "run.html"
     # a batch has 256 bytes: of more than 3 workers, or prefetching much deeper, there is nothing to measure
-    options = ["--budget", "20s", "--memory", "2000", "--output", output, "--record", run, "--json"]
-    status, out, err = tune(SCRIPT.replace("EPOCHS", "1000"), *options)
-    assert status == 0, err
-    assert out.startswith("at exit\n") and "the end" not in out
-    found = json.loads(out.removeprefix("at exit\n"))
+    options = ["--memory", "2000", "--output", output, "--record", run, "--json"]
+    for budget in ("20s", "120s"):  # a machine that others keep busy needs more
+        status, out, err = tune(SCRIPT.replace("EPOCHS", "1000"), "--budget", budget, *options)
+        assert status == 0, err
+        assert out.startswith("at exit\n") and "the end" not in out
+        found = json.loads(out.removeprefix("at exit\n"))
+        if gains_by_a_second_worker(found):
+            break
     assert found["schema"] == "feedline.tune/1" and found["refused"] is None
     assert found["base"]["num_workers"] == 1 and found["best"]["num_workers"] in (2, 3)
     assert any("memory budget" in rung["why"] for rung in found["rungs"])
-    (two,) = [rung for rung in found["rungs"] if rung["change"] == "2 workers"]
-    assert two["kept"] and two["comparison"]["ratio"] > 1.3 and two["comparison"]["low"] > 1
+    assert gains_by_a_second_worker(found)
     assert found["rungs"][0]["kept"] and found["rungs"][0]["comparison"] is None
     assert all(rung["why"] for rung in found["rungs"])
     assert 1 <= found["step_ms"] < 100
@@ -155,19 +162,14 @@ def test_ctrl_c_leaves_no_process(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(SCRIPT.replace("EPOCHS", "1000"))
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = [*FEEDLINE, "tune", "--budget", "60s", "--", sys.executable, str(script)]
+    command = [*FEEDLINE, "tune", "--budget", f"{HANG_S}s", "--", sys.executable, str(script)]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    until = time.monotonic() + 60
-    while time.monotonic() < until and not list(tmp_path.glob("feedline-tune-*/*.held")):  # it measures from then on
-        time.sleep(0.05)
+    until(lambda: list(tmp_path.glob("feedline-tune-*/*.held")), "it measures from then on")
     assert len(processes_with(str(script))) >= 3  # the script, the copy, and us
     process.send_signal(signal.SIGINT)
-    assert process.wait(300) == 130
+    assert process.wait(HANG_S) == 130
     assert b"KeyboardInterrupt" not in process.stderr.read()
-    until = time.monotonic() + 5
-    while processes_with(str(script)) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert processes_with(str(script)) == []
+    until(lambda: not processes_with(str(script)), "nothing is left")
     assert list(tmp_path.glob("feedline-tune-*")) == []
 
 
@@ -175,7 +177,7 @@ def test_a_source_is_tuned(folder, tmp_path):
     output, run = tmp_path / "tuned.json", tmp_path / "run.json"
     command = [*FEEDLINE, "tune", folder, "--budget", "3s", "--size", "32", "--batch-size", "4", "--json"]
     command += ["--batch-size-range", "2:8", "--memory", "64MiB", "--output", output, "--record", run]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=600)
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=2 * HANG_S)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["base"]["loader"] == "source" and found["base"]["num_workers"] == 1

@@ -8,6 +8,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+from running_processes import HANG_S
+
 BLOCK = """
 import sys
 class Blocker:
@@ -25,7 +27,7 @@ def run(script: str, environment: dict[str, str], *arguments: str) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_S,
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -72,6 +74,6 @@ list(feedline.open(sys.argv[1]).resize((8, 8)).loader(4, output="numpy"))
 print("torch" in sys.modules)
 """
     out = subprocess.run(
-        [sys.executable, "-c", code, str(folder)], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code, str(folder)], env=environment, capture_output=True, text=True, timeout=HANG_S
     )
     assert out.stdout == "False\n", out.stderr

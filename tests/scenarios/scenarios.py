@@ -29,6 +29,7 @@ class Scenario:
     budget: float = 0.0  # seconds of experiments
     mended: tuple[str, ...] = ()  # causes that it leaves out where FEEDLINE_SCENARIO_MENDED names them
     unlimited: bool = False  # a cause is mended by a container without those limits
+    free_cpus: float = 0.0  # without so many its cause is not there
 
     @property
     def path(self) -> Path:
@@ -45,7 +46,7 @@ SCENARIOS = (
     Scenario("worker_handover", ("worker_handover",), ("cpu_transform",), fast=True, mended=("worker_handover",)),
     Scenario("compute_bound", ("compute_bound",), fast=True),
     Scenario("compute_bound_with_workers", ("compute_bound",)),
-    Scenario("too_few_workers", ("too_few_workers",), fast=True),
+    Scenario("too_few_workers", ("too_few_workers",), fast=True, free_cpus=1.8),
     Scenario("too_few_workers_spawned", ("too_few_workers",), ("worker_startup",)),
     Scenario("oversubscribed", ("oversubscribed",), ("cpu_transform", "worker_startup"), fast=True),
     Scenario("worker_startup", ("worker_startup",), ("epoch_border",), fast=True),

@@ -29,7 +29,7 @@ def short_runs(tmp_path_factory):
     environment = os.environ | {"TMPDIR": str(tmp_path_factory.mktemp("data"))}
     environment.pop("REMOVED", None)
     run = [sys.executable, "-W", "ignore", str(BLIND_SCRIPTS / "short_runs.py"), str(folder), *scripts]
-    subprocess.run(run, env=environment, check=True, timeout=600)
+    subprocess.run(run, env=environment, check=True, timeout=3000)
     return folder
 
 

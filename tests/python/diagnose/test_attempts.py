@@ -7,6 +7,7 @@ import stat
 import time
 
 import pytest
+from running_processes import HANG_S
 
 from feedline.diagnose.experiments import attempts, clones
 from feedline.diagnose.experiments.rungs import NotTried
@@ -24,7 +25,7 @@ def forked(child, *arguments):
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def why(attempt, folder, limit=20.0):
+def why(attempt, folder, limit=HANG_S):
     """The reason for which nothing was found, and whether processes are left."""
     try:
         attempts.make(attempt, limit, folder / "attempt")
@@ -73,14 +74,14 @@ GOES_WRONG = {
 
 @pytest.mark.parametrize("attempt", GOES_WRONG, ids=lambda attempt: attempt.__name__)
 def test_what_goes_wrong_is_named_and_leaves_no_process(attempt, tmp_path):
-    assert forked(why, attempt, tmp_path, 1.0 if attempt is sleeps else 20.0) == 0
+    assert forked(why, attempt, tmp_path, 1.0 if attempt is sleeps else HANG_S) == 0
     assert (tmp_path / "why").read_text() == f"{GOES_WRONG[attempt]}\n[]"
 
 
 def test_what_it_finds_comes_through_whatever_the_script_does_with_signals(tmp_path):
     def child():
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        found = [attempts.make(lambda n=n: {"n": n, "handler": asks()}, 20.0, tmp_path / "attempt") for n in (1, 2)]
+        found = [attempts.make(lambda n=n: {"n": n, "handler": asks()}, HANG_S, tmp_path / "attempt") for n in (1, 2)]
         return 0 if found == [{"n": n, "handler": int(signal.SIG_IGN)} for n in (1, 2)] else 1
 
     def asks():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from running_processes import processes_with
-from watched import watched
+from watched import rungs_of, with_experiments
 
 pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
 pytest.importorskip("click", reason="click, for the command line, is not installed")
@@ -46,41 +46,51 @@ if __name__ == "__main__":
 """
 
 
-def diagnosed(folder, sample="pass", in_a_copy="raise", workers=0, budget="7s", package="torch.utils.data"):
+def diagnosed(folder, enough, sample="pass", in_a_copy="raise", workers=0, budget="7s", package="torch.utils.data"):
     facts = {"sample": sample, "in_a_copy": in_a_copy, "workers": workers, "package": package}
     source = SCRIPT.format(scripts=str(SCRIPTS), **facts)
-    status, output, _, found = watched(folder, source, "--budget", budget, environment={"PYTHONWARNINGS": "ignore"})
+    quiet = {"PYTHONWARNINGS": "ignore"}
+    status, output, _, found = with_experiments(folder, source, budget, enough, environment=quiet)
     assert (status, output) == (4, "the sum is 2016\n")
     assert processes_with(str(folder / "train.py")) == []
     return found["experiments"]
 
 
+def has_three_rungs(found):
+    return {0, 1, 2} <= rungs_of(found).keys()
+
+
 def test_the_ladder_is_climbed_without_the_device(tmp_path):
     # a collection would end what the garbage holds, and a parallel sum without its threads would not end
-    tried = diagnosed(tmp_path, "gc.collect(); (large * 2).sum()", "abort")
-    assert tried["refused"] is None
-    assert {0, 1, 2} <= {rung["workers"] for rung in tried["rungs"]}
+    tried = diagnosed(tmp_path, has_three_rungs, "gc.collect(); (large * 2).sum()", "abort")
+    assert tried["refused"] is None and has_three_rungs({"experiments": tried})
     assert not [one for one in tried["not_tried"] if one["change"].startswith("num_workers")]
 
 
 @pytest.mark.parametrize("in_a_copy", ["raise", "abort"])
 def test_samples_that_need_the_device_are_a_reason(tmp_path, in_a_copy):
-    tried = diagnosed(tmp_path, "torch.zeros(2).to('standin')", in_a_copy, budget="5s")
+    why = {
+        "raise": "reading samples uses the GPU, which a copied process cannot: ",
+        "abort": "the process that tried it was ended by SIGABRT",
+    }[in_a_copy]
+
+    def is_refused(found):
+        return (found["experiments"]["refused"] or "").startswith(why)
+
+    tried = diagnosed(tmp_path, is_refused, "torch.zeros(2).to('standin')", in_a_copy, budget="5s")
     assert tried["rungs"] == [] and tried["not_tried"] == []
-    if in_a_copy == "raise":
-        assert tried["refused"].startswith("reading samples uses the GPU, which a copied process cannot: ")
-    else:
-        assert tried["refused"] == "the process that tried it was ended by SIGABRT"
+    assert tried["refused"].startswith(why)
 
 
 def test_a_rung_that_gets_stuck_ends_alone(tmp_path):
     alone = "torch.utils.data.get_worker_info() is None and os.getpid() != owner"
-    tried = diagnosed(tmp_path, f"{alone} and torch.zeros(2).to('standin')", "hang", budget="16s")
-    assert 1 in {rung["workers"] for rung in tried["rungs"]}
+    sample = f"{alone} and torch.zeros(2).to('standin')"
+    tried = diagnosed(tmp_path, lambda found: 1 in rungs_of(found), sample, "hang", budget="16s")
+    assert 1 in rungs_of({"experiments": tried})
     (stuck,) = (one for one in tried["not_tried"] if one["change"] == "num_workers=0")
     assert stuck["why"].startswith("it was not done after")
 
 
 def test_a_copy_of_our_loader_page_locks_nothing(tmp_path):
-    tried = diagnosed(tmp_path, in_a_copy="abort", workers=1, package="feedline")
-    assert {0, 1, 2} <= {rung["workers"] for rung in tried["rungs"]}
+    tried = diagnosed(tmp_path, has_three_rungs, in_a_copy="abort", workers=1, package="feedline")
+    assert has_three_rungs({"experiments": tried})

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from summaries import HALF, LOADER, stages, summary
 from test_signals import recording
-from watched import watched
+from watched import rungs_of, watched, with_experiments
 
 from feedline.diagnose.model import prediction
 from feedline.diagnose.summary import engine_summary, host_summary
@@ -150,7 +150,7 @@ if __name__ == "__main__":
 
 def test_the_stages_of_an_own_loader_are_its_telemetry(tmp_path, photos):
     source = LOOP.format(photos=str(photos))
-    status, out, _, found = watched(tmp_path, source, "--budget", "2s")
+    status, out, _, found = with_experiments(tmp_path, source, "2s", lambda found: 1 in rungs_of(found))
     assert (status, out) == (0, "True 8\n")
     measured = found["summary"]
     assert measured["steps"] == 192 and measured["workers"] == 1
@@ -161,7 +161,7 @@ def test_the_stages_of_an_own_loader_are_its_telemetry(tmp_path, photos):
     assert measured["making"]["cpu_ms"] > 0 and measured["making"]["busy"] > 0
     assert not {"cpu_decode", "cpu_transform", "storage_latency"} & {a["cause"] for a in found["abstained"]}
     # a forked copy whose engine never ran makes loaders of its own
-    rungs = {rung["workers"]: rung for rung in found["experiments"]["rungs"]}
+    rungs = rungs_of(found)
     assert 1 in rungs and 0 not in rungs and all(rung["batches"] >= 3 for rung in rungs.values())
 
 
@@ -188,12 +188,12 @@ def test_a_lowered_loader_tells_its_stages_and_climbs_too(tmp_path, photos):
             for image, label in feedline.DataLoader(data, batch_size=8, shuffle=True, num_workers=1, lower="require"):
                 pass
     """
-    status, _, err, found = watched(tmp_path, source, "--budget", "2s")
+    status, _, err, found = with_experiments(tmp_path, source, "2s", lambda found: {0, 1} <= rungs_of(found).keys())
     assert status == 0, err
     measured = found["summary"]
     assert measured["loader"]["native"] and measured["loader"]["engine"]["batches"] == 32
     assert measured["making"]["stages"]["decode"] > 0.5
-    assert {0, 1} <= {rung["workers"] for rung in found["experiments"]["rungs"]}
+    assert {0, 1} <= rungs_of(found).keys()
 
 
 ROWS = """

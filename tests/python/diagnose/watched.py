@@ -18,3 +18,20 @@ def watched(folder, source, *options, environment=None, **popen):
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(environment or {})}, **popen)
     found = json.loads(output.read_text()) if output.exists() else None
     return done.returncode, done.stdout, done.stderr, found
+
+
+LARGER_BUDGET = "120s"  # for experiments on a machine that others keep busy: most of it is not used
+
+
+def with_experiments(folder, source, budget, enough, **others):
+    """`watched`, with a larger budget where what was found within `budget` is not `enough`."""
+    for seconds in (budget, LARGER_BUDGET):
+        seen = watched(folder, source, "--budget", seconds, **others)
+        if enough(seen[3]):
+            break
+    return seen
+
+
+def rungs_of(found):
+    """By their number of workers."""
+    return {rung["workers"]: rung for rung in found["experiments"]["rungs"]}

@@ -70,7 +70,7 @@ class Dying(Large):
         if index == self.at and (self.always or not os.path.exists(self.mark)):
             Path(self.mark).touch()
             os.kill(os.getpid(), self.how)
-            time.sleep(60)
+            time.sleep(600)
         return super().__getitem__(index)
 
 

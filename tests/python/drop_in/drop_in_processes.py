@@ -18,7 +18,7 @@ from typing import Any
 import feedline
 
 HERE = Path(__file__).parent
-HANG_S = 120
+HANG_S = 300
 
 
 def script_command(text: str, *arguments: str) -> tuple[list[str], dict[str, str]]:

@@ -38,7 +38,7 @@ def test_a_hanging_sample_is_named_with_its_stack(no_grace):
     iterator = iter(loader)
     next(iterator), next(iterator)
     until_hanging(iterator)
-    loader.stall_timeout = 0.3
+    loader.stall_timeout = 1.0
     with (
         pytest.warns(UserWarning, match=r"(?s)no progress for .*last index 9"),
         pytest.raises(
@@ -88,7 +88,7 @@ def test_a_fork_while_a_thread_holds_a_lock_is_named_too(no_grace):
     with _Locked.lock:
         iterator = iter(loader)
         until(lambda: iterator._crew.sample(0) == 0)
-        loader.stall_timeout = 0.3
+        loader.stall_timeout = 1.0
         with (
             pytest.warns(UserWarning, match="no progress"),
             pytest.raises(feedline.StalledError, match=words),
@@ -113,9 +113,10 @@ def test_a_worker_that_ignores_sigterm_is_ended_too(no_grace):
     """Pain 6: asked, then terminated, then killed."""
     iterator = iter(DataLoader(Hanging(), batch_size=4, num_workers=2, worker_init_fn=_ignore_sigterm))
     until_hanging(iterator)
-    workers = iterator._workers
+    hanging, other = iterator._workers
     del iterator
-    assert sorted(worker.exitcode for worker in workers) == [-signal.SIGKILL, 0]
+    assert hanging.exitcode == -signal.SIGKILL
+    assert other.exitcode in (0, -signal.SIGKILL)  # it ends by itself, unless it gets no CPU for that
 
 
 def _ignore_sigterm(worker):

@@ -8,12 +8,12 @@ import multiprocessing
 import os
 import pickle
 import signal
-import time
 from pathlib import Path
 
 import pytest
 import torch
 from drop_in_data import Dying, Numbers, flatten
+from drop_in_processes import until
 
 from feedline import DataLoader
 from feedline.drop_in.payload import QuietName, begin_collecting
@@ -90,9 +90,7 @@ class _Wait:
         self.path = path
 
     def __setstate__(self, state):
-        until = time.monotonic() + 60
-        while not os.path.exists(state["path"]) and time.monotonic() < until:
-            time.sleep(0.01)
+        until(lambda: os.path.exists(state["path"]))
 
 
 def test_what_all_workers_have_read_goes_while_they_read_on(monkeypatch, tmp_path):
@@ -110,10 +108,7 @@ def test_what_all_workers_have_read_goes_while_they_read_on(monkeypatch, tmp_pat
     data.slow = _ReadSlowly(str(tmp_path / "go on"))
     iterator = iter(DataLoader(data, batch_size=4, num_workers=2, multiprocessing_context="spawn"))
     assert os.fstat(files[0]).st_size > 60_000_000
-    deadline = time.monotonic() + 60
-    while os.fstat(files[0]).st_blocks * 512 > 35_000_000:  # until half of it is gone
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: os.fstat(files[0]).st_blocks * 512 <= 35_000_000, "half of it is gone")
     assert os.fstat(files[0]).st_blocks * 512 > 25_000_000
     (tmp_path / "go on").touch()
     assert flatten(iterator) == list(range(40))

@@ -21,7 +21,7 @@ from torchrun_runs import GLOBAL_BATCH, ROWS
 
 import feedline
 
-HANG_S = 300
+HANG_S = 900
 RANKS = 4
 
 

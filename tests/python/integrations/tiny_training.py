@@ -20,7 +20,7 @@ from torch.utils.data import Dataset, IterableDataset
 import feedline
 
 LOADERS = {"torch": TorchLoader, "feedline": feedline.DataLoader}
-HANG_S = 300
+HANG_S = 900
 
 
 class Points(Dataset):
