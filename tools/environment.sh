@@ -161,7 +161,7 @@ feedline_build() {
     target=all
   fi
   for setting in build-dir="$FEEDLINE_TREE" build.targets="$target" \
-    cmake.define.FEEDLINE_TESTS="$tests" cmake.define.FEEDLINE_EXAMPLES="$tests"; do
+    cmake.define.FEEDLINE_TESTS="$tests" cmake.define.FEEDLINE_EXAMPLES="$tests" cmake.define.FEEDLINE_BENCH=OFF; do
     settings+=(--config-settings "$setting")
   done
   rm -rf "$FEEDLINE_ROOT/build/wheel"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -94,7 +95,8 @@ def test_fields_of_dicts_are_transformed_by_their_key(vision, shards):
     assert_same_as_torch(data, workers=1)
 
 
-def test_images_that_no_transform_is_for_come_out_decoded(vision, shards):
+def test_images_that_no_transform_is_for_come_out_decoded(vision, shards, monkeypatch):
+    monkeypatch.setattr(wds.handlers, "time", SimpleNamespace(sleep=lambda _: None))  # half a second for each warning
     data = pipeline(shards).map_dict(jpg=resized(vision), handler=wds.warn_and_continue)
     with pytest.warns(UserWarning):  # samples with a PNG have no such field
         same = list(DataLoader(data, batch_size=None))
