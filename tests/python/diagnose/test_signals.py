@@ -73,15 +73,19 @@ def event(kind, begin_ms, wall_ms, a=0, b=0, cpu_ms=0):
     return (kind, 1, int(begin_ms * MS), int(wall_ms * MS), int(cpu_ms * MS), a, b)
 
 
-def loop_and_worker(waits, works):
-    """A loop of 10 ms steps that waits waits[n] ms for batch n, which a worker made: works[n] = (end, time, sample)."""
+def loop_and_worker(waits, works, cpu=0.0):
+    """A loop of 10 ms steps that waits waits[n] ms for batch n, which a worker made: works[n] = (end, time, sample).
+
+    `cpu`: the part of its time that the worker runs.
+    """
     loop, at = [event(events.ITER, 0, 1)], 1.0
     for number, wait in enumerate(waits):
         loop.append(event(events.WAIT, at, wait, b=number))
         loop.append(event(events.STEP, at + wait, 10, b=1))
         at += wait + 10
     worker = [event(events.READY, 0, 0.5, a=1)]
-    worker += [event(events.WORK, end - wall, wall, a=n, b=int(b * MS)) for n, (end, wall, b) in enumerate(works)]
+    for number, (end, wall, sample) in enumerate(works):
+        worker.append(event(events.WORK, end - wall, wall, a=number, b=int(sample * MS), cpu_ms=cpu * wall))
     return [record_of(1, 0, loop), record_of(2, 1, worker)]
 
 
@@ -102,6 +106,29 @@ def test_a_sample_that_holds_up_its_batch_is_a_straggler():
     assert summary.waits.straggler > 0.5
     slow_all_over = [(1.5, 1, 0), (22, 10, 1), (42, 10, 1), (251, 200, 20)]
     assert timeline.summarise(recording(loop_and_worker([1, 10, 10, 200], slow_all_over))).waits.straggler == 0
+
+
+def test_a_stream_that_waits_for_its_next_part_has_no_straggling_sample():
+    works = [(1.5, 1, 0), (22, 10, 1), (42, 10, 1), (251, 200, 195)]
+    stream = {"iterable": True, "pid": 1, "number": 0}
+    waits = timeline.summarise(recording(loop_and_worker([1, 10, 10, 200], works), [stream])).waits
+    assert waits.straggler == 0 and waits.production > 0.5
+    runs = timeline.summarise(recording(loop_and_worker([1, 10, 10, 200], works, cpu=0.9), [stream])).waits
+    assert runs.straggler > 0.5  # one sample that takes long to compute is one in a stream, too
+
+
+def test_a_stream_without_workers_waits_for_its_next_part_likewise():
+    def loop(cpu):
+        recorded = [event(events.ITER, 0, 1)]
+        for number, wait in enumerate((2, 2, 2, 200)):
+            recorded += [event(events.WAIT, 300 * number + 1, wait), event(events.STEP, 300 * number + 250, 10, b=1)]
+        slow = event(events.SAMPLE, 902, 190, cpu_ms=190 * cpu)
+        return [record_of(1, 0, [*recorded, slow])]
+
+    stream = {"iterable": True, "pid": 1, "number": 0}
+    assert timeline.summarise(recording(loop(0.0), [stream])).waits.straggler == 0
+    assert timeline.summarise(recording(loop(0.9), [stream])).waits.straggler > 0.5
+    assert timeline.summarise(recording(loop(0.0))).waits.straggler > 0.5
 
 
 def test_steps_that_stand_for_others_count_as_many():

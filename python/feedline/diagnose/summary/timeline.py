@@ -58,7 +58,8 @@ def summarise(recording: Recording) -> Summary | None:
     times = batch_times.times_of(made) if native is None else ()  # threads make batches together
     making = replace(making, next_cpu_ms=_next_cpu_ms(loop, making, aside), times=times)
     making = _with_handing(making, recording, facts)
-    account = Account(loop, makers, bool(facts.get("persistent_workers")), bool(workers), _stretch(busy))
+    of_loader = (bool(facts.get("persistent_workers")), bool(workers), bool(facts.get("iterable")))
+    account = Account(loop, makers, *of_loader, _stretch(busy))
     steps = max(account.steps, 1)
     device = device_of(recording, loop.process)
     gpu, no_gpu = gpu_of(recording.host, (begin, end), device, bool(facts.get("cuda") or device.get("type") == "cuda"))

@@ -39,6 +39,7 @@ class Account:
         makers: Sequence[ProcessRecord],
         persistent: bool,
         has_workers: bool,
+        stream: bool,
         stretch: Stretch,
     ) -> None:
         self.steps = self.epochs = self.steady_waits = 0
@@ -48,12 +49,13 @@ class Account:
         self.paid_once = 0.0  # the first start of workers and their last stop
         self._stretch = stretch
         self._has_workers, self._persistent = has_workers, persistent
-        self._work = _Work(makers)
+        self._work = _Work(makers, stream)
         # a thread of the loop's process that page-locks batches unpacks them too, and no event tells of that
         unpacked = loop.process.totals.get(events.UNPICKLE, Total()).times
         self._sees_packing = bool(unpacked) and any(events.PICKLE in process.totals for process in makers)
         self._ready = sorted(e.end_ns for p in makers for e in p.events if e.kind == events.READY)
-        self._slow = sorted((e.begin_ns, e) for e in loop.process.events if e.kind == events.SAMPLE)
+        slow = (event for event in loop.process.events if event.kind == events.SAMPLE)
+        self._slow = sorted((event.begin_ns, event) for event in slow if not (stream and _waits(event)))
         self._usual_wait = _usual_wait(loop.events)
         self._go_through(loop.events)
 
@@ -198,11 +200,19 @@ class _Sending:
         return sum(max(min(end, end_ns) - max(begin, begin_ns), 0) for begin, end in self.stragglers)
 
 
+def _waits(work: Event | _Task) -> bool:
+    """Rather than runs. Of a stream, where a sample is late because the next part was opened before it, or fetched: no
+    sample is slower than others there, whatever comes first of a part is late.
+    """
+    return work.cpu_ns < work.wall_ns / 2
+
+
 class _Task(NamedTuple):
     """A batch that a worker made."""
 
     end_ns: int
     wall_ns: int
+    cpu_ns: int
     longest_sample_ns: int  # 0: its samples were not looked at one by one
     sending: _Sending
 
@@ -210,13 +220,15 @@ class _Task(NamedTuple):
 class _Work:
     """The tasks of all workers, by their numbers, which begin anew in every epoch."""
 
-    def __init__(self, makers: Iterable[ProcessRecord]) -> None:
+    def __init__(self, makers: Iterable[ProcessRecord], stream: bool) -> None:
+        self._stream = stream
         self._by_task: dict[int, list[_Task]] = defaultdict(list)
         for process in makers:
             sending = _Sending(process)
             for event in process.events:
                 if event.kind == events.WORK:
-                    self._by_task[event.a].append(_Task(event.end_ns, event.wall_ns, event.b, sending))
+                    task = _Task(event.end_ns, event.wall_ns, event.cpu_ns, event.b, sending)
+                    self._by_task[event.a].append(task)
         for tasks in self._by_task.values():
             tasks.sort(key=lambda task: task.end_ns)
         everything = [task.wall_ns for tasks in self._by_task.values() for task in tasks]
@@ -229,7 +241,7 @@ class _Work:
 
     def straggles(self, task: _Task) -> bool:
         """Takes much longer than others for one sample. Where its samples were not seen, as those that were do."""
-        if task.wall_ns <= _STRAGGLES * self.usual_ns:
+        if task.wall_ns <= _STRAGGLES * self.usual_ns or (self._stream and _waits(task)):
             return False
         return task.longest_sample_ns > task.wall_ns / 2 if task.longest_sample_ns else self._unseen_straggle
 
