@@ -18,6 +18,7 @@ from feedline.diagnose.probe.pace import Pace
 from feedline.diagnose.probe.recorder import Recorder
 from feedline.diagnose.session import ProcessRecord, Recording
 from feedline.diagnose.summary.overhead import overhead_of
+from feedline.diagnose.summary.tasks import done_of
 
 US, MS, S = 1_000, 1_000_000, 1_000_000_000
 
@@ -204,6 +205,16 @@ def test_what_hooks_have_spent_is_told_in_few_events(tmp_path):
     assert 15 * US / 3 < told.cpu_ns / told.times < 25 * US  # an event's cost on the way there
 
 
+def test_what_lets_work_pass_is_told_and_takes_nothing_of_what_may_be_seen(tmp_path):
+    made = Recorder(str(tmp_path))
+    for _ in range(100):
+        made.passed(8 * US)
+    assert made.spent_ns == 0
+    made.paid(recorder._TOLD_NS)
+    (ring,) = session._Harvest(tmp_path).processes()
+    assert ring.totals[events.SPENT].a == pytest.approx(800 * US + made.spent_ns, abs=recorder._TOLD_NS)
+
+
 def test_settings_written_again_and_again_stay_whole(tmp_path):
     made = Recorder(str(tmp_path))
     made.write_loader(3, {"class": "Loader"})
@@ -262,7 +273,8 @@ def test_a_batch_is_a_few_events(tmp_path, workers):
     of_detail = {events.SAMPLE}
     of_start = {events.READY}
     watched = {events.CALLS, events.DEVICE_COST, events.UNPICKLE}
-    known = set(per_task) | set(of_loop) | of_detail | of_start | watched
+    paced = {events.UNSEEN_WORK, events.LATE_WORK, events.PICKLE_BESIDE}
+    known = set(per_task) | paced | set(of_loop) | of_detail | of_start | watched
     for kinds in counted.values():
         assert set(kinds) <= known  # nothing else is recorded of such a loop
     assert recording.watcher_cpu_ns >= recording.host["sampler_cpu_ns"] > 0
@@ -300,7 +312,8 @@ def test_only_batches_are_packed_for_the_loop_and_the_first_loop_is_told_of(tmp_
     recording = session.run([sys.executable, "-W", "ignore", str(script)])
     assert recording.returncode == 0
     (worker,) = (process for process in recording.processes if events.WORK in process.totals)
-    assert worker.totals[events.WORK].times == worker.totals[events.PICKLE].times == 10
+    assert done_of(worker.totals).times == 10
+    assert worker.totals[events.WORK].times == worker.totals[events.PICKLE].times > 0
 
 
 # -- the sum

@@ -11,6 +11,10 @@ from feedline.diagnose.probe import recorder
 from feedline.diagnose.probe.pace import MOST_UNSEEN, Pace
 
 
+def sees(pace, number):
+    return pace.first_from(number) == number
+
+
 def seen(units, affordable_ns):
     """(mean that the seen units give, share of the units that was seen)."""
     pace, gap, stride, weight, weighed, count, whole = Pace(), 0, 1, 0, 0.0, 0, 0
@@ -58,3 +62,25 @@ def test_a_pause_in_between_is_no_cost_of_an_event():
             pass
 
     assert recorder._cost_of(work) < 30_000_000 / len(calls) / 2
+
+
+@pytest.mark.parametrize("level", [1, 3, 6, 10])
+def test_of_numbers_side_by_side_one_is_seen_and_those_of_a_level_below_too(level):
+    """So that a loop and its workers see the same batches."""
+    pace, below, size = Pace(), Pace(), 2**level
+    pace.level, below.level = level, level - 1
+    chosen = [[n for n in range(begin, begin + size) if sees(pace, n)] for begin in range(0, 8192, size)]
+    assert all(len(of_block) == 1 for of_block in chosen)
+    assert all(sees(below, number) for (number,) in chosen)
+    places = {number % size for (number,) in chosen}
+    assert len(places) > min(size, len(chosen)) / 2  # wherever in its block: no beat of a rhythm
+
+
+def test_a_gap_ends_at_the_next_number_that_is_seen():
+    pace, number = Pace(), 17
+    for _ in range(300):
+        gap = pace.gap(1000, 37_000, number)
+        assert not any(sees(pace, between) for between in range(number + 1, number + 1 + gap))
+        assert sees(pace, number + 1 + gap)
+        number += 1 + gap
+    assert number / 300 == pytest.approx(37, rel=0.2)

@@ -19,13 +19,18 @@ COPY = 9  # a copy of the process was made, for experiments
 READY = 10  # a worker's start: from its first statement to the wait for a task; a = process of the loop;
 # b = worker + WORKERS * which iter() of that process started it, 0: not known
 WORK = 11  # one task of a worker, from its arrival to the hand-over: a = number of the task, b = its longest sample
+# Follows a WORK: a = tasks that passed unseen before it, or after it where they were the last; lasts as long as if each
+# had taken what that one took, as does its CPU.
+UNSEEN_WORK = 31
+LATE_WORK = 28  # as WORK, of a task that took much longer than others while some pass unseen: it stands for itself
 FETCH = 13  # samples and collation of a batch: a = samples, b = its longest sample (0: not looked at)
 DETAILED_FETCH = 14  # those of them whose samples were timed
 SAMPLE = 15  # one sample: a = its index where that is a number; kept where it is slow beside others
 DECODE = 16  # an image out of a file's bytes
 TRANSFORM = 17  # a Compose, without what was decoded inside
 COLLATE = 18  # a = samples
-PICKLE = 19  # a batch into a worker's message: a = bytes
+PICKLE = 19  # the batch of a WORK into a worker's message: a = bytes
+PICKLE_BESIDE = 29  # likewise, of a late task, or of an unseen one while a batch that is seen waited for its turn
 NESTED_POOL = 20  # a pool of processes or threads made inside a worker: a = its size
 GATHER = 21  # the rows of a batch out of arrays: a = rows; lasts its FETCH
 # Of steps that were watched. The flags of a copy: PINNED, ASKED and OTHER_STREAM.
@@ -45,7 +50,8 @@ TRANSFORMS = 16
 
 PINNED, ASKED, OTHER_STREAM = 1, 2, 4  # page-locked; non_blocking=True; on another stream than the device's default one
 
-_INSIDE = (WORK, DETAILED_FETCH, SAMPLE, DECODE, TRANSFORM, COLLATE, PICKLE, UNPICKLE, NESTED_POOL)
+_OF_TASKS = (WORK, UNSEEN_WORK, LATE_WORK, PICKLE, PICKLE_BESIDE)
+_INSIDE = (*_OF_TASKS, DETAILED_FETCH, SAMPLE, DECODE, TRANSFORM, COLLATE, UNPICKLE, NESTED_POOL)
 _AROUND = (ITER, WAIT, STEP, LAST, FETCH, GATHER, CALLS, PASS, LOOK, COPIES, DEVICE_TIMES)
 TIMED = (*_AROUND, *_INSIDE, *range(FIRST_TRANSFORM, FIRST_TRANSFORM + TRANSFORMS))  # whose cost is in SPENT
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from feedline.diagnose.probe import events, loop_hooks
+from feedline.diagnose.probe import events, loop_hooks, worker_hooks
 from feedline.diagnose.probe.pace import Pace
 from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
@@ -48,7 +48,7 @@ def patch(module_name: str) -> None:
         "feedline.data_loader": loop_hooks.patch_drop_in,
         "feedline.drop_in.native": loop_hooks.patch_native_iterator,
         "torch.utils.data._utils.fetch": _patch_torch_fetch,
-        "torch.utils.data._utils.worker": _patch_torch_worker,
+        "torch.utils.data._utils.worker": worker_hooks.patch_torch_worker,
         "torch.utils.data._utils.pin_memory": loop_hooks.patch_pin_memory,
         "feedline.drop_in.fetch": _patch_drop_in_fetch,
         "feedline.drop_in.native_arrays": _patch_gather,
@@ -73,7 +73,7 @@ def patch(module_name: str) -> None:
     try:
         patches[module_name](module, _recorder)
         if module_name == "torch.utils.data.dataloader":
-            _patch_pickling(_recorder)
+            worker_hooks.patch_pickling(_recorder)
         if module_name in ("torch.utils.data.dataloader", "feedline.data_loader", "feedline.drop_in.native"):
             _extend(module, _recorder)
     except Exception as error:  # a version of the module that nobody here has seen
@@ -150,8 +150,6 @@ class _TimedCollate:
         return (_itself, (self._collate,))
 
     def __call__(self, samples: Any) -> Any:
-        if getattr(self._recorder.local, "unseen", 0):
-            return self._collate(samples)
         begin, cpu = clock(), cpu_clock()
         try:
             return self._collate(samples)
@@ -166,21 +164,27 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _around_fetch(original: Callable[..., Any], recorder: Recorder, stream: str | None) -> Callable[..., Any]:
-    """`stream`: the attribute that holds an iterable data set's iterator; None: a map-style data set."""
+def _around_fetch(
+    original: Callable[..., Any], recorder: Recorder, stream: str | None, collates: bool = False
+) -> Callable[..., Any]:
+    """`stream`: the attribute that holds an iterable data set's iterator; None: a map-style data set.
+
+    `collates`: by its `collate_fn`.
+    """
 
     @functools.wraps(original)
     def fetch(self: Any, index: Any) -> Any:
         local = recorder.local
-        unseen = getattr(local, "unseen", 0)
-        if unseen > 0:
+        if local.unseen > 0:
+            if local.by_task:
+                return original(self, index)
             try:
                 return original(self, index)
             finally:
-                local.unseen = unseen - 1
+                local.unseen -= 1
         entered = cpu_clock()
         count = len(index) if isinstance(index, (list, tuple)) else 1
-        if not recorder.in_worker and not getattr(local, "in_next", False):
+        if not recorder.in_worker and not local.in_next:
             _announce_worker(recorder)
         # a sample has its own event, its decoding, its Compose and single transforms
         detail = recorder.may_detail(count * getattr(local, "events_per_sample", 8))
@@ -190,18 +194,24 @@ def _around_fetch(original: Callable[..., Any], recorder: Recorder, stream: str 
         if detail:
             setattr(self, attribute, _TimedStream(hidden, timed) if stream else timed)
             local.detail, local.details = True, 0
+        collate = self.collate_fn if collates else None
+        if collates:
+            self.collate_fn = _TimedCollate(collate, recorder)
         before = recorder.taken()
         begin, cpu = clock(), cpu_clock()
         try:
             return original(self, index)
         finally:
             ended, cpu_ended = clock(), cpu_clock()
+            if collates:
+                self.collate_fn = collate
             used = cpu_ended - cpu
             recorder.record(events.FETCH, begin, used, count, timed.longest, False)
-            local.unseen = recorder.unseen_after(ended - begin, _EVENTS_PER_FETCH, _pace_of(local, "fetch_pace"))
+            if not local.by_task:
+                local.unseen = recorder.unseen_after(ended - begin, _EVENTS_PER_FETCH, _pace_of(local, "fetch_pace"))
             recorder.opened.tell()
             local.longest = timed.longest
-            if recorder.in_worker and not getattr(local, "task_begin", 0):  # a worker whose tasks are not seen
+            if recorder.in_worker and not local.by_task:  # a worker whose tasks are not seen
                 recorder.record(events.WORK, begin, used, events.NO_TASK, timed.longest)
             if detail:
                 setattr(self, attribute, hidden)
@@ -232,21 +242,12 @@ def _announce_worker(recorder: Recorder) -> None:
 
     if multiprocessing.parent_process() is not None:
         recorder.in_worker = True
-        recorder.record(events.READY, clock(), 0, _loop_process(), 0)
+        recorder.record(events.READY, clock(), 0, worker_hooks.loop_process(), 0)
 
 
 def _patch_torch_fetch(module: Any, recorder: Recorder) -> None:
-    def with_timed_collate(fetch: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(fetch)
-        def timed_fetch(self: Any, index: Any) -> Any:
-            if not isinstance(self.collate_fn, _TimedCollate):
-                self.collate_fn = _TimedCollate(self.collate_fn, recorder)
-            return fetch(self, index)
-
-        return timed_fetch
-
     for kind, stream in ((module._MapDatasetFetcher, None), (module._IterableDatasetFetcher, "dataset_iter")):
-        kind.fetch = with_timed_collate(_around_fetch(kind.fetch, recorder, stream))
+        kind.fetch = _around_fetch(kind.fetch, recorder, stream, collates=True)
 
 
 def _patch_drop_in_fetch(module: Any, recorder: Recorder) -> None:
@@ -254,7 +255,7 @@ def _patch_drop_in_fetch(module: Any, recorder: Recorder) -> None:
 
     @functools.wraps(collate)
     def timed_collate(self: Any, samples: Any, index: Any) -> Any:
-        if getattr(recorder.local, "unseen", 0):
+        if recorder.local.unseen:
             return collate(self, samples, index)
         begin, cpu = clock(), cpu_clock()
         try:
@@ -410,113 +411,6 @@ def _patch_compose_v2(module: Any, recorder: Recorder) -> None:
 
 
 # -- workers
-
-
-class _TaskQueue:
-    """A worker's end of the queue of its tasks."""
-
-    def __init__(self, queue: Any, recorder: Recorder, on_first: Callable[[], None]) -> None:
-        self._queue, self._recorder, self._on_first = queue, recorder, on_first
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._queue, name)
-
-    def get(self, *arguments: Any, **options: Any) -> Any:
-        self._on_first()
-        task = self._queue.get(*arguments, **options)
-        if isinstance(task, tuple) and len(task) == 2:
-            local = self._recorder.local
-            local.task_begin, local.task_cpu = clock(), cpu_clock()
-            local.hooks_ns += self._recorder.call_ns
-        return task
-
-
-class _ResultQueue:
-    """A worker's end of the queue of finished batches."""
-
-    def __init__(self, queue: Any, recorder: Recorder) -> None:
-        self._queue, self._recorder = queue, recorder
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._queue, name)
-
-    def put(self, item: Any, *arguments: Any, **options: Any) -> Any:
-        local = self._recorder.local
-        begin = getattr(local, "task_begin", 0)
-        if begin and isinstance(item, tuple) and isinstance(item[0], int):
-            ended = cpu_clock()
-            self._recorder.record(events.WORK, begin, ended - local.task_cpu, item[0], getattr(local, "longest", 0))
-            local.task_begin = 0
-            if self._recorder.sending is not None:
-                self._recorder.sending.add(id(item))
-            self._recorder.inside(ended)
-            self._recorder.settle()  # most batches may pass unseen
-        return self._queue.put(item, *arguments, **options)
-
-
-def _patch_torch_worker(module: Any, recorder: Recorder) -> None:
-    original = module._worker_loop
-
-    # the name stays: spawned workers find this function by it, and their own probe is around it there
-    @functools.wraps(original)
-    def _worker_loop(dataset_kind: Any, dataset: Any, index_queue: Any, data_queue: Any, *others: Any) -> None:
-        begin, cpu = clock(), cpu_clock()
-        recorder.in_worker, recorder.sending = True, set()
-        worker = others[6] if len(others) > 6 and isinstance(others[6], int) else 0
-        state = {"ready": False}
-
-        def on_first() -> None:
-            if not state["ready"]:
-                state["ready"] = True
-                started = events.WORKERS * recorder.passes  # a forked worker has this number from the loop's process
-                recorder.record(events.READY, begin, cpu_clock() - cpu, _loop_process(), worker + started)
-
-        tasks = _TaskQueue(index_queue, recorder, on_first)
-        return original(dataset_kind, dataset, tasks, _ResultQueue(data_queue, recorder), *others)
-
-    module._worker_loop = _worker_loop
-
-
-def _loop_process() -> int:
-    """The process that runs the loop: not the fork server that made this one."""
-    import multiprocessing
-
-    parent = multiprocessing.parent_process()
-    return os.getppid() if parent is None or parent.pid is None else parent.pid
-
-
-def _patch_pickling(recorder: Recorder) -> None:
-    from multiprocessing import reduction
-
-    pickler = reduction.ForkingPickler
-    dumps, loads = pickler.dumps, pickler.loads
-
-    def timed_dumps(kind: Any, value: Any, protocol: Any = None) -> Any:
-        sending = recorder.sending
-        if not recorder.in_worker or (sending is not None and id(value) not in sending):
-            return dumps(value, protocol)  # what a pool inside a worker is given is not handed to the loop
-        if sending is not None:
-            sending.discard(id(value))
-        begin, cpu = clock(), cpu_clock()
-        data = dumps(value, protocol)
-        ended = cpu_clock()
-        recorder.record(events.PICKLE, begin, ended - cpu, len(data))
-        recorder.inside(ended)
-        recorder.settle()  # it is done by a thread of its own
-        return data
-
-    def timed_loads(data: Any, *arguments: Any, **options: Any) -> Any:
-        if not getattr(recorder.local, "in_next", False):
-            return loads(data, *arguments, **options)
-        begin, cpu = clock(), cpu_clock()
-        value = loads(data, *arguments, **options)
-        ended = cpu_clock()
-        recorder.record(events.UNPICKLE, begin, ended - cpu, len(data), 0, False)
-        recorder.inside(ended)
-        return value
-
-    pickler.dumps = classmethod(timed_dumps)  # type: ignore[assignment]
-    pickler.loads = staticmethod(timed_loads)  # type: ignore[assignment]
 
 
 def _patch_pool(kind: Any, recorder: Recorder, free: int = 0) -> None:

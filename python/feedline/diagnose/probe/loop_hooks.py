@@ -160,7 +160,8 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             recorder.record(kind, begin, cpu_ended - cpu - inside, loop.loader, number)
             if kind == events.WAIT:
                 if cycle_begin:
-                    loop.unseen = recorder.unseen_after(ended - cycle_begin, _EVENTS_PER_CYCLE, loop.pace)
+                    told = number if number != events.NO_TASK else None
+                    loop.unseen = recorder.unseen_after(ended - cycle_begin, _EVENTS_PER_CYCLE, loop.pace, told)
                     loop.stride = loop.unseen + 1
                 if loop.tally is not None:
                     looked = loop.tally.look_if_due(engine_hooks.engine_of(self))

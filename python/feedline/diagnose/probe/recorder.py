@@ -49,6 +49,13 @@ class _Local(threading.local):
     """What the hooks of a thread tell each other."""
 
     hooks_ns = 0  # CPU of hooks inside a batch that the one around them has not paid yet
+    charged_ns = 0  # CPU of all others
+    unseen = 0  # fetches that are to pass unseen
+    in_next = False  # of the loop's thread, where the call is seen
+    by_task = False  # a worker of torch's: its tasks say which fetches are seen
+    longest = 0  # sample of the fetch before, where its samples were timed; ns
+    sends = False  # a worker's thread that packs batches
+    packing_runs = 1.0  # share of the time of the last packing that was timed
 
 
 class Recorder:
@@ -77,7 +84,8 @@ class Recorder:
         self.local.hooks_ns = 0
         self.__dict__.pop("record", None)
         self.in_worker = False
-        self.sending: set[int] | None = None  # a worker's finished batches, by id(); None: not known
+        # a worker's finished batches that are seen, by id(), and the kind of their packing's event; None: not known
+        self.sending: dict[int, int] | None = None
         self.sample_mean_ns = 0.0
         self._notes = 0
         self._names: dict[str, int] = {}
@@ -142,12 +150,21 @@ class Recorder:
         took_ns = min(took_ns + self.call_ns, _MOST_OF_HOOK_NS) + inside_ns  # entering it, too
         self.spent_ns += took_ns
         self._untold_ns += took_ns
+        self.local.charged_ns += took_ns
         if recorded:
             self.event_ns += _WEIGHT * (took_ns / recorded - self.event_ns)
+        self._tell_spent()
+        return took_ns
+
+    def passed(self, took_ns: int) -> None:
+        """CPU of hooks that let work pass unseen: it is told, and is no reason to see less."""
+        self._untold_ns += took_ns
+        self._tell_spent()
+
+    def _tell_spent(self) -> None:
         if self._untold_ns > _TOLD_NS:
             self.record(events.SPENT, clock(), int(self.event_ns), self._untold_ns, 0, False)
             self._untold_ns = 0
-        return took_ns
 
     def paid_once(self, took_ns: int) -> None:
         """CPU of what a process does once, as it makes its event file: no share of the time, like loading the probe."""
@@ -167,16 +184,22 @@ class Recorder:
         if made:
             self.detail_event_ns += _WEIGHT_OF_DETAIL * (took_ns / made - self.detail_event_ns)
 
-    def unseen_after(self, took_ns: int, recorded: int, pace: Pace) -> int:
-        """How many units of work are to pass unseen after one that lasted `took_ns` and cost `recorded` events.
+    def standing_for(self, cost_ns: float) -> float:
+        """How long a stretch of work, in ns, a unit is to stand for if seeing it costs so much; 0: all can be seen.
 
         Batches and steps of one process have one allowance: where it is overdrawn, as both would take all of it, either
         is seen less.
         """
         allowed = _FREE_NS + COST_SHARE * (clock() - self._started_ns)
-        overdrawn = max((self.spent_ns - self._detail_ns) / allowed, 1.0)
-        gap = pace.gap(took_ns, overdrawn * recorded * self.event_ns / COST_SHARE)
-        return 0 if overdrawn <= 1 else gap
+        overdrawn = (self.spent_ns - self._detail_ns) / allowed
+        return 0.0 if overdrawn <= 1 else overdrawn * cost_ns / COST_SHARE
+
+    def unseen_after(self, took_ns: int, recorded: int, pace: Pace, number: int | None = None) -> int:
+        """How many units of work are to pass unseen after one that lasted `took_ns` and cost `recorded` events.
+
+        `number`: of that unit, where units have numbers that other processes know.
+        """
+        return pace.gap(took_ns, self.standing_for(recorded * self.event_ns), number)
 
     def kind_of_transform(self, name: str) -> int | None:
         """The kind of this transform's events; None once there are too many names."""

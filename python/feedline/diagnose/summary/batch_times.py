@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import random
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Event
+from feedline.diagnose.session import ProcessRecord
+from feedline.diagnose.summary.tasks import RECORDED
 
 _FEWEST, _MOST = 16, 512
 
@@ -17,7 +20,7 @@ def times_of(made: Iterable[Event]) -> tuple[float, ...]:
 
     `made`: tasks of workers; without them the events of the loop, whose waits hold the making.
     """
-    kinds = (events.WORK, events.WAIT)
+    kinds = (*RECORDED, events.WAIT)
     last = sorted((event for event in made if event.kind in kinds), key=lambda event: event.begin_ns)[-_MOST:]
     if len(last) < _FEWEST:
         return ()
@@ -25,6 +28,40 @@ def times_of(made: Iterable[Event]) -> tuple[float, ...]:
     times = [event.cpu_ns if by_cpu else event.wall_ns for event in last]
     mean = max(statistics.fmean(times), 1)
     return tuple(time / mean for time in times)
+
+
+def times_of_tasks(workers: Iterable[ProcessRecord]) -> tuple[float, ...]:
+    """As times_of. Tasks that passed unseen are as others of their worker that were seen, at random which."""
+    lists = [process.events for process in workers]
+    if sum(event.kind in RECORDED for recorded in lists for event in recorded) < _FEWEST:
+        return ()
+    return times_of(task for recorded in lists for task in _last_tasks(recorded))
+
+
+def _last_tasks(recorded: Sequence[Event]) -> list[Event]:
+    """Of one worker; the last first."""
+    typical = [event for event in recorded if event.kind == events.WORK]
+    draw, found = random.Random(0), list[Event]()
+    for event, passed in _with_unseen(recorded):
+        found.append(event)
+        for number in range(1, min(passed, _MOST - len(found)) + 1):
+            found.append(draw.choice(typical)._replace(begin_ns=event.begin_ns - number))
+        if len(found) >= _MOST:
+            break
+    return found
+
+
+def _with_unseen(recorded: Sequence[Event]) -> Iterator[tuple[Event, int]]:
+    """Tasks, the last first, each with how many it stands for beside itself."""
+    passed = 0
+    for event in reversed(recorded):
+        if event.kind == events.UNSEEN_WORK:
+            passed += event.a
+        elif event.kind == events.WORK:
+            yield event, passed
+            passed = 0
+        elif event.kind == events.LATE_WORK:
+            yield event, 0
 
 
 def _run(made: Sequence[Event]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord, Recording
+from feedline.diagnose.summary.tasks import done_of
 
 _AS_LONG = 0.7
 _ALIKE = 1.5  # times the time that others take to make a batch: a rank below is no slower, its turn is only later
@@ -118,6 +119,7 @@ def ranks_of(recording: Recording, loops: Sequence[LoopOfLoader]) -> tuple[tuple
 def _made_ns(recording: Recording, loop: LoopOfLoader) -> float | None:
     """Mean time of a batch's making, wherever the batches of this loop are made."""
     makers = workers_of(recording, loop) or [loop.process]
-    totals = [process.totals.get(events.WORK) or process.totals.get(events.FETCH) or Total() for process in makers]
-    done = sum(totals, Total())
+    tasks = [done_of(process.totals) for process in makers]
+    fetches = [process.totals.get(events.FETCH, Total()) for process in makers]
+    done = sum((task if task.times else fetch for task, fetch in zip(tasks, fetches, strict=True)), Total())
     return done.wall_ns / done.times if done.times else None

@@ -14,6 +14,7 @@ from feedline.diagnose.session import ProcessRecord
 from feedline.diagnose.summary.figures import Making
 from feedline.diagnose.summary.gpu_summary import pin_ms
 from feedline.diagnose.summary.host_summary import Window
+from feedline.diagnose.summary.tasks import RECORDED, done_of
 
 _FEWEST_TASKS = 16
 _LARGEST_UNKNOWN = 0.1  # CPU of a worker that is in no task: up to this, its start and its sending thread
@@ -28,7 +29,8 @@ def making_of_workers(
     def sum_of(kind: int, processes: Iterable[ProcessRecord] = makers) -> Total:
         return sum((p.totals.get(kind, Total()) for p in processes), Total())
 
-    fetch, work = sum_of(events.FETCH), sum_of(events.WORK)
+    fetch, seen = sum_of(events.FETCH), sum_of(events.WORK)
+    work = sum((done_of(process.totals) for process in makers), Total())
     done = work if work.times else fetch
     batches = max(done.times, 1)
     delay = delay_per_cpu or 0.0
@@ -39,17 +41,18 @@ def making_of_workers(
         default=None,
     )
     ready = [e.wall_ns for p in makers for e in p.events if e.kind == events.READY]
-    made = [p.totals[events.WORK].times for p in makers if events.WORK in p.totals]
+    made = [done_of(p.totals).times for p in makers if events.WORK in p.totals]
     pickled, unpickled = sum_of(events.PICKLE), sum_of(events.UNPICKLE, [loop])
+    packing = pickled.cpu_ns / max(seen.times or done.times, 1)
     return Making(
         batches=done.times,
         wall_ms=max(done.wall_ns - delay * done.cpu_ns, done.cpu_ns) / batches / 1e6,
         cpu_ms=done.cpu_ns / batches / 1e6,
-        stages=stages_of(sum_of, delay, may_read, _beside_share(makers, loop, busy, done)),
+        stages=stages_of(sum_of, delay, may_read, _beside_share(makers, loop, busy, done, packing)),
         transforms=_transforms(makers, sum_of(events.DETAILED_FETCH).a),
         busy=_busy(makers, work),
         delayed=None if delay_per_cpu is None else delay / (1 + delay),
-        pickle_ms=pickled.cpu_ns / batches / 1e6,
+        pickle_ms=packing / 1e6,
         unpickle_ms=unpickled.cpu_ns / max(unpickled.times, 1) / 1e6,
         pin_ms=pin_ms(loop),
         message_bytes=unpickled.a / max(unpickled.times, 1),
@@ -80,20 +83,25 @@ def _busy(makers: Iterable[ProcessRecord], work: Total) -> float | None:
     """Of the time from each worker's first task to its last."""
     span = 0
     for process in makers:
-        tasks = [e for e in process.events if e.kind == events.WORK]
+        tasks = [e for e in process.events if e.kind in RECORDED]
         ready = [e.end_ns for e in process.events if e.kind == events.READY]
         if tasks and ready:
             span += tasks[-1].end_ns - ready[0]
     return min(work.wall_ns / span, 1.0) if span and work.times else None
 
 
-def _beside_share(makers: Sequence[ProcessRecord], loop: ProcessRecord, busy: Window, done: Total) -> float:
-    """CPU of a worker's other threads, in parts of its tasks' time: while they work, a task waits without CPU."""
+def _beside_share(
+    makers: Sequence[ProcessRecord], loop: ProcessRecord, busy: Window, done: Total, packing_ns: float
+) -> float:
+    """CPU of a worker's other threads, in parts of its tasks' time: while they work, a task waits without CPU.
+
+    `packing_ns`: CPU for each of its batches, in a thread that is known.
+    """
     if list(makers) == [loop] or not done.wall_ns:
         return 0.0
-    known = (events.WORK, events.READY, events.PICKLE)
-    own = sum(e.cpu_ns for p in makers for e in p.events if e.kind == events.READY)
-    own += sum(p.totals.get(kind, Total()).cpu_ns for p in makers for kind in known if kind != events.READY)
+    ready = sum(e.cpu_ns for p in makers for e in p.events if e.kind == events.READY)
+    tasks = sum(done_of(process.totals).cpu_ns for process in makers)
+    own = ready + tasks + done.times * packing_ns
     return max(busy.workers.get("cpu_ns", 0.0) - own, 0.0) / done.wall_ns
 
 

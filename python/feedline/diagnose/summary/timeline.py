@@ -10,7 +10,7 @@ from typing import Any
 
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Event
-from feedline.diagnose.session import Recording
+from feedline.diagnose.session import ProcessRecord, Recording
 from feedline.diagnose.summary import batch_times
 from feedline.diagnose.summary.engine_summary import making_of, samples_per_batch
 from feedline.diagnose.summary.figures import Making, Summary
@@ -53,9 +53,7 @@ def summarise(recording: Recording) -> Summary | None:
     unseen = native is None and not workers and _made_elsewhere(loop, facts)
     making = native or making_of_workers(loop.process, makers, busy, bool(facts.get("mapped", True)))
     aside = bool(workers) or native is not None or unseen  # batches are not made inside next()
-    tasks = [event for process in workers for event in process.events if event.kind == events.WORK]
-    made = tasks or ([] if unseen else loop.events)
-    times = batch_times.times_of(made) if native is None else ()  # threads make batches together
+    times = () if native is not None or unseen else _times(loop, workers)  # threads make batches together
     making = replace(making, next_cpu_ms=_next_cpu_ms(loop, making, aside), times=times)
     making = _with_handing(making, recording, facts)
     of_loader = (bool(facts.get("persistent_workers")), bool(workers), bool(facts.get("iterable")))
@@ -103,6 +101,12 @@ def summarise(recording: Recording) -> Summary | None:
         overhead_share=overhead.share if overhead is not None else None,
         overhead=overhead.as_dict() if overhead is not None else {},
     )
+
+
+def _times(loop: LoopOfLoader, workers: Sequence[ProcessRecord]) -> tuple[float, ...]:
+    if any(events.WORK in process.totals for process in workers):
+        return batch_times.times_of_tasks(workers)
+    return batch_times.times_of(loop.events)
 
 
 def _stretch(busy: Window) -> Stretch:

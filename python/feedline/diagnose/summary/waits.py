@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import bisect
 import statistics
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from feedline.diagnose.probe import events
@@ -18,8 +17,8 @@ from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord
 from feedline.diagnose.summary.figures import Waits
 from feedline.diagnose.summary.loops import LoopOfLoader, weighted
+from feedline.diagnose.summary.tasks import STRAGGLES, Task, Work, waits
 
-_STRAGGLES = 3.0  # times the usual time of a batch
 _LARGEST_PAID_ONCE = 0.25  # workers' start and stop that are paid once count when they are more than this share
 
 
@@ -28,6 +27,18 @@ class Stretch(NamedTuple):
 
     loop: float = 1.0
     workers: float = 1.0
+
+
+class _Parts(NamedTuple):
+    """Of waits for batches that were seen being made, without what stragglers took of them; ns."""
+
+    production: float = 0.0
+    handover: float = 0.0
+    packed: float = 0.0  # of the hand-over
+    packed_cpu: float = 0.0
+
+    def plus(self, other: _Parts, times: float) -> _Parts:
+        return _Parts(*(own + times * its for own, its in zip(self, other, strict=True)))
 
 
 class Account:
@@ -44,18 +55,19 @@ class Account:
     ) -> None:
         self.steps = self.epochs = self.steady_waits = 0
         self.step_ns = self.step_cpu_ns = self.steady_wait_ns = 0
-        self.production = self.straggler = self.handover = self.startup = self.border = 0.0
-        self.packed = self.packed_cpu = 0.0  # of the hand-over
+        self.straggler = self.startup = self.border = 0.0
+        self._parts = self._typical = _Parts()  # of all waits; of those for batches like the ones that passed unseen
+        self._unseen_ns, self._unseen = 0.0, 0  # waits for batches whose making was not seen; since the last typical
         self.paid_once = 0.0  # the first start of workers and their last stop
         self._stretch = stretch
         self._has_workers, self._persistent = has_workers, persistent
-        self._work = _Work(makers, stream)
+        self._work = Work(makers, stream)
         # a thread of the loop's process that page-locks batches unpacks them too, and no event tells of that
         unpacked = loop.process.totals.get(events.UNPICKLE, Total()).times
         self._sees_packing = bool(unpacked) and any(events.PICKLE in process.totals for process in makers)
         self._ready = sorted(e.end_ns for p in makers for e in p.events if e.kind == events.READY)
         slow = (event for event in loop.process.events if event.kind == events.SAMPLE)
-        self._slow = sorted((event.begin_ns, event) for event in slow if not (stream and _waits(event)))
+        self._slow = sorted((event.begin_ns, event) for event in slow if not (stream and waits(event)))
         self._usual_wait = _usual_wait(loop.events)
         self._go_through(loop.events)
 
@@ -74,40 +86,57 @@ class Account:
                 first = False
                 self._book_first(began, event)
             else:
-                self._book(event, weight)
+                self._book(event, weight, began.begin_ns if began is not None else 0)
+        self._book_unseen()
 
-    def _book(self, wait: Event, weight: int) -> None:
+    def _book(self, wait: Event, weight: int, since_ns: int) -> None:
         self.steady_waits += weight
         self.steady_wait_ns += weight * wait.wall_ns
         if not self._has_workers:
             straggling = self._slow_in_loop(wait)
             self.straggler += weight * straggling
-            self.production += weight * (wait.wall_ns - straggling)
+            self._add(_Parts(wait.wall_ns - straggling), weight)
             return
-        work = self._work.that_made(wait)
+        work = self._work.that_made(wait, since_ns)
         if work is None:
-            self.production += weight * wait.wall_ns
+            held_up = self._work.held_up(wait)
+            self.straggler += weight * held_up
+            self._unseen_ns += weight * (wait.wall_ns - held_up)
+            self._unseen += weight
             return
+        straggling, parts = self._parts_of(wait, work)
+        self.straggler += weight * straggling
+        self._add(parts, weight)
+        if not work.late:
+            self._typical = self._typical.plus(parts, weight + self._unseen)
+            self._unseen = 0
+
+    def _add(self, parts: _Parts, times: float) -> None:
+        self._parts = self._parts.plus(parts, times)
+
+    def _parts_of(self, wait: Event, work: Task) -> tuple[float, _Parts]:
+        """What of a wait was for a straggler, and what for the rest."""
         made = min(max(work.end_ns - wait.begin_ns, 0), wait.wall_ns)
         straggling = min(made, work.wall_ns - self._work.usual_ns) if self._work.straggles(work) else 0
-        self.straggler += weight * straggling
-        self.production += weight * (made - straggling)
-        self._book_handover(wait, work, wait.wall_ns - made, weight)
-
-    def _book_handover(self, wait: Event, work: _Task, after: float, weight: int) -> None:
-        """`after`: the part of the wait for a batch that was made already."""
-        begin = max(wait.begin_ns, work.end_ns)
+        begin, after = max(wait.begin_ns, work.end_ns), wait.wall_ns - made
         held_up = min(work.sending.held_up_between(begin, wait.end_ns), after)
-        self.straggler += weight * held_up
         after -= held_up
-        self.handover += weight * after
         packing = work.sending.cpu_between(begin, wait.end_ns)
-        self.packed_cpu += weight * min(wait.cpu_ns + packing, after)
-        self.packed += weight * min(self._stretch.loop * wait.cpu_ns + self._stretch.workers * packing, after)
+        cpu = min(wait.cpu_ns + packing, after)
+        stretched = min(self._stretch.loop * wait.cpu_ns + self._stretch.workers * packing, after)
+        return straggling + held_up, _Parts(made - straggling, after, stretched, cpu)
+
+    def _book_unseen(self) -> None:
+        """Waits for batches that passed unseen were for what waits for others like them were for."""
+        known = self._typical.production + self._typical.handover
+        if self._work.paced and known > 0:
+            self._add(self._typical, self._unseen_ns / known)
+        else:
+            self._add(_Parts(self._unseen_ns), 1)
 
     def _slow_in_loop(self, wait: Event) -> float:
         """Without workers: the time of slow samples inside this wait, where they made it unusual."""
-        if wait.wall_ns < _STRAGGLES * self._usual_wait:
+        if wait.wall_ns < STRAGGLES * self._usual_wait:
             return 0.0
         at = bisect.bisect_left(self._slow, (wait.begin_ns,))
         slow = 0
@@ -124,7 +153,7 @@ class Account:
         starting = 0.0
         if self._has_workers and ready < len(self._ready) and self._ready[ready] < wait.end_ns:
             starting = self._ready[ready] - began.begin_ns
-        self.production += usual
+        self._add(_Parts(usual), 1)
         if began.b == 0:
             self.paid_once += starting
             return
@@ -141,7 +170,7 @@ class Account:
 
     @property
     def loop_ns(self) -> float:
-        waited = self.production + self.straggler + self.handover + self.startup + self.border
+        waited = self._parts.production + self.straggler + self._parts.handover + self.startup + self.border
         return waited + self.step_ns
 
     def waits(self) -> Waits:
@@ -150,14 +179,14 @@ class Account:
             startup += self.paid_once
             loop_ns += self.paid_once
         return Waits(
-            self.production / loop_ns,
+            self._parts.production / loop_ns,
             self.straggler / loop_ns,
-            self.handover / loop_ns,
+            self._parts.handover / loop_ns,
             startup / loop_ns,
             self.border / loop_ns,
             self.step_ns / loop_ns,
-            self.packed / loop_ns if self._sees_packing else None,
-            self.packed_cpu / loop_ns if self._sees_packing else None,
+            self._parts.packed / loop_ns if self._sees_packing else None,
+            self._parts.packed_cpu / loop_ns if self._sees_packing else None,
         )
 
 
@@ -172,80 +201,3 @@ def _usual_wait(loop_events: Sequence[Event]) -> float:
         elif event.kind == events.ITER:
             first = True
     return statistics.median(waits) if waits else 0.0
-
-
-class _Sending:
-    """The batches that one worker has packed, one after the other, in a thread that has nothing else to do.
-
-    It shares the interpreter with the making of later ones: while one sample runs on and on there, it does not.
-    """
-
-    def __init__(self, process: ProcessRecord) -> None:
-        self.stragglers: list[tuple[int, int]] = []  # begin and end of batches that one sample made late
-        self._packs = sorted((e for e in process.events if e.kind == events.PICKLE), key=lambda event: event.begin_ns)
-        self._begins = [event.begin_ns for event in self._packs]
-        self._ends = [event.end_ns for event in self._packs]
-
-    def cpu_between(self, begin_ns: int, end_ns: int) -> float:
-        """Of whichever batches: one that is made waits for those before it to be packed."""
-        cpu = 0.0
-        first, last = bisect.bisect_right(self._ends, begin_ns), bisect.bisect_left(self._begins, end_ns)
-        for pack in self._packs[first:last]:
-            inside = min(pack.end_ns, end_ns) - max(pack.begin_ns, begin_ns)
-            cpu += pack.cpu_ns * inside / max(pack.wall_ns, 1)
-        return cpu
-
-    def held_up_between(self, begin_ns: int, end_ns: int) -> int:
-        """Nanoseconds of this span in which the worker made a batch that straggled."""
-        return sum(max(min(end, end_ns) - max(begin, begin_ns), 0) for begin, end in self.stragglers)
-
-
-def _waits(work: Event | _Task) -> bool:
-    """Rather than runs. Of a stream, where a sample is late because the next part was opened before it, or fetched: no
-    sample is slower than others there, whatever comes first of a part is late.
-    """
-    return work.cpu_ns < work.wall_ns / 2
-
-
-class _Task(NamedTuple):
-    """A batch that a worker made."""
-
-    end_ns: int
-    wall_ns: int
-    cpu_ns: int
-    longest_sample_ns: int  # 0: its samples were not looked at one by one
-    sending: _Sending
-
-
-class _Work:
-    """The tasks of all workers, by their numbers, which begin anew in every epoch."""
-
-    def __init__(self, makers: Iterable[ProcessRecord], stream: bool) -> None:
-        self._stream = stream
-        self._by_task: dict[int, list[_Task]] = defaultdict(list)
-        for process in makers:
-            sending = _Sending(process)
-            for event in process.events:
-                if event.kind == events.WORK:
-                    task = _Task(event.end_ns, event.wall_ns, event.cpu_ns, event.b, sending)
-                    self._by_task[event.a].append(task)
-        for tasks in self._by_task.values():
-            tasks.sort(key=lambda task: task.end_ns)
-        everything = [task.wall_ns for tasks in self._by_task.values() for task in tasks]
-        self.usual_ns = statistics.median(everything) if everything else 0.0
-        long = [task for tasks in self._by_task.values() for task in tasks if task.wall_ns > _STRAGGLES * self.usual_ns]
-        seen = [task.longest_sample_ns > task.wall_ns / 2 for task in long if task.longest_sample_ns]
-        self._unseen_straggle = 2 * sum(seen) > len(seen)
-        for task in filter(self.straggles, long):
-            task.sending.stragglers.append((task.end_ns - task.wall_ns, task.end_ns))
-
-    def straggles(self, task: _Task) -> bool:
-        """Takes much longer than others for one sample. Where its samples were not seen, as those that were do."""
-        if task.wall_ns <= _STRAGGLES * self.usual_ns or (self._stream and _waits(task)):
-            return False
-        return task.longest_sample_ns > task.wall_ns / 2 if task.longest_sample_ns else self._unseen_straggle
-
-    def that_made(self, wait: Event) -> _Task | None:
-        tasks = self._by_task.get(wait.b, [])
-        at = bisect.bisect_right(tasks, wait.end_ns, key=lambda task: task.end_ns)
-        return tasks[at - 1] if at else None
