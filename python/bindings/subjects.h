@@ -17,5 +17,6 @@ void bind_order(nanobind::module_& module);
 void bind_gather(nanobind::module_& module);
 void bind_spans(nanobind::module_& module);
 void bind_observe(nanobind::module_& module);  // what `feedline diagnose` watches with
+void bind_opens(nanobind::module_& module);
 
 }  // namespace feedline::python

@@ -5,7 +5,7 @@
 Feedline's engine. The package `feedline` is its public face; names here may change.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -320,3 +320,21 @@ class HostSampler:
     def stop(self) -> None: ...
 
     def record(self) -> dict[str, Any]: ...
+
+class OpenGate:
+    """Hears of files that this process opens, and lets most pass."""
+
+    def __init__(self, heard: Callable[[tuple[Any, ...]], object]) -> None: ...
+
+    @property
+    def passing(self) -> int:
+        """So many more opens pass before `heard` is called again."""
+
+    @passing.setter
+    def passing(self, arg: int, /) -> None: ...
+
+    @property
+    def hook(self) -> Callable[[str, tuple[Any, ...]], object]:
+        """
+        For sys.addaudithook(); gives `heard` the event's arguments: path, mode, flags.
+        """

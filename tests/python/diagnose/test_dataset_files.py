@@ -21,6 +21,12 @@ class Recorder:
     def __init__(self, session):
         self.session, self.silent, self.in_worker, self.local = session, False, True, threading.local()
 
+    def record(self, *event):
+        pass
+
+    def paid(self, took_ns):
+        pass
+
 
 @pytest.fixture
 def photos(tmp_path):
@@ -84,7 +90,9 @@ def test_nothing_seen_is_nothing_said(tmp_path):
 
 def heard_by(opened, *events):
     for event in events:
-        opened._hear("open", event)
+        opened._gate.hook("open", event)
+    opened._wrote_ns = 0
+    opened.tell()
 
 
 def test_only_what_is_opened_for_reading_is_noted(tmp_path):
@@ -95,7 +103,7 @@ def test_only_what_is_opened_for_reading_is_noted(tmp_path):
         opened, ("/data/1.jpg", "rb", reading), (b"/data/2.jpg", None, reading), (7, "rb", reading),
         ("/data/log", "w", writing), ("/usr/x.py", "r", reading), ("/proc/stat", "r", reading), (None, None, None),
     )  # fmt: skip
-    opened._hear("import", ("torch",))
+    opened._gate.hook("import", ("torch",))
     recorder.in_worker = False
     heard_by(opened, ("/data/3.jpg", "rb", reading))
     assert [json.loads(line) for line in next(tmp_path.glob("*.files")).read_text().splitlines()] == [
@@ -111,8 +119,37 @@ def test_a_long_run_writes_little(tmp_path):
     opened = OpenedFiles(Recorder(tmp_path))
     heard_by(opened, *((f"/data/{number}.jpg", "rb", 0) for number in range(20_000)))
     lines = next(tmp_path.glob("*.files")).read_text().splitlines()
-    assert 32 * 8 <= len(lines) <= 32 * 16
+    assert 8 * 8 <= len(lines) <= 8 * 16
     assert json.loads(lines[-1]) > "/data/1"  # not only the first
+
+
+def test_the_first_name_is_written_at_once_and_others_together(tmp_path):
+    opened = OpenedFiles(Recorder(tmp_path))
+
+    def written():
+        return len((tmp_path / f"{os.getpid()}.files").read_text().splitlines())
+
+    hook = opened._gate.hook
+    counts = []
+    for number in range(10):
+        hook("open", (f"/data/{number}.jpg", "rb", os.O_RDONLY))
+        counts.append(written())
+    assert counts == [1] * 8 + [9, 9]
+    hook("open", ("/data/10.jpg", "rb", os.O_RDONLY))
+    opened._wrote_ns = 2**62  # just now
+    opened.tell()
+    assert written() == 9
+    opened._wrote_ns = 0
+    opened.tell()
+    assert written() == 10
+
+
+def test_the_hook_on_open_is_not_disturbed_by_what_it_is_called_with(tmp_path):
+    """It is called for every audited event of the process, and its exceptions would be the script's."""
+    opened = OpenedFiles(Recorder(tmp_path))
+    for arguments in ((), ("open",), (7, ()), ("open", ()), ("open", (1, 2)), ("open", None), ("opener", ("/data/1",))):
+        assert opened._gate.hook(*arguments) is None
+    assert not list(tmp_path.glob("*.files"))
 
 
 def test_the_disk_is_read_past_the_cache_and_left_as_it_was(photos):

@@ -15,6 +15,7 @@ from time import perf_counter_ns as clock
 from time import thread_time_ns as cpu_clock
 from typing import TYPE_CHECKING, Any, Protocol
 
+from feedline import _engine
 from feedline.diagnose.probe.events import HEARD
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 SUFFIX = ".files"
 _TOLD = 64  # opens that the recorder is told of at a time
-_EACH = 32  # the first so many of a process are noted; then every second one for as many, every fourth, and so on
+_EACH = 8  # the first so many of a process are noted; then every second one for as many, every fourth, and so on
+_KEPT, _KEPT_NS = 8, 100_000_000  # so many names are written at a time, or what there is after a batch that was seen
 _CODE = (".py", ".pyc", ".pyi", ".so")
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
 
@@ -36,62 +38,81 @@ class OpenedFiles:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self.collected: Collector | None = None  # where a copy of the process collects them itself
+        self._gate = _engine.OpenGate(self._hear)  # what most opens cost: nothing but its counter
+        self._collected: Collector | None = None
         self.restart()
 
     def restart(self) -> None:
         """In a process of its own."""
-        self._unheard = self._written = 0
-        self._passed = self._told = self._spent_ns = (
-            0  # opens that were to go by unheard, and opens that the recorder was told of
-        )
+        self._gate.passing = self._written = self._spent_ns = 0
+        self._passed = self._told = 0  # opens that were to go by unheard, and opens that the recorder was told of
+        self._kept: list[str] = []
+        self._wrote_ns = 0
 
     def listen(self) -> None:
-        sys.addaudithook(self._hear)
+        sys.addaudithook(self._gate.hook)
 
-    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event != "open":
-            return
-        if self._unheard and self.collected is None:  # what most opens cost: nothing but this
-            self._unheard -= 1
-            return
-        recorder = self._recorder
-        if self.collected is None and not (recorder.in_worker or getattr(recorder.local, "in_next", False)):
-            return
+    @property
+    def collected(self) -> Collector | None:
+        """Where a copy of the process collects them itself."""
+        return self._collected
+
+    @collected.setter
+    def collected(self, collector: Collector | None) -> None:
+        self._collected = collector
+        self._gate.passing = 0
+
+    def _hear(self, arguments: tuple[Any, ...]) -> None:
         with contextlib.suppress(Exception):
+            recorder = self._recorder
+            if self._collected is None and not (recorder.in_worker or recorder.local.in_next):
+                return
             path, _mode, flags = arguments
             if not isinstance(path, int) and flags & os.O_ACCMODE == os.O_RDONLY:
-                self._take(os.path.abspath(os.fsdecode(path)))
+                self._take(os.fsdecode(path))
 
     def _take(self, path: str) -> None:
         if path.endswith(_CODE) or path.startswith(_SYSTEM):
             return
-        if self.collected is not None:
-            self.collected.add(path)
+        if self._collected is not None:
+            self._collected.add(os.path.abspath(path))
         elif not self._recorder.silent:
             begin = cpu_clock()
             self._written += 1
-            self._unheard = (1 << self._written // _EACH) - 1
-            self._passed += self._unheard
-            self._write(json.dumps(path) + "\n")
+            passing = self._gate.passing = (1 << self._written // _EACH) - 1
+            self._passed += passing
+            self._kept.append(path if _is_plain(path) else os.path.abspath(path))
+            if self._written == 1 or len(self._kept) >= _KEPT:
+                self._write()
             self._spent_ns += cpu_clock() - begin
 
     def tell(self) -> None:
-        """Has the recorder count what it was not told of yet, once that is more than a few."""
-        heard = self._passed - self._unheard + self._written
+        """Writes what was noted, and has the recorder count what it was not told of yet, if that is more than a few."""
+        if self._kept and clock() - self._wrote_ns > _KEPT_NS:
+            begin = cpu_clock()
+            with contextlib.suppress(Exception):
+                self._write()
+            self._spent_ns += cpu_clock() - begin
+        heard = self._passed - self._gate.passing + self._written
         if heard - self._told >= _TOLD:
             self._recorder.record(HEARD, clock(), 0, heard - self._told, 0, False)
             self._told = heard
             self._recorder.paid(self._spent_ns)
             self._spent_ns = 0
 
-    def _write(self, line: str) -> None:
-        name = self._recorder.session / f"{os.getpid()}{SUFFIX}"
+    def _write(self) -> None:
+        lines, self._kept, self._wrote_ns = self._kept, [], clock()
+        name = f"{self._recorder.session}/{os.getpid()}{SUFFIX}"
         file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
-            os.write(file, line.encode())
+            os.write(file, "".join(json.dumps(path) + "\n" for path in lines).encode())
         finally:
             os.close(file)
+
+
+def _is_plain(path: str) -> bool:
+    """Absolute, as abspath() would leave it, which takes longer than to look."""
+    return path.startswith("/") and "/." not in path and "//" not in path
 
 
 def open_for_reading() -> set[str]:

@@ -10,7 +10,7 @@ from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord, Recording
 
-_AN_OPEN_NS = 1000  # an audit event of Python's, that is heard or not
+_AN_OPEN_NS = 150  # an audit event of Python's, that is heard or not
 
 
 @dataclass(frozen=True)
