@@ -32,6 +32,20 @@ class _Timing(NamedTuple):
     stream: Any
 
 
+class KeptHooks:
+    """Of the methods that steps are watched by: making a hook takes longer than putting it in its place."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[Any, Any]] = {}
+
+    def around(self, name: str, original: Any, around: Callable[[Any], Any]) -> Any:
+        """The hook that `around` makes of `original`; the last one, where that was made of the same."""
+        made = self._made.get(name)
+        if made is None or made[0] is not original:
+            made = self._made[name] = (original, around(original))
+        return made[1]
+
+
 class DeviceHooks:
     """Of one kind of loop in one process. `install` when a step begins that is watched, `remove` when it ends."""
 
@@ -39,6 +53,7 @@ class DeviceHooks:
         self._recorder = recorder
         self._torch: Any = None
         self._hidden: list[tuple[Any, str, Any]] = []
+        self._kept = KeptHooks()
         self._copies: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])  # flags: copies, bytes, ns in the calls
         self._pending: deque[tuple[Any, Any, int]] = deque(maxlen=_MOST_PENDING)
         self._sizes: list[int] = []  # of this step's copies, but of parameters; and of the step with most bytes
@@ -56,10 +71,10 @@ class DeviceHooks:
         self._resolve()
         tensor = torch.Tensor
         for name, target in (("to", _target_of_to), ("cuda", _target_of_cuda), ("copy_", _target_of_copy)):
-            self._hide(tensor, name, self._around(getattr(tensor, name), target))
+            self._hide(tensor, name, functools.partial(self._around, target))
         autocast = getattr(torch, "autocast", None)
         if autocast is not None:
-            self._hide(autocast, "__enter__", self._around_enter(autocast.__enter__))
+            self._hide(autocast, "__enter__", self._around_enter)
         optimizers: Any = sys.modules.get("torch.optim.optimizer")
         if hasattr(optimizers, "register_optimizer_step_pre_hook"):
             self._optimizer_hook = optimizers.register_optimizer_step_pre_hook(self._before_step)
@@ -85,13 +100,13 @@ class DeviceHooks:
         self._recorder.record(events.DEVICE_COST, clock(), 0, cost + _INSTALL_NS, 0, False)
         return cost
 
-    def _hide(self, owner: Any, name: str, hook: Any) -> None:
+    def _hide(self, owner: Any, name: str, around: Callable[[Any], Any]) -> None:
         self._hidden.append((owner, name, owner.__dict__.get(name, _ABSENT)))
-        setattr(owner, name, hook)
+        setattr(owner, name, self._kept.around(name, getattr(owner, name), around))
 
     # -- copies
 
-    def _around(self, original: Any, target: Callable[..., tuple[Any, Any, bool]]) -> Callable[..., Any]:
+    def _around(self, target: Callable[..., tuple[Any, Any, bool]], original: Any) -> Callable[..., Any]:
         @functools.wraps(original)
         def call(tensor: Any, *arguments: Any, **options: Any) -> Any:
             entered = cpu_clock()

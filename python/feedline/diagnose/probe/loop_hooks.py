@@ -11,7 +11,7 @@ from typing import Any
 
 from feedline.diagnose.experiments import clones
 from feedline.diagnose.probe import engine_hooks, events
-from feedline.diagnose.probe.device_hooks import DeviceHooks
+from feedline.diagnose.probe.device_hooks import DeviceHooks, KeptHooks
 from feedline.diagnose.probe.pace import Pace
 from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 
@@ -45,6 +45,7 @@ class _Calls:
         self._cost_ns = 0
         self._begin = self._begin_cpu = self._last_end = 0
         self._hidden: dict[str, Any] = {}
+        self._kept = KeptHooks()
         self._first_ns = self._watched = 0
         self.count = self.spent_ns = 0
         self._devices = DeviceHooks(recorder)
@@ -59,7 +60,7 @@ class _Calls:
         tensor = torch.Tensor
         for name in ("item", "tolist"):
             if name not in tensor.__dict__:
-                setattr(tensor, name, self._counting(getattr(tensor, name)))
+                setattr(tensor, name, self._kept.around(name, getattr(tensor, name), self._counting))
                 self._hidden[name] = tensor
         self._devices.install(torch)
         self.installed = True

@@ -28,12 +28,12 @@ from feedline.diagnose.probe.pace import Pace
 CAPACITY = 16384  # events of 56 bytes
 DETAIL_SHARE = 0.001
 COST_SHARE = 0.0015
-_FREE_DETAIL_NS = 400_000  # so that short runs have details too
-_FREE_NS = 200_000  # and all of their first steps
+_FREE_DETAIL_NS = 250_000  # so that short runs have details too
+_FREE_NS = 100_000  # and all of their first steps
 _TOLD_NS = 50_000  # what the hooks have spent is told whenever it is so much
 # Where a hook took longer, the interpreter collected garbage in it, of the whole script, which was due anyway: 100 ms
 # with torch imported.
-_MOST_OF_HOOK_NS = 5_000_000
+_MOST_OF_HOOK_NS = 1_000_000
 _WEIGHT = 1 / 16  # of what an event just cost, in what one is taken to cost
 _WEIGHT_OF_DETAIL = 1 / 4  # there are fewer of such batches
 _COLD = 3  # times the calibrated cost of an event: what the first details are taken to cost
