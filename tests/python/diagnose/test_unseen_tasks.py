@@ -47,7 +47,7 @@ def simulated(making, packing, step_ns, workers=2, held=4):
         pack = max(end, worker.sent)
         worker.free, worker.sent = end, pack + packing(number)
         batches.append(Made(number % workers, begin, end, pack, worker.sent))
-        received = max(now, worker.sent + 20 * US)
+        received = max(now, worker.sent + 300 * US)
         waits.append((now, received))
         if number + held < TASKS:
             given[number + held] = received
@@ -76,7 +76,7 @@ def worker_record(batches, worker, level):
     pace, found, packs, unseen = Pace(), [event(events.READY, 0, 0.1, a=1, b=events.WORKERS)], [], 0
     pace.level = level
     own = [(number, batch) for number, batch in enumerate(batches) if batch.worker == worker]
-    told = []  # of those that are: when they were made, and when their packing begins
+    told = []  # of those that are: when they were made, and until when the packing of others is seen
     for number, batch in own:
         wall = batch.end - batch.begin
         late = level > 0 and wall >= 10 * MS
@@ -84,15 +84,15 @@ def worker_record(batches, worker, level):
             unseen += 1
             continue
         found.append((events.LATE_WORK if late else events.WORK, 1, batch.begin, wall, wall, number, wall * 9 // 10))
-        told.append((batch.end, batch.pack))
+        told.append((batch.end, 3 * batch.packed - 2 * batch.pack))
         packs.append((events.PICKLE_BESIDE if late else events.PICKLE, batch))
         if unseen and not late:
             found.append((events.UNSEEN_WORK, 1, batch.end - unseen * wall, unseen * wall, unseen * wall, unseen, 0))
             unseen = 0
     seen = {id(batch) for _, batch in packs}
     for _, batch in own:
-        waited_for = any(made <= batch.packed and batch.packed <= pack for made, pack in told)
-        if id(batch) not in seen and waited_for:
+        beside = any(made <= batch.packed and batch.pack <= until for made, until in told)
+        if id(batch) not in seen and beside:
             packs.append((events.PICKLE_BESIDE, batch))
     for kind, batch in packs:
         took = batch.packed - batch.pack

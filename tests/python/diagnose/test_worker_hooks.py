@@ -37,6 +37,7 @@ class Worker:
         self.recorder = Recorder(str(folder))
         self.recorder.record(events.READY, 0)  # nothing is calibrated from here on
         self.recorder._started_ns, self.recorder.call_ns = self.now, 25 * US
+        self.recorder.event_ns = 10 * US
         self.recorder.in_worker, self.recorder.sending = True, {}
         for module in (recorder, worker_hooks):
             monkeypatch.setattr(module, "clock", lambda: self.now)
@@ -95,6 +96,17 @@ def test_tasks_that_a_worker_waits_for_are_paced_by_the_time_between_them(worker
     assert 0.5 * allowed < worker.recorder.spent_ns < 1.2 * allowed
 
 
+def test_what_hooks_take_inside_a_task_is_no_part_of_its_time(worker):
+    """Of those that pass unseen it is not, and their times are taken from those that are seen."""
+    tasks = worker_hooks._Tasks(worker.recorder)
+    tasks.begun(0)
+    worker.now += 3 * MS
+    worker.recorder.paid(2 * MS, 0, MS // 2)
+    tasks.ended(0, object())
+    work = worker.record().totals[events.WORK]
+    assert work.cpu_ns == pytest.approx(3 * MS - recorder._MOST_OF_HOOK_NS - MS // 2, abs=60 * US)
+
+
 def test_a_task_that_takes_long_is_recorded_whosever_turn_it_is_and_stands_for_itself(worker):
     times = [MS] * 3000
     late = range(500, 3000, 97)
@@ -135,7 +147,8 @@ def test_packing_is_seen_with_its_task_and_where_a_seen_one_waits_for_it(worker,
         pickler.dumps(batches[3])
         sending[id(batches[4])] = events.PICKLE_BESIDE  # of a late task
         pickler.dumps(batches[4])
-        pickler.dumps(batches[5])
+        worker.now += MS
+        pickler.dumps(batches[5])  # long after it
 
     sender = threading.Thread(target=send)
     sender.start()

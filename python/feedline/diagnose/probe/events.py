@@ -30,7 +30,8 @@ DECODE = 16  # an image out of a file's bytes
 TRANSFORM = 17  # a Compose, without what was decoded inside
 COLLATE = 18  # a = samples
 PICKLE = 19  # the batch of a WORK into a worker's message: a = bytes
-PICKLE_BESIDE = 29  # likewise, of a late task, or of an unseen one while a batch that is seen waited for its turn
+# Likewise, of a late task; or of an unseen one while a batch that is seen waited for its turn, or was on its way.
+PICKLE_BESIDE = 29
 NESTED_POOL = 20  # a pool of processes or threads made inside a worker: a = its size
 GATHER = 21  # the rows of a batch out of arrays: a = rows; lasts its FETCH
 # Of steps that were watched. The flags of a copy: PINNED, ASKED and OTHER_STREAM.

@@ -55,7 +55,8 @@ class _Local(threading.local):
     by_task = False  # a worker of torch's: its tasks say which fetches are seen
     longest = 0  # sample of the fetch before, where its samples were timed; ns
     sends = False  # a worker's thread that packs batches
-    packing_runs = 1.0  # share of the time of the last packing that was timed
+    packing_runs = 1.0  # share of the time of the last seen batch's packing
+    sent_until = 0  # when it has been received, perhaps: twice as long after its packing as that took
 
 
 class Recorder:

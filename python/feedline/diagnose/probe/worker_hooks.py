@@ -176,14 +176,16 @@ def patch_pickling(recorder: Recorder) -> None:
             local.sends = True
         elif not local.sends:
             return dumps(value, protocol)  # what a pool inside a worker is given is not handed to the loop
-        waited_for = event is not None or bool(sending)
-        begin, cpu = clock(), cpu_clock() if waited_for else 0
+        begin = clock()
+        timed = event is not None or bool(sending) or begin < local.sent_until
+        cpu = cpu_clock() if timed else 0
         data = dumps(value, protocol)
-        if event is not None or sending:  # one that is seen waits for it, since it began or since then
-            ended, took = cpu_clock(), clock() - begin
-            used = ended - cpu if waited_for else int(took * local.packing_runs)
+        if timed or sending:  # one that is seen waits for it, since it began or since then
+            ended, now = cpu_clock(), clock()
+            took = now - begin
+            used = ended - cpu if timed else int(took * local.packing_runs)
             if event is not None:
-                local.packing_runs = min(used / max(took, 1), 1.0)
+                local.packing_runs, local.sent_until = min(used / max(took, 1), 1.0), now + 2 * took
             recorder.record(events.PICKLE_BESIDE if event is None else event, begin, used, len(data))
             recorder.inside(ended)
             recorder.settle()  # it is done by a thread of its own

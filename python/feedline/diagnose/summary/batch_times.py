@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import random
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Event
 from feedline.diagnose.session import ProcessRecord
-from feedline.diagnose.summary.tasks import RECORDED
+from feedline.diagnose.summary.tasks import RECORDED, with_unseen
 
 _FEWEST, _MOST = 16, 512
 
@@ -42,26 +42,13 @@ def _last_tasks(recorded: Sequence[Event]) -> list[Event]:
     """Of one worker; the last first."""
     typical = [event for event in recorded if event.kind == events.WORK]
     draw, found = random.Random(0), list[Event]()
-    for event, passed in _with_unseen(recorded):
+    for event, passed in with_unseen(recorded):
         found.append(event)
         for number in range(1, min(passed, _MOST - len(found)) + 1):
             found.append(draw.choice(typical)._replace(begin_ns=event.begin_ns - number))
         if len(found) >= _MOST:
             break
     return found
-
-
-def _with_unseen(recorded: Sequence[Event]) -> Iterator[tuple[Event, int]]:
-    """Tasks, the last first, each with how many it stands for beside itself."""
-    passed = 0
-    for event in reversed(recorded):
-        if event.kind == events.UNSEEN_WORK:
-            passed += event.a
-        elif event.kind == events.WORK:
-            yield event, passed
-            passed = 0
-        elif event.kind == events.LATE_WORK:
-            yield event, 0
 
 
 def _run(made: Sequence[Event]) -> bool:

@@ -8,9 +8,8 @@ than others were recorded whosever turn it was, and stand for themselves.
 from __future__ import annotations
 
 import bisect
-import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from feedline.diagnose.probe import events
@@ -26,6 +25,32 @@ def done_of(totals: Mapping[int, Total]) -> Total:
     """All tasks of a worker, those that passed unseen as what they stand for. Its `a` says nothing."""
     seen, late, unseen = (totals.get(k, Total()) for k in (events.WORK, events.LATE_WORK, events.UNSEEN_WORK))
     return seen + late + unseen._replace(times=unseen.a, longest_ns=0)
+
+
+def with_unseen(recorded: Sequence[Event]) -> Iterator[tuple[Event, int]]:
+    """Tasks, the last first, each with how many it stands for beside itself."""
+    passed = 0
+    for event in reversed(recorded):
+        if event.kind == events.UNSEEN_WORK:
+            passed += event.a
+        elif event.kind == events.WORK:
+            yield event, passed
+            passed = 0
+        elif event.kind == events.LATE_WORK:
+            yield event, 0
+
+
+def _median(times: Iterable[tuple[int, int]]) -> float:
+    """Of times that stand for so many."""
+    known = sorted(times)
+    half, so_far = sum(many for _, many in known) / 2, 0
+    for at, (time, many) in enumerate(known):
+        so_far += many
+        if so_far == half:
+            return (time + known[at + 1][0]) / 2
+        if so_far > half:
+            return time
+    return 0.0
 
 
 class _Sending:
@@ -94,8 +119,8 @@ class Work:
         for tasks in self._by_task.values():
             tasks.sort(key=lambda task: task.end_ns)
         everything = [task for tasks in self._by_task.values() for task in tasks]
-        typical = [task.wall_ns for task in everything if not task.late]
-        self.usual_ns = statistics.median(typical) if typical else 0.0
+        told = ((event, passed) for process in makers for event, passed in with_unseen(process.events))
+        self.usual_ns = _median((event.wall_ns, 1 + passed) for event, passed in told if event.kind == events.WORK)
         long = [task for task in everything if task.wall_ns > STRAGGLES * self.usual_ns]
         seen = [task.longest_sample_ns > task.wall_ns / 2 for task in long if task.longest_sample_ns]
         self._unseen_straggle = 2 * sum(seen) > len(seen)
