@@ -190,6 +190,68 @@ def test_a_number_that_was_seen_in_the_epoch_before_is_not_this_epochs_batch():
     assert timeline.summarise(whole).waits.handover < 0.06  # all of the second epoch's waits, were they taken for made
 
 
+def worker_that_saw(batches, seen):
+    """`batches`: (begin, ms, longest sample, late) by number; those of `seen` are recorded, and all late ones."""
+    found, unseen = [event(events.READY, 0, 0.1, a=1)], 0
+    for number, (begin, ms, longest, late) in enumerate(batches):
+        if late:
+            found.append(event(events.LATE_WORK, begin, ms, a=number, b=int(longest * MS)))
+        elif number in seen:
+            found.append(event(events.WORK, begin, ms, a=number))
+            found += [event(events.UNSEEN_WORK, begin, unseen * ms, a=unseen)] * (unseen > 0)
+            unseen = 0
+        else:
+            unseen += 1
+    return record_of(2, 1, found, totals_of(found))
+
+
+def loop_that_waits(waits_ms, step_ms):
+    found, at, begins = [event(events.ITER, 0, 0.5)], 1.0, []
+    for number, wait_ms in enumerate(waits_ms):
+        begins.append(at)
+        found += [event(events.WAIT, at, wait_ms, b=number), event(events.STEP, at + wait_ms, step_ms, b=1)]
+        at += wait_ms + step_ms
+    return record_of(1, 0, found), begins
+
+
+def test_a_batch_that_was_not_seen_and_waits_for_a_late_one_to_be_made_is_held_up_by_it():
+    """Each tenth takes 80 ms, for one sample; the one before it is made, and is sent when that is over."""
+    waits = [80.0 if number % 10 == 8 else 0.2 for number in range(200)]
+    loop, begins = loop_that_waits(waits, 10.0)
+    batches = [(begins[number] - 1, 0.5, 0.0, False) for number in range(200)]
+    for number in range(9, 200, 10):
+        batches[number] = (begins[number - 1], 80.0, 79.0, True)
+    seen = range(3, 200, 8)  # none of those that are held up
+    waited = timeline.summarise(recording([loop, worker_that_saw(batches, seen)])).waits
+    assert waited.straggler == pytest.approx(8.0 / 18.0, abs=0.03)
+
+
+def test_what_a_late_batch_was_waited_for_says_nothing_of_unseen_ones():
+    """Its samples were not looked at: it counts as production. All others were made in time."""
+    waits = [40.0 if number % 50 == 25 else 1.0 for number in range(200)]
+    loop, begins = loop_that_waits(waits, 2.0)
+    batches = [(begin - 2, 1.0, 0.0, False) for begin in begins]
+    for number in range(25, 200, 50):
+        batches[number] = (begins[number], 39.9, 0.0, True)
+    waited = timeline.summarise(recording([loop, worker_that_saw(batches, range(1, 200, 4))])).waits
+    whole = 200 * 2 + 196 + 4 * 40
+    assert waited.production == pytest.approx(4 * 40 / whole, abs=0.02)
+    assert waited.handover == pytest.approx(196 / whole, abs=0.02)
+
+
+def test_packing_of_others_that_a_seen_batch_waited_for_is_packing():
+    loop, begins = loop_that_waits([10.0] * 40, 1.0)
+    loop.totals[events.UNPICKLE] = Total(40, 0, 0)
+    found = [event(events.READY, 0, 0.1, a=1)]
+    for number, begin in enumerate(begins):
+        if number % 2:
+            found += [event(events.WORK, begin - 1, 0.5, a=number), event(events.UNSEEN_WORK, begin - 1, 0.5, a=1)]
+            found.append(event(events.PICKLE_BESIDE, begin, 7, cpu_ms=7))
+            found.append(event(events.PICKLE, begin + 7, 1, cpu_ms=1))
+    waited = timeline.summarise(recording([loop, record_of(2, 1, found, totals_of(found))])).waits
+    assert waited.packed_cpu == pytest.approx(8 / 11, abs=0.03)
+
+
 def test_unseen_tasks_are_as_others_in_the_order_of_batches():
     found = [event(events.WORK, 10 * n, 1 + n % 2) for n in range(20)]
     found.insert(10, event(events.UNSEEN_WORK, 0, 60, a=60))

@@ -3,6 +3,7 @@
 
 import sys
 import threading
+from itertools import pairwise
 from multiprocessing.reduction import ForkingPickler
 
 import pytest
@@ -94,6 +95,8 @@ def test_tasks_that_a_worker_waits_for_are_paced_by_the_time_between_them(worker
         tasks.ended(number, object())
     allowed = recorder._FREE_NS + recorder.COST_SHARE * 10 * S
     assert 0.5 * allowed < worker.recorder.spent_ns < 1.2 * allowed
+    seen = numbers(worker.record(), events.WORK)
+    assert max(later - number for number, later in pairwise(seen)) <= 16  # one in 33, were it by the work alone
 
 
 def test_what_hooks_take_inside_a_task_is_no_part_of_its_time(worker):
