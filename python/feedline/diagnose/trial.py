@@ -18,7 +18,6 @@ from feedline.diagnose.probe import events
 from feedline.diagnose.session import Change, Recording
 from feedline.diagnose.summary import timeline
 from feedline.diagnose.summary.figures import Summary
-from feedline.diagnose.summary.loops import weighted
 from feedline.tune import apply
 
 _PREFETCH = "prefetch_factor="
@@ -171,11 +170,11 @@ def steps_per_s(recording: Recording) -> tuple[float, float, float] | None:
     if not loops or summary is None or summary.steps < 3:
         return None
     done, seconds = [(0.0, 0.0)], 0.0
-    for event, times in weighted(loops[0].events):
-        if event.kind == events.STEP or done[-1][0]:
-            seconds += times * event.wall_ns / 1e9
-        if event.kind == events.STEP:
-            done.append((seconds, float(times)))
+    for one in loops[0].told:
+        if one.event.kind == events.STEP or done[-1][0]:
+            seconds += one.wall_ns / 1e9
+        if one.event.kind == events.STEP:
+            done.append((seconds, float(one.times)))
     if len(done) < 3:
         return None
     _, low, high = rate_interval(done)

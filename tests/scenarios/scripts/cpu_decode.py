@@ -10,15 +10,17 @@ from work import Samples, enough, gpu_step, jpeg, mended
 ENCODED = jpeg(768)
 
 
-def decoded():
-    return Image.open(io.BytesIO(ENCODED)).convert("RGB")
+def opened():
+    return Image.open(io.BytesIO(ENCODED))
 
 
-ONCE = decoded() if mended("cpu_decode") else None
+ONCE = opened() if mended("cpu_decode") else None
+if ONCE is not None:
+    ONCE.load()
 
 
 def read(index):
-    image = ONCE or decoded()
+    image = (ONCE or opened()).convert("RGB")
     return torch.tensor(image.getpixel((index % 700, 3)))
 
 

@@ -12,15 +12,17 @@ ENCODED = jpeg(1024)
 TRANSFORM = transforms.Compose([transforms.CenterCrop(32), transforms.ToTensor()])
 
 
-def decoded():
-    return Image.open(io.BytesIO(ENCODED)).convert("RGB")
+def opened():
+    return Image.open(io.BytesIO(ENCODED))
 
 
-ONCE = decoded() if mended("cpu_decode") else None
+ONCE = opened() if mended("cpu_decode") else None
+if ONCE is not None:
+    ONCE.load()
 
 
 def read(index):
-    return TRANSFORM(ONCE or decoded())
+    return TRANSFORM((ONCE or opened()).convert("RGB"))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,9 @@ COPY = 9  # a copy of the process was made, for experiments
 READY = 10  # a worker's start: from its first statement to the wait for a task; a = process of the loop;
 # b = worker + WORKERS * which iter() of that process started it, 0: not known
 WORK = 11  # one task of a worker, from its arrival to the hand-over: a = number of the task, b = its longest sample
-FETCH = 13  # samples and collation of a batch: a = samples, b = its longest sample (0: not looked at)
+# samples and collation of a batch: a = samples, b = its longest sample (0: not looked at); late ones are kept where
+# there are no workers
+FETCH = 13
 DETAILED_FETCH = 14  # those of them whose samples were timed
 SAMPLE = 15  # one sample: a = its index where that is a number; kept where it is slow beside others
 DECODE = 16  # an image out of a file's bytes

@@ -197,7 +197,8 @@ def _around_fetch(original: Callable[..., Any], recorder: Recorder, stream: str 
         finally:
             ended, cpu_ended = clock(), cpu_clock()
             used = cpu_ended - cpu
-            recorder.record(events.FETCH, begin, used, count, timed.longest, False)
+            late = recorder.is_late(ended - begin) and not recorder.in_worker  # a worker's task tells itself
+            recorder.record(events.FETCH, begin, used, count, timed.longest, late)
             local.unseen = recorder.unseen_after(ended - begin, _EVENTS_PER_FETCH, _pace_of(local, "fetch_pace"))
             recorder.opened.tell()
             local.longest = timed.longest

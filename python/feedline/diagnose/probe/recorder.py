@@ -38,6 +38,7 @@ _WEIGHT = 1 / 16  # of what an event just cost, in what one is taken to cost
 _WEIGHT_OF_DETAIL = 1 / 4  # there are fewer of such batches
 _COLD = 3  # times the calibrated cost of an event: what the first details are taken to cost
 _CALIBRATIONS, _OF_EACH = 9, 12  # the median of so many means: a collection of garbage in between is no cost of events
+_LATE_TIMES, _LATE_NS = 2, 1_000_000
 _MOST_NOTES = 16  # of a process: a run of days says no more
 _MOST_LOADERS = 64  # whose settings are kept
 
@@ -78,7 +79,7 @@ class Recorder:
         self.__dict__.pop("record", None)
         self.in_worker = False
         self.sending: set[int] | None = None  # a worker's finished batches, by id(); None: not known
-        self.sample_mean_ns = 0.0
+        self.sample_mean_ns = self._fetch_mean_ns = 0.0
         self._notes = 0
         self._names: dict[str, int] = {}
         self._loaders: dict[
@@ -177,6 +178,12 @@ class Recorder:
         overdrawn = max((self.spent_ns - self._detail_ns) / allowed, 1.0)
         gap = pace.gap(took_ns, overdrawn * recorded * self.event_ns / COST_SHARE)
         return 0 if overdrawn <= 1 else gap
+
+    def is_late(self, took_ns: int) -> bool:
+        """Whether a batch's samples took much longer than those of others, which is then an event that is kept."""
+        mean = self._fetch_mean_ns
+        self._fetch_mean_ns = took_ns if mean == 0 else mean + (min(took_ns, 10 * mean) - mean) / 32
+        return took_ns > _LATE_NS and took_ns > _LATE_TIMES * mean > 0
 
     def kind_of_transform(self, name: str) -> int | None:
         """The kind of this transform's events; None once there are too many names."""

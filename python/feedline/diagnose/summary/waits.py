@@ -17,7 +17,7 @@ from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord
 from feedline.diagnose.summary.figures import Waits
-from feedline.diagnose.summary.loops import LoopOfLoader, weighted
+from feedline.diagnose.summary.loops import LoopOfLoader, Told
 
 _STRAGGLES = 3.0  # times the usual time of a batch
 _LARGEST_PAID_ONCE = 0.25  # workers' start and stop that are paid once count when they are more than this share
@@ -43,7 +43,7 @@ class Account:
         stretch: Stretch,
     ) -> None:
         self.steps = self.epochs = self.steady_waits = 0
-        self.step_ns = self.step_cpu_ns = self.steady_wait_ns = 0
+        self.step_ns = self.step_cpu_ns = self.steady_wait_ns = 0.0
         self.production = self.straggler = self.handover = self.startup = self.border = 0.0
         self.packed = self.packed_cpu = 0.0  # of the hand-over
         self.paid_once = 0.0  # the first start of workers and their last stop
@@ -54,33 +54,34 @@ class Account:
         unpacked = loop.process.totals.get(events.UNPICKLE, Total()).times
         self._sees_packing = bool(unpacked) and any(events.PICKLE in process.totals for process in makers)
         self._ready = sorted(e.end_ns for p in makers for e in p.events if e.kind == events.READY)
-        slow = (event for event in loop.process.events if event.kind == events.SAMPLE)
-        self._slow = sorted((event.begin_ns, event) for event in slow if not (stream and _waits(event)))
         self._usual_wait = _usual_wait(loop.events)
-        self._go_through(loop.events)
+        self._samples = _SamplesInLoop(loop, self._usual_wait, stream)
+        self._go_through(loop)
 
-    def _go_through(self, loop_events: Sequence[Event]) -> None:
+    def _go_through(self, loop: LoopOfLoader) -> None:
         first, began = False, None
-        for event, weight in weighted(loop_events):
+        for one in loop.told:
+            event = one.event
             if event.kind == events.ITER:
                 self.epochs, first, began = self.epochs + 1, True, event
             elif event.kind == events.STEP:
-                self.steps += weight
-                self.step_ns += weight * event.wall_ns
-                self.step_cpu_ns += weight * event.cpu_ns
+                self.steps += one.times
+                self.step_ns += one.wall_ns
+                self.step_cpu_ns += one.weight * event.cpu_ns
             elif event.kind == events.LAST:
-                self._book_stop(event, event is loop_events[-1])
+                self._book_stop(event, event is loop.events[-1])
             elif first and began is not None:
                 first = False
                 self._book_first(began, event)
             else:
-                self._book(event, weight)
+                self._book(one)
 
-    def _book(self, wait: Event, weight: int) -> None:
-        self.steady_waits += weight
-        self.steady_wait_ns += weight * wait.wall_ns
+    def _book(self, one: Told) -> None:
+        wait, weight = one.event, one.weight
+        self.steady_waits += one.times
+        self.steady_wait_ns += one.wall_ns
         if not self._has_workers:
-            straggling = self._slow_in_loop(wait)
+            straggling = self._samples.straggling_ns(wait)
             self.straggler += weight * straggling
             self.production += weight * (wait.wall_ns - straggling)
             return
@@ -94,7 +95,7 @@ class Account:
         self.production += weight * (made - straggling)
         self._book_handover(wait, work, wait.wall_ns - made, weight)
 
-    def _book_handover(self, wait: Event, work: _Task, after: float, weight: int) -> None:
+    def _book_handover(self, wait: Event, work: _Task, after: float, weight: float) -> None:
         """`after`: the part of the wait for a batch that was made already."""
         begin = max(wait.begin_ns, work.end_ns)
         held_up = min(work.sending.held_up_between(begin, wait.end_ns), after)
@@ -104,17 +105,6 @@ class Account:
         packing = work.sending.cpu_between(begin, wait.end_ns)
         self.packed_cpu += weight * min(wait.cpu_ns + packing, after)
         self.packed += weight * min(self._stretch.loop * wait.cpu_ns + self._stretch.workers * packing, after)
-
-    def _slow_in_loop(self, wait: Event) -> float:
-        """Without workers: the time of slow samples inside this wait, where they made it unusual."""
-        if wait.wall_ns < _STRAGGLES * self._usual_wait:
-            return 0.0
-        at = bisect.bisect_left(self._slow, (wait.begin_ns,))
-        slow = 0
-        while at < len(self._slow) and self._slow[at][0] < wait.end_ns:
-            slow += self._slow[at][1].wall_ns
-            at += 1
-        return min(slow, wait.wall_ns - self._usual_wait) if slow > wait.wall_ns / 2 else 0.0
 
     def _book_first(self, began: Event, wait: Event) -> None:
         """iter() and the wait for an epoch's first batch, above what a batch has to be waited for anyway."""
@@ -172,6 +162,43 @@ def _usual_wait(loop_events: Sequence[Event]) -> float:
         elif event.kind == events.ITER:
             first = True
     return statistics.median(waits) if waits else 0.0
+
+
+class _SamplesInLoop:
+    """Samples of a loop without workers, and the waits that slow ones of them made unusual."""
+
+    def __init__(self, loop: LoopOfLoader, usual_wait_ns: float, stream: bool) -> None:
+        self._usual_ns, self._stream = usual_wait_ns, stream
+        recorded = sorted(loop.process.events, key=lambda event: event.begin_ns)
+        self._slow = [e for e in recorded if e.kind == events.SAMPLE and not (stream and _waits(e))]
+        self._fetches = [event for event in recorded if event.kind == events.FETCH]  # late ones
+        late = [e for e in loop.events if e.kind == events.WAIT and self._is_late(e)] if self._slow else []
+        looked_at = [wait for wait in late if self._looked_at(wait)]
+        over = sum(wait.wall_ns - usual_wait_ns for wait in looked_at)
+        self._unseen_share = sum(map(self._slow_in, looked_at)) / over if over else 0.0
+
+    def straggling_ns(self, wait: Event) -> float:
+        """Of this wait. Where its samples were not looked at one by one, as of those that were."""
+        if not self._is_late(wait):
+            return 0.0
+        if self._looked_at(wait) or (self._stream and _waits(wait)):
+            return self._slow_in(wait)
+        return (wait.wall_ns - self._usual_ns) * self._unseen_share
+
+    def _is_late(self, wait: Event) -> bool:
+        return wait.wall_ns >= _STRAGGLES * self._usual_ns
+
+    def _slow_in(self, wait: Event) -> float:
+        slow = sum(sample.wall_ns for sample in _begun_in(wait, self._slow))
+        return min(slow, wait.wall_ns - self._usual_ns) if slow > wait.wall_ns / 2 else 0.0
+
+    def _looked_at(self, wait: Event) -> bool:
+        return any(fetch.b for fetch in _begun_in(wait, self._fetches)) or self._slow_in(wait) > 0.0
+
+
+def _begun_in(wait: Event, in_order: Sequence[Event]) -> Sequence[Event]:
+    first = bisect.bisect_left(in_order, wait.begin_ns, key=lambda event: event.begin_ns)
+    return in_order[first : bisect.bisect_left(in_order, wait.end_ns, key=lambda event: event.begin_ns)]
 
 
 class _Sending:
