@@ -157,6 +157,20 @@ def test_late_batches_whose_samples_were_not_looked_at_straggle_as_those_that_we
     assert third == pytest.approx(all_seen.straggler / 3, abs=0.03)
 
 
+def test_without_workers_batches_cost_what_was_waited_for_where_few_of_them_were_timed():
+    # sixteen batches of 2 ms and every fourth of 100, of which the four that were timed were all short
+    recorded, at = [event(events.ITER, 0, 1)], 1.0
+    for number in range(16):
+        wait = 100 if number % 4 == 3 else 2
+        recorded += [event(events.WAIT, at, wait, cpu_ms=0), event(events.STEP, at + wait, 10, b=1)]
+        at += wait + 10
+    some = timeline.summarise(recording([record_of(1, 0, recorded, {events.FETCH: Total(4, 8 * MS, 8 * MS)})]))
+    waited = (some.waits.production + some.waits.straggler) * 1000 * some.loop_s / some.steps
+    assert some.making.wall_ms == pytest.approx(waited, rel=0.01) and some.making.wall_ms > 20
+    timed = {events.FETCH: Total(16, 16 * 30 * MS, 16 * 30 * MS)}
+    assert timeline.summarise(recording([record_of(1, 0, recorded, timed)])).making.wall_ms == pytest.approx(30)
+
+
 def test_steps_that_stand_for_others_count_as_many():
     loop = [event(events.ITER, 0, 1), event(events.WAIT, 1, 2)]
     loop += [event(events.STEP, 3, 1, b=1), event(events.WAIT, 4, 2, b=0), event(events.STEP, 30, 1, b=9),

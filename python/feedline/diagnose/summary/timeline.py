@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from feedline.diagnose.probe import events
-from feedline.diagnose.probe.events import Event
+from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import Recording
 from feedline.diagnose.summary import batch_times
 from feedline.diagnose.summary.engine_summary import making_of, samples_per_batch
@@ -61,6 +61,8 @@ def summarise(recording: Recording) -> Summary | None:
     of_loader = (bool(facts.get("persistent_workers")), bool(workers), bool(facts.get("iterable")))
     account = Account(loop, makers, *of_loader, _stretch(busy))
     steps = max(account.steps, 1)
+    if not aside:
+        making = _as_waited_for(making, loop, account)
     device = device_of(recording, loop.process)
     gpu, no_gpu = gpu_of(recording.host, (begin, end), device, bool(facts.get("cuda") or device.get("type") == "cuda"))
     batch = facts.get("batch_size") or samples_per_batch(facts)
@@ -103,6 +105,21 @@ def summarise(recording: Recording) -> Summary | None:
         overhead_share=overhead.share if overhead is not None else None,
         overhead=overhead.as_dict() if overhead is not None else {},
     )
+
+
+def _as_waited_for(making: Making, loop: LoopOfLoader, account: Account) -> Making:
+    """Batches that are made inside next(): the waits hold all of them, where of the making only some was timed.
+
+    Those that one sample makes ten times as long may be among either.
+    """
+    fetched = loop.process.totals.get(events.FETCH, Total())
+    if not 0 < fetched.times < account.steps or not fetched.wall_ns:
+        return making
+    waited_ms = (account.production + account.straggler) / account.steps / 1e6 - making.next_cpu_ms
+    factor = waited_ms / (fetched.wall_ns / fetched.times / 1e6)
+    if factor <= 0:
+        return making
+    return replace(making, wall_ms=making.wall_ms * factor, cpu_ms=making.cpu_ms * factor)
 
 
 def _stretch(busy: Window) -> Stretch:
