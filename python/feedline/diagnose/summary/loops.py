@@ -12,6 +12,7 @@ from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord, Recording
 
 _AS_LONG = 0.7
+_WAITED_ALIKE = 0.5
 _ALIKE = 1.5  # times the time that others take to make a batch: a rank below is no slower, its turn is only later
 
 
@@ -109,6 +110,27 @@ def least_waited_for(loops: Sequence[LoopOfLoader]) -> LoopOfLoader:
 def _about_the_longest(loops: Sequence[LoopOfLoader]) -> list[LoopOfLoader]:
     longest = max(loop.time_ns for loop in loops)
     return [loop for loop in loops if loop.time_ns >= _AS_LONG * longest]
+
+
+def slowest_beside(recording: Recording, loop: LoopOfLoader) -> LoopOfLoader:
+    """Of loaders that one loop takes from side by side and waits for alike, the one whose batches take longest to make.
+
+    Whichever is asked first is waited for while the others' batches are made, and any may be late for want of a CPU.
+    """
+    numbers = {event.a for event in loop.process.events if event.kind == events.WAIT}
+    loops = _about_the_longest([LoopOfLoader(loop.process, number) for number in sorted(numbers)])
+    waited = max(one.waited_ns for one in loops)
+    alike = [one for one in loops if one.waited_ns >= _WAITED_ALIKE * waited]
+    return max(alike, key=lambda one: _making_ns(recording, one)) if len(alike) > 1 else loop
+
+
+def _making_ns(recording: Recording, loop: LoopOfLoader) -> float:
+    """What the makers of this loop's batches need for all of them, side by side."""
+    workers = workers_of(recording, loop)
+    if not workers:
+        return loop.waited_ns
+    whole = sum((process.totals.get(events.WORK, Total()) for process in workers), Total())
+    return whole.wall_ns / max(int(facts_of(recording, loop).get("num_workers") or 0), 1)
 
 
 def facts_of(recording: Recording, loop: LoopOfLoader) -> dict[str, Any]:

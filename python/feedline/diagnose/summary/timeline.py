@@ -23,6 +23,7 @@ from feedline.diagnose.summary.loops import (
     loops_of,
     most_waited_for,
     ranks_of,
+    slowest_beside,
     workers_of,
 )
 from feedline.diagnose.summary.making import making_of_workers
@@ -44,6 +45,7 @@ def summarise(recording: Recording) -> Summary | None:
     loop = loops[0]
     if ranks:  # a slow one is what the others wait for in their steps
         loop = least_waited_for(loops) if slower else most_waited_for(loops)
+    loop = slowest_beside(recording, loop)
     facts = facts_of(recording, loop)
     workers = workers_of(recording, loop)
     begin, end = loop.events[0].begin_ns, loop.events[-1].end_ns
