@@ -9,6 +9,8 @@ from work import Samples, enough, gpu_step, jpeg, mended
 
 ENCODED = jpeg(768)
 
+Image.core.set_blocks_max(16)  # it keeps images' memory: what the kernel takes for new pages is not decoding
+
 
 def opened():
     return Image.open(io.BytesIO(ENCODED))

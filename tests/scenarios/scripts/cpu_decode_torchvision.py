@@ -11,6 +11,8 @@ from work import Samples, enough, gpu_step, jpeg, mended
 ENCODED = jpeg(1024)
 TRANSFORM = transforms.Compose([transforms.CenterCrop(32), transforms.ToTensor()])
 
+Image.core.set_blocks_max(16)  # it keeps images' memory: what the kernel takes for new pages is not decoding
+
 
 def opened():
     return Image.open(io.BytesIO(ENCODED))
