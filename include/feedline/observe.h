@@ -146,7 +146,7 @@ std::vector<FileFacts> look_at_files(const std::vector<std::string>& paths);
 struct HostSamplerOptions {
   std::int32_t pid = 0;  // this process and all that come from it
   std::uint64_t period_ns = 100'000'000;
-  std::string closely_from;                       // a file: until it is there, samples are few; empty: they never are
+  std::string closely_from;                       // a file: nothing is sampled until it is there; empty: from the start
   std::string root;                               // where /proc and /sys are; a seam for tests
   std::string gpu_library = "libnvidia-ml.so.1";  // empty: GPUs are not looked at
 };

@@ -41,13 +41,13 @@ class FakeRoot {
   }
   void remove(std::string_view name) const { std::filesystem::remove_all(path(name)); }
 
-  // A process of one thread: `ticks` of CPU (100 a second), `delay_ns` of waiting for one.
+  // A process: `ticks` of CPU (100 a second), `delay_ns` of waiting for one in its first thread.
   void process(int pid, int parent, int ticks, std::uint64_t delay_ns, std::string_view name = "python",
-               int threads = 1) const {
+               int threads = 1, int resident_pages = 3) const {
     const std::string folder = "proc/" + std::to_string(pid) + "/";
     write(folder + "stat", std::to_string(pid) + " (" + std::string(name) + ") S " + std::to_string(parent) +
                                " 1 1 0 -1 0 5 0 6 0 " + std::to_string(ticks) + " 0 0 0 20 0 " +
-                               std::to_string(threads) + " 0 77 1000 3 0");
+                               std::to_string(threads) + " 0 77 1000 " + std::to_string(resident_pages) + " 0");
     write(folder + "task/" + std::to_string(pid) + "/schedstat", "1 " + std::to_string(delay_ns) + " 1\n");
     write(folder + "io", "rchar: 100\nwchar: 0\nsyscr: 4\nsyscw: 0\nread_bytes: 4096\nwrite_bytes: 0\n");
   }

@@ -20,7 +20,7 @@ constexpr std::uint64_t kSectorBytes = 512;
 // process's path may lead below it.
 std::string folder_with(const std::string& root, std::initializer_list<std::string> places, const std::string& file) {
   for (const std::string& place : places)
-    if (read_file(root + place + "/" + file)) return root + place;
+    if (::access((root + place + "/" + file).c_str(), R_OK) == 0) return root + place;
   return {};
 }
 
@@ -75,8 +75,8 @@ std::optional<double> used_share(const std::string& folder) {
   return 1.0 - static_cast<double>(status.f_bavail) / static_cast<double>(status.f_blocks);
 }
 
-std::string group_of(const std::string& root, std::int32_t pid, std::string_view controller, const std::string& file) {
-  const std::string membership = read_file(root + "/proc/" + std::to_string(pid) + "/cgroup").value_or("");
+std::string group_of(const std::string& root, std::string_view membership, std::string_view controller,
+                     const std::string& file) {
   const std::string top = controller.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + std::string(controller);
   return folder_with(root, {top + path_in(membership, controller), top}, file);
 }
@@ -88,12 +88,15 @@ std::string shared_memory_of(const std::string& root, std::int32_t pid) {
 
 }  // namespace
 
-Host::Host(std::string root, std::int32_t pid)
-    : root_(std::move(root)),
+Host::Host(const std::string& root, std::int32_t pid)
+    : Host(root, pid, read_file(root + "/proc/" + std::to_string(pid) + "/cgroup").value_or("")) {}
+
+Host::Host(const std::string& root, std::int32_t pid, std::string_view membership)
+    : root_(root),
       shared_memory_(shared_memory_of(root_, pid)),
-      group_(group_of(root_, pid, "", "cpu.stat")),
-      cpu_group_(group_of(root_, pid, "cpu", "cpu.stat")),
-      memory_group_(group_of(root_, pid, "memory", "memory.failcnt")),
+      group_(group_of(root_, membership, "", "cpu.stat")),
+      cpu_group_(group_of(root_, membership, "cpu", "cpu.stat")),
+      memory_group_(group_of(root_, membership, "memory", "memory.failcnt")),
       tick_ns_(1'000'000'000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK))),
       cpu_stat_(file_in(group_, "cpu.stat")),
       memory_events_(file_in(group_, "memory.events")),

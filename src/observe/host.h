@@ -18,7 +18,7 @@ namespace feedline::observe {
 class Host {
  public:
   // root: where /proc and /sys are.
-  Host(std::string root, std::int32_t pid);
+  Host(const std::string& root, std::int32_t pid);
 
   HostCounters sample(std::uint64_t now_ns);
 
@@ -27,6 +27,7 @@ class Host {
   std::optional<double> memory_limit_bytes() const;
 
  private:
+  Host(const std::string& root, std::int32_t pid, std::string_view membership);
   std::optional<double> tightest(std::string folder, const std::string& file, const std::string& period) const;
   KeptFile pressure_file(const std::string& resource) const;
   std::optional<std::uint64_t> pressure(KeptFile& file);

@@ -27,18 +27,20 @@ constexpr std::size_t kHostRows = 2048;       // 3.4 minutes at ten a second, th
 constexpr std::size_t kProcessRows = 65536;   // 6 MB
 constexpr std::uint64_t kCostShare = 800;     // samples may take 1/800 of the time of one CPU
 constexpr std::uint64_t kFreeNs = 1'500'000;  // the first opens all files, and may go through all processes
-constexpr std::uint64_t kPeriodsBefore = 5;   // between two samples before what is to be watched closely
 constexpr std::uint64_t kLongestPeriodNs = 60'000'000'000;
-constexpr std::uint64_t kLongestLookNs = 100'000'000;  // at whether that has begun
+constexpr std::uint64_t kLongestPollNs = 100'000'000;  // for the begin of what is to be watched
+constexpr std::uint64_t kFindPeriodNs = 500'000'000;   // until then: for processes that are made
 constexpr std::size_t kGpuRows = 16384;                // 2 MB
 constexpr std::size_t kGpuProcesses = 1024;
 constexpr std::uint64_t kGpuPeriodNs = 250'000'000;  // what the driver says is the mean of about as long
 constexpr std::uint64_t kGpuProcessesPeriod = 4;     // in samples of GPUs
 constexpr std::uint64_t kRarePeriodNs = 1'000'000'000;
-constexpr std::uint64_t kFirstRareNs = 400'000'000;  // by then a command has become what it is
+constexpr std::uint64_t kFirstRareNs = 500'000'000;  // a shorter loop has no use for them
 // Going through a process's pages holds up its own changes of them: less often than what is only counters.
 constexpr std::uint64_t kRareCostShare = 4000;
-constexpr std::uint64_t kFreeRareNs = 1'000'000;  // one process of a short run
+constexpr std::uint64_t kFreeRareNs = 1'000'000;        // open files, and pages of small processes
+constexpr std::uint64_t kFreeNearLimitNs = 20'000'000;  // pages of large ones, where memory may be what is short
+constexpr double kNearLimit = 0.5;                      // of the cgroup's memory
 constexpr std::size_t kMemoryRows = 1024;
 constexpr std::size_t kFiles = 256;
 
@@ -71,7 +73,10 @@ struct HostSampler::Impl {
 
   void run() {
     observe::Allowance samples{.began_ns = base::now_ns(), .free_ns = kFreeNs, .share = kCostShare};
+    sample_gpus();  // opens the driver, which may take seconds
     std::unique_lock lock(mutex);
+    wait_for_begin(lock, samples);
+    rare_due_ns = base::now_ns() + kFirstRareNs;
     while (!stopping) {
       lock.unlock();
       const std::uint64_t now = base::now_ns(), before = base::thread_cpu_ns();
@@ -88,19 +93,30 @@ struct HostSampler::Impl {
       lock.lock();
       kept.sampler_cpu_ns = base::thread_cpu_ns();
       if (stopping) break;
-      pause(lock, samples);
+      // nothing is gained from samples that disturb what they measure
+      wait(lock, std::max(period_ns, samples.owed_ns(base::now_ns())));
     }
   }
 
-  // Nothing is gained from samples that disturb what they measure.
-  void pause(std::unique_lock<std::mutex>& lock, const observe::Allowance& samples) {
-    const std::uint64_t now = base::now_ns(), usual_ns = std::max(period_ns, samples.owed_ns(now));
-    const auto wait = [&](std::uint64_t ns) {
-      wake.wait_for(lock, std::chrono::nanoseconds(ns), [this] { return stopping; });
-    };
-    if (has_begun()) return wait(usual_ns);
-    while (!stopping && !has_begun() && base::now_ns() < now + kPeriodsBefore * usual_ns)
-      wait(std::min(period_ns, kLongestLookNs));
+  // Nothing is judged by counters of the time before. Only processes are looked for: one whose parent has ended by then
+  // would not be found any more.
+  void wait_for_begin(std::unique_lock<std::mutex>& lock, observe::Allowance& samples) {
+    std::uint64_t find_due_ns = base::now_ns() + kFindPeriodNs;
+    while (!stopping && !has_begun()) {
+      wait(lock, std::min(period_ns, kLongestPollNs));
+      if (base::now_ns() < find_due_ns || stopping) continue;
+      lock.unlock();
+      const std::uint64_t before = base::thread_cpu_ns();
+      tree.find();
+      samples.spent_ns += base::thread_cpu_ns() - before;
+      find_due_ns = base::now_ns() + std::max(kFindPeriodNs, samples.owed_ns(base::now_ns()));
+      lock.lock();
+      kept.sampler_cpu_ns = base::thread_cpu_ns();
+    }
+  }
+
+  void wait(std::unique_lock<std::mutex>& lock, std::uint64_t ns) {
+    wake.wait_for(lock, std::chrono::nanoseconds(ns), [this] { return stopping; });
   }
 
   bool has_begun() {
@@ -139,18 +155,26 @@ struct HostSampler::Impl {
   // What costs more than a few reads of small files. The files are the thread's own until it has ended.
   void look_rarely(std::uint64_t now) {
     const std::uint64_t before = base::thread_cpu_ns();
-    const TreeMemory memory = tree.memory(now, rare_looks.left_ns(now));
+    if (is_near_limit()) rare_looks.free_ns = kFreeNearLimitNs;
+    const std::optional<TreeMemory> memory = tree.memory(now, rare_looks.left_ns(now));
     std::set<std::string> open;
     tree.add_open_files(open, kFiles);
     for (const std::string& path : open)
       if (files.size() < kFiles || files.contains(path)) ++files[path];
     rare_looks.spent_ns += base::thread_cpu_ns() - before;
     rare_due_ns = now + std::max(rare_period_ns, rare_looks.owed_ns(now));
+    if (!memory) return;
     const std::lock_guard lock(mutex);
-    kept.memory.push_back(memory);
+    kept.memory.push_back(*memory);
     if (kept.memory.size() <= kMemoryRows) return;
     thin(kept.memory);
     rare_period_ns = std::min(2 * rare_period_ns, kLongestPeriodNs);
+  }
+
+  // By what is known without a look: what processes share counts in each of them.
+  bool is_near_limit() const {
+    const std::optional<double> limit = kept.memory_limit_bytes;  // does not change
+    return limit && static_cast<double>(tree.resident_bytes()) > kNearLimit * *limit;
   }
 
   void slow_down() {
@@ -168,7 +192,7 @@ struct HostSampler::Impl {
   std::uint64_t gpu_samples = 0;
   std::map<std::string, int> files;  // how often each was met
   observe::Allowance rare_looks{.began_ns = base::now_ns(), .free_ns = kFreeRareNs, .share = kRareCostShare};
-  std::uint64_t rare_period_ns = kRarePeriodNs, rare_due_ns = rare_looks.began_ns + kFirstRareNs;
+  std::uint64_t rare_period_ns = kRarePeriodNs, rare_due_ns = 0;
   mutable std::mutex mutex;
   std::condition_variable wake;
   bool stopping = false;

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -92,11 +93,12 @@ TEST(ProcessTree, SharesMemoryOutAndFallsBackToWhatIsPrivate) {
   root.write("proc/60/statm", "5000 30 20 1 0 9 0\n");
   ProcessTree tree(root.path(), 50);
   tree.sample(1);
-  const TreeMemory memory = tree.memory(2, kAnyBudget);
-  EXPECT_EQ(memory.bytes, 300u * 1024 + 10u * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
-  EXPECT_FALSE(memory.exact);
+  const auto memory = tree.memory(2, kAnyBudget);
+  ASSERT_TRUE(memory);
+  EXPECT_EQ(memory->bytes, 300u * 1024 + 10u * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
+  EXPECT_FALSE(memory->exact);
   root.write("proc/60/smaps_rollup", "Pss: 1 kB\n");
-  EXPECT_TRUE(tree.memory(3, kAnyBudget).exact);
+  EXPECT_TRUE(tree.memory(3, kAnyBudget)->exact);
 }
 
 TEST(ProcessTree, GoesThroughNoFolderWhereNothingWasMade) {
@@ -159,14 +161,32 @@ TEST(ProcessTree, LooksAtPagesInTurnWithinABudget) {
     tree.memory(now_ns, budget_ns);
     return opens.count("smaps_rollup");
   };
-  // what a look costs is only known after the first
-  EXPECT_EQ(looks(1, 2), 1u);
-  EXPECT_EQ(looks(1, 3), 0u);
-  EXPECT_FALSE(tree.memory(3, 0).exact);
-  EXPECT_EQ(looks(kAnyBudget, 4), 3u);
-  const TreeMemory memory = tree.memory(5, 0);
-  EXPECT_TRUE(memory.exact);
-  EXPECT_EQ(memory.bytes, 3u * 4096);
+  constexpr std::uint64_t kOfFewPages = 1000;  // opening and reading a file takes longer
+  EXPECT_EQ(looks(0, 2), 0u);
+  EXPECT_EQ(looks(kOfFewPages, 3), 1u);
+  EXPECT_FALSE(tree.memory(4, 0));  // what most of the memory is shared with is not known yet
+  EXPECT_EQ(looks(kOfFewPages, 5), 1u);
+  EXPECT_FALSE(tree.memory(6, 0)->exact);
+  EXPECT_EQ(looks(kOfFewPages, 7), 1u);
+  EXPECT_EQ(looks(kOfFewPages, 8), 0u);  // by now it is known what each costs
+  EXPECT_EQ(looks(kAnyBudget, 9), 3u);
+  const auto memory = tree.memory(10, 0);
+  ASSERT_TRUE(memory);
+  EXPECT_TRUE(memory->exact);
+  EXPECT_EQ(memory->bytes, 3u * 4096);
+}
+
+TEST(ProcessTree, LooksAtNoProcessThatIsTooLargeForTheBudget) {
+  const FakeRoot root;
+  root.process(50, 1, 10, 1000, "python", 1, 1'000'000);
+  root.write("proc/50/smaps_rollup", "Pss: 4 kB\n");
+  ProcessTree tree(root.path(), 50);
+  tree.sample(1);
+  Opens opens(root);
+  EXPECT_FALSE(tree.memory(2, 1'000'000));
+  EXPECT_EQ(opens.count("smaps_rollup"), 0u);
+  EXPECT_TRUE(tree.memory(3, kAnyBudget));
+  EXPECT_EQ(tree.resident_bytes(), 1'000'000u * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
 }
 
 TEST(ProcessTree, KnowsWhatAnOpenFileIsFor) {
@@ -266,6 +286,18 @@ TEST(Host, OpensItsFilesOnce) {
   EXPECT_EQ(opens.count(), 0u);
   root.write("proc/meminfo", "MemAvailable: 5 kB\nSwapTotal: 8 kB\n");
   EXPECT_EQ(host.sample(3).swapped_pages, 7u);
+}
+
+TEST(Host, ReadsTheGroupsOfAProcessOnceAndNoCountersBeforeTheFirstSample) {
+  const FakeRoot root;
+  root.write("proc/50/cgroup", "1:cpu,cpuacct:/job\n4:memory:/job\n0::/job\n");
+  root.write("sys/fs/cgroup/job/cpu.stat", "throttled_usec 7\n");
+  root.write("sys/fs/cgroup/cpu/job/cpu.stat", "throttled_time 900\n");
+  root.write("sys/fs/cgroup/memory/job/memory.failcnt", "6\n");
+  Opens opens(root);
+  Host host(root.path(), 50);
+  EXPECT_EQ(opens.count(), 1u);
+  EXPECT_EQ(host.sample(1).memory_events, 6u);
 }
 
 TEST(KeptFile, ReadsWhatIsLongerThanABuffer) {
@@ -368,20 +400,45 @@ TEST(HostSampler, WatchesThisProcess) {
   EXPECT_GT(record.memory.front().bytes, 64u << 10);  // proportional: other tests of this program share its pages
 }
 
-TEST(HostSampler, LooksCloselyFromAFileOn) {
+TEST(HostSampler, SamplesFromAFileOnAndFindsProcessesBefore) {
   const FakeRoot root;
-  root.process(50, 1, 10, 1000);
-  constexpr std::uint64_t kMinuteNs = 60'000'000'000;
+  for (const int pid : {50, 60, 70, 80}) root.process(pid, pid == 50 ? 1 : pid - 10, 10, 1000);
+  Opens opens(root);
   auto sampler = HostSampler::start(
-      {.pid = 50, .period_ns = kMinuteNs, .closely_from = root.path("loop"), .root = root.path(), .gpu_library = ""});
+      {.pid = 50, .period_ns = 1'000'000, .closely_from = root.path("loop"), .root = root.path(), .gpu_library = ""});
   ASSERT_TRUE(sampler);
-  const auto samples = [&] { return sampler->record().host.size(); };
-  while (samples() < 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  std::this_thread::sleep_for(std::chrono::milliseconds(150));
-  EXPECT_EQ(samples(), 1u);
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };  // or the test's time is up
+  while (opens.count("stat") < 4) pause();  // the last one's: by now the others have been taken in
+  EXPECT_EQ(opens.count("io"), 0u);
+  EXPECT_EQ(opens.count("meminfo"), 0u);
+  EXPECT_TRUE(sampler->record().host.empty());
+  root.remove("proc/60");
+  root.process(70, 1, 10, 1000);
   root.write("loop", "");
-  while (samples() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // or the test's time is up
+  while (sampler->record().host.empty()) pause();
   sampler->stop();
+  const auto processes = sampler->record().processes;
+  EXPECT_TRUE(std::ranges::any_of(processes, [](const ProcessCounters& one) { return one.pid == 70; }));
+}
+
+TEST(HostSampler, GoesThroughManyPagesOnlyNearALimit) {
+  const auto rows_with = [](std::string_view limit) {
+    const FakeRoot root;
+    root.process(50, 1, 10, 1000, "python", 1, 300'000);  // 1.2 GB
+    root.write("proc/50/smaps_rollup", "Pss: 4 kB\n");
+    root.write("proc/50/cgroup", "0::/job\n");
+    root.write("sys/fs/cgroup/job/cpu.stat", "usage_usec 9\n");
+    root.write("sys/fs/cgroup/job/memory.max", limit);
+    std::filesystem::create_directories(root.path("proc/50/fd"));
+    Opens opens(root);
+    auto sampler = HostSampler::start({.pid = 50, .period_ns = 5'000'000, .root = root.path(), .gpu_library = ""});
+    if (!sampler) return std::size_t{0};
+    while (opens.count("fd") < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    sampler->stop();
+    return sampler->record().memory.size();
+  };
+  EXPECT_GT(rows_with("2000000000\n"), 0u);
+  EXPECT_EQ(rows_with("20000000000\n"), 0u);
 }
 
 TEST(HostSampler, KeepsFilesThatStayOpen) {

@@ -22,10 +22,17 @@ class ProcessTree {
   // The counters of all that are alive now, in order of their numbers.
   std::vector<ProcessCounters> sample(std::uint64_t now_ns);
 
+  // Looks for those that have joined; sample() does so itself. Costs little where nobody was made since the last time.
+  void find();
+
   // What those that the last sample found take of memory. The kernel goes through all pages of a process for its share,
   // for milliseconds: those that were looked at longest ago are, for as long as `budget_ns` of this thread's CPU, and
-  // the others are taken to share as much of what they hold as when they were looked at last.
-  TreeMemory memory(std::uint64_t now_ns, std::uint64_t budget_ns);
+  // the others are taken to share as much of what they hold as when they were looked at last. nullopt: no budget was
+  // enough yet for those that hold half of it.
+  std::optional<TreeMemory> memory(std::uint64_t now_ns, std::uint64_t budget_ns);
+
+  // What those that the last sample found hold; what some share counts in each of them.
+  std::uint64_t resident_bytes() const;
 
   // Adds the regular files that they have open for reading now, until `files` holds `most`.
   void add_open_files(std::set<std::string>& files, std::size_t most);
@@ -61,11 +68,11 @@ class ProcessTree {
   Member& join(std::int32_t pid);
   bool has_news();
   void pass_over_elders(const std::vector<std::int32_t>& all);
-  void find();
   bool update(std::int32_t pid, Member& member, ProcessCounters& counters);
   void add_delays(std::int32_t pid, Member& member, ProcessCounters& counters);
   void list_threads(std::int32_t pid, Member& member);
   void look_at_pages(std::uint64_t now_ns, std::uint64_t budget_ns);
+  std::uint64_t expected_ns(const Member& member) const;
 
   std::string proc_;
   std::int32_t first_;  // the process itself

@@ -50,22 +50,22 @@ class FilesWatch:
     def __init__(self, session: Path, seed: int = 0) -> None:
         self._session = session
         self._random = random.Random(seed)
-        self._offsets: dict[Path, int] = {}
+        self._offsets: dict[str, int] = {}
         self._opened: set[str] = set()
         self._neighbours: dict[str, Mapping[str, Any]] = {}
         self._folders: set[tuple[str, str]] = set()
 
-    def look(self) -> None:
-        """At what was opened since the last time. Never raises."""
+    def look(self, names: Iterable[str]) -> None:
+        """At what was opened since the last time. `names`: of the session's files. Never raises."""
         with contextlib.suppress(Exception):
-            fresh = self._heard() - self._opened
+            fresh = self._heard(names) - self._opened
             fresh = set(itertools.islice(sorted(fresh), max(_MOST_FILES - len(self._opened), 0)))
             self._opened |= fresh
             self._meet_neighbours(fresh)
 
     def finish(self, open_files: Iterable[str]) -> list[dict[str, Any]]:
         """All files, as `look_at_files` tells of them now; those that were opened first."""
-        self.look()
+        self.look(names_in(self._session))
         more = {path for path in open_files if not path.endswith(_CODE)}
         self._opened |= set(itertools.islice(sorted(more), max(_MOST_FILES - len(self._opened), 0)))
         neighbours = [path for path in self._neighbours if path not in self._opened]
@@ -91,10 +91,10 @@ class FilesWatch:
             cached_after=cached_share(all_of_them),
         )
 
-    def _heard(self) -> set[str]:
+    def _heard(self, names: Iterable[str]) -> set[str]:
         paths = set()
-        for file in self._session.glob(f"*{SUFFIX}"):
-            with open(file, "rb") as stream:
+        for file in (name for name in names if name.endswith(SUFFIX)):
+            with open(self._session / file, "rb") as stream:
                 stream.seek(self._offsets.get(file, 0))
                 text = stream.read()
             whole = text[: text.rfind(b"\n") + 1]  # another process may be writing the last line
@@ -118,6 +118,14 @@ class FilesWatch:
                 met += self._random.sample(unread, min(_NEIGHBOURS, len(unread)))
         for facts in _engine.look_at_files(met) if met else []:
             self._neighbours.setdefault(facts["path"], facts)
+
+
+def names_in(folder: Path) -> list[str]:
+    """Empty where the folder has gone: a script may have removed it."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def cached_share(facts: Iterable[Mapping[str, Any]]) -> float | None:

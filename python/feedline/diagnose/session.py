@@ -17,13 +17,13 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from feedline import _engine
-from feedline.diagnose.dataset_files import DatasetFiles, FilesWatch
+from feedline.diagnose.dataset_files import DatasetFiles, FilesWatch, names_in
 from feedline.diagnose.experiments import clones, results
 from feedline.diagnose.experiments.intervals import rate_interval
 from feedline.diagnose.experiments.results import Ceiling, Experiments
@@ -251,16 +251,18 @@ class _Harvest:
         pause = _FIRST_LOOK_S  # what the cache held before is told by files that are not read yet
         while not self._stop.wait(pause):
             pause = min(2 * pause, _HARVEST_S)
-            self.files.look()
-            rings = self._rings()
+            names = names_in(self._folder)
+            self.files.look(names)
+            rings = self._rings(names)
             if len(rings) <= _KEPT_PROCESSES // 4:
                 continue
             for path in rings:
                 if not _is_alive(int(path.name.split(".")[0])):
                     self._take(path)
 
-    def _rings(self) -> list[Path]:
-        return sorted(self._folder.glob("*.ring"), key=lambda path: int(path.name.split(".")[1]))
+    def _rings(self, names: Iterable[str]) -> list[Path]:
+        rings = [name for name in names if name.endswith(".ring")]
+        return [self._folder / name for name in sorted(rings, key=lambda name: int(name.split(".")[1]))]
 
     def _take(self, path: Path) -> None:
         with contextlib.suppress(Exception):  # one that was killed while it made the file
@@ -280,7 +282,7 @@ class _Harvest:
         path.unlink(missing_ok=True)
 
     def processes(self) -> list[ProcessRecord]:
-        for path in self._rings():
+        for path in self._rings(names_in(self._folder)):
             self._take(path)
         return list(self._ended)
 

@@ -13,15 +13,15 @@ from typing import Any
 from feedline.diagnose import fixes, session
 from feedline.diagnose.experiments.intervals import rate_interval
 from feedline.diagnose.findings import Diagnosis, Verdict
-from feedline.diagnose.model import prediction
+from feedline.diagnose.model import prediction, what_if
 from feedline.diagnose.probe import events
 from feedline.diagnose.session import Change, Recording
 from feedline.diagnose.summary import timeline
 from feedline.diagnose.summary.figures import Summary
-from feedline.diagnose.summary.loops import weighted
 from feedline.tune import apply
 
 _PREFETCH = "prefetch_factor="
+_WORTH = 1.02  # times the batches
 _SHORTEST = 0.01  # of a cycle, whatever goes away
 
 
@@ -92,9 +92,14 @@ def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Pro
             gains.append(verdict.predicted_gain)
     low, high = (1 + _together(ends) for ends in zip((0.0, 0.0), *gains, strict=True))
     for one in recording.experiments.comparisons if recording.experiments else []:
-        if one.kept and one.change.startswith(_PREFETCH):
-            settings["prefetch_factor"] = int(one.change.removeprefix(_PREFETCH))
-            low, high = low * max(one.ratio_low, 1.0), high * one.ratio_high
+        if not one.kept or not one.change.startswith(_PREFETCH):
+            continue
+        # measured in fractions of a second: of twenty such comparisons one gains by chance, so the model is asked too
+        factor = int(one.change.removeprefix(_PREFETCH))
+        modelled = what_if.of_prefetching(summary, settings.get("num_workers", summary.workers), factor)
+        if modelled > _WORTH:
+            settings["prefetch_factor"] = factor
+            low, high = low * max(one.ratio_low, 1.0), high * min(one.ratio_high, modelled * prediction.LONGER)
     return Proposal(settings, (round(low - 1, 3), round(high - 1, 3)), tuple(left))
 
 
@@ -171,11 +176,11 @@ def steps_per_s(recording: Recording) -> tuple[float, float, float] | None:
     if not loops or summary is None or summary.steps < 3:
         return None
     done, seconds = [(0.0, 0.0)], 0.0
-    for event, times in weighted(loops[0].events):
-        if event.kind == events.STEP or done[-1][0]:
-            seconds += times * event.wall_ns / 1e9
-        if event.kind == events.STEP:
-            done.append((seconds, float(times)))
+    for one in loops[0].told:
+        if one.event.kind == events.STEP or done[-1][0]:
+            seconds += one.wall_ns / 1e9
+        if one.event.kind == events.STEP:
+            done.append((seconds, float(one.times)))
     if len(done) < 3:
         return None
     _, low, high = rate_interval(done)

@@ -62,7 +62,7 @@ def test_neighbours_tell_what_was_cached_before(photos, tmp_path):
     (photos / "3.jpg").read_bytes()
     write_heard(tmp_path, photos / "3.jpg")
     watch = FilesWatch(tmp_path)
-    watch.look()
+    watch.look(os.listdir(tmp_path))
     for path in photos.glob("*.jpg"):
         path.read_bytes()
     found = watch.summary(watch.finish([]))
@@ -74,7 +74,7 @@ def test_neighbours_tell_what_was_cached_before(photos, tmp_path):
 def test_a_line_that_is_being_written_waits_for_the_next_look(photos, tmp_path):
     write_heard(tmp_path, photos / "1.jpg", photos / "2.jpg", end="")
     watch = FilesWatch(tmp_path)
-    watch.look()
+    watch.look(os.listdir(tmp_path))
     write_heard(tmp_path, photos / "1.jpg", photos / "2.jpg")
     paths = [facts["path"] for facts in watch.finish([str(photos / "labels.csv"), "/nowhere/module.py"])]
     assert {str(photos / name) for name in ("1.jpg", "2.jpg", "labels.csv")} <= set(paths)

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loops of styles that users have: loaders that look alike side by side, a thread that fetches, iterators by hand."""
 
+import time
+
 import pytest
 from summaries import HALF, summary
 from test_several import loop, worker
 from test_signals import record_of, recording
 from watched import watched
 
+from feedline import _engine
+from feedline.diagnose.probe import events, hooks
+from feedline.diagnose.probe.events import Event
 from feedline.diagnose.probe.recorder import Recorder
 from feedline.diagnose.summary import timeline
 from feedline.diagnose.verdict import judge
@@ -58,6 +63,50 @@ def test_processes_whose_records_were_let_go_are_a_missing_signal():
 def test_a_thread_promises_nothing_by_more_workers():
     more = summary(HALF, {"stages": {"storage": 1.0}, "cpu_ms": 2.0}, missing={"consumer": "who"})
     assert all(verdict.predicted_gain[0] == 0 for verdict in judge(more).verdicts)
+
+
+@pytest.mark.parametrize(("collects", "waits", "slow"), [(True, 0.0, False), (False, 0.3, True), (True, 0.3, True)])
+def test_a_sample_in_which_garbage_was_collected_is_not_slow_for_that(tmp_path, collects, waits, slow):
+    """Of 40 samples of 10 ms one takes much longer: as the collector ran in it, or by itself, or both."""
+
+    class OneIsLate:
+        def __getitem__(self, index):
+            time.sleep(0.01)
+            if index == 30 and collects:
+                timed.collecting("start", {"generation": 2})
+                time.sleep(0.3)
+                timed.collecting("stop", {"generation": 2})
+            time.sleep(waits if index == 30 else 0)
+            return index
+
+    timed = hooks._TimedSamples(OneIsLate(), Recorder(str(tmp_path)))
+    for index in range(40):
+        timed[index]
+    (ring,) = tmp_path.glob("*.ring")
+    kept = [e for e in map(Event._make, _engine.read_events(str(ring))["events"]) if e.kind == events.SAMPLE and e.b]
+    assert (30 in [sample.a for sample in kept]) is slow
+    assert (timed.longest >= 300e6) is slow
+
+
+COLLECTING = """
+import gc, torch
+seen = set()
+class Samples(torch.utils.data.Dataset):
+    def __len__(self): return 40
+    def __getitem__(self, i):
+        seen.add(len(gc.callbacks))
+        if i == 0:
+            gc.callbacks.clear()
+        return torch.zeros(4)
+before = len(gc.callbacks)
+for batch in torch.utils.data.DataLoader(Samples(), 4):
+    pass
+print(before + 1 in seen, len(gc.callbacks) == before)
+"""
+
+
+def test_the_collector_is_heard_while_samples_are_timed_and_not_after(tmp_path):
+    assert watched(tmp_path, COLLECTING, "--quick")[:2] == (0, "True True\n")
 
 
 TWINS = """

@@ -41,6 +41,23 @@ def test_of_loaders_side_by_side_the_one_that_is_waited_for_is_judged_with_its_o
     assert found.making.wall_ms == pytest.approx(8.0) and found.making.batches == 30
 
 
+def test_of_loaders_that_are_waited_for_alike_the_one_whose_batches_take_longest_to_make_is_judged():
+    """The first that is asked is late for want of a CPU; the other's batches are made while it is waited for."""
+    late, slow = loop(0, [4.0] * 30, 6.0), loop(1, [3.0] * 30, 7.0)
+    makers = [worker(2, 1, 1, 0.5, 30), worker(3, 1, 2, 8.0, 30)]
+    found = timeline.summarise(recording([record_of(1, 0, [*late, *slow]), *makers]))
+    assert found.making.wall_ms == pytest.approx(8.0)
+    # two workers that take as long as one of the other loader's are no slower
+    twice = [{"pid": 1, "number": 1, "num_workers": 2}, {"pid": 1, "number": 0, "num_workers": 1}]
+    shared = [worker(2, 1, 1, 5.0, 30), worker(3, 1, 2, 8.0, 15), worker(4, 1, 2, 8.0, 15)]
+    found = timeline.summarise(recording([record_of(1, 0, [*late, *slow]), *shared], twice))
+    assert found.making.wall_ms == pytest.approx(5.0)
+    # without workers batches are made while they are waited for
+    own = timeline.summarise(recording([record_of(1, 0, [*loop(0, [9.0] * 30, 3.0), *loop(1, [5.0] * 30, 7.0)]),
+                                        worker(3, 1, 2, 8.0, 30)]))  # fmt: skip
+    assert own.waits.step < 0.3
+
+
 def test_a_short_loop_beside_a_long_one_is_not_judged():
     main = record_of(1, 0, [*loop(0, [1.0] * 50), *loop(1, [8.0] * 3)])
     assert timeline.summarise(recording([main])).steps == 50

@@ -131,10 +131,50 @@ def test_a_stream_without_workers_waits_for_its_next_part_likewise():
     assert timeline.summarise(recording(loop(0.0))).waits.straggler > 0.5
 
 
+def loop_with_late_batches(seen_of_them):
+    """Of a loop without workers every fourth batch is late. What was seen of it: a slow sample, even ones, nothing."""
+    recorded, at = [event(events.ITER, 0, 1)], 1.0
+    for number in range(16):
+        late = number % 4 == 3
+        if late:
+            seen = seen_of_them[number // 4]
+            recorded.append(event(events.FETCH, at + 1, 90, a=8, b=80 * MS if seen else 0, cpu_ms=90))
+            recorded += [event(events.SAMPLE, at + 2, 80, cpu_ms=80)] if seen == "slow" else []
+        recorded += [
+            event(events.WAIT, at, 100 if late else 2),
+            event(events.STEP, at + 100 if late else at + 2, 10, b=1),
+        ]
+        at += 110 if late else 12
+    return timeline.summarise(recording([record_of(1, 0, recorded)])).waits
+
+
+def test_late_batches_whose_samples_were_not_looked_at_straggle_as_those_that_were():
+    all_seen = loop_with_late_batches(["slow"] * 4)
+    assert all_seen.straggler > 0.5
+    assert loop_with_late_batches(["slow", None, None, None]).straggler == pytest.approx(all_seen.straggler, abs=0.03)
+    assert loop_with_late_batches(["even"] * 4).straggler == 0
+    third = loop_with_late_batches(["slow", "even", "even", None]).straggler
+    assert third == pytest.approx(all_seen.straggler / 3, abs=0.03)
+
+
+def test_without_workers_batches_cost_what_was_waited_for_where_few_of_them_were_timed():
+    # sixteen batches of 2 ms and every fourth of 100, of which the four that were timed were all short
+    recorded, at = [event(events.ITER, 0, 1)], 1.0
+    for number in range(16):
+        wait = 100 if number % 4 == 3 else 2
+        recorded += [event(events.WAIT, at, wait, cpu_ms=0), event(events.STEP, at + wait, 10, b=1)]
+        at += wait + 10
+    some = timeline.summarise(recording([record_of(1, 0, recorded, {events.FETCH: Total(4, 8 * MS, 8 * MS)})]))
+    waited = (some.waits.production + some.waits.straggler) * 1000 * some.loop_s / some.steps
+    assert some.making.wall_ms == pytest.approx(waited, rel=0.01) and some.making.wall_ms > 20
+    timed = {events.FETCH: Total(16, 16 * 30 * MS, 16 * 30 * MS)}
+    assert timeline.summarise(recording([record_of(1, 0, recorded, timed)])).making.wall_ms == pytest.approx(30)
+
+
 def test_steps_that_stand_for_others_count_as_many():
     loop = [event(events.ITER, 0, 1), event(events.WAIT, 1, 2)]
-    loop += [event(events.STEP, 3, 1, b=1), event(events.WAIT, 4, 2, b=0), event(events.STEP, 50, 1, b=9),
-             event(events.WAIT, 51, 2, b=0)]  # fmt: skip
+    loop += [event(events.STEP, 3, 1, b=1), event(events.WAIT, 4, 2, b=0), event(events.STEP, 30, 1, b=9),
+             event(events.WAIT, 31, 2, b=0)]  # fmt: skip
     summary = timeline.summarise(recording([record_of(1, 0, loop, {events.FETCH: Total(10, 20 * MS, 20 * MS)})]))
     assert summary.steps == 10
     assert summary.step_ms == pytest.approx(1) and summary.wait_ms == pytest.approx(2)
@@ -144,7 +184,7 @@ def test_steps_that_passed_unseen_before_an_epochs_end_count_as_the_last_that_wa
     epoch = [event(events.ITER, 0, 1), event(events.WAIT, 1, 2), event(events.STEP, 3, 1, b=1),
              event(events.WAIT, 4, 2, b=0)]  # fmt: skip
     made = {events.FETCH: Total(10, 20 * MS, 20 * MS)}
-    ended = timeline.summarise(recording([record_of(1, 0, [*epoch, event(events.LAST, 28, 1, b=9)], made)]))
+    ended = timeline.summarise(recording([record_of(1, 0, [*epoch, event(events.LAST, 31, 1, b=9)], made)]))
     assert ended.steps == 10 and ended.step_ms == pytest.approx(1) and ended.wait_ms == pytest.approx(2)
     # ten steps, the first wait, one that was seen and eight that were not; iter() and the end beside them
     assert ended.loop_s == pytest.approx((10 + 2 + 9 * 2) / 1000, abs=2e-3)
@@ -152,13 +192,28 @@ def test_steps_that_passed_unseen_before_an_epochs_end_count_as_the_last_that_wa
     assert timeline.summarise(recording([record_of(1, 0, nothing_seen, made)])).steps == 0
 
 
-def test_a_wait_counts_as_often_as_its_step():
-    loop = LoopOfLoader(record_of(1, 0, [
-        event(events.ITER, 0, 1), event(events.WAIT, 1, 7), event(events.STEP, 8, 1, b=4), event(events.WAIT, 9, 2),
-        event(events.LAST, 20, 3, b=2)
+def loop_with_unseen_steps(before_the_step, before_the_end):
+    """Three steps and waits pass unseen before a step of 1 ms and its wait of 2, two and one before the end."""
+    step, end = 8 + before_the_step, 8 + before_the_step + 3 + before_the_end
+    return LoopOfLoader(record_of(1, 0, [
+        event(events.ITER, 0, 1), event(events.WAIT, 1, 7), event(events.STEP, step, 1, b=4),
+        event(events.WAIT, step + 1, 2), event(events.LAST, end, 3, b=2)
     ]), 0)  # fmt: skip
-    assert loop.waited_ns == (7 + 4 * 2 + 1 * 2) * MS
-    assert loop.time_ns == loop.waited_ns + (1 + 4 * 1 + 2 * 1 + 3) * MS
+
+
+def test_a_wait_counts_as_often_as_its_step():
+    loop = loop_with_unseen_steps(3 * (1 + 2), 2 * 1 + 1 * 2)
+    assert loop.waited_ns == pytest.approx((7 + 4 * 2 + 1 * 2) * MS)
+    assert loop.time_ns == pytest.approx(loop.waited_ns + (1 + 4 * 1 + 2 * 1 + 3) * MS)
+
+
+@pytest.mark.parametrize("times", [0.5, 3.0])
+def test_steps_that_passed_unseen_take_the_time_between_those_that_were_seen(times):
+    # what was seen may be short by chance: how long all took is known
+    loop = loop_with_unseen_steps(times * 9, times * 4)
+    assert loop.time_ns == pytest.approx((1 + 7 + 1 + 2 + 3 + times * 13) * MS)
+    assert sum(one.times for one in loop.told if one.event.kind == events.STEP) == 6
+    assert loop.waited_ns == pytest.approx((7 + 2 + times * (3 * 2 + 1 * 2)) * MS)
 
 
 def test_workers_that_start_in_each_epoch_are_told_from_the_border():

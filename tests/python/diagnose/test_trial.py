@@ -16,6 +16,7 @@ pytest.importorskip("click", reason="click, for the command line, is not install
 from feedline.diagnose import trial
 from feedline.diagnose.experiments.results import Comparison, Experiments
 from feedline.diagnose.findings import Diagnosis, Verdict
+from feedline.diagnose.model import prediction, what_if
 from feedline.diagnose.session import Recording
 from feedline.diagnose.trial import Trial
 from feedline.diagnose.verdict import judge
@@ -95,12 +96,22 @@ def test_a_run_whose_settings_were_all_refused_measured_nothing_of_them():
     assert trial.refused_whole(again({"refused": {"loader": "broken"}}), {"num_workers": 4}) == "broken"
 
 
-def test_a_longer_prefetch_is_proposed_where_it_was_measured_to_gain():
-    gaining = proposed(BY_CAUSE["worker_startup"], prefetching(1.2, 1.1, 1.3))
+def test_a_longer_prefetch_is_proposed_where_it_was_measured_to_gain_and_can():
+    even = BY_CAUSE["worker_startup"]
+    # four workers with steps of 10 ms: one batch in 32 takes 200 ms, and what is held meanwhile is used up
+    uneven = replace(even, making=replace(even.making, wall_ms=20.0, cpu_ms=2.0, times=(0.72,) * 31 + (9.7,)))
+    gaining = proposed(uneven, prefetching(1.2, 1.1, 9.0))
     assert gaining.settings == {"persistent_workers": True, "prefetch_factor": 4}
-    assert gaining.predicted[1] > proposed(BY_CAUSE["worker_startup"]).predicted[1]
-    assert "prefetch_factor" not in proposed(BY_CAUSE["worker_startup"], prefetching(1.2, 0.9, 1.5)).settings
-    assert "prefetch_factor" not in proposed(BY_CAUSE["worker_startup"], prefetching(1.01, 1.001, 1.02)).settings
+    alone = proposed(uneven).predicted
+    possible = what_if.of_prefetching(uneven, uneven.workers, 4) * prediction.LONGER
+    assert possible > 1.2
+    assert [1 + gain for gain in gaining.predicted] == pytest.approx(
+        [(1 + alone[0]) * 1.1, (1 + alone[1]) * possible], abs=2e-3
+    )
+    assert "prefetch_factor" not in proposed(uneven, prefetching(1.2, 0.9, 1.5)).settings
+    assert "prefetch_factor" not in proposed(uneven, prefetching(1.01, 1.001, 1.02)).settings
+    # where all batches take as long, a longer queue makes nothing faster: what was measured was chance
+    assert "prefetch_factor" not in proposed(even, prefetching(1.2, 1.1, 1.3)).settings
 
 
 @pytest.mark.parametrize(

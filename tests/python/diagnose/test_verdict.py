@@ -69,6 +69,7 @@ def test_few_steps_are_no_ground_for_certainty():
         ("pressure", {"memory_pressure"}, {"memory_pressure": None}),
         ("disk", {"storage_bandwidth"}, {"disk_ceiling_bytes_per_s": None}),
         ("io", {"small_files", "storage_bandwidth"}, {"read_bytes_per_s": None, "device_share": None}),
+        ("host", {"cpu_quota", "memory_pressure", "shared_memory_limit"}, {"memory_pressure": None}),
         ("processes", {"oversubscribed", "too_few_workers"}, {"wanted_cpus": None, "used_cpus": None}),
     ],
 )

@@ -20,6 +20,7 @@ NOTHING: Gain = (0.0, 0.0)
 _AGAIN = 1.1  # what the same script's cycles differ by, from run to run
 _ONE_START = 0.25  # of the time: of one epoch a shorter start is not counted, and what is are workers that stop
 _LATER = 0.5  # of a start: what an epoch begins later than that is no delay of the start itself
+_FROM_DEVICE = 0.3  # of what is read
 _SHORTEST = 0.01  # of a cycle: what no share explains is not gone with all that are
 
 
@@ -40,7 +41,21 @@ def without_stages(summary: Summary, *gone: str) -> Gain:
     running = sum(part for name, part in stages.items() if name != "storage")
     kept = 1.0 - sum(stages.get(name, 0.0) for name in gone if name != "storage") / max(running, 1e-9)
     lighter = replace(batch, cpu=batch.cpu * kept)
-    return of_batch(summary, _without_waiting(summary, lighter) if "storage" in gone else lighter)
+    return of_reads(summary, lighter) if "storage" in gone else of_batch(summary, lighter)
+
+
+def of_reads(summary: Summary, batch: Batch) -> Gain:
+    """Batches that cost this wait for no storage.
+
+    A read that finds its bytes in memory takes the kernel less than one from a device: of the kernel's part of the CPU,
+    which holds other work too, nothing goes at the low end, and all of it at the high one.
+    """
+    host, ready = summary.host, _without_waiting(summary, batch)
+    low, high = of_batch(summary, ready)
+    if (host.device_share or 0.0) < _FROM_DEVICE or host.memory_events:
+        return low, high
+    in_memory = replace(ready, cpu=ready.cpu * (1.0 - (host.in_kernel or 0.0)))
+    return low, of_batch(summary, in_memory)[1]
 
 
 def of_batch(summary: Summary, changed: Batch, cpus: float | None = None) -> Gain:
@@ -96,6 +111,13 @@ def of_quota(summary: Summary, _share: float) -> Gain:
     return of_batch(summary, prediction.batch_of(summary), cpus=summary.workers + 1.0)
 
 
+def of_memory(summary: Summary, _share: float) -> Gain:
+    """Pages stay: nothing is read again, and the kernel does not look for pages to let go."""
+    batch = prediction.batch_of(summary)
+    running = replace(batch, cpu=batch.cpu * (1.0 - (summary.host.in_kernel or 0.0)))
+    return of_batch(summary, _without_waiting(summary, running))
+
+
 def of_drawing(summary: Summary, _share: float) -> Gain:
     return of_batch(summary, replace(prediction.batch_of(summary), drawing=0.0))
 
@@ -129,6 +151,7 @@ _RULES: dict[str, Callable[[Summary, float], Gain]] = {
     "nested_pool": of_pools,
     "loop_synchronisation": of_calls,
     "cpu_quota": of_quota,
+    "memory_pressure": of_memory,
     "python_main_process": of_drawing,
     "shared_memory_limit": of_shared_memory,
 }

@@ -42,6 +42,13 @@ def what_if(summary: Summary) -> list[WhatIf]:
     return [WhatIf(change, min(rates), max(rates), now) for change, rates in _changes(summary) if now > 0]
 
 
+def of_prefetching(summary: Summary, workers: int, prefetch: int) -> float:
+    """Times as many batches per second with so many batches prefetched by each of so many workers."""
+    batch = prediction.batch_of(summary)
+    now = _rate(summary, batch, workers)
+    return _rate(summary, batch, workers, prefetch) / now if now > 0 else 1.0
+
+
 def _changes(summary: Summary) -> Iterator[tuple[str, tuple[float, ...]]]:
     batch, prefetch = prediction.batch_of(summary), prediction.prefetch_of(summary)
     present = max(summary.workers, 1 if summary.native else 0)

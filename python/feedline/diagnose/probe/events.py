@@ -23,7 +23,9 @@ WORK = 11  # one task of a worker, from its arrival to the hand-over: a = number
 # had taken what that one took, as does its CPU.
 UNSEEN_WORK = 31
 LATE_WORK = 28  # as WORK, of a task that took much longer than others while some pass unseen: it stands for itself
-FETCH = 13  # samples and collation of a batch: a = samples, b = its longest sample (0: not looked at)
+# samples and collation of a batch: a = samples, b = its longest sample (0: not looked at); late ones are kept where
+# there are no workers
+FETCH = 13
 DETAILED_FETCH = 14  # those of them whose samples were timed
 SAMPLE = 15  # one sample: a = its index where that is a number; kept where it is slow beside others
 DECODE = 16  # an image out of a file's bytes

@@ -7,7 +7,9 @@ Loaded by ``inject/sitecustomize.py``, never by ``import feedline``.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
 # A sample that takes so much longer than others is kept as an event of its own.
 _SLOW_TIMES = 5
 _SLOW_NS = 1_000_000
+_ALL_GENERATIONS = 2
 _EVENTS_PER_FETCH = 3  # with collation and all
 _EVENTS_PER_GATHER = 2
 _FEW_POOLS = 4  # of threads: made once and kept, they are no nested pool
@@ -101,6 +104,7 @@ class _TimedSamples:
     def __init__(self, dataset: Any, recorder: Recorder) -> None:
         self._dataset, self._recorder = dataset, recorder
         self.longest = self.count = 0
+        self._collecting_since = self._collected_ns = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._dataset, name)
@@ -113,7 +117,8 @@ class _TimedSamples:
             self.took(begin, cpu, index)
 
     def took(self, begin: int, cpu: int, index: Any = 0) -> None:
-        ended, took = cpu_clock(), clock() - begin
+        ended, took = cpu_clock(), clock() - begin - self._collected_ns
+        self._collected_ns = 0
         mean = self._recorder.sample_mean_ns
         slow = mean > 0 and took > _SLOW_TIMES * mean and took > _SLOW_NS
         number = index if type(index) is int and 0 <= index < events.NO_TASK else 0
@@ -122,6 +127,17 @@ class _TimedSamples:
         self.longest = max(self.longest, took)
         self.count += 1
         self._recorder.inside(ended)
+
+    def collecting(self, phase: str, info: dict[str, int]) -> None:
+        """Called by the interpreter's collector of garbage: a full collection goes through all objects, 100 ms with
+        torch imported, and is no fault of the sample that it falls into.
+        """
+        if info["generation"] == _ALL_GENERATIONS:
+            if phase == "start":
+                self._collecting_since = clock()
+            elif self._collecting_since:
+                self._collected_ns += clock() - self._collecting_since
+                self._collecting_since = 0
 
 
 class _TimedStream:
@@ -194,6 +210,7 @@ def _around_fetch(
         if detail:
             setattr(self, attribute, _TimedStream(hidden, timed) if stream else timed)
             local.detail, local.details = True, 0
+            gc.callbacks.append(timed.collecting)
         collate = self.collate_fn if collates else None
         if collates:
             self.collate_fn = _TimedCollate(collate, recorder)
@@ -206,7 +223,8 @@ def _around_fetch(
             if collates:
                 self.collate_fn = collate
             used = cpu_ended - cpu
-            recorder.record(events.FETCH, begin, used, count, timed.longest, False)
+            late = recorder.is_late(ended - begin) and not recorder.in_worker  # a worker's task tells itself
+            recorder.record(events.FETCH, begin, used, count, timed.longest, late)
             if not local.by_task:
                 local.unseen = recorder.unseen_after(ended - begin, _EVENTS_PER_FETCH, _pace_of(local, "fetch_pace"))
             recorder.opened.tell()
@@ -214,6 +232,8 @@ def _around_fetch(
             if recorder.in_worker and not local.by_task:  # a worker whose tasks are not seen
                 recorder.record(events.WORK, begin, used, events.NO_TASK, timed.longest)
             if detail:
+                with contextlib.suppress(ValueError):  # the script may have emptied the list
+                    gc.callbacks.remove(timed.collecting)
                 setattr(self, attribute, hidden)
                 recorder.record(events.DETAILED_FETCH, begin, used, count, timed.longest, False)
                 local.detail = False

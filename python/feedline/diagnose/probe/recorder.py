@@ -38,6 +38,7 @@ _WEIGHT = 1 / 16  # of what an event just cost, in what one is taken to cost
 _WEIGHT_OF_DETAIL = 1 / 4  # there are fewer of such batches
 _COLD = 3  # times the calibrated cost of an event: what the first details are taken to cost
 _CALIBRATIONS, _OF_EACH = 9, 12  # the median of so many means: a collection of garbage in between is no cost of events
+_LATE_TIMES, _LATE_NS = 2, 1_000_000
 _MOST_NOTES = 16  # of a process: a run of days says no more
 _MOST_LOADERS = 64  # whose settings are kept
 
@@ -87,7 +88,7 @@ class Recorder:
         self.in_worker = False
         # a worker's finished batches that are seen, by id(), and the kind of their packing's event; None: not known
         self.sending: dict[int, int] | None = None
-        self.sample_mean_ns = 0.0
+        self.sample_mean_ns = self._fetch_mean_ns = 0.0
         self._notes = 0
         self._names: dict[str, int] = {}
         self._loaders: dict[
@@ -201,6 +202,12 @@ class Recorder:
         `number`: of that unit, where units have numbers that other processes know.
         """
         return pace.gap(took_ns, self.standing_for(recorded * self.event_ns), number)
+
+    def is_late(self, took_ns: int) -> bool:
+        """Whether a batch's samples took much longer than those of others, which is then an event that is kept."""
+        mean = self._fetch_mean_ns
+        self._fetch_mean_ns = took_ns if mean == 0 else mean + (min(took_ns, 10 * mean) - mean) / 32
+        return took_ns > _LATE_NS and took_ns > _LATE_TIMES * mean > 0
 
     def kind_of_transform(self, name: str) -> int | None:
         """The kind of this transform's events; None once there are too many names."""

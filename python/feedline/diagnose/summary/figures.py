@@ -90,7 +90,8 @@ class Host:
     disk_read_bytes: float | None = None  # of the probe's large reads, on average
     disk_small_read_ms: float | None = None
     shared_memory_used: float | None = None  # largest share of /dev/shm
-    memory_bytes: float | None = None  # of the run's processes, the most; pages that some share count once
+    # of the run's processes, the most; pages that some share count once. None: too dear to look at for so short a run
+    memory_bytes: float | None = None
     memory_limit_bytes: float | None = None  # of the cgroup
     files_seen: int | None = None  # that were opened while samples were read
     file_bytes: int | None = None  # median of the data set's files that were looked at

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Event, Total
@@ -12,6 +13,7 @@ from feedline.diagnose.session import ProcessRecord, Recording
 from feedline.diagnose.summary.tasks import done_of
 
 _AS_LONG = 0.7
+_WAITED_ALIKE = 0.5
 _ALIKE = 1.5  # times the time that others take to make a batch: a rank below is no slower, its turn is only later
 
 
@@ -22,17 +24,41 @@ class LoopOfLoader:
         self.process, self.loader = process, loader
         kinds = (events.ITER, events.WAIT, events.STEP, events.LAST)
         self.events = [e for e in process.events if e.kind in kinds and e.a == loader]
-        self.time_ns = sum(times * e.wall_ns for e, times in weighted(self.events))
+        self.told = told(self.events)
+        self.time_ns = sum(one.wall_ns for one in self.told)
 
     @property
-    def waited_ns(self) -> int:
-        return sum(times * e.wall_ns for e, times in weighted(self.events) if e.kind == events.WAIT)
+    def waited_ns(self) -> float:
+        return sum(one.wall_ns for one in self.told if one.event.kind == events.WAIT)
 
 
-def weighted(loop_events: Iterable[Event]) -> Iterator[tuple[Event, int]]:
-    """A loop's events, and how many alike each stands for: a step for those that passed unseen before it, as does the
-    wait that follows it. What passed unseen before the end of an epoch comes as what was seen last, once more.
+class Told(NamedTuple):
+    """An event of a loop, with those alike that passed unseen."""
+
+    event: Event
+    times: int  # how many there were, itself among them
+    weight: float  # how many of itself take as long as all of these
+
+    @property
+    def wall_ns(self) -> float:
+        return self.weight * self.event.wall_ns
+
+
+def told(loop_events: Sequence[Event]) -> list[Told]:
+    """A loop's events, and what each stands for: a step for those that passed unseen before it, as does the wait that
+    follows it. What passed unseen before the end of an epoch comes as what was seen last, once more.
+
+    How long they took together is the time between two events that were seen, and is known; how steps and waits share
+    it is taken from those that were seen.
     """
+    counted = list(_counted(loop_events))
+    guessed = sum((times - is_seen) * event.wall_ns for event, times, is_seen in counted)
+    factor = _between_ns(loop_events) / guessed if guessed else 1.0
+    return [Told(event, times, is_seen + (times - is_seen) * factor) for event, times, is_seen in counted]
+
+
+def _counted(loop_events: Iterable[Event]) -> Iterator[tuple[Event, int, bool]]:
+    """(event, how many alike it stands for, whether it is one of them)."""
     step: Event | None = None
     wait: Event | None = None
     for event in loop_events:
@@ -43,10 +69,20 @@ def weighted(loop_events: Iterable[Event]) -> Iterator[tuple[Event, int]]:
         elif event.kind == events.WAIT:
             wait = event
         elif event.kind == events.LAST and event.b and step is not None and wait is not None:
-            yield step, event.b
-            yield wait, event.b - 1
+            yield step, event.b, False
+            yield wait, event.b - 1, False
         for_others = step if event.kind in (events.STEP, events.WAIT) else None
-        yield event, max(for_others.b, 1) if for_others is not None else 1
+        yield event, max(for_others.b, 1) if for_others is not None else 1, True
+
+
+def _between_ns(loop_events: Sequence[Event]) -> int:
+    """Time of the steps and waits that no event tells of."""
+    between = 0
+    for before, event in pairwise(loop_events):
+        unseen = event.b > 1 if event.kind == events.STEP else event.kind == events.LAST and event.b > 0
+        if unseen and before.kind == events.WAIT:
+            between += max(event.begin_ns - before.end_ns, 0)
+    return between
 
 
 def loops_of(processes: Iterable[ProcessRecord]) -> list[LoopOfLoader]:
@@ -75,6 +111,27 @@ def least_waited_for(loops: Sequence[LoopOfLoader]) -> LoopOfLoader:
 def _about_the_longest(loops: Sequence[LoopOfLoader]) -> list[LoopOfLoader]:
     longest = max(loop.time_ns for loop in loops)
     return [loop for loop in loops if loop.time_ns >= _AS_LONG * longest]
+
+
+def slowest_beside(recording: Recording, loop: LoopOfLoader) -> LoopOfLoader:
+    """Of loaders that one loop takes from side by side and waits for alike, the one whose batches take longest to make.
+
+    Whichever is asked first is waited for while the others' batches are made, and any may be late for want of a CPU.
+    """
+    numbers = {event.a for event in loop.process.events if event.kind == events.WAIT}
+    loops = _about_the_longest([LoopOfLoader(loop.process, number) for number in sorted(numbers)])
+    waited = max(one.waited_ns for one in loops)
+    alike = [one for one in loops if one.waited_ns >= _WAITED_ALIKE * waited]
+    return max(alike, key=lambda one: _making_ns(recording, one)) if len(alike) > 1 else loop
+
+
+def _making_ns(recording: Recording, loop: LoopOfLoader) -> float:
+    """What the makers of this loop's batches need for all of them, side by side."""
+    workers = workers_of(recording, loop)
+    if not workers:
+        return loop.waited_ns
+    whole = sum((done_of(process.totals) for process in workers), Total())
+    return whole.wall_ns / max(int(facts_of(recording, loop).get("num_workers") or 0), 1)
 
 
 def facts_of(recording: Recording, loop: LoopOfLoader) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from feedline.diagnose.probe import events
-from feedline.diagnose.probe.events import Event
+from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord, Recording
 from feedline.diagnose.summary import batch_times
 from feedline.diagnose.summary.engine_summary import making_of, samples_per_batch
@@ -23,6 +23,7 @@ from feedline.diagnose.summary.loops import (
     loops_of,
     most_waited_for,
     ranks_of,
+    slowest_beside,
     workers_of,
 )
 from feedline.diagnose.summary.making import making_of_workers
@@ -44,6 +45,7 @@ def summarise(recording: Recording) -> Summary | None:
     loop = loops[0]
     if ranks:  # a slow one is what the others wait for in their steps
         loop = least_waited_for(loops) if slower else most_waited_for(loops)
+    loop = slowest_beside(recording, loop)
     facts = facts_of(recording, loop)
     workers = workers_of(recording, loop)
     begin, end = loop.events[0].begin_ns, loop.events[-1].end_ns
@@ -59,6 +61,8 @@ def summarise(recording: Recording) -> Summary | None:
     of_loader = (bool(facts.get("persistent_workers")), bool(workers), bool(facts.get("iterable")))
     account = Account(loop, makers, *of_loader, _stretch(busy))
     steps = max(account.steps, 1)
+    if not aside:
+        making = _as_waited_for(making, loop, account)
     device = device_of(recording, loop.process)
     gpu, no_gpu = gpu_of(recording.host, (begin, end), device, bool(facts.get("cuda") or device.get("type") == "cuda"))
     batch = facts.get("batch_size") or samples_per_batch(facts)
@@ -107,6 +111,21 @@ def _times(loop: LoopOfLoader, workers: Sequence[ProcessRecord]) -> tuple[float,
     if any(events.WORK in process.totals for process in workers):
         return batch_times.times_of_tasks(workers)
     return batch_times.times_of(loop.events)
+
+
+def _as_waited_for(making: Making, loop: LoopOfLoader, account: Account) -> Making:
+    """Batches that are made inside next(): the waits hold all of them, where of the making only some was timed.
+
+    Those that one sample makes ten times as long may be among either.
+    """
+    fetched = loop.process.totals.get(events.FETCH, Total())
+    if not 0 < fetched.times < account.steps or not fetched.wall_ns:
+        return making
+    waited_ms = (account.production + account.straggler) / account.steps / 1e6 - making.next_cpu_ms
+    factor = waited_ms / (fetched.wall_ns / fetched.times / 1e6)
+    if factor <= 0:
+        return making
+    return replace(making, wall_ms=making.wall_ms * factor, cpu_ms=making.cpu_ms * factor)
 
 
 def _stretch(busy: Window) -> Stretch:

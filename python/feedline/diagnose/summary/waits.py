@@ -16,7 +16,7 @@ from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord
 from feedline.diagnose.summary.figures import Waits
-from feedline.diagnose.summary.loops import LoopOfLoader, weighted
+from feedline.diagnose.summary.loops import LoopOfLoader, Told
 from feedline.diagnose.summary.tasks import STRAGGLES, Task, Work, waits
 
 _LARGEST_PAID_ONCE = 0.25  # workers' start and stop that are paid once count when they are more than this share
@@ -54,10 +54,10 @@ class Account:
         stretch: Stretch,
     ) -> None:
         self.steps = self.epochs = self.steady_waits = 0
-        self.step_ns = self.step_cpu_ns = self.steady_wait_ns = 0
+        self.step_ns = self.step_cpu_ns = self.steady_wait_ns = 0.0
         self.straggler = self.startup = self.border = 0.0
         self._parts = self._typical = _Parts()  # of all waits; of those for batches like the ones that passed unseen
-        self._unseen_ns, self._unseen = 0.0, 0  # waits for batches whose making was not seen; since the last typical
+        self._unseen_ns = self._unseen = 0.0  # waits for batches whose making was not seen; since the last typical
         self.paid_once = 0.0  # the first start of workers and their last stop
         self._stretch = stretch
         self._has_workers, self._persistent = has_workers, persistent
@@ -66,34 +66,35 @@ class Account:
         unpacked = loop.process.totals.get(events.UNPICKLE, Total()).times
         self._sees_packing = bool(unpacked) and any(events.PICKLE in process.totals for process in makers)
         self._ready = sorted(e.end_ns for p in makers for e in p.events if e.kind == events.READY)
-        slow = (event for event in loop.process.events if event.kind == events.SAMPLE)
-        self._slow = sorted((event.begin_ns, event) for event in slow if not (stream and waits(event)))
         self._usual_wait = _usual_wait(loop.events)
-        self._go_through(loop.events)
+        self._samples = _SamplesInLoop(loop, self._usual_wait, stream)
+        self._go_through(loop)
 
-    def _go_through(self, loop_events: Sequence[Event]) -> None:
+    def _go_through(self, loop: LoopOfLoader) -> None:
         first, began = False, None
-        for event, weight in weighted(loop_events):
+        for one in loop.told:
+            event = one.event
             if event.kind == events.ITER:
                 self.epochs, first, began = self.epochs + 1, True, event
             elif event.kind == events.STEP:
-                self.steps += weight
-                self.step_ns += weight * event.wall_ns
-                self.step_cpu_ns += weight * event.cpu_ns
+                self.steps += one.times
+                self.step_ns += one.wall_ns
+                self.step_cpu_ns += one.weight * event.cpu_ns
             elif event.kind == events.LAST:
-                self._book_stop(event, event is loop_events[-1])
+                self._book_stop(event, event is loop.events[-1])
             elif first and began is not None:
                 first = False
                 self._book_first(began, event)
             else:
-                self._book(event, weight, began.begin_ns if began is not None else 0)
+                self._book(one, began.begin_ns if began is not None else 0)
         self._book_unseen()
 
-    def _book(self, wait: Event, weight: int, since_ns: int) -> None:
-        self.steady_waits += weight
-        self.steady_wait_ns += weight * wait.wall_ns
+    def _book(self, one: Told, since_ns: int) -> None:
+        wait, weight = one.event, one.weight
+        self.steady_waits += one.times
+        self.steady_wait_ns += one.wall_ns
         if not self._has_workers:
-            straggling = self._slow_in_loop(wait)
+            straggling = self._samples.straggling_ns(wait)
             self.straggler += weight * straggling
             self._add(_Parts(wait.wall_ns - straggling), weight)
             return
@@ -109,7 +110,7 @@ class Account:
         self._add(parts, weight)
         if not work.late:
             self._typical = self._typical.plus(parts, weight + self._unseen)
-            self._unseen = 0
+            self._unseen = 0.0
 
     def _add(self, parts: _Parts, times: float) -> None:
         self._parts = self._parts.plus(parts, times)
@@ -134,17 +135,6 @@ class Account:
         else:
             self._add(_Parts(self._unseen_ns), 1)
 
-    def _slow_in_loop(self, wait: Event) -> float:
-        """Without workers: the time of slow samples inside this wait, where they made it unusual."""
-        if wait.wall_ns < STRAGGLES * self._usual_wait:
-            return 0.0
-        at = bisect.bisect_left(self._slow, (wait.begin_ns,))
-        slow = 0
-        while at < len(self._slow) and self._slow[at][0] < wait.end_ns:
-            slow += self._slow[at][1].wall_ns
-            at += 1
-        return min(slow, wait.wall_ns - self._usual_wait) if slow > wait.wall_ns / 2 else 0.0
-
     def _book_first(self, began: Event, wait: Event) -> None:
         """iter() and the wait for an epoch's first batch, above what a batch has to be waited for anyway."""
         whole = began.wall_ns + wait.wall_ns
@@ -167,6 +157,10 @@ class Account:
             self.paid_once += last.wall_ns
         else:
             self.startup += last.wall_ns
+
+    @property
+    def production(self) -> float:
+        return self._parts.production
 
     @property
     def loop_ns(self) -> float:
@@ -201,3 +195,40 @@ def _usual_wait(loop_events: Sequence[Event]) -> float:
         elif event.kind == events.ITER:
             first = True
     return statistics.median(waits) if waits else 0.0
+
+
+class _SamplesInLoop:
+    """Samples of a loop without workers, and the waits that slow ones of them made unusual."""
+
+    def __init__(self, loop: LoopOfLoader, usual_wait_ns: float, stream: bool) -> None:
+        self._usual_ns, self._stream = usual_wait_ns, stream
+        recorded = sorted(loop.process.events, key=lambda event: event.begin_ns)
+        self._slow = [e for e in recorded if e.kind == events.SAMPLE and not (stream and waits(e))]
+        self._fetches = [event for event in recorded if event.kind == events.FETCH]  # late ones
+        late = [e for e in loop.events if e.kind == events.WAIT and self._is_late(e)] if self._slow else []
+        looked_at = [wait for wait in late if self._looked_at(wait)]
+        over = sum(wait.wall_ns - usual_wait_ns for wait in looked_at)
+        self._unseen_share = sum(map(self._slow_in, looked_at)) / over if over else 0.0
+
+    def straggling_ns(self, wait: Event) -> float:
+        """Of this wait. Where its samples were not looked at one by one, as of those that were."""
+        if not self._is_late(wait):
+            return 0.0
+        if self._looked_at(wait) or (self._stream and waits(wait)):
+            return self._slow_in(wait)
+        return (wait.wall_ns - self._usual_ns) * self._unseen_share
+
+    def _is_late(self, wait: Event) -> bool:
+        return wait.wall_ns >= STRAGGLES * self._usual_ns
+
+    def _slow_in(self, wait: Event) -> float:
+        slow = sum(sample.wall_ns for sample in _begun_in(wait, self._slow))
+        return min(slow, wait.wall_ns - self._usual_ns) if slow > wait.wall_ns / 2 else 0.0
+
+    def _looked_at(self, wait: Event) -> bool:
+        return any(fetch.b for fetch in _begun_in(wait, self._fetches)) or self._slow_in(wait) > 0.0
+
+
+def _begun_in(wait: Event, in_order: Sequence[Event]) -> Sequence[Event]:
+    first = bisect.bisect_left(in_order, wait.begin_ns, key=lambda event: event.begin_ns)
+    return in_order[first : bisect.bisect_left(in_order, wait.end_ns, key=lambda event: event.begin_ns)]
