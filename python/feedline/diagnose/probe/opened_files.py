@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".files"
 _TOLD = 64  # opens that the recorder is told of at a time
-_EACH = 8  # the first so many of a process are noted; then every second one for as many, every fourth, and so on
+_EACH = 32  # the first so many of a process are noted; then every second one for as many, every fourth, and so on
 _KEPT, _KEPT_NS = 8, 100_000_000  # so many names are written at a time, or what there is after a batch that was seen
 _CODE = (".py", ".pyc", ".pyi", ".so")
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
@@ -82,17 +82,14 @@ class OpenedFiles:
             passing = self._gate.passing = (1 << self._written // _EACH) - 1
             self._passed += passing
             self._kept.append(path if _is_plain(path) else os.path.abspath(path))
-            if self._written == 1 or len(self._kept) >= _KEPT:
-                self._write()
             self._spent_ns += cpu_clock() - begin
+            if self._written == 1 or len(self._kept) >= _KEPT:
+                self.write()
 
     def tell(self) -> None:
         """Writes what was noted, and has the recorder count what it was not told of yet, if that is more than a few."""
-        if self._kept and clock() - self._wrote_ns > _KEPT_NS:
-            begin = cpu_clock()
-            with contextlib.suppress(Exception):
-                self._write()
-            self._spent_ns += cpu_clock() - begin
+        if clock() - self._wrote_ns > _KEPT_NS:
+            self.write()
         heard = self._passed - self._gate.passing + self._written
         if heard - self._told >= _TOLD:
             self._recorder.record(HEARD, clock(), 0, heard - self._told, 0, False)
@@ -100,7 +97,15 @@ class OpenedFiles:
             self._recorder.paid(self._spent_ns)
             self._spent_ns = 0
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """What was noted and is not written yet."""
+        if self._kept:
+            begin = cpu_clock()
+            with contextlib.suppress(Exception):
+                self._append()
+            self._spent_ns += cpu_clock() - begin
+
+    def _append(self) -> None:
         lines, self._kept, self._wrote_ns = self._kept, [], clock()
         name = f"{self._recorder.session}/{os.getpid()}{SUFFIX}"
         file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
