@@ -23,6 +23,7 @@ from feedline.tune import apply
 _PREFETCH = "prefetch_factor="
 _WORTH = 1.02  # times the batches
 _SHORTEST = 0.01  # of a cycle, whatever goes away
+_MANY_ROUNDS = 4  # of workers
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,8 @@ def gain(before: Recording, after: Recording) -> tuple[float | None, float | Non
 def steps_per_s(recording: Recording) -> tuple[float, float, float] | None:
     """(mean, low, high) of the loop that most time went to; None: too few steps.
 
-    With all waiting but that for the first batch of all, as the summary's time of the loop has it.
+    With all waiting but that for the first batch of all. The first batch of each worker is made during that wait, as
+    those of a rung of the ladder are, and is not counted: of a short loop with many workers they would be a large part.
     """
     loops = timeline.loops_of(recording.processes)
     summary = timeline.summarise(recording)
@@ -181,9 +183,15 @@ def steps_per_s(recording: Recording) -> tuple[float, float, float] | None:
             seconds += one.wall_ns / 1e9
         if one.event.kind == events.STEP:
             done.append((seconds, float(one.times)))
-    if len(done) < 3:
-        return None
-    _, low, high = rate_interval(done)
-    mean = 1000 / max(prediction.current_ms(summary), 1e-9)
-    centre = (low + high) / 2
-    return mean, max(mean - (centre - low), 0.0), mean + (high - centre)
+    done = _without_first(done, summary.workers)
+    return rate_interval(done) if len(done) >= 3 else None
+
+
+def _without_first(done: list[tuple[float, float]], workers: int) -> list[tuple[float, float]]:
+    """`done` from the step on at which each worker has given a batch, where others are most of the loop."""
+    count, whole = 0.0, sum(times for _, times in done)
+    for at, (_, times) in enumerate(done):
+        count += times
+        if count >= workers:
+            return done[at:] if whole >= _MANY_ROUNDS * workers else done
+    return done

@@ -58,6 +58,14 @@ def test_more_workers_are_never_certain_to_help_where_memory_is_short():
     assert confidence(replace(measured, host=replace(measured.host, **pressed)), "too_few_workers") >= CERTAIN
 
 
+def test_a_full_disk_is_never_certain_where_memory_is_short():
+    disk = {"device_share": 1.0, "read_bytes_per_s": 9e7, "disk_ceiling_bytes_per_s": 1e8, "read_bytes_per_sample": 5e5}
+    measured = summary(HALF, {"stages": stages(storage=1.0), "cpu_ms": 1.0}, disk)
+    assert confidence(measured, "storage_bandwidth") >= CERTAIN
+    pressed = replace(measured.host, memory_pressure=0.1, memory_events=4, io_pressure=0.9)
+    assert confidence(replace(measured, host=pressed), "storage_bandwidth") < CERTAIN
+
+
 @pytest.mark.parametrize(
     ("certain", "doubtful", "cause"),
     [

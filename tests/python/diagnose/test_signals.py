@@ -216,6 +216,17 @@ def test_steps_that_passed_unseen_take_the_time_between_those_that_were_seen(tim
     assert loop.waited_ns == pytest.approx((7 + 2 + times * (3 * 2 + 1 * 2)) * MS)
 
 
+def test_waits_that_passed_unseen_before_an_epochs_last_step_count_though_no_wait_follows():
+    # waits of 2 ms and steps of 1: after two cycles that were seen four pass, and the epoch's last step is seen again
+    loop = LoopOfLoader(record_of(1, 0, [
+        event(events.ITER, 0, 1), event(events.WAIT, 1, 7), event(events.STEP, 8, 1, b=1), event(events.WAIT, 9, 2),
+        event(events.STEP, 11 + 4 * 3, 1, b=5), event(events.LAST, 11 + 4 * 3 + 1, 3),
+    ]), 0)  # fmt: skip
+    assert loop.waited_ns == pytest.approx((7 + 2 + 4 * 2) * MS)
+    assert sum(one.times for one in loop.told if one.event.kind == events.WAIT) == 1 + 5
+    assert loop.time_ns == pytest.approx((1 + 7 + 6 * 1 + 5 * 2 + 3) * MS)
+
+
 def test_workers_that_start_in_each_epoch_are_told_from_the_border():
     loop, at = [], 0.0
     for epoch in range(3):

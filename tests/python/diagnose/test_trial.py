@@ -114,6 +114,16 @@ def test_a_longer_prefetch_is_proposed_where_it_was_measured_to_gain_and_can():
     assert "prefetch_factor" not in proposed(even, prefetching(1.2, 1.1, 1.3)).settings
 
 
+def test_batches_that_were_made_during_the_first_wait_are_not_counted():
+    """Eight workers give eight batches at once after their first wait, and one each 10 ms from then on."""
+    at_once = [(0.0, 0.0)] + [(0.001 * (n + 1), 1.0) for n in range(8)]
+    steady = [(0.008 + 0.01 * (n + 1), 1.0) for n in range(32)]
+    from_then = trial._without_first(at_once + steady, 8)
+    assert from_then[1:] == steady
+    assert trial._without_first(at_once + steady[:9], 8) == at_once + steady[:9]  # too few others
+    assert trial._without_first(steady, 0) == steady
+
+
 @pytest.mark.parametrize(
     ("low", "high", "true", "words"),
     [

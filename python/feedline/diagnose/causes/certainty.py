@@ -15,6 +15,7 @@ _FEWEST_STEPS = 20
 _SMALL = 0.10  # of the time: what is left over from booking the rest
 _DEAR = 0.05  # of the time, for watching: it may be what was measured
 _CPU_OF_PAGING = ("cpu_decode", "cpu_transform", "collate", "too_few_workers")
+_READS_OF_PAGING = ("storage_latency", "storage_bandwidth", "small_files")
 # Without these, whatever is found may have another reason.
 _ALWAYS = ("host", "consumer", "recording")
 
@@ -80,8 +81,11 @@ def _small_handover(claim: Claim) -> str | None:
 
 
 def _paging(claim: Claim) -> str | None:
-    beside = claim.cause in _CPU_OF_PAGING and "memory_pressure" in claim.before
-    return "its CPU time holds that of reading pages again" if beside else None
+    if "memory_pressure" not in claim.before:
+        return None
+    if claim.cause in _READS_OF_PAGING:
+        return "what is read may be what was let go for want of memory"
+    return "its CPU time holds that of reading pages again" if claim.cause in _CPU_OF_PAGING else None
 
 
 def _dear(claim: Claim) -> str | None:

@@ -61,18 +61,22 @@ def _counted(loop_events: Iterable[Event]) -> Iterator[tuple[Event, int, bool]]:
     """(event, how many alike it stands for, whether it is one of them)."""
     step: Event | None = None
     wait: Event | None = None
+    waits = 0  # that passed unseen, and that the next one that is seen stands for
     for event in loop_events:
+        alike = 1
         if event.kind == events.ITER:
-            step = wait = None
+            step, wait, waits = None, None, 0
         elif event.kind == events.STEP:
-            step = event
+            step, alike = event, max(event.b, 1)
+            waits = alike - 1
         elif event.kind == events.WAIT:
-            wait = event
-        elif event.kind == events.LAST and event.b and step is not None and wait is not None:
-            yield step, event.b, False
-            yield wait, event.b - 1, False
-        for_others = step if event.kind in (events.STEP, events.WAIT) else None
-        yield event, max(for_others.b, 1) if for_others is not None else 1, True
+            wait, alike, waits = event, 1 + waits, 0
+        elif event.kind == events.LAST and step is not None and wait is not None:
+            if event.b:
+                yield step, event.b, False
+            if waits + max(event.b - 1, 0):
+                yield wait, waits + max(event.b - 1, 0), False
+        yield event, alike, True
 
 
 def _between_ns(loop_events: Sequence[Event]) -> int:
