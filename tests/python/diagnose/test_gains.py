@@ -148,6 +148,22 @@ def test_reads_that_wait_for_no_device_may_take_the_kernel_less():
     assert 1 + gains.without_stages(cached, "storage")[1] == pytest.approx(50 / 2 / prediction.SHORTER, rel=0.05)
 
 
+@pytest.mark.parametrize(("made_ms", "much_faster"), [(40.0, True), (6.0, False)])
+def test_a_loop_that_goes_round_much_faster_may_hand_over_in_less(made_ms, much_faster):
+    """Two workers do nothing but transform; a step takes 1 ms, and the loop's process 1 ms for what it is handed."""
+    made = {
+        "wall_ms": made_ms,
+        "cpu_ms": made_ms,
+        "stages": stages(transform=1.0),
+        "pickle_ms": 0.0,
+        "unpickle_ms": 1.0,
+    }
+    seen = summary(HALF, made, {"cpus": 8.0}, workers=2, step_ms=1.0, step_cpu_ms=0.0)
+    low, high = gains.without_stages(seen, "transform")
+    assert 1 + low == pytest.approx(made_ms / 2 / 2.0 / prediction.LONGER, rel=0.05)
+    assert 1 + high == pytest.approx(made_ms / 2 / (1.5 if much_faster else 2.0) / prediction.SHORTER, rel=0.05)
+
+
 def test_memory_that_suffices_gives_back_the_kernels_search_for_pages_and_reading_again():
     """Two workers take 60 ms for a batch: 40 of waiting, 20 of CPU, three quarters of it in the kernel."""
     made = {"wall_ms": 60.0, "cpu_ms": 20.0, "stages": stages(python=1 / 3, storage=2 / 3), "pickle_ms": 0.0}
