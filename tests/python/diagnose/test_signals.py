@@ -243,6 +243,18 @@ def test_workers_that_start_in_each_epoch_are_told_from_the_border():
     assert 0 < waits.border < 0.15
 
 
+@pytest.mark.parametrize(
+    ("watched", "share"), [([(40, 4)], 0.1), ([(40, 4), (10, 9)], 0.9), ([(40, 4), (10, 9), (10, 7)], 0.8)]
+)
+def test_the_first_step_that_is_watched_holds_what_is_done_once(watched, share):
+    loop, at = [event(events.ITER, 0, 1)], 1.0
+    for step_ms, spent_ms in watched:
+        loop += [event(events.WAIT, at, 1), event(events.STEP, at + 1, step_ms, b=1)]
+        loop.append(event(events.CALLS, at + 1, step_ms, a=100, b=int(spent_ms * MS)))
+        at += 1 + step_ms
+    assert timeline.summarise(recording([record_of(1, 0, loop)])).synchronising == pytest.approx(share)
+
+
 def test_no_loop_is_no_summary():
     assert timeline.summarise(recording([])) is None
     assert timeline.summarise(recording([record_of(1, 0, [event(events.READY, 0, 1)])])) is None

@@ -157,7 +157,11 @@ def _missing(facts: Mapping[str, Any], making: Making, unseen: bool) -> dict[str
 
 
 def _synchronising(calls: Sequence[Event], busy: Window) -> float | None:
-    """Share of the watched steps' time in the calls that were counted."""
+    """Share of the watched steps' time in the calls that were counted.
+
+    Without the first, if there are others: it holds what torch does once.
+    """
+    calls = calls[1:] or calls
     spent, watched = sum(e.b for e in calls), sum(e.wall_ns for e in calls)
     if (busy.step_delayed() or 0.0) > _DELAYED:  # the time in calls holds no waiting for a CPU, nor may the steps'
         watched = max(sum(e.cpu_ns for e in calls), spent)
