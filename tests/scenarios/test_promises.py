@@ -95,14 +95,17 @@ def test_a_change_that_cannot_be_made_is_no_gain_and_is_not_tried_again():
     assert found.not_made == "no steps"
 
 
-def test_promises_that_did_not_come_true_fail_a_run_on_a_quiet_machine_only():
-    def outcome(others, *found):
-        return runner.Outcome(SCENARIOS[0], [], 1.0, 0.0, others, [], list(found))
+def test_promises_that_did_not_come_true_fail_a_run_on_a_quiet_machine_only(capsys):
+    def outcome(others, *found, scenario=SCENARIOS[0]):
+        return runner.Outcome(scenario, [], 1.0, 0.0, others, [], list(found))
 
     near, off = promise((10, 15)), promise((10, 10))
     assert runner.kept([outcome(0.0, near, near, near, near, off)])
     assert not runner.kept([outcome(0.0, near, near, near, off)])
     assert runner.kept([outcome(100.0, off), outcome(0.0, near), outcome(0.0)])
+    stand_in = next(scenario for scenario in SCENARIOS if scenario.stand_in)
+    assert runner.kept([outcome(0.0, near), outcome(0.0, off, scenario=stand_in)])
+    assert "1 more, on a stand-in device" in capsys.readouterr().out
 
 
 def test_every_script_that_is_said_to_have_a_second_form_has_one():
