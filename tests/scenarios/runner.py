@@ -173,13 +173,14 @@ def _watch_here(scenario: Scenario, budget: float, change: Change | None, summar
 
 
 def _rungs(recording: session.Recording, summary: Summary | None) -> list[Rung]:
-    if summary is None or not summary.rungs or recording.experiments is None:
+    tried = timeline.experiments_of(recording, summary.loader) if summary is not None else None
+    if summary is None or tried is None:
         return []
     rungs = []
-    for rung in recording.experiments.rungs:
+    for rung in tried.rungs:  # also those whose interval says that they tell little
         predicted = prediction.loader_rate(summary, rung.workers)
         modelled = prediction.cycle_ms(replace(summary, rungs={}), rung.workers)
-        measured = prediction.cycle_ms(summary, rung.workers)
+        measured = prediction.cycle_ms(replace(summary, rungs={rung.workers: rung.batches_per_s}), rung.workers)
         if predicted is not None and modelled > 0 and measured > 0:
             alone = (predicted, rung.batches_per_s, rung.low, rung.high)
             rungs.append(Rung(rung.workers, *alone, 1000 / modelled, 1000 / measured))

@@ -164,6 +164,15 @@ def test_a_loop_that_goes_round_much_faster_may_hand_over_in_less(made_ms, much_
     assert 1 + high == pytest.approx(made_ms / 2 / (1.5 if much_faster else 2.0) / prediction.SHORTER, rel=0.05)
 
 
+@pytest.mark.parametrize(("waits", "left_over"), [(0.04, True), (0.08, False)])
+def test_a_little_waiting_may_be_none_where_all_else_goes(waits, left_over):
+    made = {"wall_ms": 50.0, "cpu_ms": 50 * (1 - waits), "stages": stages(transform=1 - waits, storage=waits)}
+    seen = summary(HALF, {**made, "pickle_ms": 0.0, "unpickle_ms": 0.0}, {"cpus": 8.0}, workers=2, step_ms=0.2)
+    low, high = gains.without_stages(seen, "transform")
+    assert 1 + low == pytest.approx(25 / (25 * waits) / prediction.LONGER, rel=0.05)
+    assert 1 + high == pytest.approx(25 / (0.2 if left_over else 25 * waits) / prediction.SHORTER, rel=0.25)
+
+
 def test_memory_that_suffices_gives_back_the_kernels_search_for_pages_and_reading_again():
     """Two workers take 60 ms for a batch: 40 of waiting, 20 of CPU, three quarters of it in the kernel."""
     made = {"wall_ms": 60.0, "cpu_ms": 20.0, "stages": stages(python=1 / 3, storage=2 / 3), "pickle_ms": 0.0}

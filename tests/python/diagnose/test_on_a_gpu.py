@@ -90,7 +90,7 @@ def test_a_process_that_uses_a_gpu_is_copied_and_keeps_nothing_there(tmp_path, c
     used = int(capfd.readouterr().out.split("used ")[1].split()[0])
     assert used - (before[1] - before[0]) < 2 << 30
     assert recording.experiments.refused is None
-    assert {0, 1, 2} <= set(recording.experiments.rates())
+    assert {0, 1, 2} <= {rung.workers for rung in recording.experiments.rungs}
 
 
 def test_samples_that_use_the_gpu_are_a_reason(tmp_path):

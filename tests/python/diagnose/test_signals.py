@@ -5,7 +5,7 @@ import pytest
 
 from feedline import _engine
 from feedline.diagnose import session
-from feedline.diagnose.experiments.results import Rung, keep
+from feedline.diagnose.experiments.results import Experiments, Rung, keep
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord, Recording
@@ -263,6 +263,13 @@ def test_no_loop_is_no_summary():
 def test_rungs_that_gain_nothing_are_not_kept():
     rungs = [Rung(1, 10, 9, 11, 50), Rung(2, 20, 19, 21, 50), Rung(4, 20.5, 19, 22, 50), Rung(8, 30, 15, 45, 9)]
     assert [rung.kept for rung in keep(rungs)] == [True, True, False, False]
+
+
+def test_rungs_whose_interval_is_wide_are_shown_and_not_reckoned_with():
+    whole = recording(loop_and_worker([1, 20, 30], [(1.5, 1, 0), (12, 5, 0), (63, 20, 0)]))
+    whole.experiments = Experiments(rungs=[Rung(1, 10, 9, 11, 50), Rung(2, 20, 3, 37, 5), Rung(4, 20, 11, 29, 9)])
+    assert timeline.summarise(whole).rungs == {1: 10, 4: 20}
+    assert len(whole.experiments.rungs) == 3
 
 
 def test_rings_of_ended_processes_do_not_pile_up(tmp_path):

@@ -22,6 +22,7 @@ _ONE_START = 0.25  # of the time: of one epoch a shorter start is not counted, a
 _LATER = 0.5  # of a start: what an epoch begins later than that is no delay of the start itself
 _FROM_DEVICE = 0.3  # of what is read
 _MUCH_FASTER = 3.0
+_LEFT_OVER = 0.05  # of a batch's making
 _WARM = 0.5  # of the CPU of handing over: in planted loops 0.3 to 0.7 of it, where batches follow each other closely
 _SHORTEST = 0.01  # of a cycle: what no share explains is not gone with all that are
 
@@ -65,7 +66,8 @@ def of_batch(summary: Summary, changed: Batch, cpus: float | None = None) -> Gai
 
     What the run's cycle takes beyond the model's, as far as it is waits that have nothing to do with a batch, stays.
     Where the loop then goes round several times as fast, what it does for each batch takes less, as the CPU's caches
-    still hold it: how much less is not known before.
+    still hold it, and a little waiting that was left over from booking the rest may have been none. How much that is
+    nobody knows before.
     """
     available, prefetch = summary.host.cpus, prediction.prefetch_of(summary)
     workers = max(summary.workers, 1) if summary.native else summary.workers
@@ -73,9 +75,12 @@ def of_batch(summary: Summary, changed: Batch, cpus: float | None = None) -> Gai
     def cycle_ms(batch: Batch, cpus: float) -> float:
         return loop_model.cycle_ms(batch, workers, cpus, prefetch, workers)
 
-    now = cycle_ms(prediction.batch_of(summary), available)
+    measured = prediction.batch_of(summary)
+    now = cycle_ms(measured, available)
     then = min(cycle_ms(changed, cpus or available), now)
-    quickest = min(cycle_ms(_warm(changed), cpus or available), then) if then < now / _MUCH_FASTER else then
+    quickest = then
+    if then < now / _MUCH_FASTER:
+        quickest = min(cycle_ms(_at_best(changed, measured), cpus or available), then)
     waits, first, current = summary.waits, _first_start(summary), prediction.current_ms(summary)
     beside = current * (waits.startup - first + waits.border + waits.straggler) / (1.0 - first)
     stays = min(beside, max(current - now, 0.0))
@@ -83,9 +88,12 @@ def of_batch(summary: Summary, changed: Batch, cpus: float | None = None) -> Gai
     return low[0], high[1]
 
 
-def _warm(batch: Batch) -> Batch:
+def _at_best(batch: Batch, measured: Batch) -> Batch:
+    waiting = batch.waiting if measured.waiting > _LEFT_OVER * measured.made else 0.0
     return replace(
         batch,
+        waiting=waiting,
+        ahead=min(batch.ahead, waiting),
         packing=batch.packing * _WARM,
         unpacking=batch.unpacking * _WARM,
         drawing=batch.drawing * _WARM,

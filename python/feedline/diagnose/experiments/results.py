@@ -18,6 +18,7 @@ from feedline.diagnose.experiments.disk_probe import DiskProbe
 
 _GRACE_S = 5.0  # beyond the budget
 _GAIN = 1.05  # a rung is kept that is so much better than all below
+_TELLING = 0.5  # of a rung's rate: where its interval is wider to either side, it says little of the pace
 _PROBE_S, _PROBE_SHARE = 1.2, 0.25  # of the budget, at most
 _COPIES_S, _COPIES_SHARE = 20.0, 0.3  # likewise; most of it is the start of a process with torch
 
@@ -101,8 +102,9 @@ class Experiments:
         return made
 
     def rates(self) -> dict[int, float]:
-        """Batches per second by workers."""
-        return {rung.workers: rung.batches_per_s for rung in self.rungs}
+        """Batches per second by workers, of rungs long enough: one of a second cannot hold what happens once in ten."""
+        telling = (rung for rung in self.rungs if rung.high - rung.low <= 2 * _TELLING * rung.batches_per_s)
+        return {rung.workers: rung.batches_per_s for rung in telling}
 
     def copies(self) -> dict[str, tuple[float, float]]:
         """By change: what copies take with it, as a share of what they take without, [low, high].

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from feedline.diagnose.experiments.results import Experiments
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord, Recording
@@ -30,7 +31,7 @@ from feedline.diagnose.summary.making import making_of_workers
 from feedline.diagnose.summary.overhead import overhead_of
 from feedline.diagnose.summary.waits import Account, Stretch
 
-__all__ = ["is_of", "loops_of", "summarise"]
+__all__ = ["experiments_of", "is_of", "loops_of", "summarise"]
 
 _DELAYED = 0.2
 _MOST_DELAYED = 0.95
@@ -184,15 +185,18 @@ def _with_handing(making: Making, recording: Recording, facts: Mapping[str, Any]
     return replace(making, sent_ms=handing.packing_ms, received_ms=handing.unpacking_ms, exchange_ms=handing.waiting_ms)
 
 
-def _rungs(recording: Recording, facts: dict[str, Any]) -> dict[int, float]:
-    """Of this loader, with its files where the run read them.
+def experiments_of(recording: Recording, facts: Mapping[str, Any]) -> Experiments | None:
+    """What was measured of this loader, with its files where the run read them.
 
     The copy was taken when the first loop began, which may have been another's.
     """
     tried = recording.experiments
-    if tried is None or tried.warm_because is not None or not is_of(recording, facts):
-        return {}
-    return tried.rates()
+    return tried if tried is not None and tried.warm_because is None and is_of(recording, facts) else None
+
+
+def _rungs(recording: Recording, facts: Mapping[str, Any]) -> dict[int, float]:
+    tried = experiments_of(recording, facts)
+    return tried.rates() if tried is not None else {}
 
 
 def is_of(recording: Recording, facts: Mapping[str, Any]) -> bool:
