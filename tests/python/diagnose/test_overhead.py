@@ -112,6 +112,32 @@ def test_details_are_recorded_only_as_long_as_they_cost_their_share(made, asked)
         assert cost <= recorder._FREE_DETAIL_NS + recorder.DETAIL_SHARE * (clock.now - start)
 
 
+def test_after_a_late_batch_that_was_not_looked_at_details_may_cost_more_until_one_was(made, monkeypatch):
+    clock = Clock(monkeypatch)
+    begin(made, clock, event_ns=9000.0)
+    clock.now += 10 * S
+    for _ in range(40):
+        assert not made.was_late(10 * MS, False)
+    free = recorder._FREE_DETAIL_NS + recorder.DETAIL_SHARE * 10 * S
+
+    def spent_at_most():
+        made._detail_ns = 0
+        while made.may_detail(1):
+            pass
+        return made._detail_ns
+
+    usual = spent_at_most()
+    assert 0.9 * free < usual <= free
+    assert made.was_late(200 * MS, False)
+    assert spent_at_most() > 2 * usual
+    assert made.was_late(200 * MS, True)
+    assert spent_at_most() == usual
+    assert made.was_late(400 * MS, False)
+    for _ in range(recorder._CURIOUS_FETCHES):
+        assert not made.was_late(10 * MS, False)
+    assert spent_at_most() == usual  # late ones have become rare: there is nothing to be seen
+
+
 def test_what_details_have_come_to_decides_on_more_of_them(made, monkeypatch):
     begin(made, Clock(monkeypatch), event_ns=1000.0)
     expected = made.may_detail(100)

@@ -223,8 +223,9 @@ def _around_fetch(
             if collates:
                 self.collate_fn = collate
             used = cpu_ended - cpu
-            late = recorder.is_late(ended - begin) and not recorder.in_worker  # a worker's task tells itself
-            recorder.record(events.FETCH, begin, used, count, timed.longest, late)
+            late = recorder.was_late(ended - begin, timed.longest > 0)
+            kept = late and not recorder.in_worker  # a worker's task tells itself
+            recorder.record(events.FETCH, begin, used, count, timed.longest, kept)
             if not local.by_task:
                 local.unseen = recorder.unseen_after(ended - begin, _EVENTS_PER_FETCH, _pace_of(local, "fetch_pace"))
             recorder.opened.tell()

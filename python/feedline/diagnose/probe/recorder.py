@@ -39,6 +39,7 @@ _WEIGHT_OF_DETAIL = 1 / 4  # there are fewer of such batches
 _COLD = 3  # times the calibrated cost of an event: what the first details are taken to cost
 _CALIBRATIONS, _OF_EACH = 9, 12  # the median of so many means: a collection of garbage in between is no cost of events
 _LATE_TIMES, _LATE_NS = 2, 1_000_000
+_CURIOUS_TIMES, _CURIOUS_FETCHES = 3, 64
 _MOST_NOTES = 16  # of a process: a run of days says no more
 _MOST_LOADERS = 64  # whose settings are kept
 
@@ -89,6 +90,7 @@ class Recorder:
         # a worker's finished batches that are seen, by id(), and the kind of their packing's event; None: not known
         self.sending: dict[int, int] | None = None
         self.sample_mean_ns = self._fetch_mean_ns = 0.0
+        self._curious = 0  # fetches for which details may take more
         self._notes = 0
         self._names: dict[str, int] = {}
         self._loaders: dict[
@@ -175,7 +177,8 @@ class Recorder:
     def may_detail(self, expected_events: int) -> int:
         """What so many more events of detail are taken to cost, which counts as spent then; 0: they are too dear."""
         cost = max(int(expected_events * self.detail_event_ns), 1)
-        if self._detail_ns + cost > _FREE_DETAIL_NS + DETAIL_SHARE * (clock() - self._started_ns):
+        share = _CURIOUS_TIMES * DETAIL_SHARE if self._curious else DETAIL_SHARE
+        if self._detail_ns + cost > _FREE_DETAIL_NS + share * (clock() - self._started_ns):
             return 0
         self._detail_ns += cost
         return cost
@@ -203,11 +206,20 @@ class Recorder:
         """
         return pace.gap(took_ns, self.standing_for(recorded * self.event_ns), number)
 
-    def is_late(self, took_ns: int) -> bool:
-        """Whether a batch's samples took much longer than those of others, which is then an event that is kept."""
+    def was_late(self, took_ns: int, looked_at: bool) -> bool:
+        """Whether a batch's samples took much longer than those of others, which is then an event that is kept.
+
+        Where they were not looked at one by one, more of the following are, until those of a late one were: whether one
+        sample makes it late is not told by any other.
+        """
         mean = self._fetch_mean_ns
         self._fetch_mean_ns = took_ns if mean == 0 else mean + (min(took_ns, 10 * mean) - mean) / 32
-        return took_ns > _LATE_NS and took_ns > _LATE_TIMES * mean > 0
+        late = took_ns > _LATE_NS and took_ns > _LATE_TIMES * mean > 0
+        if late:
+            self._curious = 0 if looked_at else _CURIOUS_FETCHES
+        else:
+            self._curious = max(self._curious - 1, 0)
+        return late
 
     def kind_of_transform(self, name: str) -> int | None:
         """The kind of this transform's events; None once there are too many names."""
