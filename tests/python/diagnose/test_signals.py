@@ -157,6 +157,17 @@ def test_late_batches_whose_samples_were_not_looked_at_straggle_as_those_that_we
     assert third == pytest.approx(all_seen.straggler / 3, abs=0.03)
 
 
+def test_a_late_batch_that_was_looked_at_in_a_wait_that_was_not_seen_tells_of_others():
+    recorded, at = [event(events.ITER, 0, 1)], 1.0
+    for number in range(8):
+        wait = 100 if number % 4 == 3 else 2
+        recorded += [event(events.WAIT, at, wait), event(events.STEP, at + wait, 10, b=1)]
+        at += wait + 10
+    beyond = [event(events.FETCH, at + 500, 100, a=8, b=90 * MS), event(events.SAMPLE, at + 501, 90, cpu_ms=90)]
+    assert timeline.summarise(recording([record_of(1, 0, recorded)])).waits.straggler == 0
+    assert timeline.summarise(recording([record_of(1, 0, recorded + beyond)])).waits.straggler > 0.5
+
+
 def test_without_workers_batches_cost_what_was_waited_for_where_few_of_them_were_timed():
     # sixteen batches of 2 ms and every fourth of 100, of which the four that were timed were all short
     recorded, at = [event(events.ITER, 0, 1)], 1.0

@@ -206,8 +206,9 @@ class _SamplesInLoop:
         self._slow = [e for e in recorded if e.kind == events.SAMPLE and not (stream and waits(e))]
         self._fetches = [event for event in recorded if event.kind == events.FETCH]  # late ones
         late = [e for e in loop.events if e.kind == events.WAIT and self._is_late(e)] if self._slow else []
-        looked_at = [wait for wait in late if self._looked_at(wait)]
-        over = sum(wait.wall_ns - usual_wait_ns for wait in looked_at)
+        # where no such wait was seen itself, its fetch was
+        looked_at = [w for w in late if self._looked_at(w)] or [fetch for fetch in self._fetches if fetch.b]
+        over = sum(max(wait.wall_ns - usual_wait_ns, 0) for wait in looked_at)
         self._unseen_share = sum(map(self._slow_in, looked_at)) / over if over else 0.0
 
     def straggling_ns(self, wait: Event) -> float:
