@@ -1,28 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Large images on two cores: both workers decode all the time."""
 
-import io
-
 import torch
-from PIL import Image
-from work import Samples, enough, gpu_step, jpeg, mended
+from work import Samples, enough, gpu_step, jpeg, opener
 
-ENCODED = jpeg(768)
-
-Image.core.set_blocks_max(16)  # it keeps images' memory: what the kernel takes for new pages is not decoding
-
-
-def opened():
-    return Image.open(io.BytesIO(ENCODED))
-
-
-ONCE = opened() if mended("cpu_decode") else None
-if ONCE is not None:
-    ONCE.load()
+OPENED = opener(jpeg(768))
 
 
 def read(index):
-    image = (ONCE or opened()).convert("RGB")
+    image = OPENED().convert("RGB")
     return torch.tensor(image.getpixel((index % 700, 3)))
 
 

@@ -46,6 +46,19 @@ def jpeg(side=384):
     return buffer.getvalue()
 
 
+def opener(encoded):
+    """What opens this image anew each time; or, where decoding is left out, gives one that is decoded already.
+
+    Pillow keeps the memory of images: what the kernel takes for new pages is not decoding.
+    """
+    Image.core.set_blocks_max(16)
+    if not mended("cpu_decode"):
+        return lambda: Image.open(io.BytesIO(encoded))
+    decoded = Image.open(io.BytesIO(encoded))
+    decoded.load()
+    return lambda: decoded
+
+
 class Samples(torch.utils.data.Dataset):
     """`count` samples, each made by `make(index)`."""
 

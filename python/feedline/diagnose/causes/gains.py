@@ -57,8 +57,7 @@ def of_reads(summary: Summary, batch: Batch) -> Gain:
     low, high = of_batch(summary, ready)
     if (host.device_share or 0.0) < _FROM_DEVICE or host.memory_events:
         return low, high
-    in_memory = replace(ready, cpu=ready.cpu * (1.0 - (host.in_kernel or 0.0)))
-    return low, of_batch(summary, in_memory)[1]
+    return low, of_batch(summary, _without_kernel(summary, ready))[1]
 
 
 def of_batch(summary: Summary, changed: Batch, cpus: float | None = None) -> Gain:
@@ -140,8 +139,7 @@ def of_quota(summary: Summary, _share: float) -> Gain:
 
 def of_memory(summary: Summary, _share: float) -> Gain:
     """Pages stay: nothing is read again, and the kernel does not look for pages to let go."""
-    batch = prediction.batch_of(summary)
-    running = replace(batch, cpu=batch.cpu * (1.0 - (summary.host.in_kernel or 0.0)))
+    running = _without_kernel(summary, prediction.batch_of(summary))
     return of_batch(summary, _without_waiting(summary, running))
 
 
@@ -152,6 +150,10 @@ def of_drawing(summary: Summary, _share: float) -> Gain:
 def of_shared_memory(summary: Summary, share: float) -> Gain:
     """It is named for what it may do. What it takes is hand-over, or nothing."""
     return of_share(summary, share) if summary.waits.handover >= share else NOTHING
+
+
+def _without_kernel(summary: Summary, batch: Batch) -> Batch:
+    return replace(batch, cpu=batch.cpu * (1.0 - (summary.host.in_kernel or 0.0)))
 
 
 def _without_waiting(summary: Summary, batch: Batch) -> Batch:

@@ -431,7 +431,7 @@ def _patch_compose_v2(module: Any, recorder: Recorder) -> None:
     module.Compose.forward = _around_compose(module.Compose.forward, recorder, step)
 
 
-# -- workers
+# -- pools inside workers
 
 
 def _patch_pool(kind: Any, recorder: Recorder, free: int = 0) -> None:

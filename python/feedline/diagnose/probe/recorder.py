@@ -2,7 +2,8 @@
 """Where the hooks of one process put what they see: its event ring, opened at the first event, and small JSON notes.
 
 A forked child gets a ring of its own. The recorder keeps its own cost down: details, such as single samples, are
-timed only as long as they have cost less than ``DETAIL_SHARE`` of the time since the first event, and of batches and
+timed only as long as they have cost less than ``DETAIL_SHARE`` of the time since the first event (three times that
+after a late batch that was not looked at, until one was), and of batches and
 steps only some are recorded where all would cost more than ``COST_SHARE``. What a hook costs is measured where it
 runs: after milliseconds of other work none of it is in the CPU's caches, and it takes ten times as long as in a loop of
 its own.
@@ -38,8 +39,8 @@ _WEIGHT = 1 / 16  # of what an event just cost, in what one is taken to cost
 _WEIGHT_OF_DETAIL = 1 / 4  # there are fewer of such batches
 _COLD = 3  # times the calibrated cost of an event: what the first details are taken to cost
 _CALIBRATIONS, _OF_EACH = 9, 12  # the median of so many means: a collection of garbage in between is no cost of events
-_LATE_TIMES, _LATE_NS = 2, 1_000_000
-_CURIOUS_TIMES, _CURIOUS_FETCHES = 3, 64
+_LATE_TIMES, _LATE_NS = 2, 1_000_000  # of a batch's samples, beside those of others
+_CURIOUS_TIMES, _CURIOUS_FETCHES = 3, 64  # after a late batch: what details may cost, and for how many batches
 _MOST_NOTES = 16  # of a process: a run of days says no more
 _MOST_LOADERS = 64  # whose settings are kept
 
