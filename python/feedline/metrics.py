@@ -110,7 +110,7 @@ class _Server(http.server.ThreadingHTTPServer):
         with contextlib.suppress(OSError):  # wakes the thread, which waits for a request
             socket.create_connection((ADDRESS, self.port), timeout=_LOOK_S).close()
         if threading.current_thread() is not self._thread:
-            self._thread.join(2 * _LOOK_S)
+            self._thread.join(_REQUEST_S)  # it closes the socket, which on a busy machine can take a while
 
     def text(self) -> str:
         """What a request is answered with."""

@@ -198,13 +198,15 @@ def test_a_forked_child_neither_serves_nor_holds_the_port(train: feedline.Datase
     with train.loader(4, output="numpy") as loader:
         url = loader.metrics()
         port = int(url.split(":")[2].split("/")[0])
-        reading, writing = os.pipe()
+        forked, looked = os.pipe(), os.pipe()
         child = os.fork()
-        if child == 0:
-            os.close(writing)
-            os.read(reading, 1)  # until the parent has looked
+        if child == 0:  # what a fork does for the server is done before fork() returns here
+            os.write(forked[1], b"x")
+            os.close(looked[1])
+            os.read(looked[0], 1)
             os._exit(3 if metrics._servers else 0)
         try:
+            os.read(forked[0], 1)
             assert parsed(get(url))
             loader.close()
             with socket.socket() as free:
@@ -212,9 +214,10 @@ def test_a_forked_child_neither_serves_nor_holds_the_port(train: feedline.Datase
                 free.bind(("127.0.0.1", port))
                 free.listen()
         finally:
-            os.write(writing, b"x")
+            os.write(looked[1], b"x")
             _, status = os.waitpid(child, 0)
-            os.close(reading), os.close(writing)
+            for end in (*forked, *looked):
+                os.close(end)
         assert status == 0
 
 
