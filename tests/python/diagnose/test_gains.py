@@ -127,12 +127,23 @@ def test_a_full_shared_memory_that_costs_nothing_promises_nothing():
 
 
 def test_the_work_of_a_pool_stays():
-    """Two workers whose threads use up two CPUs: only the waiting for them can go."""
-    made = {"wall_ms": 48.0, "cpu_ms": 4.0, "stages": stages(python=0.75, storage=0.25), "nested_pools": 40}
-    seen = summary(HALF, made, {"cpus": 2.0, "used_cpus": 1.8}, workers=2, step_ms=1.0)
-    (found,) = (v for v in judge(seen).verdicts if v.cause == "nested_pool")
-    low, high = found.predicted_gain
-    assert low == 0.0 and high == pytest.approx(48 / 36 / prediction.SHORTER - 1, abs=0.02)
+    """Two workers whose threads use up two CPUs: only the waiting for them can go, and what making the pools takes."""
+    making = {"wall_ms": 48.0, "cpu_ms": 8.0, "stages": stages(python=0.75, storage=0.25), "nested_pools": 40}
+    for made in (making, {**making, "pools_ms": 6.0}):
+        seen = summary(HALF, made, {"cpus": 2.0, "used_cpus": 1.8}, workers=2, step_ms=1.0)
+        (found,) = (v for v in judge(seen).verdicts if v.cause == "nested_pool")
+        low, high = found.predicted_gain
+        assert low == pytest.approx(48 / 36 / prediction.LONGER - 1, abs=0.02)
+        kept = 36 - made.get("pools_ms", 0.0)
+        assert high == pytest.approx(48 / kept / prediction.SHORTER - 1, abs=0.02)
+
+
+@pytest.mark.parametrize(("message_bytes", "objects"), [(400_000.0, True), (400.0, False)])
+def test_objects_that_are_not_unpacked_need_not_be_let_go_of(message_bytes, objects):
+    """Of cycles of 10 ms, half is hand-over; the step runs for 1 ms, which is freed objects' or not."""
+    seen = summary(HALF, {"message_bytes": message_bytes, "unpickle_ms": 3.0}, step_cpu_ms=1.0, steps=100, loop_s=1.0)
+    low, high = gains.of_cause("worker_handover", 0.5, seen)
+    assert (low, high) == (gains.of_share(seen, 0.5)[0], gains.of_share(seen, 0.6 if objects else 0.5)[1])
 
 
 def test_reads_that_wait_for_no_device_may_take_the_kernel_less():
@@ -202,6 +213,17 @@ def test_a_loop_without_its_synchronisation_waits_for_its_loader():
         for one in (replace(quick, workers=40, host=replace(quick.host, cpus=40.0)), slow)
     ]
     assert found[0][1] > 3 and found[1][1] < 0.35
+
+
+def test_a_loop_without_its_synchronisation_goes_no_faster_than_its_loader_was_measured():
+    """A step of 10 ms, nine of them in calls, and batches that the model has made in 1 ms, and a rung in 4."""
+    making = {"wall_ms": 1.0, "cpu_ms": 1.0, "stages": stages(python=1.0)}
+    seen = summary(synchronising=0.9, synchronising_calls=500.0, workers=1, step_ms=10.0)
+    seen = replace(seen, making=replace(seen.making, **making), host=replace(seen.host, cpus=4.0))
+    modelled, measured = (judge(one).verdicts[0] for one in (seen, replace(seen, rungs={1: 250.0})))
+    assert modelled.cause == measured.cause == "loop_synchronisation"
+    low, high = measured.predicted_gain
+    assert 1 + low < 10 / 4 < 1 + high and high < modelled.predicted_gain[0]
 
 
 @pytest.mark.parametrize("cause", sorted(set(BY_CAUSE) - {"unpinned_copy", "blocking_copy", "host_to_device"}))

@@ -227,6 +227,21 @@ def test_steps_that_passed_unseen_take_the_time_between_those_that_were_seen(tim
     assert loop.waited_ns == pytest.approx((7 + 2 + times * (3 * 2 + 1 * 2)) * MS)
 
 
+@pytest.mark.parametrize("beyond_ms", [-12, 0, 400])
+def test_what_unseen_cycles_took_beyond_those_that_were_seen_falls_on_what_differs(beyond_ms):
+    # steps of 1 ms all of them, waits of 1 and 3 in turn; then ten cycles pass in so much more or less than 30 ms
+    recorded, at = [event(events.ITER, 0, 1), event(events.WAIT, 1, 5), event(events.STEP, 6, 50, b=1)], 56.0
+    for wait in (1, 3, 1, 3, 1, 3):
+        recorded += [event(events.WAIT, at, wait), event(events.STEP, at + wait, 1, b=1)]
+        at += wait + 1
+    recorded += [event(events.WAIT, at, 2)]
+    at += 2 + 30 + beyond_ms
+    recorded += [event(events.STEP, at, 1, b=11), event(events.WAIT, at + 1, 2), event(events.LAST, at + 3, 0)]
+    loop = LoopOfLoader(record_of(1, 0, recorded), 0)
+    assert loop.waited_ns == pytest.approx((5 + 12 + 2 + 2 + 20 + beyond_ms) * MS)
+    assert loop.time_ns == pytest.approx((at + 3) * MS)
+
+
 def test_waits_that_passed_unseen_before_an_epochs_last_step_count_though_no_wait_follows():
     # waits of 2 ms and steps of 1: after two cycles that were seen four pass, and the epoch's last step is seen again
     loop = LoopOfLoader(record_of(1, 0, [

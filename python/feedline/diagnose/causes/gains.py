@@ -24,6 +24,8 @@ _FROM_DEVICE = 0.3  # of what is read
 _MUCH_FASTER = 3.0
 _LEFT_OVER = 0.05  # of a batch's making
 _WARM = 0.5  # of the CPU of handing over: in planted loops 0.3 to 0.7 of it, where batches follow each other closely
+_OBJECTS = 16384  # bytes of a message
+_MOST_FREED = 1 / 3  # of what is left of a cycle: more would be a guess
 _SHORTEST = 0.01  # of a cycle: what no share explains is not gone with all that are
 
 
@@ -118,18 +120,37 @@ def of_startup(summary: Summary, share: float) -> Gain:
 
 
 def of_pools(summary: Summary, _share: float) -> Gain:
-    """Workers do themselves what their pools did, at best without the waits. The work stays, so nothing is sure."""
+    """Workers do themselves what their pools did, without the waits for them. That work stays.
+
+    At the low end the making of pools does too; what their end and their threads cost beside it was not seen.
+    """
     waiting = (summary.making.stages or {}).get("storage", 0.0)
     running = summary.making.wall_ms * (1.0 - waiting)  # with the CPU of other threads
     batch = prediction.batch_of(summary)
-    return 0.0, of_batch(summary, _without_waiting(summary, replace(batch, cpu=max(batch.cpu, running))))[1]
+    own = _without_waiting(summary, replace(batch, cpu=max(batch.cpu, running)))
+    without_pools = replace(own, cpu=max(own.cpu - summary.making.pools_ms, 0.0))
+    return of_batch(summary, own)[0], of_batch(summary, without_pools)[1]
 
 
 def of_calls(summary: Summary, share: float) -> Gain:
-    """A step without the calls that take this share of the time."""
+    """A step without the calls that take this share of the time, and the loader at the pace that was measured alone."""
     batch, gone = prediction.batch_of(summary), share * prediction.current_ms(summary)
     step = max(batch.step - gone, 0.0)
+    measured, modelled = summary.rungs.get(summary.workers), prediction.loader_rate(summary, summary.workers)
+    if measured and modelled:
+        batch = prediction.slower(batch, modelled / measured)
     return of_batch(summary, replace(batch, step=step, step_cpu=min(batch.step_cpu, step)))
+
+
+def of_handover(summary: Summary, share: float) -> Gain:
+    """Batches arrive at once. Objects that were unpacked are let go of too, in the step, for as much CPU at most."""
+    low, high = of_share(summary, share)
+    if summary.making.message_bytes < _OBJECTS:  # of tensors, it says where they lie
+        return low, high
+    unpacking = prediction.batch_of(summary).unpacking
+    freed = min(summary.step_cpu_ms, unpacking) / max(prediction.current_ms(summary), 1e-9)
+    left = 1.0 - share / (1.0 - _first_start(summary))
+    return low, of_share(summary, share + min(freed, _MOST_FREED * left))[1]
 
 
 def of_quota(summary: Summary, _share: float) -> Gain:
@@ -172,7 +193,7 @@ _RULES: dict[str, Callable[[Summary, float], Gain]] = {
     "storage_latency": _stages("storage"),
     "storage_bandwidth": _stages("storage"),
     "small_files": _stages("storage"),
-    "worker_handover": of_share,
+    "worker_handover": of_handover,
     "epoch_border": of_share,
     "straggling_sample": of_share,
     "straggling_rank": of_share,

@@ -34,7 +34,7 @@ COLLATE = 18  # a = samples
 PICKLE = 19  # the batch of a WORK into a worker's message: a = bytes
 # Likewise, of a late task; or of an unseen one while a batch that is seen waited for its turn, or was on its way.
 PICKLE_BESIDE = 29
-NESTED_POOL = 20  # a pool of processes or threads made inside a worker: a = its size
+NESTED_POOL = 20  # the making of a pool of processes or threads inside a worker: a = its size
 GATHER = 21  # the rows of a batch out of arrays: a = rows; lasts its FETCH
 # Of steps that were watched. The flags of a copy: PINNED, ASKED and OTHER_STREAM.
 # Copies from host memory to a device, those of the same flags: a = bytes, b = flags + 256 * copies; time in the calls.

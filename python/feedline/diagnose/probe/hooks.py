@@ -441,7 +441,7 @@ def _patch_pool(kind: Any, recorder: Recorder, free: int = 0) -> None:
 
     @functools.wraps(original)
     def __init__(self: Any, *arguments: Any, **options: Any) -> None:
-        begin = clock()
+        begin, cpu_begin = clock(), cpu_clock()
         try:
             original(self, *arguments, **options)
         finally:
@@ -450,7 +450,7 @@ def _patch_pool(kind: Any, recorder: Recorder, free: int = 0) -> None:
             made[process] = made.get(process, 0) + 1
             if recorder.in_worker and made[process] > free:
                 size = arguments[0] if arguments and isinstance(arguments[0], int) else 0
-                recorder.record(events.NESTED_POOL, begin, 0, max(size, 0))
+                recorder.record(events.NESTED_POOL, begin, cpu - cpu_begin, max(size, 0))
                 recorder.paid(cpu_clock() - cpu)
 
     kind.__init__ = __init__

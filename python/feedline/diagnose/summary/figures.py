@@ -56,6 +56,7 @@ class Making:
     fewest: int | None = None  # batches that one of the workers made
     most: int | None = None
     nested_pools: int = 0
+    pools_ms: float = 0.0  # CPU of a worker's thread for making them, which is a part of cpu_ms
     startup_ms: float | None = None  # until the first worker was ready
     next_cpu_ms: float = 0.0  # CPU inside next(), in the loop's process: drawing indices, giving tasks
     spread: float | None = None  # standard deviation of a batch's making, in parts of its mean

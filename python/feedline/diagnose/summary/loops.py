@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from feedline.diagnose.probe.events import Event, Total
 from feedline.diagnose.session import ProcessRecord, Recording
 from feedline.diagnose.summary.tasks import done_of
 
+_ENOUGH = 3  # to know how much they differ
 _AS_LONG = 0.7
 _WAITED_ALIKE = 0.5
 _ALIKE = 1.5  # times the time that others take to make a batch: a rank below is no slower, its turn is only later
@@ -48,13 +50,55 @@ def told(loop_events: Sequence[Event]) -> list[Told]:
     """A loop's events, and what each stands for: a step for those that passed unseen before it, as does the wait that
     follows it. What passed unseen before the end of an epoch comes as what was seen last, once more.
 
-    How long they took together is the time between two events that were seen, and is known; how steps and waits share
-    it is taken from those that were seen.
+    How long they took together is the time between two events that were seen, and is known: _of_steps() says how steps
+    and waits share it.
     """
     counted = list(_counted(loop_events))
-    guessed = sum((times - is_seen) * event.wall_ns for event, times, is_seen in counted)
-    factor = _between_ns(loop_events) / guessed if guessed else 1.0
-    return [Told(event, times, is_seen + (times - is_seen) * factor) for event, times, is_seen in counted]
+    steps, waits = (_unseen(counted, kind) for kind in (events.STEP, events.WAIT))
+    between = float(_between_ns(loop_events))
+    of_steps = _of_steps(loop_events, between, steps, waits)
+    factors = {events.STEP: of_steps / max(steps.ns, 1), events.WAIT: (between - of_steps) / max(waits.ns, 1)}
+    return [
+        Told(event, times, is_seen + (times - is_seen) * factors.get(event.kind, 1.0))
+        for event, times, is_seen in counted
+    ]
+
+
+class _Unseen(NamedTuple):
+    times: int
+    ns: float  # that they would take if they were as those that stand for them
+
+
+def _unseen(counted: Iterable[tuple[Event, int, bool]], kind: int) -> _Unseen:
+    alike = [(times - is_seen, event.wall_ns) for event, times, is_seen in counted if event.kind == kind]
+    return _Unseen(sum(times for times, _ in alike), sum(times * ns for times, ns in alike))
+
+
+def _of_steps(loop_events: Sequence[Event], between_ns: float, steps: _Unseen, waits: _Unseen) -> float:
+    """How much of the time of unseen steps and waits is that of the steps.
+
+    What it is beyond those that were seen, or below, falls on those that differ more among themselves: of two sums of
+    independent draws, whose sum is known, the best guess moves each by its part of the variance.
+    """
+    if not steps.ns or not waits.ns:
+        return between_ns if steps.ns else 0.0
+    variances = [_variance(loop_events, kind) for kind in (events.STEP, events.WAIT)]
+    share = steps.ns / (steps.ns + waits.ns)
+    if None not in variances:
+        varied = [unseen.times * (one or 0.0) for unseen, one in zip((steps, waits), variances, strict=True)]
+        share = varied[0] / sum(varied) if sum(varied) else share
+    beyond = between_ns - steps.ns - waits.ns
+    return min(max(steps.ns + share * beyond, 0.0), between_ns)
+
+
+def _variance(loop_events: Sequence[Event], kind: int) -> float | None:
+    """Of the steps or waits that were seen, but a loop's first step, which holds what is done once, and the waits for
+    epochs' first batches. None: too few.
+    """
+    pairs = pairwise(loop_events)
+    seen = [event.wall_ns for before, event in pairs if event.kind == kind and before.kind != events.ITER]
+    seen = seen[1 if kind == events.STEP else 0 :]
+    return statistics.variance(seen) if len(seen) >= _ENOUGH else None
 
 
 def _counted(loop_events: Iterable[Event]) -> Iterator[tuple[Event, int, bool]]:

@@ -43,6 +43,7 @@ def making_of_workers(
     ready = [e.wall_ns for p in makers for e in p.events if e.kind == events.READY]
     made = [done_of(p.totals).times for p in makers if events.WORK in p.totals]
     pickled, unpickled = sum_of(events.PICKLE), sum_of(events.UNPICKLE, [loop])
+    pools = sum_of(events.NESTED_POOL)
     packing = pickled.cpu_ns / max(seen.times or done.times, 1)
     return Making(
         batches=done.times,
@@ -61,7 +62,8 @@ def making_of_workers(
         slowest_sample=slowest.a if slowest else None,
         fewest=min(made, default=None),
         most=max(made, default=None),
-        nested_pools=sum_of(events.NESTED_POOL).times,
+        nested_pools=pools.times,
+        pools_ms=pools.cpu_ns / batches / 1e6,
         startup_ms=statistics.median(ready) / 1e6 if ready else None,
         spread=_spread(makers),
     )
