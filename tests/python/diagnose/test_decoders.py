@@ -34,3 +34,10 @@ def test_decoding_is_known(name, tmp_path):
     assert status == 0
     stages = found["summary"]["making"]["stages"]
     assert stages["decode"] > 0.5 > stages["python"] + stages["transform"]
+
+
+def test_reading_the_header_is_decoding(tmp_path):
+    script = SCRIPT.format(name="JPEG", options={}).replace('photo.convert("L").getpixel((0, 0))', "photo.width")
+    assert "photo.width" in script
+    status, _, _, found = watched(tmp_path, script.replace("return 64", "return 512"), "--quick")
+    assert status == 0 and found["summary"]["making"]["stages"]["decode"] > 0.3

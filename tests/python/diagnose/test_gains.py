@@ -129,13 +129,13 @@ def test_a_full_shared_memory_that_costs_nothing_promises_nothing():
 def test_the_work_of_a_pool_stays():
     """Two workers whose threads use up two CPUs: only the waiting for them can go, and what making the pools takes."""
     making = {"wall_ms": 48.0, "cpu_ms": 8.0, "stages": stages(python=0.75, storage=0.25), "nested_pools": 40}
-    for made in (making, {**making, "pools_ms": 6.0}):
+    for pools in (0.0, 4.0):
+        made = {**making, "pools_ms": pools}
         seen = summary(HALF, made, {"cpus": 2.0, "used_cpus": 1.8}, workers=2, step_ms=1.0)
         (found,) = (v for v in judge(seen).verdicts if v.cause == "nested_pool")
         low, high = found.predicted_gain
-        assert low == pytest.approx(48 / 36 / prediction.LONGER - 1, abs=0.02)
-        kept = 36 - made.get("pools_ms", 0.0)
-        assert high == pytest.approx(48 / kept / prediction.SHORTER - 1, abs=0.02)
+        assert low == pytest.approx(48 / (36 - pools) / prediction.LONGER - 1, abs=0.02)
+        assert high == pytest.approx(48 / (36 - 2.5 * pools) / prediction.SHORTER - 1, abs=0.02)
 
 
 @pytest.mark.parametrize(("message_bytes", "objects"), [(400_000.0, True), (400.0, False)])

@@ -24,6 +24,7 @@ _FROM_DEVICE = 0.3  # of what is read
 _MUCH_FASTER = 3.0
 _LEFT_OVER = 0.05  # of a batch's making
 _WARM = 0.5  # of the CPU of handing over: in planted loops 0.3 to 0.7 of it, where batches follow each other closely
+_POOL = 2.5  # times what making it takes: the CPU of a pool of three threads, from first to last; of processes 1.3
 _OBJECTS = 16384  # bytes of a message
 _MOST_FREED = 1 / 3  # of what is left of a cycle: more would be a guess
 _SHORTEST = 0.01  # of a cycle: what no share explains is not gone with all that are
@@ -120,16 +121,16 @@ def of_startup(summary: Summary, share: float) -> Gain:
 
 
 def of_pools(summary: Summary, _share: float) -> Gain:
-    """Workers do themselves what their pools did, without the waits for them. That work stays.
+    """Workers do themselves what their pools did, without the waits for them. That work stays, and no pool is made.
 
-    At the low end the making of pools does too; what their end and their threads cost beside it was not seen.
+    At the high end goes what a pool's own threads and its end cost, too, which nothing has told of.
     """
     waiting = (summary.making.stages or {}).get("storage", 0.0)
     running = summary.making.wall_ms * (1.0 - waiting)  # with the CPU of other threads
-    batch = prediction.batch_of(summary)
+    batch, pools = prediction.batch_of(summary), summary.making.pools_ms
     own = _without_waiting(summary, replace(batch, cpu=max(batch.cpu, running)))
-    without_pools = replace(own, cpu=max(own.cpu - summary.making.pools_ms, 0.0))
-    return of_batch(summary, own)[0], of_batch(summary, without_pools)[1]
+    low, high = (replace(own, cpu=max(own.cpu - pools * times, 0.0)) for times in (1.0, _POOL))
+    return of_batch(summary, low)[0], of_batch(summary, high)[1]
 
 
 def of_calls(summary: Summary, share: float) -> Gain:

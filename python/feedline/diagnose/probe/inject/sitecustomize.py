@@ -35,6 +35,7 @@ class _Watcher:
             "torchvision.transforms.transforms",
             "torchvision.transforms.v2._container",
             "torchvision.io.image",
+            "PIL.Image",
             "PIL.ImageFile",
             "PIL.TiffImagePlugin",
             "PIL.WebPImagePlugin",
