@@ -27,8 +27,23 @@ def judge(summary: Summary | None) -> Diagnosis:
     for rule in WITHOUT_WORKERS if "workers" in summary.missing else RULES:
         rule(case)
     named = sorted((v for v in case.verdicts if v.share >= NAMED), key=lambda v: -v.share)
+    _tell_of_garbage(summary, named)
     return Diagnosis(named, _abstentions(summary, {v.cause for v in named}), more_workers(summary, named))
 
+
+def _tell_of_garbage(summary: Summary, named: list[Verdict]) -> None:
+    """Collections are a part of whatever makes the objects that set them off, and have a remedy of their own."""
+    garbage = summary.garbage
+    if garbage is None or garbage.share is None or garbage.share < NAMED or not named:
+        return
+    where = next((v for v in named if v.cause in _COLLECTS), named[0])
+    where.evidence.append(
+        f"{garbage.collections} full collections of Python's garbage, {garbage.each_ms:.0f} ms each, are "
+        f"{garbage.share:.0%} of the time: gc.freeze() before the loop spares them what was made before it"
+    )
+
+
+_COLLECTS = ("worker_handover", "python_main_process")  # where next() itself makes objects
 
 # What is judged by what the workers, or the threads in their place, were seen to do.
 _OF_WORKERS = (

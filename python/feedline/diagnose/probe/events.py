@@ -49,13 +49,16 @@ SPENT = 22  # CPU of the hooks of batches and steps since the one before: a = ns
 HEARD = 23  # opens of files that the probe was told of: a = how many
 COST = 30  # measured when the first event came: a = ns of CPU per event, b = per call that is only counted
 FIRST_TRANSFORM = 32  # and the following: single transforms of a Compose, named in the process's .names file
-TRANSFORMS = 16
+TRANSFORMS = 15
+# Full collections of garbage in the process of the loop, told as epochs begin and end: a = how many since it began. Of
+# b = 1, one fell into the WAIT that begins with it.
+COLLECTIONS = FIRST_TRANSFORM + TRANSFORMS
 
 PINNED, ASKED, OTHER_STREAM = 1, 2, 4  # page-locked; non_blocking=True; on another stream than the device's default one
 
 _OF_TASKS = (WORK, UNSEEN_WORK, LATE_WORK, PICKLE, PICKLE_BESIDE)
 _INSIDE = (*_OF_TASKS, DETAILED_FETCH, SAMPLE, DECODE, TRANSFORM, COLLATE, UNPICKLE, NESTED_POOL)
-_AROUND = (ITER, WAIT, STEP, LAST, FETCH, GATHER, CALLS, PASS, LOOK, COPIES, DEVICE_TIMES)
+_AROUND = (ITER, WAIT, STEP, LAST, FETCH, GATHER, CALLS, PASS, LOOK, COPIES, DEVICE_TIMES, COLLECTIONS)
 TIMED = (*_AROUND, *_INSIDE, *range(FIRST_TRANSFORM, FIRST_TRANSFORM + TRANSFORMS))  # whose cost is in SPENT
 
 LOOPS = "loops"  # a file in the session's folder, made when the first loop of any process begins

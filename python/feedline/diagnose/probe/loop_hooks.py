@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -20,6 +21,8 @@ _CALLS_SHARE = 0.0005
 _FREE_NS = 100_000
 _FREE_STEPS, _WARM_NS = 2, 100_000_000  # are watched whatever they cost, the second once the loop runs smoothly
 _CLOSE_NS = 50_000
+
+collected = gc.get_count
 
 
 class _Loop:
@@ -124,6 +127,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             return original(iterator)
         except StopIteration:
             recorder.record(events.LAST, begin or clock(), 0, loop.loader, loop.stride - 1 - loop.unseen)
+            _tell_of_collections(recorder)
             if loop.tally is not None:
                 loop.tally.look_at_end(engine_hooks.engine_of(iterator))
             raise
@@ -148,6 +152,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             calls.end()
         loop.active = local.in_next = True
         kind = events.LAST
+        older = collected()[2]
         begin, cpu = clock(), cpu_clock()
         try:
             batch = original(self)
@@ -159,6 +164,8 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             inside = recorder.taken()  # of unpacking
             number = task(self) if kind == events.WAIT else 0
             recorder.record(kind, begin, cpu_ended - cpu - inside, loop.loader, number)
+            if collected()[2] < older:  # a full collection begins to count anew
+                _tell_of_collections(recorder, begin)
             if kind == events.WAIT:
                 if cycle_begin:
                     told = number if number != events.NO_TASK else None
@@ -168,9 +175,11 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
                     looked = loop.tally.look_if_due(engine_hooks.engine_of(self))
                 if not loop.unseen:
                     watching = calls.watch() or watching
-            elif loop.tally is not None:
-                loop.tally.look_at_end(engine_hooks.engine_of(self))
-                looked = True
+            else:
+                _tell_of_collections(recorder)
+                if loop.tally is not None:
+                    loop.tally.look_at_end(engine_hooks.engine_of(self))
+                    looked = True
             loop.last_end, loop.last_cpu = clock(), cpu_clock()
             # by the CPU's clock: where the thread had to wait for a CPU in here, it would have elsewhere
             spent = cpu - entered + loop.last_cpu - cpu_ended
@@ -180,6 +189,11 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
                 calls.paid(charged)
 
     return __next__
+
+
+def _tell_of_collections(recorder: Recorder, begin_ns: int = 0) -> None:
+    """`begin_ns`: of a wait that held one."""
+    recorder.record(events.COLLECTIONS, begin_ns or clock(), 0, gc.get_stats()[2]["collections"], 1 if begin_ns else 0)
 
 
 def _task_of(iterator: Any) -> int:
@@ -219,6 +233,7 @@ def _around_iter(original: Callable[..., Any], recorder: Recorder, facts: Any) -
             epoch = epochs[number] = epochs.get(number, -1) + 1
             recorder.record(events.ITER, begin, cpu_ended - cpu, number, epoch)
             recorder.record(events.PASS, clock(), 0, number, recorder.passes)
+            _tell_of_collections(recorder)
             if hasattr(iterator, "__dict__"):
                 loop = iterator.__dict__["_feedline_loop"] = _Loop(number)
                 engine = engine_hooks.engine_of(iterator)

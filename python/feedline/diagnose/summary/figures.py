@@ -103,6 +103,15 @@ class Host:
 
 
 @dataclass(frozen=True)
+class Garbage:
+    """Full collections of Python's garbage by the loop's process, inside its loops."""
+
+    collections: int = 0
+    each_ms: float | None = None  # None: none fell into a wait that was seen
+    share: float | None = None  # of the loop's time
+
+
+@dataclass(frozen=True)
 class Copies:
     """Copies of one kind from host memory to a device, per watched step."""
 
@@ -147,6 +156,7 @@ class Summary:
     waits: Waits = field(default_factory=Waits)
     making: Making = field(default_factory=Making)
     host: Host = field(default_factory=Host)
+    garbage: Garbage | None = None
     step_cpu_ms: float = 0.0  # of the thread that runs the loop
     synchronising_calls: float | None = None  # per step
     synchronising: float | None = None  # share of the step's time

@@ -15,6 +15,7 @@ from feedline.diagnose.session import ProcessRecord, Recording
 from feedline.diagnose.summary import batch_times
 from feedline.diagnose.summary.engine_summary import making_of, samples_per_batch
 from feedline.diagnose.summary.figures import Making, Summary
+from feedline.diagnose.summary.garbage import garbage_of
 from feedline.diagnose.summary.gpu_summary import copies_of, device_of, gpu_of
 from feedline.diagnose.summary.host_summary import Window, host_summary, missing_of_disk, window_of
 from feedline.diagnose.summary.loops import (
@@ -91,6 +92,7 @@ def summarise(recording: Recording) -> Summary | None:
         waits=account.waits(),
         making=making,
         host=host,
+        garbage=garbage_of(loop),
         step_cpu_ms=account.step_cpu_ns / steps / 1e6,
         synchronising_calls=sum(e.a for e in calls) / len(calls) if calls else None,
         synchronising=_synchronising(calls, busy),
