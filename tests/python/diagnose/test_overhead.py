@@ -288,7 +288,7 @@ def test_a_batch_is_a_few_events(tmp_path, workers):
         for process in recording.processes
     }
     (loop,) = (kinds for kinds in counted.values() if events.WAIT in kinds)
-    of_loop = {events.STEP: 60, events.WAIT: 60, events.LAST: 1, events.ITER: 1, events.PASS: 1}
+    of_loop = {events.STEP: 60, events.WAIT: 60, events.LAST: 1, events.ITER: 1, events.PASS: 1, events.COLLECTIONS: 8}
     for kind, most in of_loop.items():
         assert loop[kind] <= most, kind
     makers = [kinds for kinds in counted.values() if events.FETCH in kinds]
