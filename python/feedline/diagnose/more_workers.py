@@ -24,6 +24,8 @@ def more_workers(summary: Summary, named: list[Verdict]) -> str | None:
             return f"{more} by up to {gain:.0%}, if the data set, which divides its samples itself, has some for each"
         return f"{more}: {gain:.0%} more batches per second"
     more = f"more {summary.makers} will not help"
+    if prediction.memory_is_short(summary.host):
+        return f"{more}: memory is short already, and each takes some of its own"
     causes = {v.cause for v in named}
     if "compute_bound" in causes:
         return f"{more}: the loop does not wait for them"

@@ -50,9 +50,25 @@ def test_a_limit_keeps_its_case_from_being_certain_and_no_other_does(name, monke
     assert confidence(measured, cause) >= CERTAIN
 
 
+SHORT = {"memory_pressure": 0.3, "memory_events": 20}
+
+
+@pytest.mark.parametrize("rungs", [{}, {2: 20.0, 4: 40.0}])
+@pytest.mark.parametrize("short", [True, False])
+def test_where_memory_is_short_only_a_measurement_speaks_for_more_workers(short, rungs):
+    """Two busy workers of eight CPUs, half at work and half waiting: each more would take memory of its own."""
+    host = {"cpus": 8.0, "wanted_cpus": 2.0, "used_cpus": 2.0, **(SHORT if short else {})}
+    split = {"stages": stages(storage=0.5, python=0.5), "busy": 0.98}
+    diagnosis = judge(summary(waiting(production=0.95), split, host, workers=2, rungs=rungs))
+    proposed = [v.cause for v in diagnosis.verdicts if v.fix.startswith("num_workers=")]
+    assert bool(proposed) is (bool(rungs) or not short)
+    assert ("memory is short" in diagnosis.more_workers) is (short and not rungs)
+    assert ("would help" in diagnosis.more_workers) is bool(proposed)
+
+
 def test_more_workers_are_never_certain_to_help_where_memory_is_short():
     pressed = {"memory_pressure": 0.1, "memory_events": 4, "wanted_cpus": 1.5}
-    measured = summary(HALF, {"stages": stages(python=1.0)}, pressed, workers=1)
+    measured = summary(HALF, {"stages": stages(python=1.0)}, pressed, workers=1, rungs={1: 10.0, 2: 20.0})
     assert confidence(measured, "too_few_workers") < CERTAIN
     pressed = {**pressed, "memory_pressure": 0.0, "memory_events": 0}
     assert confidence(replace(measured, host=replace(measured.host, **pressed)), "too_few_workers") >= CERTAIN

@@ -177,6 +177,8 @@ def too_few_workers(case: Case) -> None:
         best = prediction.best_workers(summary, {summary.workers, *more})
         confidence = 0.95
         evidence.append(f"measured, the loader alone: {ratio:.2f} times the batches with more")
+    elif prediction.memory_is_short(host):
+        return
     gain, counter = gain_of_workers(summary, best)
     case.name("too_few_workers", share, confidence, evidence, counter, gain, needs=("stages", "processes"))
     _take_running(case)

@@ -16,6 +16,7 @@ _MOST_WORKERS = 64
 _REACH = 4  # times the present workers: further off, the model has been checked against nothing
 _CLEARLY, _CLEARLY_MEASURED = 0.95, 0.9
 _PREFETCH = 2  # torch's
+_PRESSED = 0.05
 _FULL, _FROM_DEVICE = 0.7, 0.3  # of what a probe of the disk got; of what was read
 
 
@@ -63,6 +64,11 @@ def disk_is_full(host: Host) -> bool:
     read, ceiling = host.read_bytes_per_s, host.disk_ceiling_bytes_per_s
     from_device = (host.device_share or 0.0) > _FROM_DEVICE
     return from_device and read is not None and bool(ceiling) and read > _FULL * (ceiling or 0.0)
+
+
+def memory_is_short(host: Host) -> bool:
+    """Whether the run is at its container's limit: more workers take more of what there is not. No model has that."""
+    return bool(host.memory_events) and (host.memory_pressure or 0.0) >= _PRESSED
 
 
 def _handing(making: Making) -> tuple[float, float, float]:
@@ -153,6 +159,8 @@ def gain_of_share(share: float, least: float = 0.5) -> tuple[float, float]:
 def within_reach(summary: Summary) -> range:
     """Numbers of workers, from the present one on, that a prediction from this run is good for."""
     present = max(summary.workers, 1)
+    if memory_is_short(summary.host):
+        return range(present, max([present, *summary.rungs]) + 1)
     return range(present, _REACH * present + 1)
 
 
