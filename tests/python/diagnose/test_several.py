@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several loaders in one loop, several ranks, several threads in a worker: each is judged by what is its own."""
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from summaries import BY_CAUSE, summary, waiting
 from test_signals import MS, event, record_of, recording
 from watched import watched
 
+from feedline.diagnose import session
 from feedline.diagnose.experiments.results import Experiments, Rung
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Total
@@ -162,3 +164,28 @@ def test_workers_are_told_apart_by_the_loader_that_started_them(tmp_path):
     status, _, _, found = watched(tmp_path, TWO, "--quick")
     assert status == 0
     assert found["summary"]["making"]["batches"] in (40, 10)  # of one of them, and not of both
+
+
+NESTED = """
+import torch
+class Numbers(torch.utils.data.Dataset):
+    def __len__(self): return 40
+    def __getitem__(self, index): return torch.tensor(index)
+class Around(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        yield from torch.utils.data.DataLoader(Numbers(), batch_size=2, num_workers=1)
+if __name__ == "__main__":
+    for batch in torch.utils.data.DataLoader(Around(), batch_size=2):
+        pass
+"""
+
+
+def test_a_worker_that_is_forked_inside_next_is_in_no_next_itself(tmp_path):
+    """What it unpacks are its tasks: a hook for each was most of what watching cost it."""
+    pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
+    script = tmp_path / "train.py"
+    script.write_text(NESTED)
+    recording = session.run([sys.executable, "-W", "ignore", str(script)])
+    assert recording.returncode == 0
+    (worker,) = (process for process in recording.processes if events.WORK in process.totals)
+    assert events.UNPICKLE not in worker.totals

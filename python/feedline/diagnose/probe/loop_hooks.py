@@ -150,7 +150,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             recorder.record(events.STEP, cycle_begin, entered - loop.last_cpu, loop.loader, loop.stride)
         if calls.installed:
             calls.end()
-        loop.active = local.in_next = True
+        around, loop.active, local.in_next = local.in_next, True, True
         kind = events.LAST
         older = collected()[2]
         begin, cpu = clock(), cpu_clock()
@@ -160,7 +160,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             return batch
         finally:
             ended, cpu_ended = clock(), cpu_clock()
-            loop.active = local.in_next = False
+            loop.active, local.in_next = False, around
             inside = recorder.taken()  # of unpacking
             number = task(self) if kind == events.WAIT else 0
             recorder.record(kind, begin, cpu_ended - cpu - inside, loop.loader, number)

@@ -85,7 +85,7 @@ class Recorder:
         self._detail_ns = self.spent_ns = self._untold_ns = 0
         self.event_ns, self.call_ns = 2000.0, 500  # what an event and a counted call cost, until it is measured
         self.detail_event_ns = _COLD * self.event_ns
-        self.local.hooks_ns = 0
+        self.local.__dict__.clear()  # a worker may be forked in the middle of what its parent does: inside next()
         self.__dict__.pop("record", None)
         self.in_worker = False
         # a worker's finished batches that are seen, by id(), and the kind of their packing's event; None: not known
