@@ -40,4 +40,5 @@ def test_reading_the_header_is_decoding(tmp_path):
     script = SCRIPT.format(name="JPEG", options={}).replace('photo.convert("L").getpixel((0, 0))', "photo.width")
     assert "photo.width" in script
     status, _, _, found = watched(tmp_path, script.replace("return 64", "return 512"), "--quick")
-    assert status == 0 and found["summary"]["making"]["stages"]["decode"] > 0.3
+    stages = found["summary"]["making"]["stages"]
+    assert status == 0 and stages["decode"] > stages["python"] / 2  # what collating costs at first may be most of all
