@@ -3,13 +3,12 @@
 
 import json
 import os
-import sys
-import textwrap
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from watched import recorded
 
 from feedline.diagnose import session
 from feedline.diagnose.probe import events, loop_hooks, opened_files, recorder
@@ -278,10 +277,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_batch_is_a_few_events(tmp_path, workers):
     pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
-    script = tmp_path / "train.py"
-    script.write_text(textwrap.dedent(LOOP.format(workers=workers)))
-    recording = session.run([sys.executable, "-W", "ignore", str(script)])
-    assert recording.returncode == 0
+    recording = recorded(tmp_path, LOOP.format(workers=workers))
     batches, bookkeeping = 60, (0, events.SPENT, events.COST, events.STARTED, events.HEARD)
     counted = {
         process.pid: {kind: total.times for kind, total in process.totals.items() if kind not in bookkeeping}
@@ -333,11 +329,8 @@ if __name__ == "__main__":
 
 def test_only_batches_are_packed_for_the_loop_and_the_first_loop_is_told_of(tmp_path):
     pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
-    script = tmp_path / "train.py"
-    script.write_text(PACKS)
-    recording = session.run([sys.executable, "-W", "ignore", str(script)])
-    assert recording.returncode == 0
-    (worker,) = (process for process in recording.processes if events.WORK in process.totals)
+    processes = recorded(tmp_path, PACKS).processes
+    (worker,) = (process for process in processes if events.WORK in process.totals)
     assert done_of(worker.totals).times == 10
     assert worker.totals[events.WORK].times == worker.totals[events.PICKLE].times > 0
 

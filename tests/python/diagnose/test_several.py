@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several loaders in one loop, several ranks, several threads in a worker: each is judged by what is its own."""
 
-import sys
 from dataclasses import replace
 
 import pytest
 from summaries import BY_CAUSE, summary, waiting
 from test_signals import MS, event, record_of, recording
-from watched import watched
+from watched import recorded, watched
 
-from feedline.diagnose import session
 from feedline.diagnose.experiments.results import Experiments, Rung
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Total
@@ -183,9 +181,6 @@ if __name__ == "__main__":
 def test_a_worker_that_is_forked_inside_next_is_in_no_next_itself(tmp_path):
     """What it unpacks are its tasks: a hook for each was most of what watching cost it."""
     pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
-    script = tmp_path / "train.py"
-    script.write_text(NESTED)
-    recording = session.run([sys.executable, "-W", "ignore", str(script)])
-    assert recording.returncode == 0
-    (worker,) = (process for process in recording.processes if events.WORK in process.totals)
+    processes = recorded(tmp_path, NESTED).processes
+    (worker,) = (process for process in processes if events.WORK in process.totals)
     assert events.UNPICKLE not in worker.totals

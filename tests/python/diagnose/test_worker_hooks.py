@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Of a worker's short tasks some are recorded for all, with what belongs to them; those that are late always are."""
 
-import sys
 import threading
 from itertools import pairwise
 from multiprocessing.reduction import ForkingPickler
 
 import pytest
+from watched import recorded
 
 from feedline.diagnose import session
 from feedline.diagnose.probe import events, recorder, worker_hooks
@@ -175,11 +175,8 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("persistent", [True, False])
 def test_a_real_workers_short_tasks_are_counted_each_and_recorded_in_part(tmp_path, persistent):
     pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
-    script = tmp_path / "train.py"
-    script.write_text(SHORT.format(persistent=persistent))
-    recording = session.run([sys.executable, "-W", "ignore", str(script)])
-    assert recording.returncode == 0
-    workers = [process for process in recording.processes if events.WORK in process.totals]
+    processes = recorded(tmp_path, SHORT.format(persistent=persistent)).processes
+    workers = [process for process in processes if events.WORK in process.totals]
     assert len(workers) == (1 if persistent else 2)
     for worker in workers:
         assert done_of(worker.totals).times == (3000 if persistent else 1500)
@@ -187,7 +184,7 @@ def test_a_real_workers_short_tasks_are_counted_each_and_recorded_in_part(tmp_pa
         assert 0 < seen < done_of(worker.totals).times
         assert worker.totals[events.PICKLE].times == seen
         assert seen <= worker.totals[events.FETCH].times <= seen + worker.totals.get(events.LATE_WORK, Total()).times
-    (loop,) = (process for process in recording.processes if events.WAIT in process.totals)
+    (loop,) = (process for process in processes if events.WAIT in process.totals)
     waits = {event.b for event in loop.events if event.kind == events.WAIT}
     tasks = {number for worker in workers for number in numbers(worker, events.WORK)}
     # those that both see are most of what the one sees that sees less

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import textwrap
 
+from feedline.diagnose import session
+
 FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 
 
@@ -18,6 +20,15 @@ def watched(folder, source, *options, environment=None, **popen):
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(environment or {})}, **popen)
     found = json.loads(output.read_text()) if output.exists() else None
     return done.returncode, done.stdout, done.stderr, found
+
+
+def recorded(folder, source):
+    """What the probe and the sampler saw of a script that ended well, without experiments."""
+    script = folder / "train.py"
+    script.write_text(textwrap.dedent(source))
+    recording = session.run([sys.executable, "-W", "ignore", str(script)])
+    assert recording.returncode == 0
+    return recording
 
 
 LARGER_BUDGET = "120s"  # for experiments on a machine that others keep busy: most of it is not used

@@ -22,8 +22,6 @@ _FREE_NS = 100_000
 _FREE_STEPS, _WARM_NS = 2, 100_000_000  # are watched whatever they cost, the second once the loop runs smoothly
 _CLOSE_NS = 50_000
 
-collected = gc.get_count
-
 
 class _Loop:
     """What is known of one iterator. Of `stride` cycles of next() and step, one is recorded for all of them."""
@@ -152,7 +150,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             calls.end()
         around, loop.active, local.in_next = local.in_next, True, True
         kind = events.LAST
-        older = collected()[2]
+        older = gc.get_count()[2]
         begin, cpu = clock(), cpu_clock()
         try:
             batch = original(self)
@@ -164,7 +162,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             inside = recorder.taken()  # of unpacking
             number = task(self) if kind == events.WAIT else 0
             recorder.record(kind, begin, cpu_ended - cpu - inside, loop.loader, number)
-            if collected()[2] < older:  # a full collection begins to count anew
+            if gc.get_count()[2] < older:  # a full collection begins to count anew
                 _tell_of_collections(recorder, begin)
             if kind == events.WAIT:
                 if cycle_begin:
