@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a copy of a script's process counts on a rung, and what a hand-over costs: on loaders whose times are known."""
 
+import collections
 import itertools
+import threading
 import time
 from types import SimpleNamespace
 
@@ -125,6 +127,24 @@ def test_a_batch_that_is_the_same_memory_again_is_sent_as_it_is():
 
 def doubled(samples):
     return samples[0] * 2
+
+
+def test_what_packs_a_batch_meanwhile_is_no_part_of_copying_the_next(monkeypatch):
+    done = threading.Event()
+
+    def copied(batch, as_collated):
+        begin = time.process_time()
+        while time.process_time() - begin < 0.1:  # of the other thread
+            time.sleep(0.02)
+        done.set()
+        return batch
+
+    monkeypatch.setattr(hand_over, "_copied", copied)
+    packing = threading.Thread(target=lambda: collections.deque(iter(done.is_set, True), maxlen=0))
+    packing.start()
+    clocks, _ = hand_over._Copies(torch.zeros(1), anew=True, as_collated=False)[0]
+    packing.join()
+    assert clocks.copying < 0.05
 
 
 def test_what_nobody_sends_is_not_measured():

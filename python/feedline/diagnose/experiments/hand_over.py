@@ -30,7 +30,7 @@ class _Clocks(NamedTuple):
 
     cpu: float
     delay: float  # ready to run, without a CPU, of all of its threads
-    copying: float = 0.0  # CPU of what a worker does here only
+    copying: float = 0.0  # CPU of what a worker does here only, of the thread that does it
 
     @staticmethod
     def now() -> _Clocks:
@@ -54,10 +54,10 @@ class _Copies:
         return _ENDLESS
 
     def __getitem__(self, _index: int) -> tuple[_Clocks, Any]:
-        begin = time.process_time()
+        begin = time.thread_time()  # another thread packs the batch before meanwhile
         batch = _copied(self._batch, self._as_collated) if self._anew else self._batch
-        clocks = _Clocks.now()
-        return clocks._replace(copying=clocks.cpu - begin), batch
+        copying = time.thread_time() - begin
+        return _Clocks.now()._replace(copying=copying), batch
 
 
 def of(loader: Any, seconds: float) -> dict[str, float]:
@@ -104,13 +104,13 @@ def _of_a_batch(seen: Sequence[tuple[float, _Clocks, _Clocks]]) -> dict[str, flo
 
     unpacking = median(lambda a, b: b[1].cpu - a[1].cpu)
     worker = median(lambda a, b: b[2].cpu - a[2].cpu)
-    copying = 1000 * statistics.median(clocks.copying for _, _, clocks in seen)
+    packing = median(lambda a, b: b[2].cpu - a[2].cpu - b[2].copying)
     cycle = median(lambda a, b: b[0] - a[0] - (b[1].delay - a[1].delay) - (b[2].delay - a[2].delay))
     # Both sides work at a time, so a cycle is what the slower one does; if the worker has nothing to do for some of it,
     # that is the loop's process, which has waited for what it does not do itself.
     its = cycle > _CLEARLY * max(worker, unpacking)
     return {
-        "packing_ms": max(worker - copying, 0.0),
+        "packing_ms": max(packing, 0.0),
         "unpacking_ms": unpacking,
         "waiting_ms": cycle - unpacking if its else 0.0,
     }
