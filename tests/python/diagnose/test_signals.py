@@ -242,6 +242,65 @@ def test_what_unseen_cycles_took_beyond_those_that_were_seen_falls_on_what_diffe
     assert loop.time_ns == pytest.approx((at + 3) * MS)
 
 
+@pytest.mark.parametrize("beyond_ms", [-6, 0, 400])
+def test_the_cpu_of_unseen_cycles_is_known_and_falls_on_what_differs(beyond_ms):
+    # steps of 0.5 ms of CPU all of them, waits of 0.5 and 1.5 in turn; then ten cycles run so much more or less than 15
+    recorded, at = [event(events.ITER, 0, 1), event(events.WAIT, 1, 5), event(events.STEP, 6, 1, b=1, cpu_ms=0.5)], 7.0
+    for cpu_ms in (0.5, 1.5, 0.5, 1.5, 0.5, 1.5):
+        recorded += [event(events.WAIT, at, 2, cpu_ms=cpu_ms), event(events.STEP, at + 2, 1, b=1, cpu_ms=0.5)]
+        at += 3
+    recorded += [event(events.WAIT, at, 2, cpu_ms=1)]
+    at += 2 + 10 * 3 + 400
+    recorded += [event(events.UNSEEN_CYCLES, at, 0, b=int((15 + beyond_ms) * MS))]
+    recorded += [event(events.STEP, at, 1, b=11, cpu_ms=0.5), event(events.WAIT, at + 1, 2, cpu_ms=1)]
+    loop = LoopOfLoader(record_of(1, 0, [*recorded, event(events.LAST, at + 3, 0)]), 0)
+    of_waits, of_steps = (sum(t.cpu_ns for t in loop.told if t.event.kind == k) for k in (events.WAIT, events.STEP))
+    assert of_waits == pytest.approx((6 + 1 + 1 + 10 + beyond_ms) * MS)
+    assert of_steps == pytest.approx((8 + 10) * 0.5 * MS)
+    others = LoopOfLoader(record_of(1, 0, [event(events.UNSEEN_CYCLES, 1, 0, a=1, b=9 * S), *recorded]), 0)
+    assert sum(t.cpu_ns for t in others.told if t.event.kind == events.WAIT) == pytest.approx(of_waits)
+
+
+def test_a_collection_that_no_seen_wait_held_is_unpacking_all_the_same():
+    """Of the 2 ms that a batch is waited for, unpacking runs for half a one; among those that passed unseen one ran for
+    160 ms more.
+    """
+    loop, at = [event(events.ITER, 0, 1), event(events.WAIT, 1, 2, cpu_ms=0.5)], 3.0
+    for number in range(1, 13):
+        passed, longer = (10 if number % 3 == 0 else 0), (160 if number == 6 else 0)
+        at += passed * 3 + longer
+        if passed:
+            loop.append(event(events.UNSEEN_CYCLES, at, 0, b=int((passed * 0.5 + longer) * MS)))
+        odd = number % 2 * 0.2 - 0.1
+        loop += [
+            event(events.STEP, at, 1, b=1 + passed),
+            event(events.WAIT, at + 1, 2 + odd, b=number, cpu_ms=0.5 + odd),
+        ]
+        at += 3 + odd
+    worker = [event(events.READY, 0, 0.5, a=1)]
+    worker += [event(events.WORK, 0.5 + n / 10, 0.05, a=n, cpu_ms=0.05) for n in range(13)]
+    sent = {events.PICKLE: Total(13), events.WORK: Total(13, 1 * MS, 1 * MS)}
+    unpacked = {events.UNPICKLE: Total(13, 6 * MS, 6 * MS)}
+    found = timeline.summarise(recording([record_of(1, 0, loop, unpacked), record_of(2, 1, worker, sent)]))
+    assert found.waits.packed_cpu * found.loop_s * 1000 == pytest.approx(53 * 0.5 + 160, rel=0.05)
+    assert found.waits.handover * found.loop_s * 1000 == pytest.approx(53 * 2 + 160, rel=0.05)
+
+
+def test_what_next_does_itself_is_beside_each_batch_that_it_unpacks():
+    """A call that gets a batch out of its turn unpacks two, and the one after it none."""
+    loop, at = [event(events.ITER, 0, 1)], 1.0
+    for number in range(7):
+        batches = 2 if number % 2 == 0 else 0
+        loop.append(event(events.WAIT, at, 8, b=number, cpu_ms=0.2 + 3 * batches))
+        loop += [event(events.UNPICKLE, at + 1 + 4 * n, 3, a=1000, cpu_ms=3) for n in range(batches)]
+        loop.append(event(events.STEP, at + 8, 1, b=1))
+        at += 9
+    worker = [event(events.READY, 0, 0.5, a=1), *(event(events.WORK, n, 1, a=n, cpu_ms=1) for n in range(7))]
+    unpacked = {events.UNPICKLE: Total(8, 24 * MS, 24 * MS)}
+    found = timeline.summarise(recording([record_of(1, 0, loop, unpacked), record_of(2, 1, worker)]))
+    assert found.making.next_cpu_ms == pytest.approx(0.2)
+
+
 def test_waits_that_passed_unseen_before_an_epochs_last_step_count_though_no_wait_follows():
     # waits of 2 ms and steps of 1: after two cycles that were seen four pass, and the epoch's last step is seen again
     loop = LoopOfLoader(record_of(1, 0, [

@@ -10,7 +10,7 @@ ITER = 1  # iter(loader): a = loader, b = its epochs before
 WAIT = 2  # next(iterator): a = loader, b = number of the batch's task, or NO_TASK; CPU of the thread
 STEP = 3  # from one next() to the following: a = loader, b = how many steps this one stands for
 LAST = 4  # the next() that ended an epoch: a = loader, b = how many steps before it passed without an event
-UNPICKLE = 5  # a batch out of a worker's message: a = bytes
+UNPICKLE = 5  # a batch out of a worker's message, inside the WAIT around it: a = bytes
 CALLS = 6  # .item() and .tolist() during a step that was watched: a = calls, b = time in them; lasts the step
 PASS = 8  # follows an ITER: a = loader, b = which iter() of its process this was, from 1 on
 LOOK = 7  # at the counters of Feedline's engine
@@ -49,16 +49,18 @@ SPENT = 22  # CPU of the hooks of batches and steps since the one before: a = ns
 HEARD = 23  # opens of files that the probe was told of: a = how many
 COST = 30  # measured when the first event came: a = ns of CPU per event, b = per call that is only counted
 FIRST_TRANSFORM = 32  # and the following: single transforms of a Compose, named in the process's .names file
-TRANSFORMS = 15
+TRANSFORMS = 14
 # Full collections of garbage in the process of the loop, told as epochs begin and end: a = how many since it began. Of
 # b = 1, one fell into the WAIT that begins with it.
 COLLECTIONS = FIRST_TRANSFORM + TRANSFORMS
+# Comes before a STEP that stands for several: a = loader, b = CPU of those that passed unseen and of the waits there.
+UNSEEN_CYCLES = COLLECTIONS + 1
 
 PINNED, ASKED, OTHER_STREAM = 1, 2, 4  # page-locked; non_blocking=True; on another stream than the device's default one
 
 _OF_TASKS = (WORK, UNSEEN_WORK, LATE_WORK, PICKLE, PICKLE_BESIDE)
 _INSIDE = (*_OF_TASKS, DETAILED_FETCH, SAMPLE, DECODE, TRANSFORM, COLLATE, UNPICKLE, NESTED_POOL)
-_AROUND = (ITER, WAIT, STEP, LAST, FETCH, GATHER, CALLS, PASS, LOOK, COPIES, DEVICE_TIMES, COLLECTIONS)
+_AROUND = (ITER, WAIT, STEP, LAST, UNSEEN_CYCLES, FETCH, GATHER, CALLS, PASS, LOOK, COPIES, DEVICE_TIMES, COLLECTIONS)
 TIMED = (*_AROUND, *_INSIDE, *range(FIRST_TRANSFORM, FIRST_TRANSFORM + TRANSFORMS))  # whose cost is in SPENT
 
 LOOPS = "loops"  # a file in the session's folder, made when the first loop of any process begins

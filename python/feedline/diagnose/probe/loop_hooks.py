@@ -26,12 +26,12 @@ _CLOSE_NS = 50_000
 class _Loop:
     """What is known of one iterator. Of `stride` cycles of next() and step, one is recorded for all of them."""
 
-    __slots__ = ("active", "last_cpu", "last_end", "loader", "pace", "stride", "tally", "unseen")
+    __slots__ = ("active", "last_cpu", "last_end", "loader", "pace", "stride", "tally", "unseen", "unseen_cpu")
 
     def __init__(self, loader: int) -> None:
         self.loader = loader
         self.last_end = self.last_cpu = 0
-        self.stride, self.unseen = 1, 0
+        self.stride, self.unseen, self.unseen_cpu = 1, 0, 0
         self.pace = Pace()
         self.active = False
         self.tally: engine_hooks.Tally | None = None  # of the engine that fills its batches
@@ -132,6 +132,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
         finally:
             loop.active = False
             if loop.unseen == 0:  # what follows is seen
+                loop.unseen_cpu = cpu_clock() - loop.last_cpu
                 calls.watch()
                 loop.last_end, loop.last_cpu = clock(), cpu_clock()
 
@@ -145,6 +146,8 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
         entered = cpu_clock()
         cycle_begin, watching, looked = loop.last_end, calls.installed, False
         if cycle_begin:
+            if loop.stride > 1:
+                recorder.record(events.UNSEEN_CYCLES, cycle_begin, 0, loop.loader, loop.unseen_cpu)
             recorder.record(events.STEP, cycle_begin, entered - loop.last_cpu, loop.loader, loop.stride)
         if calls.installed:
             calls.end()

@@ -198,7 +198,7 @@ def patch_pickling(recorder: Recorder) -> None:
         begin, cpu = clock(), cpu_clock()
         value = loads(data, *arguments, **options)
         ended = cpu_clock()
-        recorder.record(events.UNPICKLE, begin, ended - cpu, len(data), 0, False)
+        recorder.record(events.UNPICKLE, begin, ended - cpu, len(data))
         recorder.inside(ended)
         return value
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -26,7 +26,8 @@ class LoopOfLoader:
         self.process, self.loader = process, loader
         kinds = (events.ITER, events.WAIT, events.STEP, events.LAST)
         self.events = [e for e in process.events if e.kind in kinds and e.a == loader]
-        self.told = told(self.events)
+        unseen = (e for e in process.events if e.kind == events.UNSEEN_CYCLES and e.a == loader)
+        self.told = told(self.events, sum(event.b for event in unseen))
         self.time_ns = sum(one.wall_ns for one in self.told)
 
     @property
@@ -40,28 +41,50 @@ class Told(NamedTuple):
     event: Event
     times: int  # how many there were, itself among them
     weight: float  # how many of itself take as long as all of these
+    cpu_weight: float  # and as much CPU
 
     @property
     def wall_ns(self) -> float:
         return self.weight * self.event.wall_ns
 
+    @property
+    def cpu_ns(self) -> float:
+        return self.cpu_weight * self.event.cpu_ns
 
-def told(loop_events: Sequence[Event]) -> list[Told]:
+    @property
+    def cpu_each_ns(self) -> float:
+        """Of one of `weight`."""
+        return self.cpu_ns / self.weight if self.weight else 0.0
+
+
+def told(loop_events: Sequence[Event], unseen_cpu_ns: float = 0.0) -> list[Told]:
     """A loop's events, and what each stands for: a step for those that passed unseen before it, as does the wait that
     follows it. What passed unseen before the end of an epoch comes as what was seen last, once more.
 
-    How long they took together is the time between two events that were seen, and is known: _of_steps() says how steps
-    and waits share it.
+    How long they took together is the time between two events that were seen, and is known; so is their CPU,
+    `unseen_cpu_ns`, but for that before the end of an epoch. _of_steps() says how steps and waits share it.
     """
     counted = list(_counted(loop_events))
-    steps, waits = (_unseen(counted, kind) for kind in (events.STEP, events.WAIT))
-    between = float(_between_ns(loop_events))
-    of_steps = _of_steps(loop_events, between, steps, waits)
-    factors = {events.STEP: of_steps / max(steps.ns, 1), events.WAIT: (between - of_steps) / max(waits.ns, 1)}
+    factors = _factors(loop_events, counted, _between_ns(loop_events), _wall)
+    before_a_step = [one for one in counted if one[2]]
+    cpu_factors = _factors(loop_events, before_a_step, unseen_cpu_ns, _cpu) if unseen_cpu_ns else factors
     return [
-        Told(event, times, is_seen + (times - is_seen) * factors.get(event.kind, 1.0))
+        Told(
+            event,
+            times,
+            is_seen + (times - is_seen) * factors.get(event.kind, 1.0),
+            is_seen + (times - is_seen) * cpu_factors.get(event.kind, 1.0),
+        )
         for event, times, is_seen in counted
     ]
+
+
+def _wall(event: Event) -> int:
+    return event.wall_ns
+
+
+def _cpu(event: Event) -> int:
+    return event.cpu_ns
 
 
 class _Unseen(NamedTuple):
@@ -69,20 +92,34 @@ class _Unseen(NamedTuple):
     ns: float  # that they would take if they were as those that stand for them
 
 
-def _unseen(counted: Iterable[tuple[Event, int, bool]], kind: int) -> _Unseen:
-    alike = [(times - is_seen, event.wall_ns) for event, times, is_seen in counted if event.kind == kind]
+def _factors(
+    loop_events: Sequence[Event],
+    counted: Sequence[tuple[Event, int, bool]],
+    known_ns: float,
+    of: Callable[[Event], int],
+) -> dict[int, float]:
+    """By kind: what unseen ones take, `known_ns` together, in parts of what those take that stand for them."""
+    steps, waits = (_unseen(counted, kind, of) for kind in (events.STEP, events.WAIT))
+    of_steps = _of_steps(loop_events, known_ns, steps, waits, of)
+    return {events.STEP: of_steps / max(steps.ns, 1), events.WAIT: (known_ns - of_steps) / max(waits.ns, 1)}
+
+
+def _unseen(counted: Iterable[tuple[Event, int, bool]], kind: int, of: Callable[[Event], int]) -> _Unseen:
+    alike = [(times - is_seen, of(event)) for event, times, is_seen in counted if event.kind == kind]
     return _Unseen(sum(times for times, _ in alike), sum(times * ns for times, ns in alike))
 
 
-def _of_steps(loop_events: Sequence[Event], between_ns: float, steps: _Unseen, waits: _Unseen) -> float:
-    """How much of the time of unseen steps and waits is that of the steps.
+def _of_steps(
+    loop_events: Sequence[Event], between_ns: float, steps: _Unseen, waits: _Unseen, of: Callable[[Event], int]
+) -> float:
+    """How much of the time of unseen steps and waits is that of the steps; likewise of their CPU.
 
     What it is beyond those that were seen, or below, falls on those that differ more among themselves: of two sums of
     independent draws, whose sum is known, the best guess moves each by its part of the variance.
     """
     if not steps.ns or not waits.ns:
         return between_ns if steps.ns else 0.0
-    variances = [_variance(loop_events, kind) for kind in (events.STEP, events.WAIT)]
+    variances = [_variance(loop_events, kind, of) for kind in (events.STEP, events.WAIT)]
     share = steps.ns / (steps.ns + waits.ns)
     if None not in variances:
         varied = [unseen.times * (one or 0.0) for unseen, one in zip((steps, waits), variances, strict=True)]
@@ -91,12 +128,12 @@ def _of_steps(loop_events: Sequence[Event], between_ns: float, steps: _Unseen, w
     return min(max(steps.ns + share * beyond, 0.0), between_ns)
 
 
-def _variance(loop_events: Sequence[Event], kind: int) -> float | None:
+def _variance(loop_events: Sequence[Event], kind: int, of: Callable[[Event], int]) -> float | None:
     """Of the steps or waits that were seen, but a loop's first step, which holds what is done once, and the waits for
     epochs' first batches. None: too few.
     """
     pairs = pairwise(loop_events)
-    seen = [event.wall_ns for before, event in pairs if event.kind == kind and before.kind != events.ITER]
+    seen = [of(event) for before, event in pairs if event.kind == kind and before.kind != events.ITER]
     seen = seen[1 if kind == events.STEP else 0 :]
     return statistics.variance(seen) if len(seen) >= _ENOUGH else None
 

@@ -30,7 +30,7 @@ from feedline.diagnose.summary.loops import (
 )
 from feedline.diagnose.summary.making import making_of_workers
 from feedline.diagnose.summary.overhead import overhead_of
-from feedline.diagnose.summary.waits import Account, Stretch
+from feedline.diagnose.summary.waits import Account, Stretch, begun_in
 
 __all__ = ["experiments_of", "is_of", "loops_of", "summarise"]
 
@@ -176,6 +176,9 @@ def _next_cpu_ms(loop: LoopOfLoader, making: Making, aside: bool) -> float:
     waits = [event for event in loop.events if event.kind == events.WAIT]
     if not waits:
         return 0.0
+    unpacked = sorted((e for e in loop.process.events if e.kind == events.UNPICKLE), key=lambda event: event.begin_ns)
+    if unpacked:  # some calls unpack several batches, others none
+        return statistics.median(w.cpu_ns - sum(e.cpu_ns for e in begun_in(w, unpacked)) for w in waits) / 1e6
     median = statistics.median(event.cpu_ns for event in waits) / 1e6
     return max(median - (making.unpickle_ms if aside else making.cpu_ms), 0.0)
 

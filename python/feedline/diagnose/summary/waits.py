@@ -79,7 +79,7 @@ class Account:
             elif event.kind == events.STEP:
                 self.steps += one.times
                 self.step_ns += one.wall_ns
-                self.step_cpu_ns += one.weight * event.cpu_ns
+                self.step_cpu_ns += one.cpu_ns
             elif event.kind == events.LAST:
                 self._book_stop(event, event is loop.events[-1])
             elif first and began is not None:
@@ -105,7 +105,7 @@ class Account:
             self._unseen_ns += weight * (wait.wall_ns - held_up)
             self._unseen += weight
             return
-        straggling, parts = self._parts_of(wait, work)
+        straggling, parts = self._parts_of(one, work)
         self.straggler += weight * straggling
         self._add(parts, weight)
         if not work.late:
@@ -115,16 +115,17 @@ class Account:
     def _add(self, parts: _Parts, times: float) -> None:
         self._parts = self._parts.plus(parts, times)
 
-    def _parts_of(self, wait: Event, work: Task) -> tuple[float, _Parts]:
+    def _parts_of(self, one: Told, work: Task) -> tuple[float, _Parts]:
         """What of a wait was for a straggler, and what for the rest."""
+        wait, running = one.event, one.cpu_each_ns
         made = min(max(work.end_ns - wait.begin_ns, 0), wait.wall_ns)
         straggling = min(made, work.wall_ns - self._work.usual_ns) if self._work.straggles(work) else 0
         begin, after = max(wait.begin_ns, work.end_ns), wait.wall_ns - made
         held_up = min(work.sending.held_up_between(begin, wait.end_ns), after)
         after -= held_up
         packing = work.sending.cpu_between(begin, wait.end_ns)
-        cpu = min(wait.cpu_ns + packing, after)
-        stretched = min(self._stretch.loop * wait.cpu_ns + self._stretch.workers * packing, after)
+        cpu = min(running + packing, after)
+        stretched = min(self._stretch.loop * running + self._stretch.workers * packing, after)
         return straggling + held_up, _Parts(made - straggling, after, stretched, cpu)
 
     def _book_unseen(self) -> None:
@@ -223,13 +224,13 @@ class _SamplesInLoop:
         return wait.wall_ns >= STRAGGLES * self._usual_ns
 
     def _slow_in(self, wait: Event) -> float:
-        slow = sum(sample.wall_ns for sample in _begun_in(wait, self._slow))
+        slow = sum(sample.wall_ns for sample in begun_in(wait, self._slow))
         return min(slow, wait.wall_ns - self._usual_ns) if slow > wait.wall_ns / 2 else 0.0
 
     def _looked_at(self, wait: Event) -> bool:
-        return any(fetch.b for fetch in _begun_in(wait, self._fetches)) or self._slow_in(wait) > 0.0
+        return any(fetch.b for fetch in begun_in(wait, self._fetches)) or self._slow_in(wait) > 0.0
 
 
-def _begun_in(wait: Event, in_order: Sequence[Event]) -> Sequence[Event]:
+def begun_in(wait: Event, in_order: Sequence[Event]) -> Sequence[Event]:
     first = bisect.bisect_left(in_order, wait.begin_ns, key=lambda event: event.begin_ns)
     return in_order[first : bisect.bisect_left(in_order, wait.end_ns, key=lambda event: event.begin_ns)]
