@@ -136,3 +136,21 @@ def test_of_twins_the_slow_one_is_judged(tmp_path):
     status, _, _, found = watched(tmp_path, TWINS, "--quick")
     assert status == 0 and found["summary"]["making"]["batches"] == 30
     assert found["summary"]["making"]["sample_ms"] >= 15  # it sleeps so long
+
+
+def test_threads_may_take_turns_with_an_iterator(tmp_path):
+    """Each has a CPU clock of its own: what ran between two batches seems to be less than nothing."""
+    source = """
+    from concurrent.futures import ThreadPoolExecutor
+    import torch
+    if __name__ == "__main__":
+        turns = [ThreadPoolExecutor(1) for _ in range(2)]
+        turns[0].submit(lambda: sum(range(20_000_000))).result()
+        batches = iter(torch.utils.data.DataLoader(range(8000), batch_size=2))
+        for number in range(4000):
+            turns[number // 3 % 2].submit(next, batches).result()
+        print(next(batches, "the end"))
+    """
+    status, output, _, found = watched(tmp_path, source, "--quick")
+    assert status == 0 and output.startswith("the end")
+    assert found["summary"]["steps"] == 4000

@@ -320,7 +320,7 @@ if __name__ == "__main__":
 def test_the_cpu_of_cycles_that_pass_unseen_is_counted(tmp_path):
     pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
     (process,) = recorded(tmp_path, MANY_STEPS).processes
-    unseen = [e.b for e in process.events if e.kind == events.UNSEEN_CYCLES]
+    unseen = [e.cpu_ns for e in process.events if e.kind == events.UNSEEN_CYCLES]
     assert len(unseen) == sum(e.kind == events.STEP and e.b > 1 for e in process.events) > 2
     seen = sum(e.cpu_ns for e in process.events if e.kind in (events.ITER, events.WAIT, events.STEP))
     assert sum(unseen) > seen / 2

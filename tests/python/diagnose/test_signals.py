@@ -251,13 +251,13 @@ def test_the_cpu_of_unseen_cycles_is_known_and_falls_on_what_differs(beyond_ms):
         at += 3
     recorded += [event(events.WAIT, at, 2, cpu_ms=1)]
     at += 2 + 10 * 3 + 400
-    recorded += [event(events.UNSEEN_CYCLES, at, 0, b=int((15 + beyond_ms) * MS))]
+    recorded += [event(events.UNSEEN_CYCLES, at, 0, cpu_ms=15 + beyond_ms)]
     recorded += [event(events.STEP, at, 1, b=11, cpu_ms=0.5), event(events.WAIT, at + 1, 2, cpu_ms=1)]
     loop = LoopOfLoader(record_of(1, 0, [*recorded, event(events.LAST, at + 3, 0)]), 0)
     of_waits, of_steps = (sum(t.cpu_ns for t in loop.told if t.event.kind == k) for k in (events.WAIT, events.STEP))
     assert of_waits == pytest.approx((6 + 1 + 1 + 10 + beyond_ms) * MS)
     assert of_steps == pytest.approx((8 + 10) * 0.5 * MS)
-    others = LoopOfLoader(record_of(1, 0, [event(events.UNSEEN_CYCLES, 1, 0, a=1, b=9 * S), *recorded]), 0)
+    others = LoopOfLoader(record_of(1, 0, [event(events.UNSEEN_CYCLES, 1, 0, a=1, cpu_ms=9000), *recorded]), 0)
     assert sum(t.cpu_ns for t in others.told if t.event.kind == events.WAIT) == pytest.approx(of_waits)
 
 
@@ -270,7 +270,7 @@ def test_a_collection_that_no_seen_wait_held_is_unpacking_all_the_same():
         passed, longer = (10 if number % 3 == 0 else 0), (160 if number == 6 else 0)
         at += passed * 3 + longer
         if passed:
-            loop.append(event(events.UNSEEN_CYCLES, at, 0, b=int((passed * 0.5 + longer) * MS)))
+            loop.append(event(events.UNSEEN_CYCLES, at, 0, cpu_ms=passed * 0.5 + longer))
         odd = number % 2 * 0.2 - 0.1
         loop += [
             event(events.STEP, at, 1, b=1 + passed),

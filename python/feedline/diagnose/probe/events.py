@@ -53,7 +53,7 @@ TRANSFORMS = 14
 # Full collections of garbage in the process of the loop, told as epochs begin and end: a = how many since it began. Of
 # b = 1, one fell into the WAIT that begins with it.
 COLLECTIONS = FIRST_TRANSFORM + TRANSFORMS
-# Comes before a STEP that stands for several: a = loader, b = CPU of those that passed unseen and of the waits there.
+# Comes before a STEP that stands for several: a = loader; CPU of those that passed unseen and of the waits there.
 UNSEEN_CYCLES = COLLECTIONS + 1
 
 PINNED, ASKED, OTHER_STREAM = 1, 2, 4  # page-locked; non_blocking=True; on another stream than the device's default one

@@ -147,7 +147,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
         cycle_begin, watching, looked = loop.last_end, calls.installed, False
         if cycle_begin:
             if loop.stride > 1:
-                recorder.record(events.UNSEEN_CYCLES, cycle_begin, 0, loop.loader, loop.unseen_cpu)
+                recorder.record(events.UNSEEN_CYCLES, cycle_begin, loop.unseen_cpu, loop.loader)
             recorder.record(events.STEP, cycle_begin, entered - loop.last_cpu, loop.loader, loop.stride)
         if calls.installed:
             calls.end()

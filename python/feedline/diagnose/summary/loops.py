@@ -27,7 +27,7 @@ class LoopOfLoader:
         kinds = (events.ITER, events.WAIT, events.STEP, events.LAST)
         self.events = [e for e in process.events if e.kind in kinds and e.a == loader]
         unseen = (e for e in process.events if e.kind == events.UNSEEN_CYCLES and e.a == loader)
-        self.told = told(self.events, sum(event.b for event in unseen))
+        self.told = told(self.events, sum(event.cpu_ns for event in unseen))
         self.time_ns = sum(one.wall_ns for one in self.told)
 
     @property
