@@ -13,6 +13,7 @@ folder    a folder of src/ that the table does not have, or that it has no use f
 readme    a folder of src/ without a README.md, or with one of more than 40 lines
 licence   a source file without the SPDX line first (second after #!)
 name      a word in a file or folder name that says nothing
+thread    C++ that makes a thread by itself: base::Thread alone does, as its body's exceptions must not end the process
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 # Linux and the compiler's own.
 SYSTEM_HEADER = re.compile(r"(sys|linux|arpa|netinet|net|asm)/[\w/]+\.h|\w+intrin\.h|arm_neon\.h|cpuid\.h")
 SYSTEM_HEADERS = {
+    "cxxabi.h",
     "dirent.h",
     "dlfcn.h",
     "errno.h",
@@ -61,6 +63,10 @@ SYSTEM_HEADERS = {
     "time.h",
     "unistd.h",
 }
+# What makes a thread; std::thread::id and std::this_thread do not.
+THREAD = re.compile(r"\bstd::(?:j?thread\b(?!::)|async\b)|\b(?:pthread_create|thrd_create)\b")
+THREAD_FILES = {Path("src/base/thread.h"), Path("src/base/thread.cpp")}
+
 TEST_HEADERS = ("gtest/", "gmock/")
 BENCH_HEADERS = ("benchmark/",)
 
@@ -212,6 +218,15 @@ def check_file(path: Path, text: str) -> Iterator[Break]:
             yield Break(path, 1, "name", f"`{word}` says nothing")
 
 
+def check_threads(table: Table, path: Path, text: str) -> Iterator[Break]:
+    folder = table.folder_of(path)
+    if folder is None or table.is_free(folder) or path in THREAD_FILES or is_test(path):
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := THREAD.search(line.partition("//")[0]):
+            yield Break(path, number, "thread", f"{found[0]}: use base::Thread, which is told what its body throws")
+
+
 def check_folders(root: Path, table: Table) -> Iterator[Break]:
     layers = Path("tools/layers.txt")
     for folder, allowed in table.may_include.items():
@@ -257,6 +272,7 @@ def check(root: Path) -> list[Break]:
             continue
         breaks += check_file(path, text)
         if path.suffix in CPP_SUFFIXES:
+            breaks += check_threads(table, path, text)
             breaks += check_includes(root, table, path)
     return breaks
 

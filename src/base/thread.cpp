@@ -1,31 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/thread.h"
 
+#include <cxxabi.h>
 #include <pthread.h>
 #include <signal.h>
 
+#include <cerrno>
+#include <exception>
+#include <new>
 #include <system_error>
 #include <utility>
 
-namespace feedline::base {
+#include "base/guarded.h"
 
-Result<Thread> Thread::start(const std::string& name, std::function<void()> body) {
+namespace feedline::base {
+namespace {
+
+void run(const Thread::Body& body, const Thread::Failed& failed) {
+  try {
+    body();
+  } catch (const std::exception& e) {
+    failed(error_of(&e));
+  } catch (const abi::__forced_unwind&) {  // pthread_exit() of foreign code: the C library insists on its end
+    failed(error_of(nullptr));
+    throw;
+  } catch (...) {
+    failed(error_of(nullptr));
+  }
+}
+
+}  // namespace
+
+Result<Thread> Thread::start(const std::string& name, Body body, Failed failed) {
   // a thread inherits the mask of its maker: block, start, put back
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread thread;
-  int failed = 0;
+  int refused = 0;
   try {
-    thread = std::thread([name, body = std::move(body)] {
+    thread = std::thread([name, body = std::move(body), failed = std::move(failed)] {
       pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
-      body();
+      run(body, failed);
     });
   } catch (const std::system_error& e) {
-    failed = e.code().value();
+    refused = e.code().value();
+  } catch (const std::bad_alloc&) {
+    refused = ENOMEM;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (failed != 0) return storage_error("the system gives no further thread (see ulimit -u, pids.max)", failed);
+  if (refused != 0) return storage_error("the system gives no further thread (see ulimit -u, pids.max)", refused);
   return Thread(std::move(thread));
 }
 

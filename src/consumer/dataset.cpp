@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "consumer/guarded.h"
+#include "base/guarded.h"
 #include "consumer/loader_impl.h"
 #include "pipeline/decode_limit.h"
 #include "pipeline/pipeline.h"
@@ -13,7 +13,7 @@
 
 namespace feedline {
 
-using consumer::guarded;
+using base::guarded;
 
 struct Dataset::Impl {
   std::string source;

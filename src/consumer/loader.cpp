@@ -5,14 +5,14 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "consumer/guarded.h"
+#include "base/guarded.h"
 #include "consumer/loader_impl.h"
 #include "plan/bucket_order.h"
 #include "plan/plan.h"
 
 namespace feedline {
 
-using consumer::guarded;
+using base::guarded;
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "consumer/guarded.h"
+#include "base/guarded.h"
 #include "plan/order.h"
 
 namespace feedline {

@@ -71,6 +71,12 @@ struct HostSampler::Impl {
         closely_from(options.closely_from),
         period_ns(options.period_ns) {}
 
+  // What was sampled until then stays, and record() says so.
+  void lose(Error error) {
+    const std::lock_guard lock(mutex);
+    lost = std::move(error);
+  }
+
   void run() {
     observe::Allowance samples{.began_ns = base::now_ns(), .free_ns = kFreeNs, .share = kCostShare};
     sample_gpus();  // opens the driver, which may take seconds
@@ -197,6 +203,7 @@ struct HostSampler::Impl {
   std::condition_variable wake;
   bool stopping = false;
   HostRecord kept;
+  std::optional<Error> lost;  // why the thread has ended before its time
   std::uint64_t period_ns;
   std::optional<base::Thread> thread;  // last: joined first
 };
@@ -212,7 +219,9 @@ Result<HostSampler> HostSampler::start(HostSamplerOptions options) {
   auto impl = std::make_unique<Impl>(options);
   impl->kept.quota_cpus = impl->host.quota_cpus();
   impl->kept.memory_limit_bytes = impl->host.memory_limit_bytes();
-  FEEDLINE_TRY(auto thread, base::Thread::start("feedline-sample", [state = impl.get()] { state->run(); }));
+  FEEDLINE_TRY(auto thread, base::Thread::start(
+                                "feedline-sample", [state = impl.get()] { state->run(); },
+                                [state = impl.get()](Error error) { state->lose(std::move(error)); }));
   impl->thread.emplace(std::move(thread));
   return HostSampler(std::move(impl));
 }
@@ -231,6 +240,8 @@ HostRecord HostSampler::record() const {
   const std::lock_guard lock(impl_->mutex);
   HostRecord copy = impl_->kept;
   copy.period_ns = impl_->period_ns;
+  if (impl_->lost)
+    copy.unseen.push_back("the sampler itself: " + impl_->lost->message() + "; nothing was sampled from then on");
   if (impl_->stopping) {  // the tree and its files belong to the thread until then
     for (const std::int32_t pid : impl_->tree.unreadable())
       copy.unseen.push_back("process " + std::to_string(pid) + ": this user may not read its input counters");

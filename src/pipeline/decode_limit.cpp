@@ -66,6 +66,10 @@ Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::ui
     const std::lock_guard lock(mutex);
     failure = with_place(std::move(decoded).error(), *recipe, i);
   };
+  const auto lose = [&](Error error) {
+    const std::lock_guard lock(mutex);
+    failure = std::move(error);
+  };
   const auto decode_all = [&] {  // as a SampleLoader does
     Decoder first, second;
     const auto alone = [&](std::size_t i) { note(i, first.decode(work[i], mode)); };
@@ -89,7 +93,7 @@ Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::ui
   {
     std::vector<base::Thread> pool;
     for (int i = 0; i < threads; ++i) {
-      FEEDLINE_TRY(auto thread, base::Thread::start("feedline-limit", decode_all));
+      FEEDLINE_TRY(auto thread, base::Thread::start("feedline-limit", decode_all, lose));
       pool.push_back(std::move(thread));
     }
   }  // joins

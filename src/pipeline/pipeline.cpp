@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <exception>
 #include <utility>
 
 #include "base/thread.h"
@@ -77,26 +76,22 @@ Result<void> Pipeline::Impl::start_threads() {
   const auto placed = place_workers(plan.options.num_workers, exchange.leaves_a_cpu());
   for (int i = 0; i < plan.options.num_workers; ++i) {
     const auto worker = static_cast<std::size_t>(i);
-    FEEDLINE_TRY(auto thread,
-                 base::Thread::start("feedline-" + std::to_string(i),
-                                     [this, worker, cpus = placed.empty() ? std::vector<int>() : placed[worker]] {
-                                       if (!cpus.empty()) base::run_on(cpus);
-                                       work(worker);
-                                     }));
+    FEEDLINE_TRY(auto thread, base::Thread::start(
+                                  "feedline-" + std::to_string(i),
+                                  [this, worker, cpus = placed.empty() ? std::vector<int>() : placed[worker]] {
+                                    if (!cpus.empty()) base::run_on(cpus);
+                                    work(worker);
+                                  },
+                                  [this](Error error) { exchange.break_off(std::move(error)); }));
     threads.push_back(std::move(thread));
   }
   return {};
 }
 
 void Pipeline::Impl::work(std::size_t worker) {
-  try {
-    auto& stages = counters[worker];
-    RowFiller filler(recipe, policy, plan.options.seed, &stages, ahead.get());
-    Worker(worker, exchange, filler, stages[static_cast<std::size_t>(telemetry::Stage::kBatch)], progress[worker])
-        .run();
-  } catch (const std::exception& e) {  // a broken promise of ours, or no memory: never a silent death
-    exchange.break_off(Error{ErrorCode::kInternal, std::string("internal error: ") + e.what(), {}, 0});
-  }
+  auto& stages = counters[worker];
+  RowFiller filler(recipe, policy, plan.options.seed, &stages, ahead.get());
+  Worker(worker, exchange, filler, stages[static_cast<std::size_t>(telemetry::Stage::kBatch)], progress[worker]).run();
 }
 
 Result<void> Pipeline::Impl::check_given(const std::vector<GivenSample>& samples) const {

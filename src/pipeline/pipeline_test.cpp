@@ -9,6 +9,7 @@
 #include <atomic>
 #include <latch>
 #include <map>
+#include <new>
 #include <optional>
 #include <thread>
 
@@ -131,6 +132,21 @@ TEST_F(PipelineTest, PreparesTheNextEpoch) {
       EXPECT_EQ(prepared->bad_samples().size(), plain->bad_samples().size());
     }
   }
+}
+
+TEST_F(PipelineTest, WhatAThreadThrowsEndsThePipelineAndNotTheProcess) {
+  const auto format = std::make_shared<FakeFormat>(100);
+  format->before_read = [](std::uint64_t index) {
+    if (index == 40) throw std::bad_alloc();
+  };
+  const auto pipeline = this->pipeline(format, {.batch_size = 8, .num_workers = 3});
+  const auto delivered = run(*pipeline, {}, false, 1);
+  ASSERT_EQ(delivered.errors.size(), 1u);
+  EXPECT_EQ(delivered.errors[0].what, "out of memory");
+  format->before_read = [](std::uint64_t index) { FEEDLINE_CHECK(index != 40); };
+  const auto broken = run(*this->pipeline(format, {.batch_size = 8, .num_workers = 3}), {}, false, 1);
+  ASSERT_EQ(broken.errors.size(), 1u);
+  EXPECT_EQ(broken.errors[0].code, ErrorCode::kInternal);
 }
 
 // An epoch that is gone on with in the middle is not the one that was prepared from its start.

@@ -181,7 +181,8 @@ void ReadAhead::go_far() {
   if (is_broken_ || stopping_) return;
   near_ = 0;
   if (!thread_) {
-    auto thread = base::Thread::start("feedline-ahead", [this] { run(); });
+    auto thread = base::Thread::start(
+        "feedline-ahead", [this] { run(); }, [this](const Error&) { give_up(); });
     if (!thread) return;  // the threads go on reading by themselves
     thread_.emplace(std::move(*thread));
   }

@@ -109,6 +109,7 @@ class ReadAhead {
   Result<void> read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record);
   void run();
   void serve();
+  void give_up();
 
   // under mutex_
   void go_far();

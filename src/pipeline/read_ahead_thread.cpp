@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread of a ReadAhead: what it fetches next, and what becomes of what has come.
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 #include "base/clock.h"
@@ -17,26 +16,26 @@ constexpr int kFarWeighs = 16;  // as many near ones as a far one undoes
 }  // namespace
 
 void ReadAhead::run() {
-  try {
-    auto queue =
-        storage::make_fetch_queue(format_->storage(), mode_ == ReadAheadMode::kThreads ? storage::QueueKind::kThreads
-                                                                                       : storage::QueueKind::kBest);
-    {
-      const std::lock_guard lock(mutex_);
-      queue_ = std::move(queue);
-    }
-    serve();
-  } catch (const std::exception&) {  // no memory, or a broken promise: the threads read by themselves again
+  auto queue = storage::make_fetch_queue(
+      format_->storage(), mode_ == ReadAheadMode::kThreads ? storage::QueueKind::kThreads : storage::QueueKind::kBest);
+  {
     const std::lock_guard lock(mutex_);
-    is_broken_ = true;
-    is_far_.store(false, std::memory_order_relaxed);
-    // reads may be under way into these
-    for (auto& entry : entries_) static_cast<void>(entry.release());
-    entries_.clear();
-    static_cast<void>(queue_.release());
-    is_asleep_ = false;
-    finished_cv_.notify_all();
+    queue_ = std::move(queue);
   }
+  serve();
+}
+
+// No memory, or a broken promise: the threads read by themselves again.
+void ReadAhead::give_up() {
+  const std::lock_guard lock(mutex_);
+  is_broken_ = true;
+  is_far_.store(false, std::memory_order_relaxed);
+  // reads may be under way into these
+  for (auto& entry : entries_) static_cast<void>(entry.release());
+  entries_.clear();
+  static_cast<void>(queue_.release());
+  is_asleep_ = false;
+  finished_cv_.notify_all();
 }
 
 void ReadAhead::serve() {

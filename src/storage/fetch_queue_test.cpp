@@ -4,13 +4,16 @@
 #include <sys/stat.h>
 
 #include <map>
+#include <new>
 #include <thread>
 
+#include "base/check.h"
 #include "storage/fetch.h"
 #include "storage/ring_queue.h"
 #include "storage/short_reads_storage.h"
 #include "storage/slow_storage.h"
 #include "storage/storage_contract.h"
+#include "storage/thread_queue.h"
 
 namespace feedline::storage {
 namespace {
@@ -210,6 +213,87 @@ TEST(RingQueue, KnowsWhatWasInMemory) {
   queue->start(fetch);
   ASSERT_EQ(queue->finished(FetchQueue::Clock::now() + 200s), &fetch);
   EXPECT_TRUE(fetch.was_near) << "written a moment ago";
+}
+
+// Reads nothing: what it does instead is thrown, by whichever thread reads.
+class ThrowingStorage final : public Storage {
+ public:
+  explicit ThrowingStorage(std::function<void(const std::string&)> thrower) : thrower_(std::move(thrower)) {}
+  Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override {
+    return local_->open(path, access);
+  }
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer) const override {
+    thrower_(path);
+    return local_->read_all(path, buffer);
+  }
+  Result<std::vector<Entry>> list(const std::string& directory) const override { return local_->list(directory); }
+  Result<ObjectStat> stat(const std::string& path) const override { return local_->stat(path); }
+  Result<bool> is_directory(const std::string& path) const override { return local_->is_directory(path); }
+
+ private:
+  std::shared_ptr<const Storage> local_ = local_storage();
+  std::function<void(const std::string&)> thrower_;
+};
+
+std::vector<Result<std::string>> fetched(FetchQueue& queue, const std::vector<std::string>& paths) {
+  std::vector<Fetch> fetches(paths.size());
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    fetches[i].piece.path = paths[i];
+    queue.start(fetches[i]);
+  }
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    EXPECT_NE(queue.finished(FetchQueue::Clock::now() + 200s), nullptr) << "somebody would wait for ever";
+  std::vector<Result<std::string>> texts;
+  for (const Fetch& fetch : fetches)
+    texts.push_back(fetch.bytes ? Result<std::string>(text_of(*fetch.bytes)) : std::unexpected(fetch.bytes.error()));
+  return texts;
+}
+
+TEST(ThreadQueue, WhatAReadThrowsIsItsFetchsErrorAndTheThreadGoesOn) {
+  const TemporaryFolder folder;
+  const std::string good = folder.write("good", "content"), bad = folder.write("bad", ""),
+                    broken = folder.path("broken");
+  const auto queue = make_fetch_queue(std::make_shared<ThrowingStorage>([&](const std::string& path) {
+                                        if (path == bad) throw std::bad_alloc();
+                                        FEEDLINE_CHECK(path != broken);
+                                      }),
+                                      QueueKind::kThreads);
+  for (int again = 0; again < 50; ++again) {  // more than there may be threads
+    const auto texts = fetched(*queue, {bad, good, broken, good});
+    ASSERT_FALSE(texts[0]);
+    EXPECT_EQ(texts[0].error().what, "out of memory");
+    EXPECT_EQ(texts[1], "content");
+    ASSERT_FALSE(texts[2]);
+    EXPECT_EQ(texts[2].error().code, ErrorCode::kInternal);
+    EXPECT_EQ(texts[3], "content");
+  }
+}
+
+// Nothing of ours throws what is no std::exception; a library behind a storage may. Such a thread ends.
+TEST(ThreadQueue, WhereThreadsEndNobodyWaitsForEver) {
+  const TemporaryFolder folder;
+  const std::string good = folder.write("good", "content"), bad = folder.write("bad", "");
+  const auto queue = make_fetch_queue(
+      std::make_shared<ThrowingStorage>([&](const std::string& path) { path == bad ? throw 42 : void(); }),
+      QueueKind::kThreads);
+  for (std::size_t i = 0; i < ThreadQueue::kMostThreads; ++i) {
+    const auto texts = fetched(*queue, {bad});
+    ASSERT_FALSE(texts[0]);
+    EXPECT_EQ(texts[0].error().what, "internal error: an exception of no known type");
+    if (i == 3) {
+      EXPECT_EQ(fetched(*queue, {good})[0], "content") << "others go on";
+    }
+  }
+  for (const auto& text : fetched(*queue, {good, bad, good})) {  // none is left, and none is made any more
+    ASSERT_FALSE(text);
+    EXPECT_EQ(text.error().what, "internal error: an exception of no known type");
+  }
+}
+
+TEST(ThreadQueue, ManyThreadsThatEndAtOnce) {
+  const auto queue =
+      make_fetch_queue(std::make_shared<ThrowingStorage>([](const std::string&) { throw 42; }), QueueKind::kThreads);
+  for (const auto& text : fetched(*queue, std::vector<std::string>(300, "any"))) EXPECT_FALSE(text);
 }
 
 INSTANTIATE_TEST_SUITE_P(SlowStorage, StorageContract,

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -14,6 +15,9 @@
 namespace feedline::storage {
 
 // Fetches of any storage, by threads that wait, one read each: where the kernel offers or allows nothing better.
+//
+// What a read throws is its fetch's error. Where a thread ends all the same, so does the fetch in its hand, the others
+// go on, and where none is left and none may be made every fetch fails with what ended the last one.
 class ThreadQueue final : public FetchQueue {
  public:
   // As many reads at once as there are threads: they sleep nearly always, and each costs a stack of some pages.
@@ -28,16 +32,23 @@ class ThreadQueue final : public FetchQueue {
   void wake() override;
 
  private:
-  void work();
+  using Fetches = std::list<Fetch*>;  // a list, so that a thread needs no memory to pass one on
+  void read(Fetch& fetch) const;
+  void work(Fetches& hand);
+  void lose(Fetches& hand, Error error);
+  void fail_unserved();  // under mutex_
 
   const std::shared_ptr<const Storage> storage_;
   std::mutex mutex_;
   std::condition_variable work_cv_;      // threads: a fetch to do, or the end
   std::condition_variable finished_cv_;  // finished(): one is done, or wake()
   // guarded by mutex_
-  std::deque<Fetch*> waiting_;
-  std::deque<Fetch*> finished_;
+  Fetches waiting_;
+  Fetches finished_;
   std::size_t idle_ = 0;
+  std::size_t lost_ = 0;       // threads that have ended by an exception
+  Error lost_by_;              // the last of them
+  std::deque<Fetches> hands_;  // what each thread is reading; made with the thread, and never moved
   bool woken_ = false;
   bool stopping_ = false;
   std::vector<base::Thread> threads_;  // last: they use all of the above

@@ -121,6 +121,12 @@ def test_this_repository_is_in_order():
         pytest.param("src/tune/ladder.h", "", ":1: folder:", id="folder_not_in_table"),
         pytest.param("src/base/string_util.h", "", ":1: name: `util`", id="name"),
         pytest.param("src/base/tar_2.cpp", "", ":1: name: `2`", id="number_as_name"),
+        pytest.param(
+            "src/format/tar.cpp", "std::jthread t(work);", ":2: thread: std::jthread: use base::Thread", id="thread"
+        ),
+        pytest.param("src/format/tar.cpp", "\nstd::vector<std::thread> all;", ":3: thread:", id="thread_in_vector"),
+        pytest.param("src/format/tar.h", "auto f = std::async(work);", ":2: thread:", id="thread_async"),
+        pytest.param("src/base/clock.cpp", "pthread_create(&t, 0, f, 0);", ":2: thread:", id="thread_posix"),
     ],
 )
 def test_a_break_is_found(tree, path, text, found):
@@ -192,3 +198,10 @@ def test_the_build_links_no_more_than_the_table_allows():
     assert linked
     for folder, names in linked.items():
         assert names <= table[folder], folder
+
+
+def test_threads_are_made_in_one_place(tree):
+    for path in ("src/base/thread.cpp", "src/base/thread.h", "src/format/tar_test.cpp", "tests/hammer.cpp"):
+        tree.source(path, "std::thread thread(work);")
+    tree.source("src/format/tar.cpp", "std::thread::id self = std::this_thread::get_id();  // not a std::thread")
+    assert tree.check() == (0, [])
