@@ -29,7 +29,7 @@ Result<void> check(const OrderQuery& query) {
 }  // namespace
 
 Result<std::vector<std::uint64_t>> sample_order(const OrderQuery& query) {
-  return consumer::guarded([&]() -> Result<std::vector<std::uint64_t>> {
+  return base::guarded([&]() -> Result<std::vector<std::uint64_t>> {
     FEEDLINE_CHECK_OK(check(query));
     plan::OrderConfig config;
     config.size = query.samples;

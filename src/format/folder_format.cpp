@@ -136,7 +136,7 @@ std::unexpected<Error> FolderFormat::failed(std::uint64_t index, Error error) co
 Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) const {
   FEEDLINE_CHECK(index < size());
   record.name.assign(root_).append("/").append(index_.path(index));
-  const auto bytes = storage_->read_all(record.name, record.storage);
+  const auto bytes = storage_->read_all(record.name, record.storage, record.most_bytes);
   if (!bytes) return failed(index, bytes.error());
   return accept(index, *bytes, record);
 }
@@ -159,6 +159,7 @@ Result<void> FolderFormat::accept(std::uint64_t index, std::span<const std::byte
 
 Result<SampleFiles> FolderFormat::files(std::uint64_t index) const {
   memory::Record record;
+  record.most_bytes = memory::usual_sample_limit();
   FEEDLINE_CHECK_OK(read(index, record));
   const std::string_view path = index_.path(index);
   const std::size_t dot = path.rfind('.');

@@ -72,6 +72,25 @@ TEST(FolderFormat, FollowsLinks) {
   EXPECT_EQ(inspected(folder.path("data")), "unreadable_file:error");
 }
 
+TEST(FolderFormat, AHugeSparseFileIsThatSamplesError) {
+  constexpr std::uint64_t kTerabyte = std::uint64_t{1} << 40;
+  const TemporaryFolder folder;
+  folder.write("a/0.jpg", "zero");
+  if (::truncate(folder.write("a/1.jpg", "").c_str(), kTerabyte) != 0) GTEST_SKIP() << "no file of a terabyte here";
+  folder.write("a/2.jpg", "two");
+  const auto format = open(folder.path(), {});
+  ASSERT_TRUE(format);
+  memory::Record record;
+  const auto done = (*format)->read(1, record);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kData);
+  EXPECT_EQ(done.error().where.key, "a/1.jpg");
+  EXPECT_NE(done.error().what.find(std::to_string(kTerabyte)), std::string::npos) << done.error().what;
+  EXPECT_EQ(record.storage.capacity(), 0u);
+  EXPECT_TRUE((*format)->read(2, record));
+  EXPECT_FALSE((*format)->files(1));
+}
+
 TEST(FolderFormat, ALinkToAParentIsAnErrorNotAnEndlessWalk) {
   const TemporaryFolder folder;
   folder.write("data/a/0.jpg", "x");

@@ -51,7 +51,7 @@ Where GivenFiles::where(std::uint64_t index) const {
 Result<void> GivenFiles::read(std::uint64_t index, memory::Record& record) const {
   if (!find_path(index, record.name))
     return data_error("file " + std::to_string(index) + " is not among those that were given", "format");
-  FEEDLINE_TRY(const auto bytes, storage_->read_all(record.name, record.storage));
+  FEEDLINE_TRY(const auto bytes, storage_->read_all(record.name, record.storage, record.most_bytes));
   return accept(index, bytes, record);
 }
 

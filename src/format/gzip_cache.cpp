@@ -32,7 +32,7 @@ struct Origin {
 bool is_current(const std::string& plain, const storage::ObjectStat& gzip) {
   const auto local = storage::local_storage();
   memory::ByteBuffer buffer;
-  const auto bytes = local->read_all(plain + ".origin", buffer);
+  const auto bytes = local->read_all(plain + ".origin", buffer, sizeof(Origin));
   const auto stat = local->stat(plain);
   Origin origin;
   if (!bytes || !stat || bytes->size() != sizeof origin) return false;

@@ -12,6 +12,9 @@
 namespace feedline::format {
 
 constexpr std::string_view kSuffix = ".feedline-index";
+// What an index has for no member at all. For one it has at most 60 bytes and its name, which is less than the tar
+// file has with the member's header: no index of a shard is larger than the shard and this.
+constexpr std::uint64_t kSmallestIndex = 4096;
 
 std::vector<std::string> IndexStore::places(const std::string& shard) const {
   // shards of several folders meet in one: the digest of the path keeps "train/0.tar" and "val/0.tar" apart
@@ -28,7 +31,7 @@ std::vector<std::string> IndexStore::places(const std::string& shard) const {
 std::optional<ShardIndex> IndexStore::load(const std::string& shard, const storage::ObjectStat& stat) const {
   for (const std::string& place : places(shard)) {
     memory::ByteBuffer buffer;
-    const auto bytes = storage::local_storage()->read_all(place, buffer);
+    const auto bytes = storage::local_storage()->read_all(place, buffer, stat.bytes + kSmallestIndex);
     if (!bytes) continue;
     if (auto index = ShardIndex::parse(std::move(buffer), bytes->size(), stat)) return index;
   }

@@ -127,6 +127,7 @@ Result<SampleFiles> TarFormat::read_files(const Place& place) const {
   if (members.empty()) return sample;
   FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
   memory::Record record;
+  record.most_bytes = memory::usual_sample_limit();
   std::vector<Bytes> payloads(members.size());
   FEEDLINE_CHECK_OK(fetch_members(reader, members, record, payloads));
   for (std::size_t i = 0; i < members.size(); ++i)

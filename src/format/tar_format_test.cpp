@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/tar_format.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 
 #include "format/format_contract.h"
@@ -300,6 +303,36 @@ TEST_P(TarFormatTest, AShardDeletedAfterItsFirstReadGoesOn) {
   ASSERT_TRUE(format->read(0, record));
   std::filesystem::remove(source);
   EXPECT_TRUE(format->read(2, record));
+}
+
+// Read or mapped: the pages of a hole would be brought in as well.
+TEST_P(TarFormatTest, AHugeSparseMemberIsThatSamplesError) {
+  constexpr std::uint64_t kTerabyte = std::uint64_t{1} << 40;
+  TarWriter head, tail;
+  head.add("a.jpg", "image").add("a.cls", "1").add("b.cls", "2").header("b.jpg", kTerabyte);
+  tail.add("c.jpg", "image").add("c.cls", "3");
+  const std::string start = head.finish(0), end = tail.finish();
+  const std::string source = write(start);
+  if (::truncate(source.c_str(), static_cast<off_t>(start.size() + kTerabyte)) != 0)
+    GTEST_SKIP() << "no file of a terabyte here";
+  std::ofstream(source, std::ios::binary | std::ios::app) << end;
+  const auto format = opened(source);
+  ASSERT_EQ(format->size(), 3u);
+  memory::Record record;
+  for (const std::uint64_t good : {0u, 2u}) EXPECT_TRUE(format->read(good, record));
+  memory::Record fresh;
+  const auto done = format->read(1, fresh);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kData);
+  EXPECT_EQ(done.error().where.key, "b");
+  EXPECT_EQ(done.error().where.shard, source);
+  EXPECT_CONTAINS(done.error().what, std::to_string(memory::kLeastSampleBytes));
+  EXPECT_EQ(fresh.storage.capacity(), 0u);
+  EXPECT_FALSE(format->files(1));
+  fresh.most_bytes = 512 + 512 + 1;  // sample 2 in one read: the image's block, a header, one byte
+  EXPECT_TRUE(format->read(2, fresh));
+  --fresh.most_bytes;
+  EXPECT_FALSE(format->read(2, fresh));
 }
 
 TEST_P(TarFormatTest, ThousandsOfShardsStayWithinTheLimitOnOpenFiles) {

@@ -17,6 +17,12 @@ Result<Bytes> fetch(const storage::Reader& reader, std::uint64_t offset, std::sp
                        0);
 }
 
+std::uint64_t bytes_of(std::span<const Range> ranges) {
+  std::uint64_t total = 0;
+  for (const Range& range : ranges) total += range.end - range.begin;
+  return total;
+}
+
 // Each range mapped; false: they are to be read.
 Result<bool> view(const storage::Reader& reader, std::span<const Range> ranges, std::span<Bytes> pieces) {
   for (std::size_t i = 0; i < ranges.size(); ++i) {
@@ -28,10 +34,8 @@ Result<bool> view(const storage::Reader& reader, std::span<const Range> ranges, 
 }
 
 Result<void> read_all(const storage::Reader& reader, std::span<const Range> ranges, memory::ByteBuffer& storage,
-                      std::span<Bytes> pieces) {
-  std::uint64_t total = 0;
-  for (const Range& range : ranges) total += range.end - range.begin;
-  std::span<std::byte> room = storage.resize(total);
+                      std::uint64_t most, std::span<Bytes> pieces) {
+  FEEDLINE_TRY(std::span<std::byte> room, storage.make_room(bytes_of(ranges), most));
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     FEEDLINE_TRY(pieces[i], fetch(reader, ranges[i].begin, room.first(ranges[i].end - ranges[i].begin)));
     room = room.subspan(pieces[i].size());
@@ -57,12 +61,15 @@ Result<void> fetch_members(const std::shared_ptr<const storage::Reader>& reader,
     ranges[0] = whole;
   else
     for (std::size_t i = 0; i < members.size(); ++i) ranges[i].add(members[i]);
+  // mapped or not: the pages of a view are brought in
+  if (const std::uint64_t total = bytes_of(ranges); total > record.most_bytes)
+    return memory::too_large(total, record.most_bytes);
   ShortList<Bytes> pieces(ranges.size());
   FEEDLINE_TRY(const bool is_mapped, view(*reader, ranges, pieces.all()));
   if (is_mapped)
     record.pin = reader;
   else
-    FEEDLINE_CHECK_OK(read_all(*reader, ranges, record.storage, pieces.all()));
+    FEEDLINE_CHECK_OK(read_all(*reader, ranges, record.storage, record.most_bytes, pieces.all()));
   for (std::size_t i = 0; i < members.size(); ++i) {
     const std::size_t range = at_once ? 0 : i;
     payloads[i] = pieces.all()[range].subspan(members[i].offset - ranges[range].begin, members[i].bytes);

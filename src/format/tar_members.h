@@ -54,7 +54,7 @@ struct Range {
 
 Range range_of(std::span<const ShardIndex::Member> members);
 
-// The members' payloads, pinned or in record.storage, one per member.
+// The members' payloads, pinned or in record.storage, one per member. kData where they are over record.most_bytes.
 Result<void> fetch_members(const std::shared_ptr<const storage::Reader>& reader,
                            std::span<const ShardIndex::Member> members, memory::Record& record,
                            std::span<std::span<const std::byte>> payloads);

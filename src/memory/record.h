@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "feedline/error.h"
 #include "memory/pixels.h"
+#include "memory/sample_limit.h"
 
 namespace feedline::memory {
 
@@ -18,7 +20,10 @@ namespace feedline::memory {
 class ByteBuffer {
  public:
   std::size_t capacity() const { return capacity_; }
-  // Contents are lost when it grows.
+  // As resize(), for a size that a file or a header claims: kData where it is over `most`, or more than there is
+  // memory.
+  Result<std::span<std::byte>> make_room(std::uint64_t bytes, std::uint64_t most);
+  // Contents are lost when it grows. Requires: a size of our own, which there is memory for.
   std::span<std::byte> resize(std::size_t bytes) {
     if (bytes > capacity_) {
       data_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
@@ -44,6 +49,8 @@ struct Record {
   std::string name;                 // room for a format to put the name of a file together
   std::shared_ptr<const void> pin;  // keeps a mapped shard alive while `bytes` points into it
   std::size_t bytes_read = 0;       // for telemetry
+  // Set by whoever owns the record: formats bring no sample of more stored bytes into memory, see sample_limit.h.
+  std::uint64_t most_bytes = kLeastSampleBytes;
 };
 
 }  // namespace feedline::memory

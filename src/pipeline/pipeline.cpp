@@ -90,7 +90,8 @@ Result<void> Pipeline::Impl::start_threads() {
 
 void Pipeline::Impl::work(std::size_t worker) {
   auto& stages = counters[worker];
-  RowFiller filler(recipe, policy, plan.options.seed, &stages, ahead.get());
+  RowFiller filler(recipe, policy, plan.options.seed, &stages, ahead.get(),
+                   memory::sample_limit(plan.options.memory_budget));
   Worker(worker, exchange, filler, stages[static_cast<std::size_t>(telemetry::Stage::kBatch)], progress[worker]).run();
 }
 

@@ -98,6 +98,7 @@ void ReadAhead::start(std::unique_lock<std::mutex>& lock, std::uint64_t sample) 
   const bool is_fetched = piece && *piece;
   if (is_fetched) {
     entry.fetch.piece = std::move(**piece);
+    entry.fetch.most_bytes = plan_->read_ahead_bytes;  // a larger one is read by the thread that comes for it
     queue_->start(entry.fetch);
   }
   lock.lock();

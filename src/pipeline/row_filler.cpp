@@ -24,12 +24,12 @@ std::uint64_t RowFiller::grain(const Recipe& recipe, std::uint64_t batch_size, i
 }
 
 RowFiller::RowFiller(std::shared_ptr<const Recipe> recipe, const BadSamplePolicy& policy, std::uint64_t seed,
-                     telemetry::ThreadCounters* counters, ReadAhead* ahead)
+                     telemetry::ThreadCounters* counters, ReadAhead* ahead, std::uint64_t most_bytes)
     : recipe_(std::move(recipe)),
       policy_(policy),
       seed_(seed),
-      loader_(recipe_, counters, ahead),
-      second_(recipe_, counters, ahead) {}
+      loader_(recipe_, counters, ahead, most_bytes),
+      second_(recipe_, counters, ahead, most_bytes) {}
 
 std::span<RowFiller::Noted> RowFiller::fill(const Ticket& ticket, std::uint64_t epoch,
                                             std::atomic<std::uint64_t>& at_row) {

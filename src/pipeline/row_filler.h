@@ -21,8 +21,10 @@ namespace feedline::pipeline {
 class RowFiller {
  public:
   // policy, counters and ahead outlive it. counters: of this thread. ahead: nullptr, or what reads for it.
+  // most_bytes: of a stored sample.
   RowFiller(std::shared_ptr<const Recipe> recipe, const BadSamplePolicy& policy, std::uint64_t seed,
-            telemetry::ThreadCounters* counters, ReadAhead* ahead);
+            telemetry::ThreadCounters* counters, ReadAhead* ahead,
+            std::uint64_t most_bytes = memory::usual_sample_limit());
 
   // A row that has not its own sample.
   struct Noted {

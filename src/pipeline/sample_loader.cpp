@@ -16,17 +16,24 @@ using telemetry::Stage;
 
 namespace {
 
+// Of the last sample's memory. More goes back to the system before the next one: that takes nothing beside reading so
+// much, and one huge sample must not stand in every thread's memory until the end.
+constexpr std::size_t kKeptBytes = std::size_t{32} << 20;
+
 bool is_image(const format::FieldDescription& field) { return field.kind == format::FieldKind::kImage; }
 
 }  // namespace
 
-SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters, ReadAhead* ahead)
+SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters, ReadAhead* ahead,
+                           std::uint64_t most_bytes)
     : recipe_(std::move(recipe)), counters_(counters), ahead_(ahead) {
   const auto& fields = recipe_->format->fields();
+  record_.most_bytes = most_bytes;
   image_ = static_cast<std::size_t>(std::ranges::find_if(fields, is_image) - fields.begin());
 }
 
 Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& place) {
+  if (record_.storage.capacity() > kKeptBytes) record_.storage = {};
   if (ahead_ != nullptr) return ahead_->read(place, index, record_, watch_);
   return recipe_->format->read(index, record_);
 }

@@ -26,7 +26,9 @@ class SampleLoader {
  public:
   // counters: of this thread; nullptr: count nothing. Outlives the loader.
   // ahead: nullptr, or what reads for it; outlives the loader.
-  SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters, ReadAhead* ahead = nullptr);
+  // most_bytes: of a stored sample, see memory/sample_limit.h.
+  SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters, ReadAhead* ahead = nullptr,
+               std::uint64_t most_bytes = memory::usual_sample_limit());
 
   struct Job {
     std::uint64_t index = 0;

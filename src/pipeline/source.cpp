@@ -181,6 +181,7 @@ Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, co
 Result<std::vector<std::byte>> read_encoded(const format::Format& format, const std::string& dataset,
                                             std::uint64_t sample) {
   memory::Record record;
+  record.most_bytes = memory::usual_sample_limit();
   if (auto read = format.read(sample, record); !read)
     return std::unexpected(with_place(std::move(read).error(), format, dataset, sample));
   for (std::size_t i = 0; i < format.fields().size(); ++i)

@@ -16,16 +16,15 @@ std::unique_ptr<FetchQueue> make_fetch_queue(std::shared_ptr<const Storage> stor
 
 void fetch_now(const Storage& storage, Fetch& fetch) {
   if (fetch.piece.reader) return read_piece(fetch);
-  fetch.bytes = storage.read_all(fetch.piece.path, fetch.buffer);
+  fetch.bytes = storage.read_all(fetch.piece.path, fetch.buffer, fetch.most_bytes);
 }
 
 void read_piece(Fetch& fetch) {
-  const std::span<std::byte> room = fetch.buffer.resize(fetch.piece.bytes);
-  auto got = fetch.piece.reader->read_at(fetch.piece.offset, room);
-  if (got)
-    fetch.bytes = room.first(*got);
-  else
-    fetch.bytes = std::unexpected(std::move(got).error());
+  fetch.bytes = [&]() -> Result<std::span<const std::byte>> {
+    FEEDLINE_TRY(const auto room, fetch.buffer.make_room(fetch.piece.bytes, fetch.most_bytes));
+    FEEDLINE_TRY(const std::size_t got, fetch.piece.reader->read_at(fetch.piece.offset, room));
+    return room.first(got);
+  }();
 }
 
 }  // namespace feedline::storage

@@ -29,6 +29,7 @@ struct Piece {
 // One read. Its owner keeps it where it is, and off its hands, until the queue says that it is finished.
 struct Fetch {
   Piece piece;
+  std::uint64_t most_bytes = memory::kLeastSampleBytes;  // kData where there are more
   memory::ByteBuffer buffer;
   // Once finished: in `buffer`, or why not. Fewer than asked for: the object ends there.
   Result<std::span<const std::byte>> bytes = std::span<const std::byte>();

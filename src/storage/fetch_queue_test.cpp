@@ -2,6 +2,7 @@
 // What every FetchQueue must do, over every storage that gives one.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <map>
 #include <new>
@@ -111,7 +112,7 @@ TEST_P(FetchQueueContract, TellsWhatCannotBeReadAsReadAllDoes) {
   finish(fetches.size());
   for (const Fetch* fetch : fetches) {
     memory::ByteBuffer buffer;
-    const auto expected = storage_->read_all(fetch->piece.path, buffer);
+    const auto expected = storage_->read_all(fetch->piece.path, buffer, fetch->most_bytes);
     ASSERT_FALSE(fetch->bytes) << fetch->piece.path;
     EXPECT_EQ(fetch->bytes.error().message(), expected.error().message());
     EXPECT_EQ(fetch->bytes.error().system_errno, expected.error().system_errno);
@@ -132,6 +133,37 @@ TEST_P(FetchQueueContract, TakesMoreThanFitAtOnceAndReusesBuffers) {
   }
   finish(600);
   for (std::size_t i = 0; i < 600; ++i) EXPECT_EQ(text(*fetches_[i]), contents[599 - i]);
+}
+
+TEST_P(FetchQueueContract, WhatIsTooLargeIsAnErrorWithoutMemoryForIt) {
+  constexpr std::uint64_t kTerabyte = std::uint64_t{1} << 40;
+  const std::string path = folder_.write("sparse", "");
+  if (::truncate(path.c_str(), kTerabyte) != 0) GTEST_SKIP() << "no file of a terabyte here";
+  const std::shared_ptr<const Reader> reader = *storage_->open(path, Access::kRead);
+  const std::vector<const Fetch*> fetches{&start_whole(path), &start_piece(reader, 512, kTerabyte - 512)};
+  finish(2);
+  for (const Fetch* fetch : fetches) {
+    ASSERT_FALSE(fetch->bytes);
+    EXPECT_EQ(fetch->bytes.error().code, ErrorCode::kData) << fetch->bytes.error().message();
+    EXPECT_EQ(fetch->buffer.capacity(), 0u);
+  }
+  EXPECT_NE(fetches[0]->bytes.error().message().find(path), std::string::npos);
+  Fetch& exact = *fetches_.emplace_back(std::make_unique<Fetch>());
+  exact.piece.path = folder_.write("exact", recognisable_bytes(10'000));
+  exact.most_bytes = 10'000;
+  queue_->start(exact);
+  finish(1);
+  EXPECT_EQ(text(exact), recognisable_bytes(10'000));
+  for (const bool says_so : {true, false}) {  // a pseudo file says that it has no bytes
+    Fetch& fetch = *fetches_.emplace_back(std::make_unique<Fetch>());
+    fetch.piece.path = says_so ? exact.piece.path : "/proc/self/status";
+    fetch.most_bytes = 100;
+    queue_->start(fetch);
+    finish(1);
+    ASSERT_FALSE(fetch.bytes);
+    EXPECT_EQ(fetch.bytes.error().code, ErrorCode::kData) << fetch.bytes.error().message();
+    EXPECT_LE(fetch.buffer.capacity(), 101u);
+  }
 }
 
 TEST_P(FetchQueueContract, AFileCutWhileItIsReadIsShort) {
@@ -222,9 +254,10 @@ class ThrowingStorage final : public Storage {
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override {
     return local_->open(path, access);
   }
-  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer) const override {
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                              std::uint64_t most) const override {
     thrower_(path);
-    return local_->read_all(path, buffer);
+    return local_->read_all(path, buffer, most);
   }
   Result<std::vector<Entry>> list(const std::string& directory) const override { return local_->list(directory); }
   Result<ObjectStat> stat(const std::string& path) const override { return local_->stat(path); }

@@ -3,11 +3,24 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <utility>
 
 namespace feedline::storage {
+
+WholeFileRoom::WholeFileRoom(std::uint64_t file_bytes, std::uint64_t most)
+    : bytes_(file_bytes), most_(std::min(most, std::uint64_t{std::numeric_limits<off_t>::max()})) {}
+
+Result<std::span<std::byte>> WholeFileRoom::take(memory::ByteBuffer& buffer) {
+  constexpr std::uint64_t kSmallest = 4096;
+  if (bytes_ > most_) return memory::too_large(bytes_, most_);
+  room_ = std::min(std::max(bytes_ + 1, kSmallest), most_ + 1);
+  return buffer.make_room(room_, room_);
+}
+
+void WholeFileRoom::grow() { bytes_ = room_ > most_ ? room_ : std::min(2 * room_, most_); }
 
 std::unexpected<Error> file_error(std::string what, const std::string& name, int system_errno) {
   auto error = storage_error(std::move(what), system_errno);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "feedline/error.h"
+#include "memory/record.h"
 #include "storage/file_descriptor.h"
 #include "storage/local_storage.h"
 #include "storage/reader.h"
@@ -20,6 +21,22 @@ namespace feedline::storage {
 struct OpenFile {
   FileDescriptor fd;
   struct ::stat status;
+};
+
+// The room that a whole file is read into: one byte more than it says it has. A file that grew since shows itself by
+// filling it, and is read again with more room (a buffer does not keep its contents when it grows). Pseudo files say 0
+// and hold something.
+class WholeFileRoom {
+ public:
+  // most: bytes that a file may have. What is over is refused by its word, or by the byte that is one too many.
+  WholeFileRoom(std::uint64_t file_bytes, std::uint64_t most);
+  Result<std::span<std::byte>> take(memory::ByteBuffer& buffer);
+  void grow();  // after the room was filled
+
+ private:
+  std::uint64_t bytes_;  // that the file has, or that are tried next
+  std::uint64_t most_;
+  std::uint64_t room_ = 0;
 };
 
 // kStorage with where.shard = name.

@@ -49,17 +49,20 @@ Result<std::unique_ptr<Reader>> LocalStorage::open(const std::string& path, Acce
   return std::make_unique<PreadReader>(path, std::move(file.fd), reads_);
 }
 
-Result<std::span<const std::byte>> LocalStorage::read_all(const std::string& path, memory::ByteBuffer& buffer) const {
+Result<std::span<const std::byte>> LocalStorage::read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                                          std::uint64_t most) const {
   FEEDLINE_TRY(const OpenFile file, open_regular_file(path));
-  // One byte more than the file says it has: a file that grew since shows itself by filling it, and is read again
-  // with more room (the buffer does not keep its contents when it grows). Pseudo files say 0 and hold something.
-  constexpr std::size_t kSmallestRoom = 4096;
-  std::size_t room = std::max(static_cast<std::size_t>(file.status.st_size) + 1, kSmallestRoom);
+  const auto named = [&path](Error error) {
+    error.where.shard = path;
+    return std::unexpected(std::move(error));
+  };
+  WholeFileRoom room(static_cast<std::uint64_t>(file.status.st_size), most);
   while (true) {
-    const std::span<std::byte> out = buffer.resize(room);
-    FEEDLINE_TRY(const std::size_t bytes, read_fully(reads_, file.fd.get(), path, 0, out));
-    if (bytes < room) return out.first(bytes);
-    room *= 2;
+    const auto out = room.take(buffer);
+    if (!out) return named(out.error());
+    FEEDLINE_TRY(const std::size_t bytes, read_fully(reads_, file.fd.get(), path, 0, *out));
+    if (bytes < out->size()) return out->first(bytes);
+    room.grow();
   }
 }
 

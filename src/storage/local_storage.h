@@ -28,7 +28,8 @@ class LocalStorage final : public Storage {
   explicit LocalStorage(SystemReads reads);
 
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
-  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer) const override;
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                              std::uint64_t most) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override;
   Result<ObjectStat> stat(const std::string& path) const override;
   Result<bool> is_directory(const std::string& path) const override;

@@ -52,7 +52,7 @@ TEST(LocalStorage, RefusesAPipeWithoutWaitingForIt) {
   const std::string path = folder.path("pipe");
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   memory::ByteBuffer buffer;
-  const auto got = local_storage()->read_all(path, buffer);
+  const auto got = local_storage()->read_all(path, buffer, memory::kLeastSampleBytes);
   ASSERT_FALSE(got);
   EXPECT_NE(got.error().message().find("pipe"), std::string::npos);
   EXPECT_FALSE(local_storage()->open("/dev/null", Access::kRead));
@@ -61,7 +61,11 @@ TEST(LocalStorage, RefusesAPipeWithoutWaitingForIt) {
 TEST(LocalStorage, ReadsPseudoFilesWhoseSizeIsNotTold) {
   if (!std::ifstream("/proc/self/status")) GTEST_SKIP() << "no /proc here";
   memory::ByteBuffer buffer;
-  const auto got = local_storage()->read_all("/proc/self/status", buffer);
+  const auto refused = local_storage()->read_all("/proc/self/status", buffer, 100);
+  ASSERT_FALSE(refused) << "it says that it has no bytes";
+  EXPECT_EQ(refused.error().code, ErrorCode::kData);
+  EXPECT_LE(buffer.capacity(), 101u);
+  const auto got = local_storage()->read_all("/proc/self/status", buffer, memory::kLeastSampleBytes);
   ASSERT_TRUE(got) << got.error().message();
   EXPECT_NE(text_of(*got).find("Name:"), std::string::npos);
 }
@@ -79,7 +83,7 @@ TEST(LocalStorage, ReadAllFollowsAGrowingFile) {
     return ::pread(fd, data, bytes, offset);
   };
   memory::ByteBuffer buffer;
-  const auto got = LocalStorage(reads).read_all(path, buffer);
+  const auto got = LocalStorage(reads).read_all(path, buffer, memory::kLeastSampleBytes);
   ASSERT_TRUE(got);
   EXPECT_EQ(text_of(*got), recognisable_bytes(5000) + std::string(100'000, 'g'));
 }
@@ -93,7 +97,7 @@ TEST(LocalStorage, AFailingReadIsNamed) {
     return -1;
   };
   memory::ByteBuffer buffer;
-  const auto got = LocalStorage(reads).read_all(path, buffer);
+  const auto got = LocalStorage(reads).read_all(path, buffer, memory::kLeastSampleBytes);
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().system_errno, EIO);
   EXPECT_NE(got.error().message().find(path), std::string::npos);
@@ -110,9 +114,9 @@ TEST(LocalStorage, LeavesNoDescriptorBehind) {
   const auto mapped = local_storage()->open(path, Access::kMap);
   EXPECT_EQ(count(), before);  // a mapping holds none: thousands of shards stay within the limit on open files
   memory::ByteBuffer buffer;
-  ASSERT_TRUE(local_storage()->read_all(path, buffer));
+  ASSERT_TRUE(local_storage()->read_all(path, buffer, memory::kLeastSampleBytes));
   ASSERT_TRUE(local_storage()->list(folder.path()));
-  EXPECT_FALSE(local_storage()->read_all(folder.path(), buffer));
+  EXPECT_FALSE(local_storage()->read_all(folder.path(), buffer, memory::kLeastSampleBytes));
   EXPECT_EQ(count(), before);
 }
 

@@ -14,8 +14,9 @@ class MappedStorage final : public Storage {
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access) const override {
     return local_->open(path, Access::kMap);
   }
-  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer) const override {
-    return local_->read_all(path, buffer);
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                              std::uint64_t most) const override {
+    return local_->read_all(path, buffer, most);
   }
   Result<std::vector<Entry>> list(const std::string& directory) const override { return local_->list(directory); }
   Result<ObjectStat> stat(const std::string& path) const override { return local_->stat(path); }

@@ -15,7 +15,6 @@ namespace feedline::storage {
 namespace {
 
 constexpr unsigned kRequests = 256;  // submitted at once; more go in several calls
-constexpr std::size_t kSmallestRoom = 4096;
 
 __kernel_timespec left_until(FetchQueue::Clock::time_point until) {
   using std::chrono::nanoseconds;
@@ -75,16 +74,17 @@ void RingQueue::start(Fetch& fetch) {
   if (!piece.reader) return submit_open(running);
   running.descriptor = piece.reader->descriptor();
   running.room = piece.bytes;
-  const std::span<std::byte> room = fetch.buffer.resize(piece.bytes);
+  const auto room = fetch.buffer.make_room(piece.bytes, fetch.most_bytes);
+  if (!room) return finish(running, std::unexpected(room.error()));
   if (running.descriptor < 0) {
     read_piece(fetch);
     return finish(running, std::move(fetch.bytes));
   }
   // a range that off_t cannot say lies behind every file's end; the kernel would call it invalid
   std::uint64_t end = 0;
-  if (room.empty() || __builtin_add_overflow(piece.offset, piece.bytes, &end) ||
+  if (room->empty() || __builtin_add_overflow(piece.offset, piece.bytes, &end) ||
       end > std::uint64_t{std::numeric_limits<off_t>::max()})
-    return finish(running, room.first(0));
+    return finish(running, room->first(0));
   submit_read(running);
 }
 
@@ -117,8 +117,19 @@ void RingQueue::opened(Running& running, int result) {
   // with the flag, a read that has to wait would fail instead on file systems that cannot tell beforehand
   ::fcntl(result, F_SETFL, 0);
   running.descriptor = result;
-  running.room = std::max(static_cast<std::size_t>(status->st_size) + 1, kSmallestRoom);
-  running.fetch->buffer.resize(running.room);
+  running.whole.emplace(static_cast<std::uint64_t>(status->st_size), running.fetch->most_bytes);
+  read_whole(running);
+}
+
+// From its beginning: into the first room, or one that is larger.
+void RingQueue::read_whole(Running& running) {
+  auto room = running.whole->take(running.fetch->buffer);
+  if (!room) {
+    room.error().where.shard = running.fetch->piece.path;
+    return finish(running, std::unexpected(std::move(room).error()));
+  }
+  running.room = room->size();
+  running.done = 0;
   submit_read(running);
 }
 
@@ -136,10 +147,9 @@ void RingQueue::advance(Running& running, int result) {
   running.done += static_cast<std::size_t>(result);
   const bool is_full = running.done == running.room;
   if (result > 0 && !is_full) return submit_read(running);
-  if (is_full && !piece.reader) {  // it grew since it was opened: read anew with more room, see LocalStorage
-    running.room *= 2;
-    running.done = 0;
-    return submit_read(running);
+  if (is_full && !piece.reader) {  // it grew since it was opened
+    running.whole->grow();
+    return read_whole(running);
   }
   finish(running, running.fetch->buffer.resize(running.room).first(running.done));
 }

@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "storage/fetch.h"
 #include "storage/file_descriptor.h"
+#include "storage/local_file.h"
 
 namespace feedline::storage {
 
@@ -36,11 +38,12 @@ class RingQueue final : public FetchQueue {
  private:
   struct Running {
     Fetch* fetch = nullptr;
-    FileDescriptor own;            // of a whole file, once open
-    int descriptor = -1;           // read from
-    std::size_t done = 0;          // bytes in the buffer
-    std::size_t room = 0;          // of the buffer; 0: the file is being opened
-    std::uint64_t submission = 0;  // that takes its request to the kernel
+    FileDescriptor own;                  // of a whole file, once open
+    std::optional<WholeFileRoom> whole;  // likewise
+    int descriptor = -1;                 // read from
+    std::size_t done = 0;                // bytes in the buffer
+    std::size_t room = 0;                // of the buffer; 0: the file is being opened
+    std::uint64_t submission = 0;        // that takes its request to the kernel
     bool has_waited = false;
   };
 
@@ -51,6 +54,7 @@ class RingQueue final : public FetchQueue {
   void submit_wake_up();
   void advance(Running& running, int result);
   void opened(Running& running, int result);
+  void read_whole(Running& running);
   void finish(Running& running, Result<std::span<const std::byte>> bytes);
   bool reap();
   void submit_and_reap();

@@ -159,8 +159,9 @@ Result<std::unique_ptr<Reader>> SlowStorage::open(const std::string& path, Acces
   return std::make_unique<SlowReader>(std::move(reader), turns_);
 }
 
-Result<std::span<const std::byte>> SlowStorage::read_all(const std::string& path, memory::ByteBuffer& buffer) const {
-  return turns_->slowly([&] { return storage_->read_all(path, buffer); });
+Result<std::span<const std::byte>> SlowStorage::read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                                         std::uint64_t most) const {
+  return turns_->slowly([&] { return storage_->read_all(path, buffer, most); });
 }
 
 std::string SlowStorage::summary() const {

@@ -30,8 +30,10 @@ class Storage {
  public:
   virtual ~Storage() = default;
   virtual Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const = 0;
-  // A whole small object in one go: open, read to its end, close. The span points into `buffer`.
-  virtual Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer) const = 0;
+  // A whole small object in one go: open, read to its end, close. The span points into `buffer`. kData where it has
+  // more than `most` bytes, whatever it says of its size: `buffer` never gets larger than that by more than one.
+  virtual Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                                      std::uint64_t most) const = 0;
   virtual Result<std::vector<Entry>> list(const std::string& directory) const = 0;  // sorted by name, links followed
   virtual Result<ObjectStat> stat(const std::string& path) const = 0;
   virtual Result<bool> is_directory(const std::string& path) const = 0;

@@ -47,7 +47,7 @@ class StorageContract : public ::testing::TestWithParam<StorageUnderTest> {
   }
   std::string read_all(const std::string& path) const {
     memory::ByteBuffer buffer;
-    const auto got = storage_->read_all(path, buffer);
+    const auto got = storage_->read_all(path, buffer, memory::kLeastSampleBytes);
     EXPECT_TRUE(got) << got.error().message();
     return got ? text_of(*got) : std::string("(error)");
   }
@@ -57,9 +57,19 @@ class StorageContract : public ::testing::TestWithParam<StorageUnderTest> {
     EXPECT_NE(error.message().find(path), std::string::npos) << error.message();
     EXPECT_NE(error.system_errno, 0) << error.message();
   }
+  // kData that names the path and both sizes, and no memory for what was refused.
+  void expect_too_large(const std::string& path, std::uint64_t bytes, std::uint64_t most) const {
+    memory::ByteBuffer buffer;
+    const auto got = storage_->read_all(path, buffer, most);
+    ASSERT_FALSE(got) << path;
+    EXPECT_EQ(got.error().code, ErrorCode::kData);
+    for (const std::string& part : {path, std::to_string(bytes), std::to_string(most)})
+      EXPECT_NE(got.error().message().find(part), std::string::npos) << got.error().message();
+    EXPECT_LE(buffer.capacity(), most + 1);
+  }
   void expect_unreadable(const std::string& path) const {
     memory::ByteBuffer buffer;
-    const auto all = storage_->read_all(path, buffer);
+    const auto all = storage_->read_all(path, buffer, memory::kLeastSampleBytes);
     ASSERT_FALSE(all) << path;
     expect_storage_error(all.error(), path);
     for (const Access access : {Access::kRead, Access::kMap}) {

@@ -59,10 +59,25 @@ TEST_P(StorageContract, ReadAllGivesWholeObjectsAndReusesItsBuffer) {
   memory::ByteBuffer buffer;
   for (const std::size_t bytes : {1ul, 4095ul, 4096ul, 4097ul, 200'000ul, 10ul}) {
     const std::string content = recognisable_bytes(bytes);
-    const auto got = storage_->read_all(folder_.write("object", content), buffer);
+    const auto got = storage_->read_all(folder_.write("object", content), buffer, memory::kLeastSampleBytes);
     ASSERT_TRUE(got) << got.error().message();
     EXPECT_EQ(text_of(*got), content);
   }
+}
+
+TEST_P(StorageContract, AWholeObjectIsAsLargeAsIsAllowedAndNoLarger) {
+  memory::ByteBuffer buffer;
+  for (const std::uint64_t bytes : {1u, 4095u, 4096u, 4097u, 10'000u}) {
+    const std::string path = folder_.write("object", recognisable_bytes(bytes));
+    const auto got = storage_->read_all(path, buffer, bytes);
+    ASSERT_TRUE(got) << got.error().message();
+    EXPECT_EQ(text_of(*got), recognisable_bytes(bytes));
+    expect_too_large(path, bytes, bytes - 1);
+  }
+  const std::string sparse = folder_.write("sparse", "");
+  constexpr std::uint64_t kTerabyte = std::uint64_t{1} << 40;
+  if (::truncate(sparse.c_str(), kTerabyte) != 0) GTEST_SKIP() << "no file of a terabyte here";
+  expect_too_large(sparse, kTerabyte, memory::kLeastSampleBytes);
 }
 
 TEST_P(StorageContract, NamesWhatCannotBeRead) {

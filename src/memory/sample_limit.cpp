@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/sample_limit.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/cpus.h"
+
+namespace feedline::memory {
+namespace {
+
+constexpr std::uint64_t kBudgetShare = 8;  // of usable memory, as a loader's own (pipeline_plan.cpp)
+
+}  // namespace
+
+std::uint64_t sample_limit(std::uint64_t memory_budget) { return std::max(memory_budget, kLeastSampleBytes); }
+
+std::uint64_t usual_sample_limit() {
+  static const std::uint64_t limit = sample_limit(base::usable_memory_bytes() / kBudgetShare);
+  return limit;
+}
+
+std::unexpected<Error> too_large(std::uint64_t bytes, std::uint64_t most) {
+  return data_error("the sample takes " + std::to_string(bytes) + " bytes, over the limit of " + std::to_string(most) +
+                        " (memory_budget, and at least 256 MiB): raise memory_budget if it is meant to be so large",
+                    "storage");
+}
+
+}  // namespace feedline::memory
