@@ -41,8 +41,13 @@ class Epoch {
   // With Config::given: the samples of the next batch, at most batch_size of them; and that no more will follow.
   void give(std::vector<GivenSample> samples) { given_.push_back(std::move(samples)); }
   void end_giving() { all_given_ = true; }
-  bool can_open() const;                             // another batch in the plan?
-  Slot& open(std::shared_ptr<memory::Lease> lease);  // Requires: can_open(); the caller gives it a layout
+  bool can_open() const;  // another batch in the plan?
+  // Makes it the next batch. Requires: can_open(), and room in the slot's vectors for most_rows() samples. Its rows can
+  // be taken once the caller has placed it, given it a layout, and resumed its tickets.
+  void claim(const std::shared_ptr<Slot>& slot);
+  std::uint64_t most_rows() const { return config_.plan.batch_size; }
+  // Has take_ticket() found none only because the next ones are being prepared?
+  bool rows_follow() const { return drained_ < slots_.size() && slots_[drained_]->tickets.is_paused(); }
   // What came of a row, where it is not its own sample. Before the row is finished.
   void note(Slot& slot, std::uint64_t row, Outcome outcome);
   // The last row of a slot was finished. Settles complete slots in batch order, so that refills do not depend on which
@@ -53,7 +58,7 @@ class Epoch {
   std::shared_ptr<Slot> take_ready();
   bool over() const;  // nothing left to deliver
   std::size_t open_slots() const { return slots_.size(); }
-  std::size_t ready_slots() const;
+  std::size_t ready_slots() const { return resolved_; }
   const std::shared_ptr<Slot>& oldest() const { return slots_.front(); }
   std::uint64_t oldest_batch() const { return slots_.empty() ? next_open_ : slots_.front()->batch; }  // not delivered
 
@@ -66,13 +71,14 @@ class Epoch {
   std::uint64_t left_out() const { return config_.plan.left_out + refilled_; }
   // A batch's number in the epoch, counted in batches of this size from its beginning.
   std::uint64_t index_of(std::uint64_t batch) const;
-  const plan::Plan& plan() const { return *plan_; }
+  const std::shared_ptr<const plan::Plan>& plan() const { return plan_; }
 
  private:
   bool refill(const std::shared_ptr<Slot>& slot);
   void log_bad(Slot& slot, std::uint64_t sample, Error error);
   std::uint64_t deliverable_rows(const Slot& slot) const;
   bool safe_out_of_order(const Slot& slot) const;
+  std::size_t next_ready() const;  // of slots_; their number: none is
 
   Config config_;
   std::shared_ptr<const plan::Plan> plan_;
@@ -80,6 +86,10 @@ class Epoch {
   std::uint64_t end_;                        // positions from here on are not delivered: refills took them
   std::uint64_t next_open_ = 0;              // next batch to open
   std::deque<std::shared_ptr<Slot>> slots_;  // open, in batch order
+  // Of the slots, so that nobody looks through all of them: so many first ones have no row left, or are resolved; so
+  // many others are complete; so many rows are of slots that are not resolved.
+  std::size_t drained_ = 0, resolved_ = 0, complete_ = 0;
+  std::uint64_t unsettled_rows_ = 0;
   std::deque<Ticket> refills_;
   std::set<std::uint64_t> delivered_ahead_;
   std::uint64_t next_batch_ = 0;                // lowest one not delivered
