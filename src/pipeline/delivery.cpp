@@ -18,10 +18,13 @@ void Delivery::begin(const EpochStart& start, std::uint64_t now_ns) {
 
 Result<void> Delivery::note(const Epoch& epoch, const Slot& slot, std::uint64_t now_ns) {
   last_ns_ = now_ns;
-  position_ = {epoch.epoch(), epoch.position(), epoch.delivered(), epoch.left_out()};
+  position_.epoch = epoch.epoch();
+  position_.position = epoch.position();
+  position_.delivered = epoch.delivered(std::move(position_.delivered));
+  position_.left_out = epoch.left_out();
   last_batch_ = slot.batch;
   epoch_bad_ += slot.bad.size();
-  bad_.insert(bad_.end(), slot.bad.begin(), slot.bad.end());
+  for (const BadSample& bad : slot.bad) bad_.push_back(std::make_shared<const BadSample>(bad));
   if (!slot.bad.empty() && policy_.over_budget(epoch_bad_))
     return std::unexpected(policy_.budget_error(slot.bad.back().error));
   return {};
@@ -32,7 +35,8 @@ Result<Loader::Polled> Delivery::count(const Epoch& epoch, const Slot& slot) {
   waiting_ns_ = 0;
   if (!slot.failures.empty() && policy_.action() != OnError::kReport) {
     const auto& first = slot.failures.front();
-    bad_.push_back({first.error, epoch.epoch(), epoch.index_of(slot.batch), slot.samples[first.row], OnError::kRaise});
+    bad_.push_back(std::make_shared<const BadSample>(
+        BadSample{first.error, epoch.epoch(), epoch.index_of(slot.batch), slot.samples[first.row], OnError::kRaise}));
     return std::unexpected(first.error);
   }
   ++batches_;

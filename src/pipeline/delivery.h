@@ -21,7 +21,10 @@ namespace feedline::pipeline {
 class Delivery {
  public:
   Delivery(const BadSamplePolicy& policy, std::shared_ptr<device::Device> device)
-      : policy_(policy), device_(std::move(device)) {}
+      : policy_(policy), device_(std::move(device)) {
+    position_.delivered.reserve(kUsuallyAhead);
+  }
+  static constexpr std::size_t kUsuallyAhead = 256;  // spans of positions; more take memory under the lock
 
   void begin(const EpochStart& start, std::uint64_t now_ns);
 
@@ -42,7 +45,7 @@ class Delivery {
 
   const EpochStart& position() const { return position_; }
   std::optional<std::uint64_t> last_batch() const { return last_batch_; }  // of the epoch; nullopt: none was delivered
-  const std::vector<BadSample>& bad() const { return bad_; }
+  const std::vector<std::shared_ptr<const BadSample>>& bad() const { return bad_; }
   std::uint64_t batches() const { return batches_; }
   std::uint64_t first_ns() const { return first_ns_; }  // of the first epoch's begin; 0: there was none
   std::uint64_t last_ns() const { return last_ns_; }    // when a slot was noted last
@@ -54,7 +57,7 @@ class Delivery {
   const std::shared_ptr<device::Device> device_;
   EpochStart position_;
   std::optional<std::uint64_t> last_batch_;
-  std::vector<BadSample> bad_;
+  std::vector<std::shared_ptr<const BadSample>> bad_;
   std::uint64_t epoch_bad_ = 0;  // bad samples delivered in this epoch
   std::uint64_t batches_ = 0, samples_ = 0;
   std::uint64_t first_ns_ = 0, last_ns_ = 0;

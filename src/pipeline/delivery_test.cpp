@@ -105,8 +105,8 @@ TEST_F(DeliveryTest, RaiseGivesTheFirstBadRowAndNoBatch) {
   Batch out;
   EXPECT_FALSE(take(*slot, out));
   ASSERT_EQ(delivery_.bad().size(), 1u);
-  EXPECT_EQ(delivery_.bad()[0].sample, 1u);
-  EXPECT_EQ(delivery_.bad()[0].action, OnError::kRaise);
+  EXPECT_EQ(delivery_.bad()[0]->sample, 1u);
+  EXPECT_EQ(delivery_.bad()[0]->action, OnError::kRaise);
   EXPECT_EQ(delivery_.batches(), 0u);
   EXPECT_EQ(delivery_.position().position, kRows) << "the next one is the batch behind it";
 }

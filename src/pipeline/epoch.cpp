@@ -7,12 +7,19 @@
 #include "base/check.h"
 
 namespace feedline::pipeline {
+namespace {
+
+constexpr std::size_t kUsuallyAhead = 256;  // batches delivered before one that takes long; more take memory again
+
+}  // namespace
 
 Epoch::Epoch(const Config& config, const BadSamplePolicy& policy)
     : config_(config),
       plan_(std::make_shared<plan::Plan>(config.order, config.plan)),
       policy_(policy),
-      end_(plan_->positions()) {}
+      end_(plan_->positions()) {
+  delivered_ahead_.reserve(kUsuallyAhead);
+}
 
 Epoch::~Epoch() {
   for (const auto& slot : slots_) slot->tickets.close();
@@ -31,9 +38,8 @@ void Epoch::claim(const std::shared_ptr<Slot>& slot) {
   slot->batch = next_open_++;
   slot->first = slot->batch * config_.plan.batch_size;
   if (config_.given) {
-    slot->given = std::move(given_.front());
-    given_.pop_front();
-    slot->rows = slot->given.size();
+    slot->given.splice(slot->given.end(), given_, given_.begin());
+    slot->rows = slot->given.front().size();
   } else {
     slot->plan = plan_;
     slot->bucket = plan_->bucket(slot->batch);
@@ -46,7 +52,10 @@ void Epoch::claim(const std::shared_ptr<Slot>& slot) {
   slot->is_placed = config_.given || config_.place_at_open;
   slot->tickets.announce(slot->rows);
   unsettled_rows_ += slot->rows;
-  slots_.push_back(slot);
+  slot->place_in_epoch.front() = slot;
+  slots_.splice(slots_.end(), slot->place_in_epoch);
+  if (drained_ == slots_.end()) --drained_;
+  if (unresolved_ == slots_.end()) --unresolved_;
 }
 
 std::optional<Ticket> Epoch::take_ticket() {
@@ -55,10 +64,10 @@ std::optional<Ticket> Epoch::take_ticket() {
     refills_.pop_front();
     return ticket;
   }
-  for (std::size_t i = drained_; i < slots_.size(); ++i) {
-    const RowRun run = slots_[i]->tickets.take(config_.grain);
-    if (run.rows > 0) return Ticket{slots_[i], run.first, run.rows};
-    if (!run.is_paused && i == drained_) ++drained_;  // for good: refills have tickets of their own
+  for (auto slot = drained_; slot != slots_.end(); ++slot) {
+    const RowRun run = (*slot)->tickets.take(config_.grain);
+    if (run.rows > 0) return Ticket{*slot, run.first, run.rows};
+    if (!run.is_paused && slot == drained_) ++drained_;  // for good: refills have tickets of their own
   }
   return std::nullopt;
 }
@@ -79,8 +88,8 @@ void Epoch::note(Slot& slot, std::uint64_t row, Outcome outcome) {
 void Epoch::settle(Slot& completed) {
   completed.complete = true;
   ++complete_;
-  for (; resolved_ < slots_.size(); ++resolved_) {
-    const auto& slot = slots_[resolved_];
+  for (; unresolved_ != slots_.end(); ++unresolved_) {
+    const auto& slot = *unresolved_;
     if (!slot->complete) return;
     std::ranges::sort(slot->failures, {}, &BadRow::row);  // a failed refill goes first again
     if (!slot->judged) {
@@ -93,6 +102,7 @@ void Epoch::settle(Slot& completed) {
     if (policy_.action() == OnError::kReplace) std::ranges::stable_sort(slot->bad, {}, &BadSample::sample);
     slot->refilled = plan_->positions() - end_;
     slot->resolved = true;
+    ++resolved_;
     --complete_;
     unsettled_rows_ -= slot->rows;
   }
@@ -138,21 +148,20 @@ bool Epoch::safe_out_of_order(const Slot& slot) const {
   return slot.failures.empty() && slot.first + slot.rows + 2 * unsettled_rows_ <= end_;
 }
 
-std::size_t Epoch::next_ready() const {
-  if (resolved_ > 0) return 0;
-  const std::size_t none = slots_.size();
-  if (config_.in_order || complete_ == 0) return none;
-  const auto found =
-      std::ranges::find_if(slots_, [this](const auto& slot) { return slot->complete && safe_out_of_order(*slot); });
-  return static_cast<std::size_t>(found - slots_.begin());
+// Out of order it looks for the batch, once there is one: among those that are open, however many threads there are.
+Epoch::Slots::iterator Epoch::next_ready() {
+  if (resolved_ > 0) return slots_.begin();
+  if (config_.in_order || complete_ == 0) return slots_.end();
+  return std::ranges::find_if(slots_, [this](const auto& slot) { return slot->complete && safe_out_of_order(*slot); });
 }
 
 std::shared_ptr<Slot> Epoch::take_ready() {
-  const std::size_t at = next_ready();
-  if (at == slots_.size()) return nullptr;
-  auto ready = std::move(slots_[at]);
-  slots_.erase(slots_.begin() + static_cast<std::ptrdiff_t>(at));
-  if (at < drained_) --drained_;
+  const auto at = next_ready();
+  if (at == slots_.end()) return nullptr;
+  if (at == drained_) ++drained_;
+  if (at == unresolved_) ++unresolved_;
+  auto ready = std::move(*at);
+  ready->place_in_epoch.splice(ready->place_in_epoch.end(), slots_, at);
   if (ready->resolved) {
     --resolved_;
     refilled_ = std::max(refilled_, ready->refilled);
@@ -162,9 +171,11 @@ std::shared_ptr<Slot> Epoch::take_ready() {
   }
   if (ready->batch == next_batch_) {
     ++next_batch_;
-    while (delivered_ahead_.erase(next_batch_) > 0) ++next_batch_;
+    auto ahead = delivered_ahead_.begin();
+    for (; ahead != delivered_ahead_.end() && *ahead == next_batch_; ++ahead) ++next_batch_;
+    delivered_ahead_.erase(delivered_ahead_.begin(), ahead);
   } else {
-    delivered_ahead_.insert(ready->batch);
+    delivered_ahead_.insert(std::ranges::upper_bound(delivered_ahead_, ready->batch), ready->batch);
   }
   const std::uint64_t rows = deliverable_rows(*ready);
   ready->rows = rows;
@@ -180,8 +191,9 @@ bool Epoch::delivers_as(const Epoch& other) const {
          plan.delivered.empty() && plan.left_out == 0;
 }
 
-std::vector<Positions> Epoch::delivered() const {
-  std::vector<Positions> spans = config_.plan.delivered;
+std::vector<Positions> Epoch::delivered(std::vector<Positions> memory) const {
+  std::vector<Positions> spans = std::move(memory);
+  spans.assign(config_.plan.delivered.begin(), config_.plan.delivered.end());
   for (const std::uint64_t batch : delivered_ahead_) plan_->add_positions(batch, spans);
   return plan::tidied(std::move(spans), position());
 }

@@ -2,6 +2,7 @@
 // The consumer's side of an exchange: epochs begin, batches are waited for and handed over; and what any thread may
 // ask.
 #include <algorithm>
+#include <list>
 #include <utility>
 
 #include "base/clock.h"
@@ -53,10 +54,12 @@ Result<void> Exchange::give(std::vector<GivenSample> samples) {
     if (!oldest) return no_epoch();
     parts_.ahead->give(samples, *oldest);
   }
+  std::list<std::vector<GivenSample>> batch;
+  batch.push_back(std::move(samples));
   {
     const BriefLock lock(mutex_);
     if (!epochs_.current()) return no_epoch();
-    epochs_.current()->give(std::move(samples));
+    epochs_.current()->give(std::move(batch));
   }
   work_cv_.notify_all();
   return {};
@@ -177,8 +180,11 @@ void Exchange::clear() {
 }
 
 EpochStart Exchange::position() const {
+  EpochStart position;
+  position.delivered.reserve(Delivery::kUsuallyAhead);
   const BriefLock lock(mutex_);
-  return delivery_.position();
+  position = delivery_.position();
+  return position;
 }
 
 bool Exchange::has_batches() const {
@@ -202,9 +208,18 @@ std::vector<std::uint64_t> Exchange::rows_per_rank() const {
 }
 
 std::vector<BadSample> Exchange::bad_samples(std::uint64_t from) const {
-  const BriefLock lock(mutex_);
-  const auto& bad = delivery_.bad();
-  return {bad.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(from, bad.size())), bad.end()};
+  std::vector<std::shared_ptr<const BadSample>> shared;
+  shared.reserve(bad_count());
+  {
+    const BriefLock lock(mutex_);
+    const auto& bad = delivery_.bad();
+    // what has come since there was room for all is told the next time
+    for (std::uint64_t i = from; i < bad.size() && shared.size() < shared.capacity(); ++i) shared.push_back(bad[i]);
+  }
+  std::vector<BadSample> samples;
+  samples.reserve(shared.size());
+  for (const auto& sample : shared) samples.push_back(*sample);
+  return samples;
 }
 
 std::uint64_t Exchange::bad_count() const {

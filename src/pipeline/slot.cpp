@@ -5,12 +5,21 @@
 
 namespace feedline::pipeline {
 
+std::shared_ptr<Slot> Slot::make(std::uint64_t rows) {
+  auto slot = std::make_shared<Slot>();
+  slot->samples.resize(rows);
+  slot->draws.resize(rows);
+  slot->place_in_epoch.emplace_back();
+  return slot;
+}
+
 void Slot::place() {
-  for (std::size_t row = 0; row < given.size(); ++row) {
-    samples[row] = given[row].index;
-    draws[row] = given[row].draw;
-  }
-  given = {};
+  for (const auto& rows_given : given)
+    for (std::size_t row = 0; row < rows_given.size(); ++row) {
+      samples[row] = rows_given[row].index;
+      draws[row] = rows_given[row].draw;
+    }
+  given.clear();
   if (is_placed && plan) plan->place(first, samples, draws);
 }
 

@@ -18,6 +18,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -33,6 +34,8 @@ namespace feedline::pipeline {
 // A thread may write the memory, samples and draws of rows that it has a ticket for; everything else belongs to the
 // Epoch.
 struct Slot {
+  // A slot whose place in an epoch is made already, for at most so many rows. Without the lock.
+  static std::shared_ptr<Slot> make(std::uint64_t rows);
   // Without the lock, by the thread that claimed it: its samples, where they are to be known before its rows are.
   void place();
 
@@ -49,13 +52,14 @@ struct Slot {
   std::shared_ptr<memory::Lease> lease;
   std::atomic<std::uint64_t> seen_spare{0};  // Allocator::spare_pages() when it was asked for pages last
   std::shared_ptr<const batch::BatchLayout> layout;
-  std::shared_ptr<const plan::Plan> plan;  // nullptr: the order is given
-  bool is_placed = false;                  // all samples are known since it was opened
-  std::vector<GivenSample> given;          // what was given for it, until it is placed
-  std::vector<std::uint64_t> samples;      // per row, once placed
-  std::vector<std::uint64_t> draws;        // per row: what its randomness is keyed by
-  std::vector<BadRow> failures;            // rows that still need a refill, or all of them with kRaise and kReport
-  std::vector<BadSample> bad;              // what to log when the batch is delivered
+  std::shared_ptr<const plan::Plan> plan;     // nullptr: the order is given
+  bool is_placed = false;                     // all samples are known since it was opened
+  std::list<std::vector<GivenSample>> given;  // what was given for it, until it is placed
+  std::vector<std::uint64_t> samples;         // per row, once placed
+  std::vector<std::uint64_t> draws;           // per row: what its randomness is keyed by
+  std::vector<BadRow> failures;               // rows that still need a refill, or all of them with kRaise and kReport
+  std::vector<BadSample> bad;                 // what to log when the batch is delivered
+  std::list<std::shared_ptr<Slot>> place_in_epoch;  // an element for the epoch's list, which allocates nothing
 };
 
 // Rows to fill: one, or some that follow each other, whose samples are slot->samples[row] and on once placed.

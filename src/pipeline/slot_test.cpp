@@ -45,7 +45,7 @@ TEST(Ticket, LeavesSamplesThatAreKnown) {
   Epoch::Config config = config_of(20, 4);
   config.given = true;
   Epoch given(config, policy);
-  given.give({{7, 70}, {3, 30}});
+  given.give({{{7, 70}, {3, 30}}});
   open_batch(given);
   const auto ticket = given.take_ticket();
   ASSERT_TRUE(ticket);
