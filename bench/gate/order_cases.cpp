@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gate/case.h"
-#include "pipeline/epoch.h"
+#include "pipeline/epoch_fixture.h"
 #include "plan/order.h"
 
 namespace feedline::gate {
@@ -39,7 +39,7 @@ std::function<void()> keeps_books() {
     pipeline::Epoch epoch(config, policy);
     std::uint64_t rows = 0;
     while (epoch.can_open()) {
-      pipeline::Slot& slot = epoch.open(nullptr);
+      pipeline::Slot& slot = open_batch(epoch);
       auto ticket = epoch.take_ticket();
       std::uint64_t filled = 0;
       do filled += ticket->rows;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "base/cpus.h"
 #include "pipeline/pipeline_plan.h"
@@ -11,17 +12,9 @@
 namespace feedline::pipeline {
 namespace {
 
-constexpr std::size_t kKeptChanges = 64;
-
 // A wait like this, eight times what a step takes, is not one that threads more or less explain: take what there is.
 constexpr double kStarvedSteps = 8;
 constexpr double kStarvedSeconds = 0.5;
-
-std::uint64_t read_clock(clockid_t clock, std::uint64_t otherwise) {
-  timespec time{};
-  if (::clock_gettime(clock, &time) != 0) return otherwise;
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
 
 }  // namespace
 
@@ -39,42 +32,32 @@ std::unique_ptr<Adaptation> Adaptation::make(const PipelinePlan& plan, Adaptatio
   const tune::Settings first{threads, static_cast<int>(plan.slots)};
   const tune::Bounds bounds{
       {1, first.depth}, {threads, static_cast<int>(plan.most_slots)}, static_cast<double>(base::usable_cpus())};
-  return std::unique_ptr<Adaptation>(new Adaptation(bounds, first, mode, base::cgroup_limit("cpu.max").has_value()));
+  return std::unique_ptr<Adaptation>(new Adaptation(bounds, first, mode));
 }
 
-Adaptation::Adaptation(const tune::Bounds& bounds, const tune::Settings& first, AdaptationMode mode, bool has_quota)
-    : mode_(mode), has_quota_(has_quota), bounds_(bounds), settings_(first), controller_(bounds, first) {}
+Adaptation::Adaptation(const tune::Bounds& bounds, const tune::Settings& first, AdaptationMode mode)
+    : mode_(mode), bounds_(bounds), settings_(first), controller_(bounds, first) {}
 
-Adaptation::Counters Adaptation::read(std::uint64_t now_ns, const IdleTime& idle,
-                                      std::span<const telemetry::ThreadCounters> threads) {
-  Counters now;
-  now.idle_ns = idle.total_ns(now_ns);
-  telemetry::StageTotals reading;
-  for (const auto& thread : threads) thread[static_cast<std::size_t>(telemetry::Stage::kStorage)].add_to(reading);
-  now.reading_ns = reading.busy_ns;
-  for (Worker& worker : workers_) now.workers_ns += worker.cpu_ns = read_clock(worker.clock, worker.cpu_ns);
-  now.process_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID, begun_.process_ns);
-  if (has_quota_) now.throttled_ns = base::throttled_ns().value_or(0);
-  return now;
-}
-
-bool Adaptation::delivered(std::uint64_t now_ns, std::uint64_t waited_ns, const IdleTime& idle,
-                           std::span<const telemetry::ThreadCounters> threads) {
-  if (mode_ == AdaptationMode::kRandom) return draw(now_ns);
+Adaptation::Next Adaptation::delivered(std::uint64_t now_ns, std::uint64_t waited_ns, const IdleTime& idle) {
+  if (mode_ == AdaptationMode::kRandom) return draw(now_ns) ? Next::kChanged : Next::kNothing;
   const auto taken = meter_.delivered(now_ns, waited_ns);
-  if (taken == tune::IntervalMeter::Taken::kGoesOn) return false;
-  const Counters now = read(now_ns, idle, threads);
-  const Counters then = begun_;
-  begun_ = now;
-  if (taken == tune::IntervalMeter::Taken::kBegan) return false;
+  if (taken == tune::IntervalMeter::Taken::kGoesOn) return Next::kNothing;
+  is_full_ = taken == tune::IntervalMeter::Taken::kFull;
+  ended_ = {now_ns, idle.total_ns(now_ns), {}};
+  return Next::kMeasure;
+}
+
+bool Adaptation::measured(const Usage& now) {
+  const Moment then = std::exchange(begun_, Moment{ended_.at_ns, ended_.idle_ns, now});
+  if (!is_full_) return false;
   constexpr double kNs = 1e-9;
   tune::Interval interval = meter_.interval();
-  interval.idle_s = static_cast<double>(now.idle_ns - then.idle_ns) * kNs;
-  interval.reading_s = static_cast<double>(now.reading_ns - then.reading_ns) * kNs;
-  interval.workers_cpu_s = static_cast<double>(now.workers_ns - then.workers_ns) * kNs;
-  interval.process_cpu_s = static_cast<double>(now.process_ns - then.process_ns) * kNs;
-  interval.throttled_s = static_cast<double>(now.throttled_ns - then.throttled_ns) * kNs;
-  return note(now_ns, controller_.step(interval));
+  interval.idle_s = static_cast<double>(ended_.idle_ns - then.idle_ns) * kNs;
+  interval.reading_s = static_cast<double>(now.reading_ns - then.usage.reading_ns) * kNs;
+  interval.workers_cpu_s = static_cast<double>(now.workers_ns - then.usage.workers_ns) * kNs;
+  interval.process_cpu_s = static_cast<double>(now.process_ns - then.usage.process_ns) * kNs;
+  interval.throttled_s = static_cast<double>(now.throttled_ns - then.usage.throttled_ns) * kNs;
+  return note(ended_.at_ns, controller_.step(interval));
 }
 
 bool Adaptation::waits(std::uint64_t now_ns, std::uint64_t waited_ns) {
@@ -97,9 +80,7 @@ bool Adaptation::limit_threads(int most) {
 bool Adaptation::note(std::uint64_t now_ns, const std::optional<tune::Change>& change) {
   if (!change) return false;
   settings_ = change->to;
-  ++changes_;
-  made_.push_back({now_ns, *change});
-  if (made_.size() > kKeptChanges) made_.pop_front();
+  latest_[changes_++ % latest_.size()] = {now_ns, *change};
   return true;
 }
 
@@ -109,17 +90,18 @@ bool Adaptation::draw(std::uint64_t now_ns) {
   return note(now_ns, tune::Change{settings_, next, "at random"});
 }
 
-ControllerStats Adaptation::stats(std::uint64_t first_ns) const {
+ControllerStats Adaptation::Decided::stats(std::uint64_t first_ns) const {
   ControllerStats stats;
-  stats.threads = settings_.threads;
-  stats.limit = bounds_.most.threads;
-  stats.batches_ahead = static_cast<std::uint64_t>(settings_.depth);
-  stats.changed = changes_;
-  for (const Made& made : made_)
-    stats.changes.push_back({made.at_ns > first_ns ? static_cast<double>(made.at_ns - first_ns) * 1e-9 : 0.0,
-                             made.change.from.threads, made.change.to.threads,
-                             static_cast<std::uint64_t>(made.change.from.depth),
-                             static_cast<std::uint64_t>(made.change.to.depth), std::string(made.change.why)});
+  stats.threads = settings.threads;
+  stats.limit = limit;
+  stats.batches_ahead = static_cast<std::uint64_t>(settings.depth);
+  stats.changed = changes;
+  for (std::uint64_t c = changes - std::min<std::uint64_t>(changes, latest.size()); c < changes; ++c) {
+    const auto& [at_ns, change] = latest[c % latest.size()];
+    stats.changes.push_back({at_ns > first_ns ? static_cast<double>(at_ns - first_ns) * 1e-9 : 0.0, change.from.threads,
+                             change.to.threads, static_cast<std::uint64_t>(change.from.depth),
+                             static_cast<std::uint64_t>(change.to.depth), std::string(change.why)});
+  }
   return stats;
 }
 

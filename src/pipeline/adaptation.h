@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The settings of a pipeline that change while it runs: measures for tune::Controller, and keeps what it decided.
+// The settings of a pipeline that change while it runs: cuts intervals for tune::Controller, and keeps what it decided.
 //
 // It runs in the consumer's thread, when a batch is handed over, five times a second: there is no thread and no lock
-// for it, and threads that fill batches only add up how long they have nothing to do. Those above the number that is
-// wanted are parked by the pipeline.
+// for it, and threads that fill batches only add up how long they have nothing to do. What the system must be asked
+// for is asked without the lock, between delivered() and measured(). Threads above the number that is wanted are parked
+// by the pipeline.
 
-#include <time.h>
-
+#include <array>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <random>
-#include <span>
-#include <vector>
 
 #include "feedline/loader.h"
-#include "telemetry/stage_counters.h"
+#include "pipeline/thread_usage.h"
 #include "tune/controller.h"
 #include "tune/interval.h"
 
@@ -56,46 +53,56 @@ class Adaptation {
 
   const tune::Settings& settings() const { return settings_; }
 
-  void add_worker(clockid_t cpu_clock) { workers_.push_back({cpu_clock, 0}); }
   void interrupt() { meter_.interrupt(); }  // the border of an epoch
+  enum class Next : std::uint8_t {
+    kNothing,
+    kMeasure,  // measured() wants to know what the threads have used
+    kChanged,  // the settings have
+  };
+  Next delivered(std::uint64_t now_ns, std::uint64_t waited_ns, const IdleTime& idle);
   // These tell whether the settings have changed.
-  bool delivered(std::uint64_t now_ns, std::uint64_t waited_ns, const IdleTime& idle,
-                 std::span<const telemetry::ThreadCounters> threads);
+  bool measured(const Usage& now);                            // after kMeasure, before the next delivered()
   bool waits(std::uint64_t now_ns, std::uint64_t waited_ns);  // and no batch is there
   bool limit_threads(int most);
 
-  ControllerStats stats(std::uint64_t first_ns) const;
   std::uint64_t changes() const { return changes_; }
 
- private:
-  struct Worker {
-    clockid_t clock;
-    std::uint64_t cpu_ns;  // as last read: the clock of a thread that has ended is gone
-  };
-  struct Counters {
-    std::uint64_t idle_ns = 0, reading_ns = 0, workers_ns = 0, process_ns = 0, throttled_ns = 0;
-  };
+  // What stats() are made of, copied in one piece.
   struct Made {
-    std::uint64_t at_ns;
+    std::uint64_t at_ns = 0;
     tune::Change change;
   };
+  struct Decided {
+    tune::Settings settings;
+    int limit = 0;                // threads
+    std::uint64_t changes = 0;    // so far
+    std::array<Made, 64> latest;  // change c at c modulo their number
 
-  Adaptation(const tune::Bounds& bounds, const tune::Settings& first, AdaptationMode mode, bool has_quota);
-  Counters read(std::uint64_t now_ns, const IdleTime& idle, std::span<const telemetry::ThreadCounters> threads);
+    ControllerStats stats(std::uint64_t first_ns) const;
+  };
+  Decided decided() const { return {settings_, bounds_.most.threads, changes_, latest_}; }
+
+ private:
+  struct Moment {
+    std::uint64_t at_ns = 0, idle_ns = 0;
+    Usage usage;
+  };
+
+  Adaptation(const tune::Bounds& bounds, const tune::Settings& first, AdaptationMode mode);
   bool note(std::uint64_t now_ns, const std::optional<tune::Change>& change);
   bool draw(std::uint64_t now_ns);
 
   const AdaptationMode mode_;
-  const bool has_quota_;  // of CPU time: then there may be throttling
   tune::Bounds bounds_;
   tune::Settings settings_;
   tune::Controller controller_;
   tune::IntervalMeter meter_;
-  Counters begun_;
-  std::vector<Worker> workers_;
+  Moment begun_;          // where the interval that is measured begins
+  Moment ended_;          // where it ends, but for its usage
+  bool is_full_ = false;  // it is one
   std::minstd_rand random_;
   std::uint64_t changes_ = 0;
-  std::deque<Made> made_;  // the latest
+  std::array<Made, 64> latest_;
 };
 
 }  // namespace feedline::pipeline

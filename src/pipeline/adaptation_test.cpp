@@ -219,12 +219,18 @@ TEST(Adaptation, ThreadsRestWhileTheLoopDoesNotWaitAndComeBackWhenItDoes) {
   IdleTime idle;
   std::uint64_t now = kMs;
   for (int i = 0; i < 7; ++i) idle.begin(now);
-  for (int i = 0; i < 600; ++i) adaptation->delivered(now += 50 * kMs, 0, idle, {});
+  int measured = 0;
+  for (int i = 0; i < 600; ++i) {
+    if (adaptation->delivered(now += 50 * kMs, 0, idle) != Adaptation::Next::kMeasure) continue;
+    ++measured;
+    adaptation->measured({});
+  }
+  EXPECT_NEAR(measured, 600 / 4, 2) << "five times a second";
   EXPECT_EQ(adaptation->settings().threads, 1);
   EXPECT_FALSE(adaptation->waits(now + 100 * kMs, 100 * kMs));
   EXPECT_TRUE(adaptation->waits(now + 900 * kMs, 900 * kMs));
   EXPECT_EQ(adaptation->settings().threads, 8);
-  const auto stats = adaptation->stats(kMs);
+  const auto stats = adaptation->decided().stats(kMs);
   EXPECT_EQ(stats.changed, adaptation->changes());
   EXPECT_EQ(stats.changes.size(), stats.changed);
   EXPECT_EQ(stats.changes.front().from, 8);
@@ -235,8 +241,9 @@ TEST(Adaptation, ThreadsRestWhileTheLoopDoesNotWaitAndComeBackWhenItDoes) {
 
 TEST(Adaptation, KeepsTheLatestChangesOnly) {
   const auto adaptation = Adaptation::make(plan_of(8), AdaptationMode::kRandom);
-  for (std::uint64_t i = 1; i <= 1000; ++i) EXPECT_TRUE(adaptation->delivered(i * kMs, 0, IdleTime(), {}));
-  const auto stats = adaptation->stats(0);
+  for (std::uint64_t i = 1; i <= 1000; ++i)
+    EXPECT_EQ(adaptation->delivered(i * kMs, 0, IdleTime()), Adaptation::Next::kChanged);
+  const auto stats = adaptation->decided().stats(0);
   EXPECT_EQ(stats.changed, 1000u);
   EXPECT_EQ(stats.changes.size(), 64u);
   EXPECT_DOUBLE_EQ(stats.changes.back().at_s, 1.0);

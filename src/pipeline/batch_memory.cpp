@@ -6,9 +6,11 @@
 
 namespace feedline::pipeline {
 
-Result<std::shared_ptr<memory::Lease>> BatchMemory::take() const {
+Result<std::shared_ptr<Slot>> BatchMemory::take() const {
+  auto slot = Slot::make(plan_.options.batch_size);
   // always what the largest batch takes: blocks of one size go round, and pages that nobody writes cost nothing
-  return memory::Lease::take(allocator_, plan_.batch_bytes);
+  FEEDLINE_TRY(slot->lease, memory::Lease::take(allocator_, plan_.batch_bytes));
+  return slot;
 }
 
 void BatchMemory::lay_out(Slot& slot) const {
@@ -18,14 +20,17 @@ void BatchMemory::lay_out(Slot& slot) const {
   FEEDLINE_CHECK(slot.layout->bytes() <= plan_.batch_bytes);
 }
 
-void BatchMemory::reuse_pages(Slot& slot) const {
+bool BatchMemory::reuse_pages(Slot& slot) const {
   const std::uint64_t spare = allocator_->spare_pages();
-  if (spare == 0 || spare == slot.seen_spare.load(std::memory_order_relaxed)) return;
-  slot.seen_spare.store(spare, std::memory_order_relaxed);
-  const std::uint64_t row = slot.tickets.pause();
-  const auto [first, last] = slot.layout->largest_field_from(row);
-  if (row < slot.rows) allocator_->reuse_pages(slot.lease->data(), first, last);
-  slot.tickets.resume(row);
+  std::uint64_t seen = slot.seen_spare.load(std::memory_order_relaxed);
+  if (spare == 0 || spare == seen) return false;
+  if (!slot.seen_spare.compare_exchange_strong(seen, spare, std::memory_order_relaxed)) return false;
+  const auto row = slot.tickets.pause();
+  if (!row) return false;
+  const auto [first, last] = slot.layout->largest_field_from(*row);
+  allocator_->reuse_pages(slot.lease->data(), first, last);
+  slot.tickets.resume(*row);
+  return true;
 }
 
 }  // namespace feedline::pipeline

@@ -13,24 +13,25 @@
 
 namespace feedline::pipeline {
 
-// Not thread-safe: under the pipeline's lock, but for has_spare(). Recipe and plan outlive it.
+// Any thread, and never under the pipeline's lock: memory comes from the kernel. Recipe and plan outlive it.
 class BatchMemory {
  public:
   BatchMemory(const Recipe& recipe, const PipelinePlan& plan, std::shared_ptr<memory::Allocator> allocator)
       : recipe_(recipe), plan_(plan), allocator_(std::move(allocator)) {}
 
-  // For any batch of the plan. An error: there is none.
-  Result<std::shared_ptr<memory::Lease>> take() const;
-  // Gives a slot that was opened in such memory the layout of its samples.
+  // A slot with memory for any batch of the plan. An error: there is none.
+  Result<std::shared_ptr<Slot>> take() const;
+  // Gives such a slot the layout of its samples, once it is placed.
   void lay_out(Slot& slot) const;
 
-  // Does the allocator have pages that nobody has asked it for on behalf of this slot? Any thread that has rows of it.
+  // Does the allocator have pages that nobody has asked it for on behalf of this slot?
   bool has_spare(const Slot& slot) const {
     const std::uint64_t spare = allocator_->spare_pages();
     return spare != 0 && spare != slot.seen_spare.load(std::memory_order_relaxed);
   }
-  // Puts such pages under the rows that nobody has begun.
-  void reuse_pages(Slot& slot) const;
+  // Puts such pages under the rows that nobody has begun, which nobody can take meanwhile. For a thread that has rows
+  // of the slot. false: there was nothing to do, or another thread is at it.
+  bool reuse_pages(Slot& slot) const;
 
  private:
   const Recipe& recipe_;

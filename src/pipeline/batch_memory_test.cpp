@@ -26,9 +26,11 @@ class BatchMemoryTest : public testing::Test {
     slot_.tickets.open(kRows);
   }
   void open(BatchMemory& memory) {
-    auto lease = memory.take();
-    ASSERT_TRUE(lease);
-    slot_.lease = *lease;
+    auto taken = memory.take();
+    ASSERT_TRUE(taken);
+    EXPECT_EQ((*taken)->samples.size(), kRows);
+    EXPECT_EQ((*taken)->draws.size(), kRows);
+    slot_.lease = std::move((*taken)->lease);
     memory.lay_out(slot_);
   }
 

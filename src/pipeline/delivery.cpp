@@ -18,30 +18,37 @@ void Delivery::begin(const EpochStart& start, std::uint64_t now_ns) {
 
 Result<void> Delivery::note(const Epoch& epoch, const Slot& slot, std::uint64_t now_ns) {
   last_ns_ = now_ns;
-  position_ = {epoch.epoch(), epoch.position(), epoch.delivered(), epoch.left_out()};
+  position_.epoch = epoch.epoch();
+  position_.position = epoch.position();
+  position_.delivered = epoch.delivered(std::move(position_.delivered));
+  position_.left_out = epoch.left_out();
   last_batch_ = slot.batch;
   epoch_bad_ += slot.bad.size();
-  bad_.insert(bad_.end(), slot.bad.begin(), slot.bad.end());
+  for (const BadSample& bad : slot.bad) bad_.push_back(std::make_shared<const BadSample>(bad));
   if (!slot.bad.empty() && policy_.over_budget(epoch_bad_))
     return std::unexpected(policy_.budget_error(slot.bad.back().error));
   return {};
 }
 
-Result<Loader::Polled> Delivery::take(const Epoch& epoch, Slot& slot, Batch& out) {
+Result<Loader::Polled> Delivery::count(const Epoch& epoch, const Slot& slot) {
   if (slot.rows == 0) return Loader::Polled::kPending;
   waiting_ns_ = 0;
-  const std::uint64_t index = epoch.index_of(slot.batch);
   if (!slot.failures.empty() && policy_.action() != OnError::kReport) {
     const auto& first = slot.failures.front();
-    bad_.push_back({first.error, epoch.epoch(), index, slot.samples[first.row], OnError::kRaise});
+    bad_.push_back(std::make_shared<const BadSample>(
+        BadSample{first.error, epoch.epoch(), epoch.index_of(slot.batch), slot.samples[first.row], OnError::kRaise}));
     return std::unexpected(first.error);
   }
-  FEEDLINE_TRY(auto lease, device_->deliver(std::move(slot.lease)));
   ++batches_;
   samples_ += slot.rows;
+  return Loader::Polled::kBatch;
+}
+
+Result<void> Delivery::hand_over(Slot& slot, std::uint64_t index, Batch& out) const {
+  FEEDLINE_TRY(auto lease, device_->deliver(std::move(slot.lease)));
   out = batch::make_batch(std::move(slot.layout), std::move(lease), index, std::move(slot.samples),
                           std::move(slot.failures));
-  return Loader::Polled::kBatch;
+  return {};
 }
 
 void Delivery::add_to(LoaderStats& stats, bool running, std::uint64_t now_ns) const {
@@ -49,7 +56,7 @@ void Delivery::add_to(LoaderStats& stats, bool running, std::uint64_t now_ns) co
   stats.samples = samples_;
   stats.bad_samples = bad_.size();
   if (first_ns_ == 0) return;
-  const std::uint64_t until = running ? now_ns : std::max(last_ns_, first_ns_);
+  const std::uint64_t until = std::max(running ? now_ns : last_ns_, first_ns_);
   stats.wall_s = static_cast<double>(until - first_ns_) * 1e-9;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "batch/batch_layout.h"
+#include "pipeline/epoch_fixture.h"
 #include "pipeline/fake_device.h"
 
 namespace feedline::pipeline {
@@ -31,7 +32,7 @@ class DeliveryTest : public testing::Test {
   std::shared_ptr<Slot> filled(const std::vector<std::uint64_t>& failed = {}) {
     auto lease = memory::Lease::take(device_->memory, layout_->bytes());
     EXPECT_TRUE(lease);
-    Slot& slot = epoch_->open(*lease);
+    Slot& slot = open_batch(*epoch_, *lease);
     slot.layout = layout_;
     while (auto ticket = epoch_->take_ticket()) ticket->place();
     for (const std::uint64_t row : failed)
@@ -41,6 +42,13 @@ class DeliveryTest : public testing::Test {
     auto ready = epoch_->take_ready();
     EXPECT_TRUE(ready);
     return ready;
+  }
+  // As the pipeline does with a slot that was noted.
+  Result<Loader::Polled> take(Slot& slot, Batch& out) {
+    FEEDLINE_TRY(const auto counted, delivery_.count(*epoch_, slot));
+    if (counted == Loader::Polled::kBatch)
+      FEEDLINE_CHECK_OK(delivery_.hand_over(slot, epoch_->index_of(slot.batch), out));
+    return counted;
   }
   LoaderStats stats(bool running, std::uint64_t now_ns) const {
     LoaderStats stats;
@@ -62,7 +70,7 @@ TEST_F(DeliveryTest, AnEpochGoesOnBehindWhatWasNoted) {
     const auto slot = filled();
     ASSERT_TRUE(delivery_.note(*epoch_, *slot, 2000 + batch));
     Batch out;
-    ASSERT_EQ(delivery_.take(*epoch_, *slot, out), Loader::Polled::kBatch);
+    ASSERT_EQ(take(*slot, out), Loader::Polled::kBatch);
     EXPECT_EQ(out.rows(), kRows);
     EXPECT_EQ(delivery_.position().epoch, 3u);
     EXPECT_EQ(delivery_.position().position, (batch + 1) * kRows);
@@ -87,7 +95,7 @@ TEST_F(DeliveryTest, TheConsumerWaitsFromItsFirstQuestionOn) {
   const auto slot = filled();
   Batch out;
   ASSERT_TRUE(delivery_.note(*epoch_, *slot, 2000));
-  ASSERT_TRUE(delivery_.take(*epoch_, *slot, out));
+  ASSERT_TRUE(take(*slot, out));
   EXPECT_EQ(delivery_.waiting_since(), 0u);
 }
 
@@ -95,10 +103,10 @@ TEST_F(DeliveryTest, RaiseGivesTheFirstBadRowAndNoBatch) {
   const auto slot = filled({3, 1});
   ASSERT_TRUE(delivery_.note(*epoch_, *slot, 2000));
   Batch out;
-  EXPECT_FALSE(delivery_.take(*epoch_, *slot, out));
+  EXPECT_FALSE(take(*slot, out));
   ASSERT_EQ(delivery_.bad().size(), 1u);
-  EXPECT_EQ(delivery_.bad()[0].sample, 1u);
-  EXPECT_EQ(delivery_.bad()[0].action, OnError::kRaise);
+  EXPECT_EQ(delivery_.bad()[0]->sample, 1u);
+  EXPECT_EQ(delivery_.bad()[0]->action, OnError::kRaise);
   EXPECT_EQ(delivery_.batches(), 0u);
   EXPECT_EQ(delivery_.position().position, kRows) << "the next one is the batch behind it";
 }
@@ -112,7 +120,7 @@ TEST_F(ReportTest, ABatchComesWithItsBadRows) {
   const auto slot = filled({2});
   ASSERT_TRUE(delivery_.note(*epoch_, *slot, 2000));
   Batch out;
-  ASSERT_EQ(delivery_.take(*epoch_, *slot, out), Loader::Polled::kBatch);
+  ASSERT_EQ(take(*slot, out), Loader::Polled::kBatch);
   ASSERT_EQ(out.bad().size(), 1u);
   EXPECT_EQ(out.bad()[0].row, 2u);
 }

@@ -7,12 +7,19 @@
 #include "base/check.h"
 
 namespace feedline::pipeline {
+namespace {
+
+constexpr std::size_t kUsuallyAhead = 256;  // batches delivered before one that takes long; more take memory again
+
+}  // namespace
 
 Epoch::Epoch(const Config& config, const BadSamplePolicy& policy)
     : config_(config),
       plan_(std::make_shared<plan::Plan>(config.order, config.plan)),
       policy_(policy),
-      end_(plan_->positions()) {}
+      end_(plan_->positions()) {
+  delivered_ahead_.reserve(kUsuallyAhead);
+}
 
 Epoch::~Epoch() {
   for (const auto& slot : slots_) slot->tickets.close();
@@ -26,33 +33,29 @@ bool Epoch::can_open() const {
   return !config_.plan.drop_last || first + config_.plan.batch_size <= end_;
 }
 
-Slot& Epoch::open(std::shared_ptr<memory::Lease> lease) {
+void Epoch::claim(const std::shared_ptr<Slot>& slot) {
   FEEDLINE_CHECK(can_open());
-  auto slot = std::make_shared<Slot>();
   slot->batch = next_open_++;
   slot->first = slot->batch * config_.plan.batch_size;
   if (config_.given) {
-    slot->samples.reserve(given_.front().size());
-    slot->draws.reserve(given_.front().size());
-    for (const GivenSample& given : given_.front()) {
-      slot->samples.push_back(given.index);
-      slot->draws.push_back(given.draw);
-    }
-    given_.pop_front();
+    slot->given.splice(slot->given.end(), given_, given_.begin());
+    slot->rows = slot->given.front().size();
   } else {
     slot->plan = plan_;
     slot->bucket = plan_->bucket(slot->batch);
-    slot->samples.resize(std::min(plan_->rows(slot->batch), end_ - slot->first));
-    slot->draws.resize(slot->samples.size());
+    slot->rows = std::min(plan_->rows(slot->batch), end_ - slot->first);
   }
-  slot->rows = slot->samples.size();
+  FEEDLINE_CHECK(slot->rows <= slot->samples.size() && slot->rows <= slot->draws.size());
+  slot->samples.resize(slot->rows);
+  slot->draws.resize(slot->rows);
   slot->grain = config_.grain;
-  slot->tickets.open(slot->rows);
-  slot->lease = std::move(lease);
   slot->is_placed = config_.given || config_.place_at_open;
-  if (config_.place_at_open && slot->plan) plan_->place(slot->first, slot->samples, slot->draws);
-  slots_.push_back(std::move(slot));
-  return *slots_.back();
+  slot->tickets.announce(slot->rows);
+  unsettled_rows_ += slot->rows;
+  slot->place_in_epoch.front() = slot;
+  slots_.splice(slots_.end(), slot->place_in_epoch);
+  if (drained_ == slots_.end()) --drained_;
+  if (unresolved_ == slots_.end()) --unresolved_;
 }
 
 std::optional<Ticket> Epoch::take_ticket() {
@@ -61,8 +64,11 @@ std::optional<Ticket> Epoch::take_ticket() {
     refills_.pop_front();
     return ticket;
   }
-  for (const auto& slot : slots_)
-    if (const RowRun run = slot->tickets.take(config_.grain); run.rows > 0) return Ticket{slot, run.first, run.rows};
+  for (auto slot = drained_; slot != slots_.end(); ++slot) {
+    const RowRun run = (*slot)->tickets.take(config_.grain);
+    if (run.rows > 0) return Ticket{*slot, run.first, run.rows};
+    if (!run.is_paused && slot == drained_) ++drained_;  // for good: refills have tickets of their own
+  }
   return std::nullopt;
 }
 
@@ -81,8 +87,9 @@ void Epoch::note(Slot& slot, std::uint64_t row, Outcome outcome) {
 
 void Epoch::settle(Slot& completed) {
   completed.complete = true;
-  for (const auto& slot : slots_) {
-    if (slot->resolved) continue;
+  ++complete_;
+  for (; unresolved_ != slots_.end(); ++unresolved_) {
+    const auto& slot = *unresolved_;
     if (!slot->complete) return;
     std::ranges::sort(slot->failures, {}, &BadRow::row);  // a failed refill goes first again
     if (!slot->judged) {
@@ -95,6 +102,9 @@ void Epoch::settle(Slot& completed) {
     if (policy_.action() == OnError::kReplace) std::ranges::stable_sort(slot->bad, {}, &BadSample::sample);
     slot->refilled = plan_->positions() - end_;
     slot->resolved = true;
+    ++resolved_;
+    --complete_;
+    unsettled_rows_ -= slot->rows;
   }
 }
 
@@ -116,6 +126,7 @@ bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
     slot->samples[failure.row] = placed.sample;
     slot->draws[failure.row] = placed.draw;
     slot->complete = false;
+    --complete_;
     slot->tickets.reopen_one();
     refills_.push_back({slot, failure.row, 1, true});
     return true;
@@ -133,40 +144,43 @@ std::uint64_t Epoch::deliverable_rows(const Slot& slot) const {
 // Out of order, a slot may go before earlier ones are settled only if their refills can never reach its rows.
 bool Epoch::safe_out_of_order(const Slot& slot) const {
   if (policy_.action() != OnError::kSkip) return true;
-  std::uint64_t unsettled = 0;
-  for (const auto& other : slots_)
-    if (!other->resolved) unsettled += other->rows;
   // each unsettled row can take at most one refill that works, and every bad refill is one position more: keep twice
-  return slot.failures.empty() && slot.first + slot.rows + 2 * unsettled <= end_;
+  return slot.failures.empty() && slot.first + slot.rows + 2 * unsettled_rows_ <= end_;
+}
+
+// Out of order it looks for the batch, once there is one: among those that are open, however many threads there are.
+Epoch::Slots::iterator Epoch::next_ready() {
+  if (resolved_ > 0) return slots_.begin();
+  if (config_.in_order || complete_ == 0) return slots_.end();
+  return std::ranges::find_if(slots_, [this](const auto& slot) { return slot->complete && safe_out_of_order(*slot); });
 }
 
 std::shared_ptr<Slot> Epoch::take_ready() {
-  for (auto it = slots_.begin(); it != slots_.end(); ++it) {
-    const auto& slot = *it;
-    const bool complete = slot->resolved || (!config_.in_order && slot->complete && safe_out_of_order(*slot));
-    if (!complete) {
-      if (config_.in_order) return nullptr;
-      continue;
-    }
-    const auto ready = slot;
-    slots_.erase(it);
-    if (ready->batch == next_batch_) {
-      ++next_batch_;
-      while (delivered_ahead_.erase(next_batch_) > 0) ++next_batch_;
-    } else {
-      delivered_ahead_.insert(ready->batch);
-    }
-    if (ready->resolved) refilled_ = std::max(refilled_, ready->refilled);
-    const std::uint64_t rows = deliverable_rows(*ready);
-    ready->rows = rows;
-    ready->samples.resize(rows);
-    return ready;
+  const auto at = next_ready();
+  if (at == slots_.end()) return nullptr;
+  if (at == drained_) ++drained_;
+  if (at == unresolved_) ++unresolved_;
+  auto ready = std::move(*at);
+  ready->place_in_epoch.splice(ready->place_in_epoch.end(), slots_, at);
+  if (ready->resolved) {
+    --resolved_;
+    refilled_ = std::max(refilled_, ready->refilled);
+  } else {
+    --complete_;
+    unsettled_rows_ -= ready->rows;
   }
-  return nullptr;
-}
-
-std::size_t Epoch::ready_slots() const {
-  return static_cast<std::size_t>(std::ranges::count_if(slots_, [](const auto& slot) { return slot->resolved; }));
+  if (ready->batch == next_batch_) {
+    ++next_batch_;
+    auto ahead = delivered_ahead_.begin();
+    for (; ahead != delivered_ahead_.end() && *ahead == next_batch_; ++ahead) ++next_batch_;
+    delivered_ahead_.erase(delivered_ahead_.begin(), ahead);
+  } else {
+    delivered_ahead_.insert(std::ranges::upper_bound(delivered_ahead_, ready->batch), ready->batch);
+  }
+  const std::uint64_t rows = deliverable_rows(*ready);
+  ready->rows = rows;
+  ready->samples.resize(rows);
+  return ready;
 }
 
 bool Epoch::over() const { return slots_.empty() && !can_open() && (!config_.given || all_given_); }
@@ -177,8 +191,9 @@ bool Epoch::delivers_as(const Epoch& other) const {
          plan.delivered.empty() && plan.left_out == 0;
 }
 
-std::vector<Positions> Epoch::delivered() const {
-  std::vector<Positions> spans = config_.plan.delivered;
+std::vector<Positions> Epoch::delivered(std::vector<Positions> memory) const {
+  std::vector<Positions> spans = std::move(memory);
+  spans.assign(config_.plan.delivered.begin(), config_.plan.delivered.end());
   for (const std::uint64_t batch : delivered_ahead_) plan_->add_positions(batch, spans);
   return plan::tidied(std::move(spans), position());
 }

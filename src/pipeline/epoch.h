@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "feedline/loader.h"
@@ -17,8 +17,8 @@
 
 namespace feedline::pipeline {
 
-// Not thread-safe: the pipeline calls it under its lock. Threads that still have tickets of an epoch that is gone get
-// no further ones.
+// Not thread-safe: the pipeline calls it under its lock, where it looks through no list, and allocates nothing unless
+// samples are bad. Threads that still have tickets of an epoch that is gone get no further ones.
 class Epoch {
  public:
   struct Config {
@@ -39,10 +39,15 @@ class Epoch {
   std::optional<Ticket> take_ticket();
   bool has_refill() const { return !refills_.empty(); }
   // With Config::given: the samples of the next batch, at most batch_size of them; and that no more will follow.
-  void give(std::vector<GivenSample> samples) { given_.push_back(std::move(samples)); }
+  void give(std::list<std::vector<GivenSample>> batch) { given_.splice(given_.end(), batch); }
   void end_giving() { all_given_ = true; }
-  bool can_open() const;                             // another batch in the plan?
-  Slot& open(std::shared_ptr<memory::Lease> lease);  // Requires: can_open(); the caller gives it a layout
+  bool can_open() const;  // another batch in the plan?
+  // Makes it the next batch. Requires: can_open(), and a slot made for most_rows(). Its rows can be taken once the
+  // caller has placed it, given it a layout, and resumed its tickets.
+  void claim(const std::shared_ptr<Slot>& slot);
+  std::uint64_t most_rows() const { return config_.plan.batch_size; }
+  // Has take_ticket() found none only because the next ones are being prepared?
+  bool rows_follow() const { return drained_ != slots_.end() && (*drained_)->tickets.is_paused(); }
   // What came of a row, where it is not its own sample. Before the row is finished.
   void note(Slot& slot, std::uint64_t row, Outcome outcome);
   // The last row of a slot was finished. Settles complete slots in batch order, so that refills do not depend on which
@@ -53,7 +58,7 @@ class Epoch {
   std::shared_ptr<Slot> take_ready();
   bool over() const;  // nothing left to deliver
   std::size_t open_slots() const { return slots_.size(); }
-  std::size_t ready_slots() const;
+  std::size_t ready_slots() const { return resolved_; }
   const std::shared_ptr<Slot>& oldest() const { return slots_.front(); }
   std::uint64_t oldest_batch() const { return slots_.empty() ? next_open_ : slots_.front()->batch; }  // not delivered
 
@@ -62,29 +67,37 @@ class Epoch {
   bool delivers_as(const Epoch& other) const;
   // What was delivered so far, as a plan of the rest needs to know it.
   std::uint64_t position() const { return plan_->begin_of(next_batch_); }
-  std::vector<Positions> delivered() const;
+  std::vector<Positions> delivered(std::vector<Positions> memory = {}) const;  // whose memory the result has
   std::uint64_t left_out() const { return config_.plan.left_out + refilled_; }
   // A batch's number in the epoch, counted in batches of this size from its beginning.
   std::uint64_t index_of(std::uint64_t batch) const;
-  const plan::Plan& plan() const { return *plan_; }
+  const std::shared_ptr<const plan::Plan>& plan() const { return plan_; }
 
  private:
+  using Slots = std::list<std::shared_ptr<Slot>>;
+
   bool refill(const std::shared_ptr<Slot>& slot);
   void log_bad(Slot& slot, std::uint64_t sample, Error error);
   std::uint64_t deliverable_rows(const Slot& slot) const;
   bool safe_out_of_order(const Slot& slot) const;
+  Slots::iterator next_ready();  // the end: none is
 
   Config config_;
   std::shared_ptr<const plan::Plan> plan_;
   const BadSamplePolicy& policy_;
-  std::uint64_t end_;                        // positions from here on are not delivered: refills took them
-  std::uint64_t next_open_ = 0;              // next batch to open
-  std::deque<std::shared_ptr<Slot>> slots_;  // open, in batch order
+  std::uint64_t end_;            // positions from here on are not delivered: refills took them
+  std::uint64_t next_open_ = 0;  // next batch to open
+  Slots slots_;                  // open, in batch order
+  // So that nobody looks through all of them: those before the first have no row left, those before the second are
+  // resolved.
+  Slots::iterator drained_ = slots_.end(), unresolved_ = slots_.end();
+  std::size_t resolved_ = 0, complete_ = 0;  // slots; of the latter only those that are not resolved
+  std::uint64_t unsettled_rows_ = 0;         // of slots that are not resolved
   std::deque<Ticket> refills_;
-  std::set<std::uint64_t> delivered_ahead_;
+  std::vector<std::uint64_t> delivered_ahead_;  // batches, the lowest first
   std::uint64_t next_batch_ = 0;                // lowest one not delivered
   std::uint64_t refilled_ = 0;                  // as of the batches delivered
-  std::deque<std::vector<GivenSample>> given_;  // not opened yet
+  std::list<std::vector<GivenSample>> given_;   // not opened yet
   bool all_given_ = false;
 };
 

@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "pipeline/epoch_fixture.h"
+
 namespace feedline::pipeline {
 namespace {
 
@@ -70,7 +72,7 @@ class EpochRun {
     std::vector<Ticket> working;
     Outcome outcome;
     while (!epoch.over()) {
-      if (epoch.can_open() && epoch.open_slots() < slots && schedule() % 2 == 0) epoch.open(nullptr);
+      if (epoch.can_open() && epoch.open_slots() < slots && schedule() % 2 == 0) open_batch(epoch);
       if (working.empty() || schedule() % 2 == 0) {
         if (auto ticket = epoch.take_ticket()) working.push_back(std::move(*ticket));
       }
@@ -247,7 +249,7 @@ TEST(Epoch, RaiseKeepsTheErrorsOfABatchInRowOrder) {
   config.order = plan::make_order({.size = 4}, 0);
   config.plan = {.batch_size = 4};
   Epoch epoch(config, policy);
-  epoch.open(nullptr);
+  open_batch(epoch);
   std::vector<Ticket> tickets;
   for (int i = 0; i < 4; ++i) tickets.push_back(*epoch.take_ticket());
   for (const int row : {3, 1, 0, 2}) {

@@ -5,35 +5,43 @@
 
 namespace feedline::pipeline {
 
-void Epochs::begin(std::unique_ptr<Epoch> epoch, std::unique_ptr<Epoch> following) {
+DroppedEpochs Epochs::begin(std::unique_ptr<Epoch> epoch, std::unique_ptr<Epoch> following) {
   const bool prepared = following_.epoch && following_.epoch->delivers_as(*epoch);
-  current_ = prepared ? std::move(following_) : Running{std::move(epoch), ++runs_};
+  Running next = prepared ? std::move(following_) : Running{std::move(epoch), ++runs_};
+  DroppedEpochs dropped{std::move(current_.epoch), std::move(following_.epoch)};
+  current_ = std::move(next);
   following_ = Running{std::move(following), ++runs_};
+  return dropped;
 }
 
-bool Epochs::drop_following() {
-  if (current_.epoch && current_.epoch->can_open()) return false;
-  following_.epoch.reset();
-  return true;
+std::optional<DroppedEpochs> Epochs::drop_following() {
+  if (current_.epoch && current_.epoch->can_open()) return std::nullopt;
+  return DroppedEpochs{nullptr, std::move(following_.epoch)};
 }
 
-void Epochs::clear() {
-  current_.epoch.reset();
-  following_.epoch.reset();
-}
+DroppedEpochs Epochs::clear() { return {std::move(current_.epoch), std::move(following_.epoch)}; }
 
-Epoch* Epochs::opening() const {
+const Epochs::Running* Epochs::claiming() const {
   if (!current_.epoch) return nullptr;
-  if (current_.epoch->can_open()) return current_.epoch.get();
-  return following_.epoch && following_.epoch->can_open() ? following_.epoch.get() : nullptr;
+  if (current_.epoch->can_open()) return &current_;
+  return following_.epoch && following_.epoch->can_open() ? &following_ : nullptr;
 }
 
-bool Epochs::can_open() const { return opening() != nullptr; }
+bool Epochs::can_open() const { return claiming() != nullptr; }
 
-Slot& Epochs::open(std::shared_ptr<memory::Lease> lease) {
-  Epoch* epoch = opening();
-  FEEDLINE_CHECK(epoch != nullptr);
-  return epoch->open(std::move(lease));
+std::uint64_t Epochs::claiming_run() const {
+  const Running* running = claiming();
+  return running == nullptr ? 0 : running->run;
+}
+
+void Epochs::claim(const std::shared_ptr<Slot>& slot) {
+  const Running* running = claiming();
+  FEEDLINE_CHECK(running != nullptr);
+  running->epoch->claim(slot);
+}
+
+bool Epochs::rows_follow() const {
+  return (current_.epoch && current_.epoch->rows_follow()) || (following_.epoch && following_.epoch->rows_follow());
 }
 
 std::optional<Task> Epochs::take_task() {

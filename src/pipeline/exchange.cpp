@@ -3,6 +3,7 @@
 #include "pipeline/exchange.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/clock.h"
@@ -20,33 +21,71 @@ Exchange::Exchange(const Parts& parts)
 
 void Exchange::update_recall() { recall_ = stopping_ || failure_ || epochs_.has_refill(); }
 
-// Threads that filled a row, or waited for one, look again whether they are wanted: all of them, as one that parks must
-// not be the one that was told of work.
-void Exchange::wake_all_workers() {
-  work_cv_.notify_all();
-  parked_cv_.notify_all();
+// A thread that is woken under the lock only goes to sleep again, and may take the CPU from its holder.
+void Exchange::wake(Wakes& wakes) {
+  if (wakes.consumer) ready_cv_.notify_one();
+  if (wakes.all_workers)
+    work_cv_.notify_all();
+  else if (wakes.one_worker)
+    work_cv_.notify_one();
+  if (wakes.parked) parked_cv_.notify_all();
+  wakes = {};
 }
 
-void Exchange::open_slot() {
-  auto lease = memory_.take();
-  if (!lease) {
-    if (epochs_.drop_following()) return;  // nobody has asked for it yet
-    failure_ = std::move(lease).error();
+// One worker at a time: what it claims is the oldest batch with rows left, and all threads are to share it.
+void Exchange::open_slot(BriefLock& lock, Wakes& wakes) {
+  claiming_ = true;
+  const std::uint64_t run = epochs_.claiming_run();
+  lock.unlock();
+  wake(wakes);
+  auto taken = memory_.take();
+  lock.lock();
+  claiming_ = false;
+  wakes.all_workers = true;  // who waited for this looks again, whatever came of it
+  std::shared_ptr<Slot> slot = taken ? std::move(*taken) : nullptr;
+  if (stopping_ || run != epochs_.claiming_run() || !has_room()) return let_go(lock, std::move(slot), wakes);
+  if (!taken) {
+    if (auto following = epochs_.drop_following()) return let_go(lock, std::move(*following), wakes);
+    failure_ = std::move(taken).error();  // not of an epoch that nobody has asked for yet
     update_recall();
-    ready_cv_.notify_all();
+    wakes.consumer = true;
     return;
   }
-  memory_.lay_out(epochs_.open(std::move(*lease)));
-  held_peak_ = std::max(held_peak_, epochs_.open_slots() * parts_.plan.batch_bytes);
-  work_cv_.notify_all();
+  epochs_.claim(slot);
+  held_peak_ = std::max(held_peak_, (epochs_.open_slots() + leaving_) * parts_.plan.batch_bytes);
+  lock.unlock();
+  slot->place();
+  memory_.lay_out(*slot);
+  slot->tickets.resume(0);
+  slot.reset();  // perhaps the last to hold it: its epoch may have been abandoned
+  lock.lock();
 }
 
-void Exchange::wait_for_work(std::unique_lock<std::mutex>& lock, std::size_t worker) {
+void Exchange::let_go(BriefLock& lock, std::shared_ptr<Slot> slot, Wakes& wakes) {
+  ++leaving_;
+  lock.unlock();
+  slot.reset();
+  lock.lock();
+  --leaving_;
+  wakes.all_workers = true;
+}
+
+void Exchange::let_go(BriefLock& lock, DroppedEpochs dropped, Wakes& wakes) {
+  const std::size_t slots = dropped.open_slots();
+  leaving_ += slots;
+  lock.unlock();
+  dropped = {};
+  lock.lock();
+  leaving_ -= slots;
+  wakes.all_workers = true;
+}
+
+void Exchange::wait_for_work(BriefLock& lock, std::size_t worker) {
   telemetry::StageCounters& stage = parts_.counters[worker][static_cast<std::size_t>(Stage::kBatch)];
-  const bool blocked = epochs_.can_open();  // only room is missing
+  const bool blocked = epochs_.can_open() && !has_room();  // only room is missing
   const std::uint64_t started = base::now_ns();
   settings_.idle().begin(started);
-  work_cv_.wait(lock);
+  lock.wait(work_cv_);
   const std::uint64_t ended = base::now_ns();
   settings_.idle().end(started, ended);
   if (blocked)
@@ -56,52 +95,71 @@ void Exchange::wait_for_work(std::unique_lock<std::mutex>& lock, std::size_t wor
 }
 
 bool Exchange::next(std::size_t worker, Task& task, bool finished) {
-  std::unique_lock lock(mutex_);
-  if (finished) settle(task);
-  task = {};  // whoever waits holds no batch
+  Task done = std::exchange(task, {});
+  Wakes wakes;
+  BriefLock lock(mutex_);
+  if (finished) settle(done, wakes);
   while (!stopping_) {
-    if (!settings_.is_wanted(worker)) {
-      parked_cv_.wait(lock);
-      continue;
-    }
-    if (!failure_) {
+    const bool is_wanted = settings_.is_wanted(worker);
+    if (is_wanted && !failure_) {
       if (auto taken = epochs_.take_task()) {
         task = std::move(*taken);
         update_recall();
-        memory_.reuse_pages(*task.ticket.slot);
+        lock.unlock();
+        wake(wakes);
         return true;
       }
-      if (epochs_.can_open() && epochs_.open_slots() < settings_.slots()) {
-        open_slot();
+      if (!claiming_ && !epochs_.rows_follow() && epochs_.can_open() && has_room()) {
+        open_slot(lock, wakes);
         continue;
       }
     }
-    wait_for_work(lock, worker);
+    if (wakes.any() || done.ticket.slot) {  // whoever waits has told the others, and holds no batch
+      lock.unlock();
+      wake(wakes);
+      done = {};
+      lock.lock();
+    } else if (is_wanted) {
+      wait_for_work(lock, worker);
+    } else {
+      lock.wait(parked_cv_);
+    }
   }
+  lock.unlock();
+  wake(wakes);
   return false;
 }
 
-void Exchange::settle(const Task& task) {
+void Exchange::settle(const Task& task, Wakes& wakes) {
   Epoch* epoch = epochs_.epoch_of(task);
   if (epoch == nullptr) return;  // it was abandoned, and the slot with it
   epoch->settle(*task.ticket.slot);
-  ready_cv_.notify_one();
+  wakes.consumer = true;
   if (!epoch->has_refill()) return;
   update_recall();
-  work_cv_.notify_one();
+  wakes.one_worker = true;
+}
+
+void Exchange::reuse_pages(Slot& slot) {
+  if (!memory_.has_spare(slot) || !memory_.reuse_pages(slot)) return;
+  // a thread that found no row meanwhile has looked under the lock, and sleeps by now
+  { const BriefLock lock(mutex_); }
+  work_cv_.notify_all();
 }
 
 void Exchange::note(const Task& task, std::span<RowFiller::Noted> rows) {
   if (rows.empty()) return;
-  const std::lock_guard lock(mutex_);
+  const BriefLock lock(mutex_);
   Epoch* epoch = epochs_.epoch_of(task);
   if (epoch == nullptr) return;  // it was abandoned, and the slot with it
   for (auto& [row, outcome] : rows) epoch->note(*task.ticket.slot, row, std::move(outcome));
 }
 
 void Exchange::break_off(Error error) {
-  const std::lock_guard lock(mutex_);
-  broken_ = std::move(error);
+  {
+    const BriefLock lock(mutex_);
+    broken_ = std::move(error);
+  }
   ready_cv_.notify_all();
 }
 

@@ -11,7 +11,17 @@
 //
 // Between two calls of next() a worker fills the rows of its task and takes more of the same batch, without the lock
 // (row_tickets.h). It comes back when the batch has none left, or earlier where must_return() says that there is
-// something to know: the end, a refill that goes first, memory to take over, or that it is not wanted any more.
+// something to know: the end, a refill that goes first, or that it is not wanted any more.
+//
+// The lock is held briefly (brief_lock.h). What takes long is done beside it, by whoever has come upon it:
+//
+//   who        does                                  and meanwhile
+//   worker     gets memory for a batch, places it    claiming_: one at a time, the others wait for its rows
+//   worker     moves pages under rows                the slot's tickets are paused: likewise
+//   worker     gives up a batch that is no one's     nothing waits
+//   consumer   hands a batch over to the device      it belongs to no epoch any more
+//   consumer   measures, drops epochs                leaving_: their batches count until their memory is free
+//   either     wakes others                          what they are woken for is there
 //
 // Three things end what runs, in this order of precedence:
 //
@@ -19,7 +29,7 @@
 //   broken_            the pipeline: a thread is gone
 //   failure_           the epoch: no memory for a batch, or too many bad samples. begin() starts another one
 //
-// A slot belongs to its Epoch from open() until poll() takes it out; the rows of it that a worker has in hand are that
+// A slot belongs to its Epoch from claim() until poll() takes it out; the rows of it that a worker has in hand are that
 // worker's (slot.h).
 
 #include <atomic>
@@ -35,6 +45,7 @@
 #include "device/device.h"
 #include "feedline/loader.h"
 #include "pipeline/batch_memory.h"
+#include "pipeline/brief_lock.h"
 #include "pipeline/delivery.h"
 #include "pipeline/epochs.h"
 #include "pipeline/progress.h"
@@ -71,18 +82,18 @@ class Exchange {
 
   // ---- a worker's thread
 
-  void add_worker() {
-    const std::lock_guard lock(mutex_);
-    settings_.add_worker();
-  }
+  void add_worker(std::size_t worker) { settings_.add_worker(worker); }
   // Settles the batch of `task`, where the worker finished its last row, and then makes it the next rows to fill.
   // false: the pipeline stops.
   bool next(std::size_t worker, Task& task, bool finished);
   // Before the rows are finished.
   void note(const Task& task, std::span<RowFiller::Noted> rows);
+  // Gives rows that nobody has begun pages that the training loop has let go of. Takes the lock only where there are
+  // any.
+  void reuse_pages(Slot& slot);
   // Takes no lock.
-  bool must_return(std::size_t worker, const Slot& slot) const {
-    return memory_.has_spare(slot) || recall_.load(std::memory_order_relaxed) || !settings_.is_wanted(worker);
+  bool must_return(std::size_t worker) const {
+    return recall_.load(std::memory_order_relaxed) || !settings_.is_wanted(worker);
   }
   void break_off(Error error);  // the worker is gone
 
@@ -99,15 +110,35 @@ class Exchange {
   void add_to(LoaderStats& stats) const;
 
  private:
+  // Who has something to look at: told under the lock, woken without it.
+  struct Wakes {
+    bool consumer = false, one_worker = false, all_workers = false, parked = false;
+    bool any() const { return consumer || one_worker || all_workers || parked; }
+  };
+  // What the consumer has in hand between two looks under the lock.
+  struct HandOver {
+    std::shared_ptr<Slot> slot;
+    std::uint64_t index = 0;  // of its batch
+    Result<Loader::Polled> polled = Loader::Polled::kPending;
+    std::uint64_t asked_ns = 0, got_ns = 0, number = 0;
+    bool measures = false;
+  };
+
   // under mutex_
   Result<void> check_alive() const;
-  void open_slot();
-  void settle(const Task& task);
-  void wait_for_work(std::unique_lock<std::mutex>& lock, std::size_t worker);
+  bool has_room() const { return epochs_.open_slots() + leaving_ < settings_.slots(); }
+  void settle(const Task& task, Wakes& wakes);
+  void wait_for_work(BriefLock& lock, std::size_t worker);
   void update_recall();
-  void wake_all_workers();
-  Result<Loader::Polled> deliver(Slot& slot, Batch& out);
-  Result<Loader::Polled> late(std::uint64_t started_ns);
+  void note_ready(HandOver& over, bool was_ready, Wakes& wakes);
+  // with it, and without it meanwhile
+  void open_slot(BriefLock& lock, Wakes& wakes);
+  void let_go(BriefLock& lock, DroppedEpochs dropped, Wakes& wakes);
+  void let_go(BriefLock& lock, std::shared_ptr<Slot> slot, Wakes& wakes);
+  Result<Loader::Polled> late(BriefLock& lock, std::uint64_t started_ns);
+  // without it
+  void wake(Wakes& wakes);
+  Result<Loader::Polled> hand_over(HandOver& over, Batch& out);
 
   const Parts parts_;
   telemetry::StageCounters& consumer_;
@@ -120,6 +151,8 @@ class Exchange {
   BatchMemory memory_;
   SettingsInUse settings_;
   Delivery delivery_;
+  bool claiming_ = false;      // a worker gets memory for the next batch
+  std::uint64_t leaving_ = 0;  // batches of no epoch, whose memory is not free yet
   std::optional<Error> failure_, broken_;
   bool stopping_ = false;
   std::uint64_t held_peak_ = 0;  // bytes

@@ -2,10 +2,12 @@
 // The consumer's side of an exchange: epochs begin, batches are waited for and handed over; and what any thread may
 // ask.
 #include <algorithm>
+#include <list>
 #include <utility>
 
 #include "base/clock.h"
 #include "pipeline/exchange.h"
+#include "pipeline/thread_placement.h"
 #include "telemetry/spans.h"
 
 namespace feedline::pipeline {
@@ -25,159 +27,238 @@ Result<void> Exchange::check_alive() const {
 
 Result<void> Exchange::begin(const EpochStart& start, std::unique_ptr<Epoch> epoch, std::unique_ptr<Epoch> following) {
   const bool goes_on = following != nullptr;
+  Wakes wakes;
   {
-    const std::lock_guard lock(mutex_);
+    BriefLock lock(mutex_);
     FEEDLINE_CHECK_OK(check_alive());
-    epochs_.begin(std::move(epoch), std::move(following));
+    auto dropped = epochs_.begin(std::move(epoch), std::move(following));
     failure_.reset();
     update_recall();
     delivery_.begin(start, base::now_ns());
     settings_.begin_epoch();
+    let_go(lock, std::move(dropped), wakes);
   }
   if (parts_.ahead) parts_.ahead->begin(goes_on);
-  work_cv_.notify_all();
+  wake(wakes);
   return {};
 }
 
 Result<void> Exchange::give(std::vector<GivenSample> samples) {
+  const auto no_epoch = [] { return config_error("give: no epoch has been started"); };
+  if (parts_.ahead) {
+    std::optional<std::uint64_t> oldest;
+    {
+      const BriefLock lock(mutex_);
+      if (const Epoch* epoch = epochs_.current()) oldest = epoch->oldest_batch();
+    }
+    if (!oldest) return no_epoch();
+    parts_.ahead->give(samples, *oldest);
+  }
+  std::list<std::vector<GivenSample>> batch;
+  batch.push_back(std::move(samples));
   {
-    const std::lock_guard lock(mutex_);
-    Epoch* epoch = epochs_.current();
-    if (epoch == nullptr) return config_error("give: no epoch has been started");
-    if (parts_.ahead) parts_.ahead->give(samples, epoch->oldest_batch());
-    epoch->give(std::move(samples));
+    const BriefLock lock(mutex_);
+    if (!epochs_.current()) return no_epoch();
+    epochs_.current()->give(std::move(batch));
   }
   work_cv_.notify_all();
   return {};
 }
 
 Result<void> Exchange::end_giving() {
-  const std::lock_guard lock(mutex_);
+  const BriefLock lock(mutex_);
   if (!epochs_.current()) return config_error("end_giving: no epoch has been started");
   epochs_.current()->end_giving();
   return {};
 }
 
-Result<Loader::Polled> Exchange::deliver(Slot& slot, Batch& out) {
+// Notes the slot in hand, and what of it the consumer gets.
+void Exchange::note_ready(HandOver& over, bool was_ready, Wakes& wakes) {
   const Epoch& epoch = *epochs_.current();
-  if (auto noted = delivery_.note(epoch, slot, base::now_ns()); !noted) failure_ = std::move(noted).error();
+  over.index = epoch.index_of(over.slot->batch);
+  over.asked_ns = delivery_.waiting_since();
+  over.number = delivery_.batches();
+  if (auto noted = delivery_.note(epoch, *over.slot, base::now_ns()); !noted) failure_ = std::move(noted).error();
   update_recall();
-  if (failure_) return std::unexpected(*failure_);
-  return delivery_.take(epoch, slot, out);
+  over.got_ns = delivery_.last_ns();
+  over.polled = failure_ ? std::unexpected(*failure_) : delivery_.count(epoch, *over.slot);
+  if (over.polled == Loader::Polled::kPending) return;
+  const auto next = settings_.delivered(over.got_ns, was_ready ? 0 : over.got_ns - over.asked_ns);
+  over.measures = next == Adaptation::Next::kMeasure;
+  wakes.parked = next == Adaptation::Next::kChanged;
+  wakes.all_workers |= wakes.parked || epochs_.open_slots() + leaving_ <= settings_.slots_to_wake();
+}
+
+// What of a hand-over takes its time.
+Result<Loader::Polled> Exchange::hand_over(HandOver& over, Batch& out) {
+  telemetry::record_span(Stage::kConsumer, over.asked_ns, over.got_ns, over.number);
+  if (over.polled) {
+    const std::uint64_t rows = over.slot->rows;
+    if (auto handed = delivery_.hand_over(*over.slot, over.index, out); !handed) {
+      const BriefLock lock(mutex_);
+      delivery_.take_back(rows);
+      over.polled = std::unexpected(std::move(handed).error());
+    }
+  }
+  if (!over.measures) return std::move(over.polled);
+  const Usage usage = settings_.usage(parts_.counters);
+  Wakes wakes;
+  {
+    const BriefLock lock(mutex_);
+    wakes.all_workers = wakes.parked = settings_.measured(usage);
+  }
+  wake(wakes);
+  return std::move(over.polled);
 }
 
 Result<Loader::Polled> Exchange::poll(std::chrono::milliseconds wait, Batch& out) {
   const std::uint64_t started = base::now_ns();
   const auto deadline = std::chrono::steady_clock::now() + wait;
-  std::unique_lock lock(mutex_);
+  HandOver over;
+  Wakes wakes;
+  BriefLock lock(mutex_);
   delivery_.wait(started);
   bool was_ready = delivery_.waiting_since() == started;
   while (true) {
     FEEDLINE_CHECK_OK(check_alive());
     if (failure_) return std::unexpected(*failure_);
     Epoch* epoch = epochs_.current();
-    if (auto slot = epoch->take_ready()) {
-      const std::uint64_t asked_ns = delivery_.waiting_since(), number = delivery_.batches();
-      auto delivered = deliver(*slot, out);
-      slot.reset();  // where it held no batch for the consumer, its memory is free before a thread is woken for it
-      const bool has_room = epochs_.open_slots() <= settings_.slots_to_wake();
-      if (delivered == Loader::Polled::kPending) {  // nothing that the consumer waits for
-        if (has_room) work_cv_.notify_all();
+    over.slot = epoch->take_ready();
+    if (over.slot) {
+      note_ready(over, was_ready, wakes);
+      if (over.polled == Loader::Polled::kPending) {  // nothing that the consumer waits for
+        let_go(lock, std::move(over.slot), wakes);
         continue;
       }
-      const std::uint64_t got_ns = delivery_.last_ns();
-      consumer_.add_starved(got_ns - started);
-      telemetry::record_span(Stage::kConsumer, asked_ns, got_ns, number);
-      if (settings_.delivered(got_ns, was_ready ? 0 : got_ns - asked_ns, parts_.counters)) wake_all_workers();
-      // a thread that is woken under the lock only goes to sleep again, and may take the CPU from its holder
       lock.unlock();
-      if (has_room) work_cv_.notify_all();
-      return delivered;
+      wake(wakes);
+      consumer_.add_starved(over.got_ns - started);
+      return hand_over(over, out);
+    }
+    if (wakes.any()) {
+      lock.unlock();
+      wake(wakes);
+      lock.lock();
+      continue;
     }
     if (epoch->over()) return Loader::Polled::kEnd;
     was_ready = false;
-    if (ready_cv_.wait_until(lock, deadline) == std::cv_status::timeout) return late(started);
+    if (lock.wait_until(ready_cv_, deadline) == std::cv_status::timeout) return late(lock, started);
   }
 }
 
 // There is no batch yet.
-Result<Loader::Polled> Exchange::late(std::uint64_t started_ns) {
+Result<Loader::Polled> Exchange::late(BriefLock& lock, std::uint64_t started_ns) {
   const std::uint64_t now = base::now_ns();
   const std::uint64_t since = delivery_.waiting_since();
-  if (settings_.waits(now, now - since)) wake_all_workers();
-  consumer_.add_starved(now - started_ns);
+  Wakes wakes;
+  wakes.all_workers = wakes.parked = settings_.waits(now, now - since);
   const std::chrono::milliseconds timeout = parts_.plan.options.timeout;
-  if (timeout.count() > 0 && now - since > static_cast<std::uint64_t>(timeout.count()) * 1'000'000)
-    return std::unexpected(stall_error(timeout, epochs_.current(), parts_.progress, parts_.recipe));
+  const bool is_stalled = timeout.count() > 0 && now - since > static_cast<std::uint64_t>(timeout.count()) * 1'000'000;
+  const AwaitedBatch awaited = is_stalled ? AwaitedBatch::of(epochs_.current()) : AwaitedBatch();
+  lock.unlock();
+  wake(wakes);
+  consumer_.add_starved(now - started_ns);
+  if (is_stalled) return std::unexpected(stall_error(timeout, awaited, parts_.progress, parts_.recipe));
   return Loader::Polled::kPending;
 }
 
 void Exchange::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const BriefLock lock(mutex_);
     stopping_ = true;
     update_recall();
   }
-  wake_all_workers();
-  ready_cv_.notify_all();
+  Wakes all{true, false, true, true};
+  wake(all);
 }
 
 void Exchange::clear() {
-  const std::lock_guard lock(mutex_);
-  epochs_.clear();
+  DroppedEpochs dropped;  // destroyed after the lock is given back
+  const BriefLock lock(mutex_);
+  dropped = epochs_.clear();
 }
 
 EpochStart Exchange::position() const {
-  const std::lock_guard lock(mutex_);
-  return delivery_.position();
+  EpochStart position;
+  position.delivered.reserve(Delivery::kUsuallyAhead);
+  const BriefLock lock(mutex_);
+  position = delivery_.position();
+  return position;
 }
 
 bool Exchange::has_batches() const {
-  const std::lock_guard lock(mutex_);
+  const BriefLock lock(mutex_);
   const Epoch* epoch = epochs_.current();
-  return epoch != nullptr && epoch->plan().batches(0) > 0;  // no rank has more than the first
+  return epoch != nullptr && epoch->plan()->batches(0) > 0;  // no rank has more than the first
 }
 
 std::vector<std::uint64_t> Exchange::rows_per_rank() const {
-  const std::lock_guard lock(mutex_);
+  std::optional<std::uint64_t> batch;
+  std::shared_ptr<const plan::Plan> plan;
+  {
+    const BriefLock lock(mutex_);
+    batch = delivery_.last_batch();
+    if (epochs_.current()) plan = epochs_.current()->plan();
+  }
   std::vector<std::uint64_t> rows;
-  const auto batch = delivery_.last_batch();
-  if (!batch || !epochs_.current()) return rows;
-  const plan::Plan& plan = epochs_.current()->plan();
-  for (std::uint64_t rank = 0; rank < parts_.plan.options.world_size; ++rank) rows.push_back(plan.rows(*batch, rank));
+  if (!batch || !plan) return rows;
+  for (std::uint64_t rank = 0; rank < parts_.plan.options.world_size; ++rank) rows.push_back(plan->rows(*batch, rank));
   return rows;
 }
 
 std::vector<BadSample> Exchange::bad_samples(std::uint64_t from) const {
-  const std::lock_guard lock(mutex_);
-  const auto& bad = delivery_.bad();
-  return {bad.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(from, bad.size())), bad.end()};
+  std::vector<std::shared_ptr<const BadSample>> shared;
+  shared.reserve(bad_count());
+  {
+    const BriefLock lock(mutex_);
+    const auto& bad = delivery_.bad();
+    // what has come since there was room for all is told the next time
+    for (std::uint64_t i = from; i < bad.size() && shared.size() < shared.capacity(); ++i) shared.push_back(bad[i]);
+  }
+  std::vector<BadSample> samples;
+  samples.reserve(shared.size());
+  for (const auto& sample : shared) samples.push_back(*sample);
+  return samples;
 }
 
 std::uint64_t Exchange::bad_count() const {
-  const std::lock_guard lock(mutex_);
+  const BriefLock lock(mutex_);
   return delivery_.bad().size();
 }
 
 void Exchange::leave_a_cpu() {
-  const std::lock_guard lock(mutex_);
-  if (settings_.leave_a_cpu()) wake_all_workers();
+  if (leaves_a_cpu()) return;
+  const int cpus = share_of_cpus();
+  Wakes wakes;
+  {
+    const BriefLock lock(mutex_);
+    wakes.all_workers = wakes.parked = settings_.leave_a_cpu(cpus);
+  }
+  wake(wakes);
 }
 
 bool Exchange::leaves_a_cpu() const {
-  const std::lock_guard lock(mutex_);
+  const BriefLock lock(mutex_);
   return settings_.leaves_a_cpu();
 }
 
 void Exchange::add_to(LoaderStats& stats) const {
-  const std::lock_guard lock(mutex_);
-  const Epoch* epoch = epochs_.current();
-  delivery_.add_to(stats, epoch != nullptr && !epoch->over(), base::now_ns());
-  if (epoch != nullptr) stats.ready_batches = epoch->ready_slots();
-  stats.held_bytes = epochs_.open_slots() * parts_.plan.batch_bytes;
-  stats.held_bytes_peak = held_peak_;
+  std::optional<Adaptation::Decided> decided;
+  std::uint64_t first_ns = 0;
+  const std::uint64_t now_ns = base::now_ns();
+  {
+    const BriefLock lock(mutex_);
+    const Epoch* epoch = epochs_.current();
+    delivery_.add_to(stats, epoch != nullptr && !epoch->over(), now_ns);
+    if (epoch != nullptr) stats.ready_batches = epoch->ready_slots();
+    stats.held_bytes = (epochs_.open_slots() + leaving_) * parts_.plan.batch_bytes;
+    stats.held_bytes_peak = held_peak_;
+    decided = settings_.decided();
+    first_ns = delivery_.first_ns();
+  }
   if (parts_.ahead) stats.held_bytes += parts_.ahead->held_bytes();
-  stats.controller = settings_.stats(delivery_.first_ns());
+  if (decided) stats.controller = decided->stats(first_ns);
 }
 
 }  // namespace feedline::pipeline

@@ -204,7 +204,7 @@ TEST_F(ExchangeTest, ClosedItGivesNothingToAnybody) {
   Task task = fill_batch();
   const auto slot = task.ticket.slot;
   exchange_->stop();
-  EXPECT_TRUE(exchange_->must_return(0, *slot));
+  EXPECT_TRUE(exchange_->must_return(0));
   EXPECT_FALSE(exchange_->next(0, task, true));
   EXPECT_EQ(task.ticket.slot, nullptr);
   EXPECT_EQ(poll().error().code, ErrorCode::kCancelled);
@@ -213,18 +213,89 @@ TEST_F(ExchangeTest, ClosedItGivesNothingToAnybody) {
   EXPECT_EQ(stats().held_bytes, 0u);
 }
 
-TEST_F(ExchangeTest, AWorkerReturnsForPagesAndWhenItIsNotWanted) {
+TEST_F(ExchangeTest, AWorkerThatIsNotWantedReturns) {
+  ASSERT_TRUE(begin(0));
+  EXPECT_FALSE(exchange_->must_return(0));
+  EXPECT_TRUE(exchange_->must_return(kWorkers)) << "there are only so many";
+}
+
+TEST_F(ExchangeTest, PagesGoUnderRowsThatNobodyHas) {
   ASSERT_TRUE(begin(0));
   Task task;
   ASSERT_TRUE(exchange_->next(0, task, false));
   Slot& slot = *task.ticket.slot;
-  EXPECT_FALSE(exchange_->must_return(0, slot));
-  EXPECT_TRUE(exchange_->must_return(kWorkers, slot)) << "there are only so many";
+  exchange_->reuse_pages(slot);
+  EXPECT_TRUE(device_->memory->asked.empty()) << "none are to spare";
   device_->memory->spare = 5;
-  EXPECT_TRUE(exchange_->must_return(0, slot));
+  exchange_->reuse_pages(slot);
+  exchange_->reuse_pages(slot);
+  EXPECT_EQ(device_->memory->asked.size(), 1u) << "once";
+  EXPECT_EQ(device_->memory->asked[0].data, slot.lease->data());
+  EXPECT_FALSE(exchange_->must_return(0));
+  EXPECT_TRUE(task.ticket.advance()) << "the rows are there again";
+}
+
+// While one worker moves pages under the rows that are left, or gets memory for the next batch, the lock is free:
+// others sleep until there are rows, open no further batch, and the consumer gets its answer.
+TEST_F(ExchangeTest, OthersWaitForRowsThatAreBeingPreparedAndTheLockIsFree) {
+  ASSERT_TRUE(begin(0));
+  Task task;
+  std::atomic<std::uint64_t> got{99};
+  const auto one_more = [&] {
+    Task other;
+    if (exchange_->next(1, other, false)) got = other.ticket.slot->batch;
+  };
+  std::thread other;
+  const auto look = [&] {
+    other = std::thread(one_more);
+    std::this_thread::sleep_for(20ms);  // long enough for most threads to fall asleep
+    EXPECT_EQ(got, 99u) << "the rows are not there yet";
+    EXPECT_LE(stats().held_bytes, plan_.batch_bytes) << "it has opened another batch";
+    EXPECT_EQ(poll(), Loader::Polled::kPending);
+  };
+  device_->memory->before_allocate = look;
   ASSERT_TRUE(exchange_->next(0, task, false));
-  EXPECT_EQ(device_->memory->asked.size(), 1u);
-  EXPECT_FALSE(exchange_->must_return(0, slot));
+  other.join();
+  EXPECT_EQ(got, 0u) << "the oldest batch";
+  got = 99;
+  device_->memory->before_reuse = look;
+  device_->memory->spare = 5;
+  exchange_->reuse_pages(*task.ticket.slot);
+  other.join();
+  EXPECT_EQ(got, 0u);
+}
+
+// An epoch may end while a worker gets memory for it: the batch is nobody's then, and its memory free.
+TEST_F(ExchangeTest, ABatchWhoseEpochEndsWhileItIsOpenedIsNobodys) {
+  ASSERT_TRUE(begin(0));
+  device_->memory->before_allocate = [&] { ASSERT_TRUE(begin(7)); };
+  Task task;
+  ASSERT_TRUE(exchange_->next(0, task, false));
+  EXPECT_EQ(task.epoch, 7u);
+  EXPECT_EQ(device_->memory->blocks, 999u) << "one is in use";
+  EXPECT_EQ(stats().held_bytes, plan_.batch_bytes);
+}
+
+TEST_F(ExchangeTest, ADeviceTakesABatchWithoutTheLock) {
+  ASSERT_TRUE(begin(0));
+  const Task next = settled(fill_batch());
+  device_->before_deliver = [&] {
+    EXPECT_EQ(exchange_->position().position, kRows) << "it is the consumer's already";
+    EXPECT_EQ(stats().held_bytes, plan_.batch_bytes);
+  };
+  EXPECT_EQ(poll(), Loader::Polled::kBatch);
+  EXPECT_EQ(stats().batches, 1u);
+}
+
+TEST_F(ExchangeTest, ABatchThatTheDeviceRefusesIsNotCounted) {
+  ASSERT_TRUE(begin(0));
+  const Task next = settled(fill_batch());
+  device_->fails = true;
+  const auto polled = poll();
+  ASSERT_FALSE(polled);
+  EXPECT_EQ(polled.error().what, "the device is gone");
+  EXPECT_EQ(stats().batches, 0u);
+  EXPECT_EQ(stats().samples, 0u);
 }
 
 class ExchangeSkips : public ExchangeTest {
@@ -241,7 +312,7 @@ TEST_F(ExchangeSkips, WorkersReturnForARefillWhichGoesFirst) {
   Task other;
   ASSERT_TRUE(exchange_->next(1, other, false));
   EXPECT_EQ(other.ticket.slot->batch, 1u);
-  EXPECT_FALSE(exchange_->must_return(1, *other.ticket.slot));
+  EXPECT_FALSE(exchange_->must_return(1));
   const auto slot = task.ticket.slot;
   std::vector<RowFiller::Noted> noted{bad_row(*slot, 2)};
   exchange_->note(task, noted);
@@ -249,7 +320,7 @@ TEST_F(ExchangeSkips, WorkersReturnForARefillWhichGoesFirst) {
   EXPECT_TRUE(refill.ticket.is_refill);
   EXPECT_EQ(refill.ticket.slot, slot);
   EXPECT_EQ(refill.ticket.sample(), 99u);
-  EXPECT_FALSE(exchange_->must_return(1, *other.ticket.slot)) << "the refill is in hand";
+  EXPECT_FALSE(exchange_->must_return(1)) << "the refill is in hand";
   EXPECT_EQ(poll(), Loader::Polled::kPending);
   EXPECT_TRUE(slot->tickets.finish(1));
   static_cast<void>(settled(refill));

@@ -8,14 +8,19 @@
 
 namespace feedline::pipeline {
 
-Error stall_error(std::chrono::milliseconds waited, const Epoch* epoch, std::span<const Progress> threads,
+AwaitedBatch AwaitedBatch::of(const Epoch* epoch) {
+  if (epoch == nullptr || epoch->open_slots() == 0) return {};
+  return {epoch->oldest(), epoch->index_of(epoch->oldest()->batch)};
+}
+
+Error stall_error(std::chrono::milliseconds waited, const AwaitedBatch& awaited, std::span<const Progress> threads,
                   const Recipe& recipe) {
   Error error;
   error.code = ErrorCode::kStalled;
   const double seconds = static_cast<double>(waited.count()) / 1000.0;
   error.what = "no batch for " + std::to_string(seconds) + " s";
-  if (epoch != nullptr && epoch->open_slots() > 0) {
-    const Slot& slot = *epoch->oldest();
+  if (awaited.slot) {
+    const Slot& slot = *awaited.slot;
     // before the rows that threads have filled: one that finishes in between only makes it look like more
     std::uint64_t missing = slot.tickets.missing();
     std::optional<std::uint64_t> row;  // the first one that a thread is at
@@ -24,8 +29,8 @@ Error stall_error(std::chrono::milliseconds waited, const Epoch* epoch, std::spa
       missing -= std::min(missing, thread.filled.load(std::memory_order_relaxed));
       row = std::min(row.value_or(slot.rows), thread.row.load(std::memory_order_relaxed));
     }
-    error.what += ": batch " + std::to_string(epoch->index_of(slot.batch)) + " still waits for " +
-                  std::to_string(missing) + " of " + std::to_string(slot.rows) + " samples";
+    error.what += ": batch " + std::to_string(awaited.index) + " still waits for " + std::to_string(missing) + " of " +
+                  std::to_string(slot.rows) + " samples";
     if (row && *row < slot.rows)
       error = with_place(std::move(error), recipe,
                          slot.plan ? slot.plan->at(slot.first + *row).sample : slot.samples[*row]);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What each thread is at, for the message of a stall. A thread writes its own Progress, without a lock; the consumer
-// reads all of them under the pipeline's, which keeps the slots that it compares them with.
+// What each thread is at, for the message of a stall. A thread writes its own Progress, and the consumer reads all of
+// them, without a lock: it keeps the slot that it compares them with.
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "feedline/error.h"
@@ -21,9 +22,17 @@ struct alignas(64) Progress {              // own cache line: neighbours belong 
   std::atomic<std::uint64_t> filled{0};    // of the slot, and not yet finished
 };
 
-// kStalled: for so long there was no batch. Says how many samples the oldest batch of the epoch, which may be nullptr,
-// still waits for, and names the first of them that a thread is at. Under the pipeline's lock.
-Error stall_error(std::chrono::milliseconds waited, const Epoch* epoch, std::span<const Progress> threads,
+// The batch that the consumer waits for: the oldest one of the epoch, and its number. Taken under the pipeline's lock.
+struct AwaitedBatch {
+  std::shared_ptr<const Slot> slot;  // nullptr: none is open
+  std::uint64_t index = 0;
+
+  static AwaitedBatch of(const Epoch* epoch);  // which may be nullptr
+};
+
+// kStalled: for so long there was no batch. Says how many samples the awaited one still waits for, and names the first
+// of them that a thread is at.
+Error stall_error(std::chrono::milliseconds waited, const AwaitedBatch& awaited, std::span<const Progress> threads,
                   const Recipe& recipe);
 
 }  // namespace feedline::pipeline

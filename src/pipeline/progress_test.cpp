@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "pipeline/epoch_fixture.h"
 #include "pipeline/fake_format.h"
 
 namespace feedline::pipeline {
@@ -26,7 +27,7 @@ class StallTest : public testing::Test {
     config.plan = {.batch_size = 10, .begin = 30};
     epoch_ = std::make_unique<Epoch>(config, policy_);
   }
-  Error stall() const { return stall_error(1500ms, epoch_.get(), threads_, *recipe_); }
+  Error stall() const { return stall_error(1500ms, AwaitedBatch::of(epoch_.get()), threads_, *recipe_); }
   bool says(const std::string& words) const { return stall().what.find(words) != std::string::npos; }
 
   std::shared_ptr<const Recipe> recipe_;
@@ -44,12 +45,12 @@ TEST_F(StallTest, WithoutABatchItSaysOnlyForHowLong) {
 }
 
 TEST_F(StallTest, CountsWhatThreadsHaveFilledAndNotFinished) {
-  Slot& slot = epoch_->open(nullptr);
+  Slot& slot = open_batch(*epoch_);
   EXPECT_TRUE(says("batch 3 still waits for 10 of 10 samples"));
   slot.tickets.finish(2);
   threads_[0].slot = &slot;
   threads_[0].filled = 3;
-  threads_[1].slot = &epoch_->open(nullptr);
+  threads_[1].slot = &open_batch(*epoch_);
   threads_[1].filled = 4;  // of another batch
   EXPECT_TRUE(says("batch 3 still waits for 5 of 10 samples"));
   slot.tickets.finish(6);  // of which three are counted twice: no less than nothing is missing
@@ -57,7 +58,7 @@ TEST_F(StallTest, CountsWhatThreadsHaveFilledAndNotFinished) {
 }
 
 TEST_F(StallTest, NamesTheFirstSampleThatAThreadIsAt) {
-  Slot& slot = epoch_->open(nullptr);
+  Slot& slot = open_batch(*epoch_);
   EXPECT_TRUE(stall().where.key.empty()) << "no thread is at it";
   for (std::size_t thread = 1; thread < threads_.size(); ++thread) {
     threads_[thread].slot = &slot;

@@ -32,14 +32,33 @@ TEST(RowTickets, PausedOrClosedNobodyGetsOne) {
   RowTickets tickets;
   tickets.open(3);
   tickets.take(1);
-  const std::uint64_t first = tickets.pause();
+  const auto first = tickets.pause();
   EXPECT_EQ(first, 1u);
   EXPECT_EQ(tickets.take(1).rows, 0u);
-  tickets.resume(first);
+  EXPECT_TRUE(tickets.take(1).is_paused) << "there will be some";
+  EXPECT_TRUE(tickets.is_paused());
+  EXPECT_EQ(tickets.pause(), std::nullopt) << "one at a time";
+  tickets.resume(*first);
+  EXPECT_FALSE(tickets.is_paused());
   EXPECT_EQ(tickets.take(1).first, 1u);
+  EXPECT_EQ(tickets.pause(), 2u);
   tickets.close();
-  EXPECT_EQ(tickets.take(1).rows, 0u);
+  tickets.resume(2);
+  EXPECT_EQ(tickets.take(1).rows, 0u) << "closed it stays closed";
+  EXPECT_FALSE(tickets.take(1).is_paused);
+  EXPECT_EQ(tickets.pause(), std::nullopt);
   EXPECT_EQ(tickets.missing(), 3u) << "an abandoned batch is never complete";
+}
+
+TEST(RowTickets, AnnouncedNobodyGetsOneUntilTheyAreResumed) {
+  RowTickets tickets;
+  tickets.announce(2);
+  EXPECT_EQ(tickets.missing(), 2u);
+  EXPECT_TRUE(tickets.take(1).is_paused);
+  tickets.resume(0);
+  EXPECT_EQ(tickets.take(5).rows, 2u);
+  EXPECT_FALSE(tickets.take(1).is_paused) << "all are taken";
+  EXPECT_EQ(tickets.pause(), std::nullopt) << "there is none to keep";
 }
 
 // Every row goes to one thread, one thread is the last, and no row is taken during a pause.
@@ -70,13 +89,12 @@ TEST(RowTickets, ThreadsShareTheRows) {
     for (int i = 0; i < 4; ++i) threads.emplace_back(work);
     while (working > 0) {
       const std::lock_guard lock(mutex);
-      const std::uint64_t first = tickets.pause();
+      const auto first = tickets.pause();
       std::this_thread::yield();
-      if (first < kRows) {
-        EXPECT_EQ(taken[first], 0) << "taken while nobody may";
-        taken[first] = 0;  // pages that move: a write that the next holder has to see
-      }
-      tickets.resume(first);
+      if (!first) continue;
+      EXPECT_EQ(taken[*first], 0) << "taken while nobody may";
+      taken[*first] = 0;  // pages that move: a write that the next holder has to see
+      tickets.resume(*first);
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(last, 1);

@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/settings_in_use.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <utility>
-
-#include "pipeline/thread_placement.h"
 
 namespace feedline::pipeline {
 
 SettingsInUse::SettingsInUse(const PipelinePlan& plan, AdaptationMode mode)
     : adaptation_(Adaptation::make(plan, mode)),
+      usage_(adaptation_ ? std::make_unique<ThreadUsage>(static_cast<std::size_t>(plan.options.num_workers)) : nullptr),
       threads_(plan.options.num_workers),
       short_rows_(plan.short_rows),
       wanted_(static_cast<std::size_t>(plan.options.num_workers)),
       slots_(plan.slots) {}
 
-void SettingsInUse::add_worker() {
-  clockid_t cpu_clock{};
-  if (adaptation_ && ::pthread_getcpuclockid(::pthread_self(), &cpu_clock) == 0) adaptation_->add_worker(cpu_clock);
+void SettingsInUse::add_worker(std::size_t worker) {
+  if (usage_) usage_->add_worker(worker);
 }
 
 void SettingsInUse::begin_epoch() {
@@ -33,9 +29,15 @@ void SettingsInUse::use() {
   slots_ = static_cast<std::uint64_t>(settings.depth);
 }
 
-bool SettingsInUse::delivered(std::uint64_t now_ns, std::uint64_t waited_ns,
-                              std::span<const telemetry::ThreadCounters> threads) {
-  if (!adaptation_ || !adaptation_->delivered(now_ns, waited_ns, idle_, threads)) return false;
+Adaptation::Next SettingsInUse::delivered(std::uint64_t now_ns, std::uint64_t waited_ns) {
+  if (!adaptation_) return Adaptation::Next::kNothing;
+  const auto next = adaptation_->delivered(now_ns, waited_ns, idle_);
+  if (next == Adaptation::Next::kChanged) use();
+  return next;
+}
+
+bool SettingsInUse::measured(const Usage& now) {
+  if (!adaptation_->measured(now)) return false;
   use();
   return true;
 }
@@ -46,16 +48,16 @@ bool SettingsInUse::waits(std::uint64_t now_ns, std::uint64_t waited_ns) {
   return true;
 }
 
-bool SettingsInUse::leave_a_cpu() {
+bool SettingsInUse::leave_a_cpu(int cpus) {
   if (std::exchange(leaves_a_cpu_, true) || !adaptation_) return false;
-  if (!adaptation_->limit_threads(std::max(std::min(share_of_cpus() - 1, threads_), 1))) return false;
+  if (!adaptation_->limit_threads(std::max(std::min(cpus - 1, threads_), 1))) return false;
   use();
   return true;
 }
 
-std::optional<ControllerStats> SettingsInUse::stats(std::uint64_t first_ns) const {
+std::optional<Adaptation::Decided> SettingsInUse::decided() const {
   if (!adaptation_) return std::nullopt;
-  return adaptation_->stats(first_ns);
+  return adaptation_->decided();
 }
 
 }  // namespace feedline::pipeline

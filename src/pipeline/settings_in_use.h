@@ -15,14 +15,15 @@
 
 namespace feedline::pipeline {
 
-// Not thread-safe: under the pipeline's lock, but for is_wanted() and changes(), which any thread may call.
+// Not thread-safe: under the pipeline's lock, but for what says that it is called without.
 class SettingsInUse {
  public:
   explicit SettingsInUse(const PipelinePlan& plan, AdaptationMode mode = adaptation_mode());
 
-  // What it says orders nothing, the lock does: a thread that is told otherwise a little later parks a little later.
+  // Any thread, without the lock. What it says orders nothing, the lock does: a thread that is told otherwise a little
+  // later parks a little later.
   bool is_wanted(std::size_t worker) const { return worker < wanted_.load(std::memory_order_relaxed); }
-  // Of the settings, so far. Whoever watches it looks again.
+  // Of the settings, so far. Any thread, without the lock. Whoever watches it looks again.
   std::uint64_t changes() const { return changes_; }
 
   std::uint64_t slots() const { return slots_; }
@@ -32,24 +33,29 @@ class SettingsInUse {
 
   // Of threads that are wanted.
   IdleTime& idle() { return idle_; }
-  // The calling thread is one whose CPU time is to be measured.
-  void add_worker();
+  // The calling thread is that worker, whose CPU time is to be measured. Without the lock.
+  void add_worker(std::size_t worker);
   // The border of an epoch.
   void begin_epoch();
 
-  // These give true where the settings have changed: every thread has to look whether it is wanted.
-  bool delivered(std::uint64_t now_ns, std::uint64_t waited_ns, std::span<const telemetry::ThreadCounters> threads);
+  // After Next::kMeasure: what measured() is to be told. The consumer's, without the lock.
+  Usage usage(std::span<const telemetry::ThreadCounters> threads) { return usage_->read(threads); }
+
+  // These tell, with kChanged or true, that the settings have changed: every thread has to look whether it is wanted.
+  Adaptation::Next delivered(std::uint64_t now_ns, std::uint64_t waited_ns);
+  bool measured(const Usage& now);
   bool waits(std::uint64_t now_ns, std::uint64_t waited_ns);
-  bool leave_a_cpu();
+  bool leave_a_cpu(int cpus);  // of this rank's share
   bool leaves_a_cpu() const { return leaves_a_cpu_; }
 
   // nullopt: the numbers are fixed.
-  std::optional<ControllerStats> stats(std::uint64_t first_ns) const;
+  std::optional<Adaptation::Decided> decided() const;
 
  private:
   void use();
 
   const std::unique_ptr<Adaptation> adaptation_;  // nullptr: all threads are wanted
+  const std::unique_ptr<ThreadUsage> usage_;      // nullptr likewise
   const int threads_;
   const bool short_rows_;
   std::atomic<std::size_t> wanted_;

@@ -5,8 +5,6 @@
 
 #include <set>
 
-#include "pipeline/thread_placement.h"
-
 namespace feedline::pipeline {
 namespace {
 
@@ -28,15 +26,15 @@ TEST(SettingsInUse, GivenNumbersStayAsTheyAre) {
   SettingsInUse settings(plan_of(3, 5), AdaptationMode::kRandom);
   EXPECT_EQ(settings.slots(), 5u);
   EXPECT_EQ(wanted(settings, 10), 3u);
-  settings.add_worker();
+  settings.add_worker(0);
   settings.begin_epoch();
-  EXPECT_FALSE(settings.delivered(1, 0, {}));
+  EXPECT_EQ(settings.delivered(1, 0), Adaptation::Next::kNothing);
   EXPECT_FALSE(settings.waits(1, 1'000'000'000'000));
-  EXPECT_FALSE(settings.leave_a_cpu());
+  EXPECT_FALSE(settings.leave_a_cpu(2));
   EXPECT_TRUE(settings.leaves_a_cpu()) << "where threads are placed it counts nevertheless";
   EXPECT_EQ(wanted(settings, 10), 3u);
   EXPECT_EQ(settings.changes(), 0u);
-  EXPECT_FALSE(settings.stats(0));
+  EXPECT_FALSE(settings.decided());
 }
 
 TEST(SettingsInUse, ThreadsWakeForOneSlotAndForHalfOfThemWhereRowsAreShort) {
@@ -53,24 +51,24 @@ TEST(SettingsInUse, WhatAdaptationDecidesIsInUseAtOnce) {
   EXPECT_EQ(wanted(settings, 6), 6u);
   std::set<std::size_t> seen;
   for (std::uint64_t batch = 1; batch <= 200; ++batch) {
-    EXPECT_TRUE(settings.delivered(batch, 0, {}));
+    EXPECT_EQ(settings.delivered(batch, 0), Adaptation::Next::kChanged);
     EXPECT_EQ(settings.changes(), batch);
-    const auto stats = settings.stats(0);
-    ASSERT_TRUE(stats);
-    EXPECT_EQ(wanted(settings, 6), static_cast<std::size_t>(stats->threads));
-    EXPECT_EQ(settings.slots(), stats->batches_ahead);
+    const auto decided = settings.decided();
+    ASSERT_TRUE(decided);
+    EXPECT_EQ(wanted(settings, 6), static_cast<std::size_t>(decided->settings.threads));
+    EXPECT_EQ(settings.slots(), static_cast<std::uint64_t>(decided->settings.depth));
     seen.insert(wanted(settings, 6));
   }
   EXPECT_EQ(seen, (std::set<std::size_t>{1, 2, 3, 4, 5, 6}));
 }
 
 TEST(SettingsInUse, LeavesACpuOnce) {
-  PipelinePlan plan = plan_of(1000, 4);  // more than there are CPUs
+  PipelinePlan plan = plan_of(1000, 4);
   plan.adapts = true;
   SettingsInUse settings(plan, AdaptationMode::kRandom);
-  EXPECT_TRUE(settings.leave_a_cpu());
-  EXPECT_EQ(wanted(settings, 1000), static_cast<std::size_t>(std::max(share_of_cpus() - 1, 1)));
-  EXPECT_FALSE(settings.leave_a_cpu()) << "nothing is left to change";
+  EXPECT_TRUE(settings.leave_a_cpu(8));
+  EXPECT_EQ(wanted(settings, 1000), 7u);
+  EXPECT_FALSE(settings.leave_a_cpu(8)) << "nothing is left to change";
 }
 
 }  // namespace

@@ -5,6 +5,24 @@
 
 namespace feedline::pipeline {
 
+std::shared_ptr<Slot> Slot::make(std::uint64_t rows) {
+  auto slot = std::make_shared<Slot>();
+  slot->samples.resize(rows);
+  slot->draws.resize(rows);
+  slot->place_in_epoch.emplace_back();
+  return slot;
+}
+
+void Slot::place() {
+  for (const auto& rows_given : given)
+    for (std::size_t row = 0; row < rows_given.size(); ++row) {
+      samples[row] = rows_given[row].index;
+      draws[row] = rows_given[row].draw;
+    }
+  given.clear();
+  if (is_placed && plan) plan->place(first, samples, draws);
+}
+
 void Ticket::place() const {
   if (is_refill || slot->is_placed) return;
   const auto rows_of = [this](std::vector<std::uint64_t>& all) { return std::span(all).subspan(row, rows); };

@@ -3,8 +3,9 @@
 
 // A batch that is being filled, the rows of it that a thread has in hand, and what came of a row.
 //
-// A slot goes through these states, all but the first under the pipeline's lock, where Epoch keeps them:
+// A slot goes through these states, all but the first two under the pipeline's lock, where Epoch keeps them:
 //
+//   claimed    it has its place in the epoch, and its thread prepares it without the lock; no row can be taken
 //   open       some rows are nobody's yet, or in somebody's hands: RowTickets tells which, without the lock
 //   complete   every row was tried: the thread that finished the last one says so (Epoch::settle)
 //   judged     every earlier slot is resolved: it is known which of its failed rows still count. Once only
@@ -17,6 +18,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -32,6 +34,11 @@ namespace feedline::pipeline {
 // A thread may write the memory, samples and draws of rows that it has a ticket for; everything else belongs to the
 // Epoch.
 struct Slot {
+  // A slot whose place in an epoch is made already, for at most so many rows. Without the lock.
+  static std::shared_ptr<Slot> make(std::uint64_t rows);
+  // Without the lock, by the thread that claimed it: its samples, where they are to be known before its rows are.
+  void place();
+
   std::uint64_t batch = 0;  // in the plan
   std::uint64_t first = 0;  // first position
   std::uint64_t bucket = 0;
@@ -45,12 +52,14 @@ struct Slot {
   std::shared_ptr<memory::Lease> lease;
   std::atomic<std::uint64_t> seen_spare{0};  // Allocator::spare_pages() when it was asked for pages last
   std::shared_ptr<const batch::BatchLayout> layout;
-  std::shared_ptr<const plan::Plan> plan;  // nullptr: the order is given
-  bool is_placed = false;                  // all samples are known since it was opened
-  std::vector<std::uint64_t> samples;      // per row, once placed
-  std::vector<std::uint64_t> draws;        // per row: what its randomness is keyed by
-  std::vector<BadRow> failures;            // rows that still need a refill, or all of them with kRaise and kReport
-  std::vector<BadSample> bad;              // what to log when the batch is delivered
+  std::shared_ptr<const plan::Plan> plan;     // nullptr: the order is given
+  bool is_placed = false;                     // all samples are known since it was opened
+  std::list<std::vector<GivenSample>> given;  // what was given for it, until it is placed
+  std::vector<std::uint64_t> samples;         // per row, once placed
+  std::vector<std::uint64_t> draws;           // per row: what its randomness is keyed by
+  std::vector<BadRow> failures;               // rows that still need a refill, or all of them with kRaise and kReport
+  std::vector<BadSample> bad;                 // what to log when the batch is delivered
+  std::list<std::shared_ptr<Slot>> place_in_epoch;  // an element for the epoch's list, which allocates nothing
 };
 
 // Rows to fill: one, or some that follow each other, whose samples are slot->samples[row] and on once placed.

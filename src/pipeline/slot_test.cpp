@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/epoch.h"
+#include "pipeline/epoch_fixture.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -32,8 +32,8 @@ void fail(Epoch& epoch, const Ticket& ticket) {
 TEST(Ticket, PlacesTheRowsThatItHasAndNoOthers) {
   const BadSamplePolicy policy(OnError::kRaise, 0, true);
   Epoch epoch(config_of(20, 10, 4), policy);
-  epoch.open(nullptr);
-  Slot& slot = epoch.open(nullptr);
+  open_batch(epoch);
+  Slot& slot = open_batch(epoch);
   slot.samples.assign(slot.rows, 99);
   const Ticket ticket{std::shared_ptr<Slot>(std::shared_ptr<void>(), &slot), 4, 3};  // the epoch keeps it
   ticket.place();
@@ -45,8 +45,8 @@ TEST(Ticket, LeavesSamplesThatAreKnown) {
   Epoch::Config config = config_of(20, 4);
   config.given = true;
   Epoch given(config, policy);
-  given.give({{7, 70}, {3, 30}});
-  given.open(nullptr);
+  given.give({{{7, 70}, {3, 30}}});
+  open_batch(given);
   const auto ticket = given.take_ticket();
   ASSERT_TRUE(ticket);
   ticket->place();  // has no plan that it could ask
@@ -54,7 +54,7 @@ TEST(Ticket, LeavesSamplesThatAreKnown) {
   EXPECT_EQ(ticket->slot->draws, (Samples{70, 30}));
 
   Epoch epoch(config_of(20, 4), policy);
-  Slot& slot = epoch.open(nullptr);
+  Slot& slot = open_batch(epoch);
   slot.samples[1] = 19;
   const Ticket refill{epoch.oldest(), 1, 1, true};
   refill.place();
@@ -64,7 +64,7 @@ TEST(Ticket, LeavesSamplesThatAreKnown) {
 TEST(Ticket, AdvancesInRunsAndNoFurtherOnceItsEpochIsGone) {
   const BadSamplePolicy policy(OnError::kRaise, 0, true);
   auto epoch = std::make_unique<Epoch>(config_of(40, 20, 8), policy);
-  epoch->open(nullptr);
+  open_batch(*epoch);
   auto ticket = epoch->take_ticket();
   ASSERT_TRUE(ticket);
   EXPECT_EQ(ticket->rows, 8u);
@@ -82,7 +82,7 @@ TEST(Ticket, AdvancesInRunsAndNoFurtherOnceItsEpochIsGone) {
 TEST(Slot, GoesThroughItsStates) {
   const BadSamplePolicy policy(OnError::kSkip, 0, true);
   Epoch epoch(config_of(5, 2), policy);
-  epoch.open(nullptr);
+  open_batch(epoch);
   const std::shared_ptr<Slot> slot = epoch.oldest();
   for (int row = 0; row < 2; ++row) {
     const auto ticket = epoch.take_ticket();
@@ -116,9 +116,9 @@ TEST(Slot, GoesThroughItsStates) {
 TEST(Slot, IsJudgedAfterThoseAheadOfIt) {
   const BadSamplePolicy policy(OnError::kSkip, 0, true);
   Epoch epoch(config_of(4, 2), policy);
-  epoch.open(nullptr);
+  open_batch(epoch);
   const std::shared_ptr<Slot> first = epoch.oldest();
-  Slot& second = epoch.open(nullptr);
+  Slot& second = open_batch(epoch);
   std::vector<Ticket> tickets;
   while (auto ticket = epoch.take_ticket()) {
     ticket->place();

@@ -15,6 +15,7 @@
 #include "decode/jpeg_fixture.h"
 #include "format/given_files.h"
 #include "format/tar_writer.h"
+#include "pipeline/brief_lock_fixture.h"
 #include "pipeline/fake_format.h"
 #include "pipeline/pipeline.h"
 #include "storage/temporary_folder.h"
@@ -28,6 +29,11 @@
 namespace {
 std::atomic<std::uint64_t> allocations{0};
 std::atomic<std::uint64_t> locks{0};
+
+void count_allocation() {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  feedline::pipeline::lock_watch::note_allocation();
+}
 }  // namespace
 
 #if FEEDLINE_WATCH_COSTS
@@ -38,19 +44,19 @@ void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
 
 __attribute__((visibility("default"))) void* malloc(std::size_t bytes) noexcept {
-  allocations.fetch_add(1, std::memory_order_relaxed);
+  count_allocation();
   return __libc_malloc(bytes);
 }
 __attribute__((visibility("default"))) void* calloc(std::size_t count, std::size_t bytes) noexcept {
-  allocations.fetch_add(1, std::memory_order_relaxed);
+  count_allocation();
   return __libc_calloc(count, bytes);
 }
 __attribute__((visibility("default"))) void* realloc(void* block, std::size_t bytes) noexcept {
-  allocations.fetch_add(1, std::memory_order_relaxed);
+  count_allocation();
   return __libc_realloc(block, bytes);
 }
 __attribute__((visibility("default"))) void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-  allocations.fetch_add(1, std::memory_order_relaxed);
+  count_allocation();
   return __libc_memalign(alignment, bytes);
 }
 }  // extern "C"
@@ -70,6 +76,7 @@ std::atomic<int (*)(pthread_rwlock_t*)> real_read_lock{nullptr};
 extern "C" {
 __attribute__((visibility("default"))) int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   locks.fetch_add(1, std::memory_order_relaxed);
+  feedline::pipeline::lock_watch::look_at_this_thread();
   return real_of(real_mutex_lock, "pthread_mutex_lock")(mutex);
 }
 __attribute__((visibility("default"))) int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {

@@ -10,7 +10,7 @@ Worker::Worker(std::size_t number, Exchange& exchange, RowFiller& filler, teleme
     : number_(number), exchange_(exchange), filler_(filler), stage_(stage), progress_(progress) {}
 
 void Worker::run() {
-  exchange_.add_worker();
+  exchange_.add_worker(number_);
   Task task;
   bool finished = false;
   while (exchange_.next(number_, task, finished)) finished = fill(task);
@@ -23,12 +23,13 @@ bool Worker::fill(Task& task) {
   const std::uint64_t row_bytes = slot.layout->row_bytes();
   std::uint64_t filled = 0;
   do {
+    exchange_.reuse_pages(slot);
     progress_.row.store(ticket.row, std::memory_order_relaxed);
     progress_.filled.store(filled, std::memory_order_relaxed);
     progress_.slot.store(&slot, std::memory_order_release);
     exchange_.note(task, filler_.fill(ticket, task.epoch, progress_.row));
     filled += ticket.rows;
-  } while (!exchange_.must_return(number_, slot) && ticket.advance());
+  } while (!exchange_.must_return(number_) && ticket.advance());
   const std::uint64_t ended = base::now_ns();
   progress_.slot.store(nullptr, std::memory_order_release);
   const bool finished = slot.tickets.finish(filled);

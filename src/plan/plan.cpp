@@ -148,15 +148,16 @@ void Plan::add_positions(std::uint64_t batch, std::vector<Positions>& spans) con
 
 std::vector<Positions> tidied(std::vector<Positions> spans, std::uint64_t begin) {
   std::ranges::sort(spans, {}, &Positions::begin);
-  std::vector<Positions> result;
-  for (const Positions& span : spans) {
+  std::size_t kept = 0;
+  for (const Positions span : spans) {
     if (span.end <= begin) continue;
-    if (!result.empty() && result.back().end >= span.begin)
-      result.back().end = std::max(result.back().end, span.end);
+    if (kept > 0 && spans[kept - 1].end >= span.begin)
+      spans[kept - 1].end = std::max(spans[kept - 1].end, span.end);
     else
-      result.push_back(span);
+      spans[kept++] = span;
   }
-  return result;
+  spans.resize(kept);
+  return spans;
 }
 
 }  // namespace feedline::plan

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Nothing that asks the kernel for anything happens under the pipeline's lock, or read-ahead's: whatever the loader
+// does, not only once everything is warm. See brief_lock_fixture.h for how that is seen.
+
+#include "pipeline/brief_lock.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "format/folder_format.h"
+#include "pipeline/brief_lock_fixture.h"
+#include "pipeline/fake_format.h"
+#include "pipeline/pipeline.h"
+#include "storage/slow_storage.h"
+#include "storage/temporary_folder.h"
+
+namespace feedline::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+
+class BriefLockTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!FEEDLINE_WATCH_LOCKS) GTEST_SKIP() << "under a sanitizer, or on a machine that is not x86-64";
+    if (!lock_watch::start()) GTEST_SKIP() << "this kernel has no syscall user dispatch (Linux 5.11)";
+  }
+  void TearDown() override {
+    ::unsetenv("FEEDLINE_CONTROLLER");
+    ::unsetenv("FEEDLINE_READ_AHEAD");
+  }
+
+  static std::shared_ptr<const Recipe> recipe_of(std::shared_ptr<const format::Format> format) {
+    auto recipe = make_recipe("fake", std::move(format), nullptr, {op::RandomHorizontalFlip{}, op::CenterCrop{{4, 4}}},
+                              std::nullopt, Layout::kNchw);
+    EXPECT_TRUE(recipe) << recipe.error().message();
+    return *recipe;
+  }
+  // adapts: with so many threads, however few CPUs there are.
+  static std::unique_ptr<Pipeline> make(const std::shared_ptr<const Recipe>& recipe, const LoaderOptions& options,
+                                        bool adapts = false) {
+    auto plan = plan_pipeline(*recipe, options);
+    EXPECT_TRUE(plan) << plan.error().message();
+    plan->adapts = adapts;
+    return std::make_unique<Pipeline>(recipe, *plan);
+  }
+  // Batches of the epoch that was begun; errors of samples are passed over.
+  static std::size_t take(Pipeline& pipeline, std::size_t most = SIZE_MAX) {
+    std::size_t batches = 0;
+    while (batches < most) {
+      Batch batch;
+      const auto polled = pipeline.poll(200s, batch);
+      if (polled && *polled == Loader::Polled::kEnd) break;
+      EXPECT_TRUE(!polled || *polled == Loader::Polled::kBatch) << "no batch comes";
+      batches += polled ? 1 : 0;
+    }
+    return batches;
+  }
+};
+
+// Without this, a test that sees nothing would prove nothing.
+TEST_F(BriefLockTest, SeesWhatIsDoneUnderTheLockAndNothingElse) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  const auto ask_all = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    EXPECT_GT(time.tv_sec + time.tv_nsec, 0) << "the call was made";
+    void* pages = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(pages, MAP_FAILED);
+    EXPECT_EQ(::munmap(pages, 4096), 0);
+    EXPECT_EQ(::close(-1), -1);
+  };
+  ask_all();
+  {
+    BriefLock lock(mutex);
+    lock.wait_until(changed, std::chrono::steady_clock::now() + 1ms);
+    lock.unlock();
+    ask_all();
+    lock.lock();
+  }
+  ask_all();
+  EXPECT_EQ(lock_watch::seen(), "");
+  std::thread([&] {
+    const BriefLock lock(mutex);
+    ask_all();
+    EXPECT_NE(std::make_unique<std::string>(100, 'x')->size(), 0u);
+  }).join();
+  EXPECT_GE(lock_watch::allocations, 2u);
+  const auto seen_of = [](long number) { return lock_watch::calls[static_cast<std::size_t>(number)].load(); };
+  EXPECT_GE(seen_of(SYS_clock_gettime), 1u) << lock_watch::seen();
+  EXPECT_GE(seen_of(SYS_mmap), 1u) << lock_watch::seen();
+  EXPECT_GE(seen_of(SYS_munmap), 1u) << lock_watch::seen();
+  EXPECT_GE(seen_of(SYS_close), 1u) << lock_watch::seen();
+}
+
+TEST_F(BriefLockTest, EpochsAskForNothing) {
+  const auto recipe = recipe_of(std::make_shared<FakeFormat>(2000));
+  for (const bool in_order : {true, false}) {
+    const auto pipeline = make(recipe, {.batch_size = 16, .shuffle = true, .num_workers = 4, .in_order = in_order});
+    for (std::uint64_t epoch = 0; epoch < 6; ++epoch) {
+      ASSERT_TRUE(pipeline->begin({.epoch = epoch}, true));
+      EXPECT_EQ(take(*pipeline, epoch == 3 ? 7 : SIZE_MAX), epoch == 3 ? 7u : 125u) << "one is broken off";
+    }
+    EXPECT_EQ(lock_watch::seen(), "") << "in order: " << in_order;
+    EXPECT_EQ(lock_watch::allocations, 0u) << "in order: " << in_order;
+  }
+}
+
+// Batches of which each is memory from the kernel, taken, moved and given back.
+TEST_F(BriefLockTest, LargeBatchesAskForNothing) {
+  auto recipe = make_recipe("fake", std::make_shared<FakeFormat>(600), nullptr, {op::Resize{{256, 256}}}, std::nullopt,
+                            Layout::kNchw);
+  ASSERT_TRUE(recipe) << recipe.error().message();
+  const auto pipeline = make(*recipe, {.batch_size = 60, .num_workers = 3});
+  EXPECT_GT(pipeline->plan().batch_bytes, 10u << 20);
+  for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+    ASSERT_TRUE(pipeline->begin({.epoch = epoch}, true));
+    EXPECT_EQ(take(*pipeline, 8), 8u);
+  }
+  EXPECT_EQ(lock_watch::seen(), "");
+  EXPECT_EQ(lock_watch::allocations, 0u);
+}
+
+TEST_F(BriefLockTest, GivenOrdersAskForNothing) {
+  const auto pipeline =
+      make(recipe_of(std::make_shared<FakeFormat>(2000)), {.batch_size = 16, .num_workers = 3, .given_order = true});
+  ASSERT_TRUE(pipeline->begin({}, true));
+  for (std::uint64_t batch = 0; batch < 300; ++batch) {
+    ASSERT_TRUE(pipeline->give(std::vector<GivenSample>(16, {batch, batch})));
+    if (batch < 3) continue;
+    EXPECT_EQ(take(*pipeline, 1), 1u);
+  }
+  EXPECT_EQ(lock_watch::seen(), "");
+  EXPECT_EQ(lock_watch::allocations, 0u);
+}
+
+// The controller's measures: a clock of each thread, and the group's quota.
+TEST_F(BriefLockTest, AControllerAsksForNothing) {
+  for (const char* mode : {"", "random"}) {
+    ::setenv("FEEDLINE_CONTROLLER", mode, 1);
+    const auto format = std::make_shared<FakeFormat>(100'000);
+    format->before_read = [](std::uint64_t) { std::this_thread::sleep_for(50us); };
+    const auto pipeline = make(recipe_of(format), {.batch_size = 16, .num_workers = 6}, true);
+    ASSERT_TRUE(pipeline->begin({}, false));
+    const auto deadline = std::chrono::steady_clock::now() + 1s;  // five intervals
+    while (std::chrono::steady_clock::now() < deadline) EXPECT_EQ(take(*pipeline, 4), 4u);
+    pipeline->leave_a_cpu();
+    EXPECT_EQ(take(*pipeline, 4), 4u);
+    EXPECT_EQ(lock_watch::seen(), "") << mode;
+    EXPECT_EQ(lock_watch::allocations, 0u) << mode;
+  }
+}
+
+TEST_F(BriefLockTest, QuestionsOfOtherThreadsAskForNothing) {
+  const auto pipeline =
+      make(recipe_of(std::make_shared<FakeFormat>(20'000)), {.batch_size = 16, .num_workers = 3}, true);
+  ASSERT_TRUE(pipeline->begin({}, true));
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    while (!done) {
+      EXPECT_EQ(pipeline->stats().threads, 3);
+      EXPECT_LE(pipeline->position().position, 20'000u);
+      EXPECT_LE(pipeline->rows_per_rank().size(), 1u);
+      EXPECT_TRUE(pipeline->bad_samples().empty());
+      EXPECT_TRUE(pipeline->has_batches());
+      EXPECT_EQ(pipeline->bad_count(), 0u);
+    }
+  });
+  EXPECT_EQ(take(*pipeline), 1250u);
+  done = true;
+  other.join();
+  pipeline->stop();
+  EXPECT_EQ(lock_watch::seen(), "");
+  EXPECT_EQ(lock_watch::allocations, 0u);
+}
+
+// Of bad samples only what they leave behind is kept under the lock: words, whose memory may come from the kernel now
+// and then. Everything else is as without them.
+TEST_F(BriefLockTest, BadSamplesAskForMemoryAtMost) {
+  for (const OnError on_error : {OnError::kRaise, OnError::kSkip, OnError::kReplace, OnError::kReport}) {
+    const auto pipeline =
+        make(recipe_of(std::make_shared<FakeFormat>(800, std::set<std::uint64_t>{3, 11, 77, 180, 500})),
+             {.batch_size = 8, .num_workers = 3, .on_error = on_error, .error_budget = 100});
+    ASSERT_TRUE(pipeline->begin({}, true));
+    EXPECT_GT(take(*pipeline), 90u);
+    for (const long ours : {SYS_futex, SYS_clock_gettime, SYS_read, SYS_openat, SYS_write})
+      EXPECT_EQ(lock_watch::calls[static_cast<std::size_t>(ours)], 0u) << lock_watch::seen();
+  }
+}
+
+}  // namespace
+}  // namespace feedline::pipeline
