@@ -69,12 +69,6 @@ std::optional<LocalRanks> ranks_that_meet_here(const Environment& environment) {
   return checked(rank, number(environment("WORLD_SIZE")));
 }
 
-template <typename Number>
-Number share(Number usable, int bound, int around, const LocalRanks& ranks) {
-  const bool is_shared_out = bound <= std::max(around / ranks.count, 1);
-  return is_shared_out ? usable : usable / static_cast<Number>(ranks.count);
-}
-
 }  // namespace
 
 LocalRanks local_ranks(const Environment& environment) {
@@ -92,18 +86,22 @@ LocalRanks local_ranks() {
   });
 }
 
+int sharing_ranks(int bound, int around, const LocalRanks& ranks) {
+  return bound <= std::max(around / ranks.count, 1) ? 1 : ranks.count;
+}
+
+int sharing_ranks() {
+  const CpuLimits limits = cpu_limits();
+  return sharing_ranks(static_cast<int>(limits.allowed.size()), limits.around, local_ranks());
+}
+
 int share_of_cpus(int usable, int bound, int around, const LocalRanks& ranks) {
-  return std::max(share(usable, bound, around, ranks), 1);
+  return std::max(usable / sharing_ranks(bound, around, ranks), 1);
 }
 
 int share_of_cpus() {
   const CpuLimits limits = cpu_limits();
   return share_of_cpus(limits.threads(), static_cast<int>(limits.allowed.size()), limits.around, local_ranks());
-}
-
-double share_of_capacity() {
-  const CpuLimits limits = cpu_limits();
-  return share(limits.capacity(), static_cast<int>(limits.allowed.size()), limits.around, local_ranks());
 }
 
 }  // namespace feedline::base

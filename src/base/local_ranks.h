@@ -24,10 +24,13 @@ LocalRanks local_ranks();
 using Environment = std::function<std::optional<std::string>(const char*)>;
 LocalRanks local_ranks(const Environment& environment);
 
-// The CPUs that are this process's, of the `usable` ones: launchers that bind each rank have shared out the CPUs of the
-// machine or container (`around`) already, so that its mask has few of them (`bound`); others leave it to the ranks.
+// How many ranks share the CPUs that this process may use: all of this machine, or 1 where the launcher has bound each,
+// so that its mask has no more (`bound`) than a rank's part of the machine or container (`around`).
+int sharing_ranks(int bound, int around, const LocalRanks& ranks);
+int sharing_ranks();
+
+// The CPUs that are this process's, of the `usable` ones, at least 1.
 int share_of_cpus(int usable, int bound, int around, const LocalRanks& ranks);
 int share_of_cpus();
-double share_of_capacity();  // the same of CPU time, with a quota's fraction
 
 }  // namespace feedline::base

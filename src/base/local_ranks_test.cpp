@@ -69,11 +69,13 @@ TEST(LocalRanks, ThatMakeNoSenseAreOne) {
 TEST(ShareOfCpus, IsOfTheContainerNotOfTheMachineAroundIt) {
   EXPECT_EQ(share_of_cpus(16, 16, 128, {2, 8}), 16) << "bound by the launcher on a machine of 128";
   EXPECT_EQ(share_of_cpus(16, 16, 16, {2, 8}), 2) << "all that the container has";
+  EXPECT_EQ(sharing_ranks(16, 128, {2, 8}), 1);
+  EXPECT_EQ(sharing_ranks(16, 16, {2, 8}), 8);
 }
 
 TEST(ShareOfCpus, IsAllWithoutRanks) {
   EXPECT_EQ(share_of_cpus(), usable_cpus());
-  EXPECT_EQ(share_of_capacity(), cpu_limits().capacity());
+  EXPECT_EQ(sharing_ranks(), 1);
 }
 
 }  // namespace
