@@ -48,9 +48,11 @@ void bind_machine(nb::module_& module) {
       },
       nb::sig("def local_ranks() -> tuple[int, int]"), "Rank and number of ranks on this machine, by the launcher.");
   module.def(
-      "share_of_cpus", [] { return base::share_of_cpus(); }, "Threads that this rank can keep running.");
+      "share_of_cpus", [](const std::string& root) { return base::share_of_cpus(root); }, "root"_a = "",
+      "Threads that this rank can keep running.");
   module.def(
-      "sharing_ranks", [] { return base::sharing_ranks(); }, "Ranks that share the CPUs which this process may use.");
+      "sharing_ranks", [](const std::string& root) { return base::sharing_ranks(root); }, "root"_a = "",
+      "Ranks that share the CPUs which this process may use.");
 }
 
 }  // namespace feedline::python

@@ -90,8 +90,8 @@ int sharing_ranks(int bound, int around, const LocalRanks& ranks) {
   return bound <= std::max(around / ranks.count, 1) ? 1 : ranks.count;
 }
 
-int sharing_ranks() {
-  const CpuLimits limits = cpu_limits();
+int sharing_ranks(const std::string& root) {
+  const CpuLimits limits = cpu_limits(root);
   return sharing_ranks(static_cast<int>(limits.allowed.size()), limits.around, local_ranks());
 }
 
@@ -99,8 +99,8 @@ int share_of_cpus(int usable, int bound, int around, const LocalRanks& ranks) {
   return std::max(usable / sharing_ranks(bound, around, ranks), 1);
 }
 
-int share_of_cpus() {
-  const CpuLimits limits = cpu_limits();
+int share_of_cpus(const std::string& root) {
+  const CpuLimits limits = cpu_limits(root);
   return share_of_cpus(limits.threads(), static_cast<int>(limits.allowed.size()), limits.around, local_ranks());
 }
 

@@ -25,12 +25,13 @@ using Environment = std::function<std::optional<std::string>(const char*)>;
 LocalRanks local_ranks(const Environment& environment);
 
 // How many ranks share the CPUs that this process may use: all of this machine, or 1 where the launcher has bound each,
-// so that its mask has no more (`bound`) than a rank's part of the machine or container (`around`).
+// so that its mask has no more (`bound`) than a rank's part of the machine or container (`around`). `root` is a seam
+// for tests: where /proc and /sys are.
 int sharing_ranks(int bound, int around, const LocalRanks& ranks);
-int sharing_ranks();
+int sharing_ranks(const std::string& root = "");
 
 // The CPUs that are this process's, of the `usable` ones, at least 1.
 int share_of_cpus(int usable, int bound, int around, const LocalRanks& ranks);
-int share_of_cpus();
+int share_of_cpus(const std::string& root = "");
 
 }  // namespace feedline::base

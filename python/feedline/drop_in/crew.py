@@ -19,7 +19,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from . import fetch, limits
+from ..machine import limits
+from . import fetch
 from .channel import Inbox, Outbox
 from .codec import Encoder, Frame
 from .failures import WorkerDiedError, died

@@ -13,7 +13,7 @@ from typing import Any
 from torch._utils import KeyErrorMessage
 
 from ..errors import Error
-from . import limits
+from ..machine import limits
 
 # AttributeError and NameError have a __str__ of their own that does the same; an OSError without errno prints them too.
 _PRINTS_ARGUMENTS = (BaseException.__str__, AttributeError.__str__, NameError.__str__, OSError.__str__)
