@@ -16,11 +16,10 @@ from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
 
 from .arguments import byte_count
 from .drop_in import fetch, page_lock, state
-from .drop_in.failures import WorkerDiedError
 from .drop_in.iterators import WorkerIterator
 from .drop_in.lowering import NATIVE, ArrayPlan, ImagePlan, PrefixPlan, Reason, plan_lowering
 from .drop_in.single import SingleIterator
-from .errors import ConfigError
+from .errors import ConfigError, WorkerDiedError
 from .loader import BadSample, publish
 from .machine import limits
 from .statistics import Statistics
