@@ -53,14 +53,17 @@ std::optional<double> quota_of(const ControlGroup& group) {
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-std::optional<std::uint64_t> limit_of(const ControlGroup& group) {
-  std::optional<std::uint64_t> limit;
-  if (group.version == 2) {
-    for (const char* file : {"/memory.max", "/memory.high"}) take_least(limit, number_in(group.folder + file));
-    return limit;
-  }
-  limit = number_in(group.folder + "/memory.limit_in_bytes");
+// Above which a process is killed.
+std::optional<std::uint64_t> hard_limit_of(const ControlGroup& group) {
+  if (group.version == 2) return number_in(group.folder + "/memory.max");
+  const auto limit = number_in(group.folder + "/memory.limit_in_bytes");
   return limit && *limit < kUnlimited ? limit : std::nullopt;
+}
+
+std::optional<std::uint64_t> limit_of(const ControlGroup& group) {
+  auto limit = hard_limit_of(group);
+  if (group.version == 2) take_least(limit, number_in(group.folder + "/memory.high"));
+  return limit;
 }
 
 std::optional<std::uint64_t> swap_limit_of(const ControlGroup& group) {
@@ -161,7 +164,8 @@ GroupMemory group_memory(const ControlGroups& groups) {
     own = group.version;
     if (is_own && !memory.oom_kills) memory.oom_kills = oom_kills_of(group);
     if (!is_own && !binds_those_below(group)) continue;
-    if (const auto limit = limit_of(group)) bind(memory, *limit, used_by(group));
+    take_least(memory.limit_bytes, limit_of(group));
+    if (const auto limit = hard_limit_of(group)) bind(memory, *limit, used_by(group));
     take_least(memory.swap_limit_bytes, swap_limit_of(group));
     if (!is_own || group.version != 1) continue;
     // what binds from above the mount's top, of which only the limit is told

@@ -31,8 +31,8 @@ struct GroupMemory {
   // The least limit: above it the kernel ends a process (memory.max, limit_in_bytes) or stops all to get memory back
   // (memory.high). nullopt: none.
   std::optional<std::uint64_t> limit_bytes;
-  // Of the group that has the least left, which may be another: what it may hold, and what it holds without the page
-  // cache that gives way.
+  // Of the group that has the least left before somebody is killed, which may be another: what it may hold, and what it
+  // holds without the page cache that gives way.
   std::optional<std::uint64_t> binding_bytes;
   std::optional<std::uint64_t> used_bytes;
   std::optional<std::uint64_t> swap_limit_bytes;  // the least

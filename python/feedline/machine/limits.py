@@ -48,8 +48,8 @@ def memory_left() -> int:
 
 
 def share_of_memory_left() -> int:
-    """What of it is this rank's, where all ranks of the machine take as much."""
-    return memory_left() // _engine.local_ranks()[1]
+    """What of it this rank may plan with, where all ranks of the machine take as much; never more than the limit."""
+    return min(memory_left(), _engine.memory_limits().usable_bytes) // _engine.local_ranks()[1]
 
 
 def memory_words() -> str:

@@ -95,6 +95,12 @@ def test_half_a_cpu_starts_a_thread_and_is_half_a_cpu_of_time(make: Make) -> Non
     assert (facts["usable_cpus"], facts["quota_cpus"], facts["cpus_allowed"]) == (2.5, 2.5, 16)
 
 
+def test_what_only_slows_down_is_planned_with_and_refuses_nothing(make: Make) -> None:
+    make({"proc/self/cgroup": "0::/\n", f"{TOP}/memory.high": f"{GIB}\n", f"{TOP}/memory.current": f"{2 * GIB}\n"})
+    assert limits.memory_left() == 61 * GIB
+    assert limits.share_of_memory_left() == GIB
+
+
 def test_without_limits_the_machine_counts(make: Make) -> None:
     make({"proc/self/cgroup": "0::/\n"}, "")
     assert limits.usable_cpus() == 16
