@@ -61,6 +61,7 @@ SYSTEM_HEADERS = {
     "string.h",
     "strings.h",
     "time.h",
+    "ucontext.h",
     "unistd.h",
 }
 # What makes a thread; std::thread::id and std::this_thread do not.

@@ -19,5 +19,6 @@ NB_MODULE(_engine, module) {
   feedline::python::bind_gather(module);
   feedline::python::bind_spans(module);
   feedline::python::bind_observe(module);
+  feedline::python::bind_machine(module);
   feedline::python::bind_opens(module);
 }

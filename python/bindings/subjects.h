@@ -17,6 +17,7 @@ void bind_order(nanobind::module_& module);
 void bind_gather(nanobind::module_& module);
 void bind_spans(nanobind::module_& module);
 void bind_observe(nanobind::module_& module);  // what `feedline diagnose` watches with
+void bind_machine(nanobind::module_& module);  // what this machine lets a process use
 void bind_opens(nanobind::module_& module);
 
 }  // namespace feedline::python

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 from ._engine import Inspection, InspectionFinding
 from .dataset import Dataset, DecodeLimit, Drawn, FieldSpec, inspect, open
-from .errors import ConfigError, DataError, Error, StalledError, StorageError
+from .errors import (
+    ConfigError,
+    DataError,
+    Error,
+    RecordError,
+    SettingsWarning,
+    StalledError,
+    StorageError,
+    WorkerDiedError,
+)
 from .images import (
     ImageInfo,
     active_simd_variant,
@@ -73,8 +82,11 @@ __all__ = [
     "Inspection",
     "InspectionFinding",
     "Loader",
+    "RecordError",
+    "SettingsWarning",
     "StalledError",
     "StorageError",
+    "WorkerDiedError",
     "__version__",
     "active_simd_variant",
     "arrays",

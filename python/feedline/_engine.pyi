@@ -321,6 +321,86 @@ class HostSampler:
 
     def record(self) -> dict[str, Any]: ...
 
+class CpuLimits:
+    """The CPUs that a process may use."""
+
+    @property
+    def allowed(self) -> list[int]:
+        """Their numbers: the affinity mask within the cpuset."""
+
+    @property
+    def quota(self) -> float | None:
+        """Of CPU time, in CPUs; None: no limit."""
+
+    @property
+    def around(self) -> int:
+        """CPUs of the machine, or of the container."""
+
+    @property
+    def capacity(self) -> float:
+        """CPU time that can be had per second, in CPUs."""
+
+    @property
+    def threads(self) -> int:
+        """That can be kept running: 2.5 CPUs count as 3."""
+
+class MemoryLimits:
+    """
+    The memory that a process may use, in bytes; None: not told, or no limit.
+    """
+
+    @property
+    def physical_bytes(self) -> int: ...
+
+    @property
+    def available_bytes(self) -> int:
+        """Of the machine."""
+
+    @property
+    def limit_bytes(self) -> int | None:
+        """The least of the cgroup and those around it."""
+
+    @property
+    def binding_bytes(self) -> int | None:
+        """The limit of the cgroup that has the least left."""
+
+    @property
+    def binding_used_bytes(self) -> int | None:
+        """Of it, without page cache that gives way."""
+
+    @property
+    def swap_limit_bytes(self) -> int | None: ...
+
+    @property
+    def oom_kills(self) -> int | None:
+        """In the own cgroup, for lack of memory."""
+
+    @property
+    def usable_bytes(self) -> int: ...
+
+    @property
+    def left_bytes(self) -> int: ...
+
+def cpu_limits(root: str = '', pid: int = 0) -> CpuLimits:
+    """Of a process; 0: this one. `root` is where /proc and /sys are."""
+
+def memory_limits(root: str = '', pid: int = 0) -> MemoryLimits: ...
+
+def cgroup_version(root: str = '', pid: int = 0) -> int:
+    """0: no cgroup can be seen."""
+
+def online_cpus() -> int:
+    """Of the machine, whoever may use them."""
+
+def local_ranks() -> tuple[int, int]:
+    """Rank and number of ranks on this machine, by the launcher."""
+
+def share_of_cpus(root: str = '') -> int:
+    """Threads that this rank can keep running."""
+
+def sharing_ranks(root: str = '') -> int:
+    """Ranks that share the CPUs which this process may use."""
+
 class OpenGate:
     """Hears of files that this process opens, and lets most pass."""
 

@@ -203,10 +203,16 @@ def buckets(where: str, value: Any) -> tuple[list[int], int]:
 
 def byte_count(where: str, name: str, value: Any) -> int:
     """Bytes as an int, or as text: ``"512 MB"`` (powers of 1000), ``"2 GiB"`` (powers of 1024)."""
+    refusal = ConfigError(f'{where}: {name} must be bytes, or text such as "512 MB" or "2 GiB", not {value!r}')
     if not isinstance(value, str):
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise refusal
         return integer(where, name, value, low=1, high=2**63 - 1)
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
     units = {unit.lower(): factor for unit, factor in _BYTE_UNITS.items()}
     if match is None or match[2].lower() not in units:
-        raise ConfigError(f'{where}: {name} must be bytes, or text such as "512 MB" or "2 GiB", not {value!r}')
-    return integer(where, name, int(float(match[1]) * units[match[2].lower()]), low=1, high=2**63 - 1)
+        raise refusal
+    count = float(match[1]) * units[match[2].lower()]
+    if not math.isfinite(count):
+        raise refusal
+    return integer(where, name, int(count), low=1, high=2**63 - 1)

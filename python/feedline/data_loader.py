@@ -14,13 +14,14 @@ import torch
 from torch.utils.data import TensorDataset, default_collate, default_convert, get_worker_info
 from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
 
-from .drop_in import fetch, limits, page_lock, state
-from .drop_in.failures import WorkerDiedError
+from .arguments import byte_count
+from .drop_in import fetch, page_lock, state
 from .drop_in.iterators import WorkerIterator
 from .drop_in.lowering import NATIVE, ArrayPlan, ImagePlan, PrefixPlan, Reason, plan_lowering
 from .drop_in.single import SingleIterator
-from .errors import ConfigError
+from .errors import ConfigError, WorkerDiedError
 from .loader import BadSample, publish
+from .machine import limits
 from .statistics import Statistics
 
 __all__ = ["DataLoader", "WorkerDiedError", "default_collate", "default_convert", "get_worker_info"]
@@ -49,7 +50,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         on_error: what a bad sample does: ``"raise"``, ``"skip"`` (the batch is refilled from the end of the order) or
             ``"replace"`` (by the next good sample of the data set). With the last two, workers that die are replaced.
         error_budget: bad samples that an epoch may skip or replace before it raises; 0 is any number.
-        memory_budget: bytes of batches that may wait in worker memory; None: a quarter of what is left at the start.
+        memory_budget: bytes of batches that may wait in worker memory, or text such as ``"2 GiB"``; None: a quarter of
+            what is left at the start, shared by the ranks of this machine.
             At least one batch per worker always fits; what you keep does not count.
         lower: ``"auto"``: what the engine knows runs in native threads, as many as ``num_workers`` (at least one), with
             the samples and the order of torch's loader; ``"never"``: nothing does; ``"require"``: what stays in Python
@@ -84,7 +86,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         device: torch.device | str | int | None = None,
         on_error: str = "raise",
         error_budget: int = 0,
-        memory_budget: int | None = None,
+        memory_budget: int | str | None = None,
         lower: str = "auto",
         worker_method: str = "process",
         prefetch_epochs: bool = False,
@@ -92,7 +94,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
         stall_timeout: float = _STALL_S,
     ) -> None:
         self._check_choices(on_error, lower, worker_method)
-        self._check_numbers(seed, error_budget, memory_budget, snapshot_every_n_steps, stall_timeout)
+        self._check_numbers(seed, error_budget, snapshot_every_n_steps, stall_timeout)
+        if memory_budget is not None:
+            memory_budget = byte_count("loader", "memory_budget", memory_budget)
         self._adapts = num_workers == "auto"
         if num_workers == "auto":
             num_workers = _automatic_workers(dataset)
@@ -162,13 +166,10 @@ class DataLoader(_TorchDataLoader[_T_co]):
                 raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
 
     @staticmethod
-    def _check_numbers(
-        seed: int | None, error_budget: int, memory_budget: int | None, snapshot: int | None, stall: float
-    ) -> None:
+    def _check_numbers(seed: int | None, error_budget: int, snapshot: int | None, stall: float) -> None:
         for name, value, low in (
             ("seed", seed, None),
             ("error_budget", error_budget, 0),
-            ("memory_budget", memory_budget, 1),
             ("snapshot_every_n_steps", snapshot, 1),
         ):
             if value is None:
@@ -289,7 +290,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return self._epoch if next_epoch else self._epoch - 1
 
     def _budget_bytes(self) -> int:
-        return limits.memory_left() // _BUDGET_SHARE if self.memory_budget is None else self.memory_budget
+        return limits.share_of_memory_left() // _BUDGET_SHARE if self.memory_budget is None else self.memory_budget
 
     # -- epochs and state
 
@@ -417,4 +418,4 @@ def _automatic_workers(dataset: Any) -> int:
 
     if multiprocessing.current_process().daemon:  # daemons may not have children
         return 0
-    return max(1, limits.usable_cpus() - 1)
+    return max(1, limits.share_of_cpus() - 1)

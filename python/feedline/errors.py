@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions that Feedline raises, each with the place of the error as attributes."""
+"""The exceptions that Feedline raises, each with the place of the error as attributes, and its warnings."""
 
 from __future__ import annotations
 
@@ -75,6 +75,18 @@ class StalledError(Error, TimeoutError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.message, self.__dict__.copy())
+
+
+class WorkerDiedError(Error, RuntimeError):
+    """A worker process ended by itself. ``pid``, ``exitcode``, ``worker_id`` and ``sample_index`` say which."""
+
+
+class RecordError(Error):
+    """A file is no run record that this version reads. The message says which file, where in it, and what to do."""
+
+
+class SettingsWarning(UserWarning):
+    """Settings were measured on another machine, or for other data."""
 
 
 def _rebuild(cls: type[Error], message: str, attributes: dict[str, Any]) -> Error:

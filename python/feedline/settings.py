@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from .errors import ConfigError
+from .errors import ConfigError, SettingsWarning
 
 VERSION = 1
 _LARGEST_FILE = 1 << 20
@@ -30,10 +30,6 @@ _LOADER: dict[str, tuple[type, int, bool]] = {
     "batch_size": (int, 1, False),
 }
 _MOST = 2**63 - 1
-
-
-class SettingsWarning(UserWarning):
-    """Settings were measured on another machine, or for other data."""
 
 
 def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, source: Any = None) -> dict[str, Any]:

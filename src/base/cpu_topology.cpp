@@ -4,39 +4,21 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <map>
 #include <set>
-#include <string_view>
+
+#include "base/group_limits.h"
 
 namespace feedline::base {
 namespace {
 
-constexpr int kMostCpus = 1 << 16;
-
-// "0-3,8,10-11", as sysfs lists CPUs and nodes; what does not look like that ends the list.
+// What /sys lists in a file.
 std::vector<int> read_list(const std::string& path) {
   std::ifstream file(path);
   std::string text;
   std::getline(file, text);
-  std::vector<int> numbers;
-  const char* next = text.data();
-  const char* const end = next + text.size();
-  while (next < end) {
-    int first = 0, last = 0;
-    auto [rest, error] = std::from_chars(next, end, first);
-    if (error != std::errc()) break;
-    last = first;
-    if (rest < end && *rest == '-') {
-      const auto second = std::from_chars(rest + 1, end, last);
-      if (second.ec != std::errc()) break;
-      rest = second.ptr;
-    }
-    for (int i = first; i <= std::min(last, kMostCpus); ++i) numbers.push_back(i);
-    next = rest < end && *rest == ',' ? rest + 1 : end;
-  }
-  return numbers;
+  return number_list(text);
 }
 
 // One turn per thread: the nodes' cores, and then their second hyper-threads.
@@ -75,15 +57,6 @@ CpuTopology read_topology(const std::vector<int>& usable, const std::string& roo
     for (auto& [first, core] : cores) node.cores.push_back(std::move(core));
   }
   return topology;
-}
-
-std::vector<int> affinity() {
-  std::vector<int> cpus;
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cpus;  // more CPUs than the set has room for
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  return cpus;
 }
 
 std::vector<std::vector<int>> place_threads(const CpuTopology& topology, const PlacementWish& wish) {

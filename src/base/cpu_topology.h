@@ -25,9 +25,6 @@ struct CpuTopology {
 // CPU. `root` is a seam for tests: where /sys is.
 CpuTopology read_topology(const std::vector<int>& usable, const std::string& root = "");
 
-// The affinity mask of the calling thread; empty where the system does not tell.
-std::vector<int> affinity();
-
 struct PlacementWish {
   int threads = 1;
   std::optional<int> near_node;     // to fill first: where batches are used

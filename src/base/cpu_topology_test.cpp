@@ -9,6 +9,8 @@
 #include <fstream>
 #include <numeric>
 
+#include "base/cpus.h"
+
 namespace feedline::base {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <utility>
 
+#include "base/group_limits.h"
 #include "observe/proc_file.h"
 
 namespace feedline::observe {
@@ -15,28 +16,6 @@ namespace {
 
 // Read counts of block devices come in sectors of this size, whatever the device's own.
 constexpr std::uint64_t kSectorBytes = 512;
-
-// The folder of the first of `places` that has `file`. A container sees its own group at the mount's top, another
-// process's path may lead below it.
-std::string folder_with(const std::string& root, std::initializer_list<std::string> places, const std::string& file) {
-  for (const std::string& place : places)
-    if (::access((root + place + "/" + file).c_str(), R_OK) == 0) return root + place;
-  return {};
-}
-
-// The path of a process in the hierarchy whose line begins so, such as "0::" or one with ":cpu," in it.
-std::string path_in(std::string_view membership, std::string_view controller) {
-  for (const std::string_view line : lines_of(membership)) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (first == std::string_view::npos || second == std::string_view::npos) continue;
-    const std::string names = "," + std::string(line.substr(first + 1, second - first - 1)) + ",";
-    if (names.find("," + std::string(controller) + ",") == std::string::npos) continue;
-    const std::string path(line.substr(second + 1));
-    return path == "/" ? "" : path;
-  }
-  return "";
-}
 
 // Empty, which is no file, where there is no such group.
 std::string file_in(const std::string& folder, const std::string& file) {
@@ -54,31 +33,10 @@ std::uint64_t busy_ticks(std::string_view stat) {
   return ticks;
 }
 
-// "max" or -1: no limit. "cpu.max" holds "quota period"; version 1 has a file for the period.
-std::optional<double> limit_in(const std::string& folder, const std::string& file, const std::string& period_file) {
-  const auto text = read_file(folder + "/" + file);
-  const auto words = text ? words_of(*text) : std::vector<std::string_view>();
-  const auto value = words.empty() ? std::nullopt : number(words[0]);
-  if (!value) return std::nullopt;
-  std::optional<std::uint64_t> period;
-  if (words.size() > 1) period = number(words[1]);
-  if (!period_file.empty())
-    if (const auto other = read_file(folder + "/" + period_file); other && !words_of(*other).empty())
-      period = number(words_of(*other)[0]);
-  const double limit = static_cast<double>(*value);
-  return period && *period > 0 ? limit / static_cast<double>(*period) : limit;
-}
-
 std::optional<double> used_share(const std::string& folder) {
   struct statvfs status {};
   if (folder.empty() || ::statvfs(folder.c_str(), &status) != 0 || status.f_blocks == 0) return std::nullopt;
   return 1.0 - static_cast<double>(status.f_bavail) / static_cast<double>(status.f_blocks);
-}
-
-std::string group_of(const std::string& root, std::string_view membership, std::string_view controller,
-                     const std::string& file) {
-  const std::string top = controller.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + std::string(controller);
-  return folder_with(root, {top + path_in(membership, controller), top}, file);
 }
 
 std::string shared_memory_of(const std::string& root, std::int32_t pid) {
@@ -89,50 +47,42 @@ std::string shared_memory_of(const std::string& root, std::int32_t pid) {
 }  // namespace
 
 Host::Host(const std::string& root, std::int32_t pid)
-    : Host(root, pid, read_file(root + "/proc/" + std::to_string(pid) + "/cgroup").value_or("")) {}
-
-Host::Host(const std::string& root, std::int32_t pid, std::string_view membership)
     : root_(root),
       shared_memory_(shared_memory_of(root_, pid)),
-      group_(group_of(root_, membership, "", "cpu.stat")),
-      cpu_group_(group_of(root_, membership, "cpu", "cpu.stat")),
-      memory_group_(group_of(root_, membership, "memory", "memory.failcnt")),
+      groups_(root_, pid),
       tick_ns_(1'000'000'000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK))),
-      cpu_stat_(file_in(group_, "cpu.stat")),
-      memory_events_(file_in(group_, "memory.events")),
-      cpu_stat_1_(file_in(cpu_group_, "cpu.stat")),
-      memory_fails_(file_in(memory_group_, "memory.failcnt")),
       cpu_pressure_(pressure_file("cpu")),
       io_pressure_(pressure_file("io")),
       memory_pressure_(pressure_file("memory")),
       stat_(root_ + "/proc/stat"),
       meminfo_(root_ + "/proc/meminfo"),
       vmstat_(root_ + "/proc/vmstat"),
-      diskstats_(root_ + "/proc/diskstats") {}
-
-std::optional<double> Host::tightest(std::string folder, const std::string& file, const std::string& period) const {
-  std::optional<double> limit;
-  // a parent's limit binds its children
-  for (; folder.size() > root_.size() + std::string_view("/sys/fs").size(); folder.resize(folder.rfind('/')))
-    if (const auto one = limit_in(folder, file, period)) limit = limit ? std::min(*limit, *one) : *one;
-  return limit;
+      diskstats_(root_ + "/proc/diskstats") {
+  keep_files_of_limits();
 }
 
-std::optional<double> Host::quota_cpus() const {
-  if (const auto quota = tightest(group_, "cpu.max", "")) return quota;
-  return tightest(cpu_group_, "cpu.cfs_quota_us", "cpu.cfs_period_us");
+void Host::keep_files_of_limits() {
+  for (const auto& group : base::groups_with_quota(groups_)) cpu_stats_.emplace_back(group.folder + "/cpu.stat");
+  for (const auto& group : base::groups_with_memory_limit(groups_)) {
+    // the own group's counts what happens in groups below it too, as its processes may be there
+    const bool is_own = group.folder == groups_.own_folder("memory", 2);
+    if (group.version == 2)
+      memory_events_.emplace_back(group.folder + (is_own ? "/memory.events" : "/memory.events.local"));
+    else
+      memory_fails_.emplace_back(group.folder + "/memory.failcnt");
+  }
 }
+
+std::optional<double> Host::quota_cpus() const { return base::quota_cpus(groups_); }
 
 std::optional<double> Host::memory_limit_bytes() const {
-  constexpr double kUnlimited = 0x1.0p60;  // version 1 says "no limit" with a number near 2^63
-  auto limit = tightest(group_, "memory.max", "");
-  if (!limit) limit = tightest(memory_group_, "memory.limit_in_bytes", "");
-  return limit && *limit < kUnlimited ? limit : std::nullopt;
+  const auto limit = base::group_memory(groups_).limit_bytes;
+  return limit ? std::optional(static_cast<double>(*limit)) : std::nullopt;
 }
 
 // Of the group where that has pressure, else of the machine.
 KeptFile Host::pressure_file(const std::string& resource) const {
-  const std::string own = file_in(group_, resource + ".pressure");
+  const std::string own = file_in(groups_.own_folder(resource, 2), resource + ".pressure");
   return KeptFile(::access(own.c_str(), R_OK) == 0 ? own : root_ + "/proc/pressure/" + resource);
 }
 
@@ -150,15 +100,24 @@ std::optional<std::uint64_t> Host::sum_behind(KeptFile& file, std::initializer_l
   return sum;
 }
 
+std::optional<std::uint64_t> Host::memory_events() {
+  std::optional<std::uint64_t> sum;
+  for (KeptFile& file : memory_events_)
+    if (const auto events = sum_behind(file, {"max", "oom"})) sum = sum.value_or(0) + *events;
+  if (sum) return sum;
+  for (KeptFile& file : memory_fails_)
+    if (const auto text = file.read(buffer_))
+      if (const auto fails = number(text->substr(0, text->find('\n')))) sum = sum.value_or(0) + *fails;
+  return sum;
+}
+
 void Host::add_limits_met(HostCounters& counters) {
-  if (const auto us = sum_behind(cpu_stat_, {"throttled_usec"}))
-    counters.throttled_ns = *us * 1000;
-  else
-    counters.throttled_ns = sum_behind(cpu_stat_1_, {"throttled_time"});  // version 1: nanoseconds
-  counters.memory_events = sum_behind(memory_events_, {"max", "oom"});
-  if (!counters.memory_events)
-    if (const auto text = memory_fails_.read(buffer_))
-      counters.memory_events = number(text->substr(0, text->find('\n')));
+  for (KeptFile& file : cpu_stats_) {
+    auto ns = sum_behind(file, {"throttled_time"});  // version 1: nanoseconds
+    if (const auto us = sum_behind(file, {"throttled_usec"})) ns = *us * 1000;
+    if (ns) counters.throttled_ns = counters.throttled_ns.value_or(0) + *ns;
+  }
+  counters.memory_events = memory_events();
 }
 
 void Host::add_memory(HostCounters& counters) {

@@ -366,6 +366,43 @@ TEST(Host, TakesTheTightestLimitOfTheGroupsAboveAProcess) {
   EXPECT_EQ(Host(none.path(), 50).quota_cpus(), std::nullopt);
 }
 
+TEST(Host, CountsWhatTheLimitsOfAParentDid) {
+  const FakeRoot root;
+  root.write("proc/50/cgroup", "0::/box/job\n");
+  root.write("proc/self/mountinfo", "30 20 0:26 / /groups rw - cgroup2 cgroup2 rw\n");
+  root.write("groups/cpu.stat", "throttled_usec 1000\n");  // has no quota: another's
+  root.write("groups/box/cpu.max", "200000 100000\n");
+  root.write("groups/box/cpu.stat", "throttled_usec 70\n");
+  root.write("groups/box/memory.max", "5000\n");
+  root.write("groups/box/memory.events", "max 9\noom 9\n");
+  root.write("groups/box/memory.events.local", "max 3\noom 1\n");
+  root.write("groups/box/job/cpu.stat", "throttled_usec 0\n");
+  root.write("groups/box/job/memory.events", "max 0\noom 2\n");
+  Host host(root.path(), 50);
+  EXPECT_EQ(host.sample(1).throttled_ns, 70'000u);
+  EXPECT_EQ(host.sample(2).memory_events, 6u);
+  EXPECT_EQ(host.quota_cpus(), 2.0);
+  EXPECT_EQ(host.memory_limit_bytes(), 5000.0);
+}
+
+TEST(Host, CountsWhatTheLimitsOfAParentDidInVersionOne) {
+  const FakeRoot root;
+  root.write("proc/50/cgroup", "2:cpu,cpuacct:/box/job\n4:memory:/box/job\n");
+  root.write(
+      "proc/self/mountinfo",
+      "30 20 0:26 / /groups/cpu rw - cgroup c rw,cpu,cpuacct\n31 20 0:27 / /groups/memory rw - cgroup m rw,memory\n");
+  root.write("groups/cpu/box/cpu.cfs_quota_us", "200000\n");
+  root.write("groups/cpu/box/cpu.cfs_period_us", "100000\n");
+  root.write("groups/cpu/box/cpu.stat", "nr_throttled 1\nthrottled_time 70\n");
+  root.write("groups/cpu/box/job/cpu.stat", "throttled_time 5\n");
+  root.write("groups/memory/box/memory.limit_in_bytes", "5000\n");
+  root.write("groups/memory/box/memory.failcnt", "4\n");
+  root.write("groups/memory/box/job/memory.failcnt", "1\n");
+  const HostCounters counters = Host(root.path(), 50).sample(1);
+  EXPECT_EQ(counters.throttled_ns, 75u);
+  EXPECT_EQ(counters.memory_events, 5u);
+}
+
 TEST(Host, LooksAtTheSharedMemoryOfTheProcess) {
   const FakeRoot root;
   EXPECT_EQ(Host(root.path(), 50).sample(1).shared_memory_used, std::nullopt);

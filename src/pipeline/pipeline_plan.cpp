@@ -126,13 +126,16 @@ Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& op
   }
   FEEDLINE_CHECK_OK(lay_out(recipe, plan));
   const bool given = options.memory_budget > 0;
-  if (!given) plan.options.memory_budget = base::usable_memory_bytes() / kMemoryShare;
+  if (!given)
+    plan.options.memory_budget =
+        base::usable_memory_bytes() / kMemoryShare / static_cast<std::uint64_t>(local_ranks().count);
   if (plan.options.memory_budget < plan.batch_bytes)
     return config_error(
         "loader: one batch takes " + std::to_string(plan.batch_bytes) + " bytes, the memory budget is " +
         std::to_string(plan.options.memory_budget) +
         (given ? "; raise memory_budget or lower batch_size"
-               : " (an eighth of the memory that this process may use); lower batch_size or set memory_budget"));
+               : " (an eighth of the memory that this process may use, shared by the ranks of this machine); lower "
+                 "batch_size or set memory_budget"));
   plan.slots = plan.options.memory_budget / std::max<std::uint64_t>(plan.batch_bytes, 1);
   if (!given)
     plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / std::max<std::uint64_t>(plan.batch_bytes, 1),

@@ -5,21 +5,13 @@
 #include <vector>
 
 #include "base/cpu_topology.h"
+#include "base/local_ranks.h"
 
 namespace feedline::pipeline {
 
-// Processes of one machine that share its CPUs, as launchers number them.
-struct LocalRanks {
-  int rank = 0;
-  int count = 1;
-};
-// From LOCAL_RANK and LOCAL_WORLD_SIZE, as torchrun sets them.
-LocalRanks local_ranks();
-
-// The CPUs that are this process's, of those it may use: launchers that bind each rank have shared them out already,
-// others leave it to the ranks.
-int share_of_cpus(int usable, int bound, int online, const LocalRanks& ranks);
-int share_of_cpus();
+using base::local_ranks;
+using base::LocalRanks;
+using base::share_of_cpus;
 
 // The node that a process's threads fill first. One process alone: where its training loop runs now, on `cpu`. Several
 // with the same CPUs: an equal share of the nodes each, for where their loops run now says little, and all of them on

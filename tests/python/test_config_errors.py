@@ -292,6 +292,25 @@ def test_byte_counts(count: int, unit: str) -> None:
         assert arguments.byte_count("loader", "memory_budget", text) == count * base**power
 
 
+@pytest.mark.parametrize("value", [0, -1, "much", "1 XB", "", 1.5, True, [1], "9" * 400 + " GB", 2**63])
+def test_a_memory_budget_is_refused_alike_by_both_loaders(train: feedline.Dataset, value: Any) -> None:
+    with pytest.raises(feedline.ConfigError, match=r"^loader: memory_budget must be") as ours:
+        train.loader(4, output="numpy", memory_budget=value)
+    pytest.importorskip("torch", reason="torch is not installed")
+    with pytest.raises(feedline.ConfigError) as theirs:
+        feedline.DataLoader([1, 2, 3], memory_budget=value)
+    assert str(ours.value) == str(theirs.value)
+
+
+def test_a_memory_budget_is_taken_alike_by_both_loaders(train: feedline.Dataset) -> None:
+    train.loader(4, output="numpy", memory_budget="2 GiB").close()
+    pytest.importorskip("torch", reason="torch is not installed")
+    for value in ("2 GiB", 2 << 30):
+        loader = feedline.DataLoader([1, 2, 3], memory_budget=value)
+        assert loader.memory_budget == loader._budget_bytes() == 2 << 30
+        assert [batch.tolist() for batch in loader] == [[1], [2], [3]]
+
+
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.binary(max_size=3),
     lambda inner: st.lists(inner, max_size=4) | st.tuples(inner, inner),

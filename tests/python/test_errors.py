@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import copy
 import errno
+import pathlib
 import pickle
 
 import pytest
@@ -18,6 +21,7 @@ BASES = {
     feedline.DataError: RuntimeError,
     feedline.StorageError: OSError,
     feedline.StalledError: TimeoutError,
+    feedline.WorkerDiedError: RuntimeError,
 }
 
 
@@ -55,3 +59,60 @@ def test_errors_of_the_engine_pickle() -> None:
     assert str(again) == str(caught.value)
     assert "/does/not/exist" in str(again)
     assert again.__dict__ == caught.value.__dict__
+
+
+# Never seen by a user: what catches each, and why it has a class.
+INTERNAL = {
+    "Refused": "tune: a setting cannot be measured; it becomes a rung's reason",
+    "Lost": "tune: the copy of the script died; it becomes a note",
+    "NotTried": "diagnose: an experiment is not made; it becomes a line of the report",
+    "CommandError": "diagnose and tune: a command cannot be started; it becomes exit status 2",
+    "StockLoaderMissing": "bench: torch is not there; it becomes a line of the report",
+    "Late": "the drop-in: a native batch is late; it becomes a StalledError or torch's RuntimeError",
+    "RemoteTraceback": "the drop-in: the cause of a worker's exception, only ever shown",
+    "DriverError": "page-locking: the driver refused; it becomes a reason",
+    "CapturingError": "page-locking: a CUDA graph is captured; it is tried again",
+    "EndedError": "page-locking: the driver has gone",
+    "BadSamplesError": "the drop-in: carries an epoch's bad samples from fetching to delivery",
+}
+
+
+def _exception_classes() -> dict[str, str]:
+    """Every exception and warning that the package defines, by name, with the file."""
+    root = pathlib.Path(feedline.__file__).parent
+    found: dict[str, str] = {}
+    bases = {
+        name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)
+    }
+    classes = [
+        (node, path.relative_to(root).as_posix())
+        for path in sorted(root.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    ]
+    before = -1
+    while before != len(found):  # a class of a class
+        before = len(found)
+        for node, name in classes:
+            if any(ast.unparse(base).rpartition(".")[2] in bases | set(found) for base in node.bases):
+                found[node.name] = name
+    return found
+
+
+def test_users_can_import_every_exception_and_warning_that_they_meet() -> None:
+    found = {name: path for name, path in _exception_classes().items() if not name.startswith("_")}
+    assert {"Error", "RecordError", "SettingsWarning", "WorkerDiedError"} <= set(found)
+    assert set(INTERNAL) <= set(found), "a class that is gone needs no excuse"
+    for name in found.keys() - INTERNAL.keys():
+        assert name in feedline.__all__, f"{name} of {found[name]} cannot be imported from feedline"
+        assert issubclass(getattr(feedline, name), (feedline.Error, Warning))
+    for name in INTERNAL:
+        assert name not in feedline.__all__
+        assert not found[name].startswith("errors")
+
+
+def test_the_places_where_they_were_first_still_have_them() -> None:
+    from feedline import record, settings
+
+    assert record.RecordError is feedline.RecordError
+    assert settings.SettingsWarning is feedline.SettingsWarning

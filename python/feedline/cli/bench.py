@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from pathlib import Path
@@ -16,6 +15,7 @@ import feedline
 from feedline.cli import shuffle
 from feedline.cli.console import OUT, bytes_text, print_json, progress, table
 from feedline.cli.stock_loader import StockLoaderMissing, measure_stock
+from feedline.machine import limits
 from feedline.record import bench as records
 from feedline.record import envelope, write
 
@@ -207,6 +207,6 @@ def _print(result: dict[str, Any]) -> None:
         ],
     )
     if limit is not None:
-        OUT.print(f"{result['share_of_limit']:.0%} of this machine's decode limit with {os.cpu_count()} CPUs")
+        OUT.print(f"{result['share_of_limit']:.0%} of this machine's decode limit with {limits.usable_cpus()} CPUs")
     if "speed_up" in result:
         OUT.print(f"{result['speed_up']:.1f} times the stock DataLoader")

@@ -19,10 +19,12 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from . import fetch, limits
+from ..errors import WorkerDiedError
+from ..machine import limits
+from . import fetch
 from .channel import Inbox, Outbox
 from .codec import Encoder, Frame
-from .failures import WorkerDiedError, died
+from .failures import died
 from .payload import HeldPayload, Load, PassedFd, Payload, QuietName, SharedPayload, name_unpicklable
 from .ring import Control, Ring
 from .ring_reader import RingReader

@@ -12,15 +12,11 @@ from typing import Any
 
 from torch._utils import KeyErrorMessage
 
-from ..errors import Error
-from . import limits
+from ..errors import Error, WorkerDiedError
+from ..machine import limits
 
 # AttributeError and NameError have a __str__ of their own that does the same; an OSError without errno prints them too.
 _PRINTS_ARGUMENTS = (BaseException.__str__, AttributeError.__str__, NameError.__str__, OSError.__str__)
-
-
-class WorkerDiedError(Error, RuntimeError):
-    """A worker process ended by itself. ``pid``, ``exitcode``, ``worker_id`` and ``sample_index`` say which."""
 
 
 class RemoteTraceback(Exception):

@@ -19,7 +19,8 @@ import torch
 from torch.utils.data import BatchSampler
 from torch.utils.data._utils import collate as torch_collate
 
-from . import limits, native_webdataset, sources, transforms
+from ..machine import limits
+from . import native_webdataset, sources, transforms
 from .native_prefix import NativePrefix
 from .orders import is_unique
 
@@ -162,7 +163,7 @@ def _plan_images(loader: Any, leaves: list[Any]) -> Plan:
 def _whole_images(loader: Any, chain: transforms.Chain, files: Any) -> Plan | None:
     if chain.flows == transforms.PIL or not transforms.has_fixed_size(chain.dataset):
         return None
-    threads = limits.usable_cpus() if loader._adapts else max(1, loader.num_workers)
+    threads = limits.share_of_cpus() if loader._adapts else max(1, loader.num_workers)
     follow_pillow()
     native = f"{NATIVE}, {'up to ' if loader._adapts else ''}{threads} thread{'s' if threads > 1 else ''}"
     unique = is_unique(loader._index_sampler)

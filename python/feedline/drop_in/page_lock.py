@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from . import limits
+from ..machine import limits
 from .cuda_driver import CapturingError, Driver, DriverError, EndedError, Mark, open_driver
 from .ring import PAGE, Control, Ring
 from .ring_reader import RingReader

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import StorageError
-from . import limits
+from ..machine import limits
 
 HEADER = 64  # bytes before a block's payload: a cache line, so that payloads are aligned for every vector unit
 PAGE = mmap.PAGESIZE

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from ..errors import StorageError
-from . import limits
+from ..machine import limits
 from .ring import HEADER, HELD, IN_FLIGHT, KEPT, PUNCHED, Block, Control, Ring, make_block, round_up
 
 _LARGE_BATCH = 8 << 20  # bytes: making it takes milliseconds, and as many of it as of others would be much memory

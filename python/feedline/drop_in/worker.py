@@ -22,7 +22,8 @@ from torch.utils.data._utils import collate as torch_collate
 from torch.utils.data._utils import signal_handling
 from torch.utils.data._utils import worker as torch_worker
 
-from . import fetch, limits
+from ..machine import limits
+from . import fetch
 from .channel import BlockingPort
 from .codec import LARGE, Encoder, is_plain, ring_tensor
 from .failures import Failure

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from .. import _engine, arguments
 from ..errors import ConfigError, DataError, StorageError
+from ..machine import limits as host_limits
 from .manifest import NAME, Manifest, Shard, Skipped
 from .names import FolderKeys, text
 from .shard_file import UNFINISHED, ShardFile, member_bytes
@@ -183,7 +184,7 @@ def pack(
         found = len(manifest.shards)
         if not manifest.complete:
             packed_source = _Source(dataset, transcoders, shuffle, seed)
-            threads = jobs or len(os.sched_getaffinity(0))
+            threads = jobs or host_limits.usable_cpus()
             _write_shards(packed_source, folder, manifest, on_error, threads, progress or (lambda done, total: None))
     return _report(manifest, folder, found)
 

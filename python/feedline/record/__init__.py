@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from .checking import RecordError
+from feedline.errors import RecordError
+
 from .diagnosis import of, steps_of
 from .files import VERSION, check, envelope, read, write
 

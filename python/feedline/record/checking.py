@@ -10,8 +10,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from feedline.errors import Error
-
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),
@@ -26,10 +24,6 @@ KEYWORDS = frozenset(
     ("$ref", "type", "const", "enum", "minimum", "required", "properties", "additionalProperties", "items", "maxItems")
 )
 ANNOTATIONS = frozenset(("$schema", "$id", "$defs", "title", "description"))
-
-
-class RecordError(Error):
-    """A file is no run record that this version reads. The message says which file, where in it, and what to do."""
 
 
 def problem(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], where: str = "record") -> str | None:

@@ -16,7 +16,7 @@ Step = tuple[float, float, float]
 _WAITED_FOR = ("production", "straggler", "handover", "startup", "border")  # with "step", the whole time
 _SETTINGS = (str, int, float, bool, type(None))
 # They tell processes and loaders of one run apart, or are facts of the machine, which has a place of its own.
-_NO_SETTINGS = ("pid", "number", "cpus", "torch", "threads", "cuda")
+_NO_SETTINGS = ("pid", "number", "cpus", "local_rank", "sharing_ranks", "torch", "threads", "cuda")
 
 
 def of(document: Mapping[str, Any], steps: Iterable[Step] = (), source: str | None = None) -> dict[str, Any]:

@@ -16,8 +16,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from feedline.errors import RecordError
+
 from . import diagnosis
-from .checking import RecordError, problem
+from .checking import problem
 from .machine import machine_facts
 from .software import software_facts
 from .storage import storage_facts

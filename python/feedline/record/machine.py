@@ -11,15 +11,13 @@ import os
 import platform
 import re
 import resource
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeVar
+
+from feedline import _engine
 
 from .gpu import gpu_facts
 
 Facts = dict[str, str | int | float | bool | None]
-_N = TypeVar("_N", int, float)
-_UNLIMITED = 1 << 60  # cgroup v1 says "no limit" by a number near 2^63
 _KIB_NAMES = {
     "memory_bytes": "MemTotal",
     "available_bytes": "MemAvailable",
@@ -30,17 +28,17 @@ _KIB_NAMES = {
 
 def machine_facts(root: Path = Path("/")) -> tuple[Facts, list[str]]:
     """The facts, and one sentence for each that could not be read."""
-    allowed = len(os.sched_getaffinity(0))
+    cpus = _engine.cpu_limits(_engine_root(root))
     quota, memory_limit, cgroup = cgroup_limits(root)
     facts: Facts = {
         "host": platform.node(),
         "kernel": platform.release(),
         "architecture": platform.machine(),
         "cpu": cpu_model(root),
-        "cpus": os.cpu_count(),
-        "cpus_allowed": allowed,
+        "cpus": _engine.online_cpus(),
+        "cpus_allowed": len(cpus.allowed),
         "quota_cpus": quota,
-        "usable_cpus": min(float(allowed), quota) if quota else float(allowed),
+        "usable_cpus": cpus.capacity,
         "cgroup": cgroup,
         **_memory(root),
         "memory_limit_bytes": memory_limit,
@@ -69,54 +67,21 @@ def cpu_model(root: Path) -> str | None:
 
 def cgroup_limits(root: Path) -> tuple[float | None, int | None, str | None]:
     """(CPUs by quota, bytes of memory, version) of this process's cgroup: the tightest of it and what it lies in."""
-    paths: dict[str, str] = {}
-    for line in (_text(root / "proc/self/cgroup") or "").splitlines():
-        fields = line.split(":", 2)
-        if len(fields) == 3:
-            paths |= dict.fromkeys(fields[1].removeprefix("name=").split(","), fields[2])
-    if not paths:
+    place = _engine_root(root)
+    version = _engine.cgroup_version(place)
+    if version == 0:
         return None, None, None
-    top = root / "sys/fs/cgroup"
-    if (top / "cgroup.controllers").exists():
-        folders = _ancestors(top, paths.get("", "/"))
-        quotas = [_quota_v2(_text(folder / "cpu.max")) for folder in folders]
-        limits = [_number(_text(folder / "memory.max")) for folder in folders]
-        return _least(quotas), _least(limits), "2"
-    cpu = [_quota_v1(folder) for folder in _ancestors(top / "cpu", paths.get("cpu", "/"))]
-    memory = [_number(_text(f / "memory.limit_in_bytes")) for f in _ancestors(top / "memory", paths.get("memory", "/"))]
-    readable = (top / "cpu").is_dir() or (top / "memory").is_dir()
-    return _least(cpu), _least([m for m in memory if m and m < _UNLIMITED]), "1" if readable else None
+    return _engine.cpu_limits(place).quota, _engine.memory_limits(place).limit_bytes, str(version)
 
 
-def _ancestors(top: Path, path: str) -> list[Path]:
-    """The folder of a cgroup and of all around it; in a container only the top may be there."""
-    parts = [part for part in path.split("/") if part and part != ".."]
-    return [top.joinpath(*parts[:i]) for i in range(len(parts), -1, -1)]
-
-
-def _quota_v2(text: str | None) -> float | None:
-    fields = (text or "").split()
-    if len(fields) != 2 or fields[0] == "max":
-        return None
-    quota, period = _number(fields[0]), _number(fields[1])
-    return quota / period if quota and period else None
-
-
-def _quota_v1(folder: Path) -> float | None:
-    quota = _number(_text(folder / "cpu.cfs_quota_us"))
-    period = _number(_text(folder / "cpu.cfs_period_us"))
-    return quota / period if quota and period and quota > 0 else None
+def _engine_root(root: Path) -> str:
+    return "" if root == Path("/") else str(root)
 
 
 def _memory(root: Path) -> Facts:
     text = _text(root / "proc/meminfo") or ""
     found = {name: int(kib) << 10 for name, kib in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE)}
     return {name: found.get(key) for name, key in _KIB_NAMES.items()}
-
-
-def _least(values: Iterable[_N | None]) -> _N | None:
-    known = [value for value in values if value is not None]
-    return min(known) if known else None
 
 
 def _size_of(path: Path) -> int | None:
@@ -131,13 +96,6 @@ def _limit(which: int) -> int | None:
     """None: no limit."""
     soft = resource.getrlimit(which)[0]
     return None if soft == resource.RLIM_INFINITY else soft
-
-
-def _number(text: str | None) -> int | None:
-    try:
-        return int((text or "").strip())
-    except ValueError:
-        return None
 
 
 def _text(path: Path) -> str | None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,7 +49,8 @@ class HostWatch:
     """Looks at a process and all that come from it. Close it."""
 
     def __init__(self, pid: int, interval_s: float, root: Path = Path("/")) -> None:
-        self._pid, self._root = pid, root
+        self._pid = pid
+        self._engine_root = "" if root == Path("/") else str(root)
         self._period_s = max(interval_s / 2, 0.05)
         self._sampler = self._start()
         self._begun = time.monotonic()
@@ -78,27 +78,18 @@ class HostWatch:
         now = record["host"][-1]
         processes = {row["pid"]: row for row in record["processes"] if row["time_ns"] == now["time_ns"]}
         if self._latest is None or self._host is None or now["time_ns"] > self._host["time_ns"]:
-            self._latest = self._between(self._host, now, processes, record["quota_cpus"])
+            self._latest = self._between(self._host, now, processes)
             self._host, self._processes = now, processes
         return self._latest
 
-    def _usable_cpus(self, quota: float | None) -> float:
-        try:
-            allowed = float(len(os.sched_getaffinity(self._pid)))
-        except OSError:  # it has ended
-            allowed = float(os.cpu_count() or 1)
-        return min(allowed, quota) if quota else allowed
-
     def _start(self) -> _engine.HostSampler:
-        root = "" if self._root == Path("/") else str(self._root)
-        return _engine.HostSampler(self._pid, self._period_s, root)
+        return _engine.HostSampler(self._pid, self._period_s, self._engine_root)
 
     def _between(
         self,
         before: dict[str, Any] | None,
         now: dict[str, Any],
         processes: dict[int, dict[str, Any]],
-        quota: float | None,
     ) -> Figures:
         over_ns = now["time_ns"] - before["time_ns"] if before else 0
         per_s = _rates(before, now, over_ns)
@@ -109,7 +100,7 @@ class HostWatch:
         return Figures(
             pids=tuple(processes),
             cpus_used=_share(cpu),
-            cpus_usable=self._usable_cpus(quota),
+            cpus_usable=_engine.cpu_limits(self._engine_root, self._pid).capacity,
             cpus_busy=_share(per_s("busy_ns")),
             delay_share=delay / (cpu + delay) if cpu is not None and delay is not None and cpu + delay > 0 else None,
             threads=sum(row["threads"] for row in processes.values()),

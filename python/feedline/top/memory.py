@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import _engine
+
 _PERIOD_S = 5.0  # the kernel walks page tables for it, holding a lock that the process's own mmap() waits for,
 _COST_SHARE = 0.01  # so it is asked less often where the answer takes long
-_UNLIMITED = 1 << 60  # version 1 of cgroups says "no limit" by a number near 2^63
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Memory:
 
     pss_bytes: int | None  # of the tree: pages that n processes share count 1/n in each
     swapped_bytes: int | None  # of the tree
-    limit_bytes: int | None  # of the cgroup, the tightest around the process
+    limit_bytes: int | None  # of the cgroup that has the least left, of the process's and those around it
     used_bytes: int | None  # of that limit, without page cache that gives way
     shared_bytes: int | None  # in /dev/shm, by anybody
     shared_limit_bytes: int | None
@@ -30,8 +31,7 @@ class Memory:
 
 class MemoryWatch:
     def __init__(self, pid: int, root: Path = Path("/")) -> None:
-        self._root = root
-        self._groups = _memory_groups(root, pid)
+        self._root, self._pid = root, pid
         self._due_s = 0.0
         self._pss: tuple[int | None, int | None, tuple[str, ...]] = (None, None, ())
 
@@ -41,9 +41,11 @@ class MemoryWatch:
             self._pss = self._sum(pids)
             ended = time.monotonic()
             self._due_s = ended + max(_PERIOD_S, (ended - began) / _COST_SHARE)
-        limit, used = _tightest(self._groups)
+        host = _engine.memory_limits("" if self._root == Path("/") else str(self._root), self._pid)
         shared, shared_limit = self._shared()
-        return Memory(self._pss[0], self._pss[1], limit, used, shared, shared_limit, self._pss[2])
+        return Memory(
+            self._pss[0], self._pss[1], host.binding_bytes, host.binding_used_bytes, shared, shared_limit, self._pss[2]
+        )
 
     def _sum(self, pids: Iterable[int]) -> tuple[int | None, int | None, tuple[str, ...]]:
         pss = swap = read = 0
@@ -68,50 +70,3 @@ class MemoryWatch:
         except OSError:
             return None, None
         return (status.f_blocks - status.f_bfree) * status.f_frsize, status.f_blocks * status.f_frsize
-
-
-def _memory_groups(root: Path, pid: int) -> list[Path]:
-    """Folders of the cgroup of a process and of those around it. In a container only the mount's top may be there."""
-    try:
-        lines = (root / f"proc/{pid}/cgroup").read_text().splitlines()
-    except OSError:
-        return []
-    found = []
-    for line in lines:
-        _, _, rest = line.partition(":")
-        names, _, path = rest.partition(":")
-        if names and "memory" not in names.split(","):
-            continue
-        top = root / "sys/fs/cgroup" / ("memory" if names else "")
-        parts = [part for part in path.split("/") if part and part != ".."]
-        found += [top.joinpath(*parts[:i]) for i in range(len(parts), -1, -1)]
-    return found
-
-
-def _tightest(groups: Iterable[Path]) -> tuple[int | None, int | None]:
-    """(limit, used) of the group with the least left; (None, None) where nothing is limited."""
-    found = []
-    for group in groups:
-        for limit_name, used_name in (
-            ("memory.max", "memory.current"),
-            ("memory.limit_in_bytes", "memory.usage_in_bytes"),
-        ):
-            limit, used = _number(group / limit_name), _number(group / used_name)
-            if limit is not None and used is not None and limit < _UNLIMITED:
-                found.append((limit, max(used - _inactive(group), 0)))
-    return min(found, key=lambda pair: pair[0] - pair[1]) if found else (None, None)
-
-
-def _inactive(group: Path) -> int:
-    try:
-        match = re.search(r"^(?:total_)?inactive_file (\d+)$", (group / "memory.stat").read_text(), re.M)
-    except OSError:
-        return 0
-    return int(match[1]) if match else 0
-
-
-def _number(path: Path) -> int | None:
-    try:
-        return int(path.read_text())
-    except (OSError, ValueError):  # ValueError: "max"
-        return None

@@ -26,7 +26,6 @@ from feedline.diagnose import session
 from feedline.diagnose.experiments import clones
 from feedline.diagnose.summary import timeline
 from feedline.diagnose.summary.figures import Summary
-from feedline.drop_in import limits as host_limits
 from feedline.tune import probe
 from feedline.tune.ladder import Climb, Lost, Refused, Rung, Visit, climb
 from feedline.tune.setting import Limits, Options, Setting
@@ -131,7 +130,8 @@ class _Run:
                 "too few steps of the script were seen to know its own work: only the loader alone was measured"
             )
         others = None if summary is None else summary.host.others_cpus
-        if others is not None and others > _OTHERS_SHARE * limits.cpus:
+        if summary is not None and others is not None and others > _OTHERS_SHARE * limits.cpus:
+            others *= summary.host.sharing
             notes.append(
                 f"other programs used {others:.1f} CPUs: gains are smaller than on a free machine and harder to show, "
                 "and the model counts on CPUs that were not there"
@@ -329,8 +329,9 @@ class ScriptPlant:
 
 
 def limits_of(options: Options, facts: dict[str, Any]) -> Limits:
-    cpus = min(options.cpus or host_limits.usable_cpus(), host_limits.usable_cpus())
-    memory = options.memory or host_limits.memory_left() // _MEMORY_SHARE
+    """`facts` are the script's process's: it may be one of several ranks, which this process is not."""
+    cpus = min(options.cpus or facts["cpus"], facts["usable_cpus"])
+    memory = options.memory or facts["memory"] // _MEMORY_SHARE
     with contextlib.suppress(OSError):  # torch's workers hand batches over in there
         status = os.statvfs("/dev/shm")
         memory = min(memory, int(_SHARED_MEMORY_SHARE * status.f_bavail * status.f_frsize))

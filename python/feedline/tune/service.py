@@ -16,6 +16,7 @@ from dataclasses import asdict
 from typing import Any, TextIO
 
 from feedline.diagnose.experiments import attempts, clones
+from feedline.machine import limits
 from feedline.tune import apply
 from feedline.tune.ladder import Refused
 from feedline.tune.live import Live, Stable, Step
@@ -59,7 +60,7 @@ class Service:
         """Takes the process back to `cpus` of its CPUs, too."""
         from feedline.diagnose.probe.loop_hooks import torch_facts
 
-        allowed = sorted(os.sched_getaffinity(0))
+        share, usable, allowed = limits.share_of_cpus(), limits.usable_cpus(), limits.allowed_cpus()
         if request.get("cpus"):
             os.sched_setaffinity(0, allowed[: request["cpus"]])
         loader, settings = self._loader, apply.settings_of(self._loader)
@@ -69,6 +70,9 @@ class Service:
             batches = None
         return {
             "pid": os.getpid(),
+            "cpus": share,
+            "usable_cpus": usable,
+            "memory": limits.share_of_memory_left(),
             "loader": torch_facts(loader),
             "setting": Setting(**settings, batch_size=_batch_size(loader)).but().as_dict(),
             "epoch_batches": batches,

@@ -67,7 +67,7 @@ class Options:
     """What the user allows."""
 
     budget_s: float = 60.0
-    cpus: int | None = None  # None: all that this process may use
+    cpus: int | None = None  # None: this rank's share of those that may be used
     memory: int | None = None  # bytes of batches ahead; None: a quarter of what is left
     batch_sizes: tuple[int, int] | None = None  # from, to; None: the batch size stays
     keep_running: bool = False  # a script, when its loader has been measured

@@ -8,11 +8,10 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import feedline
 from feedline.diagnose.summary.figures import Host, Making, Summary
-from feedline.drop_in import limits as host_limits
+from feedline.machine import limits as host_limits
 from feedline.tune.ladder import Climb, Refused, Rung, Visit, climb
 from feedline.tune.live import Live, Stable
 from feedline.tune.setting import SOURCE, Limits, Options, Setting
@@ -51,9 +50,8 @@ def tune(
         say: hears what is being done now.
     """
     began = time.monotonic()
-    usable = host_limits.usable_cpus()
-    cpus = min(options.cpus or usable, usable)
-    memory = options.memory or host_limits.memory_left() // _MEMORY_SHARE
+    cpus = min(options.cpus or host_limits.share_of_cpus(), host_limits.usable_cpus())
+    memory = options.memory or host_limits.share_of_memory_left() // _MEMORY_SHARE
     base = Setting(SOURCE, 1, batch_size=batch_size)
     plant = SourcePlant(dataset, options.budget_s)
     with _kept_to(cpus if options.cpus else None), contextlib.closing(plant):
@@ -94,7 +92,7 @@ class SourcePlant:
 
     def warm_up(self, setting: Setting, seconds: float) -> int:
         """Reads for about `seconds`; bytes of a batch."""
-        live = self._stable.of(setting.but(num_workers=host_limits.usable_cpus()))
+        live = self._stable.of(setting.but(num_workers=host_limits.share_of_cpus()))
         live.visit(seconds, None, setting.batch_size or 1, self._patience())
         self._stable.close()
         return live.batch_bytes or 0
@@ -139,9 +137,9 @@ class SourcePlant:
 @contextlib.contextmanager
 def _kept_to(cpus: int | None) -> Iterator[None]:
     """This process, and the threads that it starts, on so many of its CPUs."""
-    before: Any = os.sched_getaffinity(0)
+    before = host_limits.allowed_cpus()
     if cpus is not None:
-        os.sched_setaffinity(0, sorted(before)[:cpus])
+        os.sched_setaffinity(0, before[:cpus])
     try:
         yield
     finally:

@@ -77,3 +77,32 @@ def test_a_disk_that_was_not_measured_is_missing_where_samples_come_from_it():
     assert missing_of_disk(cached, host_of(cached)) == {}
     measured = recorded(worker=reading, files=files, experiments=Experiments(disk=DiskProbe(3, "sda", 80e6)))
     assert missing_of_disk(measured, host_of(measured)) == {}
+
+
+def test_of_several_ranks_one_is_weighed_against_its_own_share():
+    """Four ranks share four CPUs; the run's counters are of all of them."""
+    busy = {"busy_ns": 30 * S}
+    loaders = [{"local_rank": rank, "sharing_ranks": 4} for rank in (0, 1, 2, 3)]
+    run = recorded(busy, worker={"cpu_ns": 20 * S, "delay_ns": 8 * S})
+    alone = host_of(run)
+    assert (alone.cpus, alone.used_cpus, alone.wanted_cpus, alone.others_cpus) == (4, 2.0, 2.8, 1.0)
+    run.loaders = loaders
+    one = host_of(run, **loaders[0])
+    assert (one.cpus, one.used_cpus, one.ranks, one.sharing) == (1.0, 0.5, 4, 4)
+    assert one.wanted_cpus == pytest.approx(0.7)
+    assert one.others_cpus == pytest.approx(0.25), "of the CPU that others use, a quarter comes out of this share"
+
+
+def test_ranks_that_are_not_watched_are_no_other_programs():
+    """Each rank has a diagnosis of its own: the others use as much as this one, and that is no stranger's work."""
+    run = recorded({"busy_ns": 80 * S}, worker={"cpu_ns": 20 * S})
+    run.loaders = [{"local_rank": 2, "sharing_ranks": 4}]
+    one = host_of(run, **run.loaders[0])
+    assert (one.cpus, one.used_cpus, one.others_cpus) == (1.0, 2.0, 0.0)
+
+
+def test_ranks_that_were_bound_have_their_own_cpus():
+    run = recorded(worker={"cpu_ns": 20 * S})
+    run.loaders = [{"local_rank": rank, "sharing_ranks": 1} for rank in (0, 1)]
+    one = host_of(run, **run.loaders[0])
+    assert (one.cpus, one.used_cpus) == (4.0, 1.0)

@@ -10,7 +10,8 @@ import torch
 from lowered import assert_same, plan_of
 
 from feedline import DataLoader
-from feedline.drop_in import cuda_driver, limits
+from feedline.drop_in import cuda_driver
+from feedline.machine import limits
 
 
 @pytest.fixture(scope="module")

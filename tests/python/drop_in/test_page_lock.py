@@ -22,11 +22,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from feedline import DataLoader
-from feedline.drop_in import cuda_driver, limits, page_lock
+from feedline.drop_in import cuda_driver, page_lock
 from feedline.drop_in.page_lock import page_lock_for
 from feedline.drop_in.ring import HEADER, PAGE, Ring
 from feedline.drop_in.ring_reader import RingReader
 from feedline.drop_in.ring_writer import RingWriter
+from feedline.machine import limits
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ def test_dev_shm_too_small_for_a_batch():
 
 def test_too_little_memory_is_an_error_with_numbers(monkeypatch):
     """Pain 2: StorageError in place of a bus error."""
-    from feedline.drop_in import limits
+    from feedline.machine import limits
 
     monkeypatch.setattr(limits, "memory_left", lambda: 1_000_000)
     loader = DataLoader(Large(8), batch_size=8, num_workers=1, memory_budget=1 << 30)

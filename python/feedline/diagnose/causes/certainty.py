@@ -62,7 +62,7 @@ def others_cpus(claim: Claim) -> str | None:
     host = claim.summary.host
     if host.others_cpus is None or host.others_cpus <= host.cpus / 2 or claim.cause == "compute_bound":
         return None
-    return f"other programs used {host.others_cpus:.1f} CPUs meanwhile"
+    return f"other programs used {host.sharing * host.others_cpus:.1f} CPUs meanwhile"
 
 
 def _busy_machine(claim: Claim) -> str | None:

@@ -17,7 +17,7 @@ def quota(case: Case) -> None:
     if not host.throttled or host.throttled < NAMED:
         return
     part = host.throttled
-    spent = bool(host.quota_cpus) and (host.used_cpus or 0.0) > _SPENT * (host.quota_cpus or 0.0)
+    spent = bool(host.quota_cpus) and host.ranks * (host.used_cpus or 0.0) > _SPENT * (host.quota_cpus or 0.0)
     if spent:  # then whatever waits for a CPU waits for the quota, stopped or in turn
         part = max(part, delayed or 0.0)
     part = min(part, 1.0)
@@ -25,7 +25,7 @@ def quota(case: Case) -> None:
     quota = f" of {host.quota_cpus:.2g} CPUs" if host.quota_cpus else ""
     evidence = [f"the cgroup's quota{quota} stopped its processes for {host.throttled:.0%} of the time"]
     if host.used_cpus is not None and host.quota_cpus:
-        evidence.append(f"the run used {host.used_cpus:.2f} CPUs")
+        evidence.append(f"the run used {host.ranks * host.used_cpus:.2f} CPUs")
     if spent and delayed:
         evidence.append(f"ready to run, workers waited {delayed:.0%} of the time")
     case.unexplained *= 1 - part

@@ -29,6 +29,7 @@ from typing import Any, NoReturn
 from feedline.diagnose.experiments import attempts, cold_files, hand_over, other_workers, rungs
 from feedline.diagnose.probe.opened_files import OpenedFiles
 from feedline.diagnose.probe.recorder import Recorder
+from feedline.machine import limits
 
 BUDGET = "FEEDLINE_DIAGNOSE_BUDGET"
 WATCHER, GO, RESULT, PID = "watcher", "experiments.go", "experiments.json", "experiments.pid"
@@ -224,7 +225,7 @@ def _try(
 
 
 def _ladder(loader: Any) -> list[int]:
-    cpus, own = len(os.sched_getaffinity(0)), other_workers.workers_of(loader)
+    cpus, own = limits.share_of_cpus(), other_workers.workers_of(loader)
     least = other_workers.fewest(loader)
     ladder = sorted({0, 1, 2, 4, cpus, own} & set(range(least, max(2 * cpus, own, 1) + 1)))[:8]
     return [workers for workers in ladder if workers <= _MOST_WORKERS]

@@ -15,6 +15,7 @@ from feedline.diagnose.probe import engine_hooks, events
 from feedline.diagnose.probe.device_hooks import DeviceHooks, KeptHooks
 from feedline.diagnose.probe.pace import Pace
 from feedline.diagnose.probe.recorder import Recorder, clock, cpu_clock
+from feedline.machine import limits
 
 _EVENTS_PER_CYCLE = 3
 _CALLS_SHARE = 0.0005
@@ -309,7 +310,9 @@ def process_facts() -> dict[str, Any]:
     facts: dict[str, Any] = {
         "rank": os.environ.get("RANK"),
         "world_size": os.environ.get("WORLD_SIZE"),
-        "cpus": len(os.sched_getaffinity(0)),
+        "local_rank": limits.local_rank(),
+        "sharing_ranks": limits.sharing_ranks(),
+        "cpus": len(limits.allowed_cpus()),
     }
     if torch is not None:
         facts["torch"] = str(torch.__version__)

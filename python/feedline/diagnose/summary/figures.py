@@ -71,10 +71,12 @@ class Making:
 class Host:
     """The machine during the loop."""
 
-    cpus: float = 1.0  # that the run may use: affinity and quota
-    used_cpus: float | None = None  # by the run's processes
+    cpus: float = 1.0  # that the run may use: affinity and quota; of one rank, where ranks share them
+    used_cpus: float | None = None  # by the run's processes, on average over its ranks on this machine
     wanted_cpus: float | None = None  # with the time in which they waited for one
-    others_cpus: float | None = None  # by everybody else
+    others_cpus: float | None = None  # by everybody else, of this rank's part of the machine
+    ranks: int = 1  # of this machine that the run has
+    sharing: int = 1  # ranks of this machine that share its CPUs, in the run or not
     step_delayed: float | None = None  # share of the loop process's wish to run
     throttled: float | None = None  # share of the time, by the cgroup's quota
     quota_cpus: float | None = None

@@ -104,7 +104,9 @@ def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any],
     cpus = float(facts.get("cpus") or 1)
     if quota:
         cpus = min(cpus, max(quota, 0.01))
-    limits = replace(_of_memory(recording, _of_files_and_disk(recording)), cpus=cpus, quota_cpus=quota)
+    ranks, sharing = _ranks_of(recording), max(int(facts.get("sharing_ranks") or 1), 1)
+    limits = replace(_of_memory(recording, _of_files_and_disk(recording)), quota_cpus=quota)
+    limits = replace(limits, cpus=cpus / sharing, ranks=ranks, sharing=sharing)
     if window.seconds <= 0 or not window.tree:
         return limits
     ns = window.seconds * 1e9
@@ -114,10 +116,10 @@ def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any],
         return None if value is None else min(max(value / ns, 0.0), 1.0)
 
     # the kernel sums over the CPUs that a group's tasks are stopped on
-    busy = max(min(int(facts.get("cpus") or 1), int(facts.get("num_workers") or 1)), 1)
+    busy = max(min(int(facts.get("cpus") or 1), ranks * int(facts.get("num_workers") or 1)), 1)
     stopped = window.host.get("throttled_ns")
     throttled = None if stopped is None else max(stopped / ns, 0.0)
-    used = window.tree["cpu_ns"] / ns
+    used = window.tree["cpu_ns"] / ns / ranks  # of one rank, as the CPUs are
     read = window.workers.get("read_bytes") or window.loop.get("read_bytes", 0.0)
     device = window.tree["device_bytes"]
     if samples and (own := read_per_sample(facts)) is not None:
@@ -127,8 +129,8 @@ def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any],
     return replace(
         limits,
         used_cpus=used,
-        wanted_cpus=(window.tree["cpu_ns"] + window.tree["delay_ns"]) / ns,
-        others_cpus=max((window.host.get("busy_ns") or 0) / ns - used, 0.0),
+        wanted_cpus=(window.tree["cpu_ns"] + window.tree["delay_ns"]) / ns / ranks,
+        others_cpus=max((window.host.get("busy_ns") or 0) / ns - used * max(sharing, ranks), 0.0) / sharing,
         step_delayed=window.step_delayed(),
         throttled=None if throttled is None else min(throttled / busy, 1.0),
         in_kernel=window.in_kernel(),
@@ -141,6 +143,11 @@ def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any],
         device_share=min(device / read, 1.0) if read > 0 and readable else None,
         disk_latency_ms=(window.host.get("disk_read_ns") or 0) / requests / 1e6 if requests else None,
     )
+
+
+def _ranks_of(recording: Recording) -> int:
+    """How many ranks of this machine the run has: its processes' counters are of all of them together."""
+    return max(len({facts["local_rank"] for facts in recording.loaders if "local_rank" in facts}), 1)
 
 
 def missing_of_disk(recording: Recording, host: Host) -> dict[str, str]:
