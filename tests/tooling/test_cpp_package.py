@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feedline in a C++ project of one's own: installed and found, and as a folder of that project. Both build examples/cpp."""
+"""Feedline in a C++ project: installed and found, and as a folder of that project. Both build examples/cpp."""
 
 from __future__ import annotations
 
