@@ -25,7 +25,7 @@ _LEAST_LEFT_S = 0.3
 # A change is left undecided where its interval reaches so far: such a gain is worth measuring longer for. A smaller one
 # is within what most machines' noise leaves open in a minute, among as many changes.
 OPEN_GAIN = 1.2
-_WILD = 10.0  # an interval that reaches beyond so many times says nothing
+_WILD = 3.0  # an interval that reaches beyond so many times says nothing
 _TIME_IS_UP = "undecided: not tried, the time was up"
 
 
@@ -292,9 +292,10 @@ def _reason(comparison: Comparison, kept: bool, must_gain: bool) -> str:
     if comparison.verdict == "slower" or comparison.high < 0.98:
         return f"{-share:.0%} slower"
     if comparison.high >= LEAST_GAIN_LAST:
-        possible = f"{comparison.high - 1:+.0%}" if comparison.high < _WILD else "any gain"
+        if comparison.high >= _WILD:
+            return "undecided: it varied too much to tell"
         open_words = "undecided: " if comparison.high >= OPEN_GAIN else ""
-        return f"{open_words}no gain was shown; {possible} is possible"
+        return f"{open_words}no gain was shown; {comparison.high - 1:+.0%} is possible"
     if not must_gain:
         return "not shown to be as fast"
     return "gains nothing"

@@ -91,7 +91,8 @@ def _open_words(climb: Climb) -> str:
     if comparison is None:
         return f"{count}: there was no time to try them"
     pairs = "a single pair" if comparison.pairs < 2 else f"{comparison.pairs} pairs"
-    seen = f"{words(first.candidate.setting)} looked {comparison.ratio:.2g} times as fast in {pairs}"
+    looked = "looked" if comparison.ratio >= LEAST_GAIN_LAST else "was measured"
+    seen = f"{words(first.candidate.setting)} {looked} {comparison.ratio:.2g} times as fast in {pairs}"
     bounds = "" if comparison.pairs < 2 else f" [{comparison.low:.2f}, {comparison.high:.2f}]"
     return f"{count}; {seen}{bounds}"
 
