@@ -86,7 +86,7 @@ class RecordError(Error):
 
 
 class SettingsWarning(UserWarning):
-    """Settings were measured on another machine, or for other data."""
+    """Settings were measured on another machine, for other data, or with another loader."""
 
 
 def _rebuild(cls: type[Error], message: str, attributes: dict[str, Any]) -> Error:

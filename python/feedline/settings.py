@@ -15,7 +15,7 @@ _LARGEST_FILE = 1 << 20
 # What the best settings depend on. Other facts of a machine change from day to day, or do not matter.
 MACHINE_FACTS = ("cpu", "usable_cpus", "memory_bytes", "memory_limit_bytes", "architecture", "gpus", "gpu0_name")
 DATA_FACTS = ("source", "dataset", "samples", "sample_bytes", "storage")
-_TARGETS = ("DataLoader", "loader")
+_TARGETS = ("DataLoader", "torch.DataLoader", "feedline.DataLoader", "loader")
 # Name: (type, least, whether None is a value). Written by `feedline tune`, so anything else is damage.
 _DATA_LOADER: dict[str, tuple[type, int, bool]] = {
     "num_workers": (int, 0, False),
@@ -42,8 +42,9 @@ def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, sou
 
     Args:
         path: the file.
-        for_: ``"DataLoader"`` for ``torch.utils.data.DataLoader`` and ``feedline.DataLoader``; ``"loader"`` for
-            :meth:`Dataset.loader`, with settings that were measured for a source.
+        for_: the loader that takes them. ``"torch.DataLoader"``, ``"feedline.DataLoader"``, or ``"DataLoader"`` where
+            it may be either of the two; ``"loader"`` for :meth:`Dataset.loader`, with settings that were measured for
+            a source.
         source: what you are going to load (a path, or a data set with a length), to be compared with what was measured.
 
     Returns:
@@ -54,29 +55,56 @@ def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, sou
         OSError: it cannot be read.
 
     Warns:
-        SettingsWarning: they were measured on another machine, or for other data; it says what differs.
+        SettingsWarning: they were measured on another machine, for other data, or with Feedline's DataLoader while
+            `for_` does not say that it takes them; it says what differs.
     """
     if for_ not in _TARGETS:
-        raise ConfigError(f'load_settings: for_ must be "DataLoader" or "loader", not {for_!r}')
+        raise ConfigError(f"load_settings: for_ must be one of {', '.join(map(repr, _TARGETS))}, not {for_!r}")
     name = os.fspath(path)
     saved = check(_read(path), name)
-    arguments = saved["arguments"].get(for_)
-    if arguments is None:
-        raise ConfigError(
-            f"{name} was measured for a script's DataLoader, whose workers are no measure for native threads: "
-            "run `feedline tune SOURCE`"
-        )
+    arguments = _arguments_for(saved, for_, name)
     differences = _other_machine(saved["machine"]) + _other_data(saved["data"], source)
+    found = []
     if differences:
+        found.append(
+            f"{name} was measured on another machine or for other data: {'; '.join(differences)}. "
+            "Run `feedline tune` again"
+        )
+    if for_ == "DataLoader" and saved.get("use") == "feedline":
+        found.append(
+            f"{name} was measured with Feedline's DataLoader (from feedline import DataLoader), and is no measure for "
+            'torch\'s. Say load_settings(..., for_="feedline.DataLoader") where that is the one that takes it'
+        )
+    if found:
         import warnings
 
-        warnings.warn(
-            f"{name} was measured on another machine or for other data: {'; '.join(differences)}. "
-            "Run `feedline tune` again",
-            SettingsWarning,
-            stacklevel=2,
+        for text in found:
+            warnings.warn(text, SettingsWarning, stacklevel=2)
+    return arguments
+
+
+def _arguments_for(saved: Mapping[str, Any], for_: str, name: str) -> dict[str, Any]:
+    """What `saved` has for the loader `for_`; ConfigError where it was measured for one of another kind."""
+    for_source = saved["arguments"].get("loader")
+    if for_ == "loader":
+        if for_source is None:
+            raise ConfigError(
+                f"{name} was measured for a script's DataLoader, whose workers are no measure for native threads: "
+                "run `feedline tune SOURCE`"
+            )
+        return dict(for_source)
+    if for_source is not None:
+        raise ConfigError(
+            f"{name} was measured for Feedline's own loader, feedline.open(...).loader(...), whose threads are no "
+            'measure for the workers of a DataLoader. Give it load_settings(..., for_="loader"), or run '
+            "`feedline tune -- COMMAND` for a script with a DataLoader"
         )
-    return dict(arguments)
+    if for_ == "torch.DataLoader" and saved.get("use") == "feedline":
+        raise ConfigError(
+            f"{name} was measured with Feedline's DataLoader, and is no measure for torch's: "
+            "from feedline import DataLoader"
+        )
+    return dict(saved["arguments"]["DataLoader"])
 
 
 def check(settings: Any, name: str) -> dict[str, Any]:
@@ -94,7 +122,8 @@ def check(settings: Any, name: str) -> dict[str, Any]:
     arguments = settings["arguments"]
     for target, known in (("DataLoader", _DATA_LOADER), ("loader", _LOADER)):
         found = arguments.get(target)
-        if target == "loader" and found is None:
+        other = arguments.get("loader" if target == "DataLoader" else "DataLoader")
+        if found is None and other is not None:
             continue
         _check_arguments(found, known, f"{name} is damaged: arguments.{target}")
     return settings
@@ -108,7 +137,8 @@ def _check_arguments(found: Any, known: Mapping[str, tuple[type, int, bool]], wh
             raise ConfigError(f"{where} has {argument[:40]!r}, which is no setting")
         kind, least, may_be_none = known[argument]
         is_one = type(value) is kind and isinstance(value, int) and least <= value <= _MOST
-        right = may_be_none if value is None else is_one
+        is_word = known is _LOADER and argument == "num_workers" and value == "auto"
+        right = may_be_none if value is None else is_one or is_word
         if not right:
             raise ConfigError(f"{where}.{argument} is {repr(value)[:40]}")
     if found.get("num_workers") == 0 and (found.get("prefetch_factor") or found.get("persistent_workers")):

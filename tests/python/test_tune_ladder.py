@@ -7,74 +7,15 @@ import itertools
 import math
 import random
 import statistics
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_machine import OWN, Machine, tune, up_to
 
 from feedline.tune import duel as duels
 from feedline.tune.duel import Turns, duel
-from feedline.tune.ladder import Climb, Lost, Refused, Visit, climb
 from feedline.tune.setting import DROP_IN, SOURCE, TORCH, Limits, Setting
-
-OWN = Setting(TORCH, 2, 2, batch_size=16)
-LIMITS = Limits(cpus=4, memory=10**9, most_workers=32)
-
-
-class Machine:
-    """Measures by a formula, with noise and drift, on a clock of its own."""
-
-    def __init__(
-        self,
-        rate: Callable[[Setting], float],
-        noise: float = 0.0,
-        seed: int = 0,
-        border: Callable[[Setting], float] = lambda s: 0.0,
-        batch_bytes: int = 1000,
-        epoch: int | None = 100,
-        most_visits: int = 10**6,
-    ) -> None:
-        self.rate, self.noise, self.border, self.batch_bytes = rate, noise, border, batch_bytes
-        self.epoch, self.most_visits = epoch, most_visits
-        self.random = random.Random(seed)
-        self.now = 0.0
-        self.seen: list[Setting] = []
-
-    def clock(self) -> float:
-        return self.now
-
-    def visit(self, setting: Setting, seconds: float) -> Visit:
-        self.seen.append(setting)
-        if len(self.seen) > self.most_visits:
-            raise Lost("the copy has died")
-        rate = self.rate(setting)
-        if rate <= 0:
-            raise Refused("it does not run")
-        weather = math.exp(self.random.gauss(0, self.noise))
-        self.now += max(seconds, 3 / rate)
-        return Visit(alone=rate * weather, rows=setting.batch_size or 1)
-
-    def border_s(self, setting: Setting) -> float:
-        self.now += self.border(setting)
-        return self.border(setting) * math.exp(self.random.gauss(0, self.noise))
-
-    def bytes_ahead(self, setting: Setting) -> int | None:
-        if setting.loader == SOURCE:
-            return setting.memory_budget
-        return setting.batches_ahead() * self.batch_bytes
-
-    def epoch_batches(self) -> int | None:
-        return self.epoch
-
-
-def tune(machine: Machine, base: Setting = OWN, limits: Limits = LIMITS, budget: float = 60.0) -> Climb:
-    return climb(machine, base, limits, budget, machine.clock)
-
-
-def up_to(most: int) -> Callable[[Setting], float]:
-    """Workers help until there are `most` of them."""
-    return lambda setting: 10.0 * max(1, min(setting.num_workers, most))
 
 
 @pytest.mark.parametrize("most", [1, 2, 4, 8, 16])

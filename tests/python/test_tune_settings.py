@@ -32,6 +32,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def made(**changes: Any) -> dict[str, Any]:
+    """As of a script whose own loader, torch's, was tuned."""
     arguments = {"num_workers": 4, "prefetch_factor": 2, "persistent_workers": True, "pin_memory": False}
     whole = {
         "feedline_settings": 1,
@@ -97,6 +98,38 @@ def test_a_scripts_settings_are_not_for_native_threads(tmp_path) -> None:
         feedline.load_settings(put(tmp_path, made()), for_="loader")
     with pytest.raises(feedline.ConfigError, match="DataLoader"):
         feedline.load_settings(put(tmp_path, made()), for_="Loader")
+
+
+@pytest.mark.parametrize("for_", ["DataLoader", "torch.DataLoader", "feedline.DataLoader"])
+@pytest.mark.parametrize("workers", [None, {"num_workers": 2}])  # what an earlier Feedline wrote beside it
+def test_a_sources_settings_are_not_for_a_data_loader(tmp_path, for_, workers) -> None:
+    path = put(tmp_path, made(use="feedline", arguments={"DataLoader": workers, "loader": {"num_workers": 2}}))
+    with pytest.raises(feedline.ConfigError, match=r'own loader, feedline.open.*for_="loader"'):
+        feedline.load_settings(path, for_=for_)
+
+
+def test_settings_found_with_our_data_loader_say_so_in_torchs(tmp_path) -> None:
+    path = put(tmp_path, made(use="feedline"))
+    with pytest.warns(saved.SettingsWarning, match=r'with Feedline\'s DataLoader.*for_="feedline.DataLoader"'):
+        assert feedline.load_settings(path)["num_workers"] == 4
+    with pytest.raises(feedline.ConfigError, match="no measure for torch's: from feedline import DataLoader"):
+        feedline.load_settings(path, for_="torch.DataLoader")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert feedline.load_settings(path, for_="feedline.DataLoader")["num_workers"] == 4
+        feedline.load_settings(put(tmp_path, made(use="torch")), for_="torch.DataLoader")
+
+
+def test_auto_is_a_number_of_threads_and_not_of_workers(tmp_path, train) -> None:
+    arguments = {"num_workers": "auto", "memory_budget": 1 << 22}
+    path = put(tmp_path, made(arguments={"DataLoader": None, "loader": arguments}))
+    with train.loader(batch_size=7, output="numpy", **feedline.load_settings(path, for_="loader")) as loader:
+        assert len(list(loader)) == 3 and loader.stats()["controller"] is not None
+    for damaged in ({"DataLoader": arguments, "loader": None}, {"DataLoader": None, "loader": {"num_workers": "all"}}):
+        with pytest.raises(feedline.ConfigError, match="is damaged"):
+            feedline.load_settings(put(tmp_path, made(arguments=damaged)), for_="loader")
+    with pytest.raises(feedline.ConfigError, match="is damaged"):
+        feedline.load_settings(put(tmp_path, made(arguments={"DataLoader": None, "loader": None})))
 
 
 @pytest.mark.parametrize(

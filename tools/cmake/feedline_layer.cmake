@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # feedline_layer(NAME DEPS folder... LIBS target...): src/NAME/*.cpp as the static library feedline_NAME, and its
-# *_test.cpp as the program feedline_NAME_tests.
+# *_test.cpp as the program feedline_NAME_tests. What links it compiles as C++23, as the public headers are.
 function(feedline_layer name)
   cmake_parse_arguments(ARG "" "" "DEPS;LIBS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
@@ -9,13 +9,25 @@ function(feedline_layer name)
   list(TRANSFORM ARG_DEPS PREPEND feedline_ OUTPUT_VARIABLE deps)
   if(NOT sources)
     add_library(feedline_${name} INTERFACE)
+    feedline_export(feedline_${name} ${name})
     return()
   endif()
   add_library(feedline_${name} STATIC ${sources})
-  target_include_directories(feedline_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_features(feedline_${name} PUBLIC cxx_std_23)
+  target_include_directories(feedline_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(feedline_${name} PUBLIC ${deps} Threads::Threads PRIVATE ${ARG_LIBS})
+  feedline_export(feedline_${name} ${name})
   if(FEEDLINE_TESTS AND NOT ${name} IN_LIST FEEDLINE_TESTS_WITHOUT)
     feedline_tests(${name} src/${name} DEPS ${name} LIBS ${ARG_LIBS})
+  endif()
+endfunction()
+
+# feedline_export(TARGET NAME): TARGET is installed, and is feedline::NAME to those who find it.
+function(feedline_export target name)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  if(FEEDLINE_INSTALL)
+    install(TARGETS ${target} EXPORT feedline_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
   endif()
 endfunction()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from rich.markup import escape
 
 from feedline.cli import exit_codes
 from feedline.cli.console import ERR, OUT, print_json, progress, table
+from feedline.cli.outputs import OUTPUT_FILE, distinct
 from feedline.tune.setting import Options
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 _COMMAND = "feedline.tune.command"
 _LEAST_BUDGET_S = 1.0
+_FOR = {"torch": "", "feedline": ', for_="feedline.DataLoader"', "source": ', for_="loader"'}  # by the loader that won
 
 
 class _Verb(click.Command):
@@ -74,10 +77,8 @@ def _range(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option("--batch-size", default=64, show_default=True, type=click.IntRange(1), help="Of a SOURCE.")
 @click.option("--size", default=224, show_default=True, type=click.IntRange(1), help="Of a SOURCE: side of the crops.")
 @click.option("--keep-running", is_flag=True, help="Let COMMAND go on, as it is, when its loader has been measured.")
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Save the settings to this file.")
-@click.option(
-    "--record", type=click.Path(dir_okay=False, path_type=Path), help="Write a run record: docs/run-record.md."
-)
+@click.option("--output", type=OUTPUT_FILE, help="Save the settings to this file, where they were shown to gain.")
+@click.option("--record", type=OUTPUT_FILE, help="Write a run record: docs/run-record.md.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def tune(
@@ -105,13 +106,8 @@ def tune(
     saves.
     """
     is_command = context.meta[_COMMAND]
-    if not is_command and len(what) > 1:
-        raise click.UsageError("put -- before a command: feedline tune -- python train.py")
-    if keep_running and not is_command:
-        raise click.UsageError("--keep-running is for a command")
-    for path in (output, record):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise click.UsageError(f"{path}: there is no such folder")
+    _check_call(context, what, is_command)
+    distinct({"SOURCE": None if is_command else what[0], "--output": output, "--record": record})
     began = time.time()
     options = Options(budget, cpus, memory, batch_size_range, keep_running)
     with _showing() as (tell, say):
@@ -122,6 +118,25 @@ def tune(
     if isinstance(tuned, int):
         return tuned
     return _give(tuned, output, record, as_json, began)
+
+
+def _check_call(context: click.Context, what: tuple[str, ...], is_command: bool) -> None:
+    """Usage errors that no option sees by itself."""
+    given = {
+        name: context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE for name in context.params
+    }
+    if is_command:
+        if given["batch_size"] or given["size"]:
+            name = "--batch-size" if given["batch_size"] else "--size"
+            raise click.UsageError(f"{name} is for a SOURCE; a command keeps its own (or give --batch-size-range)")
+        if what[0].startswith("-"):
+            raise click.UsageError(f"{what[0]} stands where the command begins: options of tune go before the --")
+        return
+    if len(what) > 1 or what[0].endswith(".py") or (not Path(what[0]).exists() and shutil.which(what[0])):
+        command = " ".join(what if len(what) > 1 or not what[0].endswith(".py") else ("python", *what))
+        raise click.UsageError(f"{what[0]} is no source; put -- before a command: feedline tune -- {command}")
+    if given["keep_running"]:
+        raise click.UsageError("--keep-running is for a command")
 
 
 def _tune_script(command: tuple[str, ...], options: Options, tell: Any, say: Any) -> Tuned | int:
@@ -182,9 +197,20 @@ def _give(tuned: Tuned | TunedSource, output: Path | None, record: Path | None, 
             ERR.print(f"feedline: {escape(note)}")
         return exit_codes.FAILED
     if output is not None:
-        settings.write(document["settings"], output)
+        _save(document, output, settings, as_json)
     returncode = getattr(tuned, "returncode", None)
     return exit_codes.FINE if returncode is None or returncode == 0 else abs(returncode) + 128 * (returncode < 0)
+
+
+def _save(document: dict[str, Any], output: Path, settings: Any, as_json: bool) -> None:
+    show = ERR if as_json else OUT  # standard output is one JSON object
+    if document["settings"] is not None:
+        settings.write(document["settings"], output)
+        taken = f'**feedline.load_settings("{output}"{_FOR[document["best"]["loader"]]})'
+        show.print(f"saved: take it as {escape(taken)}")
+        return
+    left = f"; {output} is from before, and was left as it is" if output.exists() else ""
+    show.print(f"nothing was saved: only settings that were shown to gain are{escape(left)}")
 
 
 def _print(tuned: Tuned | TunedSource, report: Any) -> None:
@@ -195,6 +221,8 @@ def _print(tuned: Tuned | TunedSource, report: Any) -> None:
         OUT.print(f"the loop's own work: {summary.step_ms:.1f} ms per batch; rates are batches per second")
     for note in tuned.notes:
         OUT.print(f"note: {escape(note)}")
-    OUT.print(f"[bold]{escape(report.gain_words(tuned.climb))}[/]")
-    if tuned.climb.best.loader == "feedline" and tuned.climb.base.loader == "torch":
+    document = report.as_json(tuned)
+    OUT.print(f"[bold]{escape(document['conclusion'])}[/]")
+    best, base = document["best"]["loader"], document["base"]["loader"]
+    if document["outcome"] == "gain" and best == "feedline" and base == "torch":
         OUT.print("with: from feedline import DataLoader")

@@ -9,6 +9,6 @@ from __future__ import annotations
 from feedline.errors import RecordError
 
 from .diagnosis import of, steps_of
-from .files import VERSION, check, envelope, read, write
+from .files import VERSION, check, envelope, is_replaced, read, replace, write
 
-__all__ = ["RecordError", "VERSION", "check", "envelope", "of", "read", "steps_of", "write"]
+__all__ = ["RecordError", "VERSION", "check", "envelope", "is_replaced", "of", "read", "replace", "steps_of", "write"]

@@ -133,15 +133,30 @@ def write(record: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
         OSError: the file cannot be written.
     """
     check(dict(record))
-    text = json.dumps(finite(record), indent=2, allow_nan=False) + "\n"
+    replace(path, (json.dumps(finite(record), indent=2, allow_nan=False) + "\n").encode())
+
+
+def is_replaced(path: str | os.PathLike[str]) -> bool:
+    """Whether :func:`replace` puts a new file in the place of `path`; not of a pipe, nor of /dev/stdout, wherever it
+    leads to: those are written as they are."""
     target = Path(path)
-    if target.exists() and not target.is_file():  # /dev/stdout and pipes cannot be replaced
-        target.write_text(text, encoding="utf-8")
+    return not os.path.abspath(target).startswith(("/dev/", "/proc/")) and (target.is_file() or not target.exists())
+
+
+def replace(path: str | os.PathLike[str], content: bytes) -> None:
+    """Writes a file whole or not at all; through a link, the file that it leads to.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if not is_replaced(path):
+        Path(path).write_bytes(content)
         return
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    target = Path(os.path.realpath(path))
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
     try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(handle, "wb") as file:
+            file.write(content)
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
     except BaseException:

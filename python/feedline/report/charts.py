@@ -109,7 +109,7 @@ def ladder(rungs: Sequence[Mapping[str, Any]]) -> Element:
     for i, rung in enumerate(rungs):
         x, y = plot.at(i, rung["batches_per_s"])
         low, high = plot.at(i, max(rung["low"], 0))[1], plot.at(i, rung["high"])[1]
-        kept = "kept" if rung["kept"] else "gains nothing"
+        kept = "kept" if rung["kept"] else "undecided" if rung.get("undecided") else "gains nothing"
         tip = make("title", f"{rung['workers']} workers: {number(rung['batches_per_s'])}/s, {kept}")
         add(plot.element, make("line", class_="line s0", x1=x, x2=x, y1=low, y2=high))
         add(plot.element, make("circle", tip, class_="c0" if rung["kept"] else "c0 faded", cx=x, cy=y, r=5))

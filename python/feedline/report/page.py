@@ -40,6 +40,7 @@ def page(record: Mapping[str, Any]) -> str:
     )
     sections = [
         _verdicts(record),
+        _tuning(record),
         _chain(record),
         _timeline(record),
         _stages(record),
@@ -186,8 +187,24 @@ def _ladder(record: Mapping[str, Any]) -> Element | None:
         return None
     if not held["rungs"]:
         return _section("Ladder of workers", make("p", f"Not measured: {held['refused']}", class_="quiet"))
-    keys = "Dots: measured, with 95 % intervals; pale where it gains nothing. Rings: what the model predicted."
+    keys = "Dots: measured, with 95 % intervals; pale where no gain was shown. Rings: what the model predicted."
     return _section("Ladder of workers", charts.ladder(held["rungs"]), make("p", keys, class_="quiet"))
+
+
+def _tuning(record: Mapping[str, Any]) -> Element | None:
+    held = record.get("tuning")
+    if held is None:
+        return None
+    rows, best = [row or [""] for row in held["rows"]], held["best"]
+    words = "No row is one to change to yet."
+    if best is not None and best < len(rows):
+        rows[best] = [f"→ {rows[best][0]}", *rows[best][1:]]
+        words = "The row with the arrow is what to use."
+    table = _table(held["columns"], rows)
+    if best is not None and best < len(rows):
+        table[best - len(rows)].set("class", "best")
+    conclusion, key = make("p", held["conclusion"], class_="fix"), make("p", words, class_="quiet")
+    return _section("Settings that were tried", conclusion, table, key, wide=True)
 
 
 def _notes(record: Mapping[str, Any]) -> Element | None:

@@ -10,10 +10,10 @@ measured.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from feedline.tune.duel import FEW_PAIRS, Comparison, duel
+from feedline.tune.duel import FEW_PAIRS, LEAST_GAIN_LAST, Comparison, duel
 from feedline.tune.moves import ALL, Candidate, Moves, size_words
 from feedline.tune.setting import Limits, Setting
 
@@ -22,6 +22,11 @@ _PROOF_SHARE = 0.18  # of the whole, kept back for the last comparison
 _SHORTEST_S, _LONGEST_S = 0.08, 2.0  # of one measurement
 _PAIRS, _PAIRS_CHEAPER = 4, 8  # that a duel should have time for
 _LEAST_LEFT_S = 0.3
+# A change is left undecided where its interval reaches so far: such a gain is worth measuring longer for. A smaller one
+# is within what most machines' noise leaves open in a minute, among as many changes.
+OPEN_GAIN = 1.2
+_WILD = 3.0  # an interval that reaches beyond so many times says nothing
+_TIME_IS_UP = "undecided: not tried, the time was up"
 
 
 class Refused(Exception):
@@ -73,6 +78,15 @@ class Rung:
     comparison: Comparison | None = None  # with what was kept so far
     against: Setting | None = None
 
+    @property
+    def undecided(self) -> bool:
+        """Dropped, and yet it may gain much: there was no time to try it, or its interval does not exclude that."""
+        if self.kept:
+            return False
+        if self.comparison is None:
+            return self.why == _TIME_IS_UP
+        return self.comparison.pairs < 2 or self.comparison.high >= OPEN_GAIN
+
 
 @dataclass
 class Climb:
@@ -83,6 +97,7 @@ class Climb:
     proof: Comparison | None = None  # the best against the base, once more
     notes: list[str] = field(default_factory=list)
     finished: bool = True  # False: the budget, or the plant, ended it
+    budget_s: float = 0.0
 
 
 def climb(
@@ -110,7 +125,7 @@ class _Climber:
         self._plant, self._limits, self._clock, self._tell = plant, limits, clock, tell
         self._until = clock() + budget_s
         self._reserve = _PROOF_SHARE * budget_s
-        self._climb = Climb(base, base)
+        self._climb = Climb(base, base, budget_s=budget_s)
         self._failed: dict[Setting, str] = {}
 
     def run(self) -> Climb:
@@ -119,6 +134,7 @@ class _Climber:
             self._look_at(base)
             for moves in ALL:
                 self._make(moves)
+            self._decide()
             self._prove()
         except Lost as error:
             self._climb.finished = False
@@ -153,7 +169,7 @@ class _Climber:
         refusal = self._over_limit(candidate.setting) or self._failed.get(candidate.setting)
         if refusal is None and self._left() < _LEAST_LEFT_S:
             self._climb.finished = False
-            refusal = "not tried: the time is up"
+            refusal = _TIME_IS_UP
         if refusal is not None:
             return Rung(candidate, False, refusal, None, champion)
         until = self._clock() + max(_DUEL_SHARE * self._left(), 4 * _SHORTEST_S)
@@ -212,8 +228,32 @@ class _Climber:
             return f"not tried: {size_words(needed)} of batches, and the memory budget is {budget}"
         return None
 
+    def _decide(self) -> None:
+        """Where nothing was kept, the time for the last comparison goes to what looked best and was left undecided."""
+        climbed = self._climb
+        seen = {rung: rung.comparison.ratio for rung in climbed.rungs if rung.undecided and rung.comparison}
+        promising = max(seen, key=lambda rung: seen[rung], default=None)
+        if climbed.best != climbed.base or promising is None or seen[promising] < LEAST_GAIN_LAST:
+            return
+        self._reserve = 0.0
+        if self._left() < _LEAST_LEFT_S:
+            return
+        candidate = replace(promising.candidate, must_gain=True)
+        try:
+            comparison = self._duel(candidate, climbed.base, self._clock() + self._left(), afresh=True)
+        except Refused:
+            return
+        kept = comparison.verdict == "faster"
+        rung = Rung(candidate, kept, _reason(comparison, kept, True), comparison, climbed.base)
+        climbed.rungs[climbed.rungs.index(promising)] = rung
+        self._tell(rung)
+        if kept:
+            climbed.best, climbed.proof = candidate.setting, comparison
+
     def _prove(self) -> None:
         climbed = self._climb
+        if climbed.proof is not None:
+            return
         gains = [rung for rung in climbed.rungs[1:] if rung.kept]
         if not gains:
             return
@@ -246,13 +286,16 @@ def _same_inside(one: Setting, other: Setting) -> bool:
 def _reason(comparison: Comparison, kept: bool, must_gain: bool) -> str:
     share = comparison.ratio - 1
     if comparison.pairs < 2:
-        return "not decided: the time was up"
+        return "undecided: the time was up after one pair"
     if kept:
         return f"gains {share:.0%}" if comparison.verdict == "faster" else "as fast, and takes less"
     if comparison.verdict == "slower" or comparison.high < 0.98:
         return f"{-share:.0%} slower"
-    if must_gain and comparison.high >= 1.05:
-        return "no gain could be shown"
+    if comparison.high >= LEAST_GAIN_LAST:
+        if comparison.high >= _WILD:
+            return "undecided: it varied too much to tell"
+        open_words = "undecided: " if comparison.high >= OPEN_GAIN else ""
+        return f"{open_words}no gain was shown; {comparison.high - 1:+.0%} is possible"
     if not must_gain:
         return "not shown to be as fast"
     return "gains nothing"

@@ -23,8 +23,13 @@ Moves = Generator[Candidate, bool, None]
 
 
 def workers(now: Setting, limits: Limits) -> Moves:
-    """No workers; then twice as many until two in a row gain nothing, or one beyond the CPUs; if none gained, fewer."""
-    own = now.num_workers
+    """No workers; then twice as many until two in a row gain nothing, or one beyond the CPUs; if none gained, fewer.
+
+    In the place of "auto" every number, that of "auto" and fewer ones too, must gain: "auto" takes fewer by itself.
+    """
+    own, automatic = now.num_workers, now.auto
+    if automatic:
+        yield Candidate(now.but(num_workers=own), _counted(now, own))
     if own > 0 and now.loader != SOURCE:
         nothing = now.but(num_workers=0, pin_memory=now.pin_memory and not limits.gpu)
         if (yield Candidate(nothing, "no workers", must_gain=False)):
@@ -39,7 +44,7 @@ def workers(now: Setting, limits: Limits) -> Moves:
         else:
             misses += 2 if number >= limits.cpus else 1
     if best == own:
-        while best > 1 and (yield Candidate(now.but(num_workers=best // 2), _counted(now, best // 2), False)):
+        while best > 1 and (yield Candidate(now.but(num_workers=best // 2), _counted(now, best // 2), automatic)):
             best //= 2
 
 
@@ -85,7 +90,7 @@ def refinement(now: Setting, limits: Limits) -> Moves:
     for other in (number - number // 4, number + number // 2):
         if other == number or not 1 <= other <= limits.most_workers:
             continue
-        if (yield Candidate(now.but(num_workers=other), _counted(now, other), must_gain=other > number)):
+        if (yield Candidate(now.but(num_workers=other), _counted(now, other), must_gain=other > number or now.auto)):
             return
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -14,6 +13,7 @@ from feedline.diagnose.summary.figures import Summary
 from feedline.record import envelope, series
 from feedline.record.diagnosis import figure
 from feedline.record.files import finite
+from feedline.tune import outcome
 from feedline.tune.duel import Comparison
 from feedline.tune.ladder import Climb, Rung
 from feedline.tune.script import Tuned
@@ -30,10 +30,13 @@ def as_json(tuned: Tuned | TunedSource) -> dict[str, Any]:
     climb = tuned.climb
     document: dict[str, Any] = {"schema": SCHEMA, **subject, "refused": refused, "notes": tuned.notes}
     if climb is None:
-        return {**document, "rungs": [], "base": None, "best": None, "gain": None, "settings": None}
+        nothing = dict.fromkeys(("outcome", "conclusion", "base", "best", "gain", "settings"))
+        return {**document, **nothing, "rungs": []}
     summary = tuned.summary
     return {
         **document,
+        "outcome": outcome.of(climb),
+        "conclusion": outcome.sentence(climb),
         "base": climb.base.as_dict(),
         "best": climb.best.as_dict(),
         "gain": None if climb.proof is None else _comparison(climb.proof),
@@ -45,13 +48,17 @@ def as_json(tuned: Tuned | TunedSource) -> dict[str, Any]:
     }
 
 
-def settings_of(tuned: Tuned | TunedSource) -> dict[str, Any]:
-    """What ``feedline.load_settings`` reads."""
+def settings_of(tuned: Tuned | TunedSource) -> dict[str, Any] | None:
+    """What ``feedline.load_settings`` reads; None: no settings were shown to gain."""
     assert tuned.climb is not None
+    if not outcome.is_shown(tuned.climb):
+        return None
     best, base = tuned.climb.best, tuned.climb.base
-    arguments: dict[str, Any] = {"num_workers": best.num_workers}
+    arguments: dict[str, Any] = {"num_workers": "auto" if best.auto else best.num_workers}
     if isinstance(tuned, TunedSource):
         data: dict[str, Any] = {"source": tuned.source, "samples": tuned.samples}
+        if best.memory_budget is not None:
+            arguments["memory_budget"] = best.memory_budget
     else:
         data = {"dataset": tuned.facts["loader"]["dataset"], "samples": tuned.facts["samples"]}
         batch_bytes = tuned.facts.get("batch_bytes")
@@ -60,13 +67,11 @@ def settings_of(tuned: Tuned | TunedSource) -> dict[str, Any]:
         arguments |= {name: getattr(best, name) for name in ("prefetch_factor", "persistent_workers", "pin_memory")}
     if best.batch_size != base.batch_size:
         arguments["batch_size"] = best.batch_size
-    for_loader = dict(arguments)
-    if best.memory_budget is not None:
-        for_loader["memory_budget"] = best.memory_budget
+    is_source = best.loader == SOURCE
     return {
         "feedline_settings": saved.VERSION,
         "use": "feedline" if best.loader in (DROP_IN, SOURCE) else "torch",
-        "arguments": {"DataLoader": arguments, "loader": for_loader if best.loader == SOURCE else None},
+        "arguments": {"DataLoader": None if is_source else arguments, "loader": arguments if is_source else None},
         "machine": saved.machine_fingerprint(),
         "data": data,
     }
@@ -82,7 +87,9 @@ def record_of(tuned: Tuned | TunedSource, command: Sequence[str], began: float, 
     if climb is None:
         record["ladder"] = {"rungs": [], "refused": document["refused"]}
     else:
-        record["configuration"] = climb.best.as_dict()
+        shown = outcome.is_shown(climb)
+        record["configuration"] = (climb.best if shown else climb.base).as_dict()
+        record["tuning"] = _tuning(tuned, climb)
         record["figures"] = _figures(climb)
         record["ladder"] = {"rungs": _ladder(climb, tuned.summary), "refused": None}
         waits = series.histogram(wait for visit in climb.visits.get(climb.best, []) for wait in visit.waits_ms)
@@ -106,22 +113,26 @@ def row(tuned: Tuned | TunedSource, rung: Rung) -> tuple[str, ...]:
     ratio = ""
     if rung.comparison is not None:
         bounds = rung.comparison
-        high = "..." if math.isinf(bounds.high) else f"{bounds.high:.2f}"
-        ratio = f"{bounds.ratio:.2f} [{bounds.low:.2f}, {high}]"
+        ratio = f"{bounds.ratio:.2f} "
+        ratio += f"[{bounds.low:.2f}, {bounds.high:.2f}]" if bounds.pairs > 1 else "[one pair]"
     verdict = ("kept: " if rung.kept and rung.comparison is not None else "") + rung.why
     name = words(rung.candidate.setting) if rung.against is None else rung.candidate.change
     return (name, _interval_words(one["alone"]), *looped, model, ratio, verdict)
 
 
-def gain_words(climb: Climb) -> str:
-    """The last line of a report."""
-    if climb.best == climb.base:
-        return "nothing that was tried gains: the settings are good as they are"
-    change = f"{words(climb.base)} -> {words(climb.best)}"
-    proof = climb.proof
-    if proof is None or proof.pairs < 2:
-        return f"{change}; how much all together gain was not measured: give it a larger --budget"
-    return f"{change}: {proof.ratio - 1:+.0%} samples per second [{proof.low - 1:+.0%}, {proof.high - 1:+.0%}]"
+def _tuning(tuned: Tuned | TunedSource, climb: Climb) -> dict[str, Any]:
+    """The table and what it comes to, for a page."""
+    best = outcome.best_rung(climb)
+    rows = [list(row(tuned, rung)) for rung in climb.rungs]
+    if best is not None and best.against is not None:  # a change is from what was kept before it
+        rows[climb.rungs.index(best)][0] += f": {words(best.candidate.setting)}"
+    return {
+        "outcome": outcome.of(climb),
+        "conclusion": outcome.sentence(climb),
+        "columns": list(columns(tuned)),
+        "rows": rows,
+        "best": None if best is None else climb.rungs.index(best),
+    }
 
 
 def _rung(rung: Rung, climb: Climb, summary: Summary | None) -> dict[str, Any]:
@@ -137,6 +148,7 @@ def _rung(rung: Rung, climb: Climb, summary: Summary | None) -> dict[str, Any]:
         "setting": setting.as_dict(),
         "against": None if rung.against is None else rung.against.as_dict(),
         "kept": rung.kept,
+        "undecided": rung.undecided,
         "why": rung.why,
         "comparison": None if rung.comparison is None else _comparison(rung.comparison),
         "alone": alone,
@@ -165,8 +177,8 @@ def _mean(rates: Sequence[float]) -> dict[str, Any] | None:
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
-    high = None if math.isinf(comparison.high) else comparison.high
-    return {**asdict(comparison), "high": high}
+    """A single pair has no interval."""
+    return {**asdict(comparison), **({} if comparison.pairs > 1 else {"low": None, "high": None})}
 
 
 def _interval_words(rate: Mapping[str, Any] | None) -> str:
@@ -177,12 +189,16 @@ def _interval_words(rate: Mapping[str, Any] | None) -> str:
 
 
 def _figures(climb: Climb) -> list[dict[str, Any]]:
+    """The first is of what to use: the settings found where they were shown to gain, else those as they are."""
     figures = []
-    for setting, label in {climb.best: "with the settings found", climb.base: "as it was"}.items():
-        speeds = [visit.speed() for visit in climb.visits.get(setting, [])]
-        found = _mean(speeds)
+    as_it_was = ("samples_per_s", climb.base, "as it was")
+    if outcome.is_shown(climb):
+        sides = [("samples_per_s", climb.best, "with the settings found"), ("base_" + as_it_was[0], *as_it_was[1:])]
+    else:
+        sides = [as_it_was]
+    for name, setting, label in sides:
+        found = _mean([visit.speed() for visit in climb.visits.get(setting, [])])
         if found is not None:
-            name = "samples_per_s" if label.startswith("with") else "base_samples_per_s"
             value = found["value"]
             figures.append(
                 figure(name, f"samples per second, {label}", "1/s", value, found["low"], found["high"], better="higher")
@@ -201,7 +217,8 @@ def _ladder(climb: Climb, summary: Summary | None) -> list[dict[str, Any]]:
     rungs: dict[int, dict[str, Any]] = {}
     for rung in climb.rungs:
         setting = rung.candidate.setting
-        if setting != climb.base.but(num_workers=setting.num_workers, pin_memory=setting.pin_memory):
+        fixed = setting.but(num_workers=setting.num_workers)
+        if fixed != climb.base.but(num_workers=setting.num_workers, pin_memory=setting.pin_memory):
             continue
         one = _rung(rung, climb, summary)
         if one["alone"] is None:
@@ -214,6 +231,7 @@ def _ladder(climb: Climb, summary: Summary | None) -> list[dict[str, Any]]:
             "high": value if one["alone"]["high"] is None else one["alone"]["high"],
             "predicted": one["predicted"],
             "kept": rung.kept,
+            "undecided": rung.undecided,
         }
     return [rungs[workers] for workers in sorted(rungs)]
 

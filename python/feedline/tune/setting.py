@@ -13,7 +13,8 @@ TORCH, DROP_IN, SOURCE = "torch", "feedline", "source"
 class Setting:
     """Settings of one loader: torch's DataLoader, our drop-in, or ``Dataset.loader`` over a source.
 
-    `num_workers` are threads for a source. `memory_budget` is a source's alone (bytes held ahead; None: the engine's
+    `num_workers` are threads for a source; `auto` is its ``num_workers="auto"``, which begins with so many and adapts
+    them. `memory_budget` is a source's alone (bytes held ahead; None: the engine's
     choice), `prefetch_factor`, `persistent_workers` and `pin_memory` are the other two's.
     """
 
@@ -24,10 +25,14 @@ class Setting:
     pin_memory: bool = False
     batch_size: int | None = None
     memory_budget: int | None = None
+    auto: bool = False
 
     def but(self, **changes: Any) -> Setting:
-        """The same with changes, and with what torch insists on: without workers nothing is fetched ahead."""
-        changed = replace(self, **changes)
+        """The same with changes, and with what torch insists on: without workers nothing is fetched ahead.
+
+        A number of workers that is given is no longer ``"auto"``.
+        """
+        changed = replace(self, **{"auto": self.auto and "num_workers" not in changes, **changes})
         if changed.loader == SOURCE:
             return changed
         workers = changed.num_workers
@@ -48,7 +53,8 @@ class Setting:
 def words(setting: Setting) -> str:
     """For a table: ``4 workers, prefetch 2``."""
     if setting.loader == SOURCE:
-        parts = [f"{setting.num_workers} thread{'s' * (setting.num_workers != 1)}"]
+        threads = f"{setting.num_workers} thread{'s' * (setting.num_workers != 1)}"
+        parts = [f"auto ({threads})" if setting.auto else threads]
         if setting.memory_budget is not None:
             parts.append(f"{setting.memory_budget / 1e6:.0f} MB ahead")
     else:

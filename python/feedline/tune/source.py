@@ -19,6 +19,7 @@ from feedline.tune.setting import SOURCE, Limits, Options, Setting
 _WARM_SHARE = 0.15  # of the budget, for a first epoch: what lies in the page cache is then the same for all
 _MEMORY_SHARE = 4
 _BATCHES_AHEAD = 2  # what the engine holds by its own choice: docs/decisions/0004
+_START_S = 0.1  # of a loader that is made anew: its first batches wait for everything
 _THREADS_PER_CPU = 2  # reading ahead hides slow storage: more threads only share CPUs
 
 
@@ -42,7 +43,7 @@ def tune(
     tell: Callable[[Rung], None] = lambda rung: None,
     say: Callable[[str], None] = lambda phase: None,
 ) -> TunedSource:
-    """Tunes ``dataset.loader``, from one thread on; it is really kept to ``options.cpus``.
+    """Tunes ``dataset.loader``, from its ``num_workers="auto"`` on; it is really kept to ``options.cpus``.
 
     Args:
         source: its name, for people.
@@ -52,12 +53,14 @@ def tune(
     began = time.monotonic()
     cpus = min(options.cpus or host_limits.share_of_cpus(), host_limits.usable_cpus())
     memory = options.memory or host_limits.share_of_memory_left() // _MEMORY_SHARE
-    base = Setting(SOURCE, 1, batch_size=batch_size)
     plant = SourcePlant(dataset, options.budget_s)
     with _kept_to(cpus if options.cpus else None), contextlib.closing(plant):
         say("warming up")
-        batch_bytes = plant.warm_up(base, _WARM_SHARE * options.budget_s)
-        ahead = _BATCHES_AHEAD * batch_bytes
+        try:
+            base = plant.warm_up(batch_size, _WARM_SHARE * options.budget_s)
+        except Refused as error:
+            raise feedline.Error(f"{source} could not be measured: {error}. Give it a larger --budget") from error
+        ahead = _BATCHES_AHEAD * plant.batch_bytes
         limits = Limits(cpus, memory, _THREADS_PER_CPU * cpus, options.batch_sizes, ahead=ahead)
         say("measuring")
         left = options.budget_s - (time.monotonic() - began)
@@ -73,6 +76,7 @@ class SourcePlant:
         self._until = time.monotonic() + budget_s
         self._stable = Stable(self._live)
         self._stages: dict[str, float] | None = None  # ms per batch of the first setting, by stage
+        self.batch_bytes = 0  # known from warm_up() on
 
     def _live(self, setting: Setting) -> Live:
         def make() -> feedline.Loader:
@@ -80,7 +84,7 @@ class SourcePlant:
                 return self._dataset.loader(
                     setting.batch_size,
                     shuffle=True,
-                    num_workers=setting.num_workers,
+                    num_workers="auto" if setting.auto else setting.num_workers,
                     memory_budget=setting.memory_budget,
                     output="numpy",
                 )
@@ -90,16 +94,22 @@ class SourcePlant:
         # threads share batches, so the one after those that were ready is of this turn
         return Live(make, lambda loader: int(loader.stats()["ready_batches"]) + 1, 0)
 
-    def warm_up(self, setting: Setting, seconds: float) -> int:
-        """Reads for about `seconds`; bytes of a batch."""
-        live = self._stable.of(setting.but(num_workers=host_limits.share_of_cpus()))
-        live.visit(seconds, None, setting.batch_size or 1, self._patience())
-        self._stable.close()
-        return live.batch_bytes or 0
+    def warm_up(self, batch_size: int, seconds: float) -> Setting:
+        """Reads for about `seconds` with the engine's own settings, which are returned."""
+        live = self._live(Setting(SOURCE, 0, batch_size=batch_size, auto=True))
+        with contextlib.closing(live):
+            threads = int(live.loader.stats()["threads"])  # all that "auto" may take, before it adapts
+            live.visit(seconds, None, batch_size, self._patience())
+        self.batch_bytes = live.batch_bytes or 0
+        return Setting(SOURCE, threads, batch_size=batch_size, auto=True)
 
     def visit(self, setting: Setting, seconds: float) -> Visit:
+        if setting.auto:  # what has slept between its turns has seen a loop that takes nothing, and has adapted to that
+            self._stable.drop(setting)
         live = self._stable.of(setting)
         try:
+            if setting.auto:
+                live.visit(min(_START_S, seconds), None, setting.batch_size or 1, self._patience())
             visit = live.visit(seconds, None, setting.batch_size or 1, max(self._patience(), 4 * seconds))
         except Refused:
             self._stable.drop(setting)

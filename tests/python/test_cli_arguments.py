@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every verb looks at its arguments and at the places that it will write to before it does any work."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("click", reason="the command line is not installed")
+pytest.importorskip("rich", reason="the command line is not installed")
+
+import click
+
+from feedline import record
+from feedline.cli import outputs
+
+
+def read_only_folder(tmp_path: Path) -> Path:
+    """One that root cannot write into either, where there is one."""
+    folder = tmp_path / "read_only"
+    folder.mkdir()
+    folder.chmod(0o555)
+    return folder if os.geteuid() else Path("/sys")
+
+
+def unwritable(tmp_path: Path) -> dict[str, tuple[Path | str, str]]:
+    """Places for a file that cannot be one, and what the message says of them."""
+    (tmp_path / "file").write_text("mine")
+    return {
+        "missing folder": (tmp_path / "missing" / "run.json", f"mkdir -p {tmp_path / 'missing'}"),
+        "a folder": (tmp_path, "is a folder; give the name of a file in it"),
+        "under a file": (tmp_path / "file" / "run.json", "Not a directory"),
+        "read-only": (read_only_folder(tmp_path) / "run.json", "nothing can be written into"),
+        "a URL": ("s3://bucket/run.json", "only local paths are written"),
+        "a home": ("~/run.json", f"write it out: {os.path.expanduser('~')}"),
+        "a long name": (tmp_path / ("x" * 300), "File name too long"),
+        "nothing": ("", "an empty name"),
+    }
+
+
+PLACES = ("missing folder", "a folder", "under a file", "read-only", "a URL", "a home", "a long name", "nothing")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_place_that_cannot_be_written_is_named_with_the_next_step(place: str, tmp_path: Path) -> None:
+    path, said = unwritable(tmp_path)[place]
+    found = outputs.problem_of_file(path)
+    assert found is not None and said in found and (str(path) in found or place == "read-only")
+    with pytest.raises(click.BadParameter):
+        outputs.OUTPUT_FILE.convert(path, None, None)
+
+
+def test_looking_changes_nothing_and_lets_pass_what_can_be_written(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    kept.write_text("kept")
+    before = {path: path.stat().st_mtime_ns for path in (kept, tmp_path)}
+    for path in (kept, tmp_path / "to_be.json", "/dev/stdout", "/dev/null"):
+        assert outputs.problem_of_file(path) is None, path
+        assert outputs.OUTPUT_FILE.convert(str(path), None, None) == Path(path)
+    assert outputs.problem_of_folder(tmp_path / "a" / "b" / "c") is None
+    assert [path.name for path in tmp_path.iterdir()] == ["kept.json"] and kept.read_text() == "kept"
+    assert before[kept] == kept.stat().st_mtime_ns
+
+
+def test_a_folder_may_be_made_but_not_in_a_file_or_a_bucket(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for path, said in (
+        (tmp_path / "file", "is there and is no folder"),
+        (tmp_path / "file" / "a" / "b", "lies in"),
+        ("s3://bucket/shards", "only local paths are written"),
+        (read_only_folder(tmp_path) / "a" / "b", "nothing can be written into"),
+    ):
+        found = outputs.problem_of_folder(path)
+        assert found is not None and said in found, path
+
+
+def test_two_places_that_are_one_file(tmp_path: Path) -> None:
+    run = tmp_path / "run.json"
+    outputs.distinct({"--output": run, "--record": tmp_path / "other.json", "SOURCE": None})
+    outputs.distinct({"--output": "/dev/stdout", "--record": "/dev/stdout"})  # one after the other
+    for other in (run, tmp_path / "." / "run.json"):
+        with pytest.raises(click.UsageError, match="--output and --record are the same file"):
+            outputs.distinct({"--output": run, "--record": other})
+    run.write_text("{}")
+    (tmp_path / "link").symlink_to(run)
+    with pytest.raises(click.UsageError, match="SOURCE and --output are the same file"):
+        outputs.distinct({"SOURCE": run, "--output": tmp_path / "link"})
+    assert stat.S_ISREG(run.stat().st_mode)
+
+
+def test_streams_and_links_are_written_through_and_stay(tmp_path: Path) -> None:
+    stream = Path("/dev/fd") / str(os.open(tmp_path / "redirected", os.O_CREAT | os.O_RDWR))
+    try:
+        assert stream.is_file() and not record.is_replaced(stream) and outputs.problem_of_file(stream) is None
+        record.replace(stream, b"text")
+        assert (tmp_path / "redirected").read_bytes() == b"text"
+    finally:
+        os.close(int(stream.name))
+    (tmp_path / "link").symlink_to(tmp_path / "redirected")
+    record.replace(tmp_path / "link", b"more")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "redirected").read_bytes() == b"more"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "redirected"]

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `feedline tune` says and saves of a search: a gain, and that nothing gains, only where that was shown."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_machine import OWN, Machine, tune, up_to
+
+from feedline import record
+from feedline.report.page import page
+from feedline.tune import ladder, outcome, report
+from feedline.tune.duel import Comparison
+from feedline.tune.ladder import OPEN_GAIN, Climb, Rung
+from feedline.tune.moves import Candidate
+from feedline.tune.script import Tuned
+from feedline.tune.setting import DROP_IN, SOURCE, Limits, Setting
+from feedline.tune.source import TunedSource
+
+FACTS = {"loader": {"dataset": "Slow"}, "samples": 800, "batch_bytes": 4096}
+FOUR = OWN.but(num_workers=4)
+AUTO = Setting(SOURCE, 2, batch_size=16, auto=True)
+LIMITS = Limits(cpus=4, memory=10**9, most_workers=32)
+
+
+def of_script(found: Climb) -> Tuned:
+    return Tuned(["python", "train.py"], 0, found, FACTS)
+
+
+def of_source(found: Climb) -> TunedSource:
+    return TunedSource("photos", found, 800, None, LIMITS)
+
+
+def searched(
+    comparison: Comparison, kept: bool = False, proof: Comparison | None = None, must_gain: bool = True
+) -> Climb:
+    """One change, four workers, that was measured so."""
+    begin = Rung(Candidate(OWN, "as it is"), True, "where it begins")
+    rung = Rung(Candidate(FOUR, "4 workers", must_gain), kept, "", comparison, OWN)
+    return Climb(OWN, FOUR if kept else OWN, [begin, rung], proof=proof, budget_s=50)
+
+
+def test_a_change_that_looked_best_when_the_time_was_up_is_undecided() -> None:
+    """3.4 times as fast, in the one pair that there was time for."""
+    found = tune(Machine(lambda s: 0.34 if s.num_workers else 0.1), OWN.but(num_workers=0))
+    document = report.as_json(of_script(found))
+    assert document["outcome"] == "undecided" and document["settings"] is None
+    assert document["conclusion"].startswith("undecided: ")
+    assert "1 worker, batch 16 looked 3.4 times as fast in a single pair" in document["conclusion"]
+    assert document["conclusion"].endswith("--budget 3m")
+    (one,) = [rung for rung in document["rungs"] if rung["change"] == "1 worker"]
+    assert one["undecided"] and one["comparison"]["low"] is None and one["comparison"]["high"] is None
+    assert one["why"].startswith("undecided")
+
+
+@pytest.mark.parametrize("high", [1.3, 4.79])
+@pytest.mark.parametrize("must_gain", [True, False])
+def test_an_interval_that_holds_a_large_gain_is_no_proof_that_nothing_gains(high: float, must_gain: bool) -> None:
+    found = searched(Comparison(1.1, 0.25, high, 4, "unclear"), must_gain=must_gain)
+    assert outcome.of(found) == outcome.UNDECIDED and outcome.best_rung(found) is None
+    assert "[0.25, " in outcome.sentence(found) and "--budget" in outcome.sentence(found)
+
+
+def test_what_no_interval_allows_is_no_gain_and_its_bound_is_said() -> None:
+    found = searched(Comparison(1.0, 0.92, 1.09, 4, "unclear"))
+    assert outcome.of(found) == outcome.NO_GAIN
+    assert outcome.sentence(found).startswith("nothing that was tried gains more than 9%: the settings are good")
+    exactly = searched(Comparison(0.5, 0.48, 0.52, 4, "slower"))
+    assert outcome.sentence(exactly) == "nothing that was tried gains: the settings are good as they are"
+
+
+def test_what_won_its_duel_and_not_the_last_comparison_is_undecided() -> None:
+    won = Comparison(1.9, 1.6, 2.3, 4, "faster")
+    found = searched(won, True, Comparison(0.98, 0.31, 3.1, 3, "unclear"))
+    assert outcome.of(found) == outcome.UNDECIDED and report.settings_of(of_script(found)) is None
+    assert "-2% samples per second [-69%, +210%]: no gain was shown" in outcome.sentence(found)
+    assert "looks faster" in outcome.sentence(searched(won, True, None))
+
+
+def test_what_is_as_fast_and_takes_less_is_said_and_not_saved() -> None:
+    found = searched(
+        Comparison(0.99, 0.97, 1.01, 8, "as fast"), True, Comparison(0.99, 0.97, 1.01, 5, "as fast"), False
+    )
+    assert outcome.of(found) == outcome.NO_GAIN and report.settings_of(of_script(found)) is None
+    assert "as fast, and takes less: 2 workers, batch 16 → 4 workers, batch 16" in outcome.sentence(found)
+
+
+def test_a_gain_that_was_shown_is_saved() -> None:
+    found = tune(Machine(up_to(8), noise=0.02))
+    document = report.as_json(of_script(found))
+    assert document["outcome"] == "gain" and document["gain"]["low"] > 1
+    assert "→" in document["conclusion"] and "samples per second [+" in document["conclusion"]
+    assert document["settings"]["arguments"]["DataLoader"]["num_workers"] == found.best.num_workers
+    assert document["settings"]["arguments"]["loader"] is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    noise=st.floats(0, 0.6),
+    budget=st.floats(0.5, 90),
+    source=st.booleans(),
+    rates=st.lists(st.floats(0.5, 500), min_size=33, max_size=33),
+)
+def test_whatever_is_measured_only_a_gain_is_saved(seed, noise, budget, source, rates) -> None:
+    machine = Machine(lambda s: rates[s.num_workers], noise=noise, seed=seed)
+    found = tune(machine, AUTO if source else OWN, budget=budget)
+    document = report.as_json(of_source(found) if source else of_script(found))
+    json.dumps(document, allow_nan=False)
+    gain = document["gain"]
+    if document["settings"] is not None:
+        assert document["outcome"] == "gain" and gain["low"] > 1 and gain["pairs"] > 1
+    if document["outcome"] == "no gain":
+        bounds = [rung["comparison"] for rung in document["rungs"] if rung["comparison"] and not rung["kept"]]
+        assert all(one["pairs"] > 1 and one["high"] < OPEN_GAIN for one in bounds)
+        assert not any("time was up" in rung["why"] for rung in document["rungs"])
+    assert (document["outcome"] == "undecided") == document["conclusion"].startswith("undecided: ")
+
+
+def test_equal_settings_are_hardly_ever_saved() -> None:
+    saved = 0
+    for seed, noise in itertools.product(range(75), (0.1, 0.3)):
+        saved += outcome.is_shown(tune(Machine(lambda s: 30.0, noise=noise, seed=seed), AUTO if seed % 2 else OWN))
+    assert saved <= 7  # 5 %
+
+
+def test_the_time_kept_for_a_last_comparison_goes_to_what_was_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1.6 times as fast under much noise: more of such gains are shown than by duels within their share of the time."""
+    rate = lambda s: 30.0 * (1.6 if s.num_workers >= 4 else 1)  # noqa: E731
+    count = lambda: sum(outcome.is_shown(tune(Machine(rate, noise=0.25, seed=seed))) for seed in range(100))  # noqa: E731
+    with_it = count()
+    monkeypatch.setattr(ladder._Climber, "_decide", lambda self: None)
+    assert with_it >= count() + 5
+
+
+# -- a source: what the engine chooses by itself is where it begins
+
+
+def test_a_source_begins_with_auto_and_every_number_must_beat_it() -> None:
+    found = tune(Machine(up_to(2), noise=0.01), AUTO)
+    assert found.rungs[0].candidate.setting.auto and found.best == AUTO
+    tried = {rung.candidate.setting.num_workers for rung in found.rungs[1:] if not rung.candidate.setting.auto}
+    assert {1, 2, 4} <= tried
+    assert all(rung.candidate.must_gain for rung in found.rungs[1:])
+    assert report.row(of_source(found), found.rungs[0])[0].startswith("auto (2 threads)")
+
+
+def test_numbers_that_beat_auto_are_found_and_saved_as_numbers() -> None:
+    adapts_badly = lambda s: 0.5 * up_to(4)(s) if s.auto else up_to(4)(s)  # noqa: E731
+    found = tune(Machine(adapts_badly, noise=0.01), AUTO)
+    assert not found.best.auto and found.best.num_workers == 4
+    arguments = report.as_json(of_source(found))["settings"]["arguments"]
+    assert arguments == {"DataLoader": None, "loader": {"num_workers": 4}}
+
+
+def test_auto_stays_auto_where_only_bytes_ahead_gain() -> None:
+    deep = lambda s: 20.0 * (1.5 if (s.memory_budget or 0) >= 250_000_000 else 1.0)  # noqa: E731
+    found = tune(Machine(deep, noise=0.01), AUTO)
+    loader = report.as_json(of_source(found))["settings"]["arguments"]["loader"]
+    assert loader == {"num_workers": "auto", "memory_budget": 250_000_000}
+
+
+# -- the page
+
+
+def drawn(tuned: Tuned | TunedSource, folder: Path) -> str:
+    record.write(report.record_of(tuned, ["feedline", "tune"], 0.0, 1.0), folder / "run.json")
+    return page(record.read(folder / "run.json"))
+
+
+def test_the_page_has_the_winning_row(tmp_path: Path) -> None:
+    """Also where it is no number of workers."""
+    found = tune(Machine(lambda s: 500.0 if s.loader == DROP_IN else up_to(4)(s), noise=0.02))
+    shown = drawn(of_script(found), tmp_path)
+    (row,) = [part for part in shown.split("<tr") if 'class="best"' in part]
+    assert "→ " in row and ": Feedline, " in row and "kept: " in row
+    assert outcome.sentence(found) in shown
+    assert shown.count("<tr") >= len(found.rungs)
+
+
+def test_the_page_says_undecided_and_marks_no_row(tmp_path: Path) -> None:
+    shown = drawn(of_script(searched(Comparison(3.4, 0.0, float("inf"), 1, "unclear"))), tmp_path)
+    assert "undecided: of 1 change none was shown to gain" in shown and 'class="best"' not in shown
+    assert "No row is one to change to yet." in shown
+
+
+def test_where_nothing_gains_the_row_as_it_is_wins(tmp_path: Path) -> None:
+    shown = drawn(of_script(searched(Comparison(0.5, 0.48, 0.52, 4, "slower"))), tmp_path)
+    (row,) = [part for part in shown.split("<tr") if 'class="best"' in part]
+    assert "→ 2 workers, batch 16" in row
+
+
+def test_a_damaged_table_in_a_record_does_not_break_the_page(tmp_path: Path) -> None:
+    written = report.record_of(of_script(tune(Machine(up_to(4)))), ["feedline", "tune"], 0.0, 1.0)
+    for best, rows, columns in itertools.product((None, 0, 7), ([], [[]], [["a"], []]), ([], ["x"])):
+        written["tuning"] |= {"best": best, "rows": rows, "columns": columns}
+        record.write(written, tmp_path / "run.json")
+        assert "Settings that were tried" in page(record.read(tmp_path / "run.json"))
