@@ -7,10 +7,11 @@ import functools
 import math
 import operator
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, SupportsIndex
 
-from . import _engine, arguments, batches, ranks
+from . import _engine, arguments, batches, draws, ranks
 from ._engine import Inspection
 from .errors import ConfigError
 from .loader import Loader, Output
@@ -138,12 +139,14 @@ class Dataset:
     argument raises :class:`ConfigError` at the call, naming the operation.
 
     ``ds[i]`` is one transformed sample, as a named tuple of NumPy arrays and numbers, drawn as in epoch 0 of a loader
-    with seed 0; of its own length, where samples have different ones.
+    with seed 0; of its own length, where samples have different ones. Where a loader of torch's kind reads it, its
+    random operations draw from torch's generator instead, other numbers in every epoch: see docs/reproducibility.md.
     """
 
     def __init__(self, engine: _engine.Dataset, origin: _Origin) -> None:
         self._engine = engine
         self._origin = origin
+        self._same_draws = 0  # samples that ds[i] gave as of epoch 0
 
     def _with(self, engine: _engine.Dataset) -> Dataset:
         return Dataset(engine, self._origin)
@@ -403,10 +406,36 @@ class Dataset:
     # ---- single samples ----
 
     def __getitem__(self, index: SupportsIndex) -> tuple[Any, ...]:
-        return self.sample(self._index(index))
+        if not self._is_random:
+            return self.sample(index)
+        if draws.wanted():
+            return self.sample(index, seed=draws.number())
+        self._warn_of_same_draws()
+        return self.sample(index)
+
+    def __getitems__(self, indices: Sequence[SupportsIndex]) -> list[tuple[Any, ...]]:
+        """The samples of a batch, for torch's loader, which asks for them so; random operations draw anew each time."""
+        with draws.by_a_loader():
+            return [self[index] for index in indices]
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        return (self.sample(index) for index in range(len(self)))
+        return (self[index] for index in range(len(self)))
+
+    @functools.cached_property
+    def _is_random(self) -> bool:
+        """Whether a sample differs from epoch to epoch."""
+        return any(map(draws.is_random, self.operations))
+
+    def _warn_of_same_draws(self) -> None:
+        """Once, when somebody goes on to a second epoch of samples that have the first one's draws."""
+        self._same_draws += 1
+        if self._same_draws == len(self) + 1:
+            warnings.warn(
+                f"{self!r}: ds[i] was read more often than there are samples, and gives what its random operations "
+                "draw in epoch 0 every time. For training use ds.loader(...) or feedline.DataLoader(ds, ...), or tell "
+                "the epoch: ds.sample(i, epoch=epoch)",
+                stacklevel=3,
+            )
 
     def sample(self, index: SupportsIndex, *, seed: int = 0, epoch: int = 0) -> tuple[Any, ...]:
         """One transformed sample as in ``epoch`` of a loader with ``seed``: arrays, and numbers for labels."""
