@@ -129,7 +129,7 @@ def _engine_source(
         raise ConfigError(f'open: fields must be one spec per field, such as ("jpg;png", "cls"), not {fields!r}')
     if format is not None:
         arguments.choice("open", "format", format, ("folder", "tar", "pixels"))
-    return "::".join(shards), format or "", specs, os.fspath(index) if index is not None else ""
+    return "::".join(shards), format or "", specs, arguments.output_path("open", "index", index) if index else ""
 
 
 class Dataset:
@@ -336,8 +336,8 @@ class Dataset:
 
         Raises:
             ConfigError: a random operation, ``normalize`` or ``to_dtype`` before it; samples that are arrays or tokens;
-                a second cache; ``"device"``, which this version does not have. And, at ``loader()`` or the first
-                sample: the file holds other pixels.
+                a second cache; ``"device"``, which this version does not have; a file in a folder that does not exist,
+                or a URL. And, at ``loader()`` or the first sample: the file holds other pixels.
             DataError: there as well: the file is damaged.
             StorageError: there as well: the file cannot be written.
         """
@@ -350,6 +350,8 @@ class Dataset:
         # the word is for str alone: Path("memory") is a file
         if isinstance(where, os.PathLike) and place in ("memory", "device"):
             place = os.path.join(os.curdir, place)
+        if place not in ("memory", "device", ""):
+            arguments.output_path(name, "where", place)
         limit = 0 if budget is None else arguments.byte_count(name, "budget", budget)
         return self._with(self._engine.cache(place, limit))
 
@@ -524,7 +526,7 @@ class Dataset:
             shuffle_window: shards that ``shuffle="shards"`` reads from at a time.
             seed: of the order and of every random operation. The same seed gives the same batches, whatever
                 ``num_workers``.
-            drop_last: leaves out a last batch that is not full.
+            drop_last: leaves out a last batch that is not full. Where that leaves none, a warning says so.
             num_workers: threads; 0 is taken as 1. ``"auto"`` starts as many as this process may use CPUs and lets as
                 many of them work as the training loop turns out to need: see docs/tuning-live.md and
                 ``stats()["controller"]``.
@@ -595,11 +597,20 @@ class Dataset:
             buckets=bucket_count,
             max_tokens=tokens,
         )
+        if engine.batches == 0:
+            _warn_of_nothing(len(self), batch_size, resolved_world_size, drop_last)
         if epochs is not None and epochs != math.inf:
             epochs = arguments.integer(where, "epochs (or math.inf)", epochs, low=1, high=big)
         kind = Output(arguments.choice(where, "output", output, ("torch", "numpy")))
         again = functools.partial(self.loader, **settings)
         return Loader(engine, kind, epochs=epochs, announce=resolved_rank == 0, again=again)
+
+
+def _warn_of_nothing(samples: int, batch_size: int | None, ranks: int, drop_last: bool) -> None:
+    over = f" over {ranks} ranks" if ranks > 1 else ""
+    size = "" if batch_size is None else f" of batch_size={batch_size}{over}"
+    advice = "lower batch_size or leave drop_last out" if drop_last else "lower batch_size or change uneven"
+    warnings.warn(f"loader: an epoch has no batch: {samples} samples do not fill one{size}; {advice}", stacklevel=3)
 
 
 def _seed_and_epoch(where: str, seed: int, epoch: int) -> tuple[int, int]:

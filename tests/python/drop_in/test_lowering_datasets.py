@@ -197,7 +197,7 @@ LOADERS = {
     "ours, seed": lambda ds, n: DataLoader(ds, batch_size=4, num_workers=n, lower="never", seed=4),
     "ours, skip": lambda ds, n: DataLoader(ds, batch_size=4, num_workers=n, lower="never", on_error="skip"),
     "ours, wrapped": lambda ds, n: DataLoader(Wrapped(ds), batch_size=4, num_workers=n),
-    "ours, joined": lambda ds, n: DataLoader(ConcatDataset([ds]), batch_size=4, num_workers=n),
+    "ours, joined": lambda ds, n: DataLoader(ConcatDataset([ds, ds.grayscale(3)]), batch_size=4, num_workers=n),
     "ours, threads": lambda ds, n: DataLoader(
         Wrapped(ds), batch_size=4, num_workers=n, worker_method="thread" if n else "process"
     ),
