@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import math
 import operator
@@ -87,10 +88,33 @@ def open(
         ConfigError: no such format or field, the source is empty, an argument that this version does not have.
         StorageError: the source cannot be listed or opened.
         DataError: a shard is damaged.
+
+    Warns:
+        UserWarning: a class of the folder is made of folders, as where the parent of ``train`` was opened.
     """
     _refuse_later_arguments(dtype=dtype, window=window, cache=cache, **storage)
     origin = _engine_source(source, format, fields, index)
-    return Dataset(_engine.open(*origin), origin)
+    engine = _engine.open(*origin)
+    if engine.format == "folder":
+        _warn_of_merged_folders(engine)
+    return Dataset(engine, origin)
+
+
+def _warn_of_merged_folders(engine: _engine.Dataset) -> None:
+    """A parent of class folders, such as that of "train" and "val", opens as well: with "train" as a class."""
+    name, *inner = engine.key(0).split("/")
+    if len(inner) < 2:
+        return
+    # keys stand by class, and within one by folder: images of the class folder itself would come first
+    end = bisect.bisect_left(range(len(engine)), True, key=lambda i: engine.key(i).split("/")[0] != name)
+    last = engine.key(end - 1).split("/")[1]
+    if last != inner[0]:
+        warnings.warn(
+            f"open: the class folder '{name}' of '{engine.source}' holds no image itself, and the images of the "
+            f"folders in it, '{inner[0]}' to '{last}', become one class; to have these folders as classes open "
+            f"'{os.path.join(engine.source, name)}'",
+            stacklevel=3,
+        )
 
 
 def inspect(
@@ -372,7 +396,10 @@ class Dataset:
 
     @property
     def classes(self) -> list[str]:
-        """Class names, in the order of their labels; empty where only the samples know their label."""
+        """Class names, in the order of their labels; empty where only the samples know their label.
+
+        A folder's, and those of tars that ``feedline pack`` made of one.
+        """
         return list(self._engine.classes)
 
     @property

@@ -17,6 +17,10 @@ from feedline.cli.contact_sheet import contact_sheet, write_png
 
 _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _MOST_ROWS = 20
+# Of what was not looked at nothing is said; a file of pixels is checked record by record.
+_UNDECODED = dict.fromkeys(
+    ("folder", "tar"), ", if its images decode: --show decodes some, `feedline pack --check` all"
+)
 
 
 @click.command()
@@ -95,7 +99,7 @@ def _print(source: str, found: feedline.Inspection, sheet: dict[str, Any] | None
     if len(found.findings) > _MOST_ROWS:
         OUT.print(f"... and {len(found.findings) - _MOST_ROWS:,} more findings; --json lists all")
     if not found.findings:
-        OUT.print("[green]nothing that a reader would drop, merge or refuse[/]")
+        OUT.print("[green]nothing that a reader would drop, merge or refuse[/]" + _UNDECODED.get(found.format, ""))
     if sheet:
         OUT.print(f"contact sheet of {sheet['images']} images: {escape(sheet['path'])}")
         for damaged in sheet["damaged"]:

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from .. import _engine, arguments
 from ..errors import ConfigError, DataError, StorageError
 from .manifest import NAME, Manifest, Shard, Skipped
-from .names import FolderKeys, text
+from .names import CLASS_NAMES_MEMBER, FolderKeys, class_names_text, text
 from .shard_file import UNFINISHED, ShardFile, member_bytes
 from .transcoders import Transcoder
 
@@ -141,7 +141,8 @@ def pack(
 
     Args:
         source: what :func:`feedline.open` opens: a folder of class folders, or tars. Of a folder, each sample becomes
-            the image and ``.cls``, its class as a number; of tars, all members of a sample are kept.
+            the image and ``.cls``, its class as a number, and each shard has the classes' names; of tars, all members
+            of a sample are kept, and the names that such shards have.
         output: a folder, made if it is not there, in one that is. Besides the shards and their indexes it gets
             ``feedline-pack.json``.
         format: ``"folder"`` or ``"tar"``; by default what the source is.
@@ -300,6 +301,8 @@ class _Writer:
             self._file = ShardFile(self._folder / f"{len(self._manifest.shards):06d}.tar")
             self._now = Shard(self._file.path.name, first, first, 0, 0, "", 0, 0, 0, 0)
             self._keys.clear()
+            if self._manifest.classes:
+                self._file.add(CLASS_NAMES_MEMBER, class_names_text(self._manifest.classes))
         if packed.key in self._keys:
             raise DataError(
                 f"pack: two samples with the key '{packed.key}' would stand in one shard; give them different keys, or "
