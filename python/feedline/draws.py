@@ -10,11 +10,11 @@ from torch's generator, as torchvision's transforms do: other numbers in every e
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import sys
-import threading
 from collections.abc import Iterator
 
-_reading = threading.local()
+_loader_reads = contextvars.ContextVar("feedline_loader_reads", default=False)  # each thread has its own
 
 
 def is_random(operation: str) -> bool:
@@ -25,17 +25,16 @@ def is_random(operation: str) -> bool:
 @contextlib.contextmanager
 def by_a_loader() -> Iterator[None]:
     """Around what a loader reads in this thread."""
-    before = getattr(_reading, "by_a_loader", False)
-    _reading.by_a_loader = True
+    before = _loader_reads.set(True)
     try:
         yield
     finally:
-        _reading.by_a_loader = before
+        _loader_reads.reset(before)
 
 
 def wanted() -> bool:
     """Whether a loader reads: :func:`by_a_loader`, or a worker of torch's."""
-    if getattr(_reading, "by_a_loader", False):
+    if _loader_reads.get():
         return True
     data = sys.modules.get("torch.utils.data")  # without it there is no such worker
     return data is not None and data.get_worker_info() is not None
