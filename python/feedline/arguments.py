@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import os
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +24,7 @@ _DTYPES = ("uint8", "int64", "float16", "float32")
 _INT_MAX = 2**31 - 1
 _BYTE_UNITS = {
     "": 1,
+    **{prefix: 1000**power for power, prefix in enumerate(("K", "M", "G", "T"), 1)},
     **{f"{prefix}B": 1000**power for power, prefix in enumerate(("", "K", "M", "G", "T"))},
     **{f"{prefix}iB": 1024**power for power, prefix in enumerate(("", "K", "M", "G", "T"))},
 }
@@ -201,8 +203,31 @@ def buckets(where: str, value: Any) -> tuple[list[int], int]:
     return bounds, 0
 
 
+def output_path(where: str, name: str, value: Any) -> str:
+    """A path that something is going to be written to: local, in a folder that is there and may be written to.
+
+    Nothing is made on the way: a folder that is missing is a mistyped one more often than not.
+    """
+    path = os.fspath(value) if isinstance(value, str | os.PathLike) else value
+    if not isinstance(path, str) or not path:
+        raise ConfigError(f"{where}: {name} must be a path as text, not {value!r}")
+    scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path)
+    if scheme:
+        raise ConfigError(
+            f"{where}: {name} {path!r}: this version writes local paths only, not {scheme[0]}; write to a local folder "
+            "and copy it there"
+        )
+    parent = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(parent):
+        missing = "is no folder" if os.path.exists(parent) else "does not exist"
+        raise ConfigError(f"{where}: {name} {path!r}: the folder {parent!r} {missing}; make it first, or mend the path")
+    if not os.access(path if os.path.isdir(path) else parent, os.W_OK | os.X_OK):
+        raise ConfigError(f"{where}: {name} {path!r}: this user may not write there; choose another place")
+    return path
+
+
 def byte_count(where: str, name: str, value: Any) -> int:
-    """Bytes as an int, or as text: ``"512 MB"`` (powers of 1000), ``"2 GiB"`` (powers of 1024)."""
+    """Bytes as an int, or as text: ``"512 MB"`` or ``"5G"`` (powers of 1000), ``"2 GiB"`` (powers of 1024)."""
     refusal = ConfigError(f'{where}: {name} must be bytes, or text such as "512 MB" or "2 GiB", not {value!r}')
     if not isinstance(value, str):
         if isinstance(value, bool) or not hasattr(value, "__index__"):

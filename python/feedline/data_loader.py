@@ -391,7 +391,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if pipeline is not None:  # how its threads stand; what was delivered is for this loader to say
             of_engine = pipeline.engine.stats()
             counters = {**of_engine, **counters, "threads": of_engine["threads"]}
-        folder = getattr(self.dataset, "root", "")
+        folder = getattr(self.dataset, "root", getattr(self.dataset, "source", ""))  # torchvision's word, and ours
         shown = f" {folder}" if isinstance(folder, (str, os.PathLike)) else ""
         try:
             batches_per_epoch = len(self)

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import math
 import operator
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, SupportsIndex
 
-from . import _engine, arguments, batches, ranks
+from . import _engine, arguments, batches, draws, ranks
 from ._engine import Inspection
 from .errors import ConfigError
 from .loader import Loader, Output
@@ -86,10 +88,33 @@ def open(
         ConfigError: no such format or field, the source is empty, an argument that this version does not have.
         StorageError: the source cannot be listed or opened.
         DataError: a shard is damaged.
+
+    Warns:
+        UserWarning: a class of the folder is made of folders, as where the parent of ``train`` was opened.
     """
     _refuse_later_arguments(dtype=dtype, window=window, cache=cache, **storage)
     origin = _engine_source(source, format, fields, index)
-    return Dataset(_engine.open(*origin), origin)
+    engine = _engine.open(*origin)
+    if engine.format == "folder":
+        _warn_of_merged_folders(engine)
+    return Dataset(engine, origin)
+
+
+def _warn_of_merged_folders(engine: _engine.Dataset) -> None:
+    """A parent of class folders, such as that of "train" and "val", opens as well: with "train" as a class."""
+    name, *inner = engine.key(0).split("/")
+    if len(inner) < 2:
+        return
+    # keys stand by class, and within one by folder: images of the class folder itself would come first
+    end = bisect.bisect_left(range(len(engine)), True, key=lambda i: engine.key(i).split("/")[0] != name)
+    last = engine.key(end - 1).split("/")[1]
+    if last != inner[0]:
+        warnings.warn(
+            f"open: the class folder '{name}' of '{engine.source}' holds no image itself, and the images of the "
+            f"folders in it, '{inner[0]}' to '{last}', become one class; to have these folders as classes open "
+            f"'{os.path.join(engine.source, name)}'",
+            stacklevel=3,
+        )
 
 
 def inspect(
@@ -128,7 +153,7 @@ def _engine_source(
         raise ConfigError(f'open: fields must be one spec per field, such as ("jpg;png", "cls"), not {fields!r}')
     if format is not None:
         arguments.choice("open", "format", format, ("folder", "tar", "pixels"))
-    return "::".join(shards), format or "", specs, os.fspath(index) if index is not None else ""
+    return "::".join(shards), format or "", specs, arguments.output_path("open", "index", index) if index else ""
 
 
 class Dataset:
@@ -138,12 +163,14 @@ class Dataset:
     argument raises :class:`ConfigError` at the call, naming the operation.
 
     ``ds[i]`` is one transformed sample, as a named tuple of NumPy arrays and numbers, drawn as in epoch 0 of a loader
-    with seed 0; of its own length, where samples have different ones.
+    with seed 0; of its own length, where samples have different ones. Where a loader of torch's kind reads it, its
+    random operations draw from torch's generator instead, other numbers in every epoch: see docs/reproducibility.md.
     """
 
     def __init__(self, engine: _engine.Dataset, origin: _Origin) -> None:
         self._engine = engine
         self._origin = origin
+        self._same_draws = 0  # samples that ds[i] gave as of epoch 0
 
     def _with(self, engine: _engine.Dataset) -> Dataset:
         return Dataset(engine, self._origin)
@@ -333,8 +360,8 @@ class Dataset:
 
         Raises:
             ConfigError: a random operation, ``normalize`` or ``to_dtype`` before it; samples that are arrays or tokens;
-                a second cache; ``"device"``, which this version does not have. And, at ``loader()`` or the first
-                sample: the file holds other pixels.
+                a second cache; ``"device"``, which this version does not have; a file in a folder that does not exist,
+                or a URL. And, at ``loader()`` or the first sample: the file holds other pixels.
             DataError: there as well: the file is damaged.
             StorageError: there as well: the file cannot be written.
         """
@@ -347,6 +374,8 @@ class Dataset:
         # the word is for str alone: Path("memory") is a file
         if isinstance(where, os.PathLike) and place in ("memory", "device"):
             place = os.path.join(os.curdir, place)
+        if place not in ("memory", "device", ""):
+            arguments.output_path(name, "where", place)
         limit = 0 if budget is None else arguments.byte_count(name, "budget", budget)
         return self._with(self._engine.cache(place, limit))
 
@@ -367,7 +396,10 @@ class Dataset:
 
     @property
     def classes(self) -> list[str]:
-        """Class names, in the order of their labels; empty where only the samples know their label."""
+        """Class names, in the order of their labels; empty where only the samples know their label.
+
+        A folder's, and those of tars that ``feedline pack`` made of one.
+        """
         return list(self._engine.classes)
 
     @property
@@ -403,10 +435,36 @@ class Dataset:
     # ---- single samples ----
 
     def __getitem__(self, index: SupportsIndex) -> tuple[Any, ...]:
-        return self.sample(self._index(index))
+        if not self._is_random:
+            return self.sample(index)
+        if draws.wanted():
+            return self.sample(index, seed=draws.number())
+        self._warn_of_same_draws()
+        return self.sample(index)
+
+    def __getitems__(self, indices: Sequence[SupportsIndex]) -> list[tuple[Any, ...]]:
+        """The samples of a batch, for torch's loader, which asks for them so; random operations draw anew each time."""
+        with draws.by_a_loader():
+            return [self[index] for index in indices]
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        return (self.sample(index) for index in range(len(self)))
+        return (self[index] for index in range(len(self)))
+
+    @functools.cached_property
+    def _is_random(self) -> bool:
+        """Whether a sample differs from epoch to epoch."""
+        return any(map(draws.is_random, self.operations))
+
+    def _warn_of_same_draws(self) -> None:
+        """Once, when somebody goes on to a second epoch of samples that have the first one's draws."""
+        self._same_draws += 1
+        if self._same_draws == len(self) + 1:
+            warnings.warn(
+                f"{self!r}: ds[i] was read more often than there are samples, and gives what its random operations "
+                "draw in epoch 0 every time. For training use ds.loader(...) or feedline.DataLoader(ds, ...), or tell "
+                "the epoch: ds.sample(i, epoch=epoch)",
+                stacklevel=3,
+            )
 
     def sample(self, index: SupportsIndex, *, seed: int = 0, epoch: int = 0) -> tuple[Any, ...]:
         """One transformed sample as in ``epoch`` of a loader with ``seed``: arrays, and numbers for labels."""
@@ -495,7 +553,7 @@ class Dataset:
             shuffle_window: shards that ``shuffle="shards"`` reads from at a time.
             seed: of the order and of every random operation. The same seed gives the same batches, whatever
                 ``num_workers``.
-            drop_last: leaves out a last batch that is not full.
+            drop_last: leaves out a last batch that is not full. Where that leaves none, a warning says so.
             num_workers: threads; 0 is taken as 1. ``"auto"`` starts as many as this process may use CPUs and lets as
                 many of them work as the training loop turns out to need: see docs/tuning-live.md and
                 ``stats()["controller"]``.
@@ -566,11 +624,20 @@ class Dataset:
             buckets=bucket_count,
             max_tokens=tokens,
         )
+        if engine.batches == 0:
+            _warn_of_nothing(len(self), batch_size, resolved_world_size, drop_last)
         if epochs is not None and epochs != math.inf:
             epochs = arguments.integer(where, "epochs (or math.inf)", epochs, low=1, high=big)
         kind = Output(arguments.choice(where, "output", output, ("torch", "numpy")))
         again = functools.partial(self.loader, **settings)
         return Loader(engine, kind, epochs=epochs, announce=resolved_rank == 0, again=again)
+
+
+def _warn_of_nothing(samples: int, batch_size: int | None, ranks: int, drop_last: bool) -> None:
+    over = f" over {ranks} ranks" if ranks > 1 else ""
+    size = "" if batch_size is None else f" of batch_size={batch_size}{over}"
+    advice = "lower batch_size or leave drop_last out" if drop_last else "lower batch_size or change uneven"
+    warnings.warn(f"loader: an epoch has no batch: {samples} samples do not fill one{size}; {advice}", stacklevel=3)
 
 
 def _seed_and_epoch(where: str, seed: int, epoch: int) -> tuple[int, int]:

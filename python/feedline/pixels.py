@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from . import arguments
 from .dataset import Dataset, open
-from .errors import ConfigError
 
 # Rows of a pass that is for its side effect alone. Enough that Python is woken rarely, few enough for a progress bar.
 _SAMPLES_AT_A_TIME = 256
@@ -30,19 +30,16 @@ def pack_pixels(
 
     Args:
         dataset: images, with operations that :meth:`Dataset.cache` takes.
-        path: of the file; its folder is made.
+        path: of the file, in a folder that is there.
         num_workers: threads; ``"auto"`` is the CPUs that this process may use.
         progress: is told how many samples are done, now and then.
 
     Raises:
-        ConfigError: see :meth:`Dataset.cache`.
+        ConfigError: see :meth:`Dataset.cache`; a folder that does not exist, or a URL.
         DataError: a sample is damaged; those before it are in ``PATH.filling``.
         StorageError: the file cannot be written, such as when the disk is full.
     """
-    where = os.fspath(path)
-    if not isinstance(where, str):
-        raise ConfigError(f"pack_pixels: path must be text, not {path!r}")
-    absolute = os.path.abspath(where)
+    absolute = os.path.abspath(arguments.output_path("pack_pixels", "path", path))
     # one pixel of each sample: the loader wants rows of one size, and what matters is that it keeps the rest
     passing = dataset.cache(absolute).center_crop(1)
     with passing.loader(_SAMPLES_AT_A_TIME, num_workers=num_workers, output="numpy") as loader:

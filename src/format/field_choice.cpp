@@ -66,6 +66,8 @@ Result<FieldChoice> parse_field(const std::string& spec) {
 
 }  // namespace
 
+bool is_field_extension(std::string_view extension) { return kind_of(extension).has_value(); }
+
 std::vector<FieldChoice> default_fields() {
   return {{{"image", FieldKind::kImage}, strings(kImageExtensions)},
           {{"label", FieldKind::kInteger}, strings(kIntegerExtensions)}};

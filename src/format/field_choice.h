@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "feedline/error.h"
@@ -19,6 +20,9 @@ struct FieldChoice {
   FieldDescription description;
   std::vector<std::string> alternatives;  // extensions, lower case
 };
+
+// Whether fields can be made of members with this extension.
+bool is_field_extension(std::string_view extension);
 
 // "image" from jpg, jpeg, png or webp, and "label" from an integer member.
 std::vector<FieldChoice> default_fields();

@@ -2,6 +2,7 @@
 #include "format/finding.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace feedline::format {
@@ -56,7 +57,9 @@ std::vector<InspectionFinding> Findings::to_inspection() const {
   std::vector<InspectionFinding> list;
   std::map<std::string_view, std::uint64_t> shown;
   std::map<std::string_view, Severity> severities;
-  for (const Finding& finding : kept_) {
+  std::vector<Finding> sorted = kept_;
+  std::ranges::stable_sort(sorted, std::greater{}, &Finding::severity);
+  for (const Finding& finding : sorted) {
     ++shown[finding.code];
     severities[finding.code] = finding.severity;
     const std::string place = finding.offset ? " (byte " + std::to_string(*finding.offset) + ")" : "";

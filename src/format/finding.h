@@ -42,7 +42,7 @@ class Findings {
   const Finding* first_error() const;
   const std::vector<Finding>& kept() const { return kept_; }
   std::uint64_t count(std::string_view code) const;
-  // In the order found, then one line per code of which some are not shown.
+  // Errors before warnings before notes, else in the order found; then one line per code of which some are not shown.
   std::vector<InspectionFinding> to_inspection() const;
 
  private:

@@ -123,7 +123,7 @@ TEST(FolderFormat, RefusesWhatHoldsNothing) {
   EXPECT_NE(open_error(folder.path()).what.find("tar files"), std::string::npos);
   folder.write("0.jpg", "x");
   EXPECT_NE(open_error(folder.path()).what.find("no class folders"), std::string::npos);
-  EXPECT_EQ(inspected(folder.path()), "stray_file:warning no_classes:error");
+  EXPECT_EQ(inspected(folder.path()), "no_classes:error");
   EXPECT_EQ(open_error(folder.path("missing")).code, ErrorCode::kStorage);
   EXPECT_NE(open_error(folder.path("missing")).message().find(folder.path("missing")), std::string::npos);
   EXPECT_EQ(open_error("").code, ErrorCode::kConfig);
@@ -137,6 +137,23 @@ TEST(FolderFormat, RefusesAClassWithoutImages) {
   EXPECT_EQ(error.code, ErrorCode::kConfig);
   EXPECT_NE(error.what.find("'dog'"), std::string::npos);
   EXPECT_EQ(inspected(folder.path()), "class_without_images:error unknown_extension:warning");
+}
+
+TEST(FolderFormat, TellsFoldersThatBecomeOneClass) {
+  const TemporaryFolder folder;
+  for (const char* file : {"train/cat/0.jpg", "train/dog/0.jpg", "val/cat/0.jpg", "val/dog/0.jpg", "plain/images/0.jpg",
+                           "mixed/0.jpg", "mixed/a/0.jpg", "mixed/b/0.jpg"})
+    folder.write(file, "x");
+  EXPECT_EQ(inspected(folder.path()), "merged_folders:warning merged_folders:warning");
+  const auto inspection = inspect(folder.path(), {});
+  EXPECT_NE(inspection->findings[0].text.find("open '" + folder.path("train") + "'"), std::string::npos);
+  EXPECT_EQ(inspected(folder.path("train")), "");
+}
+
+TEST(FolderFormat, TellsWhatLiesBesideTheClasses) {
+  const TemporaryFolder folder;
+  for (const char* file : {"cat/0.jpg", "0.tar", "labels.csv", "README"}) folder.write(file, "x");
+  EXPECT_EQ(inspected(folder.path()), "stray_file:warning other_files:note other_files:note");
 }
 
 TEST(FolderFormat, ChecksItsOptions) {
@@ -159,7 +176,7 @@ TEST(FolderFormat, InspectionTellsWhatIsOdd) {
   const auto inspection = inspect(folder.path(), {});
   ASSERT_TRUE(inspection);
   EXPECT_EQ(inspected(folder.path()),
-            "stray_file:warning unknown_extension:warning empty_file:error unsupported_extension:warning");
+            "empty_file:error stray_file:warning unknown_extension:warning unsupported_extension:warning");
   EXPECT_EQ(inspection->samples, 3u);
   EXPECT_EQ(inspection->bytes, 5u);
   EXPECT_EQ(inspection->smallest_bytes, 0u);

@@ -95,8 +95,31 @@ class ClassWalker {
   std::pair<const std::string, std::uint64_t>* counted_ = nullptr;
 };
 
+// The folder within its class that a sample lies in; empty: the class folder itself.
+std::string_view inner_folder(std::string_view path) {
+  const std::size_t begin = path.find('/') + 1, end = path.find('/', begin);
+  return end == std::string_view::npos ? std::string_view() : path.substr(begin, end - begin);
+}
+
+// A class of nothing but folders of images is in all likelihood a parent of class folders, such as "train".
+void note_merged_folders(const std::string& root, const std::string& name, std::uint64_t first,
+                         FolderListing& listing) {
+  if (first == listing.samples()) return;
+  // sorted by folder: images of the class folder itself would come first
+  const auto from = inner_folder(listing.path(first)), to = inner_folder(listing.path(listing.samples() - 1));
+  if (from.empty() || from == to) return;
+  listing.findings.add({"merged_folders",
+                        Severity::kWarning,
+                        root + "/" + name,
+                        name,
+                        {},
+                        "class folder '" + name + "' holds no image itself, and the images of the folders in it, '" +
+                            std::string(from) + "' to '" + std::string(to) + "', become one class: open '" + root +
+                            "/" + name + "' to have these folders as classes"});
+}
+
 void add_class(const std::string& root, std::string name, ClassListing found, FolderListing& listing) {
-  const std::uint64_t before = listing.paths.size();
+  const std::uint64_t before = listing.paths.size(), first = listing.samples();
   listing.paths.append(found.paths);
   for (const std::uint64_t end : found.path_ends) listing.path_ends.push_back(before + end);
   std::ranges::move(found.folders, std::back_inserter(listing.folders));
@@ -109,22 +132,41 @@ void add_class(const std::string& root, std::string name, ClassListing found, Fo
          name,
          {},
          "class folder '" + name + "' holds no image (.jpg, .jpeg, .png, .webp): remove it, or put its images in"});
+  note_merged_folders(root, name, first, listing);
   listing.classes.push_back(std::move(name));
   listing.class_ends.push_back(listing.samples());
 }
 
-void add_stray(const std::string& root, const std::string& name, FolderListing& listing) {
-  if (is_image_name(name)) {
-    listing.stray_images.push_back(name);
-    listing.findings.add({"stray_file",
-                          Severity::kWarning,
-                          root + "/" + name,
-                          name,
-                          {},
-                          "'" + name + "' lies beside the class folders and is not read"});
-  } else if (const std::string extension = extension_of(name); extension == ".tar" || extension == ".tgz") {
-    listing.stray_tars.push_back(name);
+// Files beside the class folders. Where there are no class folders these are the mistake, which is said once.
+void add_strays(const std::string& root, const std::vector<storage::Entry>& entries, FolderListing& listing) {
+  std::map<std::string, std::uint64_t> others;
+  for (const storage::Entry& entry : entries) {
+    if (entry.is_directory) continue;
+    const std::string& name = entry.name;
+    const std::string extension = extension_of(name);
+    const bool tar = extension == ".tar" || extension == ".tgz";
+    if (is_image_name(name)) listing.stray_images.push_back(name);
+    if (tar) listing.stray_tars.push_back(name);
+    if (listing.classes.empty()) continue;
+    if (!tar && !is_image_name(name))
+      ++others[extension];
+    else
+      listing.findings.add({"stray_file",
+                            Severity::kWarning,
+                            root + "/" + name,
+                            name,
+                            {},
+                            "'" + name + "' lies beside the class folders and is not read"});
   }
+  for (const auto& [extension, count] : others)
+    listing.findings.add({"other_files",
+                          Severity::kNote,
+                          root,
+                          "",
+                          {},
+                          std::to_string(count) + " files " +
+                              (extension.empty() ? "without an extension" : "ending in " + extension) +
+                              " lie beside the class folders and are not read"});
 }
 
 }  // namespace
@@ -149,8 +191,7 @@ Result<FolderListing> list_folder(const storage::Storage& storage, const std::st
                  return ClassWalker(storage, root).list(names[i]);
                }));
   for (std::size_t i = 0; i < names.size(); ++i) add_class(root, std::move(names[i]), std::move(classes[i]), listing);
-  for (const storage::Entry& entry : entries)
-    if (!entry.is_directory) add_stray(root, entry.name, listing);
+  add_strays(root, entries, listing);
   for (const auto& [extension, count] : listing.extensions)
     if (!is_image_name("." + extension))
       listing.findings.add({"unknown_extension",

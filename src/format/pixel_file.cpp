@@ -29,7 +29,6 @@
 
 #include "format/pixel_record.h"
 #include "storage/local_file.h"
-#include "storage/local_folders.h"
 
 namespace feedline::format {
 namespace {
@@ -179,8 +178,6 @@ bool is_pixel_file(const std::string& path) {
 Result<std::unique_ptr<PixelStore>> open_or_fill_pixel_file(const std::string& path, const PixelContents& contents,
                                                             std::uint64_t budget) {
   const std::string name = filling_name(path);
-  if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty())
-    FEEDLINE_CHECK_OK(storage::make_folder(folder.string()));
   for (int tries = 0; tries < kMostTries; ++tries) {
     if (std::filesystem::exists(path)) {
       if (!is_pixel_file(path))

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "format/class_names.h"
 #include "format/sample_name.h"
 #include "format/tar_scanner.h"
 
@@ -17,6 +18,7 @@ class SampleGrouper {
 
   void add(const TarMember& member) {
     if (!member.is_regular()) return skip_irregular(member);
+    if (member.name == kClassNamesMember) return;  // of feedline pack: see class_names.h
     if (is_reserved_name(member.name))
       return report("reserved_name", Severity::kNote, member, "member '" + member.name + "' is skipped as metadata");
     const auto name = split_sample_name(member.name);

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "format/checksum.h"
+#include "format/class_names.h"
 #include "format/each_shard.h"
 #include "format/index_store.h"
 #include "format/tar_members.h"
@@ -16,6 +17,21 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 using Member = ShardIndex::Member;
+
+// What all shards call their classes; none where they do not agree, as a label then means two things.
+Result<std::vector<std::string>> class_names_of(const std::vector<std::unique_ptr<Shard>>& shards) {
+  const auto names_of = [&](std::size_t i) -> Result<std::vector<std::string>> {
+    FEEDLINE_TRY(const auto opened, shards[i]->reader());
+    auto names = stored_class_names(*opened.reader);
+    shards[i]->close();  // it is read later or never
+    return names;
+  };
+  FEEDLINE_TRY(auto first, names_of(0));
+  if (first.empty()) return first;  // not packed by us: the others need no look
+  FEEDLINE_TRY(const auto all, each_shard<std::vector<std::string>>(shards.size(), names_of));
+  if (std::ranges::any_of(all, [&](const auto& names) { return names != first; })) first.clear();
+  return first;
+}
 
 }  // namespace
 
@@ -39,12 +55,18 @@ Result<std::shared_ptr<const Format>> TarFormat::open(const std::string& source,
   for (const auto& shard : *shards) tables.push_back(&shard->index());
   fields = keep_present(std::move(*fields), options.fields.empty(), tables);
   if (!fields) return located(std::move(fields).error());
-  return std::shared_ptr<const Format>(new TarFormat(source, options, std::move(*shards), *fields));
+  auto classes = class_names_of(*shards);
+  if (!classes) return located(std::move(classes).error());
+  return std::shared_ptr<const Format>(
+      new TarFormat(source, options, std::move(*shards), *fields, std::move(*classes)));
 }
 
 TarFormat::TarFormat(std::string source, OpenOptions options, std::vector<std::unique_ptr<Shard>> shards,
-                     const std::vector<FieldChoice>& fields)
-    : source_(std::move(source)), options_(std::move(options)), shards_(std::move(shards)) {
+                     const std::vector<FieldChoice>& fields, std::vector<std::string> classes)
+    : source_(std::move(source)),
+      options_(std::move(options)),
+      shards_(std::move(shards)),
+      classes_(std::move(classes)) {
   for (const FieldChoice& field : fields) fields_.push_back(field.description);
   open_shards_.expect(shards_.size());
   for (const auto& shard : shards_) {

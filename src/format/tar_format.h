@@ -41,7 +41,7 @@ class TarFormat final : public Format {
   };
 
   TarFormat(std::string source, OpenOptions options, std::vector<std::unique_ptr<Shard>> shards,
-            const std::vector<FieldChoice>& fields);
+            const std::vector<FieldChoice>& fields, std::vector<std::string> classes);
   Place place_of(std::uint64_t index) const;
   std::uint64_t compute_fingerprint(const std::vector<FieldChoice>& fields) const;
   // The member of each field. An error: the sample lacks one, or it is empty.
@@ -59,7 +59,7 @@ class TarFormat final : public Format {
   mutable OpenShards open_shards_;
   std::vector<std::uint64_t> ends_;  // samples of the shards up to and with this one
   std::vector<FieldDescription> fields_;
-  std::vector<std::string> classes_;  // none: labels are only inside the samples
+  std::vector<std::string> classes_;  // none: only the samples know their label
   std::uint64_t fingerprint_ = 0;
 };
 

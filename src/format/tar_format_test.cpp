@@ -129,8 +129,8 @@ TEST_P(TarFormatTest, SkipsWhatWebDatasetSkipsAndSaysSo) {
                                   .finish();
   EXPECT_EQ(opened(write(archive))->size(), 1u);
   EXPECT_EQ(findings(archive),
-            "reserved_name:note member_without_dot:warning member_without_dot:warning not_regular:warning "
-            "not_regular:warning marked_bad:warning");
+            "member_without_dot:warning member_without_dot:warning not_regular:warning not_regular:warning "
+            "marked_bad:warning reserved_name:note");
 }
 
 TEST_P(TarFormatTest, RefusesSparseMembersByName) {
@@ -150,7 +150,7 @@ TEST_P(TarFormatTest, RefusesWhatIsNoTar) {
   const Error none = refused(TarWriter().finish());
   EXPECT_EQ(none.code, ErrorCode::kConfig);
   EXPECT_CONTAINS(none.what, "no samples");
-  EXPECT_EQ(findings(TarWriter().finish()), "no_samples:warning no_field:error");
+  EXPECT_EQ(findings(TarWriter().finish()), "no_field:error no_samples:warning");
 }
 
 TEST_P(TarFormatTest, ADamagedHeaderIsAnErrorAndTheNextShardIsStillInspected) {
@@ -164,7 +164,73 @@ TEST_P(TarFormatTest, ADamagedHeaderIsAnErrorAndTheNextShardIsStillInspected) {
   ASSERT_FALSE(format);
   EXPECT_EQ(format.error().where.shard, folder_.path("0.tar"));
   EXPECT_EQ(inspected(source, options()),
-            "bad_checksum:error member_without_dot:warning unreadable_file:error missing_field:error");
+            "bad_checksum:error unreadable_file:error missing_field:error member_without_dot:warning");
+}
+
+TEST_P(TarFormatTest, InspectionReadsLabelsAsAReaderDoes) {
+  const std::string archive = TarWriter()
+                                  .add("1.jpg", "x")
+                                  .add("1.cls", " 7\n")
+                                  .add("2.jpg", "x")
+                                  .add("2.cls", "cat")
+                                  .add("3.jpg", "x")
+                                  .add("3.cls", std::string(100, ' '))
+                                  .finish();
+  EXPECT_EQ(findings(archive), "not_an_integer:error not_an_integer:error");
+  const auto format = opened(write(archive));
+  memory::Record record;
+  EXPECT_TRUE(format->read(0, record));
+  EXPECT_FALSE(format->read(1, record));
+  EXPECT_FALSE(format->read(2, record));
+  EXPECT_EQ(inspected(write(archive),
+                      [&] {
+                        OpenOptions images = options();
+                        images.fields = {"jpg"};
+                        return images;
+                      }()),
+            "unread_member:warning");
+}
+
+TEST_P(TarFormatTest, InspectionTellsMembersThatNobodyReads) {
+  const std::string archive = TarWriter()
+                                  .add("1.jpg", "x")
+                                  .add("1.cls", "1")
+                                  .add("1.txt", "a cat")
+                                  .add("2.png", "x")
+                                  .add("2.jpg", "x")
+                                  .add("2.cls", "1")
+                                  .add("2.txt", "a dog")
+                                  .finish();
+  EXPECT_EQ(findings(archive), "unread_member:warning unread_member:warning");
+  const auto inspection = inspect(write(archive), options());
+  ASSERT_TRUE(inspection);
+  EXPECT_CONTAINS(inspection->findings[0].text, "1 members ending in .png are not read");
+  EXPECT_CONTAINS(inspection->findings[1].text, "2 members ending in .txt are not read");
+}
+
+TEST_P(TarFormatTest, ClassNamesStandInTheShards) {
+  const auto shard = [&](const std::string& names, const std::string& name) {
+    TarWriter writer;
+    if (!names.empty()) writer.add("__classes__", names);
+    return write(writer.add("1.jpg", "x").add("1.cls", "1").finish(), name);
+  };
+  using Names = std::vector<std::string>;
+  const Names expected{"apple", "50% of\nit", "%%0"};
+  const std::string first = shard("apple\n50%25 of%0Ait\n%25%0", "0.tar");
+  const auto classes = [&](const std::string& source) { return opened(source)->classes(); };
+  EXPECT_EQ(classes(first), expected);
+  EXPECT_EQ(classes(first), expected);  // by its index, which knows nothing of it
+  EXPECT_EQ(inspected(first, options()), "");
+  const auto inspection = inspect(first, options());
+  ASSERT_EQ(inspection->classes.size(), 3u);
+  EXPECT_EQ(inspection->classes[1].count, 1u);
+  const std::string other = shard("apple\nbirch\n", "1.tar"), none = shard("", "2.tar");
+  EXPECT_EQ(classes(first + "::" + other), Names());
+  EXPECT_EQ(classes(first + "::" + none), Names());
+  EXPECT_EQ(classes(none + "::" + first), Names());
+  EXPECT_EQ(inspected(first + "::" + other, options()), "class_names_differ:warning");
+  EXPECT_EQ(inspected(none + "::" + first, options()), "class_names_differ:warning");
+  EXPECT_EQ(classes(none), Names());
 }
 
 TEST_P(TarFormatTest, TellsMissingFieldsBySample) {

@@ -38,6 +38,23 @@ std::string place_of(const std::string& source) {
   }
 }
 
+// The file that a cache is going to be: in a folder that is there. A folder that is missing is a mistyped one more
+// often than not, and making it would hide that.
+Result<void> check_file(const std::string& path) {
+  if (const std::size_t end = path.find("://"); end != std::string::npos)
+    return config_error("cache: '" + path + "': this version keeps pixels in memory or in a local file, not at " +
+                        path.substr(0, end + 3));
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return config_error("cache: '" + path + "' is a folder; give the path of a file in it, such as '" +
+                        (std::filesystem::path(path) / "train.pixels").string() + "'");
+  const auto folder = std::filesystem::absolute(path, error).parent_path();
+  if (!std::filesystem::is_directory(folder, error))
+    return config_error("cache: '" + path + "': the folder '" + folder.string() +
+                        "' does not exist; make it first, or mend the path");
+  return {};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<PixelCache>> PixelCache::make(const std::string& where, std::uint64_t budget,
@@ -54,6 +71,7 @@ Result<std::shared_ptr<PixelCache>> PixelCache::make(const std::string& where, s
   if (!has_fixed_samples(format))
     return config_error("cache: \"" + dataset + "\" gets its files while it is read; open a folder or tars to cache");
   FEEDLINE_TRY(auto preparation, transform::Preparation::compile(operations));
+  if (where != "memory") FEEDLINE_CHECK_OK(check_file(where));
   format::PixelContents contents{fingerprint,     format.size(),    preparation->description(),
                                  format.fields(), format.classes(), place_of(dataset)};
   return std::shared_ptr<PixelCache>(new PixelCache(where, budget, std::move(contents), std::move(preparation)));

@@ -213,6 +213,7 @@ def test_a_finished_file_needs_no_photos(folder: Path, tmp_path: Path) -> None:
 def test_a_file_is_a_data_set(folder: Path, tmp_path: Path) -> None:
     photos = feedline.open(folder)
     told: list[int] = []
+    (tmp_path / "sub").mkdir()
     packed = feedline.pack_pixels(photos.resize(40), tmp_path / "sub" / "small.pixels", progress=told.append)
     assert told[-1] == len(photos)
     assert (len(packed), packed.format, packed.classes) == (len(photos), "pixels", photos.classes)

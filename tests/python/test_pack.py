@@ -76,6 +76,50 @@ def test_a_folder_keeps_its_samples_labels_and_order(folder: Path, tmp_path: Pat
     assert len(list((tmp_path / "out").glob("*.feedline-index"))) == 3
 
 
+def test_shards_know_their_classes_wherever_they_are(folder: Path, tmp_path: Path) -> None:
+    source = tmp_path / "odd"
+    shutil.copytree(folder, source)
+    (source / "birch").rename(source / "50% birch.é")
+    original = feedline.open(source)
+    assert packing.pack(source, tmp_path / "out", samples_per_shard=8).shards == 3
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("000000.tar", "000002.tar"):  # without the manifest, the indexes and the one between
+        shutil.copy(tmp_path / "out" / name, elsewhere / name)
+    shards = [str(path) for path in sorted(elsewhere.glob("*.tar"))]
+    for _ in range(2):  # scanned, and by the index that is kept then
+        packed = feedline.open(shards)
+        assert packed.classes == original.classes == ["50% birch.é", "apple", "crow"]
+    assert len(packed) == 13
+    assert feedline.inspect(shards).classes == {"50% birch.é": 7, "apple": 1, "crow": 5}
+    assert feedline.inspect(shards).findings == []
+    again = packing.pack("::".join(shards), tmp_path / "again")
+    assert feedline.open(again.pattern).classes == original.classes
+    assert feedline.pack_pixels(packed, tmp_path / "kept.pixels").classes == original.classes
+    assert samples(feedline.open(again.pattern)) == samples(packed)
+
+
+def test_shards_of_two_packings_have_no_names_in_common(folder: Path, tars: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "other/ash").mkdir(parents=True)
+    shutil.copy(folder / "apple/000.jpg", tmp_path / "other/ash")
+    one = packing.pack(folder, tmp_path / "one").pattern
+    other = packing.pack(tmp_path / "other", tmp_path / "two").pattern
+    assert feedline.open(other).classes == ["ash"]
+    for joined in ([one, other], [one, str(tars[0])], [str(tars[0]), one]):
+        assert feedline.open(joined).classes == []
+        (finding,) = feedline.inspect(joined).findings
+        assert (finding.code, finding.severity) == ("class_names_differ", "warning")
+    assert feedline.open(str(tars[0])).classes == []
+
+
+def test_a_folder_of_an_earlier_version_is_not_gone_on_with(folder: Path, tmp_path: Path) -> None:
+    packing.pack(folder, tmp_path / "out")
+    manifest = tmp_path / "out/feedline-pack.json"
+    manifest.write_text(manifest.read_text().replace('"version": 2', '"version": 1'))
+    with pytest.raises(feedline.DataError, match="of another version of Feedline; pack into another folder"):
+        packing.pack(folder, tmp_path / "out")
+
+
 def test_tars_keep_every_member(tmp_path: Path) -> None:
     image = made_data.encoded(made_data.photo(1, 40, 30))
     given_members = [

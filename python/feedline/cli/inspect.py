@@ -10,32 +10,39 @@ import click
 from rich.markup import escape
 
 import feedline
+from feedline import arguments
 from feedline.cli import exit_codes
 from feedline.cli.console import OUT, bytes_text, print_json, progress, table
 from feedline.cli.contact_sheet import contact_sheet, write_png
 
 _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _MOST_ROWS = 20
+# Of what was not looked at nothing is said; a file of pixels is checked record by record.
+_UNDECODED = dict.fromkeys(
+    ("folder", "tar"), ", if its images decode: --show decodes some, `feedline pack --check` all"
+)
 
 
 @click.command()
 @click.argument("source")
 @click.option("--format", "format_", type=click.Choice(["folder", "tar", "pixels"]), help="Default: by what SOURCE is.")
-@click.option("--show", type=click.Path(dir_okay=False, path_type=Path), help="Write a contact sheet to this PNG file.")
+@click.option("--show", type=click.Path(dir_okay=False), help="Write a contact sheet to this PNG file.")
 @click.option(
     "--images", default=24, show_default=True, type=click.IntRange(1, 400), help="Images on the contact sheet."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def inspect(source: str, format_: str | None, show: Path | None, images: int, as_json: bool) -> int:
+def inspect(source: str, format_: str | None, show: str | None, images: int, as_json: bool) -> int:
     """Tell what SOURCE holds, and what a reader would drop, merge or refuse.
 
     SOURCE is a folder of class folders, a .tar or .tar.gz, or a brace list of them ("shards/{000..146}.tar").
     Exit status 1: a finding of severity "error" or "warning"; 3: nothing there to read.
     """
+    if show is not None:
+        arguments.output_path("inspect", "--show", show)
     found = feedline.inspect(source, format=format_)
     sheet: dict[str, Any] | None = None
     if show is not None:
-        sheet = _write_sheet(source, format_, show, images)
+        sheet = _write_sheet(source, format_, Path(show), images)
     if as_json:
         print_json(_as_dict(source, found) | ({"contact_sheet": sheet} if sheet else {}))
     else:
@@ -92,7 +99,7 @@ def _print(source: str, found: feedline.Inspection, sheet: dict[str, Any] | None
     if len(found.findings) > _MOST_ROWS:
         OUT.print(f"... and {len(found.findings) - _MOST_ROWS:,} more findings; --json lists all")
     if not found.findings:
-        OUT.print("[green]nothing that a reader would drop, merge or refuse[/]")
+        OUT.print("[green]nothing that a reader would drop, merge or refuse[/]" + _UNDECODED.get(found.format, ""))
     if sheet:
         OUT.print(f"contact sheet of {sheet['images']} images: {escape(sheet['path'])}")
         for damaged in sheet["damaged"]:

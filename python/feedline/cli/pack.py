@@ -10,6 +10,7 @@ import click
 from rich.markup import escape
 
 import feedline
+from feedline import arguments
 from feedline.cli import exit_codes
 from feedline.cli.console import OUT, bytes_text, print_json, progress
 
@@ -34,7 +35,7 @@ class _Interval(click.ParamType):
 @click.argument("source")
 @click.argument("output", type=click.Path())
 @click.option("--format", "format_", type=click.Choice(["folder", "tar"]), help="Default: by what SOURCE is.")
-@click.option("--shard-size", metavar="BYTES", help="No shard gets larger: 500000000, 500MB, 1GiB. [default: 1GB]")
+@click.option("--shard-size", metavar="BYTES", help="No shard gets larger: 500MB, 5G, 1GiB. [default: 1GB]")
 @click.option("--samples-per-shard", type=click.IntRange(1), help="Instead of a size.")
 @click.option("--shuffle", is_flag=True, help="Pack in a random order.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of that order.")
@@ -106,6 +107,7 @@ def pack(
 
 
 def _pack_pixels(source: str, output: str, format_: str | None, size: int, jobs: int | None, as_json: bool) -> int:
+    arguments.output_path("pack", "OUTPUT", output)
     dataset = feedline.open(source, format=format_)
     total = len(dataset)
     with progress(None, "packing") as bar:

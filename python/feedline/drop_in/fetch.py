@@ -15,6 +15,8 @@ import numpy as np
 import numpy.random  # NumPy does so at its first use, which would make the first iter() wait
 import torch
 
+from .. import draws
+from ..dataset import Dataset
 from .failures import Failure, sample_path
 
 Notice = Callable[[int, Any], None]  # (stage, sample)
@@ -83,7 +85,8 @@ class Fetcher:
     def fetch(self, index: Any) -> Any:
         """The batch, or the one sample, of `index`."""
         try:
-            return self._fetch(index)
+            with draws.by_a_loader():
+                return self._fetch(index)
         finally:
             self._gatherer.end()
 
@@ -270,9 +273,15 @@ def is_stateful(thing: Any) -> bool:
 
 
 def getitems_of(dataset: Any) -> Callable[[Any], Any] | None:
-    """`dataset.__getitems__`, unless a class further down overrides `__getitem__` alone, so what a sample is."""
+    """`dataset.__getitems__`, unless a class further down overrides `__getitem__` alone, so what a sample is.
+
+    Nor for our own data sets, whose samples one by one are the same, and each have their own seed.
+    """
     getitems = getattr(dataset, "__getitems__", None)
-    if not getitems:
+    inner = dataset
+    while type(inner) is torch.utils.data.Subset:
+        inner = inner.dataset
+    if not getitems or type(inner) is Dataset:
         return None
     order = type(dataset).__mro__
     batched = next((i for i, c in enumerate(order) if "__getitems__" in vars(c)), -1)

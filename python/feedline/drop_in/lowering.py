@@ -19,6 +19,9 @@ import torch
 from torch.utils.data import BatchSampler
 from torch.utils.data._utils import collate as torch_collate
 
+from ..dataset import Dataset
+from ..draws import is_random
+from ..errors import ConfigError
 from ..machine import limits
 from . import native_webdataset, sources, transforms
 from .native_prefix import NativePrefix
@@ -60,16 +63,20 @@ class LoweredPlan(Protocol):
 
 @dataclass(frozen=True)
 class ImagePlan:
-    """Image files, transformed by a chain that the engine knows whole."""
+    """Image files, transformed by a chain that the engine knows whole; or the samples of a `feedline.Dataset`."""
 
     stages: list[Stage]
-    chain: transforms.Chain
-    files: Any  # _engine.GivenFiles
+    dataset: Dataset
+    files: Any  # sources.GivenFiles, which the samples are read as; None: they are the data set's own
     threads: int
     unique: bool  # no sample comes twice in an epoch
     adapts: bool  # `threads` is the most; as many work as the loop needs
 
     def iterate(self, loader: Any) -> Iterator[Any]:
+        if self.files is None:
+            from .native_datasets import NativeDatasetIterator
+
+            return NativeDatasetIterator(loader, self)
         from .native_images import NativeImageIterator
 
         return NativeImageIterator(loader, self)
@@ -113,6 +120,8 @@ def plan_lowering(loader: Any) -> Plan:
     leaves = sources.leaves(loader.dataset)
     if all(sources.is_image_folder(leaf) for leaf in leaves):
         return _plan_images(loader, leaves)
+    if len(leaves) == 1 and type(leaves[0]) is Dataset:
+        return _plan_dataset(loader, leaves[0])
     return _plan_arrays(loader)
 
 
@@ -163,15 +172,24 @@ def _plan_images(loader: Any, leaves: list[Any]) -> Plan:
 def _whole_images(loader: Any, chain: transforms.Chain, files: Any) -> Plan | None:
     if chain.flows == transforms.PIL or not transforms.has_fixed_size(chain.dataset):
         return None
-    threads = limits.share_of_cpus() if loader._adapts else max(1, loader.num_workers)
     follow_pillow()
-    native = f"{NATIVE}, {'up to ' if loader._adapts else ''}{threads} thread{'s' if threads > 1 else ''}"
+    threads, native = _threads(loader)
     unique = is_unique(loader._index_sampler)
-    key = "(seed, epoch, sample)" if unique else "(seed, epoch, sample, place in the order)"
     stages = [_order(loader), Stage("read", type(loader.dataset).__qualname__, native, "sample by sample")]
-    stages += _known_stages(chain, native, f"the engine's own random numbers, by {key}")
+    stages += _known_stages(chain, native, _drawn_by(unique))
     stages.append(Stage("collate", "default_collate", native, "rows are written where they stay; labels by Python"))
-    return ImagePlan(stages, chain, files, threads, unique, loader._adapts)
+    return ImagePlan(stages, chain.dataset, files, threads, unique, loader._adapts)
+
+
+def _threads(loader: Any) -> tuple[int, str]:
+    """How many work at most, and in words."""
+    threads = limits.share_of_cpus() if loader._adapts else max(1, loader.num_workers)
+    return threads, f"{NATIVE}, {'up to ' if loader._adapts else ''}{threads} thread{'s' if threads > 1 else ''}"
+
+
+def _drawn_by(unique: bool) -> str:
+    key = "(seed, epoch, sample)" if unique else "(seed, epoch, sample, place in the order)"
+    return f"the engine's own random numbers, by {key}"
 
 
 def _prefix_images(loader: Any, leaves: list[Any], chains: list[transforms.Chain], collating: str) -> Plan:
@@ -225,6 +243,39 @@ def follow_pillow() -> None:
         follow(major)
 
 
+# -- our own data sets
+
+
+def _plan_dataset(loader: Any, dataset: Dataset) -> Plan:
+    why = _collating(loader) or _why_not_batches(dataset)
+    if why:
+        return _reason(loader, why)
+    threads, native = _threads(loader)
+    unique = is_unique(loader._index_sampler)
+    what = type(loader.dataset).__qualname__
+    if loader.dataset is not dataset:
+        what += " of Dataset"
+    stages = [_order(loader), Stage("read", f"{what} ({dataset.format})", native, "sample by sample")]
+    for operation in dataset.operations:
+        why = _drawn_by(unique) if is_random(operation) else "as dataset.loader() does"
+        stages.append(Stage("transform", operation, native, why))
+    stages.append(Stage("collate", "default_collate", native, "rows are written where they stay"))
+    return ImagePlan(stages, dataset, None, threads, unique, loader._adapts)
+
+
+def _why_not_batches(dataset: Dataset) -> str:
+    """Why the engine's batches are not what default_collate makes of its samples; empty where they are."""
+    try:
+        schema = dataset.schema
+    except ConfigError as error:
+        return str(error)
+    if any(spec.shape[:1] == (-1,) for spec in schema.values()):
+        return "samples have different lengths: dataset.loader() pads them, or a collate_fn of yours does"
+    if any(not spec.shape and spec.dtype == "uint64" for spec in schema.values()):
+        return "numbers of uint64 may be too large for the int64 that default_collate makes of them"
+    return ""
+
+
 # -- webdataset
 
 
@@ -272,6 +323,11 @@ def _plan_arrays(loader: Any) -> Plan:
 def _reason(loader: Any, why: str) -> Reason:
     where = _where(loader)
     stages = [_order(loader), Stage("read", type(loader.dataset).__qualname__, where, why)]
+    leaves = sources.leaves(loader.dataset)
+    if len(leaves) == 1 and type(leaves[0]) is Dataset:
+        for operation in leaves[0].operations:
+            drawn = "by a number of torch's for each sample" if is_random(operation) else "comes after"
+            stages.append(Stage("transform", operation, where, drawn))
     transform = getattr(loader.dataset, "transform", None)
     if transform is not None:
         stages.append(Stage("transform", type(transform).__qualname__, where, "comes after"))

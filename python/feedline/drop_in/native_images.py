@@ -73,7 +73,8 @@ class NativeImageIterator(NativeIterator):
             self._pipeline.give_back()
         loader = self._loader
         setting = Setting(
-            operations=tuple(self._plan.chain.dataset.operations),
+            dataset=self._plan.dataset if self._plan.files is None else None,
+            operations=tuple(self._plan.dataset.operations),
             batch_size=self._size,
             threads=self._plan.threads,
             adapts=self._plan.adapts,
@@ -103,7 +104,7 @@ class NativeImageIterator(NativeIterator):
         if not loader._native_misses:
             _log.info("the engine does not read all files; the data set reads the others in this process")
         loader._native_misses += len(bad)
-        return self._mended(index, images, labels, set(bad))
+        return self._mended(index, list(zip(images, labels, strict=True)), set(bad))
 
     def _take(self, begun: _Begun) -> tuple[torch.Tensor, list[int]]:
         """The engine's next batch, and which of its rows it could not read."""
@@ -112,16 +113,16 @@ class NativeImageIterator(NativeIterator):
             batch = self._pipeline.next()
         except (StalledError, KeyboardInterrupt) as error:
             raise Late(error) from None
-        self._pipeline.files.forget(begun.first)
+        self._pipeline.forget(begun.first)
         assert batch is not None
         return batch.to_torch()[0], [row for row, _ in batch.bad]
 
-    def _mended(self, index: Any, images: torch.Tensor, labels: list[Any], bad: set[int]) -> Any:
+    def _mended(self, index: Any, samples: list[Any], bad: set[int]) -> Any:
         """The batch with its bad rows as the data set reads them, raises for them, or has them replaced."""
         good: dict[Any, collections.deque[Any]] = {}
         for row, sample in enumerate(index):
             if row not in bad:
-                good.setdefault(sample, collections.deque()).append((images[row], labels[row]))
+                good.setdefault(sample, collections.deque()).append(samples[row])
         whole = self._dataset_fetcher
         self._dataset_fetcher = fetch.make_fetcher(
             whole.recipe, _Overlay(self._dataset, good), self._cursor.epoch, None, lambda stage, sample: None
@@ -162,8 +163,9 @@ class _Overlay:
 
 
 class Setting(NamedTuple):
-    """What a pipeline is made for. `memory_budget`: the user's, bytes."""
+    """What a pipeline is made for. `memory_budget`: the user's, bytes. `dataset`: None for files that are named."""
 
+    dataset: Any
     operations: tuple[str, ...]
     batch_size: int
     threads: int
@@ -174,7 +176,7 @@ class Setting(NamedTuple):
 
 
 class Pipeline:
-    """An engine loader that follows a given order of given files.
+    """An engine loader that follows a given order, of given files or of a data set's own samples.
 
     One at a time uses it; between epochs it rests with its loader, its threads and memory warm. Used by one thread.
     """
@@ -183,14 +185,15 @@ class Pipeline:
     _lock = threading.Lock()
 
     def __init__(self, loader: Any, setting: Setting, plan: ImagePlan) -> None:
-        self.setting, self.files = setting, plan.files.engine
+        self.setting = setting
+        self.files = None if plan.files is None else plan.files.engine
         self._owner, self._pid = weakref.ref(loader), os.getpid()
         one = _batch_bytes(plan, setting)
         batches = max(_BATCHES_AHEAD * one, _SMALL_BATCHES)
         ahead = batches + _READ_AHEAD if setting.memory_budget is None else setting.memory_budget
         budget = max(min(ahead, loader._budget_bytes()), one)
         self.engine = _engine.make_loader(
-            plan.chain.dataset._engine,
+            plan.dataset._engine,
             batch_size=setting.batch_size,
             shuffle=False,
             seed=setting.seed,
@@ -229,9 +232,15 @@ class Pipeline:
 
     def give(self, paths: list[bytes], draws: list[int]) -> int:
         """The next batch; the number of its first file, to be forgotten when it has come."""
-        first = self.files.add(paths)
+        assert self.files is not None
+        first: int = self.files.add(paths)
         self.engine.give(list(range(first, first + len(paths))), draws)
         return first
+
+    def forget(self, first: int) -> None:
+        """The files of a batch that has come."""
+        assert self.files is not None
+        self.files.forget(first)
 
     def next(self) -> Any:
         """The engine's next batch; None after the last."""
@@ -245,7 +254,8 @@ class Pipeline:
         if self._pid != os.getpid() or not self._closing.alive:  # closed where it is garbage along with its iterator
             return
         self.begin(0)  # whatever is on its way is given up
-        self.files.forget_all()
+        if self.files is not None:
+            self.files.forget_all()
         owner = self._owner()
         if owner is not None:
             with self._lock:
@@ -274,6 +284,6 @@ def _expected_size(loader: Any) -> int:
 def _batch_bytes(plan: ImagePlan, setting: Setting) -> int:
     page = 4096
     rows = 0
-    for shape, dtype in plan.chain.dataset.schema.values():
+    for shape, dtype in plan.dataset.schema.values():
         rows += setting.batch_size * math.prod(shape) * numpy.dtype(dtype).itemsize
     return rows + page

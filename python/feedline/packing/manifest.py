@@ -17,7 +17,7 @@ from ..errors import ConfigError, DataError
 from .shard_file import sha256_of, write_durably
 
 NAME = "feedline-pack.json"
-_VERSION = 1
+_VERSION = 2  # 1: shards without the names of the classes
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 
 from .. import _engine
 from ..errors import ConfigError
@@ -36,6 +37,17 @@ class FolderKeys:
 
 def _stem(path: str) -> str:
     return path.rpartition(".")[0]
+
+
+# The first member of a shard that knows what its classes are called; src/format/class_names.h reads it. Other readers
+# skip names within double underscores as metadata, and names without a dot as no sample's.
+CLASS_NAMES_MEMBER = "__classes__"
+
+
+def class_names_text(classes: Sequence[str]) -> bytes:
+    """One name in a line, by label."""
+    escaped = (name.replace("%", "%25").replace("\n", "%0A") for name in classes)
+    return "".join(f"{name}\n" for name in escaped).encode("utf-8", "surrogateescape")
 
 
 def text(name: bytes) -> str:

@@ -17,11 +17,12 @@ from .. import _engine, arguments
 from ..errors import ConfigError, DataError, StorageError
 from ..machine import limits as host_limits
 from .manifest import NAME, Manifest, Shard, Skipped
-from .names import FolderKeys, text
+from .names import CLASS_NAMES_MEMBER, FolderKeys, class_names_text, text
 from .shard_file import UNFINISHED, ShardFile, member_bytes
 from .transcoders import Transcoder
 
 _DEFAULT_SHARD_BYTES = 1_000_000_000
+_SMALLEST_BARE_BYTES = 1_000_000  # a smaller number without its unit, as text, was hardly meant in bytes
 _ORDER_CHUNK = 1 << 16  # positions of the order that are asked for at a time
 _AHEAD_PER_THREAD = 4  # samples that are read before the shard's writer wants them
 
@@ -141,11 +142,13 @@ def pack(
 
     Args:
         source: what :func:`feedline.open` opens: a folder of class folders, or tars. Of a folder, each sample becomes
-            the image and ``.cls``, its class as a number; of tars, all members of a sample are kept.
-        output: a folder, made if it is not there. Besides the shards and their indexes it gets ``feedline-pack.json``.
+            the image and ``.cls``, its class as a number, and each shard has the classes' names; of tars, all members
+            of a sample are kept, and the names that such shards have.
+        output: a folder, made if it is not there, in one that is. Besides the shards and their indexes it gets
+            ``feedline-pack.json``.
         format: ``"folder"`` or ``"tar"``; by default what the source is.
-        shard_bytes: the size that no shard exceeds, but one with a single sample; also as text, such as ``"500 MB"``.
-            1 GB by default.
+        shard_bytes: the size that no shard exceeds, but one with a single sample; also as text, such as ``"500 MB"``,
+            which needs its unit below a million. 1 GB by default.
         samples_per_shard: a number of samples for each shard instead.
         shuffle: in a random order that depends on ``seed`` alone.
         transcoders: what happens to each file, one after the other.
@@ -161,6 +164,11 @@ def pack(
     if on_error not in ("raise", "skip"):
         raise ConfigError(f'pack: on_error must be "raise" or "skip", not {on_error!r}')
     limits = _limits(shard_bytes, samples_per_shard)
+    arguments.flag("pack", "shuffle", shuffle)
+    arguments.integer("pack", "seed", seed, low=0, high=2**64 - 1)
+    if jobs is not None:
+        arguments.integer("pack", "jobs", jobs, low=1)
+    arguments.output_path("pack", "output", output)
     dataset = _engine.open(os.fspath(source), format or "", [], "")
     folder = Path(output)
     if Path(source).is_dir() and folder.resolve().is_relative_to(Path(source).resolve()):
@@ -198,13 +206,18 @@ def _limits(shard_bytes: int | str | None, samples_per_shard: int | None) -> dic
             "samples_per_shard": arguments.integer("pack", "samples_per_shard", samples_per_shard, 1),
         }
     size = _DEFAULT_SHARD_BYTES if shard_bytes is None else arguments.byte_count("pack", "shard_bytes", shard_bytes)
+    if isinstance(shard_bytes, str) and shard_bytes.strip().isdecimal() and size < _SMALLEST_BARE_BYTES:
+        raise ConfigError(
+            f'pack: a shard size of "{size}" is {size} bytes, a shard for nearly every sample; write the unit: '
+            f'"{size}G" or "{size}M", or "{size}B" if bytes are meant'
+        )
     return {"shard_bytes": size, "samples_per_shard": None}
 
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
     """Makes the folder, and keeps other packing processes out of it; a process that dies lets go of it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(exist_ok=True)
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -289,6 +302,8 @@ class _Writer:
             self._file = ShardFile(self._folder / f"{len(self._manifest.shards):06d}.tar")
             self._now = Shard(self._file.path.name, first, first, 0, 0, "", 0, 0, 0, 0)
             self._keys.clear()
+            if self._manifest.classes:
+                self._file.add(CLASS_NAMES_MEMBER, class_names_text(self._manifest.classes))
         if packed.key in self._keys:
             raise DataError(
                 f"pack: two samples with the key '{packed.key}' would stand in one shard; give them different keys, or "
