@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from multiprocessing.context import BaseContext
@@ -56,7 +57,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
             is a ConfigError. See :meth:`explain`.
         worker_method: ``"process"`` (also ``"multiprocessing"``) or ``"thread"``.
         prefetch_epochs: with persistent workers, begin the next epoch's batches while this one ends.
-        snapshot_every_n_steps: how often a worker's stateful data set is asked for its state; None: never.
+        snapshot_every_n_steps: after every how many batches a worker's stateful dataset is asked for its state; None:
+            never; ``"auto"``: 1, from the first :meth:`state_dict` or :meth:`load_state_dict` on.
         stall_timeout: seconds without any progress before a StalledError, with a warning at a fifth of it; 0: never.
     """
 
@@ -88,7 +90,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         lower: str = "auto",
         worker_method: str = "process",
         prefetch_epochs: bool = False,
-        snapshot_every_n_steps: int | None = 1,
+        snapshot_every_n_steps: int | str | None = "auto",
         stall_timeout: float = _STALL_S,
     ) -> None:
         self._check_choices(on_error, lower, worker_method)
@@ -105,7 +107,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self.worker_method = "thread" if worker_method == "thread" else "process"
         self.prefetch_epochs, self.snapshot_every_n_steps = prefetch_epochs, snapshot_every_n_steps
         self.stall_timeout = stall_timeout
-        self.errors: list[BadSample] = []
+        self._errors: list[BadSample] = []
+        self._wants_state = False
         self._iterator: Any = None
         # Frameworks make a loader anew from its attributes, and hand in the generator that another made for itself.
         self._owns_generator = seed is not None and (generator is None or isinstance(generator, _SeededGenerator))
@@ -163,7 +166,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
 
     @staticmethod
     def _check_numbers(
-        seed: int | None, error_budget: int, memory_budget: int | None, snapshot: int | None, stall: float
+        seed: int | None, error_budget: int, memory_budget: int | None, snapshot: int | str | None, stall: float
     ) -> None:
         for name, value, low in (
             ("seed", seed, None),
@@ -171,7 +174,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
             ("memory_budget", memory_budget, 1),
             ("snapshot_every_n_steps", snapshot, 1),
         ):
-            if value is None:
+            if value is None or (name == "snapshot_every_n_steps" and value == "auto"):
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or (low is not None and value < low):
                 raise ConfigError(f"{name} must be an integer{'' if low is None else f' from {low} on'}, not {value!r}")
@@ -191,7 +194,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if not (self.persistent_workers and self.num_workers > 0):
             self._fresh_workers = True
             return self._get_iterator()
-        if self._iterator is not None and getattr(self._iterator, "_broken", False):
+        if self._iterator is not None and self._needs_another(self._iterator):
             self._iterator = None
         if self._iterator is None:
             self._fresh_workers = True
@@ -200,6 +203,13 @@ class DataLoader(_TorchDataLoader[_T_co]):
             self._fresh_workers = False
             self._iterator._reset(self)
         return self._iterator
+
+    def _needs_another(self, iterator: Any) -> bool:
+        """Whether workers that live on cannot give the next epoch."""
+        if getattr(iterator, "_broken", False) or iterator._is_inherited():
+            return True
+        # A position in a stream counts from where a data set begins that nobody has read yet.
+        return self._pending is not None and self._pending["kind"] == "iterable"
 
     def _without_iterator(self) -> DataLoader[_T_co]:
         """A copy that shares everything with this loader but its iterator."""
@@ -308,9 +318,12 @@ class DataLoader(_TorchDataLoader[_T_co]):
 
         Before the first epoch, within one, or after its last batch, when the state begins the next epoch.
         """
+        iterator = self._latest() if self._latest is not None else None
+        self._wants_state = True
+        if iterator is not None:
+            iterator.want_states(self._snapshot_steps())
         if self._pending is not None:
             return dict(self._pending)
-        iterator = self._latest() if self._latest is not None else None
         cursor = self._cursor or state.Cursor(self._epoch, self.num_workers)
         if iterator is not None and cursor is iterator._cursor:
             cursor = iterator.state_cursor()
@@ -322,6 +335,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         Raises:
             ConfigError: not such a state, or one that does not fit this loader.
         """
+        self._wants_state = True
         if state_dict:
             self._pending = pending = state.check(state_dict, self)
             # Now and not at iter(), so that a set_epoch of yours between the two is the last word.
@@ -329,7 +343,23 @@ class DataLoader(_TorchDataLoader[_T_co]):
             for i, sampler in enumerate(state.samplers_of(self)):
                 self._sampler_epochs[i] = getattr(sampler, "epoch", None)
 
+    def _snapshot_steps(self) -> int:
+        """After every how many batches workers are asked for a state; 0: not now."""
+        if self.snapshot_every_n_steps == "auto":
+            return int(self._wants_state)
+        return int(self.snapshot_every_n_steps or 0)
+
     # -- what it does
+
+    @property
+    def errors(self) -> list[BadSample]:
+        """Bad samples that were skipped or replaced, in the order in which they were met."""
+        return self._errors
+
+    def _works_in_threads(self) -> bool:
+        """Also where a context of the user's calls threads processes."""
+        kind = getattr(self.multiprocessing_context, "Process", None)
+        return self.worker_method == "thread" or (isinstance(kind, type) and issubclass(kind, threading.Thread))
 
     def explain(self) -> str:
         """Stage by stage, what runs where, and why not natively."""
@@ -338,12 +368,12 @@ class DataLoader(_TorchDataLoader[_T_co]):
         wide = max(len(stage.what) for stage in plan.stages)
         lines += [f"  {s.name:<10} {s.what:<{wide}}  {s.runs}: {s.why}" for s in plan.stages]
         native = isinstance(plan, (ImagePlan, ArrayPlan))
-        if self.num_workers and self.worker_method == "process" and not native:
+        if self.num_workers and not self._works_in_threads() and not native:
             lines.append(
                 f"  hand-over  one memfd ring, at most {self._budget_bytes():,} bytes of waiting batches, no copy"
             )
         if self.pin_memory:
-            has_ring = bool(self.num_workers) and self.worker_method == "process" and not native
+            has_ring = bool(self.num_workers) and not self._works_in_threads() and not native
             lines.append(f"  pin        {page_lock.explain(self, has_ring)}")
         if self.seed is not None:
             lines.append(f"  random     per sample, from seed {self.seed}, the epoch and the index")

@@ -32,6 +32,8 @@ class NativeIterator(SingleIterator):
     the data set itself can make, or refuse.
     """
 
+    _is_alone = False  # whether no other thread works for it
+
     def __init__(self, loader: Any) -> None:
         torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         _check_numbers(loader)
@@ -98,6 +100,8 @@ class NativeIterator(SingleIterator):
         return data
 
     def _next_data(self) -> Any:
+        if not self._is_alone and self._is_inherited():
+            raise self._inherited_error()
         if not self._begun:
             self._draw_ahead()
         if not self._begun:

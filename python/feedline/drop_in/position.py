@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import weakref
 from typing import Any
 
@@ -29,6 +30,7 @@ class Position:
     _loader_ref: Any
     _loader_shadow: Any
     _refills: RefillOrder | None
+    _owner: int
     _draw_order = staticmethod(lean_iterator)
     # torch's iterator sets these
     _base_seed: Any
@@ -47,6 +49,7 @@ class Position:
 
     def _open_epoch(self, loader: Any) -> None:
         # A loader with workers that live on holds its iterator: holding it in turn would keep both for ever.
+        self._owner = os.getpid()
         self._loader_ref, self._loader_shadow = weakref.ref(loader), loader._without_iterator()
         self._cursor, self._resume = loader._open_cursor()
         self._cursor.base_seed = self._base_seed
@@ -54,6 +57,19 @@ class Position:
         self._drawn = False
         self._refills = None
         self._bad_count = 0
+
+    def want_states(self, every: int) -> None:
+        """From now on the data set is asked for its state after every so many batches. Here: whenever one is wanted."""
+
+    def _is_inherited(self) -> bool:
+        """Whether this process was forked from the one that the workers or threads of this iterator answer."""
+        return os.getpid() != self._owner
+
+    def _inherited_error(self) -> Error:
+        return Error(
+            f"DataLoader: the workers of this iterator answer process {self._owner}, which process {os.getpid()} was "
+            "forked from. Call iter(loader) in this process for an iterator of its own"
+        )
 
     def _next_index(self) -> Any:
         if not self._drawn:
