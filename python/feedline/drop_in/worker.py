@@ -10,7 +10,7 @@ import os
 import random
 import signal
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import Any
@@ -215,6 +215,15 @@ def _collate_in_thread(samples: list[Any]) -> Any:
         return torch_collate.default_collate(samples)
 
 
+@contextlib.contextmanager
+def _not_in_worker() -> Iterator[None]:
+    info, torch_worker._worker_info = torch_worker._worker_info, None
+    try:
+        yield
+    finally:
+        torch_worker._worker_info = info
+
+
 def set_worker_info(info: Any, own_process: bool) -> None:
     if own_process:
         torch_worker._worker_info = info
@@ -256,7 +265,9 @@ def _work(
     session: Session | None = None
     try:
         assert spec.ring is not None
-        writer = RingWriter(spec.ring, worker, spec.budget, spec.ahead, occupied, lambda: _stop_unless(port.is_wanted()))
+        writer = RingWriter(
+            spec.ring, worker, spec.budget, spec.ahead, occupied, lambda: _stop_unless(port.is_wanted())
+        )
         gatherer = RingGatherer(writer)
         gathers = _collate_into(writer, gatherer) and spec.recipe.collate_fn is torch_collate.default_collate
 
@@ -353,7 +364,10 @@ def _collate_into(writer: RingWriter, gatherer: RingGatherer) -> bool:
         first = batch[0]
         plain = isinstance(batch, (list, tuple))
         if not plain or not all(type(t) is torch.Tensor and t.dtype == first.dtype and is_plain(t) for t in batch):
-            return stock(batch, collate_fn_map=collate_fn_map)
+            if type(first) is torch.Tensor:
+                return stock(batch, collate_fn_map=collate_fn_map)
+            with _not_in_worker():  # where torch would stack into a shared memory file of its own
+                return stock(batch, collate_fn_map=collate_fn_map)
         size = first.numel() * first.element_size() * len(batch)
         if size < LARGE or any(t.shape != first.shape for t in batch):
             return torch.stack(tuple(batch), 0)
