@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
@@ -19,6 +20,7 @@ from .drop_in import fetch, limits, page_lock, state
 from .drop_in.failures import WorkerDiedError
 from .drop_in.iterators import WorkerIterator
 from .drop_in.lowering import NATIVE, ArrayPlan, ImagePlan, PrefixPlan, Reason, plan_lowering
+from .drop_in.sampler_epochs import SamplerEpochs
 from .drop_in.single import SingleIterator
 from .errors import ConfigError
 from .loader import BadSample, publish
@@ -121,7 +123,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self._warned_unsharded = False
         self._page_lock_refusal: str | None = None  # why batches are pinned by torch, where there is a GPU
         self._fresh_workers = True
-        self._sampler_epochs: dict[int, Any] = {}
+        self._sampler_epochs = SamplerEpochs()
+        self._running: weakref.WeakSet[Any] = weakref.WeakSet()  # iterators in the middle of an epoch
         self._generators_before: list[torch.Tensor] = []
         self._prefix: PrefixPlan | None = None
         self._native_rows = self._native_misses = 0
@@ -186,7 +189,15 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def __iter__(self) -> Any:
         iterator = self._start_epoch()
         publish(self)  # after workers have been forked: it has a thread
+        self._running.add(iterator)
+        if not iterator._is_watched:
+            iterator._is_watched = True
+            weakref.finalize(iterator, _withdraw_idle, weakref.ref(self)).atexit = False
         return iterator
+
+    def _runs_no_more(self, iterator: Any) -> None:
+        self._running.discard(iterator)
+        _withdraw_idle(weakref.ref(self))
 
     def _start_epoch(self) -> Any:
         if self._iterator is None or not self._may_use(getattr(self._iterator, "_ahead", None)):
@@ -214,12 +225,15 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def _without_iterator(self) -> DataLoader[_T_co]:
         """A copy that shares everything with this loader but its iterator."""
         copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__, _iterator=None)
+        copy.__dict__.update(self.__dict__, _iterator=None, _running=weakref.WeakSet())
         return copy
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: everything but iterators, which belong to this loader."""
-        return {**self.__dict__, "_iterator": None, "_latest": None, "_prefix": None}
+        return {**self.__dict__, "_iterator": None, "_latest": None, "_prefix": None, "_running": None}
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        self.__dict__.update(attributes, _running=weakref.WeakSet())
 
     def _get_iterator(self) -> Any:
         plan = plan_lowering(self)
@@ -242,23 +256,13 @@ class DataLoader(_TorchDataLoader[_T_co]):
             self._epoch = pending["epoch"]
             state.put_generators(self, pending.get("generators"))
         else:
-            self._advance_samplers()
+            self._sampler_epochs.advance(state.samplers_of(self))
         self._seed_order(self._epoch)
         self._generators_before = [g.get_state() for g in state.generators_of(self)]
 
     def _seed_order(self, epoch: int) -> None:
         if self._owns_generator:
             self.generator.manual_seed(fetch.seed_of(self.seed, epoch, "order"))  # type: ignore[union-attr]
-
-    def _advance_samplers(self) -> None:
-        """A sampler whose set_epoch was forgotten since the last epoch goes on by one, and says so once."""
-        for i, sampler in enumerate(state.samplers_of(self)):
-            epoch = getattr(sampler, "epoch", None)
-            if not callable(getattr(sampler, "set_epoch", None)) or not isinstance(epoch, int):
-                continue
-            if self._sampler_epochs.get(i) == epoch:
-                sampler.set_epoch(epoch + 1)
-            self._sampler_epochs[i] = getattr(sampler, "epoch", epoch)
 
     def _open_cursor(self) -> tuple[state.Cursor, dict[str, Any] | None]:
         """For an iterator that begins: where it stands, and the state that it goes on from, if any."""
@@ -279,6 +283,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return ahead.sampler_epochs == [getattr(sampler, "epoch", None) for sampler in state.samplers_of(self)]
 
     def _adopt_cursor(self, cursor: state.Cursor) -> None:
+        self._sampler_epochs.note(state.samplers_of(self))
         self._cursor = cursor
         self._epoch += 1
 
@@ -306,10 +311,10 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def set_epoch(self, epoch: int) -> None:
         """The epoch of the next ``iter()``, for the samplers, the data set and, through it, the workers."""
         self._epoch = epoch
-        for i, sampler in enumerate(state.samplers_of(self)):
+        for sampler in state.samplers_of(self):
             if callable(getattr(sampler, "set_epoch", None)):
                 sampler.set_epoch(epoch)
-                self._sampler_epochs.pop(i, None)
+        self._sampler_epochs.forget()
         if callable(getattr(self.dataset, "set_epoch", None)):
             self.dataset.set_epoch(epoch)  # type: ignore[union-attr]
 
@@ -340,8 +345,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
             self._pending = pending = state.check(state_dict, self)
             # Now and not at iter(), so that a set_epoch of yours between the two is the last word.
             state.put_samplers(self, pending["samplers"], pending["sampler_epochs"])
-            for i, sampler in enumerate(state.samplers_of(self)):
-                self._sampler_epochs[i] = getattr(sampler, "epoch", None)
+            self._sampler_epochs.note(state.samplers_of(self))
 
     def _snapshot_steps(self) -> int:
         """After every how many batches workers are asked for a state; 0: not now."""
@@ -434,6 +438,14 @@ class DataLoader(_TorchDataLoader[_T_co]):
             "batches_per_epoch": batches_per_epoch,
             "counters": counters,
         }
+
+
+def _withdraw_idle(reference: weakref.ref[Any]) -> None:
+    """Ends the publishing of a loader that nobody iterates: a thread for it would be one that nothing needs."""
+    loader = reference()
+    publishing = sys.modules.get("feedline.publishing")
+    if loader is not None and publishing is not None and not list(loader._running):
+        publishing.withdraw(loader)
 
 
 def _automatic_workers(dataset: Any) -> int:

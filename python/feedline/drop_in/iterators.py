@@ -219,7 +219,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         while True:
             number = self._wanted()
             if number is None:
-                self._cursor.finished = True
+                self._end_epoch()
                 if not self._persistent_workers:
                     self._shutdown_workers()
                 raise StopIteration
@@ -334,6 +334,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
 
     def _break(self) -> None:
         self._broken = True
+        self._pause()
         self._shutdown_workers()
 
     # -- answers

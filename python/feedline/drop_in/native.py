@@ -105,7 +105,7 @@ class NativeIterator(SingleIterator):
         if not self._begun:
             self._draw_ahead()
         if not self._begun:
-            self._cursor.finished = True
+            self._end_epoch()
             raise StopIteration
         drawn, begun = self._begun.popleft()
         index = drawn
@@ -128,6 +128,7 @@ class NativeIterator(SingleIterator):
             raise
         except Exception:
             self._passed(index)  # the next batch follows
+            self._pause()
             raise
         self._passed(index)
         return self._finished(data) if self._must_move else data
@@ -142,7 +143,7 @@ class NativeIterator(SingleIterator):
     def _end_here(self) -> None:
         self._abandon()
         self._all_drawn = True
-        self._cursor.finished = True
+        self._end_epoch()
 
     def _in_python(self, index: Any) -> Any:
         """The batch as the data set itself makes it; its errors, its refills."""

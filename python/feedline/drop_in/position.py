@@ -31,6 +31,7 @@ class Position:
     _loader_shadow: Any
     _refills: RefillOrder | None
     _owner: int
+    _is_watched = False  # by the loader, which wants to know when it is gone
     _draw_order = staticmethod(lean_iterator)
     # torch's iterator sets these
     _base_seed: Any
@@ -70,6 +71,17 @@ class Position:
             f"DataLoader: the workers of this iterator answer process {self._owner}, which process {os.getpid()} was "
             "forked from. Call iter(loader) in this process for an iterator of its own"
         )
+
+    def _end_epoch(self) -> None:
+        """After the last batch."""
+        self._cursor.finished = True
+        self._pause()
+
+    def _pause(self) -> None:
+        """Nobody may ask for another batch: the loader is not shown as running until an epoch begins."""
+        loader = self._loader_ref()
+        if loader is not None:
+            loader._runs_no_more(self)
 
     def _next_index(self) -> Any:
         if not self._drawn:
@@ -150,6 +162,7 @@ class Position:
         """A batch that raised has had its turn: the next one follows, here and where a state of this is loaded."""
         if self._dataset_kind != ITERABLE:
             self._cursor.deliver(worker, index, NO_MORE)
+        self._pause()
 
     def _refilled(self, batch: int, index: list[Any], bad: list[tuple[int, Failure]]) -> list[Any]:
         """`index` with its bad samples replaced from the end of the order, or without them where that is used up."""

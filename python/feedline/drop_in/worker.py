@@ -252,10 +252,8 @@ def run_process(
         torch.multiprocessing._set_thread_name("pt_data_worker")
     torch.set_num_threads(1)
     port = BlockingPort(tasks, results, lambda: not control[Control.STOP] and os.getppid() == parent)
-    try:
+    with contextlib.suppress(_Stopped):
         _work(spec, load, worker, port, control, occupied)
-    except _Stopped:
-        pass
 
 
 def _work(

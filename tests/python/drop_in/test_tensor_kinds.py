@@ -138,9 +138,9 @@ def no_descriptors(monkeypatch):
         raise AssertionError(f"{type(thing).__name__} is sent by a descriptor of shared memory")
 
     for kind, reducer in list(ForkingPickler._extra_reducers.items()):
-        if getattr(reducer, "__module__", "") == "torch.multiprocessing.reductions":
-            if kind is not torch.storage.TypedStorage:
-                monkeypatch.setitem(ForkingPickler._extra_reducers, kind, refuse)
+        of_torch = getattr(reducer, "__module__", "") == "torch.multiprocessing.reductions"
+        if of_torch and kind is not torch.storage.TypedStorage:
+            monkeypatch.setitem(ForkingPickler._extra_reducers, kind, refuse)
     monkeypatch.setattr("torch.multiprocessing.reductions.reduce_tensor", refuse)
     monkeypatch.setattr("torch.multiprocessing.reductions.reduce_storage", refuse)
 
