@@ -133,7 +133,7 @@ def test_a_dataset_whose_methods_want_more_is_no_stateful_one(kind, workers, per
 
     loader = make()
     whole = batches(loader)
-    assert sorted(sum(whole, [])) == list(range(24)) and batches(loader) == whole
+    assert sorted(number for batch in whole for number in batch) == list(range(24)) and batches(loader) == whole
     iterator = iter(loader)
     next(iterator), next(iterator), next(iterator)
     resumed = make()
