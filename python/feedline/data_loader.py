@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from multiprocessing.context import BaseContext
@@ -18,6 +20,7 @@ from .arguments import byte_count
 from .drop_in import fetch, page_lock, state
 from .drop_in.iterators import WorkerIterator
 from .drop_in.lowering import NATIVE, ArrayPlan, ImagePlan, PrefixPlan, Reason, plan_lowering
+from .drop_in.sampler_epochs import SamplerEpochs
 from .drop_in.single import SingleIterator
 from .errors import ConfigError, WorkerDiedError
 from .loader import BadSample, publish
@@ -58,7 +61,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
             is a ConfigError. See :meth:`explain`.
         worker_method: ``"process"`` (also ``"multiprocessing"``) or ``"thread"``.
         prefetch_epochs: with persistent workers, begin the next epoch's batches while this one ends.
-        snapshot_every_n_steps: how often a worker's stateful data set is asked for its state; None: never.
+        snapshot_every_n_steps: after every how many batches a worker's stateful dataset is asked for its state; None:
+            never; ``"auto"``: 1, from the first :meth:`state_dict` or :meth:`load_state_dict` on.
         stall_timeout: seconds without any progress before a StalledError, with a warning at a fifth of it; 0: never.
     """
 
@@ -90,7 +94,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         lower: str = "auto",
         worker_method: str = "process",
         prefetch_epochs: bool = False,
-        snapshot_every_n_steps: int | None = 1,
+        snapshot_every_n_steps: int | str | None = "auto",
         stall_timeout: float = _STALL_S,
     ) -> None:
         self._check_choices(on_error, lower, worker_method)
@@ -109,7 +113,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self.worker_method = "thread" if worker_method == "thread" else "process"
         self.prefetch_epochs, self.snapshot_every_n_steps = prefetch_epochs, snapshot_every_n_steps
         self.stall_timeout = stall_timeout
-        self.errors: list[BadSample] = []
+        self._errors: list[BadSample] = []
+        self._wants_state = False
         self._iterator: Any = None
         # Frameworks make a loader anew from its attributes, and hand in the generator that another made for itself.
         self._owns_generator = seed is not None and (generator is None or isinstance(generator, _SeededGenerator))
@@ -122,7 +127,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self._warned_unsharded = False
         self._page_lock_refusal: str | None = None  # why batches are pinned by torch, where there is a GPU
         self._fresh_workers = True
-        self._sampler_epochs: dict[int, Any] = {}
+        self._sampler_epochs = SamplerEpochs()
+        self._running: weakref.WeakSet[Any] = weakref.WeakSet()  # iterators in the middle of an epoch
         self._generators_before: list[torch.Tensor] = []
         self._prefix: PrefixPlan | None = None
         self._native_rows = self._native_misses = 0
@@ -166,13 +172,13 @@ class DataLoader(_TorchDataLoader[_T_co]):
                 raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
 
     @staticmethod
-    def _check_numbers(seed: int | None, error_budget: int, snapshot: int | None, stall: float) -> None:
+    def _check_numbers(seed: int | None, error_budget: int, snapshot: int | str | None, stall: float) -> None:
         for name, value, low in (
             ("seed", seed, None),
             ("error_budget", error_budget, 0),
             ("snapshot_every_n_steps", snapshot, 1),
         ):
-            if value is None:
+            if value is None or (name == "snapshot_every_n_steps" and value == "auto"):
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or (low is not None and value < low):
                 raise ConfigError(f"{name} must be an integer{'' if low is None else f' from {low} on'}, not {value!r}")
@@ -184,7 +190,15 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def __iter__(self) -> Any:
         iterator = self._start_epoch()
         publish(self)  # after workers have been forked: it has a thread
+        self._running.add(iterator)
+        if not iterator._is_watched:
+            iterator._is_watched = True
+            weakref.finalize(iterator, _withdraw_idle, weakref.ref(self)).atexit = False
         return iterator
+
+    def _runs_no_more(self, iterator: Any) -> None:
+        self._running.discard(iterator)
+        _withdraw_idle(weakref.ref(self))
 
     def _start_epoch(self) -> Any:
         if self._iterator is None or not self._may_use(getattr(self._iterator, "_ahead", None)):
@@ -192,7 +206,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if not (self.persistent_workers and self.num_workers > 0):
             self._fresh_workers = True
             return self._get_iterator()
-        if self._iterator is not None and getattr(self._iterator, "_broken", False):
+        if self._iterator is not None and self._needs_another(self._iterator):
             self._iterator = None
         if self._iterator is None:
             self._fresh_workers = True
@@ -202,15 +216,25 @@ class DataLoader(_TorchDataLoader[_T_co]):
             self._iterator._reset(self)
         return self._iterator
 
+    def _needs_another(self, iterator: Any) -> bool:
+        """Whether workers that live on cannot give the next epoch."""
+        if getattr(iterator, "_broken", False) or iterator._is_inherited():
+            return True
+        # A position in a stream counts from where a data set begins that nobody has read yet.
+        return self._pending is not None and self._pending["kind"] == "iterable"
+
     def _without_iterator(self) -> DataLoader[_T_co]:
         """A copy that shares everything with this loader but its iterator."""
         copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__, _iterator=None)
+        copy.__dict__.update(self.__dict__, _iterator=None, _running=weakref.WeakSet())
         return copy
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: everything but iterators, which belong to this loader."""
-        return {**self.__dict__, "_iterator": None, "_latest": None, "_prefix": None}
+        return {**self.__dict__, "_iterator": None, "_latest": None, "_prefix": None, "_running": None}
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        self.__dict__.update(attributes, _running=weakref.WeakSet())
 
     def _get_iterator(self) -> Any:
         plan = plan_lowering(self)
@@ -233,23 +257,13 @@ class DataLoader(_TorchDataLoader[_T_co]):
             self._epoch = pending["epoch"]
             state.put_generators(self, pending.get("generators"))
         else:
-            self._advance_samplers()
+            self._sampler_epochs.advance(state.samplers_of(self))
         self._seed_order(self._epoch)
         self._generators_before = [g.get_state() for g in state.generators_of(self)]
 
     def _seed_order(self, epoch: int) -> None:
         if self._owns_generator:
             self.generator.manual_seed(fetch.seed_of(self.seed, epoch, "order"))  # type: ignore[union-attr]
-
-    def _advance_samplers(self) -> None:
-        """A sampler whose set_epoch was forgotten since the last epoch goes on by one, and says so once."""
-        for i, sampler in enumerate(state.samplers_of(self)):
-            epoch = getattr(sampler, "epoch", None)
-            if not callable(getattr(sampler, "set_epoch", None)) or not isinstance(epoch, int):
-                continue
-            if self._sampler_epochs.get(i) == epoch:
-                sampler.set_epoch(epoch + 1)
-            self._sampler_epochs[i] = getattr(sampler, "epoch", epoch)
 
     def _open_cursor(self) -> tuple[state.Cursor, dict[str, Any] | None]:
         """For an iterator that begins: where it stands, and the state that it goes on from, if any."""
@@ -270,6 +284,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return ahead.sampler_epochs == [getattr(sampler, "epoch", None) for sampler in state.samplers_of(self)]
 
     def _adopt_cursor(self, cursor: state.Cursor) -> None:
+        self._sampler_epochs.note(state.samplers_of(self))
         self._cursor = cursor
         self._epoch += 1
 
@@ -297,10 +312,10 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def set_epoch(self, epoch: int) -> None:
         """The epoch of the next ``iter()``, for the samplers, the data set and, through it, the workers."""
         self._epoch = epoch
-        for i, sampler in enumerate(state.samplers_of(self)):
+        for sampler in state.samplers_of(self):
             if callable(getattr(sampler, "set_epoch", None)):
                 sampler.set_epoch(epoch)
-                self._sampler_epochs.pop(i, None)
+        self._sampler_epochs.forget()
         if callable(getattr(self.dataset, "set_epoch", None)):
             self.dataset.set_epoch(epoch)  # type: ignore[union-attr]
 
@@ -309,9 +324,12 @@ class DataLoader(_TorchDataLoader[_T_co]):
 
         Before the first epoch, within one, or after its last batch, when the state begins the next epoch.
         """
+        iterator = self._latest() if self._latest is not None else None
+        self._wants_state = True
+        if iterator is not None:
+            iterator.want_states(self._snapshot_steps())
         if self._pending is not None:
             return dict(self._pending)
-        iterator = self._latest() if self._latest is not None else None
         cursor = self._cursor or state.Cursor(self._epoch, self.num_workers)
         if iterator is not None and cursor is iterator._cursor:
             cursor = iterator.state_cursor()
@@ -323,14 +341,30 @@ class DataLoader(_TorchDataLoader[_T_co]):
         Raises:
             ConfigError: not such a state, or one that does not fit this loader.
         """
+        self._wants_state = True
         if state_dict:
             self._pending = pending = state.check(state_dict, self)
             # Now and not at iter(), so that a set_epoch of yours between the two is the last word.
             state.put_samplers(self, pending["samplers"], pending["sampler_epochs"])
-            for i, sampler in enumerate(state.samplers_of(self)):
-                self._sampler_epochs[i] = getattr(sampler, "epoch", None)
+            self._sampler_epochs.note(state.samplers_of(self))
+
+    def _snapshot_steps(self) -> int:
+        """After every how many batches workers are asked for a state; 0: not now."""
+        if self.snapshot_every_n_steps == "auto":
+            return int(self._wants_state)
+        return int(self.snapshot_every_n_steps or 0)
 
     # -- what it does
+
+    @property
+    def errors(self) -> list[BadSample]:
+        """Bad samples that were skipped or replaced, in the order in which they were met."""
+        return self._errors
+
+    def _works_in_threads(self) -> bool:
+        """Also where a context of the user's calls threads processes."""
+        kind = getattr(self.multiprocessing_context, "Process", None)
+        return self.worker_method == "thread" or (isinstance(kind, type) and issubclass(kind, threading.Thread))
 
     def explain(self) -> str:
         """Stage by stage, what runs where, and why not natively."""
@@ -339,12 +373,12 @@ class DataLoader(_TorchDataLoader[_T_co]):
         wide = max(len(stage.what) for stage in plan.stages)
         lines += [f"  {s.name:<10} {s.what:<{wide}}  {s.runs}: {s.why}" for s in plan.stages]
         native = isinstance(plan, (ImagePlan, ArrayPlan))
-        if self.num_workers and self.worker_method == "process" and not native:
+        if self.num_workers and not self._works_in_threads() and not native:
             lines.append(
                 f"  hand-over  one memfd ring, at most {self._budget_bytes():,} bytes of waiting batches, no copy"
             )
         if self.pin_memory:
-            has_ring = bool(self.num_workers) and self.worker_method == "process" and not native
+            has_ring = bool(self.num_workers) and not self._works_in_threads() and not native
             lines.append(f"  pin        {page_lock.explain(self, has_ring)}")
         if self.seed is not None:
             lines.append(f"  random     per sample, from seed {self.seed}, the epoch and the index")
@@ -405,6 +439,14 @@ class DataLoader(_TorchDataLoader[_T_co]):
             "batches_per_epoch": batches_per_epoch,
             "counters": counters,
         }
+
+
+def _withdraw_idle(reference: weakref.ref[Any]) -> None:
+    """Ends the publishing of a loader that nobody iterates: a thread for it would be one that nothing needs."""
+    loader = reference()
+    publishing = sys.modules.get("feedline.publishing")
+    if loader is not None and publishing is not None and not list(loader._running):
+        publishing.withdraw(loader)
 
 
 def _automatic_workers(dataset: Any) -> int:

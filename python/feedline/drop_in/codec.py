@@ -17,12 +17,12 @@ import io
 import pickle
 import struct
 import threading
-from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import numpy as np
 import torch
+from torch.multiprocessing import reductions
 
 from .ring import HEADER, Block
 from .ring_writer import RingWriter
@@ -74,6 +74,15 @@ def _tensor(
     return tensor.view(shape) if strides is None else tensor.as_strided(shape, strides)
 
 
+def _storage(part: int, offset: int, size: int) -> torch.UntypedStorage:
+    raw = torch.frombuffer(_decoding.parts[part], dtype=torch.uint8, count=size, offset=offset)
+    return raw.untyped_storage()
+
+
+def _retyped(tensor: torch.Tensor, requires_grad: bool) -> torch.Tensor:
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
 def is_plain(tensor: torch.Tensor) -> bool:
     """Whether its bytes say everything about it."""
     return (
@@ -119,7 +128,7 @@ class _Message:
     def pickled(self, value: Any) -> bytes:
         stream = io.BytesIO()
         pickler = pickle.Pickler(stream, protocol=5, buffer_callback=self._add_buffer)
-        pickler.dispatch_table = _Dispatch(self._reduce)
+        pickler.dispatch_table = _Dispatch(self)
         pickler.dump(value)
         return stream.getvalue()
 
@@ -165,9 +174,9 @@ class _Message:
         self._size = offset + size
         return offset
 
-    def _reduce(self, tensor: torch.Tensor) -> Any:
+    def reduce_tensor(self, tensor: torch.Tensor) -> Any:
         if not is_plain(tensor):
-            return _reduce_as_torch(tensor)
+            return _reduce_special(tensor)
         strides = None
         if not tensor.is_contiguous():
             strides = tensor.stride()
@@ -180,6 +189,14 @@ class _Message:
         address = tensor.data_ptr()
         part, offset = self._part_of(address, size, tensor)
         return _tensor, (part, offset, dtype, tuple(tensor.shape), strides)
+
+    def reduce_storage(self, storage: torch.UntypedStorage) -> Any:
+        size = storage.nbytes()
+        if storage.device.type != "cpu":
+            return _reduce_as_torch(storage)
+        if size == 0:
+            return torch.UntypedStorage, (0,)
+        return _storage, (*self._part_of(storage.data_ptr(), size, storage), size)
 
     def _part_of(self, address: int, size: int, owner: Any) -> tuple[int, int]:
         writer = self._writer
@@ -213,20 +230,54 @@ class _Message:
 
 
 class _Dispatch(dict):  # type: ignore[type-arg]
-    """Reducers of the standard library's and torch's multiprocessing, with ours for plain tensors."""
+    """Reducers of the standard library's and torch's multiprocessing, with ours for every tensor and storage.
 
-    def __init__(self, reduce_tensor: Callable[[torch.Tensor], Any]) -> None:
+    torch's own send descriptors of shared memory, which only a living worker can hand over.
+    """
+
+    def __init__(self, message: _Message) -> None:
         super().__init__()
-        self[torch.Tensor] = reduce_tensor
+        self[torch.Tensor] = message.reduce_tensor
+        self[torch.UntypedStorage] = message.reduce_storage
 
     def __missing__(self, key: type) -> Any:
         reducer = ForkingPickler._extra_reducers.get(key)  # type: ignore[attr-defined]
-        return copyreg.dispatch_table[key] if reducer is None else reducer
+        if issubclass(key, torch.Tensor) and reducer in (None, reductions.reduce_tensor):
+            reducer = _reduce_special
+        if reducer is None:
+            reducer = copyreg.dispatch_table[key]
+        self[key] = reducer
+        return reducer
 
 
-def _reduce_as_torch(tensor: torch.Tensor) -> Any:
-    reducer = ForkingPickler._extra_reducers.get(type(tensor))  # type: ignore[attr-defined]
-    return tensor.__reduce_ex__(5) if reducer is None else reducer(tensor)
+def _reduce_special(tensor: torch.Tensor) -> Any:
+    """A tensor that is more than its bytes: those of an ordinary one beside it, and what it is made of again."""
+    kind = type(tensor)
+    if tensor.device.type not in ("cpu", "meta") and kind in ForkingPickler._extra_reducers:  # type: ignore[attr-defined]
+        return _reduce_as_torch(tensor)
+    if kind in (torch.Tensor, torch.nn.Parameter) and tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError(
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support "
+            "crossing process boundaries.  If you just want to transfer the data, call detach() on the tensor before "
+            "serializing (e.g., putting it on the queue)."
+        )
+    # Who has rules of their own for pickling, or for what is done with the tensor, is asked.
+    usual = kind.__reduce_ex__ is torch.Tensor.__reduce_ex__
+    if usual and kind.__torch_dispatch__ is torch.Tensor.__torch_dispatch__:
+        with torch._C.DisableTorchFunctionSubclass():
+            is_dense = tensor.layout is torch.strided and not tensor.is_nested and not tensor.is_quantized
+            plain = tensor.detach().as_subclass(torch.Tensor) if is_dense else None
+        if plain is not None and is_plain(plain):
+            state = torch._utils._get_obj_state(tensor)
+            return _rebuild_from_type, (_retyped, kind, (plain, tensor.requires_grad), state)
+    return tensor.__reduce_ex__(5)
+
+
+_rebuild_from_type: Any = torch._tensor._rebuild_from_type_v2  # type: ignore[attr-defined]
+
+
+def _reduce_as_torch(thing: Any) -> Any:
+    return ForkingPickler._extra_reducers[type(thing)](thing)  # type: ignore[attr-defined]
 
 
 def _address(buffer: Any) -> int:

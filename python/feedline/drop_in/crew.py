@@ -36,7 +36,7 @@ _live: weakref.WeakSet[ProcessCrew] = weakref.WeakSet()
 
 class Died(NamedTuple):
     worker: int
-    error: WorkerDiedError
+    error: WorkerDiedError | None  # None of a thread, which ends only of what it has told before
 
 
 def _close_inherited() -> None:
@@ -58,7 +58,7 @@ class ProcessCrew:
         self._stacks = PassedFd(os.memfd_create("feedline-stacks", os.MFD_CLOEXEC))
         spec.ring, spec.stack_fd = self.ring, self._stacks
         spec.main_thread = threading.current_thread() is threading.main_thread()
-        self._spec, self._payload = spec, payload
+        self.spec, self._payload = spec, payload
         self._controls = [self.ring.control(i) for i in range(spec.num_workers)]
         self._epoll = select.epoll()
         self._by_fd: dict[int, tuple[str, int]] = {}
@@ -120,7 +120,7 @@ class ProcessCrew:
         inherited = _close_inherited if self._method == "fork" else _nothing
         process = self._context.Process(
             target=run_process,
-            args=(self._spec, load, worker, tasks, results, occupied, inherited),
+            args=(self.spec, load, worker, tasks, results, occupied, inherited),
             daemon=True,
         )
         if self._method != "fork":

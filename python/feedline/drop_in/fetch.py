@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import random
 import types
 from collections.abc import Callable, Iterator
@@ -247,7 +248,7 @@ class IterableFetcher(Fetcher):
 
     def restore(self, state: dict[str, Any]) -> None:
         self._count, self._ended = state.get("count", 0), state.get("ended", False)
-        if state.get("iterator") is not None and hasattr(self._iterator, "load_state_dict"):
+        if state.get("iterator") is not None and is_stateful(self._iterator):
             self._iterator.load_state_dict(state["iterator"])
 
 
@@ -265,11 +266,27 @@ def _sample_at_work(error: BaseException, indices: Any) -> Any:
 
 
 def _state_of(thing: Any) -> Any:
-    return thing.state_dict() if callable(getattr(thing, "state_dict", None)) else None
+    return thing.state_dict() if is_stateful(thing) else None
 
 
 def is_stateful(thing: Any) -> bool:
-    return callable(getattr(thing, "state_dict", None)) and callable(getattr(thing, "load_state_dict", None))
+    """By torchdata's protocol: `state_dict()` and `load_state_dict(state)`.
+
+    Others have methods of these names that want more, as the samples that were delivered: only their own loaders know.
+    """
+    return _takes(getattr(thing, "state_dict", None)) and _takes(getattr(thing, "load_state_dict", None), {})
+
+
+def _takes(method: Any, *arguments: Any) -> bool:
+    if not callable(method):
+        return False
+    try:
+        inspect.signature(method).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:  # written in C, without a signature
+        pass
+    return True
 
 
 def getitems_of(dataset: Any) -> Callable[[Any], Any] | None:

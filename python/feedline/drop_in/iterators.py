@@ -16,13 +16,14 @@ from torch.utils.data import dataloader as torch_dataloader
 
 from . import fetch, state
 from .crew import Died, ProcessCrew
+from .failures import Failure
 from .orders import lean_iterator
 from .page_lock import PageLock, page_lock_for
 from .payload import Payload
 from .position import ITERABLE, NO_MORE, Position, recipe_of
 from .threads import ThreadCrew
 from .watchdog import Watchdog
-from .worker import BAD, DATA_AND_MORE, END, EPOCH, FAILED, TASK, EpochStart, Spec
+from .worker import ASK, BAD, CRASHED, DATA_AND_MORE, END, EPOCH, FAILED, TASK, EpochStart, Spec
 
 _log = logging.getLogger("feedline")
 
@@ -41,6 +42,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
 
     def __init__(self, loader: Any) -> None:
         self._shutdown = False
+        self._crashes: dict[int, Failure] = {}  # by worker: what it said before it ended
         self._crew: Any = None
         self._page_lock: PageLock | None = None
         self._wait_s = 0.0
@@ -71,23 +73,51 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._reset(loader, first_iter=True)
 
     def _make_crew(self, loader: Any) -> Any:
-        stateful = self._dataset_kind == ITERABLE or fetch.is_stateful(self._dataset)
         spec = Spec(
             num_workers=self._num_workers,
             base_seed=self._base_seed,
             recipe=recipe_of(self, loader),
-            wants_state=(loader.snapshot_every_n_steps or 0) if stateful else 0,
+            wants_state=loader._snapshot_steps() if self._may_have_state() else 0,
             budget=max(1, loader._budget_bytes() // self._num_workers),
             ahead=self._prefetch_factor,
         )
         payload = Payload(self._dataset, self._collate_fn, self._worker_init_fn)
-        if loader.worker_method == "thread":
+        if loader._works_in_threads():
             return ThreadCrew(spec, payload)
         crew = ProcessCrew(spec, payload, loader.multiprocessing_context or torch.multiprocessing)
         if self._pin_memory and loader._page_lock_refusal is None:
             self._page_lock, loader._page_lock_refusal = page_lock_for(crew.ring, crew.reader)
             crew.reader.page_lock = self._page_lock
         return crew
+
+    def _may_have_state(self) -> bool:
+        """Of an iterable data set only the iterators in the workers may have one."""
+        return self._dataset_kind == ITERABLE or fetch.is_stateful(self._dataset)
+
+    def want_states(self, every: int) -> None:
+        spec = self._crew.spec
+        if spec.wants_state or not every or not self._may_have_state() or self._shutdown or self._is_inherited():
+            return
+        spec.wants_state = every  # of those that are started later, too
+        for worker in range(self._num_workers):
+            self._crew.send(worker, 0, ASK, every)
+        if self._cursor.delivered and not self._cursor.finished and fetch.is_stateful(self._dataset):
+            self._say_what_is_missing()
+
+    def _say_what_is_missing(self) -> None:
+        remedy = "Call state_dict() before the first epoch, or give snapshot_every_n_steps=1, if that matters"
+        if self._dataset_kind != ITERABLE:
+            _log.warning(
+                "state_dict(): workers were not asked for their data sets' own states before, so these are missing "
+                "until the batches that are on their way have come. %s",
+                remedy,
+            )
+        elif not self._loader._fresh_workers:
+            _log.warning(
+                "state_dict(): workers were not asked for their states before, so resuming from here reads the epoch "
+                "again with a data set as you make it, which knows nothing of the epochs before. %s",
+                remedy,
+            )
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         ahead, self._ahead = self._ahead, None
@@ -180,6 +210,8 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._crew.send(worker, self._send_idx - 1, TASK, index)
 
     def _next_data(self) -> Any:
+        if self._is_inherited():
+            raise self._inherited_error()
         if self._broken:
             raise RuntimeError("DataLoader: this iterator has ended with an error; make another with iter(loader)")
         if self._page_lock is not None:
@@ -187,7 +219,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         while True:
             number = self._wanted()
             if number is None:
-                self._cursor.finished = True
+                self._end_epoch()
                 if not self._persistent_workers:
                     self._shutdown_workers()
                 raise StopIteration
@@ -246,6 +278,8 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         while True:
             if isinstance(event, Died):
                 self._handle_death(event)
+            elif event is not None and event[1].kind == CRASHED:
+                self._note_crash(*event)
             elif event is not None:
                 return event[1]
             if watchdog is None:
@@ -268,16 +302,23 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         """What the state is to be made of: at the end of an epoch, the next one where that has begun."""
         return self._ahead.cursor if self._cursor.finished and self._ahead is not None else self._cursor
 
+    def _note_crash(self, worker: int, frame: Any) -> None:
+        self._crashes[worker] = frame.decode()
+        if isinstance(self._crew, ThreadCrew):  # a process's end follows
+            self._handle_death(Died(worker, None))
+
     def _handle_death(self, event: Died) -> None:
-        worker = event.worker
+        worker, crash = event.worker, self._crashes.pop(event.worker, None)
+        error = event.error if crash is None else crash.exception()
         mine = [
             (number, task) for number, task in self._task_info.items() if task.worker == worker and task.frame is None
         ]
         current = mine[0][1] if mine else None
-        if self._loader.on_error == "raise" or (current is not None and current.deaths >= 1):
+        may_replace = self._loader.on_error != "raise" and isinstance(self._crew, ProcessCrew)
+        if not may_replace or (current is not None and current.deaths >= 1):
             self._break()
-            raise event.error
-        _log.warning("%s A fresh worker takes over.", event.error)
+            raise error
+        _log.warning("%s A fresh worker takes over.", event.error if crash is None else crash.summary)
         if current is not None:
             current.deaths += 1
         held = [t.frame for t in self._task_info.values() if t.frame is not None and t.worker == worker]
@@ -293,6 +334,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
 
     def _break(self) -> None:
         self._broken = True
+        self._pause()
         self._shutdown_workers()
 
     # -- answers

@@ -351,7 +351,7 @@ def _collate_stage(loader: Any, why: str) -> Stage:
 def _where(loader: Any) -> str:
     if loader.num_workers == 0:
         return "Python, in this process"
-    kind = "threads" if loader.worker_method == "thread" else "processes"
+    kind = "threads" if loader._works_in_threads() else "processes"
     return f"Python, in {loader.num_workers} worker {kind}"
 
 

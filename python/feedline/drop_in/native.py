@@ -32,6 +32,8 @@ class NativeIterator(SingleIterator):
     the data set itself can make, or refuse.
     """
 
+    _is_alone = False  # whether no other thread works for it
+
     def __init__(self, loader: Any) -> None:
         torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         _check_numbers(loader)
@@ -98,10 +100,12 @@ class NativeIterator(SingleIterator):
         return data
 
     def _next_data(self) -> Any:
+        if not self._is_alone and self._is_inherited():
+            raise self._inherited_error()
         if not self._begun:
             self._draw_ahead()
         if not self._begun:
-            self._cursor.finished = True
+            self._end_epoch()
             raise StopIteration
         drawn, begun = self._begun.popleft()
         index = drawn
@@ -124,6 +128,7 @@ class NativeIterator(SingleIterator):
             raise
         except Exception:
             self._passed(index)  # the next batch follows
+            self._pause()
             raise
         self._passed(index)
         return self._finished(data) if self._must_move else data
@@ -138,7 +143,7 @@ class NativeIterator(SingleIterator):
     def _end_here(self) -> None:
         self._abandon()
         self._all_drawn = True
-        self._cursor.finished = True
+        self._end_epoch()
 
     def _in_python(self, index: Any) -> Any:
         """The batch as the data set itself makes it; its errors, its refills."""

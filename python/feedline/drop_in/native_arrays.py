@@ -251,6 +251,7 @@ class ArrayIterator(NativeIterator):
     def __init__(self, loader: Any, plan: ArrayPlan) -> None:
         self._table = plan.table
         self._threads = _gathering_threads(plan.threads) if plan.threads else None
+        self._is_alone = self._threads is None
         super().__init__(loader)
 
     def _begin(self, index: Any, batch: int) -> Future[list[torch.Tensor]] | None:

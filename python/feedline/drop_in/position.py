@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import weakref
 from typing import Any
 
@@ -29,6 +30,8 @@ class Position:
     _loader_ref: Any
     _loader_shadow: Any
     _refills: RefillOrder | None
+    _owner: int
+    _is_watched = False  # by the loader, which wants to know when it is gone
     _draw_order = staticmethod(lean_iterator)
     # torch's iterator sets these
     _base_seed: Any
@@ -47,6 +50,7 @@ class Position:
 
     def _open_epoch(self, loader: Any) -> None:
         # A loader with workers that live on holds its iterator: holding it in turn would keep both for ever.
+        self._owner = os.getpid()
         self._loader_ref, self._loader_shadow = weakref.ref(loader), loader._without_iterator()
         self._cursor, self._resume = loader._open_cursor()
         self._cursor.base_seed = self._base_seed
@@ -54,6 +58,30 @@ class Position:
         self._drawn = False
         self._refills = None
         self._bad_count = 0
+
+    def want_states(self, every: int) -> None:
+        """From now on the data set is asked for its state after every so many batches. Here: whenever one is wanted."""
+
+    def _is_inherited(self) -> bool:
+        """Whether this process was forked from the one that the workers or threads of this iterator answer."""
+        return os.getpid() != self._owner
+
+    def _inherited_error(self) -> Error:
+        return Error(
+            f"DataLoader: the workers of this iterator answer process {self._owner}, which process {os.getpid()} was "
+            "forked from. Call iter(loader) in this process for an iterator of its own"
+        )
+
+    def _end_epoch(self) -> None:
+        """After the last batch."""
+        self._cursor.finished = True
+        self._pause()
+
+    def _pause(self) -> None:
+        """Nobody may ask for another batch: the loader is not shown as running until an epoch begins."""
+        loader = self._loader_ref()
+        if loader is not None:
+            loader._runs_no_more(self)
 
     def _next_index(self) -> Any:
         if not self._drawn:
@@ -134,6 +162,7 @@ class Position:
         """A batch that raised has had its turn: the next one follows, here and where a state of this is loaded."""
         if self._dataset_kind != ITERABLE:
             self._cursor.deliver(worker, index, NO_MORE)
+        self._pause()
 
     def _refilled(self, batch: int, index: list[Any], bad: list[tuple[int, Failure]]) -> list[Any]:
         """`index` with its bad samples replaced from the end of the order, or without them where that is used up."""

@@ -46,12 +46,12 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
         try:
             index = self._next_index()
         except StopIteration:
-            self._cursor.finished = True
+            self._end_epoch()
             raise
         try:
             data, more = self._fetch(index)
         except StopIteration:
-            self._cursor.finished = True
+            self._end_epoch()
             raise
         except Exception:
             self._pass(0, index)

@@ -19,7 +19,7 @@ from . import fetch
 from .crew import Died, LocalFrame
 from .failures import Failure
 from .payload import Payload
-from .worker import FAILED, STOP, TASK, Session, Spec
+from .worker import CRASHED, STOP, TASK, Session, Spec
 
 _infos = threading.local()
 _JOIN_S = 5.0
@@ -82,9 +82,9 @@ class ThreadWorker(threading.Thread):
                 del value
         except _Stopped:
             pass
-        except BaseException as error:  # a worker process would have died of it
+        except BaseException as error:  # a worker process would have ended with it
             failure = Failure(error, f"in DataLoader worker thread {self.worker}", self.worker, self.sample, None)
-            self._results.put((self.worker, LocalFrame(task, FAILED, failure)))
+            self._results.put((self.worker, LocalFrame(0, CRASHED, failure)))
         finally:
             self.exitcode = 0
             set_thread_info(None)

@@ -10,7 +10,7 @@ import os
 import random
 import signal
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import Any
@@ -35,8 +35,8 @@ from .ring import Control, Ring
 from .ring_writer import RingWriter
 
 # Messages to a worker, and from it.
-EPOCH, TASK, STOP, LOAD = 1, 2, 3, 4
-DATA, DATA_AND_MORE, END, FAILED, BAD = 11, 12, 13, 14, 15
+EPOCH, TASK, STOP, LOAD, ASK = 1, 2, 3, 4, 5
+DATA, DATA_AND_MORE, END, FAILED, BAD, CRASHED = 11, 12, 13, 14, 15, 16
 
 STACK_SIGNAL = signal.SIGRTMAX - 2  # asks a worker for its Python stack; hardly anybody uses real-time signals
 _PR_SET_PDEATHSIG = 1
@@ -61,7 +61,7 @@ class Spec:
     num_workers: int
     base_seed: int
     recipe: Recipe
-    wants_state: int  # every how many batches; 0: never
+    wants_state: int  # every how many batches; 0: not before an ASK says so
     ring: Ring | None = None
     budget: int = 0
     ahead: int = 2
@@ -83,7 +83,7 @@ class Session:
         self._epoch_failure: Failure | None = None
         self._ended = False
         self._shared_rng: torch.Generator | None = None
-        self._since_state = 0
+        self._wants_state, self._since_state = spec.wants_state, 0
         self._first_print = spec.recipe.iterable and spec.num_workers > 1
 
     def start(self, load: Callable[[], Payload], own_process: bool) -> None:
@@ -119,6 +119,9 @@ class Session:
         if kind == EPOCH:
             self._begin(value)
             return None
+        if kind == ASK:
+            self._wants_state, self._since_state = value, 0
+            return None
         failure = self._start_failure or self._epoch_failure
         if failure is not None:
             return FAILED, failure
@@ -127,6 +130,7 @@ class Session:
         assert self._fetcher is not None
         try:
             data = self._fetcher.fetch(value)
+            more = self._more(data)
         except BadSamplesError as bad:
             return BAD, bad.bad
         except StopIteration as error:
@@ -136,7 +140,6 @@ class Session:
             return FAILED, self._fetcher.failure(error)
         except Exception as error:
             return FAILED, self._fetcher.failure(error)
-        more = self._more(data)
         return (DATA_AND_MORE, (data, more)) if more else (DATA, data)
 
     def _begin(self, start: EpochStart) -> None:
@@ -173,9 +176,9 @@ class Session:
         assert self._fetcher is not None
         if self._fetcher.bad:
             more["bad"] = self._fetcher.bad
-        if self._spec.wants_state:
+        if self._wants_state:
             self._since_state += 1
-            if self._since_state % self._spec.wants_state == 0:
+            if self._since_state % self._wants_state == 0:
                 state = self._fetcher.state()
                 if state is not None:
                     more["state"] = state
@@ -184,6 +187,10 @@ class Session:
             with contextlib.suppress(Exception):
                 more["print"] = zlib.crc32(b"".join(Encoder().encode(0, 0, data)))
         return more
+
+    def crash(self, error: BaseException) -> Failure:
+        """What ends the worker: an exit that the data set asks for, or an error of ours."""
+        return self._failure(error) if self._fetcher is None else self._fetcher.failure(error)
 
     def _failure(self, error: BaseException) -> Failure:
         return Failure(error, f"in DataLoader worker process {self._worker}", self._worker, None, None)
@@ -207,6 +214,15 @@ def _collate_in_thread(samples: list[Any]) -> Any:
 
     with hidden_info():
         return torch_collate.default_collate(samples)
+
+
+@contextlib.contextmanager
+def _not_in_worker() -> Iterator[None]:
+    info, torch_worker._worker_info = torch_worker._worker_info, None
+    try:
+        yield
+    finally:
+        torch_worker._worker_info = info
 
 
 def set_worker_info(info: Any, own_process: bool) -> None:
@@ -237,33 +253,47 @@ def run_process(
         torch.multiprocessing._set_thread_name("pt_data_worker")
     torch.set_num_threads(1)
     port = BlockingPort(tasks, results, lambda: not control[Control.STOP] and os.getppid() == parent)
-    writer = RingWriter(spec.ring, worker, spec.budget, spec.ahead, occupied, lambda: _stop_unless(port.is_wanted()))
-    encoder = Encoder(writer)
-    gatherer = RingGatherer(writer)
-    is_ours = _collate_into(writer, gatherer)
+    with contextlib.suppress(_Stopped):
+        _work(spec, load, worker, port, control, occupied)
 
-    def notice(stage: int, sample: Any) -> None:
-        control[Control.STAGE] = stage
-        control[Control.INDEX] = sample if type(sample) is int and abs(sample) < 1 << 62 else -1
-        control[Control.SAMPLES] += 1
-        if control[Control.STOP]:
-            raise _Stopped
 
-    gathers = is_ours and spec.recipe.collate_fn is torch_collate.default_collate
-    session = Session(spec, worker, notice, gatherer if gathers else None)
-
-    def loaded() -> Payload:
-        payload = load(port, worker)
-        if payload is None:
-            raise _Stopped
-        begin_collecting()
-        return payload
-
+def _work(
+    spec: Spec, load: Load, worker: int, port: BlockingPort, control: Control, occupied: Sequence[tuple[int, int]]
+) -> None:
+    """Whatever is raised, by the user's code or by ours, the training loop is told before this process ends of it."""
+    session: Session | None = None
     try:
+        assert spec.ring is not None
+        writer = RingWriter(
+            spec.ring, worker, spec.budget, spec.ahead, occupied, lambda: _stop_unless(port.is_wanted())
+        )
+        gatherer = RingGatherer(writer)
+        gathers = _collate_into(writer, gatherer) and spec.recipe.collate_fn is torch_collate.default_collate
+
+        def notice(stage: int, sample: Any) -> None:
+            control[Control.STAGE] = stage
+            control[Control.INDEX] = sample if type(sample) is int and abs(sample) < 1 << 62 else -1
+            control[Control.SAMPLES] += 1
+            if control[Control.STOP]:
+                raise _Stopped
+
+        def loaded() -> Payload:
+            payload = load(port, worker)
+            if payload is None:
+                raise _Stopped
+            begin_collecting()
+            return payload
+
+        session = Session(spec, worker, notice, gatherer if gathers else None)
         session.start(loaded, own_process=True)
-        _serve(session, port, encoder, writer, control)
+        _serve(session, port, Encoder(writer), writer, control)
     except _Stopped:
-        pass
+        raise
+    except BaseException as error:
+        where = f"in DataLoader worker process {worker}"
+        failure = Failure(error, where, worker, None, None) if session is None else session.crash(error)
+        port.send(Encoder().encode(0, CRASHED, failure))
+        raise
 
 
 class _Stopped(BaseException):
@@ -333,7 +363,10 @@ def _collate_into(writer: RingWriter, gatherer: RingGatherer) -> bool:
         first = batch[0]
         plain = isinstance(batch, (list, tuple))
         if not plain or not all(type(t) is torch.Tensor and t.dtype == first.dtype and is_plain(t) for t in batch):
-            return stock(batch, collate_fn_map=collate_fn_map)
+            if type(first) is torch.Tensor:
+                return stock(batch, collate_fn_map=collate_fn_map)
+            with _not_in_worker():  # where torch would stack into a shared memory file of its own
+                return stock(batch, collate_fn_map=collate_fn_map)
         size = first.numel() * first.element_size() * len(batch)
         if size < LARGE or any(t.shape != first.shape for t in batch):
             return torch.stack(tuple(batch), 0)
