@@ -11,6 +11,7 @@ CAUSES = (
     "storage_latency",
     "storage_bandwidth",
     "small_files",
+    "blocked_outside_files",
     "cpu_decode",
     "cpu_transform",
     "python_main_process",

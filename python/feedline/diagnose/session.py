@@ -28,6 +28,7 @@ from feedline.diagnose.experiments import clones, results
 from feedline.diagnose.experiments.intervals import rate_interval
 from feedline.diagnose.experiments.results import Ceiling, Experiments
 from feedline.diagnose.probe.events import LOOPS, STEP, Event, Total, total_of
+from feedline.diagnose.probe.seen_waits import SUFFIX
 from feedline.tune import apply
 
 SESSION = "FEEDLINE_DIAGNOSE_SESSION"
@@ -69,6 +70,7 @@ class Recording:
     devices: list[dict[str, Any]] = field(default_factory=list)  # that processes used, as they told last
     files: DatasetFiles | None = None
     applied: list[dict[str, Any]] = field(default_factory=list)  # what became of other settings, by loader
+    waits: list[dict[str, Any]] = field(default_factory=list)  # what makers of batches waited for, by process
     watcher_cpu_ns: int = 0  # of this process while the command ran: sampling, and looking after event files
 
 
@@ -129,6 +131,7 @@ def run(command: Sequence[str], budget: float = 0.0, change: Change | None = Non
             devices,
             seen,
             apply.outcome(folder) if change is not None else [],
+            _json_files(folder, f"*{SUFFIX}"),
             watching,
         )
     finally:

@@ -62,6 +62,7 @@ _OF_WORKERS = (
     "storage_latency",
     "storage_bandwidth",
     "small_files",
+    "blocked_outside_files",
 )
 
 
@@ -75,7 +76,7 @@ def _abstentions(summary: Summary, named: set[str]) -> list[Abstention]:
 
     abstain("workers", _OF_WORKERS, "the notes may say why, and the ladder measures the loader alone")
     told |= set(_OF_WORKERS) if "workers" in missing else set()
-    stage_causes = ("cpu_decode", "cpu_transform", "collate", "storage_latency")
+    stage_causes = ("cpu_decode", "cpu_transform", "collate", "storage_latency", "blocked_outside_files")
     abstain("stages", stage_causes, "time the data set's own code, or run the loop longer")
     abstain("samples", ("straggling_sample",), "feedline.profile() puts every sample on a time line")
     abstain("processes", ("oversubscribed", "too_few_workers"), "run longer, for a few seconds at least")

@@ -106,6 +106,11 @@ class Experiments:
         telling = (rung for rung in self.rungs if rung.high - rung.low <= 2 * _TELLING * rung.batches_per_s)
         return {rung.workers: rung.batches_per_s for rung in telling}
 
+    def rate_intervals(self) -> dict[int, tuple[float, float]]:
+        """The 95 % intervals of `rates()`."""
+        rates = self.rates()
+        return {rung.workers: (rung.low, rung.high) for rung in self.rungs if rung.workers in rates}
+
     def copies(self) -> dict[str, tuple[float, float]]:
         """By change: what copies take with it, as a share of what they take without, [low, high].
 

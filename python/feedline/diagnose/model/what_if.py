@@ -61,8 +61,10 @@ def _changes(summary: Summary) -> Iterator[tuple[str, tuple[float, ...]]]:
         steps = (batch.step, batch.step * factor)
         yield _size(summary, factor), tuple(factor * _rate(summary, replace(larger, step=step)) for step in steps)
     stages = summary.making.stages or {}
-    if stages.get("storage", 0.0) > _NEGLIGIBLE:
-        left = (_LEAST_LEFT, _MOST_LEFT)
+    seen = summary.making.waited_for
+    in_files = 1.0 if seen is None else seen.in_files  # of no other wait do shards take any away
+    if stages.get("storage", 0.0) * in_files > _NEGLIGIBLE:
+        left = (1.0 - in_files * (1.0 - _LEAST_LEFT), 1.0 - in_files * (1.0 - _MOST_LEFT))
         yield "packed into shards", tuple(_rate(summary, without(summary, batch, part, 1.0)) for part in left)
     if stages.get("decode", 0.0) > _NEGLIGIBLE:
         left = (_LEAST_LEFT, _COPIED)
