@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
+import math
+import re
 
+from feedline.diagnose.experiments.intervals import GAIN
+from feedline.diagnose.model import prediction
+from feedline.diagnose.summary.figures import DROP_IN, Summary
+
+_IN_ORDER_SINCE = (2, 6)  # of torch
 _FIXES = {
     "compute_bound": "Nothing to do in the loader: the loop's own work sets the pace.",
     "storage_latency": "Have more reads under way: more workers, or Feedline's loader, which reads ahead in threads; "
@@ -17,14 +22,15 @@ _FIXES = {
     "smaller images.",
     "cpu_transform": "Move work out of the data set's Python: native operations (feedline.DataLoader lowers "
     "torchvision's), vectorised NumPy, or prepare it once offline.",
+    "python_main_process": "Or `from feedline import DataLoader`: data sets that it knows are read by native threads.",
     "collate": "Collate less in Python: return equal-shaped tensors or arrays, and stack them once.",
     "worker_handover": "Send fewer Python objects: tensors or NumPy arrays instead of lists, dicts and strings per "
     "sample; feedline.DataLoader hands arrays over without pickling.",
     "shared_memory_limit": "Enlarge /dev/shm (docker run --shm-size), or fewer workers and a smaller prefetch_factor.",
     "cpu_quota": "Raise the container's CPU limit, or use no more workers than the quota has CPUs.",
     "memory_pressure": "Hold less: fewer workers, prefetch_factor=2, data shared between workers (memory-mapped).",
-    "straggling_sample": "Find out why that sample is slow (size, damage, network); in_order=False lets finished "
-    "batches pass. Feedline's own loader divides samples, not batches, among threads.",
+    "straggling_sample": "Find out why that sample is slow (size, damage, network). Feedline's own loader divides "
+    "samples, not batches, among threads.",
     "straggling_rank": "Give every rank the same work: look at that rank's storage, CPUs and share of the samples.",
     "epoch_border": "Begin the next epoch's batches before this one ends: feedline.DataLoader(prefetch_epochs=True, "
     "persistent_workers=True); or make epochs longer.",
@@ -88,12 +94,13 @@ def workers_of(cause: str, summary: Summary) -> int | None:
     if cause == "python_main_process" and summary.workers > 0:
         return None
     if cause in ("python_main_process", "too_few_workers"):
-        return prediction.best_workers(summary, range(summary.workers + 1, 65))
+        return prediction.advised_workers(summary, range(summary.workers + 1, 65))
+    if cause == "worker_handover":
+        return prediction.fewer_workers(summary)
     if cause in ("storage_latency", "blocked_outside_files"):
         if cause == "blocked_outside_files" and _waits_outside_for(summary) == "lock":
             return None  # it may be the same one
-        best = prediction.best_workers(summary, prediction.within_reach(summary))
-        return best if best > summary.workers else None
+        return prediction.advised_workers(summary, prediction.within_reach(summary))
     if cause == "oversubscribed":
         return max(int(summary.host.cpus), 1)
     return None
@@ -101,6 +108,9 @@ def workers_of(cause: str, summary: Summary) -> int | None:
 
 def fix_of(cause: str, summary: Summary) -> str:
     workers = workers_of(cause, summary)
+    if cause == "python_main_process" and workers is None and summary.workers == 0:
+        own = "Make a batch with less work in its process: workers were measured to gain nothing."
+        return f"{own} {_sentence(cause, summary)}".rstrip()
     if cause == "python_main_process" and workers is None:
         return "Draw the order before the epoch begins, all at once (a list of batches), or draw it with less work."
     if cause == "oversubscribed":
@@ -127,4 +137,14 @@ def _sentence(cause: str, summary: Summary) -> str:
             return _NOT_AHEAD
         own = {**_OWN_FIXES, **_LOWERED_FIXES} if lowered else {**_OWN_FIXES, **_OWN_COPIES}
         return own.get(cause, _FIXES.get(cause, ""))
+    if cause == "python_main_process" and summary.tried.get(DROP_IN, (0.0, 0.0, math.inf))[2] <= GAIN:
+        return ""  # measured: it gains nothing
+    if cause == "straggling_sample" and _takes_in_order(summary):
+        return f"{_FIXES[cause]} in_order=False lets finished batches pass."
     return _FIXES.get(cause, "")
+
+
+def _takes_in_order(summary: Summary) -> bool:
+    """Whether the script's torch has a DataLoader with that argument."""
+    version = re.match(r"(\d+)\.(\d+)", str(summary.loader.get("torch") or ""))
+    return version is None or tuple(map(int, version.groups())) >= _IN_ORDER_SINCE

@@ -7,6 +7,7 @@ Each rule books a share of the loop's time under one name, so shares never sum t
 
 from __future__ import annotations
 
+from feedline.diagnose import rungs_told
 from feedline.diagnose.causes import RULES, WITHOUT_WORKERS, gpu
 from feedline.diagnose.causes.case import NAMED, Case
 from feedline.diagnose.findings import CAUSES, Abstention, Diagnosis, Verdict
@@ -28,7 +29,8 @@ def judge(summary: Summary | None) -> Diagnosis:
         rule(case)
     named = sorted((v for v in case.verdicts if v.share >= NAMED), key=lambda v: -v.share)
     _tell_of_garbage(summary, named)
-    return Diagnosis(named, _abstentions(summary, {v.cause for v in named}), more_workers(summary, named))
+    abstained = _abstentions(summary, {v.cause for v in named})
+    return Diagnosis(named, abstained, more_workers(summary, named), rungs_told.of_drop_in(summary))
 
 
 def _tell_of_garbage(summary: Summary, named: list[Verdict]) -> None:

@@ -56,7 +56,7 @@ CASES = {
     ),
     "workers start quickly": (
         BY_CAUSE["worker_startup"],
-        lambda run: replace(run, tried={"persistent_workers=True": (1.0, 0.9, 1.1)}),
+        lambda run: replace(run, tried={"persistent_workers=True": (1.0, 0.95, 1.05)}),
         "worker_startup",
     ),
     "handing over is quick": (

@@ -60,8 +60,8 @@ def blocked(case: Case, share: float, evidence: list[str]) -> None:
         confidence = _UNSEEN
     else:
         confidence = limit_of(summary, 1.0 - seen.in_files)
-    best = prediction.best_workers(summary, prediction.within_reach(summary))
-    if best > summary.workers and (seen is None or seen.outside != "lock"):  # all may wait for the same one
+    best = prediction.advised_workers(summary, prediction.within_reach(summary))
+    if best is not None and (seen is None or seen.outside != "lock"):  # all may wait for the same one
         gain, against = gain_of_workers(summary, best)
         counter += against
     case.name(

@@ -16,6 +16,7 @@ from feedline.diagnose.summary.figures import Summary
 MOST = 0.6  # the most that a contradicted cause can be
 _OF_FILES = ("storage_latency", "storage_bandwidth", "small_files")
 _SAME = 0.9  # of the rate with files in the cache: it does not matter where they are
+_AS_MUCH = 1.25  # times the batches, at the high end of the interval: beyond, it is not measured well enough
 # Reads of a loaded disk are late, and a sample may take some of them: not ten times and more.
 _EXPLAINED = 0.1
 _HELPS = 1.15  # times the batches, as too_few_workers asks for
@@ -41,7 +42,8 @@ def against(summary: Summary, cause: str, share: float) -> list[str]:
 
 def _page_cache(summary: Summary, _cause: str, _share: float) -> str | None:
     cold = summary.host.cold_share
-    if cold is None or cold < _SAME:
+    _, _, high = summary.tried.get("files in the page cache", (0.0, 0.0, 1.0))
+    if cold is None or cold < _SAME or high > _AS_MUCH:
         return None
     return f"measured: with its files in the page cache the loader makes {1 / cold:.2f} times the batches, no more"
 
@@ -88,9 +90,9 @@ def _no_paging(summary: Summary, _cause: str, _share: float) -> str | None:
 
 def _workers_gain_nothing(summary: Summary, cause: str, _share: float) -> str | None:
     gain = None if cause == "python_main_process" and summary.workers else gain_of_more(summary)
-    if gain is None or (gain[1] > 1 / _NO_SHORTER and gain[3] > 1):
+    if gain is None or gain[1] > 1 / _NO_SHORTER or gain[3] >= _HELPS:
         return None
-    return f"measured, the loader alone: {summary.counted(gain[0])} make {gain[1]:.2f} times the batches"
+    return f"measured, the loader alone: {summary.counted(gain[0])}: {gain[1]:.2f} times the batches"
 
 
 def _fewer_are_slower(summary: Summary, _cause: str, _share: float) -> str | None:
@@ -99,12 +101,12 @@ def _fewer_are_slower(summary: Summary, _cause: str, _share: float) -> str | Non
     if not present or not fewer or max(fewer.values()) > _SAME * present:
         return None
     best = max(fewer, key=lambda workers: fewer[workers])
-    return f"measured, the loader alone: {summary.counted(best)} make {fewer[best] / present:.2f} times the batches"
+    return f"measured, the loader alone: {summary.counted(best)}: {fewer[best] / present:.2f} times the batches"
 
 
 def _start_is_light(summary: Summary, _cause: str, _share: float) -> str | None:
     tried = summary.tried.get("persistent_workers=True")
-    if tried is None or tried[0] < _NO_SHORTER:
+    if tried is None or tried[0] < _NO_SHORTER or tried[1] < _SAME:
         return None
     return f"measured: an epoch's first batch of workers that stayed comes after {tried[0]:.2f} times as long"
 

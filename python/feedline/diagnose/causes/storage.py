@@ -31,8 +31,8 @@ def storage(case: Case, evidence: list[str]) -> None:
         counter.append("where it waited was not seen: beside the reads that were counted it may have slept, too")
     found += blocked.sentences(summary.making.waited_for)
     gain = None
-    best = prediction.best_workers(case.summary, prediction.within_reach(case.summary))
-    if cause == "storage_latency" and best > case.summary.workers:
+    best = prediction.advised_workers(summary, prediction.within_reach(summary))
+    if cause == "storage_latency" and best is not None:
         gain, against = gain_of_workers(case.summary, best)
         counter = counter + against
     case.name(cause, share, confidence, [*evidence, *found], counter, gain, needs=("stages", "processes", "io"))

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from feedline.diagnose.experiments.intervals import finite
+
+DROP_IN = "feedline.DataLoader"  # in the place of torch's: one of what was tried
 # Where the time of one batch goes while it is made. "storage" is waiting without CPU, "python" the data set's own code.
 STAGES = ("storage", "decode", "transform", "python", "collate")
 
@@ -200,7 +203,8 @@ class Summary:
     gpu: Gpu | None = None
     ranks_alike: bool = False  # they take as long as each other to make a batch, whoever is seen to wait for it
     rungs: Mapping[int, float] = field(default_factory=dict)  # batches per second of the loader alone, by workers
-    rung_intervals: Mapping[int, tuple[float, float]] = field(default_factory=dict)  # of 95 %, of the same
+    # 95 % of theirs, and of those whose interval is so wide that their rate tells little
+    rung_intervals: Mapping[int, tuple[float, float]] = field(default_factory=dict)
     # by change: what was tried in turn with how it is, as (ratio, low, high) of the figure after to before
     tried: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # signal: why
@@ -228,4 +232,4 @@ class Summary:
     def as_dict(self) -> dict[str, Any]:
         made = asdict(self)
         del made["making"]["times"]
-        return made
+        return {name: finite(value) for name, value in made.items()}
