@@ -217,21 +217,23 @@ def run(
 def end_the_copy(session: Path) -> None:
     """The copy in `session`, asleep or at work, with all that it has started."""
     with contextlib.suppress(OSError, ValueError):
-        leader = int((session / clones.PID).read_text())
+        group = os.getpgid(int((session / clones.PID).read_text()))  # of the session that it was made in, its own
         (session / clones.PID).unlink()  # its number may become another's
-        os.killpg(leader, signal.SIGKILL)  # it leads a session: its workers go with it
+        if group == os.getpgrp():
+            return
+        os.killpg(group, signal.SIGKILL)  # its workers go with it
         until = time.monotonic() + _END_S
-        while _group_lives(leader) and time.monotonic() < until:
+        while _group_lives(group) and time.monotonic() < until:
             time.sleep(0.01)
 
 
-def _group_lives(leader: int) -> bool:
+def _group_lives(number: int) -> bool:
     """Whether a process of this group has not ended yet."""
     for name in os.listdir("/proc"):
         if name.isdigit():
             with contextlib.suppress(OSError, ValueError, IndexError):
                 state, _, group = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[:3]
-                if int(group) == leader and state not in "ZX":
+                if int(group) == number and state not in "ZX":
                     return True
     return False
 
