@@ -64,6 +64,10 @@ def __getattr__(name: str) -> Any:
         from .data_loader import DataLoader
 
         return DataLoader
+    if name == "trace":
+        from importlib import import_module
+
+        return import_module(".trace", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

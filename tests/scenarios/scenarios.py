@@ -42,6 +42,9 @@ SCENARIOS = (
     Scenario("cpu_decode", ("cpu_decode",), ("cpu_transform",), fast=True, mended=("cpu_decode",)),
     Scenario("cpu_transform", ("cpu_transform",), fast=True, mended=("cpu_transform",)),
     Scenario("storage_latency", ("storage_latency",), fast=True),
+    Scenario("sleep_and_small_file", ("blocked_outside_files",), fast=True, mended=("blocked_outside_files",)),
+    Scenario("blocked_by_lock", ("blocked_outside_files",), fast=True),
+    Scenario("blocked_by_socket", ("blocked_outside_files",), fast=True),
     Scenario("collate", ("collate",), fast=True, mended=("collate",)),
     Scenario("worker_handover", ("worker_handover",), ("cpu_transform",), fast=True, mended=("worker_handover",)),
     Scenario("compute_bound", ("compute_bound",), fast=True),
@@ -88,7 +91,7 @@ SCENARIOS = (
     Scenario(
         "straggling_rank",
         ("straggling_rank",),
-        ("storage_latency", "python_main_process"),
+        ("blocked_outside_files", "python_main_process"),  # a sleep stands for its slow storage
         launcher=TWO_RANKS,
         mended=("straggling_rank",),
     ),
@@ -137,10 +140,10 @@ HELD_OUT = (
     _held_out("png_scans", "cpu_decode", also=("cpu_transform",)),
     _held_out("ragged_tokens", "collate"),
     _held_out("accumulated_gradients", "compute_bound"),
-    _held_out("validation_in_epoch", "storage_latency"),
+    _held_out("validation_in_epoch", "blocked_outside_files"),  # threading.Event().wait()
     _held_out("zipped_loaders", "too_few_workers"),
     _held_out("trainer_with_reloads", "worker_startup"),
-    _held_out("two_ranks_remote", "storage_latency", also=("worker_startup",), launcher=TWO_RANKS),
+    _held_out("two_ranks_remote", "blocked_outside_files", also=("worker_startup",), launcher=TWO_RANKS),
     _held_out("json_lines", "cpu_transform"),
     _held_out("sampler_in_python", "python_main_process"),
     _held_out("one_huge_photo", "straggling_sample"),
@@ -181,7 +184,7 @@ BLIND = (
     # to open a shard is one slow sample in 128, and more workers would open more of them at a time
     _blind(
         "remote_shards",
-        "storage_latency",
+        "blocked_outside_files",  # a sleep, which its script calls "storage_latency"
         "loop_synchronisation",
         also=("too_few_workers", "straggling_sample"),
     ),

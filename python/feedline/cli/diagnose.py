@@ -14,6 +14,8 @@ from pathlib import Path
 
 import click
 
+from feedline.cli import exit_codes
+
 
 def _seconds(_context: click.Context, _parameter: click.Parameter, value: str) -> float:
     """60, 60s or 2m."""
@@ -23,7 +25,7 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str) -
     return float(match[1]) * (60 if match[2] == "m" else 1)
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(context_settings={"allow_interspersed_args": False})
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object after the script has ended.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the JSON object to this file.")
 @click.option("--quick", is_flag=True, help="No experiments after the script has ended.")
@@ -45,11 +47,16 @@ def diagnose(
     from feedline.diagnose import report, session, trial, verdict
     from feedline.diagnose.summary import timeline
 
+    if output is not None:
+        _check(output)
+    progress = Progress()
     try:
-        recording = session.run(command, 0.0 if quick else budget)
+        recording = session.run(command, 0.0 if quick else budget, tell=progress)
     except session.CommandError as error:
         click.echo(f"feedline: {error.strerror}", err=True)
         return 127 if isinstance(error, FileNotFoundError) or error.errno == 2 else 126
+    finally:
+        progress.clear()
     summary = timeline.summarise(recording)
     diagnosis = verdict.judge(summary)
     tried = trial.run(command, summary, diagnosis, recording) if try_it and summary is not None else None
@@ -60,20 +67,59 @@ def diagnose(
     # a closed pipe must not change the exit status
     with contextlib.suppress(OSError):
         print(report.as_text(recording, summary, diagnosis, tried), file=sys.stderr, flush=True)
-    if output is not None:
-        _write(output, json.dumps(document, indent=2) + "\n")
+    written = output is None or _write(output, json.dumps(document, indent=2) + "\n")
     if as_json:
         with contextlib.suppress(OSError):
             print(json.dumps(document, indent=2), flush=True)
+    if recording.returncode == 0 and not written:
+        return exit_codes.FAILED
     return _end_like(recording.returncode)
 
 
-def _write(path: Path, text: str) -> None:
+class Progress:
+    """What is tried after the script has ended, in one line of a terminal that is written over; elsewhere nothing."""
+
+    def __init__(self) -> None:
+        self._shows = sys.stderr.isatty()
+        self._width = 0
+
+    def __call__(self, what: str, left_s: float) -> None:
+        self._show(f"feedline diagnose: trying {what}, up to {max(left_s, 0):.0f} s left (Ctrl-C ends it)")
+
+    def clear(self) -> None:
+        if self._width:
+            self._show("")
+            self._width = 0
+
+    def _show(self, text: str) -> None:
+        if self._shows:
+            with contextlib.suppress(OSError):
+                print(f"\r{text:<{self._width}}" + ("" if text else "\r"), end="", file=sys.stderr, flush=True)
+            self._width = max(self._width, len(text))
+
+
+def _check(path: Path) -> None:
+    """Before anything runs. Raises click.UsageError where no file can be written there."""
+    is_there = path.exists()
+    try:
+        with path.open("ab"):
+            pass
+        if not is_there:
+            path.unlink()
+    except OSError as error:
+        raise click.UsageError(
+            f"--output: cannot write {path}: {error.strerror}; name a file in a folder that is there"
+        ) from error
+
+
+def _write(path: Path, text: str) -> bool:
     try:
         path.write_text(text)
     except OSError as error:  # the script's exit status still counts for more
         with contextlib.suppress(OSError):
             click.echo(f"feedline: cannot write {path}: {error.strerror}", err=True)
+        return False
+    return True
 
 
 def _end_like(returncode: int) -> int:

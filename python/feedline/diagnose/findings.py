@@ -11,6 +11,7 @@ CAUSES = (
     "storage_latency",
     "storage_bandwidth",
     "small_files",
+    "blocked_outside_files",
     "cpu_decode",
     "cpu_transform",
     "python_main_process",
@@ -55,11 +56,13 @@ class Abstention:
 class Diagnosis:
     verdicts: list[Verdict] = field(default_factory=list)  # the largest share first
     abstained: list[Abstention] = field(default_factory=list)
-    more_workers: str | None = None  # why more workers will not help, or how many will
+    more_workers: str | None = None  # why more workers will not help, or how many will, or how many fewer
+    drop_in: str | None = None  # what Feedline's loader in the place of torch's was measured to gain
 
     def as_dict(self) -> dict[str, Any]:
         return {
             "verdicts": [{**asdict(v), "predicted_gain": list(v.predicted_gain)} for v in self.verdicts],
             "abstained": [asdict(a) for a in self.abstained],
             "more_workers": self.more_workers,
+            "drop_in": self.drop_in,
         }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from feedline.diagnose import rungs_told
 from feedline.diagnose.findings import Verdict
 from feedline.diagnose.model import prediction
 from feedline.diagnose.summary.figures import Summary
@@ -12,12 +13,12 @@ def more_workers(summary: Summary, named: list[Verdict]) -> str | None:
     """What becomes of the usual advice."""
     if summary.workers == 0 or summary.making.batches == 0:
         return None
-    measured = _measured_ladder(summary)
+    measured = rungs_told.of_workers(summary)
     if measured is not None:
         return measured
     now = prediction.cycle_ms(summary, summary.workers)
-    best = prediction.best_workers(summary, prediction.within_reach(summary))
-    if best > summary.workers:
+    best = prediction.advised_workers(summary, prediction.within_reach(summary))
+    if best is not None:
         gain = now / prediction.cycle_ms(summary, best) - 1
         more = f"{summary.counted(best)} instead of {summary.workers} would help"
         if summary.loader.get("iterable"):
@@ -44,15 +45,3 @@ def more_workers(summary: Summary, named: list[Verdict]) -> str | None:
         f"{more}: a batch needs {cpu:.1f} ms of CPU, so {host.cpus:.3g} CPUs give one every "
         f"{cpu / host.cpus:.1f} ms at best, with any number of them"
     )
-
-
-def _measured_ladder(summary: Summary) -> str | None:
-    rungs = {workers: rate for workers, rate in summary.rungs.items() if workers >= 1}
-    if summary.workers not in rungs or max(rungs) <= summary.workers:
-        return None
-    best = prediction.best_workers(summary, {w for w in rungs if w >= summary.workers})
-    proof = "measured, the loader alone: " + ", ".join(f"{w} give {rate:.1f}/s" for w, rate in sorted(rungs.items()))
-    if best <= summary.workers:
-        more = f"more {summary.makers} will not help"
-        return f"{more}: the loop itself takes {summary.step_ms:.1f} ms per batch; {proof}"
-    return f"{summary.counted(best)} instead of {summary.workers} would help; {proof}"

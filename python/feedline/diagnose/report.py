@@ -91,6 +91,8 @@ def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis,
         lines += ["", f"  no cause takes as much as 5 % by itself; all waiting together {summary.waits.loader:.0%}"]
     if diagnosis.more_workers:
         lines += ["", f"  {diagnosis.more_workers}"]
+    if diagnosis.drop_in:
+        lines += ["", f"  {diagnosis.drop_in}"]
     if recording.experiments is not None:
         lines += ["", *recording.experiments.lines(_what_if(summary, recording))]
     if summary is not None:

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from feedline.diagnose.experiments import clones, results
 from feedline.diagnose.experiments.intervals import rate_interval
 from feedline.diagnose.experiments.results import Ceiling, Experiments
 from feedline.diagnose.probe.events import LOOPS, STEP, Event, Total, total_of
+from feedline.diagnose.probe.seen_waits import SUFFIX
 from feedline.tune import apply
 
 SESSION = "FEEDLINE_DIAGNOSE_SESSION"
@@ -69,6 +70,7 @@ class Recording:
     devices: list[dict[str, Any]] = field(default_factory=list)  # that processes used, as they told last
     files: DatasetFiles | None = None
     applied: list[dict[str, Any]] = field(default_factory=list)  # what became of other settings, by loader
+    waits: list[dict[str, Any]] = field(default_factory=list)  # what makers of batches waited for, by process
     watcher_cpu_ns: int = 0  # of this process while the command ran: sampling, and looking after event files
 
 
@@ -84,8 +86,14 @@ class CommandError(OSError):
     """The command could not be started."""
 
 
-def run(command: Sequence[str], budget: float = 0.0, change: Change | None = None) -> Recording:
-    """Runs `command` to its end, and then experiments for up to `budget` seconds; 0: none.
+def run(
+    command: Sequence[str],
+    budget: float = 0.0,
+    change: Change | None = None,
+    tell: Callable[[str, float], None] = lambda _what, _left_s: None,
+) -> Recording:
+    """Runs `command` to its end, and then experiments for up to `budget` seconds; 0: none. None, too, where the command
+    was interrupted: whoever wanted it to end is not kept waiting. `tell` hears how experiments get on.
 
     With `change` what it prints goes to standard error: it is not the run that was asked for. Raises CommandError where
     it cannot be started.
@@ -97,7 +105,7 @@ def run(command: Sequence[str], budget: float = 0.0, change: Change | None = Non
         begin = time.perf_counter_ns()
         with _signals_of_child() as forward:
             child = _start(command, folder, budget, change)
-            forward.append(child)
+            forward.children.append(child)
             watching = time.process_time_ns()
             sampler = _sampler(child.pid, folder)
             harvest.start()
@@ -112,8 +120,10 @@ def run(command: Sequence[str], budget: float = 0.0, change: Change | None = Non
         processes = harvest.processes()
         devices, seen = _json_files(folder, "*.device"), harvest.files.summary(files)
         tried = None
-        if budget > 0 and processes:
-            tried = results.run(folder, budget, _ceiling(processes), files, devices, _read_from_disk(host, seen))
+        if budget > 0 and processes and not forward.interrupted:
+            cold = _read_from_disk(host, seen)
+            tried = results.run(folder, budget, _ceiling(processes), files, devices, cold, tell)
+        notes = ["no experiments were made, as it was interrupted"] if budget > 0 and forward.interrupted else []
         return Recording(
             list(command),
             returncode,
@@ -122,16 +132,18 @@ def run(command: Sequence[str], budget: float = 0.0, change: Change | None = Non
             processes,
             _json_files(folder, "*.loader"),
             host,
-            _notes(folder) + list(host.get("unseen", [])) + list(host.get("gpu_notes", [])),
+            notes + _notes(folder) + list(host.get("unseen", [])) + list(host.get("gpu_notes", [])),
             len(list(folder.glob("*.note"))),
             harvest.dropped,
             tried,
             devices,
             seen,
             apply.outcome(folder) if change is not None else [],
+            _json_files(folder, f"*{SUFFIX}"),
             watching,
         )
     finally:
+        results.end_the_copy(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -197,25 +209,35 @@ def _sampler(pid: int, folder: Path) -> _engine.HostSampler | None:
         return None
 
 
+@dataclass
+class _Forwarding:
+    children: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    interrupted: bool = False
+
+
 @contextlib.contextmanager
-def _signals_of_child() -> Iterator[list[subprocess.Popen[bytes]]]:
+def _signals_of_child() -> Iterator[_Forwarding]:
     """Signals meant for the script reach it; a terminal's Ctrl-C reaches it by itself."""
-    children: list[subprocess.Popen[bytes]] = []
+    forwarding = _Forwarding()
 
     def forward(number: int, _frame: Any) -> None:
-        for child in children:
+        forwarding.interrupted |= number == signal.SIGINT
+        for child in forwarding.children:
             with contextlib.suppress(OSError):
                 child.send_signal(number)
 
+    def reached_by_terminal(_number: int, _frame: Any) -> None:
+        forwarding.interrupted = True
+
     if threading.current_thread() is not threading.main_thread():
-        yield children
+        yield forwarding
         return
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
     # a handler of ours, unlike SIG_IGN, does not pass to the child
     by_terminal = _has_terminal()
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, (lambda _number, _frame: None) if by_terminal else forward)
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, reached_by_terminal if by_terminal else forward)
     try:
-        yield children
+        yield forwarding
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

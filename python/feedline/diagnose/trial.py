@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from feedline.diagnose import fixes, session
-from feedline.diagnose.experiments.intervals import rate_interval
+from feedline.diagnose.experiments.intervals import is_known, rate_interval
 from feedline.diagnose.findings import Diagnosis, Verdict
 from feedline.diagnose.model import prediction, what_if
 from feedline.diagnose.probe import events
@@ -22,6 +22,7 @@ from feedline.tune import apply
 
 _PREFETCH = "prefetch_factor="
 _WORTH = 1.02  # times the batches
+_NOTHING = 0.1  # as wide as a measured interval may be that holds nothing and is still called what was predicted
 _SHORTEST = 0.01  # of a cycle, whatever goes away
 _MANY_ROUNDS = 4  # of workers
 
@@ -48,14 +49,29 @@ class Trial:
 
     @property
     def came_true(self) -> bool | None:
-        """Whether the measured interval meets the predicted one; None: it was not measured."""
-        if self.measured_low is None or self.measured_high is None:
+        """Whether the measured interval meets the predicted one; None: it was not measured, or is undecided."""
+        if self.measured_low is None or self.measured_high is None or self.undecided:
             return None
+        return self._meets(self.measured_low, self.measured_high)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether what was measured may be what was predicted, and as well a loss or nothing."""
+        if (
+            self.measured_low is None
+            or self.measured_high is None
+            or not self._meets(self.measured_low, self.measured_high)
+        ):
+            return False
+        return self.measured_low <= 0 and self.measured_high - self.measured_low > _NOTHING
+
+    def _meets(self, measured_low: float, measured_high: float) -> bool:
         low, high = self.predicted
-        return self.measured_high >= low and self.measured_low <= high
+        return measured_high >= low and measured_low <= high
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "predicted": list(self.predicted), "came_true": self.came_true}
+        told = {"came_true": self.came_true, "undecided": self.undecided}
+        return {**asdict(self), "predicted": list(self.predicted), **told}
 
     def lines(self) -> list[str]:
         lines = []
@@ -63,11 +79,12 @@ class Trial:
         if self.not_tried is not None:
             lines.append(f"  not applied: {self.not_tried}")
         elif self.measured is None or self.measured_low is None or self.measured_high is None:
-            lines.append(f"  applied {given}: the second run gave no steps to measure")
+            lines.append(f"  applied {given}: the second run gave too few steps to measure")
         else:
             low, high = self.predicted
             short = self.measured < low
             word = "came true" if self.came_true else f"did not come true: it was {'less' if short else 'more'}"
+            word = "not decided, as the two runs differ too much by themselves" if self.undecided else word
             lines.append(
                 f"  applied {given}; {word}: predicted {low:+.0%} to {high:+.0%}, measured {self.measured:+.0%} "
                 f"[{self.measured_low:+.0%}, {self.measured_high:+.0%}]"
@@ -91,6 +108,10 @@ def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Pro
         elif not set(change) & set(settings):  # of two numbers of workers the larger share's counts
             settings |= change
             gains.append(verdict.predicted_gain)
+    fewer = prediction.fewer_workers(summary)
+    if fewer is not None and "num_workers" not in settings:
+        settings["num_workers"] = fewer
+        gains.append(prediction.gain(summary, prediction.cycle_ms(summary, fewer)))
     low, high = (1 + _together(ends) for ends in zip((0.0, 0.0), *gains, strict=True))
     for one in recording.experiments.comparisons if recording.experiments else []:
         if not one.kept or not one.change.startswith(_PREFETCH):
@@ -184,7 +205,10 @@ def steps_per_s(recording: Recording) -> tuple[float, float, float] | None:
         if one.event.kind == events.STEP:
             done.append((seconds, float(one.times)))
     done = _without_first(done, summary.workers)
-    return rate_interval(done) if len(done) >= 3 else None
+    if len(done) < 3:
+        return None
+    rate = rate_interval(done)
+    return rate if is_known(*rate[1:]) else None
 
 
 def _without_first(done: list[tuple[float, float]], workers: int) -> list[tuple[float, float]]:

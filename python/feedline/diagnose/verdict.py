@@ -7,6 +7,7 @@ Each rule books a share of the loop's time under one name, so shares never sum t
 
 from __future__ import annotations
 
+from feedline.diagnose import rungs_told
 from feedline.diagnose.causes import RULES, WITHOUT_WORKERS, gpu
 from feedline.diagnose.causes.case import NAMED, Case
 from feedline.diagnose.findings import CAUSES, Abstention, Diagnosis, Verdict
@@ -28,7 +29,8 @@ def judge(summary: Summary | None) -> Diagnosis:
         rule(case)
     named = sorted((v for v in case.verdicts if v.share >= NAMED), key=lambda v: -v.share)
     _tell_of_garbage(summary, named)
-    return Diagnosis(named, _abstentions(summary, {v.cause for v in named}), more_workers(summary, named))
+    abstained = _abstentions(summary, {v.cause for v in named})
+    return Diagnosis(named, abstained, more_workers(summary, named), rungs_told.of_drop_in(summary))
 
 
 def _tell_of_garbage(summary: Summary, named: list[Verdict]) -> None:
@@ -62,6 +64,7 @@ _OF_WORKERS = (
     "storage_latency",
     "storage_bandwidth",
     "small_files",
+    "blocked_outside_files",
 )
 
 
@@ -75,7 +78,7 @@ def _abstentions(summary: Summary, named: set[str]) -> list[Abstention]:
 
     abstain("workers", _OF_WORKERS, "the notes may say why, and the ladder measures the loader alone")
     told |= set(_OF_WORKERS) if "workers" in missing else set()
-    stage_causes = ("cpu_decode", "cpu_transform", "collate", "storage_latency")
+    stage_causes = ("cpu_decode", "cpu_transform", "collate", "storage_latency", "blocked_outside_files")
     abstain("stages", stage_causes, "time the data set's own code, or run the loop longer")
     abstain("samples", ("straggling_sample",), "feedline.profile() puts every sample on a time line")
     abstain("processes", ("oversubscribed", "too_few_workers"), "run longer, for a few seconds at least")

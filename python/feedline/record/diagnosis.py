@@ -170,6 +170,11 @@ def _timeline(steps: Sequence[Step]) -> dict[str, Any] | None:
     }
 
 
+def _without_interval(rung: Mapping[str, Any]) -> dict[str, None]:
+    """One that is not known has no ends."""
+    return {"low": None, "high": None} if rung["high"] is None else {}
+
+
 def _ladder(document: Mapping[str, Any]) -> dict[str, Any] | None:
     experiments = document.get("experiments")
     if experiments is None:
@@ -179,7 +184,11 @@ def _ladder(document: Mapping[str, Any]) -> dict[str, Any] | None:
     return {
         "refused": experiments["refused"],
         "rungs": [
-            {**{name: rung[name] for name in names}, "predicted": predicted.get(rung["workers"])}
+            {
+                **{name: rung[name] for name in names},
+                **_without_interval(rung),
+                "predicted": predicted.get(rung["workers"]),
+            }
             for rung in experiments["rungs"]
         ],
     }

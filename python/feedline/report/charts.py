@@ -100,7 +100,7 @@ def histogram(edges: Sequence[float], counts: Sequence[int], unit: str, label: s
 
 def ladder(rungs: Sequence[Mapping[str, Any]]) -> Element:
     """Batches per second by workers, with intervals; rings are what the model predicted."""
-    top = max(max(rung["high"], rung["predicted"] or 0) for rung in rungs)
+    top = max(max(rung["high"] or rung["batches_per_s"], rung["predicted"] or 0) for rung in rungs)
     plot = Plot("batches per second by workers", (-0.5, len(rungs) - 0.5), (0, 1.1 * top))
     plot.y_axis("batches/s")
     plot.x_axis("workers, the loader alone", [(i, str(rung["workers"])) for i, rung in enumerate(rungs)])
@@ -108,7 +108,8 @@ def ladder(rungs: Sequence[Mapping[str, Any]]) -> Element:
     add(plot.element, make("polyline", class_="line s0", points=path))
     for i, rung in enumerate(rungs):
         x, y = plot.at(i, rung["batches_per_s"])
-        low, high = plot.at(i, max(rung["low"], 0))[1], plot.at(i, rung["high"])[1]
+        ends = (rung["low"], rung["high"]) if rung["high"] is not None else (rung["batches_per_s"],) * 2
+        low, high = plot.at(i, max(ends[0], 0))[1], plot.at(i, ends[1])[1]
         kept = "kept" if rung["kept"] else "undecided" if rung.get("undecided") else "gains nothing"
         tip = make("title", f"{rung['workers']} workers: {number(rung['batches_per_s'])}/s, {kept}")
         add(plot.element, make("line", class_="line s0", x1=x, x2=x, y1=low, y2=high))

@@ -65,7 +65,9 @@ class Alarms:
             wait = self._held(waits)
             if wait is not None and wait >= _WAIT_NOTE:
                 severity = "alarm" if wait >= _WAIT_ALARM else "note"
-                yield Alarm("loop_waits", severity, f"the loop waits {wait:.0%} of its time for {name}; ask diagnose")
+                yield Alarm(
+                    "loop_waits", severity, f"the loop waits {wait:.0%} of its time for {name}; run `feedline diagnose`"
+                )
             if rates is not None and idle_s > _STALL_S and loader.ready_batches == 0:
                 yield Alarm("no_batch", "alarm", f"{name}: no batch for {idle_s:.0f} s, and none is ready")
             if loader.bad_samples:
@@ -143,7 +145,8 @@ class Alarms:
                 yield Alarm(
                     "gpu_idle",
                     "alarm",
-                    f"GPU {gpu.index} is used {busy:.0%}, has memory to spare, and waits for data: feedline diagnose",
+                    f"GPU {gpu.index} is used {busy:.0%}, has memory to spare, and waits for data: "
+                    "run `feedline diagnose`",
                 )
 
     def _supply_is_short(self, moment: Moment) -> bool:

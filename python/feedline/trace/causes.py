@@ -145,7 +145,7 @@ class Judge:
                 device.exposed("HtoD", "Pageable"),
                 0.95,
                 [_copy_line(pageable), "copies from pageable memory hold the host and overlap with no kernel behind"],
-                "pin_memory=True and .to(device, non_blocking=True) together (device=... of Feedline's loaders)",
+                "pin_memory=True and .to(device, non_blocking=True) together",
                 gained=(0.4, 1.0),
             )
         if pinned and any(waited):
@@ -155,7 +155,7 @@ class Judge:
                 lost,
                 0.9,
                 [_copy_line(pinned), f"the host waited for {sum(waited)} of them: .to() without non_blocking=True"],
-                "non_blocking=True, on a stream of its own one batch ahead (device=... of Feedline's loaders)",
+                ".to(device, non_blocking=True), under torch.cuda.stream(...) with a stream of its own one batch ahead",
                 gained=(0.5, 1.0),
             )
         elif pinned:
@@ -164,8 +164,7 @@ class Judge:
                 device.exposed("HtoD", "Pinned"),
                 0.9,
                 [_copy_line(pinned), "no kernel ran beside the copies: they and the kernels share a stream"],
-                "copy the next batch on a stream of its own (device=... of Feedline's loaders), or send uint8 and "
-                "convert on the GPU",
+                "copy the next batch on a stream of its own, torch.cuda.Stream(), or send uint8 and convert on the GPU",
                 gained=(0.7, 1.0),
             )
 

@@ -3,7 +3,7 @@
 
 from dataclasses import replace
 
-from feedline.diagnose.summary.figures import Copies, Gpu, Host, Making, Summary, Waits
+from feedline.diagnose.summary.figures import Copies, Gpu, Host, Making, Place, Summary, WaitedFor, Waits
 
 LOADER = {"num_workers": 4, "batch_size": 32, "persistent_workers": False, "native": False, "cuda": False}
 EVEN = {"storage": 0.0, "decode": 0.0, "transform": 0.0, "python": 0.0, "collate": 0.0}
@@ -15,6 +15,10 @@ def waiting(packed=None, packed_cpu=None, **shares):
 
 def stages(**shares):
     return {**EVEN, **shares}
+
+
+IN_FILES = WaitedFor(60, {"file": 1.0})
+ASLEEP = WaitedFor(60, {"sleep": 1.0}, (Place("sleep", "train.py:8 in __getitem__()", 1.0),))
 
 
 def summary(waits=None, making=None, host=None, **others):
@@ -32,6 +36,7 @@ def summary(waits=None, making=None, host=None, **others):
         "unpickle_ms": 0.1,
         "message_bytes": 400.0,
         "sample_ms": 0.6,
+        "waited_for": IN_FILES,
     }
     machine = {
         "cpus": 4.0,
@@ -98,6 +103,7 @@ BY_CAUSE = {
         {"stages": stages(storage=1.0), "cpu_ms": 2.0},
         {"read_bytes_per_sample": 9e3, "device_share": 0.9, "read_bytes_per_s": 3e6},
     ),
+    "blocked_outside_files": summary(HALF, {"stages": stages(storage=1.0), "cpu_ms": 2.0, "waited_for": ASLEEP}),
     "cpu_decode": summary(HALF),
     "cpu_transform": summary(HALF, {"stages": stages(transform=0.6, python=0.4)}),
     "python_main_process": summary(HALF, {"busy": None}, workers=0, loader={**LOADER, "num_workers": 0}),

@@ -192,7 +192,7 @@ def test_nothing_is_certain_without_what_could_speak_against_it(measured):
 @given(blinded())
 def test_the_json_object_is_as_documented(measured):
     found = json.loads(json.dumps(judge(measured).as_dict(), allow_nan=False))
-    assert set(found) == {"verdicts", "abstained", "more_workers"}
+    assert set(found) == {"verdicts", "abstained", "more_workers", "drop_in"}
     for verdict in found["verdicts"]:
         assert set(verdict) == {
             "cause", "share", "confidence", "evidence", "counter_evidence", "fix", "predicted_gain"

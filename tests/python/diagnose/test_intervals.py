@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Means and their intervals: known values, and what holds for all."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ numbers = st.floats(0.001, 1e6)
 def test_the_interval_is_students():
     mean, low, high = interval([4.0, 5.0, 6.0])  # a standard error of 1/sqrt(3), and 4.30 for two degrees of freedom
     assert (mean, low, high) == (5.0, pytest.approx(5 - 4.30 / 3**0.5), pytest.approx(5 + 4.30 / 3**0.5))
-    assert interval([7.0]) == (7.0, 7.0, 7.0)
+    assert interval([7.0]) == (7.0, 0.0, math.inf)  # nothing is known beside it
 
 
 @given(st.lists(numbers, min_size=1, max_size=60), st.floats(0.5, 20))

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples come late from storage, and their batches go to the device from pageable memory."""
 
-import time
-
 import stand_in_device
 import torch
+from late_files import LateFiles
 from work import Samples
 
 
-def read(index):
-    time.sleep(0.006)
-    return torch.zeros(1 << 20, dtype=torch.uint8)
+class Read:
+    def __init__(self):
+        self.files = LateFiles(6)
+
+    def __call__(self, index):
+        return torch.full((1 << 20,), int(self.files(index)), dtype=torch.uint8)
 
 
 if __name__ == "__main__":
-    loader = torch.utils.data.DataLoader(Samples(600, read), batch_size=8, num_workers=2)
+    loader = torch.utils.data.DataLoader(Samples(600, Read()), batch_size=8, num_workers=2)
     whole = torch.zeros(32 << 20, dtype=torch.uint8)  # what a batch would be
     for _ in loader:
         whole.to("standin")

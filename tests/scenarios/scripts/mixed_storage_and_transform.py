@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Half of a sample's time goes to late storage, half to augmentation."""
 
-import time
-
 import torch
+from late_files import LateFiles
 from work import Samples, burn, gpu_step, mended
 
 
-def read(index):
-    time.sleep(0.006)
-    if not mended("cpu_transform"):
-        burn(5)
-    return torch.tensor(index)
+class Read:
+    def __init__(self):
+        self.files = LateFiles(6)
+
+    def __call__(self, index):
+        value = self.files(index)
+        if not mended("cpu_transform"):
+            burn(5)
+        return value
 
 
 if __name__ == "__main__":
-    loader = torch.utils.data.DataLoader(Samples(480, read), batch_size=8, num_workers=3)
+    loader = torch.utils.data.DataLoader(Samples(480, Read()), batch_size=8, num_workers=3)
     for _batch in loader:
         gpu_step(1)

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stream from storage that answers late, in two workers."""
 
-import time
-
 import torch
+from late_files import LateFiles
 from work import gpu_step, workers
 
 
 class Stream(torch.utils.data.IterableDataset):
+    def __init__(self):
+        self.files = [LateFiles(12, 32) for _ in range(4)]  # a set for each worker: they read in one order
+
     def __iter__(self):
+        files = self.files[torch.utils.data.get_worker_info().id % len(self.files)]
         for number in range(240):
-            time.sleep(0.012)
-            yield torch.tensor(number)
+            yield files(number)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from feedline.diagnose import fixes
-from feedline.diagnose.causes import gains
+from feedline.diagnose.causes import contradictions, gains
 from feedline.diagnose.causes.certainty import Claim, limited, others_cpus
 from feedline.diagnose.findings import Verdict
 from feedline.diagnose.model import prediction
@@ -64,13 +64,16 @@ class Case:
         summary = self.summary
         claim = Claim(summary, cause, share, needs, tuple(verdict.cause for verdict in self.verdicts))
         confidence, reasons = limited(claim, confidence)
-        against = [*(counter or []), *reasons]
+        contradicted = contradictions.against(summary, cause, share)
+        against = [*(counter or []), *reasons, *contradicted]
         busy = others_cpus(claim)
         if busy is not None and busy not in against:
             against.append(busy)
         share = min(max(share, 0.0), 1.0)
         low, high = gain if gain is not None else gains.of_cause(cause, share, summary)
-        if "consumer" in summary.missing:
+        if contradicted:
+            confidence = min(confidence, contradictions.MOST)
+        if contradicted or "consumer" in summary.missing:
             low = 0.0
         self.verdicts.append(
             Verdict(

@@ -42,12 +42,23 @@ def of_share(summary: Summary, share: float) -> Gain:
 
 
 def without_stages(summary: Summary, *gone: str) -> Gain:
-    """Batches are made without these of their stages."""
+    """Batches are made without these of their stages; of "storage" goes what was waited for in files."""
     batch, stages = prediction.batch_of(summary), summary.making.stages or {}
     running = sum(part for name, part in stages.items() if name != "storage")
     kept = 1.0 - sum(stages.get(name, 0.0) for name in gone if name != "storage") / max(running, 1e-9)
     lighter = replace(batch, cpu=batch.cpu * kept)
     return of_reads(summary, lighter) if "storage" in gone else of_batch(summary, lighter)
+
+
+def of_blocked(summary: Summary, _share: float) -> Gain:
+    """Nothing is waited for outside of files: reading stays."""
+    return of_batch(summary, what_if.without(summary, prediction.batch_of(summary), _in_files(summary, 0.0), 1.0))
+
+
+def _in_files(summary: Summary, unseen: float) -> float:
+    """Of the waiting, what was for files; `unseen`: where nobody looked."""
+    seen = summary.making.waited_for
+    return unseen if seen is None else seen.in_files
 
 
 def of_reads(summary: Summary, batch: Batch) -> Gain:
@@ -56,7 +67,7 @@ def of_reads(summary: Summary, batch: Batch) -> Gain:
     A read that finds its bytes in memory takes the kernel less than one from a device: of the kernel's part of the CPU,
     which holds other work too, nothing goes at the low end, and all of it at the high one.
     """
-    host, ready = summary.host, _without_waiting(summary, batch)
+    host, ready = summary.host, what_if.without(summary, batch, 1.0 - _in_files(summary, 1.0), 1.0)
     low, high = of_batch(summary, ready)
     if (host.device_share or 0.0) < _FROM_DEVICE or host.memory_events:
         return low, high
@@ -194,6 +205,7 @@ _RULES: dict[str, Callable[[Summary, float], Gain]] = {
     "storage_latency": _stages("storage"),
     "storage_bandwidth": _stages("storage"),
     "small_files": _stages("storage"),
+    "blocked_outside_files": of_blocked,
     "worker_handover": of_handover,
     "epoch_border": of_share,
     "straggling_sample": of_share,

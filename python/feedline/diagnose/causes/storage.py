@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from feedline.diagnose.causes import blocked
 from feedline.diagnose.causes.case import NAMED, Case, gain_of_workers
 from feedline.diagnose.model import prediction
 from feedline.diagnose.summary.figures import Host, Summary
@@ -17,13 +18,21 @@ _UNMEASURED = 0.8
 
 
 def storage(case: Case, evidence: list[str]) -> None:
-    host, share = case.summary.host, case.stage_share("storage")
+    summary, host, waiting = case.summary, case.summary.host, case.stage_share("storage")
+    from_device, part = _from_device(summary), blocked.in_files(summary)
+    counted = part is None and from_device  # not seen where it waited: the kernel counted what was read
+    share = waiting if counted else waiting * (part or 0.0)
+    blocked.blocked(case, waiting - share, evidence)
     if share < NAMED:
         return
-    cause, confidence, found, counter = _judged(host, _from_device(case.summary), _may_be_files(case.summary))
+    cause, confidence, found, counter = _judged(host, from_device, _may_be_files(summary))
+    confidence = min(confidence, blocked.limit_of(summary, part or 0.0))
+    if counted:
+        counter.append("where it waited was not seen: beside the reads that were counted it may have slept, too")
+    found += blocked.sentences(summary.making.waited_for)
     gain = None
-    best = prediction.best_workers(case.summary, prediction.within_reach(case.summary))
-    if cause == "storage_latency" and best > case.summary.workers:
+    best = prediction.advised_workers(summary, prediction.within_reach(summary))
+    if cause == "storage_latency" and best is not None:
         gain, against = gain_of_workers(case.summary, best)
         counter = counter + against
     case.name(cause, share, confidence, [*evidence, *found], counter, gain, needs=("stages", "processes", "io"))
@@ -52,7 +61,7 @@ def _may_be_files(summary: Summary) -> bool:
 def _judged(host: Host, from_device: bool, may_be_files: bool) -> tuple[str, float, list[str], list[str]]:
     """(cause, confidence, evidence, counter-evidence) of waiting that reading looks like."""
     if not from_device:
-        return "storage_latency", 0.85, [], ["little came from local disks: a network, a lock or a sleep can wait so"]
+        return "storage_latency", 0.85, [], ["little came from local disks: what holds the files is elsewhere"]
     found, counter = _of_the_cache(host)
     full = _near_ceiling(host)
     if full:
@@ -92,7 +101,7 @@ def _bytes_are_scarce(host: Host) -> bool:
 
 def _of_the_cache(host: Host) -> tuple[list[str], list[str]]:
     found: list[str] = []
-    counter: list[str] = []
+    counter: list[str] = []  # what contradicts it is in contradictions.py
     if host.cached_before is not None:
         found.append(f"{host.cached_before:.0%} of the data set's files, by a sample, were in the page cache before")
     if host.cold_share is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from feedline.diagnose.causes import blocked
 from feedline.diagnose.causes.case import (
     CROWDED,
     EXPLAINED,
@@ -14,7 +15,7 @@ from feedline.diagnose.causes.case import (
     normalise,
     stage_sentence,
 )
-from feedline.diagnose.causes.certainty import LARGE
+from feedline.diagnose.causes.certainty import LARGE, UNCERTAIN
 from feedline.diagnose.model import prediction
 
 _BUSY_WORKERS = 0.7
@@ -71,7 +72,9 @@ def handover(case: Case) -> None:
     certain = not counter and case.unexplained < share / 2
     if case.unexplained >= NAMED:
         counter.append(f"for {case.unexplained:.0%} of the time more they waited, and nobody packed or unpacked them")
-    case.name("worker_handover", share, 0.92 if certain else 0.6, evidence, counter)
+    fewer = prediction.fewer_workers(summary)
+    gain = None if fewer is None else prediction.gain(summary, prediction.cycle_ms(summary, fewer))
+    case.name("worker_handover", share, 0.92 if certain else 0.6, evidence, counter, gain)
 
 
 def _unseen_packing(case: Case, cycle: float) -> list[str]:
@@ -133,8 +136,8 @@ def main_process(case: Case) -> None:
     summary, host = case.summary, case.summary.host
     if summary.workers > 0 or summary.loader.get("native") or case.production < NAMED:
         return
-    best = prediction.best_workers(summary, range(1, 17))
-    cycle = prediction.cycle_ms(summary, best)
+    best = prediction.advised_workers(summary, range(1, 17))
+    cycle = prediction.cycle_ms(summary, best or 1)
     waiting = case.stages.get("storage", 0.0)
     if cycle > 0.9 * (summary.step_ms + summary.making.wall_ms) and host.cpus < 2:
         return  # one CPU, all of it used: another process has none to run on
@@ -143,12 +146,14 @@ def main_process(case: Case) -> None:
         stage_sentence(case.summary.making.stages),
     ]
     counter = [] if waiting < 0.5 else ["most of that is waiting, which threads would hide as well"]
+    evidence += blocked.sentences(summary.making.waited_for if waiting >= NAMED else None)
     confidence = 0.95 if host.cpus >= 2 else 0.8
-    gain, against = gain_of_workers(summary, best)
-    counter += against
-    if best in summary.rungs and cycle > _USEFUL * prediction.cycle_ms(summary, 0):
-        counter.append("measured, the loader alone: workers gained nothing just now")
+    gain, against = (0.0, 0.0), ["measured, the loader alone: workers gained nothing just now"]
+    if best is not None:
+        gain, against = gain_of_workers(summary, best)
+    if best is None or (best in summary.rungs and cycle > _USEFUL * prediction.cycle_ms(summary, 0)):
         confidence = 0.6
+    counter += against
     case.name("python_main_process", case.production, confidence, evidence, counter, gain, needs=("stages",))
     case.production = 0.0
 
@@ -161,8 +166,7 @@ def too_few_workers(case: Case) -> None:
         return
     if wanted is None or wanted > _FREE_CPUS * host.cpus:
         return
-    best = prediction.best_workers(replace(summary, rungs={}))
-    if best <= summary.workers:
+    if prediction.best_workers(replace(summary, rungs={})) <= summary.workers:
         return
     evidence = [
         f"{summary.counted(summary.workers)} at work {making.busy or 0:.0%} of the time",
@@ -174,10 +178,14 @@ def too_few_workers(case: Case) -> None:
         ratio = max(more.values()) / max(summary.rungs[summary.workers], 1e-9)
         if ratio < _LADDER_GAIN:
             return  # tried, and of no use: the work itself is what costs
-        best = prediction.best_workers(summary, {summary.workers, *more})
-        confidence = 0.95
-        evidence.append(f"measured, the loader alone: {ratio:.2f} times the batches with more")
+        shown = prediction.best_workers(summary, {summary.workers, *more}) > summary.workers
+        confidence = 0.95 if shown else UNCERTAIN
+        measured = "" if shown else ", which their intervals leave undecided"
+        evidence.append(f"measured, the loader alone: {ratio:.2f} times the batches with more{measured}")
     elif prediction.memory_is_short(host):
+        return
+    best = prediction.advised_workers(summary, range(summary.workers + 1, 65))
+    if best is None:
         return
     gain, counter = gain_of_workers(summary, best)
     case.name("too_few_workers", share, confidence, evidence, counter, gain, needs=("stages", "processes"))

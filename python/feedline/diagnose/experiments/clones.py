@@ -29,6 +29,7 @@ from typing import Any, NoReturn
 from feedline.diagnose.experiments import attempts, cold_files, hand_over, other_workers, rungs
 from feedline.diagnose.probe.opened_files import OpenedFiles
 from feedline.diagnose.probe.recorder import Recorder
+from feedline.diagnose.summary.figures import DROP_IN
 from feedline.machine import limits
 
 BUDGET = "FEEDLINE_DIAGNOSE_BUDGET"
@@ -217,6 +218,7 @@ def _try(
     """Adds to `found[where]` what `attempt` finds, or to what was not tried why it finds nothing."""
     limit = min(max(4 * seconds, _START_S), _SHARE_OF_REST * (until - time.monotonic()))
     limit = max(limit, 2 * seconds, _LEAST_LIMIT_S)
+    _write(result, {**found, "trying": change})
     try:
         found[where].append(attempts.make(attempt, limit, result.with_suffix(".attempt")))
     except rungs.NotTried as error:
@@ -246,6 +248,7 @@ def _compare(
     own, more = int(loader.num_workers), 2 * (loader.prefetch_factor or 2)
     workers = max(own, best, 1)
     tries: dict[str, Callable[[float], dict[str, Any]]] = {
+        DROP_IN: lambda seconds: rungs.drop_in(loader, own, seconds),
         "files in the page cache": lambda seconds: rungs.cold_and_warm(loader, workers, opened, seconds),
         f"prefetch_factor={more}": lambda seconds: rungs.prefetching(loader, workers, more, seconds, step_s),
     }

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Means of measurements with their 95 % intervals, by Student's t."""
+"""Means of measurements with their 95 % intervals, by Student's t; and what two of them show.
+
+One value, or too few for two blocks, has no interval: nothing is known beside it, so it reaches from 0 to infinity.
+"""
 
 from __future__ import annotations
 
+import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 _BLOCKS = 8
 # Student's t, two-sided, by degrees of freedom; from 30 on the normal distribution is near enough
@@ -13,14 +18,68 @@ _T_95 = (
     2.12, 2.11, 2.10, 2.09, 2.09, 2.08, 2.07, 2.07, 2.06, 2.06, 2.06, 2.05, 2.05, 2.05,
 )  # fmt: skip
 _T_NORMAL = 1.96
+UNKNOWN = (0.0, math.inf)
+GAIN = 1.05  # times as much: what is less is none worth a change
+
+
+class Shown(enum.Enum):
+    """What two measurements say of each other."""
+
+    BETTER = "better"
+    NOT_BETTER = "not better"
+    UNDECIDED = "undecided"
+    UNMEASURED = "not measured well enough"
+
+
+Figure = tuple[float, float, float]  # mean, low, high
+
+
+def is_known(low: float, high: float) -> bool:
+    return math.isfinite(high) and math.isfinite(low)
+
+
+def finite(value: Any) -> Any:
+    """For JSON, which has no infinity: None."""
+    if isinstance(value, dict):
+        return {name: finite(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def told(low: float, high: float, digits: int = 1) -> str:
+    """An interval for a terminal."""
+    return f"[{low:.{digits}f}, {high:.{digits}f}]" if is_known(low, high) else "(not measured well enough)"
+
+
+def shown(one: Figure, other: Figure) -> Shown:
+    """Whether `one` is more than `other`, by GAIN at least and beyond its interval."""
+    if not is_known(*one[1:]) or not is_known(*other[1:]):
+        return Shown.UNMEASURED
+    if one[1] > other[0] and one[0] > GAIN * other[0]:
+        return Shown.BETTER
+    return Shown.NOT_BETTER if one[2] <= GAIN * other[0] or one[0] <= other[0] else Shown.UNDECIDED
+
+
+def beside_fewer(figures: Mapping[int, Figure]) -> dict[int, Shown]:
+    """By workers: what each shows beside the best of fewer, where BETTER is the only way to be the best."""
+    best: Figure | None = None
+    found: dict[int, Shown] = {}
+    for workers, figure in sorted(figures.items()):
+        if best is None:
+            found[workers] = Shown.BETTER if is_known(*figure[1:]) else Shown.UNMEASURED
+        else:
+            found[workers] = shown(figure, best)
+        best = figure if found[workers] is Shown.BETTER else best
+    return found
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """(mean, low, high) of values, at least one, that are not negative; one value is its own interval."""
+    """(mean, low, high) of values, at least one, that are not negative; one value has no interval."""
     count = len(values)
     mean = sum(values) / count
     if count < 2:
-        return mean, mean, mean
+        return mean, *UNKNOWN
     spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (count - 1))
     t = _T_95[count - 2] if count - 2 < len(_T_95) else _T_NORMAL
     half = t * spread / math.sqrt(count)
@@ -37,7 +96,7 @@ def rate_interval(done: Sequence[tuple[float, float]], together: int = 1) -> tup
     rounds = (len(done) - 1) // max(together, 1)
     blocks = min(_BLOCKS, rounds // 2)
     if blocks < 2:
-        return whole, whole, whole
+        return whole, *UNKNOWN
     size = rounds // blocks * max(together, 1)
     rates = []
     for block in range(blocks):

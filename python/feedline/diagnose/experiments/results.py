@@ -8,16 +8,17 @@ import json
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from feedline.diagnose.experiments import clones, disk_probe, pinning
 from feedline.diagnose.experiments.disk_probe import DiskProbe
+from feedline.diagnose.experiments.intervals import GAIN, Shown, beside_fewer, finite, is_known, told
 
 _GRACE_S = 5.0  # beyond the budget
-_GAIN = 1.05  # a rung is kept that is so much better than all below
+_END_S = 0.5  # that killed processes are waited for: a full machine takes some of it
 _TELLING = 0.5  # of a rung's rate: where its interval is wider to either side, it says little of the pace
 _PROBE_S, _PROBE_SHARE = 1.2, 0.25  # of the budget, at most
 _COPIES_S, _COPIES_SHARE = 20.0, 0.3  # likewise; most of it is the start of a process with torch
@@ -33,6 +34,7 @@ class Rung:
     high: float
     batches: int
     kept: bool = False  # gains over the rungs below
+    beside: str = ""  # what the rungs below show of it, in words
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,22 @@ class Comparison:
     @property
     def kept(self) -> bool:
         """It is better by more than its interval and five percent. Of times less is better, of rates more."""
+        if not is_known(self.ratio_low, self.ratio_high):
+            return False
         if self.figure.startswith("ms"):
-            return self.ratio_high < 1 and self.ratio < 1 / _GAIN
-        return self.ratio_low > 1 and self.ratio > _GAIN
+            return self.ratio_high < 1 and self.ratio < 1 / GAIN
+        return self.ratio_low > 1 and self.ratio > GAIN
+
+    def line(self) -> str:
+        own = "" if self.own_ms is None else f", and takes {self.own_ms:.1f} ms itself"
+        if not is_known(self.ratio_low, self.ratio_high):
+            return f"{self.change}: {self.before:.1f} → {self.after:.1f} {self.figure}   not measured well enough"
+        interval = told(self.ratio_low, self.ratio_high, 2)
+        gains = "" if self.kept else "   no gain shown"
+        return (
+            f"{self.change}: {self.before:.1f} → {self.after:.1f} {self.figure}, {self.ratio:.2f} times "
+            f"{interval}{own}{gains}"
+        )
 
 
 @dataclass(frozen=True)
@@ -99,12 +114,16 @@ class Experiments:
     def as_dict(self) -> dict[str, Any]:
         made = asdict(self)
         made["comparisons"] = [{**asdict(one), "kept": one.kept} for one in self.comparisons]
-        return made
+        return {name: finite(value) for name, value in made.items()}
 
     def rates(self) -> dict[int, float]:
         """Batches per second by workers, of rungs long enough: one of a second cannot hold what happens once in ten."""
-        telling = (rung for rung in self.rungs if rung.high - rung.low <= 2 * _TELLING * rung.batches_per_s)
+        telling = (rung for rung in self.rungs if rung.high - rung.low <= 2 * _TELLING * rung.batches_per_s)  # not inf
         return {rung.workers: rung.batches_per_s for rung in telling}
+
+    def rate_intervals(self) -> dict[int, tuple[float, float]]:
+        """The 95 % intervals of all that have one, also of those that tell too little for `rates()`."""
+        return {rung.workers: (rung.low, rung.high) for rung in self.rungs if is_known(rung.low, rung.high)}
 
     def copies(self) -> dict[str, tuple[float, float]]:
         """By change: what copies take with it, as a share of what they take without, [low, high].
@@ -124,17 +143,11 @@ class Experiments:
         if self.ceiling is not None:
             top = self.ceiling
             lines.append(
-                f"  the loop without waiting: {top.steps_per_s:.1f} steps/s at most  [{top.low:.1f}, {top.high:.1f}]"
+                f"  the loop without waiting: {top.steps_per_s:.1f} steps/s at most  {told(top.low, top.high)}"
             )
         if self.comparisons or self.not_tried:
             lines.append("  tried, in turn with how it is (95 % intervals):")
-        for one in self.comparisons:
-            lines.append(
-                f"    {one.change}: {one.before:.1f} to {one.after:.1f} {one.figure}, {one.ratio:.2f} times "
-                f"[{one.ratio_low:.2f}, {one.ratio_high:.2f}]"
-                f"{'' if one.own_ms is None else f', and takes {one.own_ms:.1f} ms itself'}"
-                f"{'' if one.kept else '   no gain shown'}"
-            )
+        lines += [f"    {one.line()}" for one in self.comparisons]
         lines += [f"    {one['change']}: not tried: {one['why']}" for one in self.not_tried]
         return lines + ([] if self.disk is None else [_disk_line(self.disk)])
 
@@ -147,11 +160,11 @@ class Experiments:
         if self.warm_because is not None:
             lines.append(f"  from the page cache, and not from the disk as the run did: {self.warm_because}")
         for rung in self.rungs:
-            kept = "" if rung.kept else "   gains nothing"
+            beside = f"   {rung.beside}" if rung.beside else ""
             model = predicted.get(rung.workers)
             lines.append(
-                f"    {rung.workers:>3}  {rung.batches_per_s:8.1f}  [{rung.low:.1f}, {rung.high:.1f}]"
-                f"  {'' if model is None else format(model, '.1f'):>8}{kept}"
+                f"    {rung.workers:>3}  {rung.batches_per_s:8.1f}  {told(rung.low, rung.high)}"
+                f"  {'' if model is None else format(model, '.1f'):>8}{beside}"
             )
         return lines
 
@@ -173,17 +186,20 @@ def run(
     files: Sequence[Mapping[str, Any]],
     devices: Sequence[Mapping[str, Any]] = (),
     cold: bool = False,
+    tell: Callable[[str, float], None] = lambda _what, _left_s: None,
 ) -> Experiments:
-    """All that `budget` seconds are enough for.
+    """All that `budget` seconds are enough for. Ended by an exception, it leaves no process behind.
 
     `files`: of the data set, as `_engine.look_at_files` tells of them; `devices`: what processes told of theirs.
-    `cold`: the run read its files from the disk.
+    `cold`: the run read its files from the disk. `tell` hears what is tried, and the seconds left, again and again.
     """
     until = time.monotonic() + budget
+    tell("the disk", budget)
     disk = disk_probe.probe(files, min(_PROBE_S, _PROBE_SHARE * budget))
+    tell("copies to the device", until - time.monotonic())
     copies, no_copies = pinning.measure(devices, min(_COPIES_S, _COPIES_SHARE * budget))
     step_s = 1 / ceiling.steps_per_s if ceiling is not None else 0.0
-    found = _ask_the_copy(session, until - time.monotonic(), step_s, cold)
+    found = _ask_the_copy(session, until - time.monotonic(), step_s, cold, tell)
     warm_because = [why for rung in found.get("rungs", []) if (why := rung.pop("warm_because", None))]
     return Experiments(
         keep([Rung(**rung) for rung in found.get("rungs", [])]),
@@ -198,7 +214,33 @@ def run(
     )
 
 
-def _ask_the_copy(session: Path, budget: float, step_s: float, cold: bool) -> dict[str, Any]:
+def end_the_copy(session: Path) -> None:
+    """The copy in `session`, asleep or at work, with all that it has started."""
+    with contextlib.suppress(OSError, ValueError):
+        group = os.getpgid(int((session / clones.PID).read_text()))  # of the session that it was made in, its own
+        (session / clones.PID).unlink()  # its number may become another's
+        if group == os.getpgrp():
+            return
+        os.killpg(group, signal.SIGKILL)  # its workers go with it
+        until = time.monotonic() + _END_S
+        while _group_lives(group) and time.monotonic() < until:
+            time.sleep(0.01)
+
+
+def _group_lives(number: int) -> bool:
+    """Whether a process of this group has not ended yet."""
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                state, _, group = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[:3]
+                if int(group) == number and state not in "ZX":
+                    return True
+    return False
+
+
+def _ask_the_copy(
+    session: Path, budget: float, step_s: float, cold: bool, tell: Callable[[str, float], None]
+) -> dict[str, Any]:
     """Wakes the copy in `session` and waits for what it measures."""
     try:
         pid = int((session / clones.PID).read_text())
@@ -210,12 +252,13 @@ def _ask_the_copy(session: Path, budget: float, step_s: float, cold: bool) -> di
     until = time.monotonic() + budget + _GRACE_S
     try:
         while time.monotonic() < until and _is_alive(pid):
-            if (_read(session) or {}).get("finished"):
+            made = _read(session) or {}
+            if made.get("finished"):
                 break
+            tell(made.get("trying", "the loader"), until - _GRACE_S - time.monotonic())
             time.sleep(0.05)
     finally:
-        with contextlib.suppress(OSError):
-            os.killpg(pid, signal.SIGKILL)  # it leads a session: its workers go with it
+        end_the_copy(session)
     found = _read(session)
     if found is None:
         return {"refused": "the copy of the script's process ended, or got stuck, before it had measured"}
@@ -224,14 +267,19 @@ def _ask_the_copy(session: Path, budget: float, step_s: float, cold: bool) -> di
 
 def keep(rungs: list[Rung]) -> list[Rung]:
     """The same rungs; those are kept whose interval lies above the best so far."""
-    best = 0.0
-    judged = []
-    for rung in sorted(rungs, key=lambda rung: rung.workers):
-        gains = best == 0.0 or (rung.low > best and rung.batches_per_s > _GAIN * best)
-        judged.append(Rung(**{**asdict(rung), "kept": gains}))
-        if gains:
-            best = rung.batches_per_s
-    return judged
+    found = beside_fewer({rung.workers: (rung.batches_per_s, rung.low, rung.high) for rung in rungs})
+    ordered = sorted(rungs, key=lambda rung: rung.workers)
+    return [
+        replace(rung, kept=found[rung.workers] is Shown.BETTER, beside=_BESIDE[found[rung.workers]]) for rung in ordered
+    ]
+
+
+_BESIDE = {
+    Shown.BETTER: "",
+    Shown.NOT_BETTER: "no more than with fewer",
+    Shown.UNDECIDED: "no gain shown",
+    Shown.UNMEASURED: "",  # its interval says so
+}
 
 
 def _read(session: Path) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from feedline import _engine
 from feedline.diagnose.experiments import cold_files
 from feedline.diagnose.experiments.intervals import interval, rate_interval
 from feedline.diagnose.probe.opened_files import OpenedFiles, open_for_reading
+from feedline.diagnose.summary.figures import DROP_IN
 
 _ROUNDS = 3
 _MOST_STARTS = 5
@@ -25,8 +26,11 @@ class NotTried(Exception):
     """An experiment that cannot be made here; str() says why."""
 
 
-def loader_like(loader: Any, workers: int, dataset: Any = None, **others: Any) -> Any:
-    """A torch loader of the same samples in the same kind of order; with `dataset`, of all its samples in turn."""
+def loader_like(loader: Any, workers: int, dataset: Any = None, kind: Any = None, **others: Any) -> Any:
+    """A torch loader of the same samples in the same kind of order; with `dataset`, of all its samples in turn.
+
+    `kind`: another class of loader that takes the same arguments.
+    """
     from torch.utils.data import DataLoader
 
     options: dict[str, Any] = {
@@ -46,7 +50,7 @@ def loader_like(loader: Any, workers: int, dataset: Any = None, **others: Any) -
         options["batch_sampler"] = loader.batch_sampler
     else:
         options |= {"batch_size": None, "sampler": loader.sampler}
-    return DataLoader(loader.dataset if dataset is None else dataset, **{**options, **others})
+    return (kind or DataLoader)(loader.dataset if dataset is None else dataset, **{**options, **others})
 
 
 def rate(loader: Any, workers: int, seconds: float, step_s: float = 0.0) -> dict[str, Any]:
@@ -89,6 +93,19 @@ def prefetching(loader: Any, workers: int, factor: int, seconds: float, step_s: 
 
     rates = alternating([functools.partial(rate_of, one) for one in both])
     return comparison(f"prefetch_factor={factor}", "steps/s", rates)
+
+
+def drop_in(loader: Any, workers: int, seconds: float) -> dict[str, Any]:
+    """torch's loader and Feedline's with the same arguments, in turn: the changed line, and nothing else."""
+    from feedline import DataLoader
+
+    both = [loader_like(loader, workers), loader_like(loader, workers, kind=DataLoader)]
+    each = seconds / _ROUNDS / 2
+
+    def rate_of(one: Any) -> float:
+        return float(rate(one, workers, each)["batches_per_s"])
+
+    return comparison(DROP_IN, "batches/s", alternating([functools.partial(rate_of, one) for one in both]))
 
 
 def persisting(loader: Any, workers: int, until: float) -> dict[str, Any]:

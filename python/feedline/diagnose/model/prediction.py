@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from feedline.diagnose.experiments.intervals import Figure, Shown, beside_fewer, shown
 from feedline.diagnose.model import loop_model
 from feedline.diagnose.model.loop_model import Batch
 from feedline.diagnose.summary.figures import Host, Making, Summary
@@ -167,10 +168,65 @@ def within_reach(summary: Summary) -> range:
 def best_workers(summary: Summary, candidates: Iterable[int] | None = None) -> int:
     """The fewest workers that no larger number beats clearly; of the measured ones where a ladder was measured."""
     numbers = sorted(candidates or range(1, _MOST_WORKERS + 1))
+    if summary.rungs and summary.workers not in summary.rungs:  # what they are to be compared with was not measured
+        summary = replace(summary, rungs={})
     measured = [workers for workers in numbers if workers in summary.rungs]
     clearly = _CLEARLY_MEASURED if measured else _CLEARLY
     best, *larger = measured or numbers
     for workers in larger:
-        if cycle_ms(summary, workers) < clearly * cycle_ms(summary, best):
+        if cycle_ms(summary, workers) < clearly * cycle_ms(summary, best) and is_shown(summary, workers, best):
             best = workers
+    return best
+
+
+def is_shown(summary: Summary, workers: int, other: int) -> bool:
+    """Whether so many workers were measured to give more than the other number; True: they were not both measured."""
+    if workers not in summary.rungs or other not in summary.rungs:
+        return True
+    return shown(_rung(summary, workers), _rung(summary, other)) is Shown.BETTER
+
+
+def _rung(summary: Summary, workers: int) -> Figure:
+    rate = summary.rungs[workers]
+    return (rate, *summary.rung_intervals.get(workers, (rate, rate)))
+
+
+def advised_workers(summary: Summary, candidates: Iterable[int] | None = None) -> int | None:
+    """The number of workers, above the present one, that is to be advised; None: none is.
+
+    One that was measured to be better; else the model's best, but for those that were measured to be no better.
+    """
+    present, numbers = summary.workers, set(candidates or range(1, _MOST_WORKERS + 1))
+    best_known = at_its_best(summary)
+    if present in best_known.rungs:
+        best = best_workers(best_known, {present, *numbers})
+        if best > present:
+            return best
+    found = beside_fewer({workers: _rung(summary, workers) for workers in summary.rungs})
+    useless = {workers for workers, one in found.items() if one is Shown.NOT_BETTER and workers > present}
+    left = {n for n in numbers if n >= present and not any(n >= w for w in useless)}
+    best = best_workers(replace(summary, rungs={}), left) if left else present
+    return best if best > present else None
+
+
+def at_its_best(summary: Summary) -> Summary:
+    """Where the present rung tells little: as if it gave what it may give at most. What is better than that, is."""
+    interval = summary.rung_intervals.get(summary.workers)
+    if summary.workers in summary.rungs or interval is None or interval[1] <= 0:
+        return summary
+    high = interval[1]
+    rungs = {**summary.rungs, summary.workers: high}
+    return replace(summary, rungs=rungs, rung_intervals={**summary.rung_intervals, summary.workers: (high, high)})
+
+
+def fewer_workers(summary: Summary) -> int | None:
+    """The fewest workers, below the present number, that were measured to make the loop clearly faster."""
+    summary = at_its_best(summary)
+    if summary.workers not in summary.rungs:
+        return None
+    best, least = None, _CLEARLY_MEASURED * cycle_ms(summary, summary.workers)
+    for workers in sorted(n for n in summary.rungs if n < summary.workers):
+        cycle = cycle_ms(summary, workers)
+        if cycle < least and is_shown(summary, workers, summary.workers):
+            best, least = workers, _CLEARLY * cycle
     return best

@@ -8,15 +8,17 @@ reads the samples of a shard waits for none of them, or a tenth of what it did.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from feedline.diagnose.model import loop_model, prediction
 from feedline.diagnose.model.loop_model import Batch
-from feedline.diagnose.summary.figures import Summary
+from feedline.diagnose.summary.figures import DROP_IN, Summary
 
 _NEGLIGIBLE = 0.02  # of a batch's making: taking it away changes nothing that can be measured
 _LEAST_LEFT, _MOST_LEFT = 0.0, 0.1  # of the waiting for storage, where neighbours are read together
+_SLOWEST = 0.01  # times as fast: slower is nothing to predict from
 _COPIED = 0.2  # at most, of the CPU of decoding, is what copying decoded pixels takes
 
 
@@ -52,8 +54,13 @@ def of_prefetching(summary: Summary, workers: int, prefetch: int) -> float:
 def _changes(summary: Summary) -> Iterator[tuple[str, tuple[float, ...]]]:
     batch, prefetch = prediction.batch_of(summary), prediction.prefetch_of(summary)
     present = max(summary.workers, 1 if summary.native else 0)
-    for workers in sorted({max(present // 2, 1), present + 1, 2 * present} - {present, 0}):
-        yield f"num_workers={workers}", (_rate(summary, batch, workers),)
+    numbers = {max(present // 2, 1), present + 1, 2 * present} - {present, 0}
+    fewer = prediction.fewer_workers(summary)
+    for workers in sorted(numbers if fewer is None else numbers | {fewer}):
+        yield f"num_workers={workers}", (_with_workers(summary, batch, workers),)
+    _, low, high = summary.tried.get(DROP_IN, (1.0, 0.0, math.inf))
+    if low > 1 or high < 1:  # else it is undecided
+        yield f"{DROP_IN} (measured alone)", tuple(_with_loader(summary, times) for times in summary.tried[DROP_IN][1:])
     if present and not summary.native:
         yield f"prefetch_factor={2 * prefetch}", (_rate(summary, batch, prefetch=2 * prefetch),)
     for factor in (0.5, 2.0):
@@ -61,12 +68,27 @@ def _changes(summary: Summary) -> Iterator[tuple[str, tuple[float, ...]]]:
         steps = (batch.step, batch.step * factor)
         yield _size(summary, factor), tuple(factor * _rate(summary, replace(larger, step=step)) for step in steps)
     stages = summary.making.stages or {}
-    if stages.get("storage", 0.0) > _NEGLIGIBLE:
-        left = (_LEAST_LEFT, _MOST_LEFT)
+    seen = summary.making.waited_for
+    in_files = 1.0 if seen is None else seen.in_files  # of no other wait do shards take any away
+    if stages.get("storage", 0.0) * in_files > _NEGLIGIBLE:
+        left = (1.0 - in_files * (1.0 - _LEAST_LEFT), 1.0 - in_files * (1.0 - _MOST_LEFT))
         yield "packed into shards", tuple(_rate(summary, without(summary, batch, part, 1.0)) for part in left)
     if stages.get("decode", 0.0) > _NEGLIGIBLE:
         left = (_LEAST_LEFT, _COPIED)
         yield "decoded once (--raw, or a cache)", tuple(_rate(summary, without(summary, batch, 0.0, p)) for p in left)
+
+
+def _with_workers(summary: Summary, batch: Batch, workers: int) -> float:
+    """Where both numbers were measured, as the rungs have it: no prediction stands against a measurement."""
+    if workers in summary.rungs and summary.workers in summary.rungs:
+        faster = prediction.cycle_ms(summary, summary.workers) / prediction.cycle_ms(summary, workers)
+        return _rate(summary, batch) * faster
+    return _rate(summary, batch, workers)
+
+
+def _with_loader(summary: Summary, times: float) -> float:
+    """With a loader that gives so many times the batches by itself."""
+    return _rate(summary, prediction.slower(prediction.batch_of(summary), 1 / max(times, _SLOWEST)))
 
 
 def _size(summary: Summary, factor: float) -> str:

@@ -216,11 +216,13 @@ def _around_fetch(
         if collates:
             self.collate_fn = _TimedCollate(collate, recorder)
         before = recorder.taken()
+        recorder.waits.begin()
         begin, cpu = clock(), cpu_clock()
         try:
             return original(self, index)
         finally:
             ended, cpu_ended = clock(), cpu_clock()
+            recorder.waits.end()
             if collates:
                 self.collate_fn = collate
             used = cpu_ended - cpu
@@ -303,11 +305,13 @@ def _patch_gather(module: Any, recorder: Recorder) -> None:
         if unseen > 0:
             local.unseen_gathers = unseen - 1
             return gather(self, index)
+        recorder.waits.begin()
         begin, cpu = clock(), cpu_clock()
         try:
             return gather(self, index)
         finally:
             ended, cpu_ended = clock(), cpu_clock()
+            recorder.waits.end()
             used, rows = cpu_ended - cpu, len(index)
             recorder.record(events.GATHER, begin, used, rows, 0, False)
             recorder.record(events.FETCH, begin, used, rows, 0, False)

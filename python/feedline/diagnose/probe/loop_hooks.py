@@ -126,6 +126,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             return original(iterator)
         except StopIteration:
             recorder.record(events.LAST, begin or clock(), 0, loop.loader, loop.stride - 1 - loop.unseen)
+            recorder.waits.write()
             _tell_of_collections(recorder)
             if loop.tally is not None:
                 loop.tally.look_at_end(engine_hooks.engine_of(iterator))
@@ -179,6 +180,7 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
                     watching = calls.watch() or watching
             else:
                 _tell_of_collections(recorder)
+                recorder.waits.write()
                 if loop.tally is not None:
                     loop.tally.look_at_end(engine_hooks.engine_of(self))
                     looked = True

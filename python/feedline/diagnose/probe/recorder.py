@@ -25,6 +25,7 @@ from feedline import _engine
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.opened_files import OpenedFiles
 from feedline.diagnose.probe.pace import Pace
+from feedline.diagnose.probe.seen_waits import SeenWaits
 
 CAPACITY = 16384  # events of 56 bytes
 DETAIL_SHARE = 0.001
@@ -72,12 +73,14 @@ class Recorder:
         self.load = (0, 0)  # what loading the probe took: ns of CPU, ns
         self.passes = 0  # calls of iter() so far; forked workers keep the number
         self.opened = OpenedFiles(self)
+        self.waits = SeenWaits(self)
         self.local = _Local()
         self.reset()
         os.register_at_fork(after_in_child=self.reset)
 
     def reset(self) -> None:
         self.opened.restart()
+        self.waits.restart()
         self._ring: _engine.EventRing | None = None
         self._failed = False
         self._opening = threading.Lock()

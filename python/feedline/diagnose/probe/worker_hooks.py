@@ -58,6 +58,7 @@ class _Tasks:
     def epoch_ended(self) -> None:
         self._tell_unseen()
         self._recorder.opened.write()
+        self._recorder.waits.write()
         self._next = -1  # numbers begin anew
 
     def _tell(self, number: int, begin: int, took: int, item: Any) -> None:

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from feedline.diagnose.experiments.intervals import finite
+
+DROP_IN = "feedline.DataLoader"  # in the place of torch's: one of what was tried
 # Where the time of one batch goes while it is made. "storage" is waiting without CPU, "python" the data set's own code.
 STAGES = ("storage", "decode", "transform", "python", "collate")
 
@@ -33,6 +36,35 @@ class Waits:
     @property
     def loader(self) -> float:
         return self.production + self.straggler + self.handover + self.startup + self.border
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where waiting happens: which kind, at which line of Python."""
+
+    kind: str
+    line: str
+    share: float  # of the looks that found a wait
+
+
+@dataclass(frozen=True)
+class WaitedFor:
+    """What the makers of batches were found to wait for, when they ran no code."""
+
+    looks: int = 0  # that found a wait
+    kinds: Mapping[str, float] = field(default_factory=dict)  # shares of them, by probe/system_calls.py's kinds
+    places: tuple[Place, ...] = ()  # outside of files, the most frequent first
+
+    @property
+    def in_files(self) -> float:
+        """Share of the waiting that was spent in a file's calls, or in faults of its mapped pages."""
+        return self.kinds.get("file", 0.0)
+
+    @property
+    def outside(self) -> str:
+        """The kind that most of the waiting outside of files is for; "": there is none."""
+        others = {kind: share for kind, share in self.kinds.items() if kind != "file"}
+        return max(others, key=lambda kind: others[kind], default="")
 
 
 @dataclass(frozen=True)
@@ -64,6 +96,7 @@ class Making:
     sent_ms: float | None = None  # CPU of a worker for one batch, by the experiments: all of it but the making
     received_ms: float | None = None  # CPU of the loop's process for it
     exchange_ms: float | None = None  # waiting of the loop's process for the worker's answers meanwhile
+    waited_for: WaitedFor | None = None  # what the waiting in `stages` was for; None: not seen
     read_ahead_ms: float = 0.0  # of wall_ms: waiting for reads that are ahead of all threads, and of no thread's own
 
 
@@ -172,6 +205,10 @@ class Summary:
     gpu: Gpu | None = None
     ranks_alike: bool = False  # they take as long as each other to make a batch, whoever is seen to wait for it
     rungs: Mapping[int, float] = field(default_factory=dict)  # batches per second of the loader alone, by workers
+    # 95 % of theirs, and of those whose interval is so wide that their rate tells little
+    rung_intervals: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    # by change: what was tried in turn with how it is, as (ratio, low, high) of the figure after to before
+    tried: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # signal: why
     overhead_share: float | None = None
     overhead: Mapping[str, float] = field(default_factory=dict)  # its parts, and what was paid once: overhead.py
@@ -197,4 +234,4 @@ class Summary:
     def as_dict(self) -> dict[str, Any]:
         made = asdict(self)
         del made["making"]["times"]
-        return made
+        return {name: finite(value) for name, value in made.items()}

@@ -30,6 +30,7 @@ from feedline.diagnose.summary.loops import (
 )
 from feedline.diagnose.summary.making import making_of_workers
 from feedline.diagnose.summary.overhead import overhead_of
+from feedline.diagnose.summary.waited_for import waited_for
 from feedline.diagnose.summary.waits import Account, Stretch, begun_in
 
 __all__ = ["experiments_of", "is_of", "loops_of", "summarise"]
@@ -59,6 +60,8 @@ def summarise(recording: Recording) -> Summary | None:
     aside = bool(workers) or native is not None or unseen  # batches are not made inside next()
     times = () if native is not None or unseen else _times(loop, workers)  # threads make batches together
     making = replace(making, next_cpu_ms=_next_cpu_ms(loop, making, aside), times=times)
+    if native is None:
+        making = replace(making, waited_for=waited_for(recording.waits, {p.pid for p in makers}))
     making = _with_handing(making, recording, facts)
     of_loader = (bool(facts.get("persistent_workers")), bool(workers), bool(facts.get("iterable")))
     account = Account(loop, makers, *of_loader, _stretch(busy))
@@ -104,7 +107,7 @@ def summarise(recording: Recording) -> Summary | None:
         ranks=ranks,
         ranks_alike=bool(ranks) and not slower,
         missing=missing,
-        rungs=_rungs(recording, facts),
+        **_of_experiments(recording, facts),
         overhead_share=overhead.share if overhead is not None else None,
         overhead=overhead.as_dict() if overhead is not None else {},
     )
@@ -199,9 +202,15 @@ def experiments_of(recording: Recording, facts: Mapping[str, Any]) -> Experiment
     return tried if tried is not None and tried.warm_because is None and is_of(recording, facts) else None
 
 
-def _rungs(recording: Recording, facts: Mapping[str, Any]) -> dict[int, float]:
+def _of_experiments(recording: Recording, facts: Mapping[str, Any]) -> dict[str, Any]:
     tried = experiments_of(recording, facts)
-    return tried.rates() if tried is not None else {}
+    if tried is None:
+        return {}
+    return {
+        "rungs": tried.rates(),
+        "rung_intervals": tried.rate_intervals(),
+        "tried": {one.change: (one.ratio, one.ratio_low, one.ratio_high) for one in tried.comparisons},
+    }
 
 
 def is_of(recording: Recording, facts: Mapping[str, Any]) -> bool:

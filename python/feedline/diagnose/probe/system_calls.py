@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a blocked thread waits for, told by the kernel: the system call that it is in (/proc/self/task/*/syscall).
+
+Time without CPU looks alike whatever it is spent on. Only time in a file's calls, or in the fault of a mapped page,
+is a file's; a sleep, a lock and a socket are none, though the sample that waits there reads a file next.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import stat
+
+FILE, SLEEP, LOCK, NETWORK, EVENTS, PROCESS, OTHER = (
+    "file",
+    "sleep",
+    "lock",
+    "network",
+    "events",
+    "process",
+    "other",
+)
+KINDS = (FILE, SLEEP, LOCK, NETWORK, EVENTS, PROCESS, OTHER)
+
+_PAGE_FAULT = -1  # blocked, and in no system call: a page of a mapped file is on its way
+_BY_DESCRIPTOR = "by its descriptor"  # what is read may be a file, a socket or a pipe
+_SELECT = "select"  # of nothing it is a sleep
+
+# (x86_64, aarch64), of the kernel's own tables; -1: that machine has none
+_CALLS: dict[str, tuple[tuple[int, int], ...]] = {
+    # open, openat, openat2, stat, lstat, newfstatat, statx, access, faccessat, faccessat2, readlink, readlinkat,
+    # statfs, getdents, getdents64, mmap, madvise, fadvise64, readahead, io_getevents, io_uring_enter
+    FILE: (
+        (2, -1), (257, 56), (437, 437), (4, -1), (6, -1), (262, 79), (332, 291), (21, -1), (269, 48), (439, 439),
+        (89, -1), (267, 78), (137, 43), (78, -1), (217, 61), (9, 222), (28, 233), (221, 223), (187, 213), (208, 4),
+        (426, 426),
+    ),
+    # nanosleep, clock_nanosleep
+    SLEEP: ((35, 101), (230, 115)),
+    # futex, futex_waitv, flock, fcntl, semop, semtimedop
+    LOCK: ((202, 98), (449, 449), (73, 32), (72, 25), (65, 193), (220, 192)),
+    # connect, accept, accept4, sendto, recvfrom, sendmsg, recvmsg, recvmmsg
+    NETWORK: ((42, 203), (43, 202), (288, 242), (44, 206), (45, 207), (46, 211), (47, 212), (299, 243)),
+    # poll, ppoll, epoll_wait, epoll_pwait, epoll_pwait2
+    EVENTS: ((7, -1), (271, 73), (232, -1), (281, 22), (441, 441)),
+    # wait4, waitid
+    PROCESS: ((61, 260), (247, 95)),
+    # read, write, close, fstat, lseek, pread64, pwrite64, readv, writev, preadv, pwritev, preadv2, fsync, fdatasync;
+    # sendfile and copy_file_range, whose first is the one that is waited for
+    _BY_DESCRIPTOR: (
+        (0, 63), (1, 64), (3, 57), (5, 80), (8, 62), (17, 67), (18, 68), (19, 65), (20, 66), (295, 69), (296, 70),
+        (327, 286), (74, 82), (75, 83), (40, 71), (326, 285),
+    ),
+    # select, pselect6
+    _SELECT: ((23, -1), (270, 72)),
+}  # fmt: skip
+_MACHINES = {"x86_64": 0, "aarch64": 1}
+
+
+def table(machine: str = platform.machine()) -> dict[int, str]:
+    """By the number of a system call, its kind. Empty for a machine whose numbers are not known here."""
+    column = _MACHINES.get(machine)
+    if column is None:
+        return {}
+    return {pair[column]: kind for kind, pairs in _CALLS.items() for pair in pairs if pair[column] >= 0}
+
+
+_TABLE = table()
+
+
+def are_known() -> bool:
+    """Whether this machine's kernel tells, and its numbers are known."""
+    return bool(_TABLE) and os.access("/proc/self/syscall", os.R_OK)
+
+
+def kind_of(text: bytes, numbers: dict[int, str] = _TABLE) -> str | None:
+    """One of KINDS, of a thread of this process whose /proc file says `text`; None: it runs, or could."""
+    words = text.split()
+    if not words or words[0] == b"running":
+        return None
+    number = int(words[0])
+    if number == _PAGE_FAULT:
+        return FILE
+    kind = numbers.get(number, OTHER)
+    if kind == _SELECT:
+        return SLEEP if int(words[1], 16) == 0 else EVENTS
+    return _kind_of_descriptor(int(words[1], 16)) if kind == _BY_DESCRIPTOR else kind
+
+
+def _kind_of_descriptor(number: int) -> str | None:
+    try:
+        mode = os.fstat(number).st_mode
+    except (OSError, OverflowError):
+        return None  # closed meanwhile: the call is over
+    if stat.S_ISSOCK(mode):
+        return NETWORK
+    if stat.S_ISFIFO(mode):
+        return PROCESS
+    return FILE if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISBLK(mode) else OTHER
