@@ -45,8 +45,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
     Beyond torch's arguments:
 
     Args:
-        num_workers: also ``"auto"``: by the CPUs that this process may use; 0 for data that is in memory already. Where
-            native threads do the work, as many of them as the training loop needs, found while it runs.
+        num_workers: also ``"auto"``: by the CPUs that this process may use, its share where several ranks train on
+            this machine; 0 for data that is in memory already. Where native threads do the work, as many of them as
+            the training loop needs, found while it runs.
         seed: makes every sample's random numbers (``random``, NumPy, torch) and the shuffled order a function of
             (seed, epoch, sample), whatever the number of workers. None: torch's way, by worker.
         device: where the tensors of a batch go before you get it.
@@ -54,8 +55,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
             ``"replace"`` (by the next good sample of the data set). With the last two, workers that die are replaced.
         error_budget: bad samples that an epoch may skip or replace before it raises; 0 is any number.
         memory_budget: bytes of batches that may wait in worker memory, or text such as ``"2 GiB"``; None: a quarter of
-            what is left at the start, shared by the ranks of this machine.
-            At least one batch per worker always fits; what you keep does not count.
+            what is left at the start, shared by the ranks of this machine. At least one batch per worker always fits;
+            what you keep does not count.
         lower: ``"auto"``: what the engine knows runs in native threads, as many as ``num_workers`` (at least one), with
             the samples and the order of torch's loader; ``"never"``: nothing does; ``"require"``: what stays in Python
             is a ConfigError. See :meth:`explain`.
