@@ -8,6 +8,7 @@ import functools
 import math
 import operator
 import os
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, SupportsIndex
@@ -95,22 +96,21 @@ def open(
     _refuse_later_arguments(dtype=dtype, window=window, cache=cache, **storage)
     origin = _engine_source(source, format, fields, index)
     engine = _engine.open(*origin)
-    if engine.format == "folder":
-        _warn_of_merged_folders(engine)
+    warn_of_merged_folders("open", engine)
     return Dataset(engine, origin)
 
 
-def _warn_of_merged_folders(engine: _engine.Dataset) -> None:
+def warn_of_merged_folders(where: str, engine: _engine.Dataset) -> None:
     """A parent of class folders, such as that of "train" and "val", opens as well: with "train" as a class."""
     name, *inner = engine.key(0).split("/")
-    if len(inner) < 2:
+    if engine.format != "folder" or len(inner) < 2:
         return
     # keys stand by class, and within one by folder: images of the class folder itself would come first
     end = bisect.bisect_left(range(len(engine)), True, key=lambda i: engine.key(i).split("/")[0] != name)
     last = engine.key(end - 1).split("/")[1]
     if last != inner[0]:
         warnings.warn(
-            f"open: the class folder '{name}' of '{engine.source}' holds no image itself, and the images of the "
+            f"{where}: the class folder '{name}' of '{engine.source}' holds no image itself, and the images of the "
             f"folders in it, '{inner[0]}' to '{last}', become one class; to have these folders as classes open "
             f"'{os.path.join(engine.source, name)}'",
             stacklevel=3,
@@ -148,6 +148,9 @@ def _engine_source(
         shards = []
     if not shards or not all(isinstance(shard, str) and shard for shard in shards):
         raise ConfigError(f"open: source must be a path or a list of shards, not {source!r}")
+    for shard in shards:
+        if re.search(r"(^|::)[A-Za-z][A-Za-z0-9+.-]*://", shard):
+            raise ConfigError(f"open: {shard!r}: this version reads local paths only; copy or mount it, and open that")
     specs = [] if fields is None else fields.split() if isinstance(fields, str) else list(fields)
     if not all(isinstance(spec, str) for spec in specs):
         raise ConfigError(f'open: fields must be one spec per field, such as ("jpg;png", "cls"), not {fields!r}')

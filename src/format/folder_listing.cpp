@@ -164,9 +164,9 @@ void add_strays(const std::string& root, const std::vector<storage::Entry>& entr
                           root,
                           "",
                           {},
-                          std::to_string(count) + " files " +
+                          std::string("files ") +
                               (extension.empty() ? "without an extension" : "ending in " + extension) +
-                              " lie beside the class folders and are not read"});
+                              " beside the class folders are not read, " + std::to_string(count) + " in all"});
 }
 
 }  // namespace
@@ -199,9 +199,9 @@ Result<FolderListing> list_folder(const storage::Storage& storage, const std::st
                             root,
                             "",
                             {},
-                            std::to_string(count) + " files " +
+                            std::string("files ") +
                                 (extension.empty() ? "without an extension" : "ending in ." + extension) +
-                                " are not read: not the name of an image"});
+                                " are not read, " + std::to_string(count) + " in all: not the name of an image"});
   listing.paths.shrink_to_fit();
   listing.path_ends.shrink_to_fit();
   return listing;

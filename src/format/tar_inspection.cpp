@@ -93,7 +93,7 @@ void add_unread(const std::string& source, const Counts& unread, Findings& findi
            source,
            "",
            {},
-           std::to_string(count) + " members ending in ." + extension + " are not read: " +
+           "members ending in ." + extension + " are not read, " + std::to_string(count) + " in all: " +
                (is_field_extension(extension) ? "no field takes them; fields= chooses, as in fields=(\"jpg\", \"cls\")"
                                               : "a reader of this version takes images and integers only")});
 }
@@ -179,7 +179,7 @@ Result<Inspection> inspect_tar(const std::string& source, const std::vector<std:
       if (looked[i].scan) count_samples(looked[i].scan->index, *fields, shards[i], inspection, unread, findings);
     add_unread(source, unread, findings);
     count_classes(source, looked, inspection, findings);
-  } else {
+  } else if (!indexes.empty()) {  // else none could be read, which is said
     findings.add({"no_field", Severity::kError, source, "", {}, present.error().what});
   }
   for (const FieldChoice& field : *fields) inspection.fields.push_back(field.description.name);

@@ -15,6 +15,7 @@ import made_data
 import pytest
 
 import feedline
+from feedline import packing
 
 JPEG = made_data.encoded(made_data.photo(1, 40, 30))
 PNG = made_data.encoded(made_data.photo(2, 40, 30), "PNG")
@@ -169,6 +170,22 @@ def test_a_parent_of_class_folders_is_said(tmp_path: Path, recwarn: pytest.Warni
         assert dataset.classes == (["train", "val"] if second else ["train"])
         (finding, *others) = feedline.inspect(source).findings
         assert (finding.code, finding.severity, len(others)) == ("merged_folders", "warning", int(second))
+
+
+def test_packing_a_parent_of_class_folders_is_said(tmp_path: Path) -> None:
+    made_data.make_folder(tmp_path / "data/train", 1)
+    with pytest.warns(UserWarning, match=r"^pack: the class folder 'train'") as said:
+        packing.pack(tmp_path / "data", tmp_path / "out")
+    assert said[0].filename == __file__
+
+
+def test_what_cannot_be_read_is_told_once(tmp_path: Path) -> None:
+    (finding,) = feedline.inspect(tmp_path / "missing.tar").findings
+    assert finding.code == "unreadable_file"
+    for source in ("s3://bucket/x.tar", ["a.tar", "https://host/b.tar"]):
+        for call in (feedline.open, feedline.inspect):
+            with pytest.raises(feedline.ConfigError, match="this version reads local paths only; copy or mount it"):
+                call(source)
 
 
 def test_one_folder_in_a_class_is_no_mistake(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from .. import _engine, arguments
+from ..dataset import warn_of_merged_folders
 from ..errors import ConfigError, DataError, StorageError
 from ..machine import limits as host_limits
 from .manifest import NAME, Manifest, Shard, Skipped
@@ -170,6 +171,7 @@ def pack(
         arguments.integer("pack", "jobs", jobs, low=1)
     arguments.output_path("pack", "output", output)
     dataset = _engine.open(os.fspath(source), format or "", [], "")
+    warn_of_merged_folders("pack", dataset)
     folder = Path(output)
     if Path(source).is_dir() and folder.resolve().is_relative_to(Path(source).resolve()):
         raise ConfigError(f"pack: {folder} lies in the source, of which it would become a class; choose another folder")
