@@ -51,10 +51,11 @@ def real(where: str, name: str, value: Any) -> float:
     return float(value)
 
 
-def flag(where: str, name: str, value: Any) -> bool:
-    """``value``, which must be a bool."""
+def flag(where: str, name: str, value: Any, or_word: str | None = None) -> bool:
+    """``value``, which must be a bool; ``or_word``: what it may be besides, for the message."""
     if not isinstance(value, bool):
-        raise ConfigError(f"{where}: {name} must be True or False, not {value!r}")
+        allowed = "True or False" if or_word is None else f'True, False or "{or_word}"'
+        raise ConfigError(f"{where}: {name} must be {allowed}, not {value!r}")
     return value
 
 

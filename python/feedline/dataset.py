@@ -608,7 +608,7 @@ class Dataset:
         engine = _engine.make_loader(
             self._engine,
             batch_size=rows,
-            shuffle=shuffle == "shards" or arguments.flag(where, 'shuffle (or "shards")', shuffle),
+            shuffle=shuffle == "shards" or arguments.flag(where, "shuffle", shuffle, or_word="shards"),
             shard_window=window if shuffle == "shards" else 0,
             seed=arguments.integer(where, "seed", seed, low=0, high=2**64 - 1),
             drop_last=arguments.flag(where, "drop_last", drop_last),

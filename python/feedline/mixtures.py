@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from . import _engine, arguments
 from .dataset import Dataset
@@ -38,10 +38,16 @@ def mix(
             ``until`` and ``samples``.
     """
     where = "mix"
+    if isinstance(datasets, Dataset) or not isinstance(datasets, Iterable):
+        given = "one dataset" if isinstance(datasets, Dataset) else f"a value of type {type(datasets).__name__}"
+        raise ConfigError(f"{where}: {given} was given; pass a list: mix([a, b])")
     parts = list(datasets)
-    for part in parts:
+    for i, part in enumerate(parts):
         if not isinstance(part, Dataset):
-            raise ConfigError(f"{where}: datasets must be feedline.Dataset, not {type(part).__name__}")
+            raise ConfigError(
+                f"{where}: item {i} of the list is a {type(part).__name__}, not a feedline.Dataset; "
+                "feedline.open(...), feedline.arrays(...) and feedline.tokens(...) give one"
+            )
     shares = [] if weights is None else [arguments.real(where, "a weight", weight) for weight in weights]
     if weights is not None and not shares:
         raise ConfigError(f"{where}: weights is empty; give one for each data set, or None")

@@ -159,6 +159,8 @@ def _npy_header(path: str) -> tuple[int, str]:
 
     try:
         mapped = numpy.load(path, mmap_mode="r")
+    except FileNotFoundError as error:
+        raise StorageError(f"tokens: no such file or folder: {path}", errno=error.errno) from None
     except OSError as error:
         raise StorageError(f"tokens: cannot open {path}: {error.strerror or error}", errno=error.errno) from None
     except ValueError as error:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "feedline/error.h"
 
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -18,7 +19,8 @@ std::unexpected<Error> make(ErrorCode code, std::string what) {
 
 std::string Error::message() const {
   std::string text = what;
-  if (system_errno != 0) text += std::string(": ") + std::strerror(system_errno);
+  // of what is not there, `what` says so itself (storage_error)
+  if (system_errno != 0 && system_errno != ENOENT) text += std::string(": ") + std::strerror(system_errno);
   std::string place;
   const auto add = [&place](const char* name, const std::string& value) {
     if (value.empty()) return;
@@ -43,6 +45,7 @@ std::unexpected<Error> data_error(std::string what, std::string stage) {
 }
 
 std::unexpected<Error> storage_error(std::string what, int system_errno) {
+  if (system_errno == ENOENT) what = what.empty() ? "no such file or folder" : what + ": no such file or folder";
   auto error = make(ErrorCode::kStorage, std::move(what));
   error.error().system_errno = system_errno;
   error.error().where.stage = "storage";

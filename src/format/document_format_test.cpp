@@ -140,7 +140,7 @@ TEST_F(DocumentFormatTest, FilesWithoutDocumentsAreRefused) {
   EXPECT_NE(why({1, 2, 3}, {}).find("separator 0 is not among the 3 tokens of the files"), std::string::npos);
   EXPECT_NE(why({0, 0, 0}, {}).find("no document has 2 tokens"), std::string::npos);
   EXPECT_NE(why({1, 2, 0, 3, 0}, {.shortest = 4}).find("no document has 4 tokens"), std::string::npos);
-  EXPECT_NE(why({1, 70, 0}, {.vocabulary = 60}).find("token 1 is outside the vocabulary of 60"), std::string::npos);
+  EXPECT_NE(why({1, 70, 0}, {.vocabulary = 60}).find("position 1 holds 70; the vocabulary has 60"), std::string::npos);
   EXPECT_NE(why({}, {}).find("not among the 0 tokens"), std::string::npos);
 }
 

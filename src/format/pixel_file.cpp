@@ -107,7 +107,7 @@ Result<void> take_over(const FileDescriptor& fd, const std::string& name, const 
     head = make_head(contents, contents.serialized());
   } else {
     struct ::stat status;
-    if (::fstat(fd.get(), &status) != 0) return file_error("cannot stat", name, errno);
+    if (::fstat(fd.get(), &status) != 0) return file_error("cannot look up", name, errno);
     FEEDLINE_CHECK_OK(check_head(head, static_cast<std::uint64_t>(status.st_size)));
     FEEDLINE_TRY(head.present, count_present(fd, name, head));
     // after a power cut the head may be older than the records: nothing is written over what is there
@@ -142,7 +142,7 @@ Result<PixelStore::Extent> extent_of(const std::string& name, const FileDescript
   struct ::stat status;
   struct ::statvfs disk;
   if (::fstat(fd.get(), &status) != 0 || ::fstatvfs(fd.get(), &disk) != 0)
-    return file_error("cannot stat", name, errno);
+    return file_error("cannot look up", name, errno);
   const auto size = static_cast<std::uint64_t>(status.st_size);
   // twice what is free: more may be, later; a disk that is full says so itself
   const std::uint64_t most =
@@ -163,7 +163,7 @@ Result<std::unique_ptr<PixelStore>> checked(Result<std::unique_ptr<PixelStore>> 
 Result<std::unique_ptr<PixelStore>> open_pixel_file(const std::string& path) {
   FEEDLINE_TRY(FileDescriptor fd, opened(path, O_RDONLY));
   struct ::stat status;
-  if (::fstat(fd.get(), &status) != 0) return file_error("cannot stat", path, errno);
+  if (::fstat(fd.get(), &status) != 0) return file_error("cannot look up", path, errno);
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
   FEEDLINE_TRY(auto store, PixelStore::map(std::move(fd), path, PixelStore::Kind::kFinished, {bytes, bytes}));
   return store;

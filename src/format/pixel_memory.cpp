@@ -136,7 +136,7 @@ Result<FileDescriptor> new_memory(const PixelContents& contents, std::uint64_t b
 // What it may grow to was settled by the process that made it.
 Result<std::unique_ptr<PixelStore>> mapped(FileDescriptor fd) {
   struct ::stat status;
-  if (::fstat(fd.get(), &status) != 0) return file_error("cannot stat", "pixels in memory", errno);
+  if (::fstat(fd.get(), &status) != 0) return file_error("cannot look up", "pixels in memory", errno);
   const auto size = static_cast<std::uint64_t>(status.st_size);
   return PixelStore::map(std::move(fd), "pixels in memory", PixelStore::Kind::kMemory, {size, size});
 }

@@ -57,7 +57,7 @@ PixelStore::~PixelStore() {
 Result<void> PixelStore::map_all() {
   PixelHead head;
   struct ::stat status;
-  if (::fstat(fd_.get(), &status) != 0) return storage::file_error("cannot stat", name_, errno);
+  if (::fstat(fd_.get(), &status) != 0) return storage::file_error("cannot look up", name_, errno);
   if (::pread(fd_.get(), &head, sizeof head, 0) != sizeof head) return data_error("not a pixel file", "format");
   FEEDLINE_CHECK_OK(check_head(head, static_cast<std::uint64_t>(status.st_size)));
   const int access = kind_ == Kind::kFinished ? PROT_READ : PROT_READ | PROT_WRITE;
@@ -102,7 +102,7 @@ std::atomic_ref<std::uint64_t> PixelStore::entry(std::uint64_t sample) const {
 Result<std::uint64_t> PixelStore::readable_bytes() const {
   if (kind_ == Kind::kMemory) return extent_.mapped;
   struct ::stat status;
-  if (::fstat(fd_.get(), &status) != 0) return storage::file_error("cannot stat", name_, errno);
+  if (::fstat(fd_.get(), &status) != 0) return storage::file_error("cannot look up", name_, errno);
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (size < data_offset_) return storage::file_error("the pixel file became shorter while it was in use", name_, 0);
   return std::min(size, extent_.mapped);

@@ -101,10 +101,11 @@ Result<void> TokenFiles::check(std::size_t file, std::uint64_t first, std::span<
   const std::uint64_t count = tokens.size() / token_bytes();
   const std::uint64_t at = first_outside(stored_, tokens.data(), count, vocabulary);
   if (at == count) return {};
-  Error error =
-      data_error("token " + std::to_string(first + at) + " is outside the vocabulary of " + std::to_string(vocabulary),
-                 "format")
-          .error();
+  const std::int64_t token = first_token(stored_, tokens.data() + at * token_bytes());
+  Error error = data_error("position " + std::to_string(first + at) + " holds " + std::to_string(token) +
+                               "; the vocabulary has " + std::to_string(vocabulary),
+                           "format")
+                    .error();
   error.where.offset = where(file, first + at).offset;
   return in_file(std::move(error), files_[file].reader->name());
 }

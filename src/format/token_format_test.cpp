@@ -99,9 +99,12 @@ TEST_F(TokenFormatTest, ATokenOutsideTheVocabularyIsNamedWithItsPlace) {
   const auto format = open({tokens}, {.window = 2, .vocabulary = 57});
   ASSERT_FALSE(format);
   EXPECT_EQ(format.error().code, ErrorCode::kData);
-  EXPECT_NE(format.error().what.find("token 7"), std::string::npos);
+  EXPECT_EQ(format.error().what, "position 7 holds 57; the vocabulary has 57");
   EXPECT_EQ(format.error().where.offset, 14u);
-  EXPECT_FALSE(open({file("n.bin", 4, std::int16_t{-1})}, {.window = 2, .stored = DType::kInt16, .vocabulary = 100}));
+  const auto negative = file("n.bin", 4, std::int16_t{-1});
+  const auto refused = open({negative}, {.window = 2, .stored = DType::kInt16, .vocabulary = 100});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().what, "position 0 holds -1; the vocabulary has 100");
 }
 
 TEST_F(TokenFormatTest, PackedDocumentsAreNumberedAndNothingIsPredictedAcrossTheirEnds) {

@@ -117,6 +117,14 @@ std::uint64_t first_outside(DType stored, const std::byte* tokens, std::uint64_t
   return with_stored(stored, search, count);
 }
 
+std::int64_t first_token(DType stored, const std::byte* tokens) {
+  const auto read = [tokens]<typename In>(In token) {
+    std::memcpy(&token, tokens, sizeof(In));
+    return static_cast<std::int64_t>(token);
+  };
+  return with_stored(stored, read, std::int64_t{0});
+}
+
 void find_token(DType stored, std::span<const std::byte> tokens, std::int64_t token, std::uint64_t base,
                 std::vector<std::uint64_t>& places) {
   const auto find = [&]<typename In>(In) {

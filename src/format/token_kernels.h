@@ -29,6 +29,9 @@ bool holds_token(DType stored, std::int64_t token);
 // The place of the first of `count` tokens that is negative or not below `vocabulary`; `count`: none.
 std::uint64_t first_outside(DType stored, const std::byte* tokens, std::uint64_t count, std::uint64_t vocabulary);
 
+// The first of `tokens`.
+std::int64_t first_token(DType stored, const std::byte* tokens);
+
 // Appends to `places` where `token` is among the tokens, the first of which has the place `base`. Requires: aligned.
 void find_token(DType stored, std::span<const std::byte> tokens, std::int64_t token, std::uint64_t base,
                 std::vector<std::uint64_t>& places);

@@ -6,9 +6,21 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 namespace feedline::storage {
+
+namespace {
+
+// Why a name that people know may be one that the operating system does not.
+std::string_view unknown_to_the_system(std::string_view name) {
+  if (name.find("://") != name.npos) return " (a URL: this version reads local files alone)";
+  if (name.starts_with('~') || name.find_first_of("*?") != name.npos) return " (~ and * are not expanded)";
+  return "";
+}
+
+}  // namespace
 
 WholeFileRoom::WholeFileRoom(std::uint64_t file_bytes, std::uint64_t most)
     : bytes_(file_bytes), most_(std::min(most, std::uint64_t{std::numeric_limits<off_t>::max()})) {}
@@ -23,6 +35,12 @@ Result<std::span<std::byte>> WholeFileRoom::take(memory::ByteBuffer& buffer) {
 void WholeFileRoom::grow() { bytes_ = room_ > most_ ? room_ : std::min(2 * room_, most_); }
 
 std::unexpected<Error> file_error(std::string what, const std::string& name, int system_errno) {
+  if (system_errno == ENOENT) {
+    auto error = storage_error("", system_errno);
+    error.error().what.append(": ").append(name).append(unknown_to_the_system(name));
+    error.error().where.shard = name;
+    return error;
+  }
   auto error = storage_error(std::move(what), system_errno);
   error.error().where.shard = name;
   return error;
@@ -30,7 +48,7 @@ std::unexpected<Error> file_error(std::string what, const std::string& name, int
 
 Result<struct ::stat> stat_regular_file(int fd, const std::string& path) {
   struct ::stat status;
-  if (::fstat(fd, &status) != 0) return file_error("cannot stat", path, errno);
+  if (::fstat(fd, &status) != 0) return file_error("cannot look up", path, errno);
   if (S_ISDIR(status.st_mode)) return file_error("cannot read a folder as a file", path, EISDIR);
   if (!S_ISREG(status.st_mode)) return file_error("cannot read: a pipe, socket or device", path, ESPIPE);
   return status;

@@ -39,7 +39,7 @@ class WholeFileRoom {
   std::uint64_t room_ = 0;
 };
 
-// kStorage with where.shard = name.
+// kStorage with where.shard = name. Where there is no such file, that and its name are said in the place of `what`.
 std::unexpected<Error> file_error(std::string what, const std::string& name, int system_errno);
 
 // The status of what was opened; an error where it is no regular file.

@@ -85,13 +85,13 @@ Result<std::vector<Entry>> LocalStorage::list(const std::string& directory) cons
 
 Result<ObjectStat> LocalStorage::stat(const std::string& path) const {
   struct ::stat status;
-  if (::stat(path.c_str(), &status) != 0) return file_error("cannot stat", path, errno);
+  if (::stat(path.c_str(), &status) != 0) return file_error("cannot look up", path, errno);
   return to_object_stat(status);
 }
 
 Result<bool> LocalStorage::is_directory(const std::string& path) const {
   struct ::stat status;
-  if (::stat(path.c_str(), &status) != 0) return file_error("cannot stat", path, errno);
+  if (::stat(path.c_str(), &status) != 0) return file_error("cannot look up", path, errno);
   return S_ISDIR(status.st_mode);
 }
 

@@ -40,7 +40,7 @@ MappedReader::~MappedReader() {
 
 Result<ObjectStat> MappedReader::stat() const {
   struct ::stat status;
-  if (::stat(name_.c_str(), &status) != 0) return file_error("cannot stat", name_, errno);
+  if (::stat(name_.c_str(), &status) != 0) return file_error("cannot look up", name_, errno);
   return to_object_stat(status);
 }
 

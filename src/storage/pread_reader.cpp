@@ -13,7 +13,7 @@ PreadReader::PreadReader(std::string name, FileDescriptor fd, SystemReads reads)
 
 Result<ObjectStat> PreadReader::stat() const {
   struct ::stat status;
-  if (::fstat(fd_.get(), &status) != 0) return file_error("cannot stat", name_, errno);
+  if (::fstat(fd_.get(), &status) != 0) return file_error("cannot look up", name_, errno);
   return to_object_stat(status);
 }
 

@@ -138,7 +138,7 @@ def test_what_changes_the_state(train: feedline.Dataset) -> None:
     ("arguments", "words"),
     [
         (lambda a, b: {"datasets": []}, "at least one"),
-        (lambda a, b: {"datasets": [a, "b"]}, "feedline.Dataset, not str"),
+        (lambda a, b: {"datasets": [a, "b"]}, "is a str, not a feedline.Dataset"),
         (lambda a, b: {"datasets": [a, b], "weights": [0, 0]}, "all weights are 0"),
         (lambda a, b: {"datasets": [a, b], "weights": []}, "weights is empty"),
         (lambda a, b: {"datasets": [a, b], "weights": [1]}, "as many weights"),

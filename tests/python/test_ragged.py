@@ -319,7 +319,7 @@ def test_wrong_documents_are_refused_by_name(documents, options, words):
 def test_a_token_outside_the_vocabulary_is_found_while_documents_are_looked_for(documents):
     options = {"separator": 0, "documents": "apart", "dtype": "uint16", "window": 5}
     feedline.tokens(documents, vocabulary=100, check=True, **options)
-    with pytest.raises(feedline.DataError, match="token 7 is outside the vocabulary of 91"):
+    with pytest.raises(feedline.DataError, match="position 7 holds 91; the vocabulary has 91"):
         feedline.tokens(documents, vocabulary=91, check=True, **options)
 
 

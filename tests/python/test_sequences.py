@@ -246,7 +246,7 @@ def test_a_file_of_half_tokens_is_refused(tmp_path):
 def test_a_token_outside_the_vocabulary_is_found_before_training(token_file):
     feedline.tokens(token_file, window=4, dtype="uint16", vocabulary=1000, check=True)
     feedline.tokens(token_file, window=4, dtype="uint16", vocabulary=10)  # not asked to look
-    with pytest.raises(feedline.DataError, match="token 900 is outside the vocabulary of 900") as caught:
+    with pytest.raises(feedline.DataError, match="position 900 holds 900; the vocabulary has 900") as caught:
         feedline.tokens(token_file, window=4, dtype="uint16", vocabulary=900, check=True)
     assert caught.value.offset == 1800
 
