@@ -42,9 +42,8 @@ class SamplerEpochs:
 
 def _calls(sampler: Any) -> int | None:
     """How often `set_epoch` of a sampler that shows its epoch was called; None: it cannot be told."""
-    if not isinstance(getattr(sampler, "epoch", None), int) or "set_epoch" in getattr(
-        sampler, "__dict__", ["set_epoch"]
-    ):
+    attributes = getattr(sampler, "__dict__", None)
+    if not isinstance(getattr(sampler, "epoch", None), int) or attributes is None or "set_epoch" in attributes:
         return None
     owner = next((kind for kind in type(sampler).__mro__ if "set_epoch" in vars(kind)), None)
     method = None if owner is None else vars(owner)["set_epoch"]
@@ -55,7 +54,7 @@ def _calls(sampler: Any) -> int | None:
             owner.set_epoch = _counting(method)  # type: ignore[union-attr]
         except (TypeError, AttributeError):  # a class that may not be changed
             return None
-    return int(vars(sampler).get(_CALLS, 0))
+    return int(attributes.get(_CALLS, 0))
 
 
 def _counting(method: types.FunctionType) -> Any:
