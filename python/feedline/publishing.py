@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counters of this process's loaders, for ``feedline top``: a socket that only this user can ask.
 
-From the first ``iter()`` of a loader to the end of the last loader, a thread waits at a socket ``PID-RANDOM.sock`` in
+From the first ``iter()`` of a loader until the last is closed or gone, or for a drop-in until none is in the middle of
+an epoch, a thread waits at a socket ``PID-RANDOM.sock`` in
 the first folder of :func:`folders` that can be had; whoever connects is sent one JSON object, made at that moment, and
 the connection ends. While nobody asks, nothing runs. ``FEEDLINE_PUBLISH=0`` turns it off.
 

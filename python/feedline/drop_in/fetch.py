@@ -249,7 +249,7 @@ class IterableFetcher(Fetcher):
     def restore(self, state: dict[str, Any]) -> None:
         self._count, self._ended = state.get("count", 0), state.get("ended", False)
         if state.get("iterator") is not None and is_stateful(self._iterator):
-            self._iterator.load_state_dict(state["iterator"])
+            self._iterator.load_state_dict(state["iterator"])  # type: ignore[attr-defined]
 
 
 def _sample_at_work(error: BaseException, indices: Any) -> Any:

@@ -309,7 +309,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
 
     def _handle_death(self, event: Died) -> None:
         worker, crash = event.worker, self._crashes.pop(event.worker, None)
-        error = event.error if crash is None else crash.exception()
+        error: Any = event.error if crash is None else crash.exception()
         mine = [
             (number, task) for number, task in self._task_info.items() if task.worker == worker and task.frame is None
         ]
