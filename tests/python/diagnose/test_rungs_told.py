@@ -93,7 +93,7 @@ def ladders(draw):
     return made
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.sampled_from(RUNS), ladders(), st.tuples(st.floats(0.2, 6), st.floats(0.01, 2)))
 def test_no_sentence_contradicts_a_rung(cause, rungs, drop_in):
     ratio, width = drop_in
