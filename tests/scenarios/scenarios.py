@@ -47,6 +47,9 @@ SCENARIOS = (
     Scenario("blocked_by_socket", ("blocked_outside_files",), fast=True),
     Scenario("collate", ("collate",), fast=True, mended=("collate",)),
     Scenario("worker_handover", ("worker_handover",), ("cpu_transform",), fast=True, mended=("worker_handover",)),
+    Scenario(
+        "tiny_in_memory", ("worker_handover",), ("worker_startup", "python_main_process", "cpu_transform", "collate")
+    ),
     Scenario("compute_bound", ("compute_bound",), fast=True),
     Scenario("compute_bound_with_workers", ("compute_bound",)),
     Scenario("too_few_workers", ("too_few_workers",), fast=True, free_cpus=1.8),

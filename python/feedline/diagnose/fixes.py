@@ -102,8 +102,15 @@ def workers_of(cause: str, summary: Summary) -> int | None:
             return None  # it may be the same one
         return prediction.advised_workers(summary, prediction.within_reach(summary))
     if cause == "oversubscribed":
-        return max(int(summary.host.cpus), 1)
+        fewer = max(int(summary.host.cpus), 1)
+        return None if _is_slower(summary, fewer) else fewer
     return None
+
+
+def _is_slower(summary: Summary, workers: int) -> bool:
+    """Whether the present number was measured to give more than this one."""
+    both = workers in summary.rungs and summary.workers in summary.rungs
+    return both and summary.rungs[workers] < summary.rungs[summary.workers] / GAIN
 
 
 def fix_of(cause: str, summary: Summary) -> str:
@@ -113,6 +120,8 @@ def fix_of(cause: str, summary: Summary) -> str:
         return f"{own} {_sentence(cause, summary)}".rstrip()
     if cause == "python_main_process" and workers is None:
         return "Draw the order before the epoch begins, all at once (a list of batches), or draw it with less work."
+    if cause == "oversubscribed" and workers is None:
+        return "Leave their number: fewer were measured to make fewer batches. More CPUs are what they want."
     if cause == "oversubscribed":
         return f"num_workers={workers}: as many workers as there are CPUs to run them."
     if workers is not None:

@@ -16,6 +16,7 @@ def more_workers(summary: Summary, named: list[Verdict]) -> str | None:
     measured = rungs_told.of_workers(summary)
     if measured is not None:
         return measured
+    summary = prediction.comparable(summary)
     now = prediction.cycle_ms(summary, summary.workers)
     best = prediction.advised_workers(summary, prediction.within_reach(summary))
     if best is not None:

@@ -111,7 +111,8 @@ def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Pro
     fewer = prediction.fewer_workers(summary)
     if fewer is not None and "num_workers" not in settings:
         settings["num_workers"] = fewer
-        gains.append(prediction.gain(summary, prediction.cycle_ms(summary, fewer)))
+        known = prediction.comparable(summary)
+        gains.append(prediction.gain(known, prediction.cycle_ms(known, fewer)))
     low, high = (1 + _together(ends) for ends in zip((0.0, 0.0), *gains, strict=True))
     for one in recording.experiments.comparisons if recording.experiments else []:
         if not one.kept or not one.change.startswith(_PREFETCH):

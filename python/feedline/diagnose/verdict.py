@@ -11,6 +11,7 @@ from feedline.diagnose import rungs_told
 from feedline.diagnose.causes import RULES, WITHOUT_WORKERS, gpu
 from feedline.diagnose.causes.case import NAMED, Case
 from feedline.diagnose.findings import CAUSES, Abstention, Diagnosis, Verdict
+from feedline.diagnose.model import prediction
 from feedline.diagnose.more_workers import more_workers
 from feedline.diagnose.summary.figures import Summary
 
@@ -24,7 +25,7 @@ def judge(summary: Summary | None) -> Diagnosis:
     if summary is None or summary.steps == 0:
         missing = "no training loop over a DataLoader or a Feedline loader was seen; see the notes"
         return Diagnosis(abstained=[Abstention(cause, missing) for cause in CAUSES])
-    case = Case(summary)
+    case = Case(prediction.comparable(summary))
     for rule in WITHOUT_WORKERS if "workers" in summary.missing else RULES:
         rule(case)
     named = sorted((v for v in case.verdicts if v.share >= NAMED), key=lambda v: -v.share)

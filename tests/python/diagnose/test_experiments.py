@@ -56,7 +56,7 @@ def test_the_ladder_is_climbed_and_the_script_notices_nothing(tmp_path):
         assert rung["low"] <= rung["batches_per_s"] <= rung["high"] and rung["batches"] >= 3
     assert two_are_faster(found)
     assert {entry["workers"] for entry in found["what_if"]} == set(rungs)
-    assert found["verdicts"][0]["cause"] == "storage_latency"
+    assert found["verdicts"][0]["cause"] == "blocked_outside_files"  # a sleep is no file's
     assert "would help" in found["more_workers"] and "measured" in found["more_workers"]
     assert processes_with(str(script)) == []
     assert list(tmp_path.glob("feedline-diagnose-*")) == []
@@ -101,10 +101,10 @@ def test_one_change_at_a_time_is_tried_beside_the_ladder(tmp_path):
     changes = {one["change"]: one for one in tried["comparisons"]}
     not_tried = {one["change"]: one["why"] for one in tried["not_tried"]}
     cold = "files in the page cache"
-    assert {*changes, *not_tried} == {cold, "prefetch_factor=4", "persistent_workers=True"}
+    assert {*changes, *not_tried} == {cold, "feedline.DataLoader", "prefetch_factor=4", "persistent_workers=True"}
     for one in changes.values():
-        assert one["before_low"] <= one["before"] <= one["before_high"]
-        assert one["ratio_low"] <= one["ratio"] <= one["ratio_high"]
+        assert one["before_low"] <= one["before"] <= (one["before_high"] or one["before"])  # None: no interval
+        assert one["ratio_low"] <= one["ratio"] <= (one["ratio_high"] or one["ratio"])
     top = tried["ceiling"]
     assert top["low"] <= top["steps_per_s"] <= top["high"] and top["steps"] > 3
     assert "the loop without waiting" in done.stderr and "prefetch_factor=4" in done.stderr

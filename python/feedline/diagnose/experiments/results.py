@@ -125,6 +125,11 @@ class Experiments:
         """The 95 % intervals of all that have one, also of those that tell too little for `rates()`."""
         return {rung.workers: (rung.low, rung.high) for rung in self.rungs if is_known(rung.low, rung.high)}
 
+    def beside_fewer(self) -> dict[int, str]:
+        """By workers: what each rung shows beside the best of fewer, as Shown has it."""
+        found = beside_fewer({one.workers: (one.batches_per_s, one.low, one.high) for one in self.rungs})
+        return {workers: one.value for workers, one in found.items()}
+
     def copies(self) -> dict[str, tuple[float, float]]:
         """By change: what copies take with it, as a share of what they take without, [low, high].
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from feedline.diagnose.experiments.intervals import Figure, Shown, beside_fewer, shown
@@ -202,11 +202,19 @@ def advised_workers(summary: Summary, candidates: Iterable[int] | None = None) -
         best = best_workers(best_known, {present, *numbers})
         if best > present:
             return best
-    found = beside_fewer({workers: _rung(summary, workers) for workers in summary.rungs})
-    useless = {workers for workers, one in found.items() if one is Shown.NOT_BETTER and workers > present}
-    left = {n for n in numbers if n >= present and not any(n >= w for w in useless)}
+    found: Mapping[int, str] = summary.rungs_beside
+    if not found:
+        figures = {workers: _rung(summary, workers) for workers in summary.rungs}
+        found = {workers: one.value for workers, one in beside_fewer(figures).items()}
+    left = {n for n in numbers if n >= present and _nearest(found, present, n) != Shown.NOT_BETTER.value}
     best = best_workers(replace(summary, rungs={}), left) if left else present
     return best if best > present else None
+
+
+def _nearest(found: Mapping[int, str], present: int, workers: int) -> str | None:
+    """What is shown of the largest measured number up to `workers`, above the present one; None: none is that."""
+    measured = [n for n in found if present < n <= workers]
+    return found[max(measured)] if measured else None
 
 
 def at_its_best(summary: Summary) -> Summary:
@@ -217,6 +225,12 @@ def at_its_best(summary: Summary) -> Summary:
     high = interval[1]
     rungs = {**summary.rungs, summary.workers: high}
     return replace(summary, rungs=rungs, rung_intervals={**summary.rung_intervals, summary.workers: (high, high)})
+
+
+def comparable(summary: Summary) -> Summary:
+    """With rungs only where the present one is among them, if need be at its best: a rate by itself is no gain."""
+    known = at_its_best(summary)
+    return known if known.workers in known.rungs else replace(summary, rungs={})
 
 
 def fewer_workers(summary: Summary) -> int | None:

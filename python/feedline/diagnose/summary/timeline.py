@@ -209,6 +209,7 @@ def _of_experiments(recording: Recording, facts: Mapping[str, Any]) -> dict[str,
     return {
         "rungs": tried.rates(),
         "rung_intervals": tried.rate_intervals(),
+        "rungs_beside": tried.beside_fewer(),
         "tried": {one.change: (one.ratio, one.ratio_low, one.ratio_high) for one in tried.comparisons},
     }
 
