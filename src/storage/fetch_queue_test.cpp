@@ -4,8 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <limits>
 #include <map>
 #include <new>
+#include <set>
 #include <thread>
 
 #include "base/check.h"
@@ -234,6 +237,47 @@ TEST(SlowStorage, ReadsAreUnderWayTogetherAndNoMoreThanItsTurns) {
       EXPECT_EQ(storage->counts().most_at_once, std::min<std::uint64_t>(at_once, 20));
     }
   }
+}
+
+int refusals = 0;  // that the kernel still has for whoever submits
+int submit_after_refusals(io_uring* ring) { return refusals > 0 && --refusals >= 0 ? -EBUSY : ::io_uring_submit(ring); }
+
+// More fetches than there is room for, from a kernel that takes nothing for a while, or until further notice.
+TEST(RingQueue, AKernelThatTakesNothingHoldsUpNobody) {
+  refusals = 0;
+  const auto queue = RingQueue::make(submit_after_refusals);
+  if (!queue) GTEST_SKIP() << "no io_uring here";
+  const TemporaryFolder folder;
+  std::vector<Fetch> fetches(700);
+  const auto start_all = [&] {
+    for (std::size_t i = 0; i < fetches.size(); ++i) {
+      fetches[i].piece.path = folder.write(std::to_string(i), recognisable_bytes(i));
+      queue->start(fetches[i]);
+    }
+  };
+  const auto finish_all = [&] {
+    std::set<Fetch*> seen;
+    while (seen.size() < fetches.size()) {
+      Fetch* const fetch = queue->finished(FetchQueue::Clock::now() + 200s);
+      if (fetch != nullptr) {  // nullptr: wake() is told more than once
+        ASSERT_TRUE(seen.insert(fetch).second);
+      }
+    }
+    for (std::size_t i = 0; i < fetches.size(); ++i) EXPECT_EQ(text_of(*fetches[i].bytes), recognisable_bytes(i));
+  };
+  for (const int few : {1, 2, 5, 20}) {
+    refusals = few;
+    start_all();
+    finish_all();
+  }
+  refusals = std::numeric_limits<int>::max();
+  start_all();  // does not wait for the kernel
+  EXPECT_EQ(queue->finished(FetchQueue::Clock::now() + 5ms), nullptr);
+  std::jthread waker([&] { queue->wake(); });
+  EXPECT_EQ(queue->finished(FetchQueue::Clock::now() + 200s), nullptr) << "wake() is heard";
+  waker.join();
+  refusals = 0;
+  finish_all();
 }
 
 TEST(RingQueue, KnowsWhatWasInMemory) {

@@ -2,6 +2,7 @@
 #include "storage/ring_queue.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -27,8 +28,8 @@ __kernel_timespec left_until(FetchQueue::Clock::time_point until) {
 
 }  // namespace
 
-std::unique_ptr<RingQueue> RingQueue::make() {
-  std::unique_ptr<RingQueue> queue(new RingQueue);
+std::unique_ptr<RingQueue> RingQueue::make(Submit submit) {
+  std::unique_ptr<RingQueue> queue(new RingQueue(submit));
   queue->wake_up_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC));
   if (!queue->wake_up_.valid() || ::io_uring_queue_init(kRequests, &queue->ring_, 0) != 0) return nullptr;
   queue->is_ready_ = true;
@@ -37,7 +38,7 @@ std::unique_ptr<RingQueue> RingQueue::make() {
   if ((queue->ring_.features & IORING_FEAT_EXT_ARG) == 0 || (queue->ring_.features & IORING_FEAT_NODROP) == 0)
     return nullptr;
   queue->submit_wake_up();
-  return ::io_uring_submit(&queue->ring_) == 1 ? std::move(queue) : nullptr;
+  return submit(&queue->ring_) == 1 ? std::move(queue) : nullptr;
 }
 
 RingQueue::~RingQueue() {
@@ -45,16 +46,27 @@ RingQueue::~RingQueue() {
 }
 
 io_uring_sqe* RingQueue::request() {
-  io_uring_sqe* sqe = ::io_uring_get_sqe(&ring_);
-  while (sqe == nullptr) {
-    ::io_uring_submit(&ring_);
-    sqe = ::io_uring_get_sqe(&ring_);
+  io_uring_sqe* const sqe = ::io_uring_get_sqe(&ring_);
+  if (sqe != nullptr || submit_(&ring_) <= 0) return sqe;
+  return ::io_uring_get_sqe(&ring_);
+}
+
+// What found no room before, as far as there is some now.
+void RingQueue::submit_deferred() {
+  if (std::exchange(wake_up_is_deferred_, false)) submit_wake_up();
+  for (std::size_t left = deferred_.size(); left > 0 && ::io_uring_sq_space_left(&ring_) > 0; --left) {
+    Running& running = *deferred_.front();
+    deferred_.pop_front();
+    running.room == 0 ? submit_open(running) : submit_read(running);
   }
-  return sqe;
 }
 
 void RingQueue::submit_wake_up() {
   io_uring_sqe* sqe = request();
+  if (sqe == nullptr) {
+    wake_up_is_deferred_ = true;
+    return;
+  }
   ::io_uring_prep_read(sqe, wake_up_.get(), &wake_ups_, sizeof wake_ups_, 0);
   ::io_uring_sqe_set_data(sqe, nullptr);
 }
@@ -90,6 +102,7 @@ void RingQueue::start(Fetch& fetch) {
 
 void RingQueue::submit_open(Running& running) {
   io_uring_sqe* sqe = request();
+  if (sqe == nullptr) return deferred_.push_back(&running);
   // as open_regular_file() does
   ::io_uring_prep_openat(sqe, AT_FDCWD, running.fetch->piece.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
                          0);
@@ -101,6 +114,7 @@ void RingQueue::submit_read(Running& running) {
   constexpr std::size_t kMost = std::size_t{1} << 30;  // a request says its size in 32 bits
   std::byte* buffer = running.fetch->buffer.resize(running.room).data();
   io_uring_sqe* sqe = request();
+  if (sqe == nullptr) return deferred_.push_back(&running);
   ::io_uring_prep_read(sqe, running.descriptor, buffer + running.done,
                        static_cast<unsigned>(std::min(running.room - running.done, kMost)),
                        running.fetch->piece.offset + running.done);
@@ -187,20 +201,33 @@ void RingQueue::wait(__kernel_timespec longest) {
   ::io_uring_wait_cqe_timeout(&ring_, &cqe, &longest);
 }
 
-// The call that submits reads what is in the page cache at once: what has completed by its end was near.
-void RingQueue::submit_and_reap() {
-  const int submitted = ::io_uring_submit(&ring_);
+// The call that submits reads what is in the page cache at once: what has completed by its end was near. false: the
+// kernel has taken nothing and given nothing.
+bool RingQueue::submit_and_reap() {
+  const int submitted = submit_(&ring_);
   ++submission_;
   in_submission_ = true;
   const bool any = reap();
   in_submission_ = false;
-  if (submitted < 0 && !any) wait({.tv_sec = 0, .tv_nsec = 1'000'000});  // the kernel is short of memory
+  return submitted > 0 || any;
+}
+
+// The kernel is short of memory (EAGAIN), or has more completions than their ring holds (EBUSY): it is asked again in a
+// millisecond. The request that waits for wake() may be among those that it has not taken, so wake() is looked for
+// here.
+void RingQueue::rest() {
+  wait({.tv_sec = 0, .tv_nsec = 1'000'000});
+  ::pollfd wake_up{.fd = wake_up_.get(), .events = POLLIN, .revents = 0};
+  if (::poll(&wake_up, 1, 0) == 1) woken_ = true;
 }
 
 Fetch* RingQueue::finished(Clock::time_point until) {
   while (finished_.empty() && !woken_) {
+    submit_deferred();
     if (::io_uring_sq_ready(&ring_) > 0) {
-      submit_and_reap();
+      if (submit_and_reap()) continue;
+      if (Clock::now() >= until) return nullptr;
+      rest();
       continue;
     }
     if (reap()) continue;

@@ -27,7 +27,9 @@ namespace feedline::storage {
 class RingQueue final : public FetchQueue {
  public:
   // nullptr: the kernel has no io_uring, or a filter of system calls refuses it, as many containers' does.
-  static std::unique_ptr<RingQueue> make();
+  // submit: as io_uring_submit(3), a seam for tests of what the kernel may answer.
+  using Submit = int (*)(io_uring* ring);
+  static std::unique_ptr<RingQueue> make(Submit submit = ::io_uring_submit);
   ~RingQueue() override;
 
   std::string_view name() const override { return "io_uring"; }
@@ -47,8 +49,8 @@ class RingQueue final : public FetchQueue {
     bool has_waited = false;
   };
 
-  RingQueue() = default;
-  io_uring_sqe* request();
+  explicit RingQueue(Submit submit) : submit_(submit) {}
+  io_uring_sqe* request();  // nullptr: there is no room, and the kernel takes nothing at the moment
   void submit_open(Running& running);
   void submit_read(Running& running);
   void submit_wake_up();
@@ -57,9 +59,12 @@ class RingQueue final : public FetchQueue {
   void read_whole(Running& running);
   void finish(Running& running, Result<std::span<const std::byte>> bytes);
   bool reap();
-  void submit_and_reap();
+  void submit_deferred();
+  bool submit_and_reap();
+  void rest();
   void wait(__kernel_timespec longest);  // until something has completed
 
+  const Submit submit_;
   io_uring ring_{};
   bool is_ready_ = false;
   FileDescriptor wake_up_;  // an eventfd, which a request reads from at all times
@@ -69,6 +74,8 @@ class RingQueue final : public FetchQueue {
   bool in_submission_ = false;    // what the last one brought, and completes now, had not to be waited for
   std::vector<std::unique_ptr<Running>> all_;
   std::vector<Running*> free_;
+  std::deque<Running*> deferred_;  // whose next request found no room
+  bool wake_up_is_deferred_ = false;
   std::deque<Fetch*> finished_;
 };
 
