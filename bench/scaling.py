@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images per second over threads: measured on the threads at hand, modelled beyond (docs/scaling.md).
 
-Prints, for 1 and 2 threads in turn, CPU time per image; what an image costs the lock and the memory bus; the memory
-bandwidth of this machine by memcpy; and the model's images per second up to 64 threads with what limits them.
+Prints, for 1 and 2 threads in turn, CPU time per image; what an image costs the memory bus; the memory bandwidth of
+this machine by memcpy; and the model's images per second up to 192 threads with what limits them. What the pipeline's
+lock costs is measured by the program lock_time (bench/lock_time.cpp): --lock NAME=FILE names lines that it printed,
+once for each version that is to be compared, and the last one is the one that the rates are modelled with.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import sys
@@ -45,7 +48,6 @@ def epoch(source: str, threads: int) -> dict[str, float]:
     figures = {
         "cpu_us": 1e6 * cpu / images,
         "images_per_s": images / wall,
-        "lock_us": 1e6 * stages["batch"]["busy_s"] / images,
     }
     figures |= {f"{name}_bytes": stages[name]["bytes"] / images for name in ("storage", "decode", "transform")}
     return figures
@@ -69,15 +71,34 @@ def copy_bytes_per_s(threads: int) -> float:
     return 2 * times * threads * _COPIED / (time.perf_counter() - started)
 
 
+def lock_us_of(path: Path) -> dict[int, float]:
+    """Microseconds under the lock per image, by threads: the median of the lines of lock_time for each number."""
+    lines = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+    lines = [line for line in lines if line["us_per_image"] > 0]
+    if not lines:
+        raise SystemExit(f"scaling.py: {path} holds no line of lock_time; run build/.../lock_time THREADS > {path}")
+    by_threads: dict[int, list[float]] = {}
+    for line in lines:
+        by_threads.setdefault(line["threads"], []).append(line["us_per_image"])
+    return {threads: statistics.median(values) for threads, values in sorted(by_threads.items())}
+
+
+def lock_us_at(measured: dict[int, float], threads: int) -> float:
+    """As measured with the next number of threads above, or the most there are: never less than was seen."""
+    above = [us for count, us in measured.items() if count >= threads]
+    return max(above[:1] + [us for count, us in measured.items() if count <= threads])
+
+
 def model(
     cpu_us: float, growth: float, lock_us: float, image_bytes: float, bandwidth: float, threads: int
 ) -> tuple[float, str]:
     """Images per second, and what limits them: the least of docs/scaling.md's three."""
     limits = {
         "threads": threads * 1e6 / (cpu_us * (1 + growth * (threads - 1))),
-        "lock": 1e6 / lock_us,
         "memory": bandwidth / image_bytes,
     }
+    if lock_us > 0:
+        limits["lock"] = 1e6 / lock_us
     limit = min(limits, key=limits.__getitem__)
     return limits[limit], limit
 
@@ -86,8 +107,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--lock", action="append", default=[], metavar="NAME=FILE", help="lines of lock_time")
     parser.add_argument("--json", type=Path, help="default: bench/results/<date>-<commit>-scaling.json")
     options = parser.parse_args()
+    if wrong := [given for given in options.lock if "=" not in given]:
+        parser.error(f"--lock takes NAME=FILE, got {wrong[0]!r}")
+    locks = {name: lock_us_of(Path(path)) for name, path in (given.split("=", 1) for given in options.lock)}
     started = time.time()
     epoch(options.source, 2)
     rounds = [{n: epoch(options.source, n) for n in ((1, 2) if i % 2 else (2, 1))} for i in range(options.rounds)]
@@ -102,30 +127,29 @@ def main() -> int:
     image_bytes = 2 * sum(middle(1, f"{name}_bytes") for name in ("storage", "decode", "transform")) + middle(
         1, "storage_bytes"
     )
-    # the least of one thread: what the work under the lock takes, and not the wait for a CPU of a busy machine
-    lock_us = min(entry[1]["lock_us"] for entry in rounds)
     for threads in (1, 2):
         cpu = [entry[threads]["cpu_us"] for entry in rounds]
         _OUT.print(
             f"{threads} thread(s): {spread(cpu, '.0f')} us of CPU time an image,"
             f" {middle(threads, 'images_per_s'):,.0f} images/s"
         )
-    _OUT.print(
-        f"a second thread makes an image {100 * growth:.1f} % dearer;"
-        f" lock {lock_us:.2f} us, {image_bytes / 1e6:.2f} MB an image"
-    )
+    _OUT.print(f"a second thread makes an image {100 * growth:.1f} % dearer; {image_bytes / 1e6:.2f} MB an image")
     _OUT.print(f"memory: {bandwidth / 1e9:.1f} GB/s by two copying threads")
-    table = Table("threads", "images/s", "of one thread times N", "limited by")
+    table = Table("threads", "images/s", "of one thread times N", "limited by", *(f"lock, {name}" for name in locks))
     rates = {}
-    for threads in (1, 2, 4, 8, 16, 32, 64):
-        rate, limit = model(middle(1, "cpu_us"), growth, lock_us, image_bytes, bandwidth, threads)
-        rates[str(threads)] = {"images_per_s": rate, "limit": limit}
-        table.add_row(str(threads), f"{rate:,.0f}", f"{100 * rate * middle(1, 'cpu_us') / 1e6 / threads:.0f} %", limit)
+    for threads in (1, 2, 4, 8, 16, 32, 64, 128, 192):
+        lock_us = {name: lock_us_at(measured, threads) for name, measured in locks.items()}
+        latest = list(lock_us.values())[-1] if lock_us else 0.0
+        rate, limit = model(middle(1, "cpu_us"), growth, latest, image_bytes, bandwidth, threads)
+        rates[str(threads)] = {"images_per_s": rate, "limit": limit, "lock_us": lock_us}
+        share = 100 * rate * middle(1, "cpu_us") / 1e6 / threads
+        at_most = [f"{1e6 / us:,.0f}" for us in lock_us.values()]
+        table.add_row(str(threads), f"{rate:,.0f}", f"{share:.0f} %", limit, *at_most)
     _OUT.print(table)
     results = {
         "rounds": rounds,
         "growth": growth,
-        "lock_us": lock_us,
+        "lock_us": {name: {str(n): us for n, us in measured.items()} for name, measured in locks.items()},
         "image_bytes": image_bytes,
         "copy_bytes_per_s": bandwidth,
     }

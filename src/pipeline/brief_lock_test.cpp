@@ -180,6 +180,36 @@ TEST_F(BriefLockTest, QuestionsOfOtherThreadsAskForNothing) {
   EXPECT_EQ(lock_watch::allocations, 0u);
 }
 
+// Read-ahead's lock: the thread is started and woken, fetches come and go, and it turns near again.
+TEST_F(BriefLockTest, ReadingAheadAsksForNothing) {
+  const storage::TemporaryFolder folder;
+  for (int i = 0; i < 96; ++i) {
+    const auto png = plain_png(static_cast<std::uint8_t>(i));
+    folder.write("data/" + std::to_string(100 + i) + "/image.png",
+                 {reinterpret_cast<const char*>(png.data()), png.size()});
+  }
+  for (const char* mode : {"always", "threads", "auto"}) {
+    ::setenv("FEEDLINE_READ_AHEAD", mode, 1);
+    for (const bool given : {false, true}) {
+      const auto slow =
+          std::make_shared<storage::SlowStorage>(storage::local_storage(), storage::SlowReads{.latency = 2ms});
+      auto format = format::FolderFormat::open(folder.path("data"), {.storage = slow});
+      ASSERT_TRUE(format) << format.error().message();
+      const auto pipeline =
+          make(recipe_of(*format), {.batch_size = 8, .shuffle = true, .num_workers = 6, .given_order = given});
+      for (std::uint64_t epoch = 0; epoch < 4; ++epoch) {
+        ASSERT_TRUE(pipeline->begin({.epoch = epoch}, true));
+        for (std::uint64_t batch = 0; given && batch < 12; ++batch)
+          ASSERT_TRUE(pipeline->give(std::vector<GivenSample>(8, {batch * 8 + epoch, batch})));
+        EXPECT_EQ(take(*pipeline, epoch == 2 ? 3 : 12), epoch == 2 ? 3u : 12u);
+      }
+      EXPECT_NE(pipeline->explain_reads().find("now, at most"), std::string::npos) << pipeline->explain_reads();
+      pipeline->stop();
+      EXPECT_EQ(lock_watch::seen(), "") << mode << given;
+    }
+  }
+}
+
 // Of bad samples only what they leave behind is kept under the lock: words, whose memory may come from the kernel now
 // and then. Everything else is as without them.
 TEST_F(BriefLockTest, BadSamplesAskForMemoryAtMost) {

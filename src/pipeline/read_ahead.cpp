@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -44,37 +45,50 @@ ReadAhead::ReadAhead(std::shared_ptr<const format::Format> format, const Pipelin
       slack_(4 * static_cast<std::uint64_t>(plan.options.num_workers)),
       // twice the slack, so that what nobody comes for leaves room for what is wanted
       depth_(2 * slack_, std::max(kMostReads, 4 * slack_)),
+      entries_(std::max(kMostReads, 4 * slack_)),
       mean_bytes_(kFirstMean) {}
 
 ReadAhead::~ReadAhead() { stop(); }
 
 void ReadAhead::begin(bool goes_on) {
-  const std::lock_guard lock(mutex_);
-  goes_on_ = goes_on;
-  next_.is_next_epoch = false;
-  if (plan_->options.given_order) {  // it begins anew, with its first batch
-    given_ = {};
-    next_ = {.is_given = true};
-    abandon(numbers_);
+  After after;
+  GivenBatches forgotten;
+  {
+    const BriefLock lock(mutex_);
+    goes_on_ = goes_on;
+    next_.is_next_epoch = false;
+    if (plan_->options.given_order) {  // it begins anew, with its first batch
+      std::swap(forgotten, given_);
+      next_ = {.is_given = true};
+      abandon(numbers_, after);
+    }
   }
+  do_after(after);
   if (mode_ == ReadAheadMode::kAlways || mode_ == ReadAheadMode::kThreads) go_far();
 }
 
 void ReadAhead::give(std::span<const GivenSample> samples, std::uint64_t oldest) {
-  const std::lock_guard lock(mutex_);
-  for (; given_.first < oldest && !given_.samples.empty(); ++given_.first) given_.samples.pop_front();
-  auto& batch = given_.samples.emplace_back();
+  std::vector<std::uint64_t> batch;
   batch.reserve(samples.size());
   for (const GivenSample& sample : samples) batch.push_back(sample.index);
-  wake();
+  After after;
+  {
+    const BriefLock lock(mutex_);
+    for (; given_.first < oldest && !given_.samples.empty(); ++given_.first) given_.samples.pop_front();
+    given_.samples.push_back(std::move(batch));
+    wake(after);
+  }
+  do_after(after);
 }
 
 void ReadAhead::stop() {
+  After after;
   {
-    const std::lock_guard lock(mutex_);
+    const BriefLock lock(mutex_);
     stopping_ = true;
-    wake();
+    wake(after);
   }
+  do_after(after);
   thread_.reset();  // joins
   queue_.reset();
 }
@@ -82,7 +96,7 @@ void ReadAhead::stop() {
 // ---- threads that come for a sample ----
 
 Result<void> ReadAhead::read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch) {
-  if (is_far_.load(std::memory_order_relaxed)) return read_far(row, sample, record);
+  if (is_far_.load(std::memory_order_relaxed)) return read_far(row, sample, record, watch);
   return read_near(sample, record, watch);
 }
 
@@ -93,127 +107,148 @@ Result<void> ReadAhead::read_near(std::uint64_t sample, memory::Record& record, 
                                                                              : std::max(watch.slow - 1, 0);
   if (watch.slow < kSlowEnough) return {};
   watch.slow = 0;
-  const std::lock_guard lock(mutex_);
   go_far();
   return {};
 }
 
-Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record) {
-  std::unique_lock lock(mutex_);
+Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch) {
+  if (!watch.waiter) watch.waiter = std::make_shared<FetchWaiter>();
+  After after;
+  storage::Piece piece;  // that was fetched: perhaps the last to hold its file open
+  Result<std::span<const std::byte>> bytes;
+  BriefLock lock(mutex_);
   depth_.taken(base::now_ns());
-  Entry* entry = find(sample);
+  FetchTable::Entry* entry = entries_.find(sample);
   if (entry == nullptr) {
-    missed(row);
+    missed(row, after);
     lock.unlock();
+    do_after(after);
     return format_->read(sample, record);
   }
   misses_ = 0;
-  entry->is_claimed = true;
-  ++waiting_;
-  finished_cv_.wait(lock, [&] { return entry->is_finished || is_broken_; });
-  --waiting_;
+  entries_.claim(*entry);
+  if (!entry->is_finished && !is_broken_) {
+    entry->waiter = watch.waiter;
+    lock.unlock();
+    watch.waiter->wait();
+    lock.lock();
+  }
   if (!entry->is_finished) {
     lock.unlock();
     return format_->read(sample, record);
   }
-  storage::Fetch& fetch = entry->fetch;
-  std::swap(record.storage, fetch.buffer);
-  const auto bytes = fetch.bytes ? std::optional(*fetch.bytes) : std::nullopt;
-  const bool is_whole = bytes && (!fetch.piece.reader || bytes->size() == fetch.piece.bytes);
-  abandon(entry->number - std::min(entry->number, slack_));
-  put_away(*entry);
+  std::swap(record.storage, entry->buffer);
+  std::swap(piece, entry->piece);
+  std::swap(bytes, entry->bytes);
+  abandon(entry->number - std::min(entry->number, slack_), after);
+  put_away(*entry, after);
   // woken for several at a time: waking takes longer than asking
-  if (room() > depth_.reads() / 8) wake();
+  if (room() > depth_.reads() / 8) wake(after);
   lock.unlock();
+  do_after(after);
+  const bool is_whole = bytes && (!piece.reader || bytes->size() == piece.bytes);
   return is_whole ? format_->accept(sample, *bytes, record) : format_->read(sample, record);
-}
-
-ReadAhead::Entry* ReadAhead::find(std::uint64_t sample) {
-  const auto found = std::ranges::find_if(entries_, [sample](const auto& entry) {
-    return entry->sample == sample && !entry->is_claimed && !entry->is_abandoned;
-  });
-  return found == entries_.end() ? nullptr : found->get();
 }
 
 // Nobody has fetched what a thread came for: the thread is just before what is fetched, or the plan is not the one
 // that is followed (any more).
-void ReadAhead::missed(const PlanRow& row) {
-  const auto plan = row.plan != nullptr ? *row.plan : nullptr;
-  if (plan == nullptr && !row.is_given) return;
+void ReadAhead::missed(const PlanRow& row, After& after) {
+  if ((row.plan == nullptr || *row.plan == nullptr) && !row.is_given) return;
+  auto plan = row.plan != nullptr ? *row.plan : nullptr;
   const bool is_same_order = plan == next_.plan && row.is_given == next_.is_given;
   const bool is_behind = is_same_order && std::pair(row.batch, row.row) < std::pair(next_.batch, next_.row);
   if (is_behind && ++misses_ <= slack_) return;
   misses_ = 0;
-  abandon(numbers_);
-  next_ = {row.epoch, plan, row.batch, row.row + 1, false, row.is_given};
-  wake();
+  abandon(numbers_, after);
+  after.plan = std::move(next_.plan);
+  next_ = {row.epoch, std::move(plan), row.batch, row.row + 1, false, row.is_given};
+  wake(after);
 }
 
-void ReadAhead::abandon(std::uint64_t before) {
-  for (std::size_t i = 0; i < entries_.size() && entries_[i]->number < before;) {
-    Entry& entry = *entries_[i];
-    if (!entry.is_claimed) entry.is_abandoned = true;
-    if (entry.is_abandoned && entry.is_finished)
-      put_away(entry);  // and the next one is in its place
-    else
-      ++i;
+void ReadAhead::abandon(std::uint64_t before, After& after) {
+  for (FetchTable::Entry* oldest = entries_.oldest_wanted(); oldest != nullptr && oldest->number < before;
+       oldest = entries_.oldest_wanted()) {
+    entries_.claim(*oldest);
+    oldest->is_abandoned = true;
+    if (oldest->is_finished) put_away(*oldest, after);
   }
 }
 
-void ReadAhead::put_away(const Entry& entry) {
-  const auto place = std::ranges::find(entries_, &entry, &std::unique_ptr<Entry>::get);
-  std::unique_ptr<Entry> spare = std::move(*place);
-  entries_.erase(place);
-  held_bytes_ -= spare->held_bytes;
-  if (spare_.size() >= depth_.reads() || !is_far_.load(std::memory_order_relaxed)) return;
-  *spare = Entry{.held_bytes = spare->fetch.buffer.capacity(), .fetch = {.buffer = std::move(spare->fetch.buffer)}};
-  held_bytes_ += spare->held_bytes;
-  spare_.push_back(std::move(spare));
+void ReadAhead::put_away(FetchTable::Entry& entry, After& after) {
+  held_bytes_ -= entry.held_bytes;
+  if (spare_.size() >= depth_.reads() || !is_far_.load(std::memory_order_relaxed))
+    return entries_.move_to(after.unused, entry);
+  entry.held_bytes = entry.buffer.capacity();
+  held_bytes_ += entry.held_bytes;
+  spare_bytes_ += entry.held_bytes;
+  entries_.move_to(spare_, entry);
 }
 
-void ReadAhead::wake() {
+void ReadAhead::wake(After& after) {
   if (!is_asleep_) return;
   is_asleep_ = false;
-  queue_->wake();
+  after.sleeping = queue_.get();
+}
+
+void ReadAhead::do_after(After& after) {
+  if (after.sleeping != nullptr) after.sleeping->wake();
+  for (const auto& waiter : after.finished) waiter->tell();
+  after = {};
 }
 
 void ReadAhead::go_far() {
-  if (is_broken_ || stopping_) return;
-  near_ = 0;
-  if (!thread_) {
-    auto thread = base::Thread::start(
-        "feedline-ahead", [this] { run(); }, [this](const Error&) { give_up(); });
+  {
+    const BriefLock lock(mutex_);
+    if (is_broken_ || stopping_ || is_starting_) return;
+    near_ = 0;
+    if (thread_) return is_far_.store(true, std::memory_order_relaxed);
+    is_starting_ = true;
+  }
+  auto thread = base::Thread::start(
+      "feedline-ahead", [this] { run(); }, [this](const Error&) { give_up(); });
+  After after;
+  {
+    const BriefLock lock(mutex_);
+    is_starting_ = false;
     if (!thread) return;  // the threads go on reading by themselves
     thread_.emplace(std::move(*thread));
+    is_far_.store(!is_broken_, std::memory_order_relaxed);
+    wake(after);
   }
-  is_far_.store(true, std::memory_order_relaxed);
+  do_after(after);
 }
 
-void ReadAhead::go_near() {
+void ReadAhead::go_near(After& after) {
   is_far_.store(false, std::memory_order_relaxed);
+  after.plan = std::move(next_.plan);
   next_ = {};
-  abandon(numbers_);
-  std::erase_if(spare_, [this](const auto& entry) {
-    held_bytes_ -= entry->held_bytes;
-    return true;
-  });
+  abandon(numbers_, after);
+  after.unused.splice(after.unused.end(), spare_);
+  held_bytes_ -= std::exchange(spare_bytes_, 0);
 }
 
 std::uint64_t ReadAhead::held_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const BriefLock lock(mutex_);
   return held_bytes_;
 }
 
 std::string ReadAhead::explain() const {
-  const std::lock_guard lock(mutex_);
+  std::uint64_t mean_bytes = 0, most_under_way = 0, latency_ns = 0;
+  std::string_view queue;
+  {
+    const BriefLock lock(mutex_);
+    mean_bytes = mean_bytes_;
+    most_under_way = most_under_way_;
+    latency_ns = depth_.latency_ns();
+    queue = queue_ ? queue_->name() : "threads";
+  }
   std::string text = "ahead of the threads where the storage is slow; ";
-  if (plan_->read_ahead_bytes < mean_bytes_)
+  if (plan_->read_ahead_bytes < mean_bytes)
     return text + "never, as the batches leave no memory for it: raise memory_budget";
-  if (most_under_way_ == 0) return text + "not so far";
+  if (most_under_way == 0) return text + "not so far";
   text += is_far_.load(std::memory_order_relaxed) ? "now, " : "not any more, ";
-  return text + "at most " + std::to_string(most_under_way_) + " at once by " +
-         std::string(queue_ ? queue_->name() : "threads") + ", a read takes " +
-         std::to_string(depth_.latency_ns() / 1000) + " us";
+  return text + "at most " + std::to_string(most_under_way) + " at once by " + std::string(queue) + ", a read takes " +
+         std::to_string(latency_ns / 1000) + " us";
 }
 
 }  // namespace feedline::pipeline

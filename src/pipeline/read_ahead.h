@@ -10,11 +10,14 @@
 // near -> far when reads wait for a device or a network (read_speed.h); far -> near when what was fetched was in memory
 // 256 times in a row, but for a few. In a warm epoch there is no thread, no lock and no memory here.
 //
+// Its lock is held briefly, as the pipeline's (brief_lock.h): fetches are found by their sample, each wakes the one
+// thread that waits for it, and what asks the system for something (to start the thread, to wake it, to give memory
+// back) happens beside the lock.
+//
 // A fetch that fails is nobody's error: the thread that comes for the sample reads it by itself, and what goes wrong
 // then is that sample's error.
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -27,6 +30,8 @@
 #include "base/thread.h"
 #include "feedline/loader.h"
 #include "format/format.h"
+#include "pipeline/brief_lock.h"
+#include "pipeline/fetch_table.h"
 #include "pipeline/read_depth.h"
 #include "plan/plan.h"
 #include "storage/fetch.h"
@@ -68,9 +73,10 @@ class ReadAhead {
   // Ends the thread, after the reads that are under way. Requires: nobody is in read(), nor comes to it later.
   void stop();
 
-  // What a thread notices of its own reads; one per thread.
+  // What a thread notices of its own reads, and how it is told that a fetch is finished; one per thread.
   struct Watch {
     int slow = 0;
+    std::shared_ptr<FetchWaiter> waiter;
   };
   // As format.read(). `row` is where the sample stands in the plan.
   Result<void> read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
@@ -79,16 +85,6 @@ class ReadAhead {
   std::string explain() const;
 
  private:
-  struct Entry {
-    std::uint64_t sample = 0;
-    std::uint64_t number = 0;      // in the order of fetching
-    std::uint64_t held_bytes = 0;  // of its buffer, or what that will have
-    std::uint64_t started_ns = 0;
-    bool is_finished = false;
-    bool is_claimed = false;    // a thread waits for it, or takes it
-    bool is_abandoned = false;  // nobody will come for it
-    storage::Fetch fetch;
-  };
   // What is to be fetched next; no plan, and not given: not known.
   struct Cursor {
     std::uint64_t epoch = 0;
@@ -106,25 +102,36 @@ class ReadAhead {
 
   ReadAhead(std::shared_ptr<const format::Format> format, const PipelinePlan& plan, ReadAheadMode mode);
   Result<void> read_near(std::uint64_t sample, memory::Record& record, Watch& watch);
-  Result<void> read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record);
+  Result<void> read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
   void run();
   void serve();
   void give_up();
 
-  // under mutex_
+  // What is to be done once the lock is given back.
+  struct After {
+    storage::FetchQueue* sleeping = nullptr;             // is to be woken
+    FetchTable::Entries unused;                          // their memory goes back
+    std::vector<std::shared_ptr<FetchWaiter>> finished;  // for whom a fetch is
+    std::shared_ptr<const plan::Plan> plan;              // nobody follows it any more
+  };
+  static void do_after(After& after);
   void go_far();
-  void go_near();
-  void wake();
-  Entry* find(std::uint64_t sample);
-  void missed(const PlanRow& row);
-  void abandon(std::uint64_t before);  // entries of lower numbers
-  void top_up(std::unique_lock<std::mutex>& lock);
-  void start(std::unique_lock<std::mutex>& lock, std::uint64_t sample);
+
+  // under mutex_
+  void go_near(After& after);
+  void wake(After& after);
+  void missed(const PlanRow& row, After& after);
+  void abandon(std::uint64_t before, After& after);  // entries of lower numbers
   std::optional<std::uint64_t> next_sample();
   std::optional<std::uint64_t> next_given();
-  void completed(const storage::Fetch& fetch);
-  void put_away(const Entry& entry);
+  void completed(FetchTable::Entry& entry, After& after);
+  void put_away(FetchTable::Entry& entry, After& after);
   std::size_t room() const;  // for entries
+  bool needs_next_epoch() const;
+  // with it, and without it meanwhile
+  bool top_up(BriefLock& lock, FetchTable::Entries& fresh);
+  void start(BriefLock& lock, FetchTable::Entry& entry);
+  void prepare_next_epoch(BriefLock& lock);
 
   const std::shared_ptr<const format::Format> format_;
   const std::shared_ptr<const PipelinePlan> plan_;
@@ -133,22 +140,23 @@ class ReadAhead {
   std::atomic<bool> is_far_{false};
 
   mutable std::mutex mutex_;
-  std::condition_variable finished_cv_;  // read(): a fetch is finished
   // guarded by mutex_
   ReadDepth depth_;
   Cursor next_;
   GivenBatches given_;
   bool goes_on_ = false;
-  std::deque<std::unique_ptr<Entry>> entries_;  // by number
-  std::vector<std::unique_ptr<Entry>> spare_;   // for their buffers
+  FetchTable entries_;
+  std::unique_ptr<FetchTable> nothing_ = std::make_unique<FetchTable>(1);  // what the entries become in give_up()
+  FetchTable::Entries spare_;  // for their buffers
   std::uint64_t numbers_ = 0, under_way_ = 0, most_under_way_ = 0, held_bytes_ = 0;
+  std::uint64_t spare_bytes_ = 0;  // of held_bytes_, in spare_
   std::uint64_t mean_bytes_;
   std::uint64_t misses_ = 0;  // in a row
   int near_ = 0;              // fetches that found their bytes in memory, less those that did not
-  int waiting_ = 0;           // threads in read()
   bool is_asleep_ = false;    // the thread, until its queue is woken
   bool stopping_ = false;
   bool is_broken_ = false;                      // the thread is gone
+  bool is_starting_ = false;                    // somebody starts it
   std::unique_ptr<storage::FetchQueue> queue_;  // made by the thread
   std::optional<base::Thread> thread_;
 };

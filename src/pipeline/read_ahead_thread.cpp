@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread of a ReadAhead: what it fetches next, and what becomes of what has come.
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/clock.h"
@@ -19,42 +20,48 @@ void ReadAhead::run() {
   auto queue = storage::make_fetch_queue(
       format_->storage(), mode_ == ReadAheadMode::kThreads ? storage::QueueKind::kThreads : storage::QueueKind::kBest);
   {
-    const std::lock_guard lock(mutex_);
+    const BriefLock lock(mutex_);
     queue_ = std::move(queue);
   }
   serve();
 }
 
-// No memory, or a broken promise: the threads read by themselves again.
+// No memory, or a broken promise: the threads read by themselves again. Takes no memory itself.
 void ReadAhead::give_up() {
-  const std::lock_guard lock(mutex_);
+  const BriefLock lock(mutex_);
   is_broken_ = true;
   is_far_.store(false, std::memory_order_relaxed);
-  // reads may be under way into these
-  for (auto& entry : entries_) static_cast<void>(entry.release());
-  entries_.clear();
+  for (auto& entry : entries_.all())
+    if (entry.waiter) entry.waiter->tell();
+  // reads may be under way into these: nobody gets at them any more, and they stay
+  std::swap(entries_, *nothing_);
+  static_cast<void>(nothing_.release());
   static_cast<void>(queue_.release());
   is_asleep_ = false;
-  finished_cv_.notify_all();
 }
 
 void ReadAhead::serve() {
   using Clock = storage::FetchQueue::Clock;
   std::vector<storage::Fetch*> finished;
-  std::unique_lock lock(mutex_);
+  FetchTable::Entries fresh;
+  BriefLock lock(mutex_);
   while (true) {
-    top_up(lock);
+    while (top_up(lock, fresh)) continue;
     if (stopping_ && under_way_ == 0) return;
     is_asleep_ = !stopping_;
     lock.unlock();
     for (storage::Fetch* fetch = queue_->finished(Clock::now() + std::chrono::hours(1)); fetch != nullptr;
          fetch = queue_->finished(Clock::time_point{}))
       finished.push_back(fetch);
+    After after;
+    after.finished.reserve(finished.size());
     lock.lock();
     is_asleep_ = false;
-    for (const storage::Fetch* fetch : finished) completed(*fetch);
+    for (storage::Fetch* fetch : finished) completed(static_cast<FetchTable::Entry&>(*fetch), after);
+    lock.unlock();
+    do_after(after);
     finished.clear();
-    if (waiting_ > 0) finished_cv_.notify_all();
+    lock.lock();
   }
 }
 
@@ -66,46 +73,87 @@ std::size_t ReadAhead::room() const {
   return most - entries_.size();
 }
 
-void ReadAhead::top_up(std::unique_lock<std::mutex>& lock) {
-  while (!stopping_ && is_far_.load(std::memory_order_relaxed) && room() > 0) {
-    const auto sample = next_sample();
-    if (!sample) return;
-    start(lock, *sample);
+// Does one thing towards as many reads as there is room for. fresh: entries without memory of their own, to use where
+// none is spare. false: there is nothing to do.
+bool ReadAhead::top_up(BriefLock& lock, FetchTable::Entries& fresh) {
+  if (stopping_ || !is_far_.load(std::memory_order_relaxed) || room() == 0) return false;
+  if (needs_next_epoch()) {
+    prepare_next_epoch(lock);
+    return true;
   }
-}
-
-void ReadAhead::start(std::unique_lock<std::mutex>& lock, std::uint64_t sample) {
-  std::unique_ptr<Entry> made;
-  if (spare_.empty()) {
-    made = std::make_unique<Entry>();
-  } else {
-    made = std::move(spare_.back());
-    spare_.pop_back();
-    held_bytes_ -= made->held_bytes;
+  if (spare_.empty() && fresh.empty()) {
+    lock.unlock();
+    fresh.emplace_back();
+    lock.lock();
+    return true;
   }
-  Entry& entry = *made;
-  entry.sample = sample;
+  const auto sample = next_sample();
+  if (!sample) return needs_next_epoch();
+  FetchTable::Entries& from = spare_.empty() ? fresh : spare_;
+  FetchTable::Entry& entry = from.front();
+  held_bytes_ -= entry.held_bytes;
+  if (&from == &spare_) spare_bytes_ -= entry.held_bytes;
+  entry.sample = *sample;
   entry.number = numbers_++;
-  entry.held_bytes = std::max<std::uint64_t>(entry.fetch.buffer.capacity(), mean_bytes_);
+  entry.held_bytes = std::max<std::uint64_t>(entry.buffer.capacity(), mean_bytes_);
   entry.started_ns = base::now_ns();
+  entry.is_finished = entry.is_abandoned = false;
   held_bytes_ += entry.held_bytes;
-  entries_.push_back(std::move(made));
+  entries_.add(from);
   ++under_way_;
   most_under_way_ = std::max(most_under_way_, under_way_);
+  start(lock, entry);
+  return true;
+}
+
+void ReadAhead::start(BriefLock& lock, FetchTable::Entry& entry) {
   lock.unlock();
+  entry.bytes = std::span<const std::byte>();
+  entry.was_near = false;
   // what cannot be fetched is read, or refused, when a thread comes for it; opening a shard may take its time here
+<<<<<<< HEAD
   auto piece = format_->piece(sample);
   const bool is_fetched = piece && *piece;
   if (is_fetched) {
     entry.fetch.piece = std::move(**piece);
     entry.fetch.most_bytes = plan_->read_ahead_bytes;  // a larger one is read by the thread that comes for it
     queue_->start(entry.fetch);
+=======
+  auto piece = format_->piece(entry.sample);
+  if (piece && *piece) {
+    entry.piece = std::move(**piece);
+    queue_->start(entry);
+    lock.lock();
+    return;
+>>>>>>> locks
   }
+  entry.piece = {};
+  entry.bytes = storage_error("not fetched ahead", 0);
+  After after;
+  after.finished.reserve(1);
   lock.lock();
-  if (is_fetched) return;
-  entry.fetch.bytes = storage_error("not fetched ahead", 0);
-  completed(entry.fetch);
-  finished_cv_.notify_all();
+  completed(entry, after);
+  lock.unlock();
+  do_after(after);
+  lock.lock();
+}
+
+bool ReadAhead::needs_next_epoch() const {
+  return goes_on_ && !next_.is_given && !next_.is_next_epoch && next_.plan && next_.batch >= next_.plan->batches();
+}
+
+// Goes on behind the last sample of an epoch, whose successor takes some time to plan.
+void ReadAhead::prepare_next_epoch(BriefLock& lock) {
+  auto plan = next_.plan;
+  const std::uint64_t epoch = next_.epoch + 1;
+  lock.unlock();
+  Cursor next{epoch, std::make_shared<const plan::Plan>(whole_epoch(*plan_, epoch)), 0, 0, true, false};
+  lock.lock();
+  if (needs_next_epoch() && next_.plan == plan && next_.epoch + 1 == epoch) std::swap(next_, next);
+  lock.unlock();
+  next = {};
+  plan.reset();
+  lock.lock();
 }
 
 // nullopt: all that was given is under way.
@@ -120,34 +168,26 @@ std::optional<std::uint64_t> ReadAhead::next_given() {
 
 std::optional<std::uint64_t> ReadAhead::next_sample() {
   if (next_.is_given) return next_given();
-  while (next_.plan) {
-    const plan::Plan& plan = *next_.plan;
-    if (next_.batch < plan.batches()) {
-      if (next_.row < plan.rows(next_.batch))
-        return plan.at(next_.batch * plan_->options.batch_size + next_.row++).sample;
-      ++next_.batch;
-      next_.row = 0;
-    } else {
-      if (!goes_on_ || next_.is_next_epoch) break;
-      next_ = {
-          next_.epoch + 1, std::make_shared<const plan::Plan>(whole_epoch(*plan_, next_.epoch + 1)), 0, 0, true, false};
-    }
-  }
+  if (!next_.plan) return std::nullopt;
+  const plan::Plan& plan = *next_.plan;
+  for (; next_.batch < plan.batches(); ++next_.batch, next_.row = 0)
+    if (next_.row < plan.rows(next_.batch))
+      return plan.at(next_.batch * plan_->options.batch_size + next_.row++).sample;
   return std::nullopt;
 }
 
-void ReadAhead::completed(const storage::Fetch& fetch) {
-  Entry& entry = **std::ranges::find_if(entries_, [&](const auto& e) { return &e->fetch == &fetch; });
+void ReadAhead::completed(FetchTable::Entry& entry, After& after) {
   entry.is_finished = true;
+  if (entry.waiter) after.finished.push_back(std::move(entry.waiter));
   --under_way_;
   held_bytes_ -= entry.held_bytes;
-  entry.held_bytes = entry.fetch.buffer.capacity();
+  entry.held_bytes = entry.buffer.capacity();
   held_bytes_ += entry.held_bytes;
-  if (fetch.bytes) mean_bytes_ += (fetch.bytes->size() + 1) / 16 - mean_bytes_ / 16;
-  if (!fetch.was_near && fetch.bytes) depth_.completed(base::now_ns() - entry.started_ns);
-  near_ = fetch.was_near ? near_ + 1 : std::max(near_ - kFarWeighs, 0);
-  if (entry.is_abandoned) put_away(entry);
-  if (near_ >= kNearInARow && mode_ == ReadAheadMode::kAuto) go_near();
+  if (entry.bytes) mean_bytes_ += (entry.bytes->size() + 1) / 16 - mean_bytes_ / 16;
+  if (!entry.was_near && entry.bytes) depth_.completed(base::now_ns() - entry.started_ns);
+  near_ = entry.was_near ? near_ + 1 : std::max(near_ - kFarWeighs, 0);
+  if (entry.is_abandoned) put_away(entry, after);
+  if (near_ >= kNearInARow && mode_ == ReadAheadMode::kAuto) go_near(after);
 }
 
 }  // namespace feedline::pipeline
