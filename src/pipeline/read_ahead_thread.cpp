@@ -111,21 +111,13 @@ void ReadAhead::start(BriefLock& lock, FetchTable::Entry& entry) {
   entry.bytes = std::span<const std::byte>();
   entry.was_near = false;
   // what cannot be fetched is read, or refused, when a thread comes for it; opening a shard may take its time here
-<<<<<<< HEAD
-  auto piece = format_->piece(sample);
-  const bool is_fetched = piece && *piece;
-  if (is_fetched) {
-    entry.fetch.piece = std::move(**piece);
-    entry.fetch.most_bytes = plan_->read_ahead_bytes;  // a larger one is read by the thread that comes for it
-    queue_->start(entry.fetch);
-=======
   auto piece = format_->piece(entry.sample);
   if (piece && *piece) {
     entry.piece = std::move(**piece);
+    entry.most_bytes = plan_->read_ahead_bytes;  // a larger one is read by the thread that comes for it
     queue_->start(entry);
     lock.lock();
     return;
->>>>>>> locks
   }
   entry.piece = {};
   entry.bytes = storage_error("not fetched ahead", 0);
