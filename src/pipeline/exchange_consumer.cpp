@@ -2,6 +2,7 @@
 // The consumer's side of an exchange: epochs begin, batches are waited for and handed over; and what any thread may
 // ask.
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/clock.h"
@@ -12,13 +13,16 @@ namespace feedline::pipeline {
 
 using telemetry::Stage;
 
+namespace {
+
+std::unexpected<Error> cancelled(std::string what) {
+  return std::unexpected(Error{ErrorCode::kCancelled, std::move(what), {}, 0});
+}
+
+}  // namespace
+
 Result<void> Exchange::check_alive() const {
-  if (stopping_) {
-    Error closed;
-    closed.code = ErrorCode::kCancelled;
-    closed.what = "the loader is closed";
-    return std::unexpected(std::move(closed));
-  }
+  if (stopping_) return cancelled("the loader is closed");
   if (broken_) return std::unexpected(*broken_);
   return {};
 }
@@ -74,6 +78,7 @@ Result<Loader::Polled> Exchange::poll(std::chrono::milliseconds wait, Batch& out
   bool was_ready = delivery_.waiting_since() == started;
   while (true) {
     FEEDLINE_CHECK_OK(check_alive());
+    if (std::exchange(interrupted_, false)) return cancelled("interrupted");
     if (failure_) return std::unexpected(*failure_);
     Epoch* epoch = epochs_.current();
     if (auto slot = epoch->take_ready()) {
@@ -110,6 +115,14 @@ Result<Loader::Polled> Exchange::late(std::uint64_t started_ns) {
   if (timeout.count() > 0 && now - since > static_cast<std::uint64_t>(timeout.count()) * 1'000'000)
     return std::unexpected(stall_error(timeout, epochs_.current(), parts_.progress, parts_.recipe));
   return Loader::Polled::kPending;
+}
+
+void Exchange::interrupt() {
+  {
+    const std::lock_guard lock(mutex_);
+    interrupted_ = true;
+  }
+  ready_cv_.notify_all();
 }
 
 void Exchange::stop() {
