@@ -31,7 +31,9 @@ int main(int argc, char** argv) {
           .normalize({0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f})
           .loader({.batch_size = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 64, .shuffle = true, .seed = 0});
   if (!loader) return fail(loader.error());
-  std::fputs(loader->explain().c_str(), stdout);
+  const auto plan = loader->explain();
+  if (!plan) return fail(plan.error());
+  std::fputs(plan->c_str(), stdout);
 
   const auto started = std::chrono::steady_clock::now();
   std::uint64_t samples = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What can go wrong, and where. Every fallible function of Feedline returns Result<T>; nothing throws.
+// What can go wrong, and where. Every fallible function of Feedline returns Result<T>; nothing throws but
+// std::bad_alloc, where a function that returns no Result finds no memory for what it returns.
 
 #include <cstdint>
 #include <expected>
@@ -15,7 +16,7 @@ enum class ErrorCode {
   kData,       // a stored sample is damaged, or is not what its name says
   kStorage,    // the operating system could not open, read or list
   kStalled,    // no progress within the timeout
-  kCancelled,  // the loader was closed while somebody waited
+  kCancelled,  // the loader was closed, or interrupted while somebody waited
   kInternal,   // a promise of ours was broken; please report it
 };
 
@@ -33,7 +34,7 @@ struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string what;
   Where where;
-  int system_errno = 0;  // set for kStorage where the operating system gave one
+  int system_errno = 0;  // set for kStorage where the operating system gave one; ENOMEM: out of memory
 
   // One line for people: what, then every known part of where.
   std::string message() const;

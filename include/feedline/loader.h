@@ -206,8 +206,10 @@ struct LoaderState {
 };
 
 // Owns its threads; they start with the first epoch and end at close() or with the loader: the next epoch finds them
-// warm. One thread at a time may call start_epoch, next, poll, restore and close; stats(), errors(), state() and
-// interrupt() may be called by any. After fork() a child's copy answers every call with an error and starts nothing.
+// warm. One thread at a time, the consumer, may call start_epoch, set_epoch, epoch, give, end_giving, next, poll,
+// restore and close; all else may be called by any at any time. Nothing throws. After fork() a child's copy of a loader
+// that had begun an epoch starts nothing and takes no lock: what returns a Result is kConfig, interrupt(), set_epoch(),
+// leave_a_cpu() and close() do nothing, and what is left tells what it told before.
 class Loader {
  public:
   Loader(Loader&&) noexcept;
@@ -215,8 +217,9 @@ class Loader {
   ~Loader();  // closes
 
   std::uint64_t batches() const;  // per epoch on this rank, if no sample is bad
-  // Rows that each rank has in the batch that was delivered last: with kExact an epoch's last ones may differ.
-  std::vector<std::uint64_t> rows_per_rank() const;
+  // Rows that each rank has in the batch that was delivered last: with kExact an epoch's last ones may differ. Empty:
+  // none was delivered yet.
+  Result<std::vector<std::uint64_t>> rows_per_rank() const;
   const Schema& schema() const;  // of one sample
   const LoaderOptions& options() const;
 
@@ -239,22 +242,25 @@ class Loader {
   enum class Polled : std::uint8_t { kBatch, kEnd, kPending };
   // Like next(), but gives up after `wait` with kPending, so that a caller can look after signals.
   Result<Polled> poll(std::chrono::milliseconds wait, Batch& batch);
+  // Ends the next() or poll() that waits, or else the next one to be called, with kCancelled. Nothing is lost: the call
+  // after that goes on. It takes a lock, so a signal handler must not call it.
+  void interrupt();
 
-  LoaderStats stats() const;
+  Result<LoaderStats> stats() const;
   std::uint64_t changes() const;  // as ControllerStats::changed
   // The batches go to a GPU: where the number of threads was not given, one CPU is left to the thread that feeds it,
   // and where threads are bound to CPUs, one core, if no epoch was begun before.
   void leave_a_cpu();
-  std::vector<BadSample> errors(std::uint64_t from = 0) const;  // but for the first `from`
-  std::uint64_t error_count() const;
-  LoaderState state() const;
+  Result<std::vector<BadSample>> errors(std::uint64_t from = 0) const;  // but for the first `from`
+  Result<std::uint64_t> error_count() const;
+  Result<LoaderState> state() const;
   // Goes on where `state` was taken, at the next start_epoch(); with the next epoch where it was taken after the last
   // batch of one. The batches are those of the run that it was taken in where batch_size * world_size is the same, and
   // otherwise go on at the same sample. kConfig: taken on another data set, or with another seed, order or fidelity.
   Result<void> restore(const LoaderState& state);
-  std::string explain() const;  // the plan, its numbers and what runs where, for people
+  Result<std::string> explain() const;  // the plan, its numbers and what runs where, for people
 
-  void close();  // ends the threads; next() then fails with kCancelled
+  void close();  // ends the threads; next() and start_epoch() then fail with kCancelled
 
  private:
   friend class Dataset;

@@ -51,7 +51,8 @@ Result<std::optional<Batch>> GuardedLoader::next() {
     auto polled = alone([&] {
       started_in_ = getpid();
       auto result = loader_.poll(this_wait, batch);
-      has_errors_ = loader_.error_count() > taken_;
+      const auto errors = loader_.error_count();
+      has_errors_ = errors && *errors > taken_;
       return result;
     });
     if (!polled) return std::unexpected(std::move(polled).error());
@@ -89,7 +90,7 @@ Result<void> GuardedLoader::restore(const LoaderState& state) {
   return alone([&] { return loader_.restore(state); });
 }
 
-LoaderState GuardedLoader::state() {
+Result<LoaderState> GuardedLoader::state() {
   return alone([&] { return loader_.state(); });
 }
 
@@ -106,28 +107,34 @@ void GuardedLoader::leave_a_cpu() {
   loader_.leave_a_cpu();
 }
 
-LoaderStats GuardedLoader::stats() {
+Result<std::vector<std::uint64_t>> GuardedLoader::rows_per_rank() {
+  refuse_child();
+  const WithoutGil released;
+  return loader_.rows_per_rank();
+}
+
+Result<LoaderStats> GuardedLoader::stats() {
   refuse_child();
   const WithoutGil released;
   return loader_.stats();
 }
 
-std::vector<BadSample> GuardedLoader::errors() {
+Result<std::vector<BadSample>> GuardedLoader::errors() {
   refuse_child();
   const WithoutGil released;
   return loader_.errors();
 }
 
-std::vector<BadSample> GuardedLoader::take_errors() {
+Result<std::vector<BadSample>> GuardedLoader::take_errors() {
   has_errors_ = false;
   return alone([&] {
     auto errors = loader_.errors(taken_);
-    taken_ += errors.size();
+    if (errors) taken_ += errors->size();
     return errors;
   });
 }
 
-std::string GuardedLoader::explain() {
+Result<std::string> GuardedLoader::explain() {
   refuse_child();
   const WithoutGil released;
   return loader_.explain();

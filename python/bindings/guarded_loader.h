@@ -32,7 +32,7 @@ class GuardedLoader {
   Result<void> end_giving();
   std::uint64_t epoch();
   Result<void> restore(const LoaderState& state);
-  LoaderState state();
+  Result<LoaderState> state();
   void close();
 
   // Of the batch that next_arrays() gave last, for whoever asks: most do not, and a Python list of them takes longer
@@ -41,13 +41,13 @@ class GuardedLoader {
 
   const Schema& schema() const { return loader_.schema(); }
   std::uint64_t batches() const { return loader_.batches(); }
-  std::vector<std::uint64_t> rows_per_rank() const { return loader_.rows_per_rank(); }
-  LoaderStats stats();
-  std::vector<BadSample> errors();
-  std::vector<BadSample> take_errors();  // those since the last call
+  Result<std::vector<std::uint64_t>> rows_per_rank();
+  Result<LoaderStats> stats();
+  Result<std::vector<BadSample>> errors();
+  Result<std::vector<BadSample>> take_errors();  // those since the last call
   // Is there anything for take_errors(), as of the last next()?
   bool has_errors() const { return has_errors_; }
-  std::string explain();
+  Result<std::string> explain();
   // Takes no lock: asked after every batch.
   std::uint64_t changes() const { return loader_.changes(); }
   void leave_a_cpu();

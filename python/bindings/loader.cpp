@@ -210,7 +210,7 @@ void bind_loader(nb::module_& module) {
       .def(
           "start_epoch", [](GuardedLoader& self, bool prepare_next) { unwrap(self.start_epoch(prepare_next)); },
           "prepare_next"_a = true)
-      .def_prop_ro("rows_per_rank", &GuardedLoader::rows_per_rank)
+      .def_prop_ro("rows_per_rank", [](GuardedLoader& self) { return unwrap(self.rows_per_rank()); })
       .def("set_epoch", &GuardedLoader::set_epoch, "epoch"_a)
       .def("give", &give, "indices"_a, "draws"_a)
       .def("end_giving", [](GuardedLoader& self) { unwrap(self.end_giving()); })
@@ -226,21 +226,21 @@ void bind_loader(nb::module_& module) {
                    })
       .def_prop_ro("has_errors", &GuardedLoader::has_errors)
       .def(
-          "take_errors", [](GuardedLoader& self) { return bad_samples(self.take_errors()); },
+          "take_errors", [](GuardedLoader& self) { return bad_samples(unwrap(self.take_errors())); },
           nb::sig("def take_errors(self) -> list[dict[str, typing.Any]]"))
       .def(
-          "errors", [](GuardedLoader& self) { return bad_samples(self.errors()); },
+          "errors", [](GuardedLoader& self) { return bad_samples(unwrap(self.errors())); },
           nb::sig("def errors(self) -> list[dict[str, typing.Any]]"))
       .def(
-          "stats", [](GuardedLoader& self) { return stats_dict(self.stats()); },
+          "stats", [](GuardedLoader& self) { return stats_dict(unwrap(self.stats())); },
           nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def(
-          "state", [](GuardedLoader& self) { return state_dict(self.state()); },
+          "state", [](GuardedLoader& self) { return state_dict(unwrap(self.state())); },
           nb::sig("def state(self) -> dict[str, typing.Any]"))
       .def("restore", &restore, nb::kw_only(), "fingerprint"_a, "format"_a, "samples"_a, "shards"_a, "fields"_a,
            "seed"_a, "shuffle"_a, "shard_window"_a, "epoch"_a, "position"_a, "delivered"_a, "left_out"_a, "buckets"_a,
            "fidelity"_a)
-      .def("explain", &GuardedLoader::explain)
+      .def("explain", [](GuardedLoader& self) { return unwrap(self.explain()); })
       .def_prop_ro("changes", &GuardedLoader::changes)
       .def("leave_a_cpu", &GuardedLoader::leave_a_cpu)
       .def("close", &GuardedLoader::close);

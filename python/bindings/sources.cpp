@@ -40,9 +40,7 @@ std::uint64_t add_paths(GivenFiles& self, const std::vector<nb::bytes>& paths) {
 // A Python object that C++ holds. The last one to let go may be any thread; at exit the object is left alone.
 std::shared_ptr<void> held(nb::object object) {
   return {new nb::object(std::move(object)), [](nb::object* o) {
-            if (!nb::is_alive()) return;
-            const nb::gil_scoped_acquire gil;
-            delete o;
+            if (const TakingGil gil; gil) delete o;
           }};
 }
 

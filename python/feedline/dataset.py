@@ -660,8 +660,10 @@ def _refuse_device(device: Any) -> None:
 def _thread_count(num_workers: int | str) -> int:
     if num_workers == "auto":
         return 0  # the engine's word for it
+    # how many there may be is the engine's to say; its int has 32 bits
+    count = arguments.integer("loader", 'num_workers (or "auto")', num_workers, low=-(2**31), high=2**31 - 1)
     # PyTorch's 0 is "no worker besides this one"; one thread is the nearest here
-    return max(1, arguments.integer("loader", 'num_workers (or "auto")', num_workers, low=0, high=4096))
+    return count or 1
 
 
 def _milliseconds(timeout: float | None) -> int:

@@ -43,6 +43,7 @@ Result<void> Loader::Impl::start_epoch(bool prepare) {
   resumed = restored.has_value();
   prepare_next = prepare;
   FEEDLINE_CHECK_OK(pipeline.begin(start, prepare_next));
+  const std::lock_guard lock(mutex);
   restored.reset();
   next_epoch = start.epoch + 1;
   running = true;
@@ -56,7 +57,10 @@ Result<Loader::Polled> Loader::Impl::poll(std::chrono::milliseconds wait, Batch&
     if (auto failure = recipe->cache->failure()) return std::unexpected(std::move(*failure));
   if (polled == Polled::kBatch) resumed = false;
   if (polled != Polled::kEnd) return polled;
-  running = false;
+  {
+    const std::lock_guard lock(mutex);
+    running = false;
+  }
   // the state was taken after an epoch's last batch: what follows is the next epoch, not an empty rest. Where other
   // ranks have a batch left and this one has none, the rest is empty.
   if (!resumed || pipeline.has_batches()) return polled;
@@ -77,6 +81,7 @@ Result<std::optional<Batch>> Loader::Impl::next() {
 
 LoaderState Loader::Impl::state() const {
   const LoaderOptions& o = plan.options;
+  const std::lock_guard lock(mutex);
   LoaderState state{identity, o.seed, o.shuffle, o.shard_window, next_epoch, 0, {}, 0, {}, fidelity()};
   if (plan.order.buckets) state.buckets = plan.order.buckets->all();
   if (restored || running) {
@@ -161,12 +166,14 @@ Result<void> Loader::Impl::restore(const LoaderState& state) {
                         std::to_string(positions) + " samples");
   if (!lies_between_batches(state))
     return config_error("load_state_dict: the state is damaged: it lies inside a batch of a bucket");
-  restored =
-      pipeline::EpochStart{state.epoch, state.position, plan::tidied(state.delivered, state.position), state.left_out};
+  pipeline::EpochStart start{state.epoch, state.position, plan::tidied(state.delivered, state.position),
+                             state.left_out};
   // what epoch() says until then; rank 0 never has a batch less than another
   const plan::Plan rest(
       plan::make_order(plan.order, state.epoch),
-      {o.batch_size, 0, o.world_size, o.drop_last, o.uneven, state.position, restored->delivered, state.left_out});
+      {o.batch_size, 0, o.world_size, o.drop_last, o.uneven, state.position, start.delivered, state.left_out});
+  const std::lock_guard lock(mutex);
+  restored = std::move(start);
   next_epoch = state.epoch + (rest.batches() == 0 ? 1 : 0);
   running = false;
   return {};
@@ -266,11 +273,17 @@ Loader::~Loader() = default;
 std::uint64_t Loader::batches() const { return impl_->epoch_plan.batches(); }
 const Schema& Loader::schema() const { return impl_->recipe->schema; }
 const LoaderOptions& Loader::options() const { return impl_->plan.options; }
-std::vector<std::uint64_t> Loader::rows_per_rank() const { return impl_->pipeline.rows_per_rank(); }
+Result<std::vector<std::uint64_t>> Loader::rows_per_rank() const {
+  return impl_->asked([&] { return impl_->pipeline.rows_per_rank(); });
+}
 Result<void> Loader::start_epoch(bool prepare_next) {
   return guarded([&] { return impl_->start_epoch(prepare_next); });
 }
-void Loader::set_epoch(std::uint64_t epoch) { impl_->next_epoch = epoch; }
+void Loader::set_epoch(std::uint64_t epoch) {
+  if (!impl_->pipeline.check_process()) return;
+  const std::lock_guard lock(impl_->mutex);
+  impl_->next_epoch = epoch;
+}
 std::uint64_t Loader::epoch() const { return impl_->running ? impl_->next_epoch - 1 : impl_->next_epoch; }
 Result<void> Loader::give(std::vector<GivenSample> samples) {
   return guarded([&] { return impl_->pipeline.give(std::move(samples)); });
@@ -284,20 +297,40 @@ Result<std::optional<Batch>> Loader::next() {
 Result<Loader::Polled> Loader::poll(std::chrono::milliseconds wait, Batch& batch) {
   return guarded([&] { return impl_->poll(wait, batch); });
 }
-LoaderStats Loader::stats() const {
-  LoaderStats stats = impl_->pipeline.stats();
-  if (impl_->recipe->cache) stats.cache = impl_->recipe->cache->stats();
-  return stats;
+void Loader::interrupt() { impl_->pipeline.interrupt(); }
+Result<LoaderStats> Loader::stats() const {
+  return impl_->asked([&] {
+    LoaderStats stats = impl_->pipeline.stats();
+    if (impl_->recipe->cache) stats.cache = impl_->recipe->cache->stats();
+    return stats;
+  });
 }
 std::uint64_t Loader::changes() const { return impl_->pipeline.changes(); }
-void Loader::leave_a_cpu() { impl_->pipeline.leave_a_cpu(); }
-std::vector<BadSample> Loader::errors(std::uint64_t from) const { return impl_->pipeline.bad_samples(from); }
-std::uint64_t Loader::error_count() const { return impl_->pipeline.bad_count(); }
-LoaderState Loader::state() const { return impl_->state(); }
-Result<void> Loader::restore(const LoaderState& state) {
-  return guarded([&] { return impl_->restore(state); });
+void Loader::leave_a_cpu() {
+  static_cast<void>(guarded([&]() -> Result<void> {  // where it fails, the loader has one CPU more
+    FEEDLINE_CHECK_OK(impl_->pipeline.check_process());
+    impl_->pipeline.leave_a_cpu();
+    return {};
+  }));
 }
-std::string Loader::explain() const { return impl_->explain(); }
+Result<std::vector<BadSample>> Loader::errors(std::uint64_t from) const {
+  return impl_->asked([&] { return impl_->pipeline.bad_samples(from); });
+}
+Result<std::uint64_t> Loader::error_count() const {
+  return impl_->asked([&] { return impl_->pipeline.bad_count(); });
+}
+Result<LoaderState> Loader::state() const {
+  return impl_->asked([&] { return impl_->state(); });
+}
+Result<void> Loader::restore(const LoaderState& state) {
+  return guarded([&]() -> Result<void> {
+    FEEDLINE_CHECK_OK(impl_->pipeline.check_process());
+    return impl_->restore(state);
+  });
+}
+Result<std::string> Loader::explain() const {
+  return impl_->asked([&] { return impl_->explain(); });
+}
 void Loader::close() { impl_->pipeline.stop(); }
 
 }  // namespace feedline

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
+#include "base/guarded.h"
 #include "feedline/loader.h"
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
@@ -14,6 +16,16 @@ namespace feedline {
 
 struct Loader::Impl {
   Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, pipeline::PipelinePlan plan_in);
+
+  // What a call of any thread does, unless it is made in a child after fork().
+  template <typename Call>
+  auto asked(Call call) const {
+    using Answer = decltype(call());
+    return base::guarded([&]() -> Result<Answer> {
+      FEEDLINE_CHECK_OK(pipeline.check_process());
+      return call();
+    });
+  }
 
   Result<void> start_epoch(bool prepare_next);
   Result<std::optional<Batch>> next();
@@ -36,6 +48,8 @@ struct Loader::Impl {
   const plan::Plan epoch_plan;  // of a whole epoch
   pipeline::Pipeline pipeline;
 
+  // Changed by the consumer alone, and under it: state() is for any thread.
+  mutable std::mutex mutex;
   bool resumed = false;                          // a restored state was begun and has given no batch yet
   bool running = false;                          // an epoch is begun and not over
   bool prepare_next = true;                      // what start_epoch() was told last

@@ -77,8 +77,9 @@ class Exchange {
   Result<void> give(std::vector<GivenSample> samples);
   Result<void> end_giving();
   Result<Loader::Polled> poll(std::chrono::milliseconds wait, Batch& out);
-  void stop();   // workers get no rows any more
-  void clear();  // once they are gone: lets go of every batch
+  void interrupt();  // any thread: see Loader
+  void stop();       // workers get no rows any more
+  void clear();      // once they are gone: lets go of every batch
 
   // ---- a worker's thread
 
@@ -155,6 +156,7 @@ class Exchange {
   std::uint64_t leaving_ = 0;  // batches of no epoch, whose memory is not free yet
   std::optional<Error> failure_, broken_;
   bool stopping_ = false;
+  bool interrupted_ = false;     // and poll() has not said so yet
   std::uint64_t held_peak_ = 0;  // bytes
 };
 

@@ -3,6 +3,7 @@
 // ask.
 #include <algorithm>
 #include <list>
+#include <string>
 #include <utility>
 
 #include "base/clock.h"
@@ -14,13 +15,16 @@ namespace feedline::pipeline {
 
 using telemetry::Stage;
 
+namespace {
+
+std::unexpected<Error> cancelled(std::string what) {
+  return std::unexpected(Error{ErrorCode::kCancelled, std::move(what), {}, 0});
+}
+
+}  // namespace
+
 Result<void> Exchange::check_alive() const {
-  if (stopping_) {
-    Error closed;
-    closed.code = ErrorCode::kCancelled;
-    closed.what = "the loader is closed";
-    return std::unexpected(std::move(closed));
-  }
+  if (stopping_) return cancelled("the loader is closed");
   if (broken_) return std::unexpected(*broken_);
   return {};
 }
@@ -121,6 +125,11 @@ Result<Loader::Polled> Exchange::poll(std::chrono::milliseconds wait, Batch& out
   bool was_ready = delivery_.waiting_since() == started;
   while (true) {
     FEEDLINE_CHECK_OK(check_alive());
+    if (std::exchange(interrupted_, false)) {
+      lock.unlock();
+      wake(wakes);
+      return cancelled("interrupted");
+    }
     if (failure_) return std::unexpected(*failure_);
     Epoch* epoch = epochs_.current();
     over.slot = epoch->take_ready();
@@ -161,6 +170,14 @@ Result<Loader::Polled> Exchange::late(BriefLock& lock, std::uint64_t started_ns)
   consumer_.add_starved(now - started_ns);
   if (is_stalled) return std::unexpected(stall_error(timeout, awaited, parts_.progress, parts_.recipe));
   return Loader::Polled::kPending;
+}
+
+void Exchange::interrupt() {
+  {
+    const BriefLock lock(mutex_);
+    interrupted_ = true;
+  }
+  ready_cv_.notify_all();
 }
 
 void Exchange::stop() {

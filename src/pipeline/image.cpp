@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/guarded.h"
 #include "decode/decoder.h"
 #include "decode/restart_transcoder.h"
 #include "memory/pixels.h"
@@ -25,50 +26,61 @@ Image copy_of(const memory::PixelBuffer& pixels) {
 }  // namespace
 
 Result<ImageInfo> image_info(std::span<const std::byte> encoded) {
-  decode::ImageDecoder decoder;
-  FEEDLINE_TRY(const decode::ImageHeader header, decoder.open(encoded));
-  return ImageInfo{std::string(decode::name_of(header.format)), header.width, header.height};
+  return base::guarded([&]() -> Result<ImageInfo> {
+    decode::ImageDecoder decoder;
+    FEEDLINE_TRY(const decode::ImageHeader header, decoder.open(encoded));
+    return ImageInfo{std::string(decode::name_of(header.format)), header.width, header.height};
+  });
 }
 
 Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box> region, ColorMode mode) {
-  decode::ImageDecoder decoder;
-  FEEDLINE_TRY(const decode::ImageHeader header, decoder.open(encoded));
-  const Box box = region.value_or(Box{0, 0, header.width, header.height});
-  // written without sums, which could overflow
-  const bool inside = box.left >= 0 && box.top >= 0 && box.width > 0 && box.height > 0 && box.width <= header.width &&
-                      box.height <= header.height && box.left <= header.width - box.width &&
-                      box.top <= header.height - box.height;
-  if (!inside)
-    return config_error("decode_image: the box (left " + std::to_string(box.left) + ", top " + std::to_string(box.top) +
-                        ", width " + std::to_string(box.width) + ", height " + std::to_string(box.height) +
-                        ") does not lie inside the image of " + std::to_string(header.width) + " x " +
-                        std::to_string(header.height) + " pixels");
-  memory::PixelBuffer pixels;
-  FEEDLINE_CHECK_OK(decoder.decode(box, mode, pixels));
-  return copy_of(pixels);
+  return base::guarded([&]() -> Result<Image> {
+    decode::ImageDecoder decoder;
+    FEEDLINE_TRY(const decode::ImageHeader header, decoder.open(encoded));
+    const Box box = region.value_or(Box{0, 0, header.width, header.height});
+    // written without sums, which could overflow
+    const bool inside = box.left >= 0 && box.top >= 0 && box.width > 0 && box.height > 0 && box.width <= header.width &&
+                        box.height <= header.height && box.left <= header.width - box.width &&
+                        box.top <= header.height - box.height;
+    if (!inside)
+      return config_error("decode_image: the box (left " + std::to_string(box.left) + ", top " +
+                          std::to_string(box.top) + ", width " + std::to_string(box.width) + ", height " +
+                          std::to_string(box.height) + ") does not lie inside the image of " +
+                          std::to_string(header.width) + " x " + std::to_string(header.height) + " pixels");
+    memory::PixelBuffer pixels;
+    FEEDLINE_CHECK_OK(decoder.decode(box, mode, pixels));
+    return copy_of(pixels);
+  });
 }
 
 Result<Image> resize_image(const Image& image, Size size, Interpolation interpolation) {
-  if (image.width <= 0 || image.height <= 0 || size.width <= 0 || size.height <= 0)
-    return config_error("resize_image: every side must be at least 1");
-  if (image.channels != 1 && image.channels != 3)
-    return config_error("resize_image: the image must have 1 or 3 channels, not " + std::to_string(image.channels));
-  // through a PixelBuffer, whose rows have the slack that the kernels need
-  memory::PixelBuffer in, out;
-  FEEDLINE_CHECK_OK(in.resize(image.width, image.height, image.channels));
-  const std::size_t row_bytes = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.channels);
-  for (int y = 0; y < image.height; ++y)
-    std::memcpy(in.row(y), image.pixels.data() + static_cast<std::size_t>(y) * row_bytes, row_bytes);
-  transform::Workspace workspace;
-  FEEDLINE_CHECK_OK(transform::resize(in.view(), size, interpolation, workspace, out));
-  return copy_of(out);
+  return base::guarded([&]() -> Result<Image> {
+    if (image.width <= 0 || image.height <= 0 || size.width <= 0 || size.height <= 0)
+      return config_error("resize_image: every side must be at least 1");
+    if (image.channels != 1 && image.channels != 3)
+      return config_error("resize_image: the image must have 1 or 3 channels, not " + std::to_string(image.channels));
+    if (image.pixels.size() != static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height) *
+                                   static_cast<std::size_t>(image.channels))
+      return config_error("resize_image: " + std::to_string(image.pixels.size()) + " bytes of pixels are no " +
+                          std::to_string(image.width) + " x " + std::to_string(image.height) + " x " +
+                          std::to_string(image.channels));
+    // through a PixelBuffer, whose rows have the slack that the kernels need
+    memory::PixelBuffer in, out;
+    FEEDLINE_CHECK_OK(in.resize(image.width, image.height, image.channels));
+    const std::size_t row_bytes = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.channels);
+    for (int y = 0; y < image.height; ++y)
+      std::memcpy(in.row(y), image.pixels.data() + static_cast<std::size_t>(y) * row_bytes, row_bytes);
+    transform::Workspace workspace;
+    FEEDLINE_CHECK_OK(transform::resize(in.view(), size, interpolation, workspace, out));
+    return copy_of(out);
+  });
 }
 
 Result<std::optional<std::vector<std::byte>>> jpeg_with_restarts(std::span<const std::byte> encoded, int interval) {
   if (interval < 0 || interval > decode::kMostRestartMcus)
     return config_error("a restart interval is 1 to " + std::to_string(decode::kMostRestartMcus) +
                         " MCUs, or 0: by the image's size; not " + std::to_string(interval));
-  return decode::with_restarts(encoded, interval);
+  return base::guarded([&] { return decode::with_restarts(encoded, interval); });
 }
 
 std::vector<std::string> simd_variants() { return transform::simd_variants(); }

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <utility>
 
 #include "base/thread.h"
@@ -24,7 +25,7 @@ struct Pipeline::Impl {
   void work(std::size_t worker);
   Result<void> check_given(const std::vector<GivenSample>& samples) const;
   void stop();
-  bool is_of_a_parent() const { return pid != 0 && pid != getpid(); }
+  bool is_of_a_parent() const;
 
   const std::shared_ptr<const Recipe> recipe;
   const PipelinePlan plan;
@@ -34,7 +35,7 @@ struct Pipeline::Impl {
   const std::unique_ptr<ReadAhead> ahead;           // nullptr: the format has nothing to read ahead
   Exchange exchange;                                // the lock, and all that changes under it
   std::vector<base::Thread> threads;                // the consumer's
-  pid_t pid = 0;                                    // of the process that started the threads
+  std::atomic<pid_t> pid = 0;                       // of the process that began an epoch
 };
 
 Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_in)
@@ -61,10 +62,13 @@ std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const EpochStart& start) const
   return std::make_unique<Epoch>(config, policy);
 }
 
+bool Pipeline::Impl::is_of_a_parent() const {
+  const pid_t began = pid;
+  return began != 0 && began != getpid();
+}
+
 Result<void> Pipeline::Impl::begin(const EpochStart& start, bool prepare_next) {
-  if (is_of_a_parent())
-    return config_error(
-        "this loader was started before fork(); its threads stayed in the parent: make a loader in the child");
+  pid = getpid();  // before any lock that a child would find locked
   auto epoch = make_epoch(start);
   auto following = prepare_next && !plan.options.given_order ? make_epoch({start.epoch + 1, 0, {}, 0}) : nullptr;
   FEEDLINE_CHECK_OK(exchange.begin(start, std::move(epoch), std::move(following)));
@@ -72,7 +76,6 @@ Result<void> Pipeline::Impl::begin(const EpochStart& start, bool prepare_next) {
 }
 
 Result<void> Pipeline::Impl::start_threads() {
-  pid = getpid();
   const auto placed = place_workers(plan.options.num_workers, exchange.leaves_a_cpu());
   for (int i = 0; i < plan.options.num_workers; ++i) {
     const auto worker = static_cast<std::size_t>(i);
@@ -128,19 +131,37 @@ Pipeline::~Pipeline() {
   impl_->stop();
 }
 
-Result<void> Pipeline::begin(const EpochStart& start, bool prepare_next) { return impl_->begin(start, prepare_next); }
+Result<void> Pipeline::check_process() const {
+  if (!impl_->is_of_a_parent()) return {};
+  return config_error(
+      "this loader was started before fork(); its threads stayed in the parent: make a loader in the child");
+}
+
+Result<void> Pipeline::begin(const EpochStart& start, bool prepare_next) {
+  FEEDLINE_CHECK_OK(check_process());
+  return impl_->begin(start, prepare_next);
+}
+
+void Pipeline::interrupt() {
+  if (!impl_->is_of_a_parent()) impl_->exchange.interrupt();
+}
 
 Result<Loader::Polled> Pipeline::poll(std::chrono::milliseconds wait, Batch& batch) {
-  if (impl_->pid != getpid()) return config_error("this loader was started before fork(): make a loader in the child");
+  FEEDLINE_CHECK_OK(check_process());
+  if (impl_->pid == 0) return config_error("poll: no epoch has been started");
   return impl_->exchange.poll(wait, batch);
 }
 
 Result<void> Pipeline::give(std::vector<GivenSample> samples) {
+  FEEDLINE_CHECK_OK(check_process());
   FEEDLINE_CHECK_OK(impl_->check_given(samples));
   return impl_->exchange.give(std::move(samples));
 }
 
-Result<void> Pipeline::end_giving() { return impl_->exchange.end_giving(); }
+Result<void> Pipeline::end_giving() {
+  FEEDLINE_CHECK_OK(check_process());
+  return impl_->exchange.end_giving();
+}
 
 void Pipeline::stop() {
   if (!impl_->is_of_a_parent()) impl_->stop();

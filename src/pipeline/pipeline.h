@@ -16,7 +16,8 @@ namespace feedline::pipeline {
 //
 // Threads: begin, poll and stop belong to one caller at a time (the consumer); stats, bad_samples and position may be
 // called by any. Worker threads start with the first begin() and end with stop() or the destructor. In a child after
-// fork() the threads are gone: begin and poll fail, the destructor leaves everything as it is.
+// fork() the threads are gone, and whatever lock one of them held stays locked: begin and poll fail, stop, interrupt
+// and the destructor do nothing, and all else must not be called where check_process() says so.
 class Pipeline {
  public:
   Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan);
@@ -27,6 +28,9 @@ class Pipeline {
   // Abandons what runs and begins an epoch. prepare_next: the one after it will follow, in all likelihood, and its
   // first batches are filled while this one's last ones are used.
   Result<void> begin(const EpochStart& start, bool prepare_next);
+  // kConfig in a child after fork(), where begin() was called before. Takes no lock.
+  Result<void> check_process() const;
+  void interrupt();  // see Loader
   // See Loader::give and Loader::end_giving.
   Result<void> give(std::vector<GivenSample> samples);
   Result<void> end_giving();

@@ -165,6 +165,14 @@ def test_loader_arguments(train: feedline.Dataset, name: str, value: object) -> 
         train.loader(**options)
 
 
+@pytest.mark.parametrize("count", [-1, 1025, 4096])
+def test_how_many_threads_there_may_be_is_the_engines_to_say(train: feedline.Dataset, count: int) -> None:
+    """One bound and one message for both languages; src/consumer/loader_test.cpp has the same."""
+    with pytest.raises(feedline.ConfigError) as refused:
+        train.loader(4, output="numpy", num_workers=count)
+    assert str(refused.value) == f"loader: num_workers must be between 0 and 1024, got {count}"
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [("dtype", "uint16"), ("window", 128), ("cache", "memory"), ("endpoint_url", "http://x"), ("retries", 3)],

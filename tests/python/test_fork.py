@@ -37,11 +37,14 @@ def test_every_call_in_a_child_is_refused_or_harmless(folder: Path, environment:
         loader = ds.loader(2, output="numpy", num_workers=3)
         iterator = iter(loader)
         next(iterator)
+        state = loader.state_dict()
         sys.stdout.flush()
         pid = os.fork()
         if pid == 0:
             calls = dict(next=lambda: next(iterator), iter=lambda: iter(loader), stats=loader.stats,
-                         errors=lambda: loader.errors, state=loader.state_dict, explain=loader.explain)
+                         errors=lambda: loader.errors, state=loader.state_dict, explain=loader.explain,
+                         rows_per_rank=lambda: loader._engine.rows_per_rank,
+                         restore=lambda: loader.load_state_dict(state))
             for name, call in calls.items():
                 try:
                     call()
@@ -62,11 +65,72 @@ def test_every_call_in_a_child_is_refused_or_harmless(folder: Path, environment:
         environment,
     )
     assert out.splitlines() == [
-        f"{name} refused" for name in ("next", "iter", "stats", "errors", "state", "explain")
+        f"{name} refused"
+        for name in ("next", "iter", "stats", "errors", "state", "explain", "rows_per_rank", "restore")
     ] + [
         "own 21",
         "parent 21",
     ]
+
+
+def test_a_question_of_a_child_waits_for_no_thread_of_the_parent(folder: Path, environment: dict[str, str]) -> None:
+    """rows_per_rank while another thread of the parent is in the engine: its lock stays locked in the child."""
+    out = run(
+        """
+        import threading
+        loader = ds.loader(1, output="numpy", num_workers=3)
+        next(iter(loader))
+        over = threading.Event()
+        def ask():
+            while not over.is_set():
+                loader.stats()
+        others = [threading.Thread(target=ask) for _ in range(3)]
+        for other in others:
+            other.start()
+        for _ in range(30):
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    loader._engine.rows_per_rank
+                except feedline.ConfigError:
+                    os._exit(0)
+                os._exit(1)
+            assert os.waitpid(pid, 0)[1] == 0
+        over.set()
+        for other in others:
+            other.join()
+        print(loader._engine.rows_per_rank)
+        """,
+        folder,
+        environment,
+    )
+    assert out.strip() == "[1]"
+
+
+def test_an_iterator_over_arrays_leaves_the_parents_threads_alone(folder: Path, environment: dict[str, str]) -> None:
+    """Its pool of threads, one of which may be holding the pool's locks at the fork."""
+    pytest.importorskip("torch")
+    out = run(
+        """
+        import signal, torch
+        from torch.utils.data import TensorDataset
+        loader = feedline.DataLoader(TensorDataset(torch.zeros(40, 100_000)), batch_size=4, num_workers=2)
+        iterator = iter(loader)
+        next(iterator)
+        assert iterator._threads is not None
+        with iterator._threads._shutdown_lock:
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(100)
+                del iterator
+                os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0, "the child hangs"
+        print(1 + len(list(iterator)))
+        """,
+        folder,
+        environment,
+    )
+    assert out.strip() == "10"
 
 
 def test_a_loader_that_has_not_started_works_in_the_child(folder: Path, environment: dict[str, str]) -> None:

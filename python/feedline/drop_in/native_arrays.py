@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -252,6 +253,7 @@ class ArrayIterator(NativeIterator):
         self._table = plan.table
         self._threads = _gathering_threads(plan.threads) if plan.threads else None
         self._is_alone = self._threads is None
+        self._pid = os.getpid()
         super().__init__(loader)
 
     def _begin(self, index: Any, batch: int) -> Future[list[torch.Tensor]] | None:
@@ -281,5 +283,6 @@ class ArrayIterator(NativeIterator):
 
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError):
-            if self._threads is not None:
+            # in a child after fork() there are no threads, and some may have held their pool's locks
+            if self._threads is not None and self._pid == os.getpid():
                 self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// What include/feedline/loader.h promises of threads and of fork().
+#include "feedline/loader.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "feedline/dataset.h"
+
+namespace feedline {
+namespace {
+
+constexpr std::chrono::seconds kHang{200};  // only a hang lasts so long
+
+class LoaderTest : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kSamples = 103;
+
+  Loader loader(LoaderOptions options) const {
+    auto dataset =
+        arrays({{"y", reinterpret_cast<const std::byte*>(rows_.data()), rows_.size(), 1, {DType::kUint8, {}}, {}}});
+    auto made = dataset->loader(options);
+    EXPECT_TRUE(made) << made.error().message();
+    return std::move(*made);
+  }
+  static std::uint64_t rest_of_epoch(Loader& loader) {
+    std::uint64_t rows = 0;
+    while (true) {
+      auto batch = loader.next();
+      EXPECT_TRUE(batch) << batch.error().message();
+      if (!batch || !*batch) return rows;
+      rows += (*batch)->rows();
+    }
+  }
+  static void expect_interrupted(const Result<std::optional<Batch>>& got) {
+    ASSERT_FALSE(got);
+    EXPECT_EQ(got.error().code, ErrorCode::kCancelled);
+    EXPECT_EQ(got.error().what, "interrupted");
+  }
+
+  std::vector<std::uint8_t> rows_ = std::vector<std::uint8_t>(kSamples, 7);
+};
+
+TEST_F(LoaderTest, InterruptEndsAWaitAndNothingIsLost) {
+  Loader given = loader({.batch_size = 4, .num_workers = 2, .given_order = true});
+  ASSERT_TRUE(given.start_epoch());
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {  // again and again: nobody can tell when next() has begun to wait
+    while (!is_over) {
+      given.interrupt();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  expect_interrupted(given.next());  // nothing was given: it would wait for ever
+  Batch batch;
+  const auto polled = given.poll(kHang, batch);
+  is_over = true;
+  other.join();
+  ASSERT_FALSE(polled);
+  EXPECT_EQ(polled.error().code, ErrorCode::kCancelled);
+  ASSERT_TRUE(given.give({{3, 0}, {4, 0}}));
+  ASSERT_TRUE(given.end_giving());
+  auto next = given.next();
+  if (!next) next = given.next();  // of an interrupt after the last wait
+  ASSERT_TRUE(next && *next);
+  EXPECT_EQ((*next)->rows(), 2u);
+}
+
+TEST_F(LoaderTest, InterruptBeforeACallEndsThatCallAlone) {
+  Loader plain = loader({.batch_size = 10, .num_workers = 2});
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    auto first = plain.next();
+    ASSERT_TRUE(first && *first);
+    plain.interrupt();
+    plain.interrupt();
+    expect_interrupted(plain.next());
+    EXPECT_EQ(rest_of_epoch(plain), kSamples - 10);
+  }
+}
+
+// For the thread sanitizer, and for what is asked: a state is never one that no call has left behind.
+TEST_F(LoaderTest, AnyThreadMayAskWhileTheConsumerGoesOn) {
+  Loader asked = loader({.batch_size = 10, .shuffle = true, .num_workers = 2});
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> others;
+  for (int i = 0; i < 2; ++i)
+    others.emplace_back([&] {
+      std::uint64_t epoch = 0;
+      while (!is_over) {
+        const auto state = asked.state();
+        ASSERT_TRUE(state);
+        EXPECT_EQ(state->position % 10 == 0 || state->position == kSamples, true) << state->position;
+        EXPECT_GE(state->epoch, epoch);
+        epoch = state->epoch;
+        EXPECT_TRUE(asked.stats() && asked.errors() && asked.error_count() && asked.explain() && asked.rows_per_rank());
+        EXPECT_EQ(asked.batches(), 11u);
+        asked.changes();
+        asked.leave_a_cpu();
+        asked.interrupt();
+      }
+    });
+  const auto next = [&] {
+    while (true)
+      if (auto batch = asked.next(); batch || batch.error().code != ErrorCode::kCancelled) return batch;
+  };
+  for (std::uint64_t epoch = 0; epoch < 30; ++epoch) {
+    if (epoch % 3 == 2) asked.set_epoch(epoch);
+    std::uint64_t rows = 0;
+    while (true) {
+      const auto batch = next();
+      ASSERT_TRUE(batch);
+      if (!*batch) break;
+      rows += (*batch)->rows();
+      if (rows != 50 || epoch % 2 == 0) continue;
+      const auto here = asked.state();
+      ASSERT_TRUE(here);
+      EXPECT_EQ(here->position, 50u);
+      ASSERT_TRUE(asked.restore(*here));
+    }
+    EXPECT_EQ(rows, kSamples);
+  }
+  is_over = true;
+  for (std::thread& other : others) other.join();
+}
+
+#if !defined(__SANITIZE_THREAD__)
+
+// 0: every call answered as the header says; else the number of the first that did not.
+int answers_of_a_child(Loader& loader) {
+  const auto refused = [](const auto& answer) {
+    return !answer && answer.error().code == ErrorCode::kConfig && answer.error().what.contains("fork()");
+  };
+  Batch batch;
+  const std::vector<std::function<bool()>> calls{
+      [&] { return refused(loader.next()); },
+      [&] { return refused(loader.poll(std::chrono::milliseconds(1), batch)); },
+      [&] { return refused(loader.start_epoch()); },
+      [&] {
+        return refused(loader.give({{0, 0}}));
+      },
+      [&] { return refused(loader.end_giving()); },
+      [&] { return refused(loader.rows_per_rank()); },
+      [&] { return refused(loader.stats()); },
+      [&] { return refused(loader.errors()); },
+      [&] { return refused(loader.error_count()); },
+      [&] { return refused(loader.state()); },
+      [&] { return refused(loader.restore({})); },
+      [&] { return refused(loader.explain()); },
+      [&] { return loader.batches() == 11 && loader.schema().size() == 1 && loader.options().batch_size == 10; },
+      [&] {
+        loader.interrupt();
+        loader.leave_a_cpu();
+        loader.set_epoch(8);
+        loader.changes();
+        loader.epoch();
+        loader.close();
+        return true;
+      },
+  };
+  for (std::size_t i = 0; i < calls.size(); ++i)
+    if (!calls[i]()) return static_cast<int>(i) + 1;
+  const Loader gone = std::move(loader);
+  return 0;
+}
+
+// Whatever lock a thread of the parent holds at the moment.
+TEST_F(LoaderTest, AChildIsRefusedEveryCallWithoutALock) {
+  Loader parent = loader({.batch_size = 10, .num_workers = 3});
+  ASSERT_TRUE(parent.start_epoch());
+  std::atomic<bool> is_over = false;
+  std::vector<std::thread> others;
+  for (int i = 0; i < 3; ++i)
+    others.emplace_back([&] {
+      while (!is_over) EXPECT_TRUE(parent.state() && parent.stats() && parent.errors());
+    });
+  for (int fork_number = 0; fork_number < 60; ++fork_number) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(static_cast<unsigned>(kHang.count()));  // a hang ends by it
+      ::_exit(answers_of_a_child(parent));
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status)) << "it hangs";
+    ASSERT_EQ(WEXITSTATUS(status), 0) << "the call with this number";
+  }
+  is_over = true;
+  for (std::thread& other : others) other.join();
+  EXPECT_EQ(rest_of_epoch(parent), kSamples);
+}
+
+TEST_F(LoaderTest, ALoaderThatWasNotBegunIsTheChildsOwn) {
+  Loader fresh = loader({.batch_size = 10, .num_workers = 2});
+  ASSERT_TRUE(fresh.state() && fresh.stats());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(static_cast<unsigned>(kHang.count()));
+    ::_exit(rest_of_epoch(fresh) == kSamples && fresh.stats() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_EQ(rest_of_epoch(fresh), kSamples);
+}
+
+#endif
+
+TEST(LoaderOptions, TooManyThreadsAreOneMessage) {
+  const std::vector<std::uint8_t> rows(4);
+  const auto dataset =
+      arrays({{"y", reinterpret_cast<const std::byte*>(rows.data()), rows.size(), 1, {DType::kUint8, {}}, {}}});
+  for (const int count : {-1, 1025, 4096}) {
+    const auto refused = dataset->loader({.num_workers = count});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message(),
+              "loader: num_workers must be between 0 and 1024, got " + std::to_string(count));
+  }
+  EXPECT_TRUE(dataset->loader({.num_workers = 1024}));
+}
+
+}  // namespace
+}  // namespace feedline
