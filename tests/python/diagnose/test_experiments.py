@@ -53,7 +53,7 @@ def test_the_ladder_is_climbed_and_the_script_notices_nothing(tmp_path):
     rungs = rungs_of(found)
     assert {0, 1, 2} <= set(rungs)
     for rung in rungs.values():
-        assert rung["low"] <= rung["batches_per_s"] <= rung["high"] and rung["batches"] >= 3
+        assert rung["low"] <= rung["batches_per_s"] <= (rung["high"] or rung["batches_per_s"]) and rung["batches"] >= 3
     assert two_are_faster(found)
     assert {entry["workers"] for entry in found["what_if"]} == set(rungs)
     assert found["verdicts"][0]["cause"] == "blocked_outside_files"  # a sleep is no file's

@@ -16,6 +16,7 @@ from feedline.diagnose.probe.opened_files import OpenedFiles, open_for_reading
 from feedline.diagnose.summary.figures import DROP_IN
 
 _ROUNDS = 3
+_FEWEST_ROUNDS = 4  # of workers: two blocks of two
 _MOST_STARTS = 5
 _MOST_SAMPLES = 2048
 _FEWEST_SAMPLES = 8
@@ -70,7 +71,8 @@ def rate(loader: Any, workers: int, seconds: float, step_s: float = 0.0) -> dict
         counted = len(times) - 1 - workers
         if counted == 0:  # the first of each worker: they have all begun
             until = max(until, now + seconds / 2)
-        if counted >= 3 and now > until:
+        enough = counted >= _FEWEST_ROUNDS * together or now > until + seconds  # without, there is no interval
+        if counted >= 3 and now > until and enough:
             left = -counted % epoch if epoch else counted
             soon = now + left * (now - times[workers][0]) / counted < until + seconds
             if left == 0 or (counted % together == 0 and not (epoch and soon)):
