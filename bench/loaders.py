@@ -31,7 +31,7 @@ def feedline_loader(source: str, options: argparse.Namespace) -> Any:
 def stock_loader(source: str, options: argparse.Namespace) -> Any:
     import torch.utils.data as data
 
-    from feedline.cli import stock_loader as stock
+    from feedline.bench import stock_loader as stock
 
     transform, options.transforms = stock.transform_of(options.size, options.transforms)
     dataset: Any = stock.FolderDataset(source, transform)
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     import PIL.Image
     import torch.utils.data
 
-    from feedline.cli import stock_loader as stock
+    from feedline.bench import stock_loader as stock
 
     stock.transform_of(options.size, options.transforms)
 

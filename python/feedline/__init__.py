@@ -17,7 +17,21 @@ Nothing starts at import, and neither torch nor NumPy is imported before the fir
 from typing import TYPE_CHECKING, Any
 
 from ._engine import Inspection, InspectionFinding
-from .dataset import Dataset, DecodeLimit, Drawn, FieldSpec, inspect, open
+from .data.dataset import Dataset, DecodeLimit, Drawn, FieldSpec, inspect, open
+from .data.images import (
+    ImageInfo,
+    active_simd_variant,
+    decode_image,
+    follow_pillow,
+    force_simd_variant,
+    image_info,
+    resize_image,
+    simd_variants,
+)
+from .data.mixtures import mix
+from .data.pixels import pack_pixels
+from .data.ragged_values import ragged
+from .data.sequences import arrays, tokens
 from .errors import (
     ConfigError,
     DataError,
@@ -28,23 +42,9 @@ from .errors import (
     StorageError,
     WorkerDiedError,
 )
-from .images import (
-    ImageInfo,
-    active_simd_variant,
-    decode_image,
-    follow_pillow,
-    force_simd_variant,
-    image_info,
-    resize_image,
-    simd_variants,
-)
-from .loader import BadSample, Loader
-from .mixtures import mix
-from .pixels import pack_pixels
+from .loader.loader import BadSample, Loader
 from .profiling import profile
-from .ragged_values import ragged
-from .sequences import arrays, tokens
-from .settings import load_settings
+from .tune.settings import load_settings
 from .version import installed_version as _installed_version
 
 # Of ImageNet's training images, per channel (red, green, blue), in units of [0, 1]; torchvision's values.
@@ -52,7 +52,7 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
 if TYPE_CHECKING:
-    from .data_loader import DataLoader as DataLoader  # not in __all__: a star import would import torch
+    from .drop_in.data_loader import DataLoader as DataLoader  # not in __all__: a star import would import torch
 
 __version__: str
 
@@ -61,7 +61,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return _installed_version()
     if name == "DataLoader":  # imports torch
-        from .data_loader import DataLoader
+        from .drop_in.data_loader import DataLoader
 
         return DataLoader
     if name == "trace":

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import ranks
 from .errors import ConfigError
+from .loader import ranks
 
 if TYPE_CHECKING:
     from pathlib import Path

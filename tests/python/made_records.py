@@ -8,8 +8,8 @@ import functools
 from typing import Any
 
 from feedline import record
+from feedline.bench.record import of_bench
 from feedline.diagnose.summary.figures import Host, Making, Summary, Waits
-from feedline.record.bench import of_bench
 
 STAGE_MS = {"storage": 20.0, "decode": 60.0, "transform": 20.0, "batch": 2.0}
 BATCH = 50

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import feedline
-from feedline import arguments
+from feedline.data import arguments
 
 Call = Callable[[feedline.Dataset], object]
 

@@ -112,7 +112,8 @@ def test_users_can_import_every_exception_and_warning_that_they_meet() -> None:
 
 
 def test_the_places_where_they_were_first_still_have_them() -> None:
-    from feedline import record, settings
+    from feedline import record
+    from feedline.tune import settings
 
     assert record.RecordError is feedline.RecordError
     assert settings.SettingsWarning is feedline.SettingsWarning

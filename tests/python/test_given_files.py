@@ -11,7 +11,7 @@ import pytest
 
 import feedline
 from feedline import _engine
-from feedline.dataset import Dataset
+from feedline.data.dataset import Dataset
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def test_a_batch_is_a_named_tuple_that_pickles(train: feedline.Dataset) -> None:
 
 
 def test_fields_that_are_no_python_names(tmp_path: object, folder: str) -> None:
-    from feedline import batches
+    from feedline.loader import batches
 
     assert batches.attribute_names(["image", "class", "seg.png", "1.x", "jpg;png", "seg_png"]) == (
         "image", "class_", "seg_png", "x", "jpg_png", "seg_png_",

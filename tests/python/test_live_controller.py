@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from running_processes import HANG_S
 
 import feedline
-from feedline import changes
+from feedline.loader import changes
 
 CPUS = len(os.sched_getaffinity(0))
 

@@ -17,7 +17,8 @@ import pytest
 from running_processes import HANG_S, until
 
 import feedline
-from feedline import exposition, metrics, statistics
+from feedline.loader import statistics
+from feedline.serving import exposition, metrics
 
 SAMPLE = re.compile(r'([a-z_][a-z0-9_]*)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)$')
 

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 import feedline
-from feedline import ranks
+from feedline.loader import ranks
 
 SAMPLES = 21
 

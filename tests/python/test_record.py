@@ -24,7 +24,10 @@ from feedline import record
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Event
 from feedline.diagnose.session import ProcessRecord, Recording
-from feedline.record import checking, files, gpu, machine, series, storage
+from feedline.machine import facts as machine
+from feedline.machine import gpu_facts as gpu
+from feedline.machine import storage
+from feedline.record import checking, files, series
 
 
 def subschemas(schema: Any) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from conftest import Options
 from running_processes import HANG_S
 
 import feedline
-from feedline import statistics
+from feedline.loader import statistics
 
 EPOCHS = 3
 

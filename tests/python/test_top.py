@@ -24,9 +24,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 import feedline
-from feedline.top import amounts, gpu, host, memory, processes, published, rates, screen, watch
+from feedline.machine import gpu, host, memory, processes
+from feedline.machine.disks import Disk, DiskWatch
+from feedline.top import amounts, published, rates, screen, watch
 from feedline.top.alarms import LOOKS, Alarms, Moment, turns
-from feedline.top.disks import Disk, DiskWatch
 
 # -- made-up figures
 

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from running_processes import HANG_S, until
 
 import feedline
-from feedline import publishing
+from feedline.serving import publishing
 from feedline.top import published
 
 

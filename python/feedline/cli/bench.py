@@ -12,11 +12,11 @@ import click
 from rich.markup import escape
 
 import feedline
+from feedline.bench import record as records
+from feedline.bench.stock_loader import StockLoaderMissing, measure_stock
 from feedline.cli import shuffle
 from feedline.cli.console import OUT, bytes_text, print_json, progress, table
-from feedline.cli.stock_loader import StockLoaderMissing, measure_stock
 from feedline.machine import limits
-from feedline.record import bench as records
 from feedline.record import envelope, write
 
 # of a batch: when it came, its samples, the seconds that next() took

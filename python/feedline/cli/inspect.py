@@ -10,10 +10,10 @@ import click
 from rich.markup import escape
 
 import feedline
-from feedline import arguments
 from feedline.cli import exit_codes
 from feedline.cli.console import OUT, bytes_text, print_json, progress, table
 from feedline.cli.contact_sheet import contact_sheet, write_png
+from feedline.data import arguments
 
 _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _MOST_ROWS = 20

@@ -10,9 +10,9 @@ import click
 from rich.markup import escape
 
 import feedline
-from feedline import arguments
 from feedline.cli import exit_codes
 from feedline.cli.console import OUT, bytes_text, print_json, progress
+from feedline.data import arguments
 
 if TYPE_CHECKING:
     from feedline.packing import Report

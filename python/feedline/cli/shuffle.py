@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import feedline
-from feedline import _engine, shuffle_quality
+from feedline import _engine
+from feedline.bench import shuffle_quality
+from feedline.bench.shuffle_quality import Order
 from feedline.cli.console import OUT, progress, table
-from feedline.shuffle_quality import Order
 
 SHARD_WINDOW = 16  # Dataset.loader's own default
 BUFFER = 1000  # WebDataset's and tf.data's documents use such numbers

@@ -31,7 +31,8 @@ def top(pid: int | None, interval: float, once: bool, as_json: bool) -> int:
     is shown. Keys: q quits, p pauses, tab and arrows select a loader. With --once or --json exit status 1 says that
     there is an alarm. docs/top.md explains each figure.
     """
-    from feedline.top import gpu, live, watch
+    from feedline.machine import gpu
+    from feedline.top import live, watch
 
     is_live = not once and not as_json and OUT.is_terminal and not OUT.is_dumb_terminal
     # with a single interval to look at, it is what counts

@@ -49,7 +49,8 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str) -
 def _bytes(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
     if value is None:
         return None
-    from feedline import ConfigError, arguments
+    from feedline import ConfigError
+    from feedline.data import arguments
 
     try:
         return arguments.byte_count("tune", "--memory", int(value) if value.isdigit() else value)
@@ -179,8 +180,7 @@ def _showing() -> Iterator[tuple[Callable[[Any], None], Callable[[str], None]]]:
 
 def _give(tuned: Tuned | TunedSource, output: Path | None, record: Path | None, as_json: bool, began: float) -> int:
     from feedline import record as records
-    from feedline import settings
-    from feedline.tune import report
+    from feedline.tune import report, settings
 
     document = report.as_json(tuned)
     if as_json:

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.random  # NumPy does so at its first use, which would make the first iter() wait
 import torch
 
-from .. import draws
-from ..dataset import Dataset
+from ..data import draws
+from ..data.dataset import Dataset
 from .failures import Failure, sample_path
 
 Notice = Callable[[int, Any], None]  # (stage, sample)

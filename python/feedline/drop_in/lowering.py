@@ -19,8 +19,8 @@ import torch
 from torch.utils.data import BatchSampler
 from torch.utils.data._utils import collate as torch_collate
 
-from ..dataset import Dataset
-from ..draws import is_random
+from ..data.dataset import Dataset
+from ..data.draws import is_random
 from ..errors import ConfigError
 from ..machine import limits
 from . import native_webdataset, sources, transforms

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .. import batches
 from ..errors import StalledError
+from ..loader import batches
 from . import sources
 from .native import Late
 from .native_images import NativeImageIterator

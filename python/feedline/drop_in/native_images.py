@@ -17,8 +17,9 @@ import torch
 from torch.utils.data import BatchSampler
 from torch.utils.data._utils.collate import default_collate
 
-from .. import _engine, changes
+from .. import _engine
 from ..errors import StalledError
+from ..loader import changes
 from . import fetch, sources
 from .lowering import ImagePlan
 from .native import Late, NativeIterator

@@ -12,7 +12,7 @@ from torch.utils.data import _utils as torch_utils
 from torch.utils.data import dataloader as torch_dataloader
 
 from ..errors import ConfigError, Error
-from ..loader import BadSample
+from ..loader.loader import BadSample
 from . import fetch, state
 from .devices import to_device
 from .failures import Failure

@@ -11,7 +11,7 @@ from typing import Any
 from torch.utils.data import ConcatDataset, Subset
 
 from .. import _engine
-from ..dataset import Dataset
+from ..data.dataset import Dataset
 
 
 def leaves(dataset: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from ..dataset import Dataset
+from ..data.dataset import Dataset
 from ..errors import ConfigError
 
 # What flows between two transforms.

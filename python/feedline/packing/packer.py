@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from .. import _engine, arguments
-from ..dataset import warn_of_merged_folders
+from .. import _engine
+from ..data import arguments
+from ..data.dataset import warn_of_merged_folders
 from ..errors import ConfigError, DataError, StorageError
 from ..machine import limits as host_limits
 from .manifest import NAME, Manifest, Shard, Skipped

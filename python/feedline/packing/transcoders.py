@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from .. import _engine, arguments
+from .. import _engine
+from ..data import arguments
 
 _MOST_MCUS = 65_535  # 16 bits in the file
 _IMAGES = ("jpg", "jpeg", "png", "webp")

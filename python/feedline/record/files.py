@@ -18,11 +18,11 @@ from typing import Any
 
 from feedline.errors import RecordError
 
+from ..machine.facts import machine_facts
+from ..machine.software import software_facts
+from ..machine.storage import storage_facts
 from . import diagnosis
 from .checking import problem
-from .machine import machine_facts
-from .software import software_facts
-from .storage import storage_facts
 
 VERSION = 1
 _LARGEST_FILE = 256 << 20  # a record is some 100 kB: a larger file is something else

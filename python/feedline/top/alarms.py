@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from .gpu import Reading
-from .host import Figures
+from ..machine.gpu import Reading
+from ..machine.host import Figures
 from .published import Loader
 from .rates import LoaderRates
 

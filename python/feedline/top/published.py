@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What running processes publish (:mod:`feedline.publishing`), asked for and checked.
+"""What running processes publish (:mod:`feedline.serving.publishing`), asked for and checked.
 
 An answer may come from a process that hangs, of another version, or that means harm: it is bounded in time and size,
 every number is finite and not negative, and text cannot move a terminal's cursor.
@@ -18,8 +18,10 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
-from .. import publishing
+from ..machine.processes import clean
+
 from ..errors import Error
+from ..serving import publishing
 
 _ANSWER_BYTES = 1 << 20
 _READ_BYTES = 1 << 16
@@ -27,7 +29,6 @@ _MOST_AT_ONCE = 32
 _MOST_LOADERS = 64
 _MOST_STAGES = 16
 _MOST_BUCKETS = 64
-_LONGEST_TEXT = 200
 _LARGEST = 1e18  # more than any counter reaches, and fit for integers
 
 
@@ -184,12 +185,6 @@ def parse(answer: bytes, pid: int, user: int) -> Process:
         time_s=time_s,
         loaders=tuple(_loader(i, row) for i, row in enumerate(rows) if isinstance(row, dict)),
     )
-
-
-def clean(text: Any) -> str:
-    """Text from elsewhere for a terminal: one line, printable, not long."""
-    shown = "".join(c if c.isprintable() else "?" for c in str(text)[: _LONGEST_TEXT + 1])
-    return shown if len(shown) <= _LONGEST_TEXT else shown[: _LONGEST_TEXT - 3] + "..."
 
 
 def _loader(place: int, row: dict[str, Any]) -> Loader:

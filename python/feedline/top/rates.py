@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from ..statistics import percentile_ms
+from ..loader.statistics import percentile_ms
 from .published import Loader, Stage
 
 

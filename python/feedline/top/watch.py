@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
+from ..machine.gpu import Gpus, Reading
+from ..machine.host import Figures, HostWatch
+from ..machine.processes import Identity, identify
 from . import published
 from .alarms import LOOKS, Alarm, Alarms, Moment
-from .gpu import Gpus, Reading
-from .host import Figures, HostWatch
-from .processes import Identity, identify
 from .rates import LoaderRates, between
 
 _HISTORY = 60

@@ -194,7 +194,7 @@ def settings_of(loader: Any) -> dict[str, Any]:
 
 
 def _is_ours(loader: Any) -> bool:
-    return any(base.__module__ == "feedline.data_loader" for base in type(loader).__mro__)
+    return any(base.__module__ == "feedline.drop_in.data_loader" for base in type(loader).__mro__)
 
 
 def _in_worker() -> bool:

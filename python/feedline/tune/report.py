@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from feedline import settings as saved
 from feedline.diagnose.model import prediction
 from feedline.diagnose.summary.figures import Summary
 from feedline.record import envelope, series
 from feedline.record.diagnosis import figure
 from feedline.record.files import finite
 from feedline.tune import outcome
+from feedline.tune import settings as saved
 from feedline.tune.duel import Comparison
 from feedline.tune.ladder import Climb, Rung
 from feedline.tune.script import Tuned

@@ -16,7 +16,8 @@ import torch
 from drop_in_data import Failing, Numbers, Stream, flatten
 from torch.utils.data import DistributedSampler, TensorDataset, get_worker_info
 
-from feedline import DataLoader, publishing
+from feedline import DataLoader
+from feedline.serving import publishing
 
 # -- attributes
 

@@ -112,5 +112,5 @@ class _Stream(torch.utils.data.IterableDataset):
 def test_a_worker_that_just_dies_is_still_told_as_that(tmp_path):
     from drop_in_data import Dying
 
-    with pytest.raises(feedline.data_loader.WorkerDiedError, match="is killed by signal"):
+    with pytest.raises(feedline.drop_in.data_loader.WorkerDiedError, match="is killed by signal"):
         list(DataLoader(Dying(tmp_path / "mark", always=True), num_workers=1))

@@ -13,9 +13,8 @@ import pytest
 
 from feedline import _engine
 from feedline.diagnose.probe import loop_hooks
-from feedline.machine import limits
-from feedline.record import machine
-from feedline.top import memory
+from feedline.machine import facts as machine
+from feedline.machine import limits, memory
 
 ROOT = Path(__file__).resolve().parents[3]
 GIB = 1 << 30

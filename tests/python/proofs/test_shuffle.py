@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from feedline import _engine, shuffle_quality
-from feedline.shuffle_quality import Order
+from feedline import _engine
+from feedline.bench import shuffle_quality
+from feedline.bench.shuffle_quality import Order
 
 # sizes around powers of two and four, where a Feistel network changes its width or walks longest
 SIZES = [100, 255, 256, 257, 1000, 1024, 4097, 50_000]

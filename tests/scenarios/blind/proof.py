@@ -125,7 +125,7 @@ def _measure(script):
     iterator.__next__ = watch.around_next(iterator.__next__)
     for loader in (torch.utils.data.DataLoader, feedline.DataLoader, feedline.Loader):
         loader.__iter__ = around(loader.__dict__["__iter__"])
-    own = feedline.loader.LoaderIterator
+    own = feedline.loader.loader.LoaderIterator
     own.__next__ = watch.around_next(own.__next__)
     sys.argv = [script]
     sys.path.insert(0, str(Path(script).parent))

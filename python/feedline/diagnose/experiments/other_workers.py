@@ -36,7 +36,7 @@ def is_feedlines(loader: Any) -> bool:
 
 
 def _again(loader: Any) -> Any:
-    return loader.__dict__.get("_again") if type(loader).__module__ == "feedline.loader" else None
+    return loader.__dict__.get("_again") if type(loader).__module__ == "feedline.loader.loader" else None
 
 
 def _drop_in(loader: Any, workers: int) -> Any:

@@ -47,8 +47,8 @@ def patch(module_name: str) -> None:
         return
     patches: dict[str, Callable[[Any, Recorder], None]] = {
         "torch.utils.data.dataloader": loop_hooks.patch_torch_loader,
-        "feedline.loader": loop_hooks.patch_own_loader,
-        "feedline.data_loader": loop_hooks.patch_drop_in,
+        "feedline.loader.loader": loop_hooks.patch_own_loader,
+        "feedline.drop_in.data_loader": loop_hooks.patch_drop_in,
         "feedline.drop_in.native": loop_hooks.patch_native_iterator,
         "torch.utils.data._utils.fetch": _patch_torch_fetch,
         "torch.utils.data._utils.worker": worker_hooks.patch_torch_worker,
@@ -78,7 +78,7 @@ def patch(module_name: str) -> None:
         patches[module_name](module, _recorder)
         if module_name == "torch.utils.data.dataloader":
             worker_hooks.patch_pickling(_recorder)
-        if module_name in ("torch.utils.data.dataloader", "feedline.data_loader", "feedline.drop_in.native"):
+        if module_name in ("torch.utils.data.dataloader", "feedline.drop_in.data_loader", "feedline.drop_in.native"):
             _extend(module, _recorder)
     except Exception as error:  # a version of the module that nobody here has seen
         _recorder.note(f"{module_name} is not watched: {error!r}")

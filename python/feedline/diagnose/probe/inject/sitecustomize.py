@@ -26,7 +26,7 @@ class _Watcher:
     """A finder that lets the others find, and tells the probe when a module it cares for has been executed."""
 
     # The first two make the probe load; the others are worth nothing without them.
-    primary = frozenset({"torch.utils.data.dataloader", "feedline.loader"})
+    primary = frozenset({"torch.utils.data.dataloader", "feedline.loader.loader"})
     secondary = frozenset(
         {
             "torch.utils.data._utils.fetch",
@@ -40,7 +40,7 @@ class _Watcher:
             "PIL.TiffImagePlugin",
             "PIL.WebPImagePlugin",
             "cv2",
-            "feedline.data_loader",
+            "feedline.drop_in.data_loader",
             "feedline.drop_in.fetch",
             "feedline.drop_in.native",
             "feedline.drop_in.native_arrays",

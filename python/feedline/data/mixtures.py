@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from . import _engine, arguments
+from .. import _engine
+from ..errors import ConfigError
+from . import arguments
 from .dataset import Dataset
-from .errors import ConfigError
 
 
 def mix(

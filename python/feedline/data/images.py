@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _engine, arguments
-from .errors import ConfigError
+from .. import _engine
+from ..errors import ConfigError
+from . import arguments
 
 if TYPE_CHECKING:
     import numpy

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from feedline import _engine
 
-from .gpu import gpu_facts
+from .gpu_facts import gpu_facts
 
 Facts = dict[str, str | int | float | bool | None]
 _KIB_NAMES = {

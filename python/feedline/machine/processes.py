@@ -8,11 +8,12 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..errors import ConfigError
-from .published import clean
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_LONGEST_TEXT = 200
 
 
 @dataclass(frozen=True)
@@ -63,3 +64,9 @@ def _command(root: Path, pid: int) -> str:
 def _short(word: str) -> str:
     """The name alone of a path; what a command line is known by."""
     return os.path.basename(word) if word.startswith("/") and os.path.basename(word) else word
+
+
+def clean(text: Any) -> str:
+    """Text from elsewhere for a terminal: one line, printable, not long."""
+    shown = "".join(c if c.isprintable() else "?" for c in str(text)[: _LONGEST_TEXT + 1])
+    return shown if len(shown) <= _LONGEST_TEXT else shown[: _LONGEST_TEXT - 3] + "..."

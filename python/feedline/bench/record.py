@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import series
-from .diagnosis import figure, link
+from ..record import series
+from ..record.diagnosis import figure, link
 
 
 def of_bench(
@@ -19,7 +19,7 @@ def of_bench(
         result: the object that ``feedline bench`` prints.
         arrivals: of every batch when it came, in seconds, its samples, and the seconds that next() took.
     """
-    from .files import finite
+    from ..record.files import finite
 
     ours = result["feedline"]
     waits_ms = [1000 * wait for _, _, wait in arrivals]

@@ -16,16 +16,16 @@ import torch
 from torch.utils.data import TensorDataset, default_collate, default_convert, get_worker_info
 from torch.utils.data.dataloader import DataLoader as _TorchDataLoader
 
-from .arguments import byte_count
-from .drop_in import fetch, page_lock, state
-from .drop_in.iterators import WorkerIterator
-from .drop_in.lowering import NATIVE, ArrayPlan, ImagePlan, PrefixPlan, Reason, plan_lowering
-from .drop_in.sampler_epochs import SamplerEpochs
-from .drop_in.single import SingleIterator
-from .errors import ConfigError, WorkerDiedError
-from .loader import BadSample, publish
-from .machine import limits
-from .statistics import Statistics
+from ..data.arguments import byte_count
+from ..errors import ConfigError, WorkerDiedError
+from ..loader.loader import BadSample, publish
+from ..loader.statistics import Statistics
+from ..machine import limits
+from . import fetch, page_lock, state
+from .iterators import WorkerIterator
+from .lowering import NATIVE, ArrayPlan, ImagePlan, PrefixPlan, Reason, plan_lowering
+from .sampler_epochs import SamplerEpochs
+from .single import SingleIterator
 
 __all__ = ["DataLoader", "WorkerDiedError", "default_collate", "default_convert", "get_worker_info"]
 
@@ -407,9 +407,9 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def metrics(self, port: int = 0, *, name: str | None = None) -> str:
         """Serves :meth:`stats` as OpenMetrics text, to this machine alone, while the loader lives; returns the URL.
 
-        See :func:`feedline.metrics.serve`.
+        See :func:`feedline.serving.metrics.serve`.
         """
-        from . import metrics
+        from ..serving import metrics
 
         return metrics.serve(self, port, name)
 
@@ -445,7 +445,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
 def _withdraw_idle(reference: weakref.ref[Any]) -> None:
     """Ends the publishing of a loader that nobody iterates: a thread for it would be one that nothing needs."""
     loader = reference()
-    publishing = sys.modules.get("feedline.publishing")
+    publishing = sys.modules.get("feedline.serving.publishing")
     if loader is not None and publishing is not None and not list(loader._running):
         publishing.withdraw(loader)
 

@@ -26,8 +26,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from . import ranks
-from .errors import ConfigError, Error
+from ..errors import ConfigError, Error
+from ..loader import ranks
 
 VERSION = 1
 SUFFIX = ".sock"

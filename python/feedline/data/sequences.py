@@ -7,9 +7,10 @@ import os
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from . import _engine, arguments, rows
+from .. import _engine
+from ..errors import ConfigError, StorageError
+from . import arguments, rows
 from .dataset import Dataset
-from .errors import ConfigError, StorageError
 
 _Path = str | os.PathLike[str]
 _BIG = 2**62

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from . import _engine
+    from .. import _engine
 
 _QUIET_S = 10  # between two lines at INFO; those in between are at DEBUG
 

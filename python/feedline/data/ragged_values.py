@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..errors import ConfigError
 from . import arguments
-from .errors import ConfigError
 
 _WHERE = "ragged"
 

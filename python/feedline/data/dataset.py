@@ -13,10 +13,12 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, SupportsIndex
 
-from . import _engine, arguments, batches, draws, ranks
-from ._engine import Inspection
-from .errors import ConfigError
-from .loader import Loader, Output
+from .. import _engine
+from .._engine import Inspection
+from ..errors import ConfigError
+from ..loader import batches, ranks
+from ..loader.loader import Loader, Output
+from . import arguments, draws
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _Origin = tuple[str, str, list[str], str]  # source, format, fields, index folder: the engine's arguments

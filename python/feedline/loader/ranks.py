@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from .errors import ConfigError
+from ..errors import ConfigError
 
 # launcher, its variable for the rank, its variable for the world size. Launchers nest, as torchrun within Slurm: what
 # comes first here started this very process, and those behind it may count other things, such as machines.

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from .errors import ConfigError, SettingsWarning
+from ..errors import ConfigError, SettingsWarning
 
 VERSION = 1
 _LARGEST_FILE = 1 << 20
@@ -166,7 +166,7 @@ def write(settings: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
 
 def machine_fingerprint() -> dict[str, Any]:
     """The facts of this machine that the best settings depend on."""
-    from .record.machine import machine_facts
+    from ..machine.facts import machine_facts
 
     facts, _ = machine_facts()
     return {name: facts.get(name) for name in MACHINE_FACTS}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import ConfigError
+from ..errors import ConfigError
 from .ragged_values import Ragged
 
 # name, owner, address, rows, bytes from row to row, dtype, shape of a row, offsets of a ragged array, its pad

@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import ConfigError
+from ..errors import ConfigError
 
 _INTERPOLATIONS = ("nearest", "box", "bilinear", "bicubic")
 # Pillow's Image.Resampling values, which torchvision accepts as plain integers too

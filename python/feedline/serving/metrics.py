@@ -16,12 +16,12 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
+from ..errors import ConfigError, Error
 from . import exposition
-from .errors import ConfigError, Error
 
 if TYPE_CHECKING:
-    from .data_loader import DataLoader
-    from .loader import Loader
+    from ..drop_in.data_loader import DataLoader
+    from ..loader.loader import Loader
 
 
 AnyLoader: TypeAlias = Union["Loader", "DataLoader[Any]"]

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from . import _engine, batches, changes, state, statistics
-from .errors import ConfigError, Error
+from .. import _engine
+from ..errors import ConfigError, Error
+from . import batches, changes, state, statistics
 
 # Loaders with threads, closed before the interpreter goes away. Made with the first loader, not at import.
 _running: weakref.WeakSet[Loader] | None = None
@@ -86,7 +87,7 @@ class Loader:
         self._iterator: weakref.ref[LoaderIterator] | None = None
         _close_at_exit(self)
         if "FEEDLINE_METRICS_PORT" in os.environ:
-            from . import metrics
+            from ..serving import metrics
 
             metrics.serve_by_environment(self)
 
@@ -158,17 +159,17 @@ class Loader:
             iterator._end("load_state_dict() has ended this iterator")
 
     def stats(self) -> statistics.Statistics:
-        """Totals of all epochs so far, and per stage: see :mod:`feedline.statistics`."""
+        """Totals of all epochs so far, and per stage: see :mod:`feedline.loader.statistics`."""
         return statistics.summary(self._engine.stats())
 
     def metrics(self, port: int = 0, *, name: str | None = None) -> str:
         """Serves :meth:`stats` as OpenMetrics text, to this machine alone, until the loader is closed; returns the URL.
 
-        See :func:`feedline.metrics.serve`. The environment variable ``FEEDLINE_METRICS_PORT`` does it for all loaders.
+        See :func:`feedline.serving.metrics.serve`. The environment variable ``FEEDLINE_METRICS_PORT`` does it for all loaders.
         """
         if self._closed:
             raise Error("metrics: this loader is closed")
-        from . import metrics
+        from ..serving import metrics
 
         return metrics.serve(self, port, name)
 
@@ -196,7 +197,7 @@ class Loader:
     def close(self) -> None:
         """Ends the threads. Batches that you hold stay; ``next()`` raises :class:`Error` from now on."""
         self._closed = True
-        for module in map(sys.modules.get, ("feedline.metrics", "feedline.publishing")):
+        for module in map(sys.modules.get, ("feedline.serving.metrics", "feedline.serving.publishing")):
             withdraw = getattr(module, "withdraw", None)  # None: not imported, or another thread is at it
             if withdraw is not None:
                 withdraw(self)
@@ -286,7 +287,7 @@ def publish(loader: Any) -> None:
     """Lets ``feedline top`` see a loader that starts an epoch; the environment's FEEDLINE_PUBLISH=0 forbids it."""
     if os.environ.get("FEEDLINE_PUBLISH", "1") != "0":
         try:
-            from . import publishing
+            from ..serving import publishing
         except ImportError:  # the interpreter is ending, in the words of a thread that still runs
             return
         publishing.offer(loader)
