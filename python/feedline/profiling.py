@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from .errors import ConfigError
-from .loader import ranks
+from .machine import ranks
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 import feedline
-from feedline.loader import ranks
+from feedline.machine import ranks
 
 SAMPLES = 21
 

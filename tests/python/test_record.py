@@ -24,6 +24,7 @@ from feedline import record
 from feedline.diagnose.probe import events
 from feedline.diagnose.probe.events import Event
 from feedline.diagnose.session import ProcessRecord, Recording
+from feedline.diagnose.steps import steps_of
 from feedline.machine import facts as machine
 from feedline.machine import gpu_facts as gpu
 from feedline.machine import storage
@@ -152,9 +153,9 @@ def test_steps_are_those_of_the_longest_loop() -> None:
         return ProcessRecord(pid, 1, 0, found, {})
 
     recording = Recording([], 0, 0, 1, [process(10, 5), process(11, 7)], [], {}, [], 1)
-    assert record.steps_of(recording) == [(pytest.approx(0.1 * i + 0.002), 2.0, 7.0) for i in range(3)]
+    assert steps_of(recording) == [(pytest.approx(0.1 * i + 0.002), 2.0, 7.0) for i in range(3)]
     recording.processes = []
-    assert record.steps_of(recording) == []
+    assert steps_of(recording) == []
 
 
 def write(root: Path, files: dict[str, str]) -> Path:

@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 from feedline.cli import exit_codes
+from feedline.diagnose.steps import steps_of
 
 
 def _seconds(_context: click.Context, _parameter: click.Parameter, value: str) -> float:
@@ -63,7 +64,7 @@ def diagnose(
     document = report.as_json(recording, summary, diagnosis, tried)
     # what the machine is makes it a run record; where that cannot be found out, the script's exit status still counts
     with contextlib.suppress(Exception):
-        document = record.of(document, record.steps_of(recording))
+        document = record.of(document, steps_of(recording))
     # a closed pipe must not change the exit status
     with contextlib.suppress(OSError):
         print(report.as_text(recording, summary, diagnosis, tried), file=sys.stderr, flush=True)

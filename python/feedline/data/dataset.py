@@ -16,8 +16,9 @@ from typing import Any, NamedTuple, SupportsIndex
 from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
-from ..loader import batches, ranks
+from ..loader import batches
 from ..loader.loader import Loader, Output
+from ..machine import ranks
 from . import arguments, draws
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]

@@ -165,7 +165,8 @@ class Loader:
     def metrics(self, port: int = 0, *, name: str | None = None) -> str:
         """Serves :meth:`stats` as OpenMetrics text, to this machine alone, until the loader is closed; returns the URL.
 
-        See :func:`feedline.serving.metrics.serve`. The environment variable ``FEEDLINE_METRICS_PORT`` does it for all loaders.
+        See :func:`feedline.serving.metrics.serve`. The environment variable ``FEEDLINE_METRICS_PORT`` does it for all
+        loaders.
         """
         if self._closed:
             raise Error("metrics: this loader is closed")

@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import series
-
-if TYPE_CHECKING:
-    from feedline.diagnose.session import Recording
 
 # (seconds since the first, ms waited, ms of the loop's own work)
 Step = tuple[float, float, float]
@@ -24,7 +21,7 @@ def of(document: Mapping[str, Any], steps: Iterable[Step] = (), source: str | No
 
     Args:
         document: what ``feedline diagnose --json`` prints (``feedline.diagnose.report.as_json``).
-        steps: see :func:`steps_of`; without them there is no timeline and no histogram.
+        steps: see :func:`feedline.diagnose.steps.steps_of`; without them there is no timeline and no histogram.
         source: a path of the data set, where it is known.
     """
     from .files import envelope, finite
@@ -32,26 +29,6 @@ def of(document: Mapping[str, Any], steps: Iterable[Step] = (), source: str | No
     made = join(envelope("diagnose", document["command"], "", source=source), document, steps)
     whole: dict[str, Any] = finite(made)
     return whole
-
-
-def steps_of(recording: Recording) -> list[Step]:
-    """The steps of the loop that the diagnosis is about: the longest."""
-    from feedline.diagnose.probe import events
-    from feedline.diagnose.summary.timeline import loops_of
-
-    loops = loops_of(recording.processes)
-    if not loops:
-        return []
-    begin = loops[0].events[0].begin_ns
-    steps: list[Step] = []
-    wait_ms = 0.0
-    for event in loops[0].events:
-        if event.kind == events.WAIT:
-            wait_ms += event.wall_ns / 1e6
-        elif event.kind == events.STEP:
-            steps.append(((event.begin_ns - begin) / 1e9, wait_ms, event.wall_ns / 1e6))
-            wait_ms = 0.0
-    return steps
 
 
 def join(record: dict[str, Any], document: Mapping[str, Any], steps: Iterable[Step] = ()) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from ..errors import ConfigError, Error
-from ..loader import ranks
+from ..machine import ranks
 
 VERSION = 1
 SUFFIX = ".sock"

@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
-from ..machine.processes import clean
-
 from ..errors import Error
+from ..machine.processes import clean
 from ..serving import publishing
 
 _ANSWER_BYTES = 1 << 20
