@@ -25,8 +25,8 @@
 #include <string>
 #include <vector>
 
-#include "decode/baseline_kernels.h"
-#include "decode/jpeg_decoder.h"
+#include "decode/jpeg/baseline/baseline_kernels.h"
+#include "decode/jpeg/jpeg_decoder.h"
 
 namespace {
 

@@ -21,10 +21,10 @@
 #include <string>
 #include <vector>
 
-#include "decode/baseline_kernels.h"
-#include "decode/jpeg_decoder.h"
-#include "decode/restart_scan.h"
-#include "decode/restart_transcoder.h"
+#include "decode/jpeg/baseline/baseline_kernels.h"
+#include "decode/jpeg/jpeg_decoder.h"
+#include "decode/jpeg/restart_scan.h"
+#include "decode/jpeg/restart_transcoder.h"
 
 namespace {
 

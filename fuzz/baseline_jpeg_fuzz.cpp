@@ -19,11 +19,11 @@
 #include <string>
 #include <vector>
 
-#include "decode/baseline_kernels.h"
 #include "decode/codec.h"
-#include "decode/jpeg_decoder.h"
-#include "decode/planes_fixture.h"
-#include "decode/restart_transcoder.h"
+#include "decode/jpeg/baseline/baseline_kernels.h"
+#include "decode/jpeg/baseline/planes_fixture.h"
+#include "decode/jpeg/jpeg_decoder.h"
+#include "decode/jpeg/restart_transcoder.h"
 
 namespace {
 

@@ -13,8 +13,8 @@
 
 #include "base/check.h"
 #include "format/memory_reader.h"
-#include "format/shard_scan.h"
-#include "format/tar_header.h"
+#include "format/tar/shard_scan.h"
+#include "format/tar/tar_header.h"
 
 using namespace feedline;
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string>
 
-#include "format/tar_writer.h"
+#include "format/tar/tar_writer.h"
 #include "gate/case.h"
 #include "gate/made_images.h"
 #include "pipeline/sample_loader.h"

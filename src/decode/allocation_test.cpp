@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "decode/decoder.h"
-#include "decode/jpeg_fixture.h"
+#include "decode/jpeg/jpeg_fixture.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FEEDLINE_WATCH_MALLOC 0

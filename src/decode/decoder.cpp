@@ -7,9 +7,9 @@
 
 #include "base/check.h"
 #include "decode/codec.h"
-#include "decode/jpeg_decoder.h"
-#include "decode/png_decoder.h"
-#include "decode/webp_decoder.h"
+#include "decode/jpeg/jpeg_decoder.h"
+#include "decode/png/png_decoder.h"
+#include "decode/webp/webp_decoder.h"
 
 namespace feedline::decode {
 namespace {

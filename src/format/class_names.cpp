@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "format/tar_header.h"
+#include "format/tar/tar_header.h"
 
 namespace feedline::format {
 namespace {

@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "base/check.h"
-#include "format/folder_format.h"
-#include "format/gzip_cache.h"
-#include "format/pixel_file.h"
-#include "format/pixel_format.h"
-#include "format/sample_name.h"
+#include "format/folder/folder_format.h"
+#include "format/pixels/pixel_file.h"
+#include "format/pixels/pixel_format.h"
 #include "format/source_list.h"
-#include "format/tar_format.h"
-#include "format/tar_header.h"
-#include "format/tar_inspection.h"
+#include "format/tar/gzip_cache.h"
+#include "format/tar/sample_name.h"
+#include "format/tar/tar_format.h"
+#include "format/tar/tar_header.h"
+#include "format/tar/tar_inspection.h"
 
 namespace feedline::format {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "feedline/error.h"
-#include "format/shard_index.h"
+#include "format/tar/shard_index.h"
 
 namespace feedline::format {
 

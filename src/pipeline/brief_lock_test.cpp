@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "format/folder_format.h"
+#include "format/folder/folder_format.h"
 #include "pipeline/brief_lock_fixture.h"
 #include "pipeline/fake_format.h"
 #include "pipeline/pipeline.h"

@@ -7,7 +7,7 @@
 
 #include "base/guarded.h"
 #include "decode/decoder.h"
-#include "decode/restart_transcoder.h"
+#include "decode/jpeg/restart_transcoder.h"
 #include "memory/pixels.h"
 #include "transform/chain.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/cpus.h"
-#include "format/pixel_file.h"
+#include "format/pixels/pixel_file.h"
 
 namespace feedline::pipeline {
 namespace {

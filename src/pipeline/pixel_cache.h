@@ -13,8 +13,8 @@
 #include "feedline/loader.h"
 #include "feedline/operation.h"
 #include "format/format.h"
-#include "format/pixel_memory.h"
-#include "format/pixel_store.h"
+#include "format/pixels/pixel_memory.h"
+#include "format/pixels/pixel_store.h"
 #include "memory/record.h"
 #include "transform/preparation.h"
 

@@ -147,7 +147,7 @@ class ReadAhead {
   bool goes_on_ = false;
   FetchTable entries_;
   std::unique_ptr<FetchTable> nothing_ = std::make_unique<FetchTable>(1);  // what the entries become in give_up()
-  FetchTable::Entries spare_;  // for their buffers
+  FetchTable::Entries spare_;                                              // for their buffers
   std::uint64_t numbers_ = 0, under_way_ = 0, most_under_way_ = 0, held_bytes_ = 0;
   std::uint64_t spare_bytes_ = 0;  // of held_bytes_, in spare_
   std::uint64_t mean_bytes_;

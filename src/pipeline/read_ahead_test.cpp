@@ -7,7 +7,7 @@
 #include <map>
 #include <thread>
 
-#include "format/folder_format.h"
+#include "format/folder/folder_format.h"
 #include "pipeline/fake_format.h"
 #include "pipeline/pipeline.h"
 #include "storage/short_reads_storage.h"

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "decode/decoder.h"
 #include "feedline/array.h"
-#include "format/pixel_record.h"
+#include "format/pixels/pixel_record.h"
 #include "memory/pixels.h"
 #include "memory/record.h"
 #include "pipeline/read_ahead.h"

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/random.h"
-#include "format/array_format.h"
+#include "format/arrays/array_format.h"
 #include "format/joined_format.h"
-#include "format/token_format.h"
+#include "format/tokens/token_format.h"
 #include "plan/mixed_order.h"
 #include "storage/slow_storage.h"
 

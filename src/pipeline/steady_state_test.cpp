@@ -12,9 +12,9 @@
 #include <atomic>
 #include <string>
 
-#include "decode/jpeg_fixture.h"
-#include "format/given_files.h"
-#include "format/tar_writer.h"
+#include "decode/jpeg/jpeg_fixture.h"
+#include "format/folder/given_files.h"
+#include "format/tar/tar_writer.h"
 #include "pipeline/brief_lock_fixture.h"
 #include "pipeline/fake_format.h"
 #include "pipeline/pipeline.h"

@@ -4,7 +4,7 @@
 # *_test.cpp as the program feedline_NAME_tests. What links it compiles as C++23, as the public headers are.
 function(feedline_layer name)
   cmake_parse_arguments(ARG "" "" "DEPS;LIBS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   list(TRANSFORM ARG_DEPS PREPEND feedline_ OUTPUT_VARIABLE deps)
   if(NOT sources)
@@ -34,7 +34,7 @@ endfunction()
 # feedline_tests(NAME FOLDER DEPS folder... LIBS target...): FOLDER/*_test.cpp as one GoogleTest program.
 function(feedline_tests name folder)
   cmake_parse_arguments(ARG "" "" "DEPS;LIBS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*_test.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*_test.cpp)
   if(NOT sources)
     return()
   endif()

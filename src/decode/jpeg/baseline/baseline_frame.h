@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the baseline decoder needs of a JPEG's header, and which JPEGs it takes.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <span>
+
+#include <jpeglib.h>
+
+#include "decode/jpeg/baseline/baseline_huffman.h"
+#include "decode/jpeg/baseline/baseline_kernels.h"
+
+namespace feedline::decode::baseline {
+
+struct Component {
+  int across = 1, down = 1;  // blocks in an MCU
+  std::array<std::uint16_t, kBlockSize> quantisation{};
+  HuffmanSpec dc, ac;
+};
+
+struct Frame {
+  int width = 0, height = 0;
+  int components = 1;  // 1: grey, 3: Y, Cb, Cr, of which the last two have one block per MCU
+  std::array<Component, kMaxComponents> component;
+  int restart_interval = 0;         // MCUs between restart markers; 0: none
+  std::span<const std::byte> scan;  // what follows the scan's header
+
+  int mcu_width() const { return kBlockSide * component[0].across; }
+  int mcu_height() const { return kBlockSide * component[0].down; }
+  int mcus_across() const { return (width + mcu_width() - 1) / mcu_width(); }
+  int mcus_down() const { return (height + mcu_height() - 1) / mcu_height(); }
+  // Chroma samples of the image, without those that only fill its last MCUs.
+  int chroma_width() const { return (width + component[0].across - 1) / component[0].across; }
+  int chroma_height() const { return (height + component[0].down - 1) / component[0].down; }
+};
+
+// Requires: jpeg_read_header() has just read the header of a whole image from `jpeg`'s memory source.
+// Nothing for what libjpeg must decode: all but 8-bit baseline, in one scan, of grey, 4:4:4, 4:2:2 or 4:2:0.
+std::optional<Frame> baseline_frame(const jpeg_decompress_struct& jpeg);
+
+}  // namespace feedline::decode::baseline

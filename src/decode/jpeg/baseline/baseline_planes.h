@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Samples between the inverse DCT and the pixels: of each component the columns around a region, of the last rows.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "decode/codec.h"
+#include "decode/jpeg/baseline/baseline_frame.h"
+#include "memory/planes.h"
+#include "memory/record.h"
+
+namespace feedline::decode::baseline {
+
+// What of an image is decoded for a region. Rows and columns of MCUs.
+struct Window {
+  int first_column = 0, end_column = 0;
+  int first_row = 0, end_row = 0;  // whose samples the region's pixels depend on
+  int end_coded_row = 0;           // until which libjpeg reads before it has the region's last row
+};
+Window window_of(const Frame& frame, const Box& region);
+
+// Makes room for the samples of the first out.count components in the window, each for at most so many pixels, and says
+// where they lie. False where there is no memory.
+[[nodiscard]] bool lay_out_planes(const Frame& frame, const Window& window, const memory::Coarseness& most,
+                                  memory::Planes& out);
+
+// A thread keeps one. Not for several threads at once.
+class BaselinePlanes {
+ public:
+  // Requires: `frame` lives until the last pixels are written.
+  void start(const Frame& frame, const Window& window, const Kernels& kernels);
+
+  // Where the samples of a component go from its row `y` and the window's first column on.
+  std::uint8_t* row(int component, int y) {
+    const Plane& plane = planes_[component];
+    return plane.first + static_cast<std::size_t>(y & plane.row_mask) * plane.stride;
+  }
+  std::size_t stride(int component) const { return planes_[component].stride; }
+
+  // Call when the samples of a row of MCUs are there.
+  void end_mcu_row(int mcu_row);
+
+  // The pixels from `region.left` on of image row `y`, whose samples and those of its neighbours are there.
+  void write_row(const Box& region, int y, ColorMode mode, std::uint8_t* out);
+
+ private:
+  struct Plane {
+    std::uint8_t* first = nullptr;
+    std::size_t stride = 0;
+    int row_mask = 0;
+    int first_sample = 0;  // of the component's row: where the plane begins
+  };
+
+  const std::uint8_t* chroma_row(const Box& region, int component, int y);
+  void write_colour(const Box& region, int y, std::uint8_t* out);
+
+  const Frame* frame_ = nullptr;
+  const Kernels* kernels_ = nullptr;
+  Window window_;
+  std::array<Plane, kMaxComponents> planes_;
+  std::array<std::uint8_t*, 2> upsampled_{};
+  std::uint8_t* rgb_ = nullptr;
+  memory::ByteBuffer memory_;
+};
+
+}  // namespace feedline::decode::baseline

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Compiles the kernels once per instruction set, and lists those this machine can run.
+
+#include "base/simd_targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "decode/jpeg/baseline/baseline_simd_kernels.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+
+#include "decode/jpeg/baseline/baseline_idct-inl.h"
+#include "decode/jpeg/baseline/baseline_pixels-inl.h"
+#include "decode/jpeg/baseline/baseline_reduced_dct-inl.h"
+#include "decode/jpeg/baseline/baseline_turns.h"
+#include "decode/jpeg/restart_scan-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace feedline::decode::baseline::HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR
+const Kernels* target_kernels() { return nullptr; }  // the plain kernels serve
+#else
+// Not vector code, but the shifts of newer instruction sets take any register.
+template <Blocks kBlocks>
+inline void alone(EntropyRun& run) {
+  run_alone<kGroup, kBlocks>(run);
+}
+
+template <Blocks kFirst, Blocks kSecond>
+inline int in_turn(EntropyRun& first, EntropyRun& second) {
+  return run_both<kGroup, kFirst, kSecond>(first, second);
+}
+
+inline int decode_low_mcus(const McuPlan& plan, int first, int end, EntropyState& state, std::int16_t* coefficients) {
+  return decode_low<kGroup>(plan, first, end, state, coefficients);
+}
+
+const Kernels* target_kernels() {
+  static const Kernels kernels{
+      .name = hwy::TargetName(HWY_TARGET),
+      .group = kGroup,
+      .alone = {alone<Blocks::kWanted>, alone<Blocks::kSkipped>, alone<Blocks::kIgnored>},
+      .in_turn = {{{in_turn<Blocks::kWanted, Blocks::kWanted>, in_turn<Blocks::kWanted, Blocks::kSkipped>},
+                   {in_turn<Blocks::kSkipped, Blocks::kWanted>, in_turn<Blocks::kSkipped, Blocks::kSkipped>}}},
+      .decode_low_mcus = decode_low_mcus,
+      .inverse_dct = {inverse_dct, reduced_dct<1>, reduced_dct<2>, reduced_dct<3>},
+      .upsample_across = upsample_across,
+      .upsample_both = upsample_both,
+      .ycc_to_rgb = ycc_to_rgb,
+      .pass_restarts = pass_restarts};
+  return &kernels;
+}
+#endif
+
+}  // namespace feedline::decode::baseline::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace feedline::decode::baseline {
+namespace {
+
+HWY_EXPORT(target_kernels);
+
+}  // namespace
+
+std::span<const Kernels* const> simd_kernels() {
+  static const auto kernels = base::kernels_of_targets<Kernels>(HWY_DISPATCH_TABLE(target_kernels));
+  return kernels;
+}
+
+const std::vector<const Kernels*>& all_kernels() {
+  static const auto kernels = base::with_plain(simd_kernels(), scalar_kernels());
+  return kernels;
+}
+
+const Kernels& best_kernels() { return *all_kernels().front(); }
+
+}  // namespace feedline::decode::baseline
+#endif  // HWY_ONCE

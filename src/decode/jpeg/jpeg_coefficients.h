@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A JPEG as its quantised coefficients, read and written by libjpeg: what lossless changes are made of.
+
+#include <cstddef>
+#include <cstdio>
+#include <span>
+#include <vector>
+
+#include <jpeglib.h>
+
+#include "decode/jpeg/jpeg_source.h"
+#include "decode/jpeg/jpeg_trap.h"
+#include "feedline/error.h"
+
+namespace feedline::decode {
+
+class JpegCoefficients {
+ public:
+  JpegCoefficients();
+  ~JpegCoefficients();
+  JpegCoefficients(const JpegCoefficients&) = delete;
+  JpegCoefficients& operator=(const JpegCoefficients&) = delete;
+
+  // Reads the header. `bytes` must stay until read() is done. kData: none that libjpeg reads.
+  Result<void> open(std::span<const std::byte> bytes);
+  // Requires: open() succeeded. kData: pixels are missing or damaged.
+  Result<void> read();
+
+  // Requires: open() succeeded.
+  const jpeg_decompress_struct& header() const { return jpeg_; }
+  // Requires: read() succeeded. Bytes behind the image's end marker.
+  std::size_t bytes_behind() const { return source_.ran_out ? 0 : source_.callbacks.bytes_in_buffer; }
+  // Requires: read() succeeded, of both. The same coefficients and quantisation?
+  bool equal(JpegCoefficients& other);
+
+ private:
+  friend class WrittenJpeg;
+  const JBLOCK* row(int component, JDIMENSION y);
+
+  jpeg_decompress_struct jpeg_{};
+  ErrorTrap trap_{};
+  JpegSource source_{};
+  jvirt_barray_ptr* arrays_ = nullptr;
+};
+
+enum class HuffmanTables : bool { kKept, kMade };
+
+class WrittenJpeg {
+ public:
+  WrittenJpeg();
+  ~WrittenJpeg();
+  WrittenJpeg(const WrittenJpeg&) = delete;
+  WrittenJpeg& operator=(const WrittenJpeg&) = delete;
+
+  // Once. With a restart marker behind every `restart_interval` MCUs, in one scan. False where a coefficient is larger
+  // than any code. Kept tables that lack a code give nonsense.
+  [[nodiscard]] bool write(JpegCoefficients& from, int restart_interval, HuffmanTables tables);
+  std::span<const std::byte> bytes() const { return destination_.bytes; }
+
+ private:
+  // libjpeg's own memory destination loses its buffer when libjpeg leaves in the middle.
+  struct Destination {
+    jpeg_destination_mgr callbacks{};
+    std::vector<std::byte> bytes{};
+  };
+  void attach_destination();
+  void offer(std::size_t filled);
+  void keep_tables(const jpeg_decompress_struct& from);
+  void copy(const JHUFF_TBL* from, JHUFF_TBL*& to);
+
+  jpeg_compress_struct jpeg_{};
+  ErrorTrap trap_{};
+  Destination destination_{};
+};
+
+}  // namespace feedline::decode

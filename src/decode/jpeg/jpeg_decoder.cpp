@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/jpeg/jpeg_decoder.h"
+
+// libjpeg leaves a failing call by longjmp. Every call that can fail therefore runs inside Session::guarded(), whose
+// steps hold nothing that needs a destructor; everything that allocates on our side is done before.
+//
+// Of a region, libjpeg decodes the columns from the iMCU before it (crop), throws the rows above away after entropy
+// decoding (skip), and is stopped after the last row. Fancy upsampling mixes each chroma sample with its neighbours,
+// so the cropped columns reach kMargin further than the region; libjpeg itself keeps the rows above and below right.
+
+#include <cstdio>
+
+#include <jpeglib.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "base/check.h"
+#include "decode/color.h"
+#include "decode/jpeg/baseline/baseline_decoder.h"
+#include "decode/jpeg/baseline/baseline_frame.h"
+#include "decode/jpeg/jpeg_memory.h"
+#include "decode/jpeg/jpeg_source.h"
+#include "decode/jpeg/jpeg_trap.h"
+#include "memory/record.h"
+
+namespace feedline::decode {
+namespace {
+
+constexpr int kMargin = 2;    // one chroma sample at 2:1; 4:1 is upsampled without looking at neighbours
+constexpr int kMaxIMcu = 32;  // widest iMCU: 4 blocks of 8
+// The samples of a progressive image stay in memory as 2-byte coefficients until its last scan. The bound is what
+// the largest image that open() lets through needs with four components, plus its edge blocks.
+constexpr long kMaxLibjpegBytes = memory::PixelBuffer::kMaxPixels * 4 * 2 + (64L << 20);
+// Ordinary progressive files have about 10 scans; a small file with thousands could keep a core busy for hours.
+constexpr int kMaxScans = 500;
+constexpr int kRowsPerCall = 16;
+constexpr int kMaxComponents = 4;
+
+void limit_scans(j_common_ptr jpeg) {
+  auto* decompress = reinterpret_cast<j_decompress_ptr>(jpeg);
+  if (decompress->input_scan_number <= kMaxScans) return;
+  ErrorTrap& trap = *reinterpret_cast<ErrorTrap*>(jpeg->err);
+  std::strcpy(trap.message, "more scans than any real image has");
+  std::longjmp(trap.jump, 1);
+}
+
+}  // namespace
+
+struct JpegDecoder::Session {
+  JpegMemory memory;
+  jpeg_decompress_struct jpeg{};
+  ErrorTrap trap{};
+  JpegSource source{};
+  jpeg_progress_mgr progress{};
+  std::span<const std::byte> bytes;
+  memory::ByteBuffer scratch;
+  JSAMPROW scratch_row = nullptr;
+  bool created = false;
+  bool ready = false;  // between a successful open() and the decode() that uses it up
+  const baseline::Kernels* kernels = nullptr;
+  std::optional<baseline::BaselineDecoder> baseline;  // made for the first image it can take: many folders have none
+  bool used_baseline = false;
+
+  ~Session() {
+    if (created) jpeg_destroy_decompress(&jpeg);
+  }
+
+  // Runs `step`; false where libjpeg left it, with the reason in trap.message.
+  template <typename Step>
+  [[nodiscard]] bool guarded(Step step) {
+    if (setjmp(trap.jump) != 0) return false;
+    step();
+    return true;
+  }
+
+  void create();
+  void read_header();
+  bool multi_scan() { return jpeg_has_multiple_scans(&jpeg); }
+  // Nothing where libjpeg has to decode.
+  std::optional<baseline::Frame> frame_for_baseline();
+  Result<void> decode_by_libjpeg(const Box& region, ColorMode mode, memory::PixelBuffer& out);
+  // Do the file's bytes suffice for the smallest code there is, one bit per block? A header alone can then not make
+  // libjpeg allocate coefficients for an absurd size.
+  bool is_plausible() const;
+  bool every_scan_seen() const;
+  void start(ColorMode mode);
+  JDIMENSION crop(const Box& region);  // to the region's columns and what they depend on; returns the first
+  void read_rows(const Box& region, ColorMode mode, memory::PixelBuffer& out);
+  bool end_is_there();
+  // After the last row of the region: are the rows below it there too? Arithmetic coding pads missing data with zeros
+  // and never notices, so there the end marker is all there is to go by.
+  bool rest_is_there();
+  std::unexpected<Error> damage(const char* reason) const;
+};
+
+void JpegDecoder::Session::create() {
+  jpeg.err = arm(trap);
+  jpeg_create_decompress(&jpeg);
+  jpeg.mem->max_memory_to_use = kMaxLibjpegBytes;
+  memory.serve(jpeg);
+  progress.progress_monitor = limit_scans;
+  created = true;
+}
+
+void JpegDecoder::Session::read_header() {
+  if (!created) create();
+  jpeg_abort_decompress(&jpeg);
+  attach(source, jpeg, bytes);
+  jpeg_read_header(&jpeg, TRUE);
+}
+
+std::optional<baseline::Frame> JpegDecoder::Session::frame_for_baseline() {
+  used_baseline = false;
+  if (!kernels || !is_plausible()) return std::nullopt;
+  const auto frame = baseline::baseline_frame(jpeg);
+  if (frame && !baseline) baseline.emplace(*kernels);
+  return frame;
+}
+
+bool JpegDecoder::Session::is_plausible() const {
+  std::uint64_t blocks = 0;
+  for (int i = 0; i < jpeg.num_components; ++i)
+    blocks += std::uint64_t{jpeg.comp_info[i].width_in_blocks} * jpeg.comp_info[i].height_in_blocks;
+  return jpeg.arith_code || blocks / 8 <= source.callbacks.bytes_in_buffer;
+}
+
+// Only for files of several scans, which libjpeg has read to the end by now.
+bool JpegDecoder::Session::every_scan_seen() const {
+  for (int i = 0; i < jpeg.num_components; ++i) {
+    const jpeg_component_info& component = jpeg.comp_info[i];
+    if (!component.quant_table) return false;  // set by the component's first scan
+    if (!jpeg.progressive_mode) continue;
+    const int(&bits_left)[DCTSIZE2] = jpeg.coef_bits[i];  // -1: never seen; else low bits still to come
+    if (bits_left[0] < 0) return false;
+    if (source.ran_out && std::ranges::any_of(bits_left, [](int bits) { return bits != 0; })) return false;
+  }
+  return true;
+}
+
+void JpegDecoder::Session::start(ColorMode mode) {
+  if (jpeg.num_components == 1)
+    jpeg.out_color_space = mode == ColorMode::kRgb ? JCS_RGB : JCS_GRAYSCALE;
+  else
+    jpeg.out_color_space = jpeg.num_components == 3 ? JCS_RGB : JCS_CMYK;
+  jpeg.dct_method = JDCT_ISLOW;
+  jpeg.do_fancy_upsampling = TRUE;  // which also keeps libjpeg from merging upsampling with colour conversion
+  jpeg.progress = multi_scan() ? &progress : nullptr;
+  jpeg.input_iMCU_row = 0;  // for damage(): starting can fail before libjpeg clears the last image's
+  jpeg_start_decompress(&jpeg);
+}
+
+JDIMENSION JpegDecoder::Session::crop(const Box& region) {
+  const int left = std::max(0, region.left - kMargin);
+  const int right = std::min(static_cast<int>(jpeg.output_width), region.left + region.width + kMargin);
+  auto x = static_cast<JDIMENSION>(left);
+  auto width = static_cast<JDIMENSION>(right - left);
+  jpeg_crop_scanline(&jpeg, &x, &width);  // moves x down to the border of an iMCU
+  return x;
+}
+
+void JpegDecoder::Session::read_rows(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+  const int lead = region.left - static_cast<int>(crop(region));
+  const int channels = channels_of(mode);
+  if (region.top > 0) jpeg_skip_scanlines(&jpeg, static_cast<JDIMENSION>(region.top));
+
+  const bool same_pixels = jpeg.output_components == channels;
+  const std::size_t row_bytes = std::size_t{jpeg.output_width} * static_cast<std::size_t>(jpeg.output_components);
+  if (same_pixels && lead == 0 && row_bytes <= out.stride()) {
+    JSAMPROW rows[kRowsPerCall];
+    for (int y = 0; y < region.height;) {
+      const int wanted = std::min(kRowsPerCall, region.height - y);
+      for (int i = 0; i < wanted; ++i) rows[i] = out.row(y + i);
+      y += static_cast<int>(jpeg_read_scanlines(&jpeg, rows, static_cast<JDIMENSION>(wanted)));
+    }
+    return;
+  }
+  JSAMPROW row = scratch_row;
+  const JSAMPLE* const first = row + static_cast<std::size_t>(lead) * static_cast<std::size_t>(jpeg.output_components);
+  for (int y = 0; y < region.height; ++y) {
+    jpeg_read_scanlines(&jpeg, &row, 1);
+    if (same_pixels)
+      std::memcpy(out.row(y), first, static_cast<std::size_t>(region.width) * static_cast<std::size_t>(channels));
+    else if (jpeg.output_components == 3)
+      rgb_to_l(first, region.width, out.row(y));
+    else if (mode == ColorMode::kRgb)
+      inverted_cmyk_to_rgb(first, region.width, out.row(y));
+    else
+      inverted_cmyk_to_l(first, region.width, out.row(y));
+  }
+}
+
+bool JpegDecoder::Session::end_is_there() {
+  if (source.ran_out) return false;
+  return jpeg.unread_marker == JPEG_EOI || jpeg_input_complete(&jpeg) || end_marker_ahead(source);
+}
+
+bool JpegDecoder::Session::rest_is_there() {
+  if (end_is_there()) return true;
+  if (jpeg.arith_code) return false;
+  if (multi_scan()) return true;  // every_scan_seen() has looked
+  JSAMPROW row = scratch_row;     // thrown away; what is missing makes libjpeg warn
+  while (jpeg.output_scanline < jpeg.output_height) jpeg_read_scanlines(&jpeg, &row, 1);
+  return true;
+}
+
+std::unexpected<Error> JpegDecoder::Session::damage(const char* reason) const {
+  const std::uint32_t rows_decoded = std::min<std::uint32_t>(
+      jpeg.input_iMCU_row * static_cast<std::uint32_t>(jpeg.max_v_samp_factor) * DCTSIZE, jpeg.image_height);
+  const bool one_scan = jpeg.comps_in_scan == jpeg.num_components && !jpeg.progressive_mode;
+  if (source.ran_out && !one_scan)
+    return decode_error("truncated JPEG: ends in scan " + std::to_string(jpeg.input_scan_number));
+  const std::string rows = std::to_string(rows_decoded) + " of " + std::to_string(jpeg.image_height) + " rows";
+  if (source.ran_out) return decode_error("truncated JPEG: " + rows);
+  return decode_error("damaged JPEG after " + rows + ": " + reason);
+}
+
+JpegDecoder::JpegDecoder(const baseline::Kernels* kernels) : session_(std::make_unique<Session>()) {
+  session_->kernels = kernels;
+}
+JpegDecoder::~JpegDecoder() = default;
+
+bool JpegDecoder::used_baseline() const { return session_->used_baseline; }
+int JpegDecoder::intervals_passed() const {
+  return session_->used_baseline ? session_->baseline->intervals_passed() : 0;
+}
+
+Result<ImageHeader> JpegDecoder::open(std::span<const std::byte> bytes) {
+  Session& session = *session_;
+  session.ready = false;
+  session.bytes = bytes;
+  const bool parsed = session.guarded([&session] { session.read_header(); });
+  if (session.source.ran_out) return decode_error("truncated JPEG: ends inside its header");
+  if (!parsed) return decode_error(std::string("cannot decode this JPEG: ") + session.trap.message);
+  const jpeg_decompress_struct& jpeg = session.jpeg;
+  FEEDLINE_CHECK_OK(check_size(jpeg.image_width, jpeg.image_height));
+  if (jpeg.num_components != 1 && jpeg.num_components != 3 && jpeg.num_components != 4)
+    return decode_error("JPEG with " + std::to_string(jpeg.num_components) + " components");
+  session.ready = true;
+  return ImageHeader{ImageFormat::kJpeg, static_cast<int>(jpeg.image_width), static_cast<int>(jpeg.image_height)};
+}
+
+Result<void> JpegDecoder::Session::decode_by_libjpeg(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+  if (!is_plausible())
+    return decode_error("truncated JPEG: " + std::to_string(bytes.size()) + " bytes cannot hold " +
+                        std::to_string(jpeg.image_width) + " x " + std::to_string(jpeg.image_height) + " pixels");
+  const int row_pixels = region.width + 2 * kMargin + kMaxIMcu;
+  scratch_row =
+      reinterpret_cast<JSAMPROW>(scratch.resize(static_cast<std::size_t>(row_pixels) * kMaxComponents).data());
+
+  bool complete = true;
+  const bool finished = guarded([&] {
+    start(mode);
+    complete = !multi_scan() || every_scan_seen();
+    if (!complete) return;
+    read_rows(region, mode, out);
+    complete = rest_is_there();
+  });
+  Result<void> result;
+  if (!finished) result = damage(trap.message);
+  if (finished && !complete)
+    result = jpeg.arith_code ? decode_error("truncated JPEG: without its end marker")
+                             : damage("a component lacks a scan or its table");
+  jpeg_abort_decompress(&jpeg);  // takes the image's memory back now
+  return result;
+}
+
+Result<void> JpegDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+  Session& session = *session_;
+  FEEDLINE_CHECK(session.ready);
+  session.ready = false;
+  const auto frame = session.frame_for_baseline();
+  if (!frame || !session.baseline->decode(*frame, region, mode, out))
+    return session.decode_by_libjpeg(region, mode, out);
+  session.used_baseline = true;
+  jpeg_abort_decompress(&session.jpeg);
+  return {};
+}
+
+std::array<Result<void>, 2> JpegDecoder::decode_in_turn(JpegDecoder& first, const PixelTask& first_task,
+                                                        JpegDecoder& second, const PixelTask& second_task) {
+  const std::array<Session*, 2> sessions{first.session_.get(), second.session_.get()};
+  FEEDLINE_CHECK(sessions[0] != sessions[1] && sessions[0]->ready && sessions[1]->ready);
+  const auto first_frame = sessions[0]->frame_for_baseline(), second_frame = sessions[1]->frame_for_baseline();
+  if (!first_frame || !second_frame || sessions[0]->kernels != sessions[1]->kernels)
+    return {first.decode(first_task.region, first_task.mode, *first_task.out),
+            second.decode(second_task.region, second_task.mode, *second_task.out)};
+  const auto decoded = baseline::BaselineDecoder::decode_in_turn(
+      *sessions[0]->baseline, {&*first_frame, first_task.region, first_task.mode, first_task.out},
+      *sessions[1]->baseline, {&*second_frame, second_task.region, second_task.mode, second_task.out});
+  std::array<Result<void>, 2> results;
+  for (std::size_t i = 0; i < 2; ++i) {
+    Session& session = *sessions[i];
+    const PixelTask& task = i == 0 ? first_task : second_task;
+    session.ready = false;
+    session.used_baseline = decoded[i];
+    if (decoded[i])
+      jpeg_abort_decompress(&session.jpeg);
+    else
+      results[i] = session.decode_by_libjpeg(task.region, task.mode, *task.out);
+  }
+  return results;
+}
+
+bool JpegDecoder::decode_planes(const Box& region, ColorMode mode, const memory::Coarseness& most,
+                                memory::Planes& out) {
+  Session& session = *session_;
+  FEEDLINE_CHECK(session.ready);
+  const auto frame = session.frame_for_baseline();
+  session.used_baseline = frame && session.baseline->decode_planes(*frame, region, mode, most, out);
+  if (!session.used_baseline) return false;
+  session.ready = false;
+  jpeg_abort_decompress(&session.jpeg);
+  return true;
+}
+
+}  // namespace feedline::decode

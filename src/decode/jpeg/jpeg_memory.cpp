@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/jpeg/jpeg_memory.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+// which codes it numbers depends on jpeglib.h's configuration, so it comes after that
+#include <jerror.h>
+
+// A whole image's blocks of one component; libjpeg knows it as a name only. Its own keeps what does not fit into memory
+// in a file; here everything is in memory or it is an error.
+struct jvirt_barray_control {
+  jvirt_barray_control* older;
+  JBLOCKARRAY rows;  // nullptr until the arrays are made
+  JDIMENSION blocks_per_row;
+  JDIMENSION row_count;
+  JDIMENSION first_unseen;  // rows from here on have not been zeroed yet
+};
+
+namespace feedline::decode {
+namespace {
+
+// SIMD code of libjpeg writes rows of samples in whole vectors, of 32 bytes and two at a time.
+constexpr std::size_t kRowAlignment = 64;
+static_assert(memory::Arena::kAlignment % kRowAlignment == 0);
+
+std::size_t aligned(std::size_t bytes) { return (bytes + kRowAlignment - 1) / kRowAlignment * kRowAlignment; }
+
+}  // namespace
+
+// Every one may leave by longjmp, so nothing in them needs a destructor.
+struct JpegMemory::Callbacks {
+  static JpegMemory& memory_of(j_common_ptr jpeg) { return *static_cast<JpegMemory*>(jpeg->client_data); }
+
+  static void* allocate(j_common_ptr jpeg, std::size_t bytes) {
+    JpegMemory& memory = memory_of(jpeg);
+    const bool is_allowed =
+        memory.arena_.held_bytes() + bytes <= static_cast<std::size_t>(jpeg->mem->max_memory_to_use);
+    void* const given = is_allowed ? memory.arena_.allocate(bytes) : nullptr;
+    if (given == nullptr) ERREXIT1(jpeg, JERR_OUT_OF_MEMORY, 0);
+    return given;
+  }
+
+  // Rows in one piece, and where each of them begins.
+  template <typename T>
+  static T** rows_of(j_common_ptr jpeg, std::size_t row_bytes, JDIMENSION count) {
+    auto** const rows = static_cast<T**>(allocate(jpeg, count * sizeof(T*)));
+    auto* const first = static_cast<std::byte*>(allocate(jpeg, row_bytes * count));
+    for (JDIMENSION y = 0; y < count; ++y) rows[y] = reinterpret_cast<T*>(first + row_bytes * y);
+    return rows;
+  }
+
+  // Of the permanent pool too: from a created decompressor it is asked for tables, and for nothing else.
+  static void* alloc(j_common_ptr jpeg, int /*pool*/, std::size_t bytes) { return allocate(jpeg, bytes); }
+
+  static JSAMPARRAY alloc_samples(j_common_ptr jpeg, int /*pool*/, JDIMENSION samples, JDIMENSION rows) {
+    return rows_of<JSAMPLE>(jpeg, aligned(samples * sizeof(JSAMPLE)), rows);
+  }
+
+  static JBLOCKARRAY alloc_blocks(j_common_ptr jpeg, int /*pool*/, JDIMENSION blocks, JDIMENSION rows) {
+    return rows_of<JBLOCK>(jpeg, blocks * sizeof(JBLOCK), rows);
+  }
+
+  // Those that need not be zeroed are too: decompressors ask for none such.
+  static jvirt_barray_ptr request_blocks(j_common_ptr jpeg, int /*pool*/, boolean /*zeroed*/, JDIMENSION blocks,
+                                         JDIMENSION rows, JDIMENSION /*most_accessed*/) {
+    JpegMemory& memory = memory_of(jpeg);
+    auto* const array = static_cast<jvirt_barray_ptr>(allocate(jpeg, sizeof(jvirt_barray_control)));
+    *array = {memory.newest_, nullptr, blocks, rows, 0};
+    return memory.newest_ = array;
+  }
+
+  static void make_requested(j_common_ptr jpeg) {
+    for (jvirt_barray_ptr array = memory_of(jpeg).newest_; array != nullptr; array = array->older) {
+      if (array->rows == nullptr)
+        array->rows = rows_of<JBLOCK>(jpeg, array->blocks_per_row * sizeof(JBLOCK), array->row_count);
+    }
+    memory_of(jpeg).own_.realize_virt_arrays(jpeg);
+  }
+
+  static JBLOCKARRAY access_blocks(j_common_ptr jpeg, jvirt_barray_ptr array, JDIMENSION first, JDIMENSION count,
+                                   boolean /*writable*/) {
+    if (array->rows == nullptr || first > array->row_count || count > array->row_count - first)
+      ERREXIT(jpeg, JERR_BAD_VIRTUAL_ACCESS);
+    // one after the other as they are first asked for: of an image that is cut off, most never are
+    for (; array->first_unseen < first + count; ++array->first_unseen)
+      std::memset(array->rows[array->first_unseen], 0, array->blocks_per_row * sizeof(JBLOCK));
+    return array->rows + first;
+  }
+
+  static void free_pool(j_common_ptr jpeg, int pool) {
+    JpegMemory& memory = memory_of(jpeg);
+    memory.own_.free_pool(jpeg, pool);
+    if (pool == JPOOL_IMAGE) memory.take_back(*reinterpret_cast<j_decompress_ptr>(jpeg));
+  }
+};
+
+void JpegMemory::take_back(jpeg_decompress_struct& jpeg) {
+  std::ranges::fill(jpeg.quant_tbl_ptrs, nullptr);
+  std::ranges::fill(jpeg.dc_huff_tbl_ptrs, nullptr);
+  std::ranges::fill(jpeg.ac_huff_tbl_ptrs, nullptr);
+  newest_ = nullptr;
+  arena_.reset();
+}
+
+void JpegMemory::serve(jpeg_decompress_struct& jpeg) {
+  jpeg_memory_mgr& manager = *jpeg.mem;
+  own_ = manager;
+  jpeg.client_data = this;
+  manager.alloc_small = Callbacks::alloc;
+  manager.alloc_large = Callbacks::alloc;
+  manager.alloc_sarray = Callbacks::alloc_samples;
+  manager.alloc_barray = Callbacks::alloc_blocks;
+  manager.request_virt_barray = Callbacks::request_blocks;
+  manager.realize_virt_arrays = Callbacks::make_requested;
+  manager.access_virt_barray = Callbacks::access_blocks;
+  manager.free_pool = Callbacks::free_pool;
+}
+
+}  // namespace feedline::decode

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/png/png_decoder.h"
+
+#include <spng.h>
+
+#include <cstring>
+#include <string>
+
+namespace feedline::decode {
+namespace {
+
+// Deflate makes at most 1032 bytes out of one; less than that in the file and the image cannot be whole.
+constexpr std::uint64_t kMaxInflation = 1032;
+
+int read_stream(spng_ctx*, void* user, void* out, std::size_t bytes) {
+  auto& stream = *static_cast<PngStream*>(user);
+  return stream.read({static_cast<std::byte*>(out), bytes}) ? 0 : SPNG_IO_EOF;
+}
+
+// Adam7: seven smaller images, each a grid of the whole
+struct Pass {
+  int x, y, dx, dy;
+};
+constexpr Pass kPasses[] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+                            {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+
+}  // namespace
+
+Result<ImageHeader> PngDecoder::open(std::span<const std::byte> bytes) {
+  bytes_ = bytes;
+  FEEDLINE_TRY(header_, read_png_header(bytes));
+  return ImageHeader{ImageFormat::kPng, static_cast<int>(header_.width), static_cast<int>(header_.height)};
+}
+
+Result<void> PngDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+  FEEDLINE_CHECK_OK(stream_.open(bytes_, header_));
+  if (header_.color == PngColor::kPalette && stream_.palette().empty())
+    return decode_error("damaged PNG: without its palette");
+  if (stream_.palette().size() > 256 * 3) return decode_error("damaged PNG: palette of over 256 colors");
+  const std::uint64_t row_bytes = header_.bytes_of(header_.width);
+  if (row_bytes * header_.height / kMaxInflation > stream_.compressed_bytes())
+    return decode_error("truncated PNG: " + std::to_string(bytes_.size()) + " bytes cannot hold " +
+                        std::to_string(header_.width) + " x " + std::to_string(header_.height) + " pixels");
+  pixels_.prepare(header_, stream_.palette(), mode);
+  raw_.resize(static_cast<std::size_t>(row_bytes));
+  row_.resize(std::size_t{header_.width} * 3);
+
+  const PngMemory::Image image = memory_.begin();
+  spng_ctx* const context = image.context();
+  if (context == nullptr) return decode_error("no memory for a PNG decoder");
+  spng_set_crc_action(context, SPNG_CRC_USE, SPNG_CRC_USE);  // PngStream has verified them
+  spng_set_png_stream(context, read_stream, &stream_);
+  const int status = spng_decode_image(context, nullptr, 0, SPNG_FMT_RAW, SPNG_DECODE_PROGRESSIVE);
+  if (status != 0) return failure(status, 0);
+  return header_.interlaced ? decode_passes(context, region, out) : decode_rows(context, region, out);
+}
+
+Result<void> PngDecoder::decode_rows(spng_ctx* context, const Box& region, memory::PixelBuffer& out) {
+  const std::span<std::byte> raw = raw_.resize(static_cast<std::size_t>(header_.bytes_of(header_.width)));
+  const auto* samples = reinterpret_cast<const std::uint8_t*>(raw.data());
+  const int bottom = region.top + region.height;
+  // a file that is cut off somewhere gets all its rows decoded, to learn whether one is missing
+  const int rows = stream_.complete() ? bottom : static_cast<int>(header_.height);
+  for (int y = 0; y < rows; ++y) {
+    const int status = spng_decode_scanline(context, raw.data(), raw.size());
+    if (status != 0 && status != SPNG_EOI) return failure(status, static_cast<std::uint32_t>(y));
+    if (y >= region.top && y < bottom) pixels_.convert(samples, region.left, region.width, out.row(y - region.top));
+  }
+  return {};
+}
+
+Result<void> PngDecoder::decode_passes(spng_ctx* context, const Box& region, memory::PixelBuffer& out) {
+  const int width = static_cast<int>(header_.width);
+  const std::span<std::byte> raw = raw_.resize(static_cast<std::size_t>(header_.bytes_of(header_.width)));
+  auto* row = reinterpret_cast<std::uint8_t*>(row_.resize(std::size_t{header_.width} * 3).data());
+  const auto channels = static_cast<std::size_t>(out.channels());
+  for (int status = 0; status != SPNG_EOI;) {
+    spng_row_info info{};
+    if (spng_get_row_info(context, &info) != 0) break;
+    status = spng_decode_scanline(context, raw.data(), raw.size());
+    if (status != 0 && status != SPNG_EOI) return failure(status, info.row_num);
+    const Pass& pass = kPasses[info.pass];
+    const int y = static_cast<int>(info.row_num) - region.top;
+    if (y < 0 || y >= region.height) continue;
+    const int count = (width - pass.x + pass.dx - 1) / pass.dx;
+    pixels_.convert(reinterpret_cast<const std::uint8_t*>(raw.data()), 0, count, row);
+    for (int i = 0; i < count; ++i) {
+      const int x = pass.x + i * pass.dx - region.left;
+      if (x >= 0 && x < region.width)
+        std::memcpy(out.row(y) + static_cast<std::size_t>(x) * channels, row + static_cast<std::size_t>(i) * channels,
+                    channels);
+    }
+  }
+  return {};
+}
+
+std::unexpected<Error> PngDecoder::failure(int status, std::uint32_t rows) const {
+  const std::string place = std::to_string(rows) + " of " + std::to_string(header_.height) + " rows";
+  const bool is_short = status == SPNG_IO_EOF || status == SPNG_EIDAT_TOO_SHORT;
+  if (is_short && header_.interlaced) return decode_error("truncated PNG: an interlaced pass is cut short");
+  if (is_short) return decode_error("truncated PNG: " + place);
+  return decode_error("damaged PNG after " + place + ": " + spng_strerror(status));
+}
+
+}  // namespace feedline::decode

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Raw PNG rows to RGB or grey as Pillow's convert() gives them: alpha and transparency are dropped, 16-bit grey is
+// clipped to 255, other 16-bit samples keep their high byte, indices past the palette's end are black.
+
+#include <array>
+#include <cstdint>
+
+#include "decode/png/png_stream.h"
+#include "feedline/operation.h"
+
+namespace feedline::decode {
+
+class PngPixels {
+ public:
+  // `palette`: the data of PLTE.
+  void prepare(const PngHeader& header, std::span<const std::byte> palette, ColorMode mode);
+  // Pixels first ... first + count - 1 of a raw row (unfiltered, big endian, packed) to `out`.
+  void convert(const std::uint8_t* row, int first, int count, std::uint8_t* out) const;
+
+ private:
+  template <int channels>
+  void look_up(const std::uint8_t* row, int first, int count, std::uint8_t* out) const;
+
+  PngHeader header_;
+  ColorMode mode_ = ColorMode::kRgb;
+  std::array<std::array<std::uint8_t, 3>, 256> rgb_{};  // of a sample of up to 8 bits; for kL its first value counts
+};
+
+}  // namespace feedline::decode

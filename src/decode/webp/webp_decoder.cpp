@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/webp/webp_decoder.h"
+
+// WebP is RIFF: | "RIFF" | size 4, little endian | "WEBP" |, then chunks | type 4 | size 4 | data, padded to even |.
+// An animation's frame is a chunk whose data is
+//
+//   | x/2 3 | y/2 3 | width-1 3 | height-1 3 | duration 3 | flags 1 | chunks of the frame's image |
+//
+// A cropped lossy decode upsamples chroma as if the image ended at the crop's border, so the crop reaches kMargin
+// further than the region and the surplus is dropped.
+
+#include <webp/decode.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "decode/color.h"
+
+namespace feedline::decode {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+constexpr int kMargin = 2;  // one chroma sample
+constexpr std::size_t kRiffHead = 12, kChunkHead = 8, kFrameHead = 16;
+
+const std::uint8_t* data_of(Bytes bytes) { return reinterpret_cast<const std::uint8_t*>(bytes.data()); }
+
+std::uint32_t little_endian(Bytes at, std::size_t offset, std::size_t count) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < count; ++i) value |= std::to_integer<std::uint32_t>(at[offset + i]) << (8 * i);
+  return value;
+}
+
+std::string_view type_of(Bytes chunk) { return {reinterpret_cast<const char*>(chunk.data()), 4}; }
+
+std::string reason(VP8StatusCode status) {
+  switch (status) {
+    case VP8_STATUS_OUT_OF_MEMORY:
+      return "no memory for a WebP decoder";
+    case VP8_STATUS_NOT_ENOUGH_DATA:
+      return "truncated WebP";
+    case VP8_STATUS_SUSPENDED:
+      return "truncated WebP";
+    case VP8_STATUS_UNSUPPORTED_FEATURE:
+      return "WebP with a feature that is not supported";
+    default:
+      return "damaged WebP";
+  }
+}
+
+Box intersection(const Box& a, const Box& b) {
+  const int left = std::max(a.left, b.left), top = std::max(a.top, b.top);
+  const int right = std::min(a.left + a.width, b.left + b.width);
+  const int bottom = std::min(a.top + a.height, b.top + b.height);
+  return {left, top, std::max(0, right - left), std::max(0, bottom - top)};
+}
+
+// With the margin, starting at an even pixel (libwebp's crops do), inside the frame; relative to the frame.
+Box with_margin(const Box& part, const Box& frame) {
+  const int left = std::max(0, (part.left - frame.left - kMargin) & ~1);
+  const int top = std::max(0, (part.top - frame.top - kMargin) & ~1);
+  const int right = std::min(frame.width, part.left - frame.left + part.width + kMargin);
+  const int bottom = std::min(frame.height, part.top - frame.top + part.height + kMargin);
+  return {left, top, right - left, bottom - top};
+}
+
+}  // namespace
+
+Result<ImageHeader> WebpDecoder::open(Bytes bytes) {
+  WebPBitstreamFeatures features{};
+  const VP8StatusCode status = WebPGetFeatures(data_of(bytes), bytes.size(), &features);
+  if (status == VP8_STATUS_NOT_ENOUGH_DATA) return decode_error("truncated WebP: ends inside its header");
+  if (status != VP8_STATUS_OK) return decode_error(reason(status));
+  FEEDLINE_CHECK_OK(check_size(features.width, features.height));
+  bytes_ = bytes;
+  animated_ = features.has_animation != 0;
+  header_ = {ImageFormat::kWebp, features.width, features.height};
+  return header_;
+}
+
+Result<WebpDecoder::Frame> WebpDecoder::first_frame() const {
+  if (!animated_) return Frame{bytes_, {0, 0, header_.width, header_.height}};
+  for (Bytes rest = bytes_.subspan(kRiffHead); rest.size() >= kChunkHead;) {
+    const std::uint64_t size = little_endian(rest, 4, 4);
+    if (size > rest.size() - kChunkHead) break;
+    const Bytes data = rest.subspan(kChunkHead, static_cast<std::size_t>(size));
+    if (type_of(rest) == "ANMF" && size > kFrameHead) {
+      const auto field = [&data](std::size_t offset) { return static_cast<int>(little_endian(data, offset, 3)); };
+      const Box place{2 * field(0), 2 * field(3), 1 + field(6), 1 + field(9)};
+      if (place.left + place.width > header_.width || place.top + place.height > header_.height)
+        return decode_error("damaged WebP: a frame reaches over the canvas");
+      const Bytes image = data.subspan(kFrameHead);
+      int width = 0, height = 0;
+      if (!WebPGetInfo(data_of(image), image.size(), &width, &height) || width != place.width || height != place.height)
+        return decode_error("damaged WebP: a frame is not of the size it says");
+      return Frame{image, place};
+    }
+    rest = rest.subspan(std::min<std::size_t>(rest.size(), kChunkHead + static_cast<std::size_t>(size + size % 2)));
+  }
+  return decode_error("truncated WebP: an animation without its first frame");
+}
+
+Result<void> WebpDecoder::decode_part(const Frame& frame, const Box& part, memory::PixelBuffer& target) {
+  WebPDecoderConfig config;
+  if (!WebPInitDecoderConfig(&config)) return internal_error("libwebp is not of the version of its header");
+  if (part.width < frame.place.width || part.height < frame.place.height) {
+    config.options.use_cropping = 1;
+    config.options.crop_left = part.left;
+    config.options.crop_top = part.top;
+    config.options.crop_width = part.width;
+    config.options.crop_height = part.height;
+  }
+  config.output.colorspace = MODE_RGB;
+  config.output.is_external_memory = 1;
+  config.output.u.RGBA.rgba = target.row(0);
+  config.output.u.RGBA.stride = static_cast<int>(target.stride());
+  config.output.u.RGBA.size = target.stride() * static_cast<std::size_t>(part.height);
+  const VP8StatusCode status = WebPDecode(data_of(frame.bytes), frame.bytes.size(), &config);
+  if (status != VP8_STATUS_OK) return decode_error(reason(status));
+  return {};
+}
+
+Result<void> WebpDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+  const std::uint64_t riff_bytes = kChunkHead + std::uint64_t{little_endian(bytes_, 4, 4)};
+  if (riff_bytes > bytes_.size())
+    return decode_error("truncated WebP: " + std::to_string(bytes_.size()) + " of " + std::to_string(riff_bytes) +
+                        " bytes");
+  FEEDLINE_TRY(const Frame frame, first_frame());
+  const Box visible = intersection(region, frame.place);
+  if (visible != region)  // an animation's canvas is black where the first frame does not cover it
+    for (int y = 0; y < out.height(); ++y)
+      std::memset(out.row(y), 0, static_cast<std::size_t>(out.width() * out.channels()));
+  if (visible.width == 0 || visible.height == 0) return {};
+  const Box part = with_margin(visible, frame.place);
+  if (mode == ColorMode::kRgb && visible == region && part.width == region.width && part.height == region.height)
+    return decode_part(frame, part, out);
+
+  FEEDLINE_CHECK_OK(part_.resize(part.width, part.height, 3));
+  FEEDLINE_CHECK_OK(decode_part(frame, part, part_));
+  const int lead_x = visible.left - frame.place.left - part.left, lead_y = visible.top - frame.place.top - part.top;
+  for (int y = 0; y < visible.height; ++y) {
+    const std::uint8_t* from = part_.row(lead_y + y) + 3 * lead_x;
+    std::uint8_t* to = out.row(visible.top - region.top + y) + channels_of(mode) * (visible.left - region.left);
+    if (mode == ColorMode::kRgb)
+      std::memcpy(to, from, static_cast<std::size_t>(3 * visible.width));
+    else
+      rgb_to_l(from, visible.width, to);
+  }
+  return {};
+}
+
+}  // namespace feedline::decode

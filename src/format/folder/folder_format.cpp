@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/folder/folder_format.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/check.h"
+
+namespace feedline::format {
+namespace {
+
+std::string without_end_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+// Why there is nothing to read, and what would help.
+std::string what_is_missing(const FolderListing& listing) {
+  if (!listing.stray_images.empty())
+    return "the folder holds images but no class folders: put the images of each class into a folder of their own, "
+           "as in train/cat/1.jpg (one folder for all if there are no classes)";
+  if (!listing.stray_tars.empty())
+    return "the folder holds tar files and no class folders: name the tar files to read, as in '" +
+           listing.stray_tars.front() + "' or 'shards/{000..146}.tar'";
+  return "the folder holds nothing to read: one folder per class with images in it was expected";
+}
+
+Error located(Error error, const std::string& source) {
+  error.where.dataset = source;
+  return error;
+}
+
+Result<void> check_options(const std::string& source, const OpenOptions& options) {
+  if (options.fields.empty()) return {};
+  return std::unexpected(located(
+      config_error("fields: a folder of class folders has the fields image and label, nothing to choose").error(),
+      source));
+}
+
+void add_sizes(const storage::Storage& storage, const std::string& root, const FolderListing& listing,
+               Inspection& inspection, Findings& findings) {
+  for (std::uint64_t i = 0; i < listing.samples(); ++i) {
+    const std::string key(listing.path(i));
+    const std::string file = root + "/" + key;
+    const auto stat = storage.stat(file);
+    if (!stat) {
+      findings.add({"unreadable_file", Severity::kError, file, key, {}, stat.error().message()});
+      continue;
+    }
+    if (stat->bytes == 0) findings.add({"empty_file", Severity::kError, file, key, {}, "an empty file"});
+    if (!is_decodable_name(key))
+      findings.add({"unsupported_extension",
+                    Severity::kWarning,
+                    file,
+                    key,
+                    {},
+                    "listed as ImageFolder lists it, but only JPEG, PNG and WebP images can be decoded"});
+    inspection.smallest_bytes = i == 0 ? stat->bytes : std::min(inspection.smallest_bytes, stat->bytes);
+    inspection.largest_bytes = std::max(inspection.largest_bytes, stat->bytes);
+    inspection.bytes += stat->bytes;
+  }
+}
+
+Result<FolderListing> list_complete(const std::string& source, const OpenOptions& options) {
+  auto listing = list_folder(*options.storage, without_end_slashes(source));
+  if (!listing) return std::unexpected(located(std::move(listing).error(), source));
+  if (listing->classes.empty())
+    return std::unexpected(located(config_error(what_is_missing(*listing)).error(), source));
+  if (const Finding* finding = listing->findings.first_error()) {
+    // not damage: the labels of all classes behind it hang on whether this one is meant
+    Error error = config_error(finding->text).error();
+    error.where.shard = finding->shard;
+    return std::unexpected(located(std::move(error), source));
+  }
+  return listing;
+}
+
+// A folder that changes twice within one tick of its file system's clock has the same time both times: what was
+// changed just now may change once more unseen. The coarsest clocks tick every two seconds.
+bool is_settled(const FolderIndex& index, std::chrono::system_clock::time_point listed) {
+  constexpr auto kCoarsestTick = std::chrono::seconds(2);
+  return std::chrono::nanoseconds(index.changed_ns()) < (listed - kCoarsestTick).time_since_epoch();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Format>> FolderFormat::open(const std::string& source, const OpenOptions& options) {
+  constexpr std::uint64_t kWorthKeeping = 10'000;  // samples: fewer are listed within some milliseconds
+  FEEDLINE_CHECK_OK(check_options(source, options));
+  const std::string root = without_end_slashes(source);
+  const auto format = [&](FolderIndex index) {
+    return std::shared_ptr<const Format>(new FolderFormat(source, options.storage, std::move(index)));
+  };
+  if (auto index = load_folder_index(*options.storage, root, options.index_directory)) return format(std::move(*index));
+  const auto started = std::chrono::system_clock::now();
+  FEEDLINE_TRY(const FolderListing listing, list_complete(source, options));
+  FolderIndex index = FolderIndex::build(root, listing);
+  const bool is_wanted = !options.index_directory.empty() || index.samples() >= kWorthKeeping;
+  if (is_wanted && is_settled(index, started))
+    if (auto saved = save_folder_index(index, root, options.index_directory); !saved)
+      return std::unexpected(located(std::move(saved).error(), source));
+  return format(std::move(index));
+}
+
+FolderFormat::FolderFormat(std::string source, std::shared_ptr<const storage::Storage> storage, FolderIndex index)
+    : source_(std::move(source)),
+      root_(without_end_slashes(source_)),
+      storage_(std::move(storage)),
+      index_(std::move(index)),
+      fields_{{"image", FieldKind::kImage}, {"label", FieldKind::kInteger}} {
+  for (std::uint64_t label = 0; label < index_.classes(); ++label) classes_.emplace_back(index_.class_name(label));
+}
+
+std::string FolderFormat::summary() const {
+  return index_.is_mapped() ? "listed by the index that is kept of it; no folder has changed since" : "";
+}
+
+Where FolderFormat::where(std::uint64_t index) const {
+  FEEDLINE_CHECK(index < size());
+  Where where;
+  where.dataset = source_;
+  where.key = index_.path(index);
+  where.shard = root_ + "/" + where.key;
+  where.record = index;
+  return where;
+}
+
+std::unexpected<Error> FolderFormat::failed(std::uint64_t index, Error error) const {
+  std::string stage = std::move(error.where.stage);
+  error.where = where(index);
+  error.where.stage = std::move(stage);
+  return std::unexpected(std::move(error));
+}
+
+Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) const {
+  FEEDLINE_CHECK(index < size());
+  record.name.assign(root_).append("/").append(index_.path(index));
+  const auto bytes = storage_->read_all(record.name, record.storage, record.most_bytes);
+  if (!bytes) return failed(index, bytes.error());
+  return accept(index, *bytes, record);
+}
+
+Result<std::optional<storage::Piece>> FolderFormat::piece(std::uint64_t index) const {
+  FEEDLINE_CHECK(index < size());
+  return storage::Piece{.reader = nullptr, .path = file(index)};
+}
+
+Result<void> FolderFormat::accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const {
+  FEEDLINE_CHECK(index < size());
+  record.pin.reset();
+  record.fields.assign(fields_.size(), {});
+  if (bytes.empty()) return failed(index, data_error("an empty file", "format").error());
+  record.fields[0].bytes = bytes;
+  record.fields[1].value = static_cast<std::int64_t>(index_.class_of(index));
+  record.bytes_read = bytes.size();
+  return {};
+}
+
+Result<SampleFiles> FolderFormat::files(std::uint64_t index) const {
+  memory::Record record;
+  record.most_bytes = memory::usual_sample_limit();
+  FEEDLINE_CHECK_OK(read(index, record));
+  const std::string_view path = index_.path(index);
+  const std::size_t dot = path.rfind('.');
+  FEEDLINE_CHECK(dot != path.npos);  // files are listed by their extensions
+  const auto bytes = record.fields[0].bytes;
+  SampleFiles sample{std::string(path.substr(0, dot)), record.fields[1].value, {}};
+  sample.files.push_back({std::string(path.substr(dot + 1)), {bytes.begin(), bytes.end()}});
+  return sample;
+}
+
+Result<Inspection> FolderFormat::inspect() const {
+  OpenOptions options;
+  options.storage = storage_;
+  return inspect(source_, options);
+}
+
+Result<Inspection> FolderFormat::inspect(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_CHECK_OK(check_options(source, options));
+  const std::string root = without_end_slashes(source);
+  auto listing = list_folder(*options.storage, root);
+  if (!listing) return std::unexpected(located(std::move(listing).error(), source));
+  Inspection inspection;
+  inspection.format = "folder";
+  inspection.samples = listing->samples();
+  inspection.fields = {"image", "label"};
+  Findings findings = std::move(listing->findings);
+  if (listing->classes.empty()) findings.add({"no_classes", Severity::kError, root, "", {}, what_is_missing(*listing)});
+  add_sizes(*options.storage, root, *listing, inspection, findings);
+  for (const auto& [extension, count] : listing->extensions) inspection.extensions.push_back({extension, count});
+  for (std::size_t i = 0; i < listing->classes.size(); ++i)
+    inspection.classes.push_back({listing->classes[i], listing->class_ends[i] - (i ? listing->class_ends[i - 1] : 0)});
+  inspection.findings = findings.to_inspection();
+  return inspection;
+}
+
+}  // namespace feedline::format

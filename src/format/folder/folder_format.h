@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/folder/folder_index.h"
+#include "format/format.h"
+
+namespace feedline::format {
+
+// A folder with one folder per class, as torchvision's ImageFolder: the same samples, indices and labels.
+class FolderFormat final : public Format {
+ public:
+  // Requires: options.storage.
+  static Result<std::shared_ptr<const Format>> open(const std::string& source, const OpenOptions& options);
+  static Result<Inspection> inspect(const std::string& source, const OpenOptions& options);
+
+  std::string_view name() const override { return "folder"; }
+  std::uint64_t size() const override { return index_.samples(); }
+  const std::vector<FieldDescription>& fields() const override { return fields_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  Result<void> read(std::uint64_t index, memory::Record& record) const override;
+  Result<SampleFiles> files(std::uint64_t index) const override;
+  Result<std::optional<storage::Piece>> piece(std::uint64_t index) const override;
+  Result<void> accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const override;
+  std::shared_ptr<const storage::Storage> storage() const override { return storage_; }
+  Where where(std::uint64_t index) const override;
+  std::uint64_t fingerprint() const override { return index_.fingerprint(); }
+  std::string summary() const override;
+  Result<Inspection> inspect() const override;
+
+ private:
+  std::string file(std::uint64_t index) const { return std::string(root_).append("/").append(index_.path(index)); }
+  std::unexpected<Error> failed(std::uint64_t index, Error error) const;
+  FolderFormat(std::string source, std::shared_ptr<const storage::Storage> storage, FolderIndex index);
+
+  std::string source_;
+  std::string root_;  // source without slashes at its end
+  std::shared_ptr<const storage::Storage> storage_;
+  FolderIndex index_;
+  std::vector<std::string> classes_;
+  std::vector<FieldDescription> fields_;
+};
+
+}  // namespace feedline::format

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The samples of a folder of class folders as a table, in memory and on disk the same bytes: kept in a file, it is
+// mapped, so that a data set of millions of files opens without looking at one of them.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "feedline/error.h"
+#include "format/folder/folder_listing.h"
+#include "memory/record.h"
+#include "storage/storage.h"
+
+namespace feedline::format {
+
+// Immutable; any thread may read.
+class FolderIndex {
+ public:
+  static FolderIndex build(const std::string& root, const FolderListing& listing);
+  // Takes an index file's bytes, which stay as long as `pin`. nullopt unless it is whole, undamaged, of this root, and
+  // all its numbers lie inside it.
+  static std::optional<FolderIndex> parse(std::span<const std::byte> file, std::shared_ptr<const void> pin,
+                                          const std::string& root);
+
+  // Has no folder changed since it was listed? Looks at their modification times: files that come, go or are renamed
+  // change that of their folder, and bytes inside a file, which the table says nothing about, do not.
+  bool is_current(const storage::Storage& storage, const std::string& root) const;
+  // The latest change of a folder, ns since 1970.
+  std::int64_t changed_ns() const;
+
+  // Requires: numbers below the counts.
+  std::uint64_t samples() const { return path_ends_.size(); }
+  std::uint64_t classes() const { return class_ends_.size(); }
+  std::string_view path(std::uint64_t sample) const { return piece(paths_, path_ends_, sample); }
+  std::string_view class_name(std::uint64_t label) const { return piece(names_, name_ends_, label); }
+  std::uint64_t class_of(std::uint64_t sample) const;
+  std::uint64_t fingerprint() const { return fingerprint_; }
+  std::span<const std::byte> file_bytes() const { return file_; }
+  bool is_mapped() const { return pin_ != nullptr; }
+
+ private:
+  FolderIndex() = default;
+  static std::string_view piece(std::string_view text, std::span<const std::uint64_t> ends, std::uint64_t i) {
+    const std::uint64_t begin = i == 0 ? 0 : ends[i - 1];
+    return text.substr(begin, ends[i] - begin);
+  }
+  bool find_sections();
+  bool is_consistent() const;
+
+  struct FolderStat {
+    std::uint64_t bytes;
+    std::int64_t mtime_ns;
+  };
+
+  memory::ByteBuffer buffer_;  // holds the bytes, unless pin_ does
+  std::shared_ptr<const void> pin_;
+  std::span<const std::byte> file_;
+  std::uint64_t fingerprint_ = 0;
+  std::span<const std::uint64_t> path_ends_, class_ends_, name_ends_;
+  std::span<const FolderStat> folders_;
+  std::string_view paths_, names_;
+};
+
+// The index that is kept of this folder, in `directory` or, where that is empty, in the user's cache folder; nullopt:
+// there is none, or none that is still true.
+std::optional<FolderIndex> load_folder_index(const storage::Storage& storage, const std::string& root,
+                                             const std::string& directory);
+// Keeps it. An error only where `directory` was chosen: it is made again the next time.
+Result<void> save_folder_index(const FolderIndex& index, const std::string& root, const std::string& directory);
+
+}  // namespace feedline::format

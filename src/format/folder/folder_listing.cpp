@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/folder/folder_listing.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+#include "format/each_shard.h"
+#include "format/tar/sample_name.h"
+
+namespace feedline::format {
+namespace {
+
+// torchvision.datasets.folder.IMG_EXTENSIONS, those that decode reads first.
+constexpr std::array<std::string_view, 9> kImageFolderExtensions{".jpg", ".jpeg", ".png", ".webp", ".ppm",
+                                                                 ".bmp", ".pgm",  ".tif", ".tiff"};
+constexpr std::size_t kDecodable = 4;
+
+std::string extension_of(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? std::string() : to_lower(name.substr(dot));
+}
+
+bool is_among(std::string_view name, std::size_t count) {
+  const auto end = kImageFolderExtensions.begin() + static_cast<std::ptrdiff_t>(count);
+  return std::find(kImageFolderExtensions.begin(), end, extension_of(name)) != end;
+}
+
+struct Folder {
+  FolderListing::Folder listed;
+  std::vector<std::string> files;  // sorted
+};
+
+struct ClassListing {
+  std::string paths;
+  std::vector<std::uint64_t> path_ends;
+  std::vector<FolderListing::Folder> folders;
+  std::map<std::string, std::uint64_t> extensions;
+};
+
+// Lists one class folder. ImageFolder takes the folders below a class in the order of their whole paths, not of a walk:
+// "c/a-b" comes before "c/a/b", because '-' sorts before '/'.
+class ClassWalker {
+ public:
+  ClassWalker(const storage::Storage& storage, const std::string& root) : storage_(storage), root_(root) {}
+
+  Result<ClassListing> list(const std::string& name) {
+    FEEDLINE_CHECK_OK(collect(name, 0));
+    std::ranges::sort(folders_, {}, [](const Folder& folder) -> const std::string& { return folder.listed.path; });
+    for (Folder& folder : folders_) {
+      for (const std::string& file : folder.files) add_file(folder.listed.path, file);
+      listing_.folders.push_back(std::move(folder.listed));
+    }
+    return std::move(listing_);
+  }
+
+ private:
+  Result<void> collect(const std::string& path, int depth) {
+    constexpr int kDeepest = 32;  // deeper than data sets are, less deep than what a link to a parent makes
+    if (depth > kDeepest)
+      return config_error("folders nested more than 32 deep below '" + root_ + "': does a link at '" + path +
+                          "' lead to a parent folder?");
+    // first its time, then its contents: what changes in between has a later time
+    FEEDLINE_TRY(const storage::ObjectStat stat, storage_.stat(root_ + "/" + path));
+    FEEDLINE_TRY(auto entries, storage_.list(root_ + "/" + path));
+    const std::size_t own = folders_.size();
+    folders_.push_back({{path, stat}, {}});
+    for (storage::Entry& entry : entries) {
+      if (entry.is_directory) {
+        FEEDLINE_CHECK_OK(collect(path + "/" + entry.name, depth + 1));
+      } else {
+        folders_[own].files.push_back(std::move(entry.name));
+      }
+    }
+    return {};
+  }
+
+  void add_file(const std::string& folder, const std::string& file) {
+    std::string extension = extension_of(file);
+    if (!extension.empty()) extension.erase(0, 1);
+    // looked up per run of equal extensions, not per file: nearly all are the same
+    if (!counted_ || extension != counted_->first)
+      counted_ = &*listing_.extensions.try_emplace(std::move(extension), 0).first;
+    ++counted_->second;
+    if (!is_image_name(file)) return;
+    listing_.paths.append(folder).append("/").append(file);
+    listing_.path_ends.push_back(listing_.paths.size());
+  }
+
+  const storage::Storage& storage_;
+  const std::string& root_;
+  std::vector<Folder> folders_;
+  ClassListing listing_;
+  std::pair<const std::string, std::uint64_t>* counted_ = nullptr;
+};
+
+// The folder within its class that a sample lies in; empty: the class folder itself.
+std::string_view inner_folder(std::string_view path) {
+  const std::size_t begin = path.find('/') + 1, end = path.find('/', begin);
+  return end == std::string_view::npos ? std::string_view() : path.substr(begin, end - begin);
+}
+
+// A class of nothing but folders of images is in all likelihood a parent of class folders, such as "train".
+void note_merged_folders(const std::string& root, const std::string& name, std::uint64_t first,
+                         FolderListing& listing) {
+  if (first == listing.samples()) return;
+  // sorted by folder: images of the class folder itself would come first
+  const auto from = inner_folder(listing.path(first)), to = inner_folder(listing.path(listing.samples() - 1));
+  if (from.empty() || from == to) return;
+  listing.findings.add({"merged_folders",
+                        Severity::kWarning,
+                        root + "/" + name,
+                        name,
+                        {},
+                        "class folder '" + name + "' holds no image itself, and the images of the folders in it, '" +
+                            std::string(from) + "' to '" + std::string(to) + "', become one class: open '" + root +
+                            "/" + name + "' to have these folders as classes"});
+}
+
+void add_class(const std::string& root, std::string name, ClassListing found, FolderListing& listing) {
+  const std::uint64_t before = listing.paths.size(), first = listing.samples();
+  listing.paths.append(found.paths);
+  for (const std::uint64_t end : found.path_ends) listing.path_ends.push_back(before + end);
+  std::ranges::move(found.folders, std::back_inserter(listing.folders));
+  for (const auto& [extension, count] : found.extensions) listing.extensions[extension] += count;
+  if (found.path_ends.empty())
+    listing.findings.add(
+        {"class_without_images",
+         Severity::kError,
+         root + "/" + name,
+         name,
+         {},
+         "class folder '" + name + "' holds no image (.jpg, .jpeg, .png, .webp): remove it, or put its images in"});
+  note_merged_folders(root, name, first, listing);
+  listing.classes.push_back(std::move(name));
+  listing.class_ends.push_back(listing.samples());
+}
+
+// Files beside the class folders. Where there are no class folders these are the mistake, which is said once.
+void add_strays(const std::string& root, const std::vector<storage::Entry>& entries, FolderListing& listing) {
+  std::map<std::string, std::uint64_t> others;
+  for (const storage::Entry& entry : entries) {
+    if (entry.is_directory) continue;
+    const std::string& name = entry.name;
+    const std::string extension = extension_of(name);
+    const bool tar = extension == ".tar" || extension == ".tgz";
+    if (is_image_name(name)) listing.stray_images.push_back(name);
+    if (tar) listing.stray_tars.push_back(name);
+    if (listing.classes.empty()) continue;
+    if (!tar && !is_image_name(name))
+      ++others[extension];
+    else
+      listing.findings.add({"stray_file",
+                            Severity::kWarning,
+                            root + "/" + name,
+                            name,
+                            {},
+                            "'" + name + "' lies beside the class folders and is not read"});
+  }
+  for (const auto& [extension, count] : others)
+    listing.findings.add({"other_files",
+                          Severity::kNote,
+                          root,
+                          "",
+                          {},
+                          std::string("files ") +
+                              (extension.empty() ? "without an extension" : "ending in " + extension) +
+                              " beside the class folders are not read, " + std::to_string(count) + " in all"});
+}
+
+}  // namespace
+
+bool is_image_name(std::string_view name) { return is_among(name, kImageFolderExtensions.size()); }
+bool is_decodable_name(std::string_view name) { return is_among(name, kDecodable); }
+
+std::string_view FolderListing::path(std::uint64_t sample) const {
+  const std::uint64_t begin = sample == 0 ? 0 : path_ends[sample - 1];
+  return std::string_view(paths).substr(begin, path_ends[sample] - begin);
+}
+
+Result<FolderListing> list_folder(const storage::Storage& storage, const std::string& root) {
+  FolderListing listing;
+  FEEDLINE_TRY(const storage::ObjectStat stat, storage.stat(root));
+  listing.folders.push_back({"", stat});
+  FEEDLINE_TRY(auto entries, storage.list(root));
+  std::vector<std::string> names;
+  for (storage::Entry& entry : entries)
+    if (entry.is_directory) names.push_back(std::move(entry.name));
+  FEEDLINE_TRY(auto classes, each_shard<ClassListing>(names.size(), [&](std::size_t i) {
+                 return ClassWalker(storage, root).list(names[i]);
+               }));
+  for (std::size_t i = 0; i < names.size(); ++i) add_class(root, std::move(names[i]), std::move(classes[i]), listing);
+  add_strays(root, entries, listing);
+  for (const auto& [extension, count] : listing.extensions)
+    if (!is_image_name("." + extension))
+      listing.findings.add({"unknown_extension",
+                            Severity::kWarning,
+                            root,
+                            "",
+                            {},
+                            std::string("files ") +
+                                (extension.empty() ? "without an extension" : "ending in ." + extension) +
+                                " are not read, " + std::to_string(count) + " in all: not the name of an image"});
+  listing.paths.shrink_to_fit();
+  listing.path_ends.shrink_to_fit();
+  return listing;
+}
+
+}  // namespace feedline::format

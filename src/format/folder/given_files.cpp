@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/folder/given_files.h"
+
+#include <mutex>
+#include <utility>
+
+#include "base/check.h"
+
+namespace feedline::format {
+
+GivenFiles::GivenFiles(std::shared_ptr<const storage::Storage> storage) : storage_(std::move(storage)) {}
+
+std::uint64_t GivenFiles::add(std::vector<std::string> paths) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t first = next_;
+  next_ += paths.size();
+  FEEDLINE_CHECK(next_ < kSize);
+  if (!paths.empty()) additions_.emplace(first, std::move(paths));
+  return first;
+}
+
+void GivenFiles::forget(std::uint64_t first) {
+  const std::lock_guard lock(mutex_);
+  additions_.erase(first);
+}
+
+void GivenFiles::forget_all() {
+  const std::lock_guard lock(mutex_);
+  additions_.clear();
+}
+
+bool GivenFiles::find_path(std::uint64_t index, std::string& path) const {
+  const std::shared_lock lock(mutex_);
+  auto addition = additions_.upper_bound(index);
+  if (addition == additions_.begin()) return false;
+  --addition;
+  const std::uint64_t place = index - addition->first;
+  if (place >= addition->second.size()) return false;
+  path = addition->second[place];
+  return true;
+}
+
+Where GivenFiles::where(std::uint64_t index) const {
+  Where where;
+  find_path(index, where.key);
+  where.shard = where.key;
+  where.record = index;
+  return where;
+}
+
+Result<void> GivenFiles::read(std::uint64_t index, memory::Record& record) const {
+  if (!find_path(index, record.name))
+    return data_error("file " + std::to_string(index) + " is not among those that were given", "format");
+  FEEDLINE_TRY(const auto bytes, storage_->read_all(record.name, record.storage, record.most_bytes));
+  return accept(index, bytes, record);
+}
+
+Result<std::optional<storage::Piece>> GivenFiles::piece(std::uint64_t index) const {
+  storage::Piece piece;
+  if (!find_path(index, piece.path)) return std::optional<storage::Piece>();
+  return piece;
+}
+
+Result<void> GivenFiles::accept(std::uint64_t /*index*/, std::span<const std::byte> bytes,
+                                memory::Record& record) const {
+  record.pin.reset();
+  record.fields.assign(fields_.size(), {});
+  if (bytes.empty()) return data_error("an empty file", "format");
+  record.fields[0].bytes = bytes;
+  record.bytes_read = bytes.size();
+  return {};
+}
+
+Result<Inspection> GivenFiles::inspect() const {
+  return config_error("inspect: files that are given one by one cannot be looked at as a whole");
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/folder/given_files.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "storage/temporary_folder.h"
+
+namespace feedline::format {
+namespace {
+
+class GivenFilesTest : public testing::Test {
+ protected:
+  std::string read(std::uint64_t index) {
+    const auto done = files_.read(index, record_);
+    if (!done) return "error: " + done.error().what;
+    const auto bytes = record_.fields[0].bytes;
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  std::string file(const std::string& name, const std::string& content) {
+    folder_.write(name, content);
+    return folder_.path(name);
+  }
+
+  storage::TemporaryFolder folder_;
+  GivenFiles files_{storage::local_storage()};
+  memory::Record record_;
+};
+
+TEST_F(GivenFilesTest, ReadsWhatWasAddedUntilItIsForgotten) {
+  const std::uint64_t first = files_.add({file("a", "one"), file("b", "two")});
+  const std::uint64_t second = files_.add({file("c", "three")});
+  EXPECT_EQ(read(first), "one");
+  EXPECT_EQ(read(first + 1), "two");
+  EXPECT_EQ(read(second), "three");
+  EXPECT_EQ(files_.where(first + 1).key, folder_.path("b"));
+  files_.forget(first);
+  EXPECT_TRUE(read(first + 1).starts_with("error: file 1 is not among"));
+  EXPECT_EQ(read(second), "three");
+  files_.forget_all();
+  EXPECT_TRUE(read(second).starts_with("error: "));
+  EXPECT_GT(files_.add({"x"}), second) << "an index is never given twice";
+}
+
+TEST_F(GivenFilesTest, MissingAndEmptyFilesAreErrors) {
+  const std::uint64_t first = files_.add({folder_.path("nowhere"), file("empty", "")});
+  EXPECT_TRUE(read(first).starts_with("error: "));
+  EXPECT_TRUE(read(first + 1).starts_with("error: an empty file"));
+  EXPECT_TRUE(read(first + 2).starts_with("error: file 2"));
+}
+
+}  // namespace
+}  // namespace feedline::format

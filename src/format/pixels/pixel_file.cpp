@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Who may write to PATH.filling is settled by one lock (flock) on the file itself, which the kernel releases when its
+// holder dies:
+//
+//  1. A process takes the lock for itself, if nobody has it. It is alone then: it makes the file where it is new,
+//     counts the samples that are in it (a killed process may have named one and not counted it) and notes which
+//     running system it is on.
+//  2. Otherwise somebody is filling the file, and the process shares the lock with them. The system that is noted must
+//     be its own: on another machine that shares the file system, stores into mapped pages would not be seen.
+//  3. Everybody shares the lock while the file is filled. Index entries are set by compare-and-swap.
+//  4. Whoever adds the last sample flushes the file and renames it. Those that have it open go on with it.
+
+#include "format/pixels/pixel_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "format/pixels/pixel_record.h"
+#include "storage/local_file.h"
+
+namespace feedline::format {
+namespace {
+
+using storage::file_error;
+using storage::FileDescriptor;
+
+// The address space that a file is mapped into reaches as far as it may grow. 16 TiB is an eighth of what there is.
+constexpr std::uint64_t kMostMapped = std::uint64_t{1} << 44;
+// Between two tries another process may end, or finish the file and rename it.
+constexpr int kMostTries = 100;
+
+std::string filling_name(const std::string& path) { return path + ".filling"; }
+
+Result<FileDescriptor> opened(const std::string& path, int flags) {
+  FileDescriptor fd(::open(path.c_str(), flags | O_CLOEXEC, 0666));  // less the umask
+  if (!fd.valid()) return file_error("cannot open", path, errno);
+  return fd;
+}
+
+bool lock(const FileDescriptor& fd, int how) {
+  int taken = 0;
+  do taken = ::flock(fd.get(), how);
+  while (taken != 0 && errno == EINTR);
+  return taken == 0;
+}
+
+// Of this running system: another one after every start.
+std::string machine() {
+  FileDescriptor fd(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  char text[sizeof PixelHead::machine] = {};
+  const ssize_t bytes = fd.valid() ? ::read(fd.get(), text, sizeof text - 1) : 0;
+  return std::string(text, static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
+}
+
+bool has_name(const FileDescriptor& fd, const std::string& path) {
+  struct ::stat open_file, named;
+  return ::fstat(fd.get(), &open_file) == 0 && ::stat(path.c_str(), &named) == 0 && open_file.st_ino == named.st_ino &&
+         open_file.st_dev == named.st_dev;
+}
+
+Result<void> write_all(const FileDescriptor& fd, const std::string& name, std::uint64_t offset, const void* data,
+                       std::size_t bytes) {
+  const ssize_t written = ::pwrite(fd.get(), data, bytes, static_cast<off_t>(offset));
+  if (written < 0) return file_error("cannot write", name, errno);
+  if (static_cast<std::size_t>(written) != bytes) return file_error("cannot write", name, ENOSPC);
+  return {};
+}
+
+// The head goes last: a file without one is begun anew.
+Result<void> make_empty(const FileDescriptor& fd, const std::string& name, const PixelContents& contents) {
+  const std::vector<std::byte> serialized = contents.serialized();
+  const PixelHead head = make_head(contents, serialized);
+  if (::ftruncate(fd.get(), 0) != 0) return file_error("cannot write", name, errno);
+  // with its blocks: the index is written through a mapping, where a full disk would be a signal
+  if (const int error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(head.data_offset)))
+    return file_error("cannot make room", name, error);
+  FEEDLINE_CHECK_OK(write_all(fd, name, kPageBytes, serialized.data(), serialized.size()));
+  return write_all(fd, name, 0, &head, sizeof head);
+}
+
+Result<std::uint64_t> count_present(const FileDescriptor& fd, const std::string& name, const PixelHead& head) {
+  std::vector<std::uint64_t> index(head.samples);
+  const std::size_t bytes = index.size() * sizeof(std::uint64_t);
+  if (::pread(fd.get(), index.data(), bytes, static_cast<off_t>(head.index_offset)) != static_cast<ssize_t>(bytes))
+    return file_error("cannot read", name, errno);
+  return static_cast<std::uint64_t>(std::ranges::count_if(index, [](std::uint64_t offset) { return offset != 0; }));
+}
+
+// Step 1. Requires: the lock, held alone.
+Result<void> take_over(const FileDescriptor& fd, const std::string& name, const PixelContents& contents) {
+  PixelHead head;
+  const ssize_t bytes = ::pread(fd.get(), &head, sizeof head, 0);
+  if (bytes != sizeof head || head.magic == 0) {
+    FEEDLINE_CHECK_OK(make_empty(fd, name, contents));
+    head = make_head(contents, contents.serialized());
+  } else {
+    struct ::stat status;
+    if (::fstat(fd.get(), &status) != 0) return file_error("cannot look up", name, errno);
+    FEEDLINE_CHECK_OK(check_head(head, static_cast<std::uint64_t>(status.st_size)));
+    FEEDLINE_TRY(head.present, count_present(fd, name, head));
+    // after a power cut the head may be older than the records: nothing is written over what is there
+    const auto size = static_cast<std::uint64_t>(status.st_size);
+    head.end = std::max(head.end, (size + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment);
+    head.finished = 0;  // all was there, and then the process ended before the file had its name
+  }
+  const std::string here = machine();
+  std::memset(head.machine, 0, sizeof head.machine);
+  std::memcpy(head.machine, here.data(), std::min(here.size(), sizeof head.machine - 1));
+  return write_all(fd, name, 0, &head, sizeof head);
+}
+
+// Steps 1 and 2; false: the file got its name, or was deleted, meanwhile.
+Result<bool> join(const FileDescriptor& fd, const std::string& name, const PixelContents& contents) {
+  if (lock(fd, LOCK_EX | LOCK_NB)) {
+    if (!has_name(fd, name)) return false;
+    FEEDLINE_CHECK_OK(take_over(fd, name, contents));
+  } else if (errno != EWOULDBLOCK) {
+    return file_error("cannot lock, which filling a pixel file needs; give a path on a local disk", name, errno);
+  }
+  if (!lock(fd, LOCK_SH)) return file_error("cannot lock", name, errno);
+  if (!has_name(fd, name)) return false;
+  PixelHead head;
+  if (::pread(fd.get(), &head, sizeof head, 0) != sizeof head || head.magic != kPixelMagic) return false;
+  if (head.machine != machine())
+    return file_error("another machine is filling this pixel file; give each machine a path of its own", name, 0);
+  return true;
+}
+
+Result<PixelStore::Extent> extent_of(const std::string& name, const FileDescriptor& fd, std::uint64_t budget) {
+  struct ::stat status;
+  struct ::statvfs disk;
+  if (::fstat(fd.get(), &status) != 0 || ::fstatvfs(fd.get(), &disk) != 0)
+    return file_error("cannot look up", name, errno);
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  // twice what is free: more may be, later; a disk that is full says so itself
+  const std::uint64_t most =
+      std::min(size + 2 * std::uint64_t{disk.f_bavail} * disk.f_frsize + kPageBytes, kMostMapped);
+  return PixelStore::Extent{most, budget == 0 ? most : std::min(budget, most)};
+}
+
+Result<std::unique_ptr<PixelStore>> checked(Result<std::unique_ptr<PixelStore>> store, const PixelContents& contents) {
+  if (!store) return store;
+  const std::string difference = (*store)->contents().difference(contents);
+  if (difference.empty()) return store;
+  return config_error("cache: '" + (*store)->name() + "' holds other pixels: " + difference +
+                      "; delete it, or give another path");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PixelStore>> open_pixel_file(const std::string& path) {
+  FEEDLINE_TRY(FileDescriptor fd, opened(path, O_RDONLY));
+  struct ::stat status;
+  if (::fstat(fd.get(), &status) != 0) return file_error("cannot look up", path, errno);
+  const auto bytes = static_cast<std::uint64_t>(status.st_size);
+  FEEDLINE_TRY(auto store, PixelStore::map(std::move(fd), path, PixelStore::Kind::kFinished, {bytes, bytes}));
+  return store;
+}
+
+bool is_pixel_file(const std::string& path) {
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::uint64_t magic = 0;
+  return fd.valid() && ::pread(fd.get(), &magic, sizeof magic, 0) == sizeof magic && magic == kPixelMagic;
+}
+
+Result<std::unique_ptr<PixelStore>> open_or_fill_pixel_file(const std::string& path, const PixelContents& contents,
+                                                            std::uint64_t budget) {
+  const std::string name = filling_name(path);
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    if (std::filesystem::exists(path)) {
+      if (!is_pixel_file(path))
+        return config_error("cache: '" + path + "' is there and is no pixel file; give another path");
+      return checked(open_pixel_file(path), contents);
+    }
+    FEEDLINE_TRY(FileDescriptor fd, opened(name, O_RDWR | O_CREAT | O_NOFOLLOW));
+    FEEDLINE_TRY(const bool joined, join(fd, name, contents));
+    if (!joined) continue;
+    FEEDLINE_TRY(const auto extent, extent_of(name, fd, budget));
+    FEEDLINE_TRY(auto store,
+                 checked(PixelStore::map(std::move(fd), name, PixelStore::Kind::kFilling, extent), contents));
+    if (!store->is_complete()) return store;
+    FEEDLINE_CHECK_OK(finish_pixel_file(*store, path));
+  }
+  return file_error("the pixel file is made and deleted again and again by others", path, 0);
+}
+
+Result<void> finish_pixel_file(PixelStore& store, const std::string& path) {
+  if (!store.is_complete()) return {};  // a damaged record was found meanwhile
+  FEEDLINE_CHECK_OK(store.finish());
+  const std::string name = filling_name(path);
+  if (std::rename(name.c_str(), path.c_str()) == 0 || errno == ENOENT) return {};  // another process was quicker
+  return file_error("cannot rename to", path, errno);
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/pixels/pixel_layout.h"
+
+#include <cstring>
+#include <string_view>
+
+#include "format/checksum.h"
+
+namespace feedline::format {
+namespace {
+
+class ByteWriter {
+ public:
+  void add(std::uint64_t number) { add_bytes(std::as_bytes(std::span(&number, 1))); }
+  void add(std::string_view text) {
+    add(text.size());
+    add_bytes(std::as_bytes(std::span(text)));
+  }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  void add_bytes(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+  std::vector<std::byte> bytes_;
+};
+
+// Reads what ByteWriter wrote. At the first number or text that is not there it fails, and stays so.
+class ByteReader {
+ public:
+  explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    if (!has(sizeof value)) return 0;
+    std::memcpy(&value, bytes_.data(), sizeof value);
+    bytes_ = bytes_.subspan(sizeof value);
+    return value;
+  }
+  std::string text() {
+    const std::uint64_t length = number();
+    if (!has(length)) return {};
+    std::string value(reinterpret_cast<const char*>(bytes_.data()), length);
+    bytes_ = bytes_.subspan(length);
+    return value;
+  }
+  bool ok() const { return ok_; }
+
+ private:
+  bool has(std::uint64_t bytes) {
+    ok_ = ok_ && bytes <= bytes_.size();
+    return ok_;
+  }
+  std::span<const std::byte> bytes_;
+  bool ok_ = true;
+};
+
+std::uint64_t pages(std::uint64_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+
+std::uint64_t checksum_of(const PixelHead& head) {
+  return xxh3(std::as_bytes(std::span(&head, 1)).first(offsetof(PixelHead, head_checksum)));
+}
+
+std::string described(const std::vector<FieldDescription>& fields) {
+  std::string text;
+  for (const FieldDescription& field : fields)
+    text += (text.empty() ? "" : ", ") + field.name + (field.kind == FieldKind::kImage ? " (image)" : " (number)");
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::byte> PixelContents::serialized() const {
+  ByteWriter writer;
+  writer.add(fingerprint);
+  writer.add(samples);
+  writer.add(preparation);
+  writer.add(fields.size());
+  for (const FieldDescription& field : fields) {
+    writer.add(static_cast<std::uint64_t>(field.kind));
+    writer.add(field.name);
+  }
+  writer.add(classes.size());
+  for (const std::string& name : classes) writer.add(name);
+  writer.add(source);
+  return writer.take();
+}
+
+Result<PixelContents> PixelContents::parse(std::span<const std::byte> bytes) {
+  ByteReader reader(bytes);
+  PixelContents contents;
+  contents.fingerprint = reader.number();
+  contents.samples = reader.number();
+  contents.preparation = reader.text();
+  const std::uint64_t fields = reader.number();
+  bool known = true;
+  for (std::uint64_t i = 0; i < fields && reader.ok(); ++i) {
+    const std::uint64_t kind = reader.number();
+    known = known && kind <= static_cast<std::uint64_t>(FieldKind::kInteger);
+    contents.fields.push_back({reader.text(), static_cast<FieldKind>(kind)});
+  }
+  const std::uint64_t classes = reader.number();
+  for (std::uint64_t i = 0; i < classes && reader.ok(); ++i) contents.classes.push_back(reader.text());
+  contents.source = reader.text();
+  if (!reader.ok() || !known) return data_error("damaged pixel file: what it says about its contents is cut", "format");
+  return contents;
+}
+
+std::string PixelContents::difference(const PixelContents& other) const {
+  if (preparation != other.preparation)
+    return "the pixels there are " + preparation + "; these would be " + other.preparation;
+  if (samples != other.samples || fingerprint != other.fingerprint)
+    return "the pixels there are of another data set, or its samples have changed since: " + std::to_string(samples) +
+           " samples of " + source + " there, " + std::to_string(other.samples) + " of " + other.source + " here";
+  if (source != other.source) return "the pixels there are of " + source + "; these would be of " + other.source;
+  if (described(fields) != described(other.fields))
+    return "the fields there are " + described(fields) + "; these would be " + described(other.fields);
+  return classes == other.classes ? std::string() : "the classes there have other names";
+}
+
+std::string PixelContents::digest() const {
+  const std::uint64_t hash = xxh3(serialized());
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[(hash >> shift) & 15];
+  return text;
+}
+
+PixelHead make_head(const PixelContents& contents, std::span<const std::byte> serialized) {
+  PixelHead head;
+  head.samples = contents.samples;
+  head.contents_bytes = serialized.size();
+  head.contents_checksum = xxh3(serialized);
+  head.index_offset = kPageBytes + pages(serialized.size());
+  head.data_offset = head.index_offset + pages(contents.samples * sizeof(std::uint64_t));
+  head.head_checksum = checksum_of(head);
+  head.end = head.data_offset;
+  return head;
+}
+
+Result<void> check_head(const PixelHead& head, std::uint64_t file_bytes) {
+  const auto damaged = [](const std::string& how) { return data_error("damaged pixel file: " + how, "format"); };
+  if (head.magic != kPixelMagic) return data_error("not a pixel file", "format");
+  if (head.version != kPixelVersion)
+    return data_error("a pixel file of version " + std::to_string(head.version) + "; this Feedline reads version " +
+                          std::to_string(kPixelVersion) + ": make it again",
+                      "format");
+  if (head.head_checksum != checksum_of(head)) return damaged("the checksum of its head does not match");
+  // the checksum vouches for the offsets; what follows is about the rest of the file
+  if (file_bytes < head.data_offset)
+    return damaged("it is cut: " + std::to_string(file_bytes) + " bytes, its index ends at " +
+                   std::to_string(head.data_offset));
+  if (head.finished != 0 && file_bytes < head.end)
+    return damaged("it is cut: " + std::to_string(file_bytes) + " bytes of " + std::to_string(head.end));
+  return {};
+}
+
+}  // namespace feedline::format

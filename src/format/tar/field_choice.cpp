@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tar/field_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "format/tar/sample_name.h"
+
+namespace feedline::format {
+namespace {
+
+// What decode can read, and what WebDataset decodes to an integer.
+constexpr std::array<std::string_view, 4> kImageExtensions{"jpg", "jpeg", "png", "webp"};
+constexpr std::array<std::string_view, 5> kIntegerExtensions{"cls", "cls2", "index", "inx", "id"};
+constexpr std::uint32_t kNoAlternative = std::numeric_limits<std::uint32_t>::max();
+
+// The part behind the last dot tells the kind: "seg.png" is an image.
+std::optional<FieldKind> kind_of(std::string_view extension) {
+  const std::string_view last = extension.substr(extension.rfind('.') + 1);
+  if (std::ranges::find(kImageExtensions, last) != kImageExtensions.end()) return FieldKind::kImage;
+  if (std::ranges::find(kIntegerExtensions, last) != kIntegerExtensions.end()) return FieldKind::kInteger;
+  return {};
+}
+
+template <std::size_t n>
+std::vector<std::string> strings(const std::array<std::string_view, n>& views) {
+  return {views.begin(), views.end()};
+}
+
+// The first few, for a message.
+std::string joined(const auto& names) {
+  constexpr std::size_t kShown = 20;
+  std::string text;
+  std::size_t shown = 0;
+  for (const auto& name : names) {
+    if (shown++ == kShown) return text + ", ...";
+    text.append(text.empty() ? "" : ", ").append(name);
+  }
+  return text;
+}
+
+Result<FieldChoice> parse_field(const std::string& spec) {
+  FieldChoice choice;
+  std::string_view rest = spec;
+  while (true) {
+    const std::size_t end = rest.find(';');
+    const std::string extension = to_lower(rest.substr(0, end));
+    if (extension.empty()) return config_error("fields: an empty extension in '" + spec + "'");
+    const auto kind = kind_of(extension);
+    if (!kind)
+      return config_error("fields: '" + extension +
+                          "' is neither an image (jpg, jpeg, png, webp) nor an integer (cls, cls2, index, inx, id) "
+                          "extension; other fields are not supported in this version");
+    if (choice.alternatives.empty()) choice.description = {extension, *kind};
+    if (*kind != choice.description.kind) return config_error("fields: '" + spec + "' mixes images and integers");
+    choice.alternatives.push_back(extension);
+    if (end == std::string_view::npos) return choice;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+bool is_field_extension(std::string_view extension) { return kind_of(extension).has_value(); }
+
+std::vector<FieldChoice> default_fields() {
+  return {{{"image", FieldKind::kImage}, strings(kImageExtensions)},
+          {{"label", FieldKind::kInteger}, strings(kIntegerExtensions)}};
+}
+
+Result<std::vector<FieldChoice>> parse_fields(const std::vector<std::string>& specs) {
+  std::vector<FieldChoice> fields;
+  for (const std::string& spec : specs) {
+    FEEDLINE_TRY(FieldChoice field, parse_field(spec));
+    for (const FieldChoice& other : fields)
+      if (other.description.name == field.description.name)
+        return config_error("fields: two fields are called '" + field.description.name + "'");
+    fields.push_back(std::move(field));
+  }
+  return fields;
+}
+
+Result<std::vector<FieldChoice>> keep_present(std::vector<FieldChoice> fields, bool are_default,
+                                              std::span<const ShardIndex* const> indexes) {
+  std::set<std::string_view> present;
+  std::uint64_t samples = 0;
+  for (const ShardIndex* index : indexes) {
+    samples += index->samples();
+    for (std::uint64_t i = 0; i < index->extensions(); ++i) present.insert(index->extension(i));
+  }
+  if (samples == 0) return config_error("the tar files hold no samples");
+  std::vector<FieldChoice> kept;
+  for (FieldChoice& field : fields) {
+    if (std::ranges::any_of(field.alternatives, [&](const auto& name) { return present.contains(name); })) {
+      kept.push_back(std::move(field));
+      continue;
+    }
+    if (are_default && field.description.kind == FieldKind::kInteger) continue;
+    return config_error("no sample has the field '" + field.description.name + "' (" + joined(field.alternatives) +
+                        "); there are members with: " + joined(present));
+  }
+  return kept;
+}
+
+std::optional<std::int64_t> parse_integer(std::span<const std::byte> text) {
+  std::string_view digits(reinterpret_cast<const char*>(text.data()), text.size());
+  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  while (!digits.empty() && is_space(digits.front())) digits.remove_prefix(1);
+  while (!digits.empty() && is_space(digits.back())) digits.remove_suffix(1);
+  if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size()) return {};
+  return value;
+}
+
+FieldFinder::FieldFinder(const ShardIndex& index, const std::vector<FieldChoice>& fields) : index_(&index) {
+  for (const FieldChoice& field : fields)
+    for (std::uint64_t extension = 0; extension < index.extensions(); ++extension) {
+      const auto found = std::ranges::find(field.alternatives, index.extension(extension));
+      ranks_.push_back(found == field.alternatives.end()
+                           ? kNoAlternative
+                           : static_cast<std::uint32_t>(found - field.alternatives.begin()));
+    }
+}
+
+std::optional<ShardIndex::Member> FieldFinder::find(std::uint64_t sample, std::size_t field) const {
+  std::optional<ShardIndex::Member> best;
+  std::uint32_t best_rank = kNoAlternative;
+  const std::uint32_t* ranks = ranks_.data() + field * index_->extensions();
+  for (std::uint64_t i = index_->first_member(sample); i < index_->first_member(sample + 1); ++i) {
+    const ShardIndex::Member member = index_->member(i);
+    if (ranks[member.extension] >= best_rank) continue;
+    best_rank = ranks[member.extension];
+    best = member;
+  }
+  return best;
+}
+
+}  // namespace feedline::format

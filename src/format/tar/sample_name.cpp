@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tar/sample_name.h"
+
+#include <algorithm>
+
+namespace feedline::format {
+
+// The expression's first group is a prefix that ends in a slash (the longest that lets the rest match, or nothing),
+// then characters that are no dots, at least one. So the dot is the first one after the prefix, must not follow it
+// at once, and no slash may come behind it. A shorter prefix never has a later first dot: once that dot lies before
+// the last slash, no prefix is left to try. "." does not match a newline, so prefixes end before the first one.
+std::optional<SampleName> split_sample_name(std::string_view name) {
+  const std::size_t last_slash = name.rfind('/');
+  std::size_t prefix = name.substr(0, name.find('\n')).rfind('/') + 1;  // 0 where there is no slash: npos + 1
+  while (true) {
+    const std::size_t dot = name.find('.', prefix);
+    if (dot == std::string_view::npos || (last_slash != std::string_view::npos && dot < last_slash)) return {};
+    if (dot > prefix) return SampleName{name.substr(0, dot), name.substr(dot + 1)};
+    if (prefix == 0) return {};
+    prefix = prefix == 1 ? 0 : name.rfind('/', prefix - 2) + 1;
+  }
+}
+
+bool is_reserved_name(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  std::string_view first = name.substr(0, slash);
+  // "$" also matches before a newline that ends the text
+  if (slash == std::string_view::npos && first.ends_with('\n')) first.remove_suffix(1);
+  constexpr std::size_t kShortest = 4;  // the two pairs of underscores may not share one
+  return first.size() >= kShortest && first.starts_with("__") && first.ends_with("__");
+}
+
+std::string to_lower(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return lower;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tar/shard.h"
+
+#include <utility>
+
+#include "format/tar/gzip_cache.h"
+#include "format/tar/shard_scan.h"
+
+namespace feedline::format {
+namespace {
+
+std::unexpected<Error> changed(const std::string& name) {
+  auto error = storage_error("the file has changed since the data set was opened; open it again", 0);
+  error.error().where.shard = name;
+  return error;
+}
+
+}  // namespace
+
+Result<ShardFile> locate_shard(std::shared_ptr<const storage::Storage> storage, const std::string& name) {
+  FEEDLINE_TRY(const auto stat, storage->stat(name));
+  FEEDLINE_TRY(const auto reader, storage->open(name, storage::Access::kRead));
+  FEEDLINE_TRY(const bool gzip, is_gzip(*reader));
+  if (!gzip) return ShardFile{name, name, std::move(storage), stat};
+  FEEDLINE_TRY(std::string plain, decompressed(*storage, name));
+  FEEDLINE_TRY(const auto plain_stat, storage::local_storage()->stat(plain));
+  return ShardFile{name, std::move(plain), storage::local_storage(), plain_stat};
+}
+
+Result<std::unique_ptr<Shard>> Shard::open(std::shared_ptr<const storage::Storage> storage, const std::string& name,
+                                           const IndexStore& indexes) {
+  FEEDLINE_TRY(ShardFile file, locate_shard(std::move(storage), name));
+  if (auto index = indexes.load(file.path, file.stat))
+    return std::unique_ptr<Shard>(new Shard(std::move(file), std::move(*index)));
+  FEEDLINE_TRY(const auto reader, file.storage->open(file.path, storage::Access::kRead));
+  Findings findings;
+  FEEDLINE_TRY(ShardScan scan, scan_shard(*reader, file.stat, name, findings));
+  if (const Finding* finding = findings.first_error()) return std::unexpected(to_error(*finding));
+  FEEDLINE_TRY(const auto stat, reader->stat());
+  if (stat != file.stat) return changed(name);  // written to while it was scanned
+  FEEDLINE_CHECK_OK(indexes.save(file.path, scan.index));
+  return std::unique_ptr<Shard>(new Shard(std::move(file), std::move(scan.index)));
+}
+
+Shard::Shard(ShardFile file, ShardIndex index) : file_(std::move(file)), index_(std::move(index)) {}
+
+// Read, not mapped: the same time per sample, but mapped pages count as this process's memory, which would seem to hold
+// the whole data set after an epoch; and nothing can end in SIGBUS.
+Result<Shard::Opened> Shard::reader() const {
+  const std::lock_guard lock(mutex_);
+  if (reader_) return Opened{reader_, false};
+  FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, file_.storage->open(file_.path, storage::Access::kRead));
+  FEEDLINE_TRY(const auto stat, reader->stat());
+  if (stat != file_.stat) return changed(file_.name);
+  reader_ = std::move(reader);
+  return Opened{reader_, true};
+}
+
+void Shard::close() const {
+  const std::lock_guard lock(mutex_);
+  reader_.reset();
+}
+
+void Shard::stay_open() const {
+  const std::lock_guard lock(mutex_);
+  lasting_.store(reader_.get(), std::memory_order_release);
+}
+
+Result<std::shared_ptr<const storage::Reader>> OpenShards::reader(const Shard& shard) {
+  // a pointer that owns nothing: counting its holders would have all threads write to one place
+  if (const storage::Reader* reader = shard.lasting_reader())
+    return std::shared_ptr<const storage::Reader>(std::shared_ptr<const void>(), reader);
+  FEEDLINE_TRY(Shard::Opened opened, shard.reader());
+  if (all_stay_) shard.stay_open();
+  if (all_stay_ || !opened.now) return std::move(opened.reader);
+  const Shard* oldest = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    open_.push_back(&shard);
+    if (open_.size() > kMost) {
+      oldest = open_.front();
+      open_.pop_front();
+    }
+  }
+  if (oldest) oldest->close();  // not under our lock: no thread ever holds two
+  return std::move(opened.reader);
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "feedline/error.h"
+#include "format/index_store.h"
+#include "format/tar/field_choice.h"
+#include "format/tar/shard_index.h"
+#include "storage/storage.h"
+
+namespace feedline::format {
+
+// Where a shard's plain tar bytes are: the file itself, or the decompressed copy of a gzipped one.
+struct ShardFile {
+  std::string name;  // as the user gave it
+  std::string path;  // what is opened
+  std::shared_ptr<const storage::Storage> storage;
+  storage::ObjectStat stat;  // of path
+};
+Result<ShardFile> locate_shard(std::shared_ptr<const storage::Storage> storage, const std::string& name);
+
+// One tar file of a data set: its index, and its bytes once somebody reads them. Thread-safe.
+class Shard {
+ public:
+  // Takes the kept index, or scans the file and keeps one. kData: the first of the damages found.
+  static Result<std::unique_ptr<Shard>> open(std::shared_ptr<const storage::Storage> storage, const std::string& name,
+                                             const IndexStore& indexes);
+
+  const ShardIndex& index() const { return index_; }
+  const std::string& name() const { return file_.name; }
+  void choose_fields(const std::vector<FieldChoice>& fields) { finder_.emplace(index_, fields); }
+  // Requires: choose_fields() came before.
+  const FieldFinder& finder() const { return *finder_; }
+  // The file, opened now unless it is open. kStorage: it is not the one any more that was indexed.
+  struct Opened {
+    std::shared_ptr<const storage::Reader> reader;
+    bool now = false;
+  };
+  Result<Opened> reader() const;
+  // The file, found without a lock, once it was opened and is to stay so until the shard goes; nullptr: not yet.
+  const storage::Reader* lasting_reader() const { return lasting_.load(std::memory_order_acquire); }
+  void stay_open() const;  // Requires: close() is never called
+  // Lets go of the file; those who hold its reader go on.
+  void close() const;
+
+ private:
+  Shard(ShardFile file, ShardIndex index);
+
+  const ShardFile file_;
+  const ShardIndex index_;
+  std::optional<FieldFinder> finder_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const storage::Reader> reader_;  // guarded by mutex_
+  mutable std::atomic<const storage::Reader*> lasting_{nullptr};
+};
+
+// Keeps the number of open shards of one data set in bounds: a process may usually open 1,024 files in all, and data
+// sets have thousands of shards. Thread-safe.
+class OpenShards {
+ public:
+  static constexpr std::size_t kMost = 256;
+  // Before the first reader(): of so many shards. Where all may be open at a time none is closed, and whoever reads one
+  // that is open takes no lock.
+  void expect(std::size_t shards) { all_stay_ = shards <= kMost; }
+  // The shard's file, after closing that of the shard opened longest ago where there are too many. Requires: the
+  // shards passed in outlive this and the reader.
+  Result<std::shared_ptr<const storage::Reader>> reader(const Shard& shard);
+
+ private:
+  std::mutex mutex_;
+  std::deque<const Shard*> open_;  // in the order of opening; guarded by mutex_
+  bool all_stay_ = false;
+};
+
+}  // namespace feedline::format

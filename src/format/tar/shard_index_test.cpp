@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tar/shard_index.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "format/checksum.h"
+#include "format/index_store.h"
+#include "storage/local_folders.h"
+#include "storage/temporary_folder.h"
+
+namespace feedline::format {
+namespace {
+
+using storage::TemporaryFolder;
+
+constexpr storage::ObjectStat kShard{10'000, 123'456'789};
+
+ShardIndex small_index() {
+  ShardIndexBuilder builder;
+  builder.add_sample("dropped");
+  builder.add_member("jpg", 100, 1);
+  builder.drop_last_sample();
+  builder.add_sample("a/1");
+  builder.add_member("jpg", 512, 4000);
+  builder.add_member("cls", 5120, 1);
+  builder.add_sample("");
+  builder.add_member("cls", 6144, 0);
+  return builder.build(kShard);
+}
+
+std::optional<ShardIndex> parse(std::span<const std::byte> file, const storage::ObjectStat& shard = kShard) {
+  memory::ByteBuffer buffer;
+  std::ranges::copy(file, buffer.resize(file.size()).begin());
+  return ShardIndex::parse(std::move(buffer), file.size(), shard);
+}
+
+TEST(ShardIndex, ComesBackFromItsFile) {
+  const ShardIndex built = small_index();
+  const auto index = parse(built.file_bytes());
+  ASSERT_TRUE(index);
+  ASSERT_EQ(index->samples(), 2u);
+  EXPECT_EQ(index->members(), 3u);
+  EXPECT_EQ(index->key(0), "a/1");
+  EXPECT_EQ(index->key(1), "");
+  EXPECT_EQ(index->first_member(1), 2u);
+  EXPECT_EQ(index->first_member(2), 3u);
+  EXPECT_EQ(index->member(0).offset, 512u);
+  EXPECT_EQ(index->member(0).bytes, 4000u);
+  EXPECT_EQ(index->extension(index->member(1).extension), "cls");
+}
+
+TEST(ShardIndex, OfNoSamplesWorks) {
+  const auto index = parse(ShardIndexBuilder().build(kShard).file_bytes());
+  ASSERT_TRUE(index);
+  EXPECT_EQ(index->samples(), 0u);
+}
+
+TEST(ShardIndex, IsRefusedWhenStaleOrDamaged) {
+  const ShardIndex built = small_index();
+  EXPECT_FALSE(parse(built.file_bytes(), {kShard.bytes + 1, kShard.mtime_ns}));
+  EXPECT_FALSE(parse(built.file_bytes(), {kShard.bytes, kShard.mtime_ns + 1}));
+  std::vector<std::byte> file(built.file_bytes().begin(), built.file_bytes().end());
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    for (const std::byte flip : {std::byte{1}, std::byte{128}}) {
+      file[i] ^= flip;
+      EXPECT_FALSE(parse(file)) << "byte " << i;
+      file[i] ^= flip;
+    }
+    EXPECT_FALSE(parse(std::span(file).first(i))) << i;
+  }
+  file.push_back(std::byte{0});
+  EXPECT_FALSE(parse(file));
+}
+
+// A file whose checksum is right but whose numbers lead outside: the sum guards against accidents, not against
+// another program's idea of the format.
+TEST(ShardIndex, IsRefusedWhenItsNumbersLeadOutside) {
+  const ShardIndex built = small_index();
+  std::size_t refused = 0, words = 0;
+  for (std::size_t word = 0; word + 16 <= built.file_bytes().size(); word += 8)
+    for (const std::uint64_t value : {~std::uint64_t{0}, std::uint64_t{1} << 39, kShard.bytes + 1}) {
+      std::vector<std::byte> file(built.file_bytes().begin(), built.file_bytes().end());
+      std::memcpy(file.data() + word, &value, sizeof value);
+      const std::uint64_t sum = xxh3(std::span(file).first(file.size() - 8));
+      std::memcpy(file.data() + file.size() - 8, &sum, sizeof sum);
+      const auto index = parse(file);  // the sanitizers watch
+      ++words;
+      refused += !index;
+      for (std::uint64_t i = 0; index && i < index->samples(); ++i) EXPECT_LE(index->key(i).size(), 100u);
+    }
+  EXPECT_GT(refused, words * 3 / 4);  // all but those that hit names and padding
+}
+
+TEST(IndexStore, KeepsBesideTheShard) {
+  const TemporaryFolder folder;
+  const IndexStore store{""};
+  EXPECT_FALSE(store.load(folder.path("x.tar"), kShard));
+  ASSERT_TRUE(store.save(folder.path("x.tar"), small_index()));
+  EXPECT_TRUE(std::filesystem::exists(folder.path("x.tar.feedline-index")));
+  EXPECT_TRUE(store.load(folder.path("x.tar"), kShard));
+  EXPECT_FALSE(store.load(folder.path("x.tar"), {1, 2}));
+}
+
+TEST(IndexStore, KeepsInTheChosenFolderApartByPath) {
+  const TemporaryFolder folder;
+  const IndexStore store{folder.path("some/where")};
+  ASSERT_TRUE(store.save(folder.path("train/0.tar"), small_index()));
+  EXPECT_TRUE(store.load(folder.path("train/0.tar"), kShard));
+  EXPECT_TRUE(store.load(folder.path("train/../train/0.tar"), kShard));
+  EXPECT_FALSE(store.load(folder.path("val/0.tar"), kShard));
+  EXPECT_FALSE(std::filesystem::exists(folder.path("train")));
+  folder.write("file", "");
+  EXPECT_FALSE(IndexStore{folder.path("file/below")}.save(folder.path("0.tar"), small_index()));
+}
+
+// Roots may write anywhere, so the shard's folder is made one that does not exist.
+TEST(IndexStore, FallsBackToTheCacheFolder) {
+  const TemporaryFolder folder;
+  ::setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
+  const IndexStore store{""};
+  ASSERT_TRUE(store.save("/proc/nowhere/x.tar", small_index()));
+  EXPECT_TRUE(store.load("/proc/nowhere/x.tar", kShard));
+  EXPECT_TRUE(std::filesystem::exists(folder.path("feedline/index")));
+  ::setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
+  EXPECT_TRUE(store.save("/proc/nowhere/x.tar", small_index()));  // kept nowhere: slower the next time, no error
+  EXPECT_FALSE(store.load("/proc/nowhere/x.tar", kShard));
+}
+
+}  // namespace
+}  // namespace feedline::format

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tar/tar_format.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/check.h"
+#include "format/checksum.h"
+#include "format/class_names.h"
+#include "format/each_shard.h"
+#include "format/index_store.h"
+#include "format/tar/tar_members.h"
+
+namespace feedline::format {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+using Member = ShardIndex::Member;
+
+// What all shards call their classes; none where they do not agree, as a label then means two things.
+Result<std::vector<std::string>> class_names_of(const std::vector<std::unique_ptr<Shard>>& shards) {
+  const auto names_of = [&](std::size_t i) -> Result<std::vector<std::string>> {
+    FEEDLINE_TRY(const auto opened, shards[i]->reader());
+    auto names = stored_class_names(*opened.reader);
+    shards[i]->close();  // it is read later or never
+    return names;
+  };
+  FEEDLINE_TRY(auto first, names_of(0));
+  if (first.empty()) return first;  // not packed by us: the others need no look
+  FEEDLINE_TRY(const auto all, each_shard<std::vector<std::string>>(shards.size(), names_of));
+  if (std::ranges::any_of(all, [&](const auto& names) { return names != first; })) first.clear();
+  return first;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Format>> TarFormat::open(const std::string& source, const std::vector<std::string>& names,
+                                                      const OpenOptions& options) {
+  const auto located = [&source](Error error) {
+    error.where.dataset = source;
+    return std::unexpected(std::move(error));
+  };
+  auto fields =
+      options.fields.empty() ? Result<std::vector<FieldChoice>>(default_fields()) : parse_fields(options.fields);
+  if (!fields) return located(std::move(fields).error());
+  const IndexStore indexes(options.index_directory);
+  auto shards = each_shard<std::unique_ptr<Shard>>(names.size(), [&](std::size_t i) {
+    auto shard = Shard::open(options.storage, names[i], indexes);
+    if (!shard && shard.error().where.shard.empty()) shard.error().where.shard = names[i];
+    return shard;
+  });
+  if (!shards) return located(std::move(shards).error());
+  std::vector<const ShardIndex*> tables;
+  for (const auto& shard : *shards) tables.push_back(&shard->index());
+  fields = keep_present(std::move(*fields), options.fields.empty(), tables);
+  if (!fields) return located(std::move(fields).error());
+  auto classes = class_names_of(*shards);
+  if (!classes) return located(std::move(classes).error());
+  return std::shared_ptr<const Format>(
+      new TarFormat(source, options, std::move(*shards), *fields, std::move(*classes)));
+}
+
+TarFormat::TarFormat(std::string source, OpenOptions options, std::vector<std::unique_ptr<Shard>> shards,
+                     const std::vector<FieldChoice>& fields, std::vector<std::string> classes)
+    : source_(std::move(source)),
+      options_(std::move(options)),
+      shards_(std::move(shards)),
+      classes_(std::move(classes)) {
+  for (const FieldChoice& field : fields) fields_.push_back(field.description);
+  open_shards_.expect(shards_.size());
+  for (const auto& shard : shards_) {
+    shard->choose_fields(fields);
+    ends_.push_back((ends_.empty() ? 0 : ends_.back()) + shard->index().samples());
+  }
+  fingerprint_ = compute_fingerprint(fields);
+}
+
+// Not the shards' paths: a copy of the data set elsewhere is the same data set.
+std::uint64_t TarFormat::compute_fingerprint(const std::vector<FieldChoice>& fields) const {
+  Fingerprint fingerprint;
+  fingerprint.add(name());
+  for (const FieldChoice& field : fields) {
+    fingerprint.add(field.description.name);
+    for (const std::string& alternative : field.alternatives) fingerprint.add(alternative);
+  }
+  for (const auto& shard : shards_) {
+    const ShardIndex& index = shard->index();
+    fingerprint.add(index.samples());
+    for (std::uint64_t i = 0; i < index.samples(); ++i) fingerprint.add(index.key(i));
+    for (std::uint64_t i = 0; i < index.extensions(); ++i) fingerprint.add(index.extension(i));
+    for (std::uint64_t i = 0; i < index.members(); ++i) {
+      const auto member = index.member(i);
+      fingerprint.add(std::array<std::uint64_t, 2>{member.bytes, member.extension});
+    }
+  }
+  return fingerprint.value();
+}
+
+TarFormat::Place TarFormat::place_of(std::uint64_t index) const {
+  FEEDLINE_CHECK(index < size());
+  const auto shard = static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
+  return {shards_[shard].get(), index - (shard == 0 ? 0 : ends_[shard - 1])};
+}
+
+Where TarFormat::where(std::uint64_t index) const {
+  const Place place = place_of(index);
+  const ShardIndex& table = place.shard->index();
+  Where where;
+  where.dataset = source_;
+  where.shard = place.shard->name();
+  where.key = table.key(place.sample);
+  where.record = index;
+  where.offset = table.member(table.first_member(place.sample)).offset;
+  for (std::size_t field = fields_.size(); field-- > 0;)
+    if (fields_[field].kind == FieldKind::kImage)
+      if (const auto member = place.shard->finder().find(place.sample, field)) where.offset = member->offset;
+  return where;
+}
+
+Result<Inspection> TarFormat::inspect() const { return format::inspect(source_, options_); }
+
+std::unexpected<Error> TarFormat::at(std::uint64_t index, Error error) const {
+  Where place = where(index);
+  place.stage = std::move(error.where.stage);
+  if (error.where.offset) place.offset = error.where.offset;
+  error.where = std::move(place);
+  return std::unexpected(std::move(error));
+}
+
+Result<void> TarFormat::read(std::uint64_t index, memory::Record& record) const {
+  auto done = read_sample(place_of(index), record);
+  if (!done) return at(index, std::move(done).error());
+  return done;
+}
+
+Result<SampleFiles> TarFormat::files(std::uint64_t index) const {
+  auto sample = read_files(place_of(index));
+  if (!sample) return at(index, std::move(sample).error());
+  return sample;
+}
+
+Result<SampleFiles> TarFormat::read_files(const Place& place) const {
+  const ShardIndex& index = place.shard->index();
+  std::vector<ShardIndex::Member> members;
+  for (std::uint64_t i = index.first_member(place.sample); i < index.first_member(place.sample + 1); ++i)
+    members.push_back(index.member(i));
+  SampleFiles sample{std::string(index.key(place.sample)), std::nullopt, {}};
+  if (members.empty()) return sample;
+  FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
+  memory::Record record;
+  record.most_bytes = memory::usual_sample_limit();
+  std::vector<Bytes> payloads(members.size());
+  FEEDLINE_CHECK_OK(fetch_members(reader, members, record, payloads));
+  for (std::size_t i = 0; i < members.size(); ++i)
+    sample.files.push_back(
+        {std::string(index.extension(members[i].extension)), {payloads[i].begin(), payloads[i].end()}});
+  return sample;
+}
+
+Result<void> TarFormat::find_members(const Place& place, std::span<Member> members) const {
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    const auto member = place.shard->finder().find(place.sample, i);
+    if (!member) return data_error("field '" + fields_[i].name + "': the sample has no member for it", "format");
+    members[i] = *member;
+    if (member->bytes > 0) continue;
+    auto error = data_error("field '" + fields_[i].name + "': an empty file", "format");
+    error.error().where.offset = member->offset;
+    return error;
+  }
+  return {};
+}
+
+Result<void> TarFormat::read_sample(const Place& place, memory::Record& record) const {
+  record.pin.reset();
+  ShortList<Member> members(fields_.size());
+  FEEDLINE_CHECK_OK(find_members(place, members.all()));
+  FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
+  ShortList<Bytes> payloads(fields_.size());
+  FEEDLINE_CHECK_OK(fetch_members(reader, members.all(), record, payloads.all()));
+  return accept_members(members.all(), payloads.all(), record);
+}
+
+Result<std::optional<storage::Piece>> TarFormat::piece(std::uint64_t index) const {
+  const Place place = place_of(index);
+  ShortList<Member> members(fields_.size());
+  FEEDLINE_CHECK_OK(find_members(place, members.all()));
+  const Range range = range_of(members.all());
+  if (!range.is_dense()) return std::optional<storage::Piece>();
+  FEEDLINE_TRY(auto reader, open_shards_.reader(*place.shard));
+  if (const auto view = reader->view(range.begin, 0); view && *view) return std::optional<storage::Piece>();
+  return storage::Piece{std::move(reader), {}, range.begin, range.end - range.begin};
+}
+
+Result<void> TarFormat::accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const {
+  record.pin.reset();
+  ShortList<Member> members(fields_.size());
+  if (auto found = find_members(place_of(index), members.all()); !found) return at(index, std::move(found).error());
+  const std::uint64_t begin = range_of(members.all()).begin;
+  ShortList<Bytes> payloads(fields_.size());
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    const Member& member = members.all()[i];
+    FEEDLINE_CHECK(member.offset - begin + member.bytes <= bytes.size());
+    payloads.all()[i] = bytes.subspan(member.offset - begin, member.bytes);
+  }
+  if (auto accepted = accept_members(members.all(), payloads.all(), record); !accepted)
+    return at(index, std::move(accepted).error());
+  return {};
+}
+
+Result<void> TarFormat::accept_members(std::span<const Member> members, std::span<const Bytes> payloads,
+                                       memory::Record& record) const {
+  record.fields.assign(fields_.size(), {});
+  record.bytes_read = 0;
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    record.bytes_read += payloads[i].size();
+    record.fields[i].bytes = payloads[i];
+    if (fields_[i].kind == FieldKind::kImage) continue;
+    const auto value = parse_integer(payloads[i]);
+    if (value) {
+      record.fields[i].value = *value;
+      continue;
+    }
+    auto error = data_error("field '" + fields_[i].name + "': not an integer", "format");
+    error.error().where.offset = members[i].offset;
+    return error;
+  }
+  return {};
+}
+
+}  // namespace feedline::format

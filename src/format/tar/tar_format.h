@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/format.h"
+#include "format/tar/field_choice.h"
+#include "format/tar/shard.h"
+
+namespace feedline::format {
+
+// WebDataset shards: one tar file or a list of them, plain or gzipped. Samples are numbered through the shards.
+class TarFormat final : public Format {
+ public:
+  // Requires: options.storage, and at least one shard.
+  static Result<std::shared_ptr<const Format>> open(const std::string& source, const std::vector<std::string>& shards,
+                                                    const OpenOptions& options);
+
+  std::string_view name() const override { return "tar"; }
+  std::uint64_t size() const override { return ends_.back(); }
+  const std::vector<FieldDescription>& fields() const override { return fields_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  Result<void> read(std::uint64_t index, memory::Record& record) const override;
+  Result<SampleFiles> files(std::uint64_t index) const override;
+  Result<std::optional<storage::Piece>> piece(std::uint64_t index) const override;
+  Result<void> accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const override;
+  std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
+  std::vector<std::uint64_t> shard_ends() const override { return ends_; }
+  Where where(std::uint64_t index) const override;
+  std::uint64_t fingerprint() const override { return fingerprint_; }
+  Result<Inspection> inspect() const override;
+
+ private:
+  struct Place {
+    const Shard* shard;
+    std::uint64_t sample;  // in the shard
+  };
+
+  TarFormat(std::string source, OpenOptions options, std::vector<std::unique_ptr<Shard>> shards,
+            const std::vector<FieldChoice>& fields, std::vector<std::string> classes);
+  Place place_of(std::uint64_t index) const;
+  std::uint64_t compute_fingerprint(const std::vector<FieldChoice>& fields) const;
+  // The member of each field. An error: the sample lacks one, or it is empty.
+  Result<void> find_members(const Place& place, std::span<ShardIndex::Member> members) const;
+  Result<void> read_sample(const Place& place, memory::Record& record) const;
+  Result<SampleFiles> read_files(const Place& place) const;
+  // `error` with the sample's place, as far as it does not name one itself.
+  std::unexpected<Error> at(std::uint64_t index, Error error) const;
+  Result<void> accept_members(std::span<const ShardIndex::Member> members,
+                              std::span<const std::span<const std::byte>> payloads, memory::Record& record) const;
+
+  std::string source_;
+  OpenOptions options_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  mutable OpenShards open_shards_;
+  std::vector<std::uint64_t> ends_;  // samples of the shards up to and with this one
+  std::vector<FieldDescription> fields_;
+  std::vector<std::string> classes_;  // none: only the samples know their label
+  std::uint64_t fingerprint_ = 0;
+};
+
+}  // namespace feedline::format

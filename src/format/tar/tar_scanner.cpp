@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tar/tar_scanner.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace feedline::format {
+namespace {
+
+// A header, a small member and the next header in one read; more would fetch payloads that nobody asked for.
+constexpr std::size_t kWindowBytes = 4096;
+// Names this long exist in no file system; a header that claims more is damaged, and must not make us allocate.
+constexpr std::uint64_t kLongestExtension = 1 << 20;
+// Writers fill their last record with zeros: 10 KiB by default, 1 MiB at most in practice. More is what a file looks
+// like that was preallocated, or lost its tail in a power cut.
+constexpr std::uint64_t kLongestZeroTail = 1 << 20;
+
+std::uint64_t round_up_to_block(std::uint64_t bytes) { return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes; }
+
+// What a file that is no tar looks like.
+std::string look_of(TarBlock block) {
+  const std::string_view start(reinterpret_cast<const char*>(block.data()), 8);
+  if (start.starts_with("\x1f\x8b")) return "gzip data inside gzip data";
+  if (start.starts_with("BZh")) return "bzip2 data: compress it with gzip instead, or not at all";
+  if (start.starts_with("\xfd"
+                        "7zXZ"))
+    return "xz data: compress it with gzip instead, or not at all";
+  if (start.starts_with("\x28\xb5\x2f\xfd")) return "zstd data: compress it with gzip instead, or not at all";
+  if (start.starts_with("PK\x03\x04")) return "a zip archive";
+  if (start.starts_with("\xff\xd8\xff") || start.starts_with("\x89PNG")) return "an image";
+  return "the first header's checksum is wrong";
+}
+
+}  // namespace
+
+TarScanner::TarScanner(const storage::Reader& reader, std::uint64_t archive_bytes, std::string shard,
+                       Findings& findings)
+    : reader_(reader), archive_bytes_(archive_bytes), shard_(std::move(shard)), findings_(findings) {}
+
+Result<std::optional<TarMember>> TarScanner::next() {
+  while (true) {
+    TarMember member;
+    FEEDLINE_TRY(const Step step, read_one(member));
+    if (step == Step::kMember) return member;
+    if (step == Step::kStop) return std::nullopt;
+  }
+}
+
+TarScanner::Step TarScanner::stop(std::string_view code, std::string text) {
+  findings_.add({code, Severity::kError, shard_, "", header_, std::move(text)});
+  return Step::kStop;
+}
+
+TarScanner::Step TarScanner::truncated(const std::string& name) {
+  findings_.add({"truncated_member", Severity::kError, shard_, name, header_,
+                 "the tar file is cut inside member '" + name + "': copy or download it again"});
+  return Step::kStop;
+}
+
+Result<TarScanner::Step> TarScanner::read_one(TarMember& member) {
+  header_ = std::min(position_, archive_bytes_);  // behind the end where the cut is in a payload's padding
+  if (archive_bytes_ == 0) return stop("empty_file", "an empty file, not a tar file");
+  if (position_ >= archive_bytes_)
+    return stop("no_end_of_archive",
+                "the tar file ends without its end mark (two blocks of zeros): members are missing. Copy or download "
+                "it again");
+  FEEDLINE_TRY(const auto block, block_at(position_));
+  if (!block) return stop("truncated_header", "the tar file is cut inside a header: copy or download it again");
+  if (is_zero(*block)) return read_end();
+  auto header = parse_header(*block);
+  if (!header && position_ == 0 && header.error().checksum)
+    return stop("not_tar", "not a tar file: " + look_of(*block));
+  if (!header && header.error().checksum)
+    return stop("bad_checksum", "damaged: a member's header has a wrong checksum; what follows cannot be read");
+  if (!header) return stop("bad_header", "damaged: " + header.error().text);
+  position_ += kBlockBytes;
+  constexpr std::string_view kExtensions = "xXgLK";
+  if (kExtensions.find(header->type) != std::string_view::npos) return read_extension(*header);
+  return place_member(std::move(*header), member);
+}
+
+// 'L', 'K': the name, or link target, of the next member in full. 'x' ('X' is Solaris's) and 'g': PAX records.
+// Where several name the next member the first counts, as in Python's tarfile.
+Result<TarScanner::Step> TarScanner::read_extension(const TarHeader& header) {
+  if (header.bytes > kLongestExtension)
+    return stop("bad_header", "damaged: an extended header of " + std::to_string(header.bytes) + " bytes");
+  if (header.bytes > archive_bytes_ - position_) return truncated(header.name);
+  std::vector<std::byte> data(header.bytes);
+  FEEDLINE_TRY(const std::size_t got, reader_.read_at(position_, data));
+  if (got < data.size()) return truncated(header.name);
+  position_ += round_up_to_block(header.bytes);
+  const std::string_view text(reinterpret_cast<const char*>(data.data()), data.size());
+  if (header.type == 'K') return Step::kGoOn;
+  PaxRecords records;
+  if (header.type == 'L') {
+    records.path = text.substr(0, text.find('\0'));
+  } else if (const auto parsed = parse_pax(text, header.type == 'g' ? global_ : records); !parsed) {
+    return stop("bad_header", parsed.error().text);
+  }
+  if (!next_.path) next_.path = std::move(records.path);
+  if (!next_.bytes) next_.bytes = records.bytes;
+  if (records.sparse) next_.sparse = true;
+  if (!next_.sparse_path) next_.sparse_path = std::move(records.sparse_path);
+  return Step::kGoOn;
+}
+
+Result<TarScanner::Step> TarScanner::place_member(TarHeader header, TarMember& member) {
+  const PaxRecords records = std::exchange(next_, {});
+  member.type = header.type;
+  member.sparse = header.type == 'S' || records.sparse || global_.sparse;
+  member.name = records.sparse_path ? *records.sparse_path
+                : records.path      ? *records.path
+                : global_.path      ? *global_.path
+                                    : std::move(header.name);
+  member.bytes = records.bytes ? *records.bytes : global_.bytes ? *global_.bytes : header.bytes;
+  // links, devices, folders and pipes have no payload, whatever their size says
+  if (header.type >= '1' && header.type <= '6') member.bytes = 0;
+  for (bool more = header.sparse_continues; more; position_ += kBlockBytes) {
+    constexpr std::size_t kContinuesOffset = 504;  // in a continuation block of the sparse map
+    FEEDLINE_TRY(const auto block, block_at(position_));
+    if (!block) return truncated(member.name);
+    more = (*block)[kContinuesOffset] != std::byte{0};
+  }
+  member.offset = position_;
+  if (position_ > archive_bytes_ || member.bytes > archive_bytes_ - position_) return truncated(member.name);
+  position_ += round_up_to_block(member.bytes);
+  return Step::kMember;
+}
+
+// At a block of zeros. POSIX ends an archive with two of them. One is not enough: all members are there, but the
+// file is not the one its writer finished, and nothing says how it came to that. Writers fill their last record with
+// zeros, so zeros may follow; members may not, because every reader of the format stops here and would lose them.
+Result<TarScanner::Step> TarScanner::read_end() {
+  if (next_.path || next_.bytes || next_.sparse)
+    return stop("no_end_of_archive", "the tar file ends after an extended header, before its member");
+  FEEDLINE_TRY(const auto second, block_at(position_ + kBlockBytes));
+  if (!second)
+    return stop("no_end_of_archive",
+                "the tar file is cut inside its end mark (two blocks of zeros, only one is there): copy or download it "
+                "again");
+  if (!is_zero(*second))
+    return stop("no_end_of_archive",
+                "damaged: a lone block of zeros between members; readers stop here and lose the rest");
+  std::uint64_t zeros = position_ + 2 * kBlockBytes;
+  for (; zeros < archive_bytes_ && zeros - position_ <= kLongestZeroTail; zeros += kBlockBytes) {
+    FEEDLINE_TRY(const auto block, block_at(zeros));
+    if (!block || is_zero(*block)) continue;
+    header_ = zeros;
+    if (parse_header(*block))
+      return stop("data_after_end",
+                  "members follow the end mark, as after `cat a.tar b.tar`; readers stop at the mark and lose them. "
+                  "Join archives with `tar --concatenate`, or list them one by one");
+    findings_.add(
+        {"data_after_end", Severity::kWarning, shard_, "", zeros, "bytes that are no members follow the end mark"});
+    return Step::kStop;
+  }
+  if (zeros < archive_bytes_)
+    return stop("zero_filled_tail",
+                std::to_string((archive_bytes_ - position_) >> 20) +
+                    " MiB of zeros instead of members: a preallocated file that was never filled, or "
+                    "one that lost its tail. Copy or download it again");
+  return Step::kStop;
+}
+
+Result<std::optional<TarBlock>> TarScanner::block_at(std::uint64_t offset) {
+  if (offset > archive_bytes_ || archive_bytes_ - offset < kBlockBytes) return std::nullopt;
+  const bool inside = offset >= window_begin_ && offset - window_begin_ + kBlockBytes <= window_.size();
+  if (!inside) {
+    window_.resize(kWindowBytes);
+    window_begin_ = offset;
+    const std::uint64_t wanted = std::min<std::uint64_t>(kWindowBytes, archive_bytes_ - offset);
+    FEEDLINE_TRY(const std::size_t got, reader_.read_at(offset, std::span(window_).first(wanted)));
+    window_.resize(got);
+    if (got < kBlockBytes) return std::nullopt;  // shorter by now than it said
+  }
+  return std::span(window_).subspan(static_cast<std::size_t>(offset - window_begin_)).first<kBlockBytes>();
+}
+
+}  // namespace feedline::format
