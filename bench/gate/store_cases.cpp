@@ -8,8 +8,8 @@
 #include "format/tar/tar_writer.h"
 #include "gate/case.h"
 #include "gate/made_images.h"
+#include "pipeline/recipe.h"
 #include "pipeline/sample_loader.h"
-#include "pipeline/source.h"
 #include "storage/temporary_folder.h"
 
 namespace feedline::gate {
@@ -19,7 +19,7 @@ std::string_view text(const Bytes& bytes) { return {reinterpret_cast<const char*
 
 std::shared_ptr<const pipeline::Recipe> recipe_of(std::shared_ptr<const format::Format> format,
                                                   const std::vector<Operation>& operations) {
-  auto recipe = pipeline::make_recipe("gate", std::move(format), nullptr, operations, std::nullopt, Layout::kNchw);
+  auto recipe = pipeline::make_recipe({"gate", std::move(format)}, operations, std::nullopt, Layout::kNchw);
   require(recipe.has_value(), "a recipe cannot be made");
   return *recipe;
 }
@@ -108,9 +108,9 @@ std::function<void()> gathers_rows() {
   const NamedArray array{
       "x",   reinterpret_cast<const std::byte*>(values->data()), kRows, kNumbers * 4, {DType::kFloat32, {kNumbers}},
       values};
-  const auto format = pipeline::array_source({array});
-  require(format.has_value(), "an array cannot be opened");
-  return fills(*format, values);
+  const auto source = pipeline::Source::arrays({array});
+  require(source.has_value(), "an array cannot be opened");
+  return fills(source->format(), values);
 }
 
 std::function<void()> fills_tokens() {
@@ -118,9 +118,9 @@ std::function<void()> fills_tokens() {
   std::string tokens(std::size_t{512} << 10, '\0');
   for (std::size_t i = 0; i < tokens.size(); i += 2) tokens[i] = static_cast<char>(i / 2 % 251);
   const std::string file = folder->write("tokens.bin", tokens);
-  const auto format = pipeline::token_source({{file, 0}}, {.window = 256});
-  require(format.has_value(), "a token file cannot be opened");
-  return fills(*format, folder);
+  const auto source = pipeline::Source::tokens({{file, 0}}, {.window = 256});
+  require(source.has_value(), "a token file cannot be opened");
+  return fills(source->format(), folder);
 }
 
 }  // namespace

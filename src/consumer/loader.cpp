@@ -17,12 +17,9 @@ using base::guarded;
 namespace {
 
 DatasetIdentity identity_of(const pipeline::Recipe& recipe) {
-  const format::Format& format = *recipe.format;
-  DatasetIdentity identity{pipeline::fingerprint_of(format, recipe.mixture.get()),
-                           std::string(format.name()),
-                           format.size(),
-                           format.shard_ends().size(),
-                           {}};
+  const pipeline::Source source = pipeline::source_of(recipe);
+  DatasetIdentity identity{
+      source.fingerprint(), std::string(source.format_name()), source.size(), source.shard_ends().size(), {}};
   for (const FieldSpec& field : recipe.schema) identity.fields.push_back(field.name);
   return identity;
 }
@@ -53,8 +50,7 @@ Result<void> Loader::Impl::start_epoch(bool prepare) {
 Result<Loader::Polled> Loader::Impl::poll(std::chrono::milliseconds wait, Batch& batch) {
   if (!running) FEEDLINE_CHECK_OK(start_epoch(prepare_next));
   FEEDLINE_TRY(const Polled polled, pipeline.poll(wait, batch));
-  if (recipe->cache)
-    if (auto failure = recipe->cache->failure()) return std::unexpected(std::move(*failure));
+  if (auto failure = pipeline::cache_failure(*recipe)) return std::unexpected(std::move(*failure));
   if (polled == Polled::kBatch) resumed = false;
   if (polled != Polled::kEnd) return polled;
   {
@@ -118,7 +114,7 @@ std::string difference(const DatasetIdentity& then, const DatasetIdentity& now) 
 
 }  // namespace
 
-Fidelity Loader::Impl::fidelity() const { return recipe->chain ? recipe->chain->fidelity() : Fidelity::kExact; }
+Fidelity Loader::Impl::fidelity() const { return pipeline::fidelity_of(*recipe); }
 
 Result<void> Loader::Impl::check_buckets(const LoaderState& state) const {
   const auto described = [](const std::vector<Bucket>& buckets) {
@@ -198,10 +194,11 @@ std::string Loader::Impl::explain_shares() const {
 
 std::string Loader::Impl::explain_order() const {
   const LoaderOptions& o = plan.options;
-  std::string text = std::to_string(recipe->format->size()) + " samples, ";
-  if (recipe->mixture) text += "mixed, " + std::to_string(recipe->mixture->samples) + " an epoch, ";
+  const pipeline::Source source = pipeline::source_of(*recipe);
+  std::string text = std::to_string(source.size()) + " samples, ";
+  if (source.is_mixture()) text += "mixed, " + std::to_string(source.positions()) + " an epoch, ";
   if (!o.shuffle) return text + "sequential";
-  const std::uint64_t shards = recipe->format->shard_ends().size();
+  const std::uint64_t shards = source.shard_ends().size();
   if (o.shard_window > 0 && shards > 1)
     text += std::to_string(shards) + " shards permuted, " + std::to_string(std::min(o.shard_window, shards)) +
             " of them at a time";
@@ -243,8 +240,9 @@ std::string Loader::Impl::explain() const {
           std::to_string(o.batch_size) + "\n";
   text += explain_buckets();
   if (!o.given_order) text += "           " + explain_shares() + "\n";
-  text += "format     " + std::string(recipe->format->name()) + ", " + recipe->dataset + "\n";
-  if (const std::string summary = recipe->format->summary(); !summary.empty()) text += "           " + summary + "\n";
+  const pipeline::Source source = pipeline::source_of(*recipe);
+  text += "format     " + std::string(source.format_name()) + ", " + source.name() + "\n";
+  if (const std::string summary = source.summary(); !summary.empty()) text += "           " + summary + "\n";
   for (const std::string& line : pipeline::explain_images(*recipe)) text += "image      " + line + "\n";
   for (const FieldSpec& field : recipe->schema)
     text += "field      " + field.name + ": " + std::string(name_of(field.array.dtype)) + " " +
@@ -301,7 +299,7 @@ void Loader::interrupt() { impl_->pipeline.interrupt(); }
 Result<LoaderStats> Loader::stats() const {
   return impl_->asked([&] {
     LoaderStats stats = impl_->pipeline.stats();
-    if (impl_->recipe->cache) stats.cache = impl_->recipe->cache->stats();
+    stats.cache = pipeline::cache_stats(*impl_->recipe);
     return stats;
   });
 }

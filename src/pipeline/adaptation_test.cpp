@@ -25,7 +25,7 @@ class Mode {
 };
 
 std::shared_ptr<const Recipe> recipe_of(std::shared_ptr<FakeFormat> format) {
-  auto recipe = make_recipe("fake", std::move(format), nullptr, {op::RandomHorizontalFlip{}, op::CenterCrop{{4, 4}}},
+  auto recipe = make_recipe({"fake", std::move(format)}, {op::RandomHorizontalFlip{}, op::CenterCrop{{4, 4}}},
                             std::nullopt, Layout::kNchw);
   EXPECT_TRUE(recipe) << recipe.error().message();
   return *recipe;

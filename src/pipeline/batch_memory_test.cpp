@@ -14,8 +14,8 @@ constexpr std::uint64_t kRows = 8, kImageBytes = 3 * 4 * 4;
 class BatchMemoryTest : public testing::Test {
  protected:
   BatchMemoryTest() {
-    auto recipe = make_recipe("fake", std::make_shared<FakeFormat>(100), nullptr, {op::CenterCrop{{4, 4}}},
-                              std::nullopt, Layout::kNchw);
+    auto recipe =
+        make_recipe({"fake", std::make_shared<FakeFormat>(100)}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
     EXPECT_TRUE(recipe);
     recipe_ = *recipe;
     auto plan = plan_pipeline(*recipe_, {.batch_size = kRows, .num_workers = 1});

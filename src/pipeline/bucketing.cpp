@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/bucketing.h"
+#include "format/format.h"
 
 #include <algorithm>
 #include <limits>

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "feedline/loader.h"
-#include "pipeline/source.h"
+#include "pipeline/recipe.h"
 #include "plan/buckets.h"
 
 namespace feedline::pipeline {

@@ -12,7 +12,9 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "decode/decoder.h"
+#include "format/format.h"
 #include "pipeline/sample_loader.h"
+#include "transform/chain.h"
 
 namespace feedline::pipeline {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "feedline/dataset.h"
-#include "pipeline/source.h"
+#include "pipeline/recipe.h"
 
 namespace feedline::pipeline {
 

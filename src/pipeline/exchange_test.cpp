@@ -23,8 +23,8 @@ constexpr std::size_t kWorkers = 2;
 class ExchangeTest : public testing::Test {
  protected:
   explicit ExchangeTest(OnError on_error = OnError::kRaise) : policy_(on_error, 0, true) {
-    auto recipe = make_recipe("fake", std::make_shared<FakeFormat>(100), nullptr, {op::CenterCrop{{4, 4}}},
-                              std::nullopt, Layout::kNchw);
+    auto recipe =
+        make_recipe({"fake", std::make_shared<FakeFormat>(100)}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
     EXPECT_TRUE(recipe);
     recipe_ = *recipe;
     auto plan = plan_pipeline(*recipe_, {.batch_size = kRows, .num_workers = kWorkers});

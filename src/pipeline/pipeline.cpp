@@ -8,6 +8,7 @@
 
 #include "base/thread.h"
 #include "device/device.h"
+#include "format/format.h"
 #include "pipeline/bad_sample_policy.h"
 #include "pipeline/exchange.h"
 #include "pipeline/thread_placement.h"

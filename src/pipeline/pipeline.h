@@ -8,7 +8,7 @@
 
 #include "feedline/loader.h"
 #include "pipeline/pipeline_plan.h"
-#include "pipeline/source.h"
+#include "pipeline/recipe.h"
 
 namespace feedline::pipeline {
 

@@ -9,6 +9,7 @@
 
 #include "base/cpus.h"
 #include "batch/batch_layout.h"
+#include "format/format.h"
 #include "pipeline/bucketing.h"
 #include "pipeline/thread_placement.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "feedline/loader.h"
-#include "pipeline/source.h"
+#include "pipeline/recipe.h"
 #include "plan/order.h"
 #include "plan/plan.h"
 

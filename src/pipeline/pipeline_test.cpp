@@ -31,7 +31,7 @@ struct Delivered {
 class PipelineTest : public testing::Test {
  protected:
   static std::shared_ptr<const Recipe> recipe(std::shared_ptr<FakeFormat> format) {
-    auto recipe = make_recipe("fake", std::move(format), nullptr, {op::RandomHorizontalFlip{}, op::CenterCrop{{4, 4}}},
+    auto recipe = make_recipe({"fake", std::move(format)}, {op::RandomHorizontalFlip{}, op::CenterCrop{{4, 4}}},
                               std::nullopt, Layout::kNchw);
     EXPECT_TRUE(recipe) << recipe.error().message();
     return *recipe;
@@ -404,7 +404,7 @@ TEST_F(PipelineTest, FollowsTheOrderItIsGiven) {
 
 TEST_F(PipelineTest, DrawsFromWhatItIsGivenAndNotFromTheSample) {
   const auto jittered =
-      make_recipe("fake", std::make_shared<FakeFormat>(100), nullptr,
+      make_recipe({"fake", std::make_shared<FakeFormat>(100)},
                   {op::ColorJitter{{0.1, 1.9}, {}, {}, {0, 0}}, op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
   ASSERT_TRUE(jittered);
   const auto plan = plan_pipeline(**jittered, {.batch_size = 64, .num_workers = 2, .given_order = true});
@@ -490,7 +490,7 @@ class ArrayPipelineTest : public PipelineTest {
   // Batches of numbers, with their errors' keys as negative numbers behind them.
   static std::vector<std::vector<std::int64_t>> numbers(const std::shared_ptr<FakeArrays>& format,
                                                         const LoaderOptions& options) {
-    auto recipe = make_recipe("fake", format, nullptr, {}, std::nullopt, Layout::kNchw);
+    auto recipe = make_recipe({"fake", format}, {}, std::nullopt, Layout::kNchw);
     EXPECT_TRUE(recipe) << recipe.error().message();
     Pipeline pipeline(*recipe, *plan_pipeline(**recipe, options));
     EXPECT_TRUE(pipeline.begin({.epoch = 1}, false));
@@ -559,8 +559,7 @@ class FakeRagged final : public format::Format {
 
 TEST_F(ArrayPipelineTest, ABatchIsAsLongAsItsLongestSample) {
   for (const int threads : {1, 3}) {
-    const auto recipe =
-        *make_recipe("fake", std::make_shared<FakeRagged>(53), nullptr, {}, std::nullopt, Layout::kNchw);
+    const auto recipe = *make_recipe({"fake", std::make_shared<FakeRagged>(53)}, {}, std::nullopt, Layout::kNchw);
     const LoaderOptions options{.batch_size = 4, .shuffle = true, .seed = 2, .num_workers = threads};
     Pipeline pipeline(recipe, *plan_pipeline(*recipe, options));
     ASSERT_TRUE(pipeline.begin({}, false));
@@ -589,7 +588,7 @@ TEST_F(ArrayPipelineTest, ABatchIsAsLongAsItsLongestSample) {
 }
 
 TEST_F(ArrayPipelineTest, TheBudgetIsForTheLongestSamplesAndBadOnesAreNotReplaced) {
-  const auto recipe = *make_recipe("fake", std::make_shared<FakeRagged>(53), nullptr, {}, std::nullopt, Layout::kNchw);
+  const auto recipe = *make_recipe({"fake", std::make_shared<FakeRagged>(53)}, {}, std::nullopt, Layout::kNchw);
   const auto plan = [&](const LoaderOptions& options) { return plan_pipeline(*recipe, options); };
   EXPECT_EQ(plan({.batch_size = 10})->batch_bytes, 64u + 320);  // flags; 10 rows of 7 numbers, rounded up
   EXPECT_TRUE(plan({.batch_size = 10, .memory_budget = 384}));
@@ -604,9 +603,9 @@ TEST_F(ArrayPipelineTest, TheBudgetIsForTheLongestSamplesAndBadOnesAreNotReplace
 
 TEST_F(ArrayPipelineTest, OperationsAndDtypesAreForImages) {
   const auto format = std::make_shared<FakeArrays>(10, 1);
-  EXPECT_EQ(make_recipe("fake", format, nullptr, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw).error().code,
+  EXPECT_EQ(make_recipe({"fake", format}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw).error().code,
             ErrorCode::kConfig);
-  EXPECT_EQ(make_recipe("fake", format, nullptr, {}, DType::kFloat16, Layout::kNchw).error().code, ErrorCode::kConfig);
+  EXPECT_EQ(make_recipe({"fake", format}, {}, DType::kFloat16, Layout::kNchw).error().code, ErrorCode::kConfig);
 }
 
 TEST_F(PipelineTest, SaysWhereItStalls) {

@@ -12,7 +12,7 @@
 
 #include "feedline/error.h"
 #include "pipeline/epoch.h"
-#include "pipeline/source.h"
+#include "pipeline/recipe.h"
 
 namespace feedline::pipeline {
 

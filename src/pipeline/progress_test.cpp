@@ -16,8 +16,8 @@ using namespace std::chrono_literals;
 class StallTest : public testing::Test {
  protected:
   StallTest() {
-    auto recipe = make_recipe("fake", std::make_shared<FakeFormat>(100), nullptr, {op::CenterCrop{{4, 4}}},
-                              std::nullopt, Layout::kNchw);
+    auto recipe =
+        make_recipe({"fake", std::make_shared<FakeFormat>(100)}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
     EXPECT_TRUE(recipe);
     recipe_ = *recipe;
     plan::OrderConfig order;

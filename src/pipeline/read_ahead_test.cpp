@@ -42,7 +42,7 @@ class ReadAheadTest : public testing::Test {
   std::unique_ptr<Pipeline> pipeline(std::shared_ptr<const storage::Storage> storage, const LoaderOptions& options) {
     auto format = format::FolderFormat::open(folder_.path("data"), {.storage = std::move(storage)});
     EXPECT_TRUE(format) << format.error().message();
-    auto recipe = make_recipe("data", *format, nullptr, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
+    auto recipe = make_recipe({"data", *format}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
     EXPECT_TRUE(recipe) << recipe.error().message();
     auto plan = plan_pipeline(**recipe, options);
     EXPECT_TRUE(plan) << plan.error().message();
@@ -205,7 +205,7 @@ TEST_F(ReadAheadTest, IsOffWhereTheStorageIsQuickAndWhereItIsNotWanted) {
   EXPECT_LE(slow->counts().most_at_once, 3u);
   set_mode("auto");
   const auto fake = std::make_shared<FakeFormat>(10);  // has no pieces
-  const auto recipe = make_recipe("fake", fake, nullptr, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
+  const auto recipe = make_recipe({"fake", fake}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
   const auto plan = plan_pipeline(**recipe, options_);
   EXPECT_EQ(plan->read_ahead_bytes, 0u);
   EXPECT_EQ(Pipeline(*recipe, *plan).explain_reads(), "");
@@ -216,7 +216,7 @@ TEST_F(ReadAheadTest, StopsReadingAheadOnceEverythingIsInMemory) {
   const auto format = format::FolderFormat::open(folder_.path("data"), {.storage = storage::local_storage()});
   LoaderOptions options = options_;
   options.num_workers = 1;
-  auto recipe = make_recipe("data", *format, nullptr, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
+  auto recipe = make_recipe({"data", *format}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
   const auto plan = plan_pipeline(**recipe, options);
   const auto reads = ReadAhead::make(*format, *plan, ReadAheadMode::kAuto);
   reads->begin(true);

@@ -20,7 +20,7 @@ class RowFillerTest : public testing::Test {
   void fill(OnError on_error, std::set<std::uint64_t> damaged, std::uint64_t first = 0, std::uint64_t rows = kRows) {
     format_ = std::make_shared<FakeFormat>(100, std::move(damaged));
     format_->before_read = [this](std::uint64_t sample) { read_.push_back(sample); };
-    auto recipe = make_recipe("fake", format_, nullptr, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
+    auto recipe = make_recipe({"fake", format_}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
     ASSERT_TRUE(recipe) << recipe.error().message();
     slot_ = std::make_shared<Slot>();
     slot_->rows = kRows;
@@ -101,8 +101,8 @@ TEST_F(RowFillerTest, WhereEverySubstituteIsBadTheRowFailsInTheEnd) {
 }
 
 TEST_F(RowFillerTest, ImagesGoTwoByTwoOnlyWhereEveryThreadGetsTwo) {
-  auto png = make_recipe("fake", std::make_shared<FakeFormat>(100), nullptr, {op::CenterCrop{{4, 4}}}, std::nullopt,
-                         Layout::kNchw);
+  auto png =
+      make_recipe({"fake", std::make_shared<FakeFormat>(100)}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
   ASSERT_TRUE(png);
   EXPECT_EQ(RowFiller::grain(**png, 16, 8), 2u);
   EXPECT_EQ(RowFiller::grain(**png, 15, 8), 1u);

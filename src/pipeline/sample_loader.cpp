@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "format/format.h"
 #include "pipeline/pixel_cache.h"
 #include "telemetry/spans.h"
+#include "transform/chain.h"
 #include "transform/colour.h"
 
 namespace feedline::pipeline {

@@ -14,7 +14,7 @@
 #include "memory/pixels.h"
 #include "memory/record.h"
 #include "pipeline/read_ahead.h"
-#include "pipeline/source.h"
+#include "pipeline/recipe.h"
 #include "telemetry/stage_counters.h"
 #include "transform/chain.h"
 

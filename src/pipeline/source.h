@@ -1,81 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An opened data set with the operations on its images, and the recipe compiled from them.
+// What a Dataset reads: an opened source, or several that are mixed. For the consumer, which knows no formats.
 
+#include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "base/random.h"
 #include "feedline/dataset.h"
 #include "feedline/error.h"
-#include "feedline/operation.h"
-#include "format/folder/given_files.h"
-#include "format/format.h"
-#include "pipeline/pixel_cache.h"
-#include "plan/order.h"
-#include "transform/chain.h"
+#include "feedline/inspection.h"
+#include "feedline/sample_files.h"
+
+namespace feedline::format {
+class Format;
+class GivenFiles;
+}  // namespace feedline::format
+
+namespace feedline::plan {
+struct Mixture;
+}
 
 namespace feedline::pipeline {
 
-// The stages before this one, for the consumer, which does not know them.
-Result<std::shared_ptr<const format::Format>> open_source(const std::string& source, const OpenOptions& options);
-std::shared_ptr<format::GivenFiles> given_files();
-Result<std::shared_ptr<const format::Format>> array_source(std::vector<NamedArray> arrays);
-Result<std::shared_ptr<const format::Format>> token_source(const std::vector<TokenFile>& files,
-                                                           const TokenOptions& options);
-// kConfig: their fields differ.
-Result<std::shared_ptr<const format::Format>> joined_source(std::vector<std::shared_ptr<const format::Format>> parts);
-// kConfig: weights that are no weights, or an epoch that is empty or too long.
-Result<std::shared_ptr<const plan::Mixture>> make_mixture(const std::vector<std::uint64_t>& sizes,
-                                                          const MixOptions& options);
+// Immutable and thread-safe; copies share what was opened. Errors name the dataset and the sample.
+class Source {
+ public:
+  // Errors: as feedline::open, arrays, tokens and mix have them.
+  static Result<Source> open(const std::string& source, const OpenOptions& options);
+  static Result<Source> arrays(std::vector<NamedArray> arrays);
+  static Result<Source> tokens(const std::vector<TokenFile>& files, const TokenOptions& options);
+  static Result<Source> mix(const std::vector<Source>& parts, const MixOptions& options);
+
+  Source(std::string name, std::shared_ptr<const format::Format> format,
+         std::shared_ptr<const plan::Mixture> mixture = nullptr)
+      : name_(std::move(name)), format_(std::move(format)), mixture_(std::move(mixture)) {}
+
+  const std::string& name() const { return name_; }  // what the user passed to open(), for messages
+  std::uint64_t size() const;                        // samples
+  std::string_view format_name() const;
+  const std::vector<std::string>& classes() const;
+  std::vector<std::uint64_t> shard_ends() const;
+  std::string summary() const;
+  std::string key(std::uint64_t sample) const;
+  // Of the samples and, in a mixture, of their weights.
+  std::uint64_t fingerprint() const;
+  bool is_mixture() const { return mixture_ != nullptr; }
+  std::uint64_t positions() const;  // of an epoch: samples, or those of a mixture's epoch
+
+  // kConfig: `sample` is out of range.
+  Result<void> check_index(std::uint64_t sample) const;
+  // See Dataset::files and Dataset::encoded.
+  Result<SampleFiles> files(std::uint64_t sample) const;
+  Result<std::vector<std::byte>> encoded(std::uint64_t sample) const;
+
+  // For the stages that read.
+  const std::shared_ptr<const format::Format>& format() const { return format_; }
+  const std::shared_ptr<const plan::Mixture>& mixture() const { return mixture_; }
+
+ private:
+  std::string name_;
+  std::shared_ptr<const format::Format> format_;
+  std::shared_ptr<const plan::Mixture> mixture_;  // nullptr: every sample once an epoch
+};
+
+// See feedline::GivenFiles. Thread-safe; copies share the files.
+class GivenSource {
+ public:
+  explicit GivenSource(std::string name);
+  Source source() const;
+  std::uint64_t add(std::vector<std::string> paths) const;
+  void forget(std::uint64_t first) const;
+  void forget_all() const;
+
+ private:
+  std::string name_;
+  std::shared_ptr<format::GivenFiles> files_;
+};
+
+// See feedline::inspect.
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options);
-// Where in a chain pixels are kept.
-struct CachePoint {
-  std::shared_ptr<PixelCache> pixels;
-  std::size_t position = 0;  // operations before it
-};
-Result<void> check_operations(const std::vector<Operation>& operations, const std::optional<CachePoint>& cache);
 
-// What loading a sample needs, checked and fixed. Immutable, thread-safe.
-struct Recipe {
-  std::string dataset;  // what the user passed to open(), for messages
-  std::shared_ptr<const format::Format> format;
-  std::shared_ptr<const transform::Chain> chain;  // the same for every image field; nullptr: samples are arrays
-  std::shared_ptr<PixelCache> cache;              // nullptr: pixels are not kept
-  std::shared_ptr<const transform::Chain> rest;   // of kept pixels: what follows the cache; gives what `chain` gives
-  Schema schema;                                  // in the order of format->fields()
-  bool ragged = false;                            // has the schema a field whose samples have different lengths?
-  std::shared_ptr<const plan::Mixture> mixture;   // nullptr: every sample once an epoch
-};
-
-// kConfig: the operations do not fit, or the data set is empty.
-Result<std::shared_ptr<const Recipe>> make_recipe(std::string dataset, std::shared_ptr<const format::Format> format,
-                                                  std::shared_ptr<const plan::Mixture> mixture,
-                                                  const std::vector<Operation>& operations, std::optional<DType> dtype,
-                                                  Layout layout, const std::optional<CachePoint>& cache = {});
-// What runs on images, one line each.
-std::vector<std::string> explain_images(const Recipe& recipe);
-
-// The recipe's schema with the extent of every ragged field: that of the longest of `samples`, or of all samples.
-Schema schema_of(const Recipe& recipe, std::span<const std::uint64_t> samples);
-Schema longest_schema(const Recipe& recipe);
-Schema schema_of_length(const Recipe& recipe, std::uint64_t length);
-
-// Of the samples and, in a mixture, of their weights.
-std::uint64_t fingerprint_of(const format::Format& format, const plan::Mixture* mixture);
-
-// The chain's drawing for an image of that size, in words; reads nothing.
-Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, const base::SampleKey& key);
-// Stored bytes of the first image field.
-Result<std::vector<std::byte>> read_encoded(const format::Format& format, const std::string& dataset,
-                                            std::uint64_t sample);
-
-// `error` with every part of `where` that it does not name itself yet, and the data set.
+// `error` with every part of `where` that it does not name itself yet, and the dataset.
 Error with_place(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample);
-Error with_place(Error error, const Recipe& recipe, std::uint64_t sample);
 
 }  // namespace feedline::pipeline

@@ -13,7 +13,8 @@
 #include <string>
 
 #include "decode/jpeg/jpeg_fixture.h"
-#include "format/folder/given_files.h"
+#include "format/format.h"
+#include "format/joined_format.h"
 #include "format/tar/tar_writer.h"
 #include "pipeline/brief_lock_fixture.h"
 #include "pipeline/fake_format.h"
@@ -176,7 +177,7 @@ void expect_nothing_per_sample(const std::shared_ptr<const Recipe>& recipe, bool
 
 std::shared_ptr<const Recipe> recipe_of(std::shared_ptr<const format::Format> format, std::vector<Operation> steps,
                                         const std::optional<CachePoint>& cache = {}) {
-  auto recipe = make_recipe("steady", std::move(format), nullptr, steps, std::nullopt, Layout::kNchw, cache);
+  auto recipe = make_recipe({"steady", std::move(format)}, steps, std::nullopt, Layout::kNchw, cache);
   EXPECT_TRUE(recipe) << recipe.error().message();
   return *recipe;
 }
@@ -273,7 +274,7 @@ TEST(SteadyState, ShardsWhoseFieldsLieApartCostNoLockOrAllocation) {
 
 TEST(SteadyState, JoinedSourcesCostNoLockOrAllocation) {
   const storage::TemporaryFolder folder, others;
-  const auto joined = joined_source({folder_of(folder, jpeg), folder_of(others, jpeg)});
+  const auto joined = format::JoinedFormat::make({folder_of(folder, jpeg), folder_of(others, jpeg)});
   ASSERT_TRUE(joined) << joined.error().message();
   expect_nothing_per_sample(recipe_of(*joined, kTraining));
 }
@@ -288,10 +289,10 @@ TEST(SteadyState, GivenFilesCostAReadersLockAndNoAllocation) {
   std::vector<std::string> paths;
   for (int i = 0; i < kImages; ++i)  // longer than a string holds by itself
     paths.push_back(folder.write("images-of-one-folder/" + std::to_string(i) + ".jpg", text_of(jpeg(48, 40))));
-  const auto files = given_files();
-  files->add(std::move(paths));
+  const GivenSource files("given");
+  files.add(std::move(paths));
   constexpr Cost kOfTheirList{.locks = 1};  // which grows while it is read
-  expect_nothing_per_sample(recipe_of(files, kTraining), true, kOfTheirList);
+  expect_nothing_per_sample(recipe_of(files.source().format(), kTraining), true, kOfTheirList);
 }
 
 TEST(SteadyState, KeptPixelsCostNoLockOrAllocation) {
@@ -300,11 +301,12 @@ TEST(SteadyState, KeptPixelsCostNoLockOrAllocation) {
     const auto format = folder_of(folder, jpeg);
     std::vector<Operation> steps{op::Resize{{32, 32}}};
     steps.insert(steps.end(), kTraining.begin(), kTraining.end());
-    const auto cache = PixelCache::make(in_memory ? "memory" : cached.path("pixels"), 64 << 20, folder.path(), *format,
-                                        format->fingerprint(), std::span(steps).first(1));
+    const std::vector<Operation> before(steps.begin(), steps.begin() + 1);
+    const auto cache =
+        make_cache_point(in_memory ? "memory" : cached.path("pixels"), 64 << 20, {folder.path(), format}, before);
     ASSERT_TRUE(cache) << cache.error().message();
-    ASSERT_TRUE((*cache)->open());
-    expect_nothing_per_sample(recipe_of(format, steps, CachePoint{*cache, 1}));
+    ASSERT_TRUE(open_cache(*cache));
+    expect_nothing_per_sample(recipe_of(format, steps, *cache));
   }
 }
 
@@ -319,9 +321,9 @@ TEST(SteadyState, ArraysCostNoLockOrAllocation) {
                            static_cast<std::ptrdiff_t>(row * 4),
                            {DType::kFloat32, {row}},
                            values};
-    const auto format = array_source({array});
-    ASSERT_TRUE(format) << format.error().message();
-    expect_nothing_per_sample(recipe_of(*format, {}));
+    const auto source = Source::arrays({array});
+    ASSERT_TRUE(source) << source.error().message();
+    expect_nothing_per_sample(recipe_of(source->format(), {}));
   }
 }
 
@@ -349,9 +351,9 @@ TEST(SteadyState, TokensCostNoLockOrAllocation) {
   for (const TokenOptions& options : {TokenOptions{.window = 64}, TokenOptions{.window = 64, .memory_bytes = 0},
                                       TokenOptions{.window = 64, .separator = 0},
                                       TokenOptions{.window = 64, .separator = 0, .documents = Documents::kApart}}) {
-    const auto format = token_source(files, options);
-    ASSERT_TRUE(format) << format.error().message();
-    expect_nothing_per_sample(recipe_of(*format, {}));
+    const auto source = Source::tokens(files, options);
+    ASSERT_TRUE(source) << source.error().message();
+    expect_nothing_per_sample(recipe_of(source->format(), {}));
   }
 }
 

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/recipe.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "format/format.h"
+#include "pipeline/pixel_cache.h"
+#include "transform/chain.h"
+
+namespace feedline::pipeline {
+namespace {
+
+// length(i): the extent of ragged field i.
+template <typename Length>
+Schema with_lengths(Schema schema, Length length) {
+  for (std::size_t i = 0; i < schema.size(); ++i) {
+    Shape& shape = schema[i].array.shape;
+    if (schema[i].array.is_ragged()) shape = shape.with_first(static_cast<std::int64_t>(length(i)));
+  }
+  return schema;
+}
+
+bool is_image(const format::FieldDescription& field) { return field.kind == format::FieldKind::kImage; }
+
+// Samples that are arrays are what they are stored as.
+Result<void> take_arrays(Recipe& recipe, const std::vector<Operation>& operations, std::optional<DType> dtype) {
+  if (!operations.empty())
+    return config_error(std::string(name_of(operations.front())) + ": the samples of \"" + recipe.dataset +
+                        "\" are arrays, and operations are for images");
+  if (dtype) return config_error("dtype is of images: the samples of \"" + recipe.dataset + "\" are arrays");
+  for (const format::FieldDescription& field : recipe.format->fields())
+    recipe.schema.push_back({field.name, field.array});
+  return {};
+}
+
+Result<void> compile_images(Recipe& recipe, const std::vector<Operation>& operations, std::optional<DType> dtype,
+                            Layout layout, const std::optional<CachePoint>& cache) {
+  FEEDLINE_CHECK_OK(check_operations(operations, cache));
+  FEEDLINE_TRY(recipe.chain, transform::Chain::compile(operations, dtype, layout));
+  if (cache) {
+    FEEDLINE_TRY(recipe.rest, transform::Chain::compile_rest(operations, cache->position, dtype, layout));
+    recipe.cache = cache->pixels;
+  }
+  for (const format::FieldDescription& field : recipe.format->fields())
+    recipe.schema.push_back({field.name, is_image(field) ? recipe.chain->output() : ArraySpec{DType::kInt64, {}}});
+  return {};
+}
+
+}  // namespace
+
+Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budget, const Source& source,
+                                    const std::vector<Operation>& operations) {
+  FEEDLINE_TRY(auto pixels,
+               PixelCache::make(where, budget, source.name(), *source.format(), source.fingerprint(), operations));
+  return CachePoint{std::move(pixels), where, operations.size()};
+}
+
+Result<void> open_cache(const CachePoint& cache) { return cache.pixels->open(); }
+
+Result<void> check_operations(const std::vector<Operation>& operations, const std::optional<CachePoint>& cache) {
+  FEEDLINE_CHECK_OK(transform::Chain::check(operations));
+  for (std::size_t i = cache ? cache->position : operations.size(); i < operations.size(); ++i)
+    if (std::holds_alternative<op::Decode>(operations[i]))
+      return config_error("decode: must be the first operation; the cache before it keeps decoded pixels");
+  return {};
+}
+
+Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const std::vector<Operation>& operations,
+                                                  std::optional<DType> dtype, Layout layout,
+                                                  const std::optional<CachePoint>& cache) {
+  auto recipe = std::make_shared<Recipe>();
+  recipe->dataset = source.name();
+  recipe->format = source.format();
+  recipe->mixture = source.mixture();
+  recipe->ragged = format::is_ragged(*recipe->format);
+  if (format::is_filled(*recipe->format))
+    FEEDLINE_CHECK_OK(take_arrays(*recipe, operations, dtype));
+  else
+    FEEDLINE_CHECK_OK(compile_images(*recipe, operations, dtype, layout, cache));
+  return recipe;
+}
+
+Source source_of(const Recipe& recipe) { return {recipe.dataset, recipe.format, recipe.mixture}; }
+
+bool is_one_image(const Recipe& recipe) {
+  const auto& fields = recipe.format->fields();
+  return fields.size() == 1 && is_image(fields[0]);
+}
+
+Fidelity fidelity_of(const Recipe& recipe) { return recipe.chain ? recipe.chain->fidelity() : Fidelity::kExact; }
+
+std::optional<Error> cache_failure(const Recipe& recipe) {
+  return recipe.cache ? recipe.cache->failure() : std::nullopt;
+}
+
+std::optional<CacheStats> cache_stats(const Recipe& recipe) {
+  if (!recipe.cache) return std::nullopt;
+  return recipe.cache->stats();
+}
+
+std::vector<std::string> explain_images(const Recipe& recipe) {
+  if (!recipe.chain) return {};
+  if (!recipe.cache) return recipe.chain->explain();
+  std::vector<std::string> lines = recipe.cache->preparation().explain();
+  lines.push_back(recipe.cache->explain());
+  for (std::string& line : recipe.rest->explain()) lines.push_back(std::move(line));
+  return lines;
+}
+
+Schema schema_of(const Recipe& recipe, std::span<const std::uint64_t> samples) {
+  return with_lengths(recipe.schema, [&](std::size_t field) {
+    std::uint64_t longest = 0;
+    for (const std::uint64_t sample : samples) longest = std::max(longest, recipe.format->length(sample, field));
+    return longest;
+  });
+}
+
+Schema longest_schema(const Recipe& recipe) {
+  return with_lengths(recipe.schema, [&](std::size_t field) { return recipe.format->longest(field); });
+}
+
+Schema schema_of_length(const Recipe& recipe, std::uint64_t length) {
+  return with_lengths(recipe.schema, [length](std::size_t) { return length; });
+}
+
+Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, const base::SampleKey& key) {
+  transform::Drawing drawing;
+  if (!recipe.chain) return config_error("draw: the samples are arrays, which nothing is drawn for");
+  FEEDLINE_CHECK_OK(recipe.chain->draw(image, key, drawing));
+  return recipe.chain->values(drawing);
+}
+
+Error with_place(Error error, const Recipe& recipe, std::uint64_t sample) {
+  return with_place(std::move(error), *recipe.format, recipe.dataset, sample);
+}
+
+}  // namespace feedline::pipeline

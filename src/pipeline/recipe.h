@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What loading a sample of a source needs: the operations compiled, the schema known.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "feedline/dataset.h"
+#include "feedline/error.h"
+#include "feedline/operation.h"
+#include "pipeline/source.h"
+
+namespace feedline::transform {
+class Chain;
+}
+
+namespace feedline::pipeline {
+
+class PixelCache;
+
+// Where in a chain pixels are kept.
+struct CachePoint {
+  std::shared_ptr<PixelCache> pixels;
+  std::string where;         // "memory" or a path
+  std::size_t position = 0;  // operations before it
+};
+
+// kConfig: see Dataset::cache. Touches neither memory nor disk.
+Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budget, const Source& source,
+                                    const std::vector<Operation>& operations);
+// Finds or makes the place where the pixels are; again: does nothing.
+Result<void> open_cache(const CachePoint& cache);
+
+// kConfig: arguments out of range, or operations that do not fit one after the other.
+Result<void> check_operations(const std::vector<Operation>& operations, const std::optional<CachePoint>& cache);
+
+// Checked and fixed. Immutable, thread-safe. Its stages are for those who include them: the consumer holds a recipe,
+// and asks the functions below.
+struct Recipe {
+  std::string dataset;  // what the user passed to open(), for messages
+  std::shared_ptr<const format::Format> format;
+  std::shared_ptr<const transform::Chain> chain;  // the same for every image field; nullptr: samples are arrays
+  std::shared_ptr<PixelCache> cache;              // nullptr: pixels are not kept
+  std::shared_ptr<const transform::Chain> rest;   // of kept pixels: what follows the cache; gives what `chain` gives
+  Schema schema;                                  // in the order of format->fields()
+  bool ragged = false;                            // has the schema a field whose samples have different lengths?
+  std::shared_ptr<const plan::Mixture> mixture;   // nullptr: every sample once an epoch
+};
+
+// kConfig: the operations do not fit, or they are for images and the samples are none.
+Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const std::vector<Operation>& operations,
+                                                  std::optional<DType> dtype, Layout layout,
+                                                  const std::optional<CachePoint>& cache = {});
+
+Source source_of(const Recipe& recipe);
+bool is_one_image(const Recipe& recipe);  // has a sample one image and nothing else?
+Fidelity fidelity_of(const Recipe& recipe);
+// Why pixels can be kept no more, and what is kept; nullopt: nothing is wrong, or no pixels are kept.
+std::optional<Error> cache_failure(const Recipe& recipe);
+std::optional<CacheStats> cache_stats(const Recipe& recipe);
+// What runs on images, one line each.
+std::vector<std::string> explain_images(const Recipe& recipe);
+
+// The recipe's schema with the extent of every ragged field: that of the longest of `samples`, or of all samples.
+Schema schema_of(const Recipe& recipe, std::span<const std::uint64_t> samples);
+Schema longest_schema(const Recipe& recipe);
+Schema schema_of_length(const Recipe& recipe, std::uint64_t length);
+
+// The chain's drawing for an image of that size, in words; reads nothing.
+Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, const base::SampleKey& key);
+
+// `error` with every part of `where` that it does not name itself yet, and the dataset.
+Error with_place(Error error, const Recipe& recipe, std::uint64_t sample);
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "feedline/dataset.h"
+#include "feedline/error.h"
+#include "plan/order.h"
+
+namespace feedline::plan {
+
+// Datasets of these sizes by weight, as mix() has them. kConfig: weights that are no weights, or an epoch that is empty
+// or too long.
+Result<std::shared_ptr<const Mixture>> make_mixture(const std::vector<std::uint64_t>& sizes, const MixOptions& options);
+
+}  // namespace feedline::plan
