@@ -5,6 +5,8 @@
 Prints `file:line: rule: what` for each break and exits with 1 where there is one. The rules:
 
 layer     a quoted include reaches a folder that the including folder may not see
+closure   the same through other headers: what a file's includes include counts as well
+without   a header that a folder may not reach, though it may reach the header's folder
 foreign   a header of another project outside the folder it belongs to, or one that no folder owns
 public    include/ takes its own headers and the C++ standard library only, so that users need nothing else
 path      a quoted include that names no file, or a file of src/ named otherwise than from src/
@@ -76,6 +78,7 @@ BENCH_HEADERS = ("benchmark/",)
 class Table:
     may_include: dict[str, set[str]] = field(default_factory=dict)  # folder -> folders; "*" is every folder
     owners: list[tuple[str, set[str]]] = field(default_factory=list)  # header prefix -> folders
+    without: dict[str, set[str]] = field(default_factory=dict)  # folder -> own headers, as they are included
 
     def is_free(self, folder: str) -> bool:
         return "*" in self.may_include[folder]
@@ -107,6 +110,8 @@ def read_table(path: Path) -> Table:
             continue
         if words[0] == "only":
             table.owners.append((words[1], set(words[2:])))
+        elif words[0] == "without":
+            table.without.setdefault(words[1], set()).update(words[2:])
         else:
             table.may_include[words[0]] = set(words[1:])
     return table
@@ -207,6 +212,61 @@ def check_includes(root: Path, table: Table, path: Path) -> Iterator[Break]:
             yield Break(path, line, *broken)
 
 
+Ways = dict[Path, list[tuple[int, Path]]]  # file -> (line, file that it includes)
+
+
+def own_includes(root: Path, table: Table) -> Ways:
+    """What every file of the table's folders includes of the checkout."""
+    ways: Ways = {}
+    for path in source_files(root):
+        if path.suffix in CPP_SUFFIXES and table.folder_of(path) is not None:
+            quoted = (
+                (line, resolve(root, path, header)) for line, quoted, header in includes(read(root / path)) if quoted
+            )
+            ways[path] = [(line, target) for line, target in quoted if target is not None]
+    return ways
+
+
+def read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except UnicodeDecodeError:
+        return ""
+
+
+def check_closures(table: Table, ways: Ways) -> Iterator[Break]:
+    """What each file reaches through the headers that it includes. Direct includes have a rule of their own."""
+    for path, direct in ways.items():
+        folder = table.folder_of(path)
+        assert folder is not None
+        if table.is_free(folder) or is_test(path):
+            continue
+        told: set[str] = set()
+        seen = {path}
+        pending = [(line, [target]) for line, target in direct]
+        while pending:
+            line, way = pending.pop(0)
+            if way[-1] in seen:
+                continue
+            seen.add(way[-1])
+            broken = forbidden(table, folder, way)
+            if broken and broken[1] not in told:
+                told.add(broken[1])
+                yield Break(path, line, broken[0], f"{broken[2]}, through {' -> '.join(map(str, way))}")
+            pending += [(line, [*way, target]) for _, target in ways.get(way[-1], [])]
+
+
+def forbidden(table: Table, folder: str, way: list[Path]) -> tuple[str, str, str] | None:
+    """(rule, what is told once, words) where the way's end may not be reached."""
+    target, reached = way[-1], table.folder_of(way[-1])
+    written = str(target.relative_to("include")) if target.parts[0] == "include" else str(target)
+    if written in table.without.get(folder, set()):
+        return "without", written, f"{folder} may not reach {written}"
+    if len(way) == 1 or reached in (None, folder, "include") or reached in table.may_include[folder]:
+        return None
+    return "closure", str(reached), f"{folder} may not reach {reached}"
+
+
 def check_file(path: Path, text: str) -> Iterator[Break]:
     lines = text.splitlines()[:2]
     script = bool(lines) and lines[0].startswith("#!")
@@ -235,6 +295,8 @@ def check_folders(root: Path, table: Table) -> Iterator[Break]:
             yield Break(layers, 1, "cycle", " -> ".join(cycle))
         for other in sorted(allowed - {"*"} - table.may_include.keys()):
             yield Break(layers, 1, "folder", f"{folder} names {other}, which the table does not have")
+    for folder in sorted(table.without.keys() - table.may_include.keys()):
+        yield Break(layers, 1, "folder", f"`without` names {folder}, which the table does not have")
     for path in sorted((root / "src").glob("*/")):
         folder = path.relative_to(root)
         if not any(path.rglob("*.*")):
@@ -266,6 +328,7 @@ def check(root: Path) -> list[Break]:
     root = root.resolve()
     table = read_table(root / "tools/layers.txt")
     breaks = list(check_folders(root, table))
+    breaks += check_closures(table, own_includes(root, table))
     for path in source_files(root):
         try:
             text = (root / path).read_text()

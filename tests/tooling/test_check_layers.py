@@ -153,6 +153,38 @@ def test_what_is_allowed_passes(tree, path, text):
     assert tree.check() == (0, [])
 
 
+def test_what_an_included_header_includes_counts(tree):
+    tree.write(
+        "tools/layers.txt",
+        TABLE.replace("src/format  src/base", "src/format  src/base src/decode") + "src/consumer src/base src/format\n",
+    )
+    tree.write("src/consumer/README.md", "# takes, gives\n")
+    tree.source("src/format/photo.h", '#include "decode/jpeg.h"')
+    tree.source("src/consumer/loader.cpp", '#include <vector>\n#include "format/photo.h"')
+    way = "src/format/photo.h -> src/decode/jpeg.h"
+    assert tree.check() == (
+        1,
+        [f"src/consumer/loader.cpp:3: closure: src/consumer may not reach src/decode, through {way}"],
+    )
+    tree.source("src/format/photo.h", "namespace feedline::decode { class Jpeg; }")
+    assert tree.check() == (0, [])
+
+
+@pytest.mark.parametrize("way", ["feedline/dataset.h", "feedline/opened.h"])
+def test_a_public_header_can_be_kept_from_a_folder(tree, way):
+    tree.write("tools/layers.txt", TABLE + "without src/base feedline/dataset.h\n")
+    assert tree.check() == (0, [])
+    tree.source("include/feedline/opened.h", '#include "feedline/dataset.h"')
+    tree.source("src/base/clock.cpp", f'#include "{way}"')
+    status, lines = tree.check()
+    assert status == 1
+    assert lines[0].startswith(
+        "src/base/clock.cpp:2: without: src/base may not reach feedline/dataset.h, through include/"
+    )
+    tree.write("tools/layers.txt", TABLE + "without src/bases feedline/dataset.h\n")
+    assert "`without` names src/bases" in tree.check()[1][0]
+
+
 @pytest.mark.parametrize(
     "path", ["src/base/x.cpp", "tools/x.py", "tools/CMakeLists.txt", "tools/x.cmake", "python/x.pyi"]
 )
