@@ -7,8 +7,7 @@
 //     8    8  XXH3-64 of all that follows, keyed by the sample's index
 //     16   4  bytes of the key
 //     20   4  fields
-//     24      per field 24 bytes: a number, or where its pixels begin in the record; width, height, channels (4 each),
-//     0
+//     24      per field 24 bytes: a number, or where its pixels begin in the record; width, height, channels (4 each), 0
 //             the key
 //             per image its rows, top to bottom, 8-bit channels interleaved, no gaps; begins at a multiple of 64
 //             at least memory::PixelBuffer::kRowSlack bytes, so that kernels may read whole vectors at an image's end

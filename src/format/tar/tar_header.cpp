@@ -9,9 +9,8 @@ namespace {
 
 // A header block (POSIX ustar; v7 ends after linkname, old GNU has "ustar  \0" and other things behind devminor):
 //
-//     0      100    108   116   124   136    148   156   157       257   263  265    297    329       337       345 500
-//     512 | name | mode | uid | gid | size | mtime | sum | type | linkname | magic|ver | uname | gname | devmajor |
-//     devminor | prefix | - |
+//     0      100    108   116   124    136     148   156    157        257     263   265     297     329        337        345      500  512
+//     | name | mode | uid | gid | size | mtime | sum | type | linkname | magic | ver | uname | gname | devmajor | devminor | prefix | -    |
 //
 // Old GNU sparse members ('S') have a flag at 482 that says "another block of the sparse map follows".
 struct Field {

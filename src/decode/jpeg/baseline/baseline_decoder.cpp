@@ -13,8 +13,7 @@
 //   much the coefficient's index advances, and a constant. The value is those bits, as one number, plus the constant:
 //   that takes the code away again and, of negative values, 2^size - 1. So no branch looks at size or sign.
 // - One branch per symbol. An end of block, and a code too long for the table (1 in 200), have an advance that lifts
-// the
-//   index over 63, as the 63rd coefficient does. The loop asks for nothing else, and guesses wrong once per block.
+//   the index over 63, as the 63rd coefficient does. The loop asks for nothing else, and guesses wrong once per block.
 // - Bits without asking (baseline_entropy.h, fill()). Eight bytes are loaded at every symbol, and or'ed below the bits
 //   that are there; what was there already is or'ed with itself. It depends on the look-up before, not on this one.
 // - No look at the input. Zeros stuffed behind 0xFF are removed before, piece by piece (baseline_input.h), and behind
@@ -24,8 +23,7 @@
 //   as long to build as the first one, so it is kept from image to image, and left out where little is skipped
 //   (baseline_tables.h). Where it reads past the end of a block, it is asked again, symbol by symbol.
 // - Restart intervals that the region does not touch are not decoded at all: the predictions begin anew at every
-// marker,
-//   and markers can be found without decoding (restart_scan-inl.h).
+//   marker, and markers can be found without decoding (restart_scan-inl.h).
 //
 // Tried on a prototype and left out: larger tables (fall out of the first-level cache), two values per look-up (the
 // same), no branches at all (the chain becomes twice as long).
