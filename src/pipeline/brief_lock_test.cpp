@@ -36,7 +36,7 @@ class BriefLockTest : public testing::Test {
   }
 
   static std::shared_ptr<const Recipe> recipe_of(std::shared_ptr<const format::Format> format) {
-    auto recipe = make_recipe("fake", std::move(format), nullptr, {op::RandomHorizontalFlip{}, op::CenterCrop{{4, 4}}},
+    auto recipe = make_recipe({"fake", std::move(format)}, {op::RandomHorizontalFlip{}, op::CenterCrop{{4, 4}}},
                               std::nullopt, Layout::kNchw);
     EXPECT_TRUE(recipe) << recipe.error().message();
     return *recipe;
@@ -114,8 +114,8 @@ TEST_F(BriefLockTest, EpochsAskForNothing) {
 
 // Batches of which each is memory from the kernel, taken, moved and given back.
 TEST_F(BriefLockTest, LargeBatchesAskForNothing) {
-  auto recipe = make_recipe("fake", std::make_shared<FakeFormat>(600), nullptr, {op::Resize{{256, 256}}}, std::nullopt,
-                            Layout::kNchw);
+  auto recipe =
+      make_recipe({"fake", std::make_shared<FakeFormat>(600)}, {op::Resize{{256, 256}}}, std::nullopt, Layout::kNchw);
   ASSERT_TRUE(recipe) << recipe.error().message();
   const auto pipeline = make(*recipe, {.batch_size = 60, .num_workers = 3});
   EXPECT_GT(pipeline->plan().batch_bytes, 10u << 20);

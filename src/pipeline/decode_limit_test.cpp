@@ -33,7 +33,7 @@ class ThrowingFormat final : public format::Format {
 };
 
 Result<DecodeLimit> measured(std::shared_ptr<const format::Format> format) {
-  auto recipe = make_recipe("fake", std::move(format), nullptr, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
+  auto recipe = make_recipe({"fake", std::move(format)}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
   EXPECT_TRUE(recipe);
   return measure_decode(*recipe, 64, 3, 0);
 }

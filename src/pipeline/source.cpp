@@ -13,6 +13,7 @@
 #include "format/format.h"
 #include "format/joined_format.h"
 #include "format/tokens/token_format.h"
+#include "memory/sample_limit.h"
 #include "plan/mixture.h"
 #include "storage/slow_storage.h"
 
