@@ -39,6 +39,12 @@ BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size)
   }
 }
 
+std::uint64_t BatchLayout::sample_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const FieldSpec& field : schema_) bytes += field.array.bytes();
+  return bytes;
+}
+
 void BatchLayout::row_views(std::byte* data, std::uint64_t row, std::vector<ArrayView>& rows) const {
   rows.resize(schema_.size());
   for (std::size_t i = 0; i < schema_.size(); ++i)

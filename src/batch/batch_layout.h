@@ -24,7 +24,7 @@ class BatchLayout {
   BatchLayout(Schema schema, std::uint64_t batch_size);  // Requires: no field is ragged
 
   std::size_t bytes() const { return bytes_; }
-  std::size_t row_bytes() const { return bytes_ / batch_size_; }
+  std::uint64_t sample_bytes() const;  // of one row of every field, without what aligns them
   const Schema& schema() const { return schema_; }
   // Views of one row of every field, for a batch at `data`. `rows` is reused.
   void row_views(std::byte* data, std::uint64_t row, std::vector<ArrayView>& rows) const;

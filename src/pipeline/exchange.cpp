@@ -17,7 +17,9 @@ Exchange::Exchange(const Parts& parts)
       consumer_(parts.counters.back()[static_cast<std::size_t>(Stage::kConsumer)]),
       memory_(parts.recipe, parts.plan, parts.device->allocator()),
       settings_(parts.plan),
-      delivery_(parts.policy, parts.device) {}
+      delivery_(parts.policy, parts.device),
+      held_(parts.ahead ? parts.ahead->held() : own_held_),
+      held_bytes_(held_) {}
 
 void Exchange::update_recall() { recall_ = stopping_ || failure_ || epochs_.has_refill(); }
 
@@ -52,7 +54,7 @@ void Exchange::open_slot(BriefLock& lock, Wakes& wakes) {
     return;
   }
   epochs_.claim(slot);
-  held_peak_ = std::max(held_peak_, (epochs_.open_slots() + leaving_) * parts_.plan.batch_bytes);
+  note_held();
   lock.unlock();
   slot->place();
   memory_.lay_out(*slot);
@@ -67,6 +69,7 @@ void Exchange::let_go(BriefLock& lock, std::shared_ptr<Slot> slot, Wakes& wakes)
   slot.reset();
   lock.lock();
   --leaving_;
+  note_held();
   wakes.all_workers = true;
 }
 
@@ -77,6 +80,7 @@ void Exchange::let_go(BriefLock& lock, DroppedEpochs dropped, Wakes& wakes) {
   dropped = {};
   lock.lock();
   leaving_ -= slots;
+  note_held();
   wakes.all_workers = true;
 }
 

@@ -52,6 +52,7 @@
 #include "pipeline/read_ahead.h"
 #include "pipeline/row_filler.h"
 #include "pipeline/settings_in_use.h"
+#include "telemetry/held_bytes.h"
 #include "telemetry/stage_counters.h"
 
 namespace feedline::pipeline {
@@ -128,6 +129,7 @@ class Exchange {
   // under mutex_
   Result<void> check_alive() const;
   bool has_room() const { return epochs_.open_slots() + leaving_ < settings_.slots(); }
+  void note_held() { held_bytes_.set((epochs_.open_slots() + leaving_) * parts_.plan.batch_bytes); }
   void settle(const Task& task, Wakes& wakes);
   void wait_for_work(BriefLock& lock, std::size_t worker);
   void update_recall();
@@ -156,8 +158,10 @@ class Exchange {
   std::uint64_t leaving_ = 0;  // batches of no epoch, whose memory is not free yet
   std::optional<Error> failure_, broken_;
   bool stopping_ = false;
-  bool interrupted_ = false;     // and poll() has not said so yet
-  std::uint64_t held_peak_ = 0;  // bytes
+  bool interrupted_ = false;       // and poll() has not said so yet
+  telemetry::HeldBytes own_held_;  // any thread; used where nothing is read ahead
+  telemetry::HeldBytes& held_;     // any thread
+  telemetry::HeldPart held_bytes_;
 };
 
 }  // namespace feedline::pipeline

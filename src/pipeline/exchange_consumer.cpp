@@ -17,6 +17,12 @@ using telemetry::Stage;
 
 namespace {
 
+std::uint64_t bytes_of(const Batch& batch) {
+  std::uint64_t bytes = 0;
+  for (const BatchField& field : batch.fields()) bytes += field.array.spec.bytes();
+  return bytes;
+}
+
 std::unexpected<Error> cancelled(std::string what) {
   return std::unexpected(Error{ErrorCode::kCancelled, std::move(what), {}, 0});
 }
@@ -102,6 +108,8 @@ Result<Loader::Polled> Exchange::hand_over(HandOver& over, Batch& out) {
       const BriefLock lock(mutex_);
       delivery_.take_back(rows);
       over.polled = std::unexpected(std::move(handed).error());
+    } else {
+      consumer_.add_item(base::now_ns() - over.got_ns, bytes_of(out));
     }
   }
   if (!over.measures) return std::move(over.polled);
@@ -134,6 +142,7 @@ Result<Loader::Polled> Exchange::poll(std::chrono::milliseconds wait, Batch& out
     Epoch* epoch = epochs_.current();
     over.slot = epoch->take_ready();
     if (over.slot) {
+      note_held();
       note_ready(over, was_ready, wakes);
       if (over.polled == Loader::Polled::kPending) {  // nothing that the consumer waits for
         let_go(lock, std::move(over.slot), wakes);
@@ -194,6 +203,7 @@ void Exchange::clear() {
   DroppedEpochs dropped;  // destroyed after the lock is given back
   const BriefLock lock(mutex_);
   dropped = epochs_.clear();
+  note_held();
 }
 
 EpochStart Exchange::position() const {
@@ -269,12 +279,12 @@ void Exchange::add_to(LoaderStats& stats) const {
     const Epoch* epoch = epochs_.current();
     delivery_.add_to(stats, epoch != nullptr && !epoch->over(), now_ns);
     if (epoch != nullptr) stats.ready_batches = epoch->ready_slots();
-    stats.held_bytes = (epochs_.open_slots() + leaving_) * parts_.plan.batch_bytes;
-    stats.held_bytes_peak = held_peak_;
     decided = settings_.decided();
     first_ns = delivery_.first_ns();
   }
-  if (parts_.ahead) stats.held_bytes += parts_.ahead->held_bytes();
+  const telemetry::HeldBytes::Look held = held_.look();
+  stats.held_bytes = held.now;
+  stats.held_bytes_peak = held.peak;
   if (decided) stats.controller = decided->stats(first_ns);
 }
 

@@ -35,6 +35,7 @@
 #include "pipeline/read_depth.h"
 #include "plan/plan.h"
 #include "storage/fetch.h"
+#include "telemetry/held_bytes.h"
 
 namespace feedline::pipeline {
 
@@ -58,7 +59,7 @@ enum class ReadAheadMode : std::uint8_t {
 // From the environment variable FEEDLINE_READ_AHEAD ("never", "always", "threads"), for benchmarks and tests.
 ReadAheadMode read_ahead_mode();
 
-// Any thread may call read(), held_bytes() and explain(); begin() and stop() belong to the pipeline's caller.
+// Any thread may call read(), held_bytes(), held() and explain(); begin() and stop() belong to the pipeline's caller.
 class ReadAhead {
  public:
   // nullptr: the format has nothing to fetch, or it is not wanted.
@@ -82,6 +83,7 @@ class ReadAhead {
   Result<void> read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
 
   std::uint64_t held_bytes() const;
+  telemetry::HeldBytes& held() { return held_; }  // with what others hold ahead
   std::string explain() const;
 
  private:
@@ -148,7 +150,9 @@ class ReadAhead {
   FetchTable entries_;
   std::unique_ptr<FetchTable> nothing_ = std::make_unique<FetchTable>(1);  // what the entries become in give_up()
   FetchTable::Entries spare_;                                              // for their buffers
-  std::uint64_t numbers_ = 0, under_way_ = 0, most_under_way_ = 0, held_bytes_ = 0;
+  std::uint64_t numbers_ = 0, under_way_ = 0, most_under_way_ = 0;
+  telemetry::HeldBytes held_;  // any thread
+  telemetry::HeldPart held_bytes_{held_};
   std::uint64_t spare_bytes_ = 0;  // of held_bytes_, in spare_
   std::uint64_t mean_bytes_;
   std::uint64_t misses_ = 0;  // in a row

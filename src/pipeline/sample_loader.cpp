@@ -232,7 +232,10 @@ Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::spa
   const std::uint64_t started = base::now_ns();
   FEEDLINE_TRY(const std::uint64_t bytes, recipe_->format->fill(samples, first_rows));
   sample_ = samples.front();
-  count(Stage::kStorage, started, bytes);
+  if (counters_ == nullptr) return {};
+  const std::uint64_t ended = base::now_ns();
+  (*counters_)[static_cast<std::size_t>(Stage::kStorage)].add_items(samples.size(), ended - started, bytes);
+  telemetry::record_span(Stage::kStorage, started, ended, sample_);
   return {};
 }
 

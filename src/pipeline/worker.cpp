@@ -20,7 +20,7 @@ void Worker::run() {
 bool Worker::fill(Task& task) {
   Ticket& ticket = task.ticket;
   Slot& slot = *ticket.slot;
-  const std::uint64_t row_bytes = slot.layout->row_bytes();
+  const bool was_refill = ticket.is_refill;
   std::uint64_t filled = 0;
   do {
     exchange_.reuse_pages(slot);
@@ -33,7 +33,12 @@ bool Worker::fill(Task& task) {
   const std::uint64_t ended = base::now_ns();
   progress_.slot.store(nullptr, std::memory_order_release);
   const bool finished = slot.tickets.finish(filled);
-  stage_.add_item(base::now_ns() - ended, filled * row_bytes);
+  // the batch is put out once, by whoever finishes it: others who filled rows of it only worked on it, and so does a
+  // refill, which finishes it once more
+  if (finished && !was_refill)
+    stage_.add_item(base::now_ns() - ended, slot.rows * slot.layout->sample_bytes());
+  else
+    stage_.add_busy(base::now_ns() - ended);
   return finished;
 }
 

@@ -24,13 +24,13 @@ std::string_view name_of(Stage stage) {
   FEEDLINE_CHECK(!"unknown stage");
 }
 
-void StageCounters::add_item(std::uint64_t busy_ns, std::uint64_t bytes) {
-  bump(items_, 1);
+void StageCounters::add_items(std::uint64_t count, std::uint64_t busy_ns, std::uint64_t bytes) {
+  bump(items_, count);
   bump(bytes_, bytes);
   bump(busy_ns_, busy_ns);
-  const std::uint64_t us = busy_ns / 1000;
+  const std::uint64_t us = (count == 1 ? busy_ns : busy_ns / count) / 1000;
   const int bucket = us == 0 ? 0 : static_cast<int>(std::bit_width(us)) - 1;
-  bump(latency_[static_cast<std::size_t>(std::min(bucket, kLatencyBuckets - 1))], 1);
+  bump(latency_[static_cast<std::size_t>(std::min(bucket, kLatencyBuckets - 1))], count);
 }
 
 void StageCounters::add_to(StageTotals& totals) const {

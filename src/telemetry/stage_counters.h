@@ -23,7 +23,7 @@ inline constexpr int kLatencyBuckets = 25;
 
 // A plain copy of counters, summed over threads.
 struct StageTotals {
-  std::uint64_t items = 0;
+  std::uint64_t items = 0;       // samples; of kBatch and kConsumer batches
   std::uint64_t bytes = 0;       // bytes the stage put out
   std::uint64_t busy_ns = 0;     // working
   std::uint64_t blocked_ns = 0;  // waiting for room downstream
@@ -34,7 +34,10 @@ struct StageTotals {
 class alignas(64) StageCounters {  // own cache line: neighbours belong to other threads
  public:
   // One unit of work that took busy_ns and put out bytes.
-  void add_item(std::uint64_t busy_ns, std::uint64_t bytes);
+  void add_item(std::uint64_t busy_ns, std::uint64_t bytes) { add_items(1, busy_ns, bytes); }
+  // Several that were done at once: each took its part of busy_ns. Requires: count > 0.
+  void add_items(std::uint64_t count, std::uint64_t busy_ns, std::uint64_t bytes);
+  void add_busy(std::uint64_t ns) { bump(busy_ns_, ns); }  // work on an item that another call, or thread, puts out
   void add_blocked(std::uint64_t ns) { bump(blocked_ns_, ns); }
   void add_starved(std::uint64_t ns) { bump(starved_ns_, ns); }
   void add_to(StageTotals& totals) const;

@@ -29,6 +29,18 @@ TEST(StageCounters, SumsWhatWasAdded) {
   EXPECT_EQ(totals.latency[kLatencyBuckets - 1], 2u);
 }
 
+TEST(StageCounters, ItemsDoneAtOnceCountEachWithItsPartOfTheTime) {
+  StageCounters counters;
+  counters.add_items(50, 150'000, 1000);  // 3 us each: bucket 1
+  counters.add_busy(7);                   // of nothing that was put out here
+  StageTotals totals;
+  counters.add_to(totals);
+  EXPECT_EQ(totals.items, 50u);
+  EXPECT_EQ(totals.bytes, 1000u);
+  EXPECT_EQ(totals.busy_ns, 150'007u);
+  EXPECT_EQ(totals.latency[1], 50u);
+}
+
 // One writer, one reader: the reader never sees a count go back.
 TEST(StageCounters, MayBeReadWhileItsThreadWrites) {
   StageCounters counters;

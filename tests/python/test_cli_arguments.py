@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,11 @@ pytest.importorskip("click", reason="the command line is not installed")
 pytest.importorskip("rich", reason="the command line is not installed")
 
 import click
+import made_records
+from running_processes import HANG_S
 
 from feedline import record
-from feedline.cli import outputs
+from feedline.cli import exit_codes, outputs
 
 
 def read_only_folder(tmp_path: Path) -> Path:
@@ -103,3 +107,92 @@ def test_streams_and_links_are_written_through_and_stay(tmp_path: Path) -> None:
     record.replace(tmp_path / "link", b"more")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "redirected").read_bytes() == b"more"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "redirected"]
+
+
+def called(*arguments: str | Path) -> tuple[int, str]:
+    """The exit status of the command line in a process of its own, and what it said of an error."""
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from feedline.cli import main; sys.exit(main())",
+        *map(str, arguments),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_S)
+    assert "Traceback" not in done.stderr
+    return done.returncode, " ".join(done.stderr.replace("\u2502", " ").split())
+
+
+@pytest.fixture
+def run_record(tmp_path: Path) -> Path:
+    path = tmp_path / "run.json"
+    record.write(made_records.bench(), path)
+    return path
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    return path
+
+
+def test_every_verb_that_writes_looks_at_the_place_before_any_work(
+    run_record: Path, script: Path, folder: Path, tmp_path: Path
+) -> None:
+    """One call per verb and option; a verb with an output that is not in here fails below."""
+    missing = tmp_path / "missing" / "deeper" / "x"
+    calls: dict[tuple[str, str], tuple[str | Path, ...]] = {
+        ("bench", "--output"): ("bench", folder, "--seconds", "600", "--output", missing),
+        ("report", "--output"): ("report", run_record, "-o", missing),
+        ("trace", "--output"): ("trace", run_record, "--output", missing),
+        ("trace", "--merge"): ("trace", run_record, "--merge", run_record, missing),
+        ("diagnose", "--output"): ("diagnose", "--output", missing, "--", sys.executable, script),
+        ("tune", "--output"): ("tune", "--output", missing, "--", sys.executable, script),
+        ("tune", "--record"): ("tune", "--record", missing, "--", sys.executable, script),
+        ("inspect", "--show"): ("inspect", folder, "--show", missing),
+        ("pack", "output"): ("pack", folder, missing),
+    }
+    for call in calls.values():
+        status, said = called(*call)
+        assert status == exit_codes.USAGE, (call, said)
+        assert str(missing.parent.parent) in said.replace(" ", "") or "missing" in said, (call, said)
+    assert not (tmp_path / "ran").exists() and not missing.parent.parent.exists()
+    writing = ("--output", "--record", "--merge", "--show", "output")
+    from feedline.cli.root import root
+
+    found = {(name, option) for name, verb in root.commands.items() for parameter in verb.params
+             for option in (*parameter.opts, *parameter.secondary_opts) if option in writing}  # fmt: skip
+    assert found == calls.keys()
+
+
+def test_an_option_that_is_mistyped_is_a_usage_error_with_the_right_one(
+    script: Path, folder: Path, tmp_path: Path
+) -> None:
+    for call, meant in (
+        (("diagnose", "--bugdet", "5", "--", sys.executable, script), "--budget"),
+        (("tune", "--bugdet", "5", "--", sys.executable, script), "--budget"),
+        (("bench", folder, "--secnds", "5"), "--seconds"),
+        (("pack", folder, tmp_path / "shards", "--shard-sise", "5G"), "--shard-size"),
+        (("inspect", folder, "--shw", "x.png"), "--show"),
+    ):
+        status, said = called(*call)
+        assert status == exit_codes.USAGE and meant in said, (call, said)
+    assert not (tmp_path / "ran").exists() and not (tmp_path / "shards").exists()
+
+
+def test_records_of_two_kinds_are_not_compared(run_record: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    record.write(record.of(made_records.diagnosis()), other)
+    status, said = called("diff", run_record, other)
+    assert status == exit_codes.USAGE
+    assert "A is a record of `feedline bench`, B is a record of `feedline diagnose`" in said
+    assert called("diff", run_record, run_record)[0] == exit_codes.FINE
+
+
+@pytest.mark.parametrize("verb", ["inspect", "bench", "pack", "trace", "report", "diff"])
+def test_a_source_that_is_missing_is_told_by_its_name(verb: str, tmp_path: Path) -> None:
+    missing = tmp_path / "no_such_thing"
+    more = {"pack": (tmp_path / "out",), "diff": (missing,)}.get(verb, ())
+    status, said = called(verb, missing, *more)
+    assert status in (exit_codes.USAGE, exit_codes.FAILED) and "no_such_thing" in said.replace(" ", "")
+    assert not (tmp_path / "out").exists()

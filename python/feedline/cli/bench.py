@@ -16,6 +16,7 @@ from feedline.bench import record as records
 from feedline.bench.stock_loader import StockLoaderMissing, measure_stock
 from feedline.cli import shuffle
 from feedline.cli.console import OUT, bytes_text, print_json, progress, table
+from feedline.cli.outputs import OUTPUT_FILE
 from feedline.machine import limits
 from feedline.record import envelope, write
 
@@ -36,7 +37,7 @@ _LIMIT_IMAGES = 500  # decoded for the limit: about a second on one core
 @click.option("--samples", type=click.IntRange(100), help="With --shuffle-quality: so many made-up ones, no SOURCE.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="With --shuffle-quality.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, the run record: docs/run-record.md.")
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the run record to this file.")
+@click.option("--output", type=OUTPUT_FILE, help="Write the run record to this file.")
 def bench(
     source: str | None,
     batch_size: int,

@@ -12,6 +12,7 @@ from feedline.cli import exit_codes
 from feedline.cli.console import OUT, print_json, table
 from feedline.record import read
 from feedline.report import Comparison, compare
+from feedline.report.measured import FigureDifference
 from feedline.report.numbers import fact, number, with_unit
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -25,9 +26,13 @@ _WIDEST = 48
 def diff(a: Path, b: Path, as_json: bool) -> int:
     """Compare the run records A and B: figures beyond their spread, and the facts that explain them, by rank.
 
-    Exit status: 0 where the first figure does not differ beyond its spread, 1 where it does.
+    Exit status: 0 where the first figure does not differ beyond its spread, 1 where it does, 2 where they share none.
     """
-    found = compare(read(a), read(b))
+    records = read(a), read(b)
+    found = compare(*records)
+    if not found.figures:
+        kinds = [f"{name} is a record of `feedline {one['verb']}`" for name, one in zip("AB", records, strict=True)]
+        raise click.UsageError(f"{', '.join(kinds)}, and they share no figure; give two records of one verb")
     if as_json:
         print_json({"a": str(a), "b": str(b), **found.as_dict()})
     else:
@@ -45,7 +50,7 @@ def _show(found: Comparison) -> None:
                     with_unit(one.a, one.unit),
                     with_unit(one.b, one.unit),
                     "" if one.ratio is None else f"{one.ratio:.2f}",
-                    ("yes" if one.differs else "no") + ("" if one.spread_known else ", by 5 %"),
+                    _differs(one),
                 )
                 for one in found.figures
             ],
@@ -70,10 +75,16 @@ def _show(found: Comparison) -> None:
             ],
         )
     if found.figures and not all(one.spread_known for one in found.figures):
-        OUT.print("by 5 %: no spread was recorded, so that a difference of 5 % counts")
+        OUT.print("5 %: no spread was recorded, so a difference above that counts")
     for note in found.notes:
         OUT.print(escape(note))
     OUT.print(f"[bold]{escape(found.conclusion)}[/]")
+
+
+def _differs(one: FigureDifference) -> str:
+    if one.spread_known:
+        return "yes" if one.differs else "no"
+    return "yes (over 5 %)" if one.differs else "no (within 5 %)"
 
 
 def _value(name: str, value: object) -> str:

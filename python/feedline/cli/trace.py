@@ -13,6 +13,7 @@ from rich.markup import escape
 from feedline import trace as traces
 from feedline.cli import exit_codes
 from feedline.cli.console import ERR, OUT, bytes_text, print_json, progress, table
+from feedline.cli.outputs import OUTPUT_FILE, distinct
 from feedline.trace.merging import merge as merge_files
 
 _STYLE = {"critical": "bold red", "warning": "yellow", "note": "cyan"}
@@ -25,12 +26,12 @@ _WIDEST_NAME = 60
 @click.option(
     "--merge",
     nargs=2,
-    type=(_FILE, click.Path(dir_okay=False, path_type=Path)),
+    type=(_FILE, OUTPUT_FILE),
     metavar="SPANS MERGED",
     help="Write FILE with the stages in SPANS on its time line to MERGED, for ui.perfetto.dev.",
 )
 @click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Operators and kernels to list.")
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the JSON object to this file.")
+@click.option("--output", type=OUTPUT_FILE, help="Write the JSON object to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def trace(
     files: tuple[Path, ...], merge: tuple[Path, Path] | None, top: int, output: Path | None, as_json: bool
@@ -42,6 +43,10 @@ def trace(
     """
     if merge and len(files) > 1:
         raise click.UsageError("--merge: give one FILE")
+    distinct(
+        {**{f"FILE {file}": file for file in files}, "--output": output}
+        | ({"SPANS": merge[0], "MERGED": merge[1]} if merge else {})
+    )
     shown = files
     merged: dict[str, Any] | None = None
     if merge:

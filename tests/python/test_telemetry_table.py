@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every field of ``stats()`` beside a count taken outside the engine, over every kind of source.
+
+The tables below have a row for each field: what it must be, exactly or within bounds, from files' sizes, decoded
+images, arrays received and clocks read around the loop. A field without a row fails: whoever adds one says what it
+counts.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import made_data
+import numpy
+import pytest
+from PIL import Image
+
+import feedline
+
+EPOCHS = 3
+BATCH = 4
+SIDE = 32
+STAGES = ("storage", "decode", "transform", "batch", "consumer")
+
+
+@dataclass
+class Source:
+    """What is loaded, and what is known of it without the engine. Of one epoch, where nothing else is said."""
+
+    dataset: feedline.Dataset
+    samples: int
+    reads: int  # of all epochs: samples that a thread went for
+    read_bytes: int | tuple[int, int]  # of all epochs
+    images: int = 0  # decoded, of all epochs
+    decoded_bytes: int = 0  # of all epochs
+    transformed: int = 0  # images, of all epochs
+    bad: int = 0  # of all epochs
+    cache: Mapping[str, Any] | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Run:
+    """A loop over a source, counted from outside."""
+
+    source: Source
+    threads: int | None  # as given
+    budget: int | None  # as given
+    batches: int = 0
+    samples: int = 0
+    bytes: int = 0
+    image_bytes: int = 0
+    largest_batch: int = 0
+    wall_s: float = 0.0
+    looks: list[dict[str, Any]] = field(default_factory=list)
+    stats: dict[str, Any] = field(default_factory=dict)
+    histograms: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def peak_seen(self) -> int:
+        return max(look["held_bytes"] for look in self.looks)
+
+
+def run_of(source: Source, threads: int | None = 2, budget: int | None = None) -> Run:
+    run = Run(source, threads, budget)
+    options = {"num_workers": threads or "auto", "memory_budget": budget, **source.options}
+    with source.dataset.loader(BATCH, epochs=EPOCHS, output="numpy", **options) as loader:
+        began = time.perf_counter()
+        for batch in loader:
+            run.batches += 1
+            run.samples += len(batch[-1])
+            size = sum(one.nbytes for one in batch)
+            run.bytes += size
+            run.largest_batch = max(run.largest_batch, size)
+            run.image_bytes += batch[0].nbytes if source.transformed else 0
+            run.looks.append(loader.stats())
+        run.stats = loader.stats()
+        run.wall_s = time.perf_counter() - began
+        run.looks.append(run.stats)
+        run.histograms = {name: stage["latency_us"] for name, stage in loader._counters()["stages"].items()}
+    return run
+
+
+# ---- the tables: a field, and what it is to be: a number, or the bounds that it lies within ----
+
+Bounds = tuple[float, float]
+Row = Callable[[Run], Any]
+
+
+def threads_of(run: Run) -> int:
+    return int(run.stats["threads"])
+
+
+LOADER: dict[str, Row] = {
+    "threads": lambda run: run.threads or (1, len(os.sched_getaffinity(0))),
+    "batches": lambda run: run.batches,
+    "samples": lambda run: run.samples,
+    "bad_samples": lambda run: run.source.bad,
+    "wall_s": lambda run: (1e-9, run.wall_s),
+    "samples_per_s": lambda run: run.samples / run.stats["wall_s"],
+    "batches_per_s": lambda run: run.batches / run.stats["wall_s"],
+    "ready_batches": lambda run: 0,
+    "held_bytes": lambda run: 0,
+    "held_bytes_peak": lambda run: (max(run.peak_seen, run.largest_batch), run.stats["budget_bytes"]),
+    "budget_bytes": lambda run: run.budget or (run.largest_batch, memory_bytes()),
+}
+# items and bytes of each stage; what each counts is said in feedline.statistics
+PUT_OUT: dict[str, tuple[Row, Row]] = {
+    "storage": (lambda run: run.source.reads, lambda run: run.source.read_bytes),
+    "decode": (lambda run: run.source.images, lambda run: run.source.decoded_bytes),
+    "transform": (lambda run: run.source.transformed, lambda run: run.image_bytes),
+    "batch": (lambda run: run.batches, lambda run: run.bytes),
+    "consumer": (lambda run: run.batches, lambda run: run.bytes),
+}
+# threads that a stage's times are summed over; where nothing waits for room, or for input, there is nothing to sum
+WORKED_BY: dict[str, Callable[[Run], int]] = {**dict.fromkeys(STAGES, threads_of), "consumer": lambda run: 1}
+BLOCKS, STARVES = ("batch",), ("batch", "consumer")
+
+
+def stage_rows(name: str) -> dict[str, Row]:
+    items, counted = PUT_OUT[name]
+
+    def most_s(run: Run) -> float:
+        return WORKED_BY[name](run) * run.wall_s
+
+    def rate(count: Row) -> Row:
+        return lambda run: (
+            (count(run) if not isinstance(count(run), tuple) else stage(run)["bytes"]) / run.stats["wall_s"]
+        )
+
+    def stage(run: Run) -> dict[str, Any]:
+        return run.stats["stages"][name]
+
+    def percentile(run: Run) -> Any:  # at least one item took so long, and all together no longer than the stage
+        return (0, 2 * 1000 * stage(run)["busy_s"] + 0.002) if stage(run)["items"] else None
+
+    return {
+        "items": items,
+        "bytes": counted,
+        "items_per_s": rate(items),
+        "bytes_per_s": rate(counted),
+        "busy_s": lambda run: (1e-9 if stage(run)["items"] else 0, most_s(run)),
+        "blocked_s": lambda run: (0, most_s(run) if name in BLOCKS else 0),
+        "starved_s": lambda run: (0, most_s(run) if name in STARVES else 0),
+        "latency_ms.p50": percentile,
+        "latency_ms.p99": percentile,
+    }
+
+
+CACHE: dict[str, Row] = {
+    name: (lambda run, name=name: run.source.cache[name])
+    for name in ("where", "samples", "present", "bytes", "budget_bytes", "full")
+}
+CONTROLLER: dict[str, Row] = {
+    "threads": lambda run: (1, run.stats["controller"]["limit"]),
+    "limit": lambda run: (1, len(os.sched_getaffinity(0))),
+    "batches_ahead": lambda run: (1, run.stats["budget_bytes"] // run.largest_batch),
+    "changed": lambda run: len(run.stats["controller"]["changes"]),  # below 64, all are told
+    "changes": lambda run: run.stats["controller"]["changes"],  # test_changes_lead_to_what_is_now
+}
+
+
+def memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def table_of(run: Run) -> dict[str, Row]:
+    rows = dict(LOADER)
+    for name in STAGES:
+        rows |= {f"stages.{name}.{key}": row for key, row in stage_rows(name).items()}
+    rows |= {f"cache.{key}": row for key, row in CACHE.items()} if run.source.cache else {"cache": lambda run: None}
+    auto = run.threads is None
+    rows |= {f"controller.{key}": r for key, r in CONTROLLER.items()} if auto else {"controller": lambda run: None}
+    return rows
+
+
+def fields_of(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, inner in value.items():
+        if isinstance(inner, Mapping):
+            yield from fields_of(inner, f"{prefix}{name}.")
+        else:
+            yield prefix + name, inner
+
+
+def assert_as_counted(run: Run) -> None:
+    table, found = table_of(run), dict(fields_of(run.stats))
+    assert found.keys() == table.keys(), "a field without a row, or a row without its field"
+    wrong = {}
+    for name, value in found.items():
+        due = table[name](run)
+        if isinstance(due, tuple):
+            right = due[0] <= value <= due[1]
+        else:
+            right = value == (pytest.approx(due) if isinstance(due, float) else due)
+        if not right:
+            wrong[name] = f"is {value!r}, counted outside: {due!r}"
+    assert not wrong
+
+
+# ---- sources ----
+
+
+def photo_sizes(folder: Path) -> list[tuple[int, int]]:
+    return [Image.open(path).size for path in sorted(folder.glob("*/*.jpg"))]
+
+
+def file_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("*/*.jpg"))
+
+
+def pixels_of(folder: Path) -> int:
+    return sum(3 * width * height for width, height in photo_sizes(folder))
+
+
+def cropped(dataset: feedline.Dataset) -> feedline.Dataset:
+    return dataset.resize((SIDE, SIDE)).normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
+
+
+def photos(dataset: feedline.Dataset, folder: Path, **more: Any) -> Source:
+    count = len(photo_sizes(folder))
+    return Source(
+        **{
+            "dataset": cropped(dataset),
+            "samples": count,
+            "reads": EPOCHS * count,
+            "read_bytes": EPOCHS * file_bytes(folder),
+            "images": EPOCHS * count,
+            "decoded_bytes": EPOCHS * pixels_of(folder),
+            "transformed": EPOCHS * count,
+            **more,
+        }
+    )
+
+
+def of_folder(folder: Path, tmp_path: Path) -> Source:
+    return photos(feedline.open(folder), folder)
+
+
+def of_tars(folder: Path, tmp_path: Path) -> Source:
+    tars = made_data.make_tars(folder, tmp_path / "tars", shards=3)
+    labels = len("0") * len(photo_sizes(folder))
+    bytes_read = EPOCHS * (file_bytes(folder) + labels)
+    return photos(feedline.open("::".join(map(str, tars))), folder, read_bytes=bytes_read)
+
+
+def of_cached_photos(folder: Path, tmp_path: Path) -> Source:
+    """Decoded in the first epoch, and taken from memory in the others."""
+    count, kept = len(photo_sizes(folder)), feedline.open(folder).resize(40).cache("memory")
+    sizes = [feedline.open(folder).resize(40)[i][0].nbytes for i in range(count)]
+    return photos(
+        kept,
+        folder,
+        read_bytes=file_bytes(folder),
+        images=count,
+        decoded_bytes=pixels_of(folder),
+        cache={
+            "where": "memory",
+            "samples": count,
+            "present": count,
+            "bytes": (sum(sizes), 2 * sum(sizes)),  # with what stands around each
+            "budget_bytes": (sum(sizes), memory_bytes()),
+            "full": False,
+        },
+    )
+
+
+def of_pixels(folder: Path, tmp_path: Path) -> Source:
+    """Packed as pixels: nothing is decoded."""
+    feedline.pack_pixels(feedline.open(folder).resize(40), tmp_path / "train.pixels")
+    sizes = [feedline.open(folder).resize(40)[i][0].nbytes for i in range(len(photo_sizes(folder)))]
+    stored = (EPOCHS * sum(sizes), EPOCHS * (tmp_path / "train.pixels").stat().st_size)
+    packed = feedline.open(tmp_path / "train.pixels")
+    return photos(packed, folder, read_bytes=stored, images=0, decoded_bytes=0)
+
+
+def of_skipped(folder: Path, tmp_path: Path) -> Source:
+    """One photo of the 21 is damaged: it is read, and not decoded."""
+    return with_damage(folder, tmp_path, "skip", reads=21)
+
+
+def of_replaced(folder: Path, tmp_path: Path) -> Source:
+    """As before, and another one is read in its place."""
+    return with_damage(folder, tmp_path, "replace", reads=22)
+
+
+def with_damage(folder: Path, tmp_path: Path, on_error: str, reads: int) -> Source:
+    made = made_data.make_folder(tmp_path / "damaged")
+    damaged = made / "birch" / "003.jpg"
+    whole = Image.open(damaged).size
+    damaged.write_bytes(damaged.read_bytes()[:300])
+    sizes = [path.stat().st_size for path in made.glob("*/*.jpg")]
+    once, again = sum(sizes), reads - 21
+    return Source(
+        dataset=cropped(feedline.open(made)),
+        samples=21,
+        reads=EPOCHS * reads,
+        read_bytes=(EPOCHS * (once + again * min(sizes)), EPOCHS * (once + again * max(sizes))),
+        images=EPOCHS * (reads - 1),
+        decoded_bytes=EPOCHS * (pixels_without(made, damaged, whole)),
+        transformed=EPOCHS * (reads - 1),
+        bad=EPOCHS,
+        options={"on_error": on_error, "error_budget": 1.0},
+    )
+
+
+def pixels_without(folder: Path, damaged: Path, size: tuple[int, int]) -> int:
+    return sum(3 * w * h for w, h in (Image.open(path).size for path in folder.glob("*/*.jpg"))) - 3 * size[0] * size[1]
+
+
+def of_arrays(folder: Path, tmp_path: Path) -> Source:
+    x, y = numpy.arange(50 * 6, dtype="f4").reshape(50, 6), numpy.arange(50)
+    return Source(feedline.arrays(x=x, y=y), 50, 50 * EPOCHS, EPOCHS * (x.nbytes + y.nbytes))
+
+
+def of_tokens(folder: Path, tmp_path: Path) -> Source:
+    numpy.arange(1000, dtype="<u2").tofile(tmp_path / "train.bin")
+    windows = (1000 - 1) // 8
+    # a window of 8 and the token after it
+    return Source(
+        feedline.tokens(tmp_path / "train.bin", 8, "u2"), windows, windows * EPOCHS, EPOCHS * windows * (8 + 1) * 2
+    )
+
+
+def of_ragged(folder: Path, tmp_path: Path) -> Source:
+    lengths = [1 + 7 * i % 13 for i in range(40)]
+    return of_lengths(lengths, {})
+
+
+def of_buckets(folder: Path, tmp_path: Path) -> Source:
+    lengths = [1 + 7 * i % 13 for i in range(40)]
+    return of_lengths(lengths, {"bucket_boundaries": [4, 8], "shuffle": True})
+
+
+def of_lengths(lengths: list[int], options: dict[str, Any]) -> Source:
+    text = [numpy.full(length, i, dtype="i4") for i, length in enumerate(lengths)]
+    data = feedline.arrays(text=feedline.ragged(text), label=numpy.arange(len(lengths)))
+    # values, how many they are, and the label
+    counted = sum(one.nbytes for one in text) + 8 * len(lengths) + 8 * len(lengths)
+    return Source(data, len(lengths), len(lengths) * EPOCHS, EPOCHS * counted, options=options)
+
+
+SOURCES = (
+    of_folder, of_tars, of_cached_photos, of_pixels, of_skipped, of_replaced, of_arrays, of_tokens, of_ragged,
+    of_buckets,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("make", SOURCES, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("threads", [1, 3, None])
+def test_every_field_is_what_was_counted_outside(
+    make: Callable[[Path, Path], Source], threads: int | None, folder: Path, tmp_path: Path
+) -> None:
+    assert_as_counted(run_of(make(folder, tmp_path), threads))
