@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks every #include, folder and source file against tools/layers.txt.
+"""Checks every #include, every import of the Python package, folder and source file against tools/layers.txt.
 
 Prints `file:line: rule: what` for each break and exits with 1 where there is one. The rules:
 
 layer     a quoted include reaches a folder that the including folder may not see
+import    a module of the package imports from a folder that its own may not see; imports for types alone do not count
 closure   the same through other headers: what a file's includes include counts as well
 without   a header that a folder may not reach, though it may reach the header's folder
 foreign   a header of another project outside the folder it belongs to, or one that no folder owns
@@ -21,6 +22,7 @@ thread    C++ that makes a thread by itself: base::Thread alone does, as its bod
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -267,6 +269,47 @@ def forbidden(table: Table, folder: str, way: list[Path]) -> tuple[str, str, str
     return "closure", str(reached), f"{folder} may not reach {reached}"
 
 
+PACKAGE = Path("python/feedline")
+SHARED_MODULES = {"_engine", "errors", "version"}  # of the package itself: for every folder
+
+
+def check_imports(root: Path, table: Table, path: Path) -> Iterator[Break]:
+    """What a module of the package imports of it, at its top or in a function."""
+    folder = table.folder_of(path)
+    if folder is None or (folder == str(PACKAGE) and len(path.parts) > 3):
+        yield Break(path, 1, "folder", "is in no folder of tools/layers.txt")
+        return
+    if table.is_free(folder):
+        return
+    for line, module in imports_of(path, read(root / path)):
+        reached = table.folder_of(PACKAGE.parent / Path(*module.split("."), "x"))
+        named = module.split(".")[1:2]
+        if reached == folder or (reached == str(PACKAGE) and named and named[0] in SHARED_MODULES):
+            continue
+        if reached is None or reached not in table.may_include[folder]:
+            yield Break(path, line, "import", f"{folder} may not import {module}")
+
+
+def imports_of(path: Path, text: str) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of what is imported of the package: of `from x import y`, x.y."""
+    package = [*path.relative_to(PACKAGE.parent).parts[:-1]]
+    pending: list[ast.AST] = [ast.parse(text)]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            pending += node.orelse
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = [*above, *(node.module.split(".") if node.module else [])]
+            if base[:1] == ["feedline"]:
+                yield from ((node.lineno, ".".join([*base, alias.name])) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            names = (alias.name for alias in node.names)
+            yield from ((node.lineno, name) for name in names if name.split(".")[0] == "feedline")
+        else:
+            pending += ast.iter_child_nodes(node)
+
+
 def check_file(path: Path, text: str) -> Iterator[Break]:
     lines = text.splitlines()[:2]
     script = bool(lines) and lines[0].startswith("#!")
@@ -338,6 +381,8 @@ def check(root: Path) -> list[Break]:
         if path.suffix in CPP_SUFFIXES:
             breaks += check_threads(table, path, text)
             breaks += check_includes(root, table, path)
+        if path.suffix == ".py" and path.is_relative_to(PACKAGE):
+            breaks += check_imports(root, table, path)
     return breaks
 
 

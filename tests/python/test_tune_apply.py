@@ -14,7 +14,7 @@ pytest.importorskip("torch", reason="torch, whose loader is changed, is not inst
 import torch
 
 import feedline
-from feedline.tune import apply
+from feedline.diagnose import apply
 
 INJECT = Path(feedline.__file__).parent / "diagnose" / "probe" / "inject"
 SCRIPT = """

@@ -153,6 +153,74 @@ def test_what_is_allowed_passes(tree, path, text):
     assert tree.check() == (0, [])
 
 
+PYTHON_TABLE = (
+    TABLE
+    + """\
+python/feedline         *
+python/feedline/machine
+python/feedline/data    python/feedline/machine
+"""
+)
+
+
+@pytest.fixture
+def package(tree):
+    """The tree with a package in good order."""
+    tree.write("tools/layers.txt", PYTHON_TABLE)
+    spdx = "# SPDX-License-Identifier: Apache-2.0\n"
+    tree.module = lambda path, text: tree.write(f"python/feedline/{path}", spdx + text + "\n")
+    tree.module("__init__.py", "from .data.dataset import open")
+    tree.module("errors.py", "class Error(Exception): ...")
+    tree.module("machine/limits.py", "from .. import _engine\nfrom ..errors import Error")
+    tree.module("data/dataset.py", "from feedline.machine import limits\nfrom . import rows\nimport os")
+    tree.module("data/rows.py", "import numpy")
+    assert tree.check() == (0, [])
+    return tree
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from ..data.dataset import open",
+        "from ..data import dataset",
+        "from .. import data",
+        "from feedline.data import dataset",
+        "import feedline.data.dataset",
+        "def later():\n    from ..data import rows",
+        "if True:\n    import feedline.data",
+    ],
+)
+def test_an_import_upwards_is_found(package, statement):
+    package.module("machine/limits.py", "import os\n" + statement)
+    line = 3 + statement.count("\n")
+    status, lines = package.check()
+    assert status == 1 and len(lines) == 1
+    assert lines[0].startswith(
+        f"python/feedline/machine/limits.py:{line}: import: python/feedline/machine may not import"
+    )
+
+
+@pytest.mark.parametrize("statement", ["import feedline", "from .. import open", "from feedline import open"])
+def test_the_public_names_are_for_those_that_list_the_package(package, statement):
+    package.module("data/rows.py", statement)
+    assert package.check()[0] == 1
+    package.write("tools/layers.txt", PYTHON_TABLE.replace("data    python", "data    python/feedline python"))
+    assert package.check() == (0, [])
+
+
+def test_imports_for_types_alone_do_not_count(package):
+    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..data import dataset"
+    package.module("machine/limits.py", text)
+    assert package.check() == (0, [])
+    package.module("machine/limits.py", text + "\nelse:\n    from ..data import dataset")
+    assert package.check()[0] == 1
+
+
+def test_a_folder_of_the_package_needs_a_place_in_the_table(package):
+    package.module("doctor/limits.py", "")
+    assert package.check() == (1, ["python/feedline/doctor/limits.py:1: folder: is in no folder of tools/layers.txt"])
+
+
 def test_what_an_included_header_includes_counts(tree):
     tree.write(
         "tools/layers.txt",

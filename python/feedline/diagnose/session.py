@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from feedline import _engine
+from feedline.diagnose import apply
 from feedline.diagnose.dataset_files import DatasetFiles, FilesWatch, names_in
 from feedline.diagnose.experiments import clones, results
 from feedline.diagnose.experiments.intervals import rate_interval
 from feedline.diagnose.experiments.results import Ceiling, Experiments
 from feedline.diagnose.probe.events import LOOPS, STEP, Event, Total, total_of
 from feedline.diagnose.probe.seen_waits import SUFFIX
-from feedline.tune import apply
 
 SESSION = "FEEDLINE_DIAGNOSE_SESSION"
 _PACKAGE = Path(__file__).resolve().parents[1]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from feedline.diagnose import fixes, session
+from feedline.diagnose import apply, fixes, session
 from feedline.diagnose.experiments.intervals import is_known, rate_interval
 from feedline.diagnose.findings import Diagnosis, Verdict
 from feedline.diagnose.model import prediction, what_if
@@ -18,7 +18,6 @@ from feedline.diagnose.probe import events
 from feedline.diagnose.session import Change, Recording
 from feedline.diagnose.summary import timeline
 from feedline.diagnose.summary.figures import Summary
-from feedline.tune import apply
 
 _PREFETCH = "prefetch_factor="
 _WORTH = 1.02  # times the batches

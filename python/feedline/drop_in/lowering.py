@@ -238,7 +238,7 @@ def follow_pillow() -> None:
     version = getattr(pillow, "__version__", "13").split(".")[0]
     major = min(13, max(10, int(version))) if version.isdigit() else 13
     if major != 13:
-        from .. import follow_pillow as follow
+        from ..data.images import follow_pillow as follow
 
         follow(major)
 

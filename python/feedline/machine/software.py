@@ -9,6 +9,8 @@ import platform
 import sys
 from importlib import metadata
 
+from ..version import installed_version
+
 _PACKAGES = (
     "feedline",
     "torch",
@@ -47,9 +49,7 @@ def software_facts() -> dict[str, str | bool | None]:
     installed = {name.lower(): version for name, version in _installed()}
     facts |= {name: installed[name] for name in _PACKAGES if name in installed}
     if "feedline" not in installed:
-        from feedline import __version__
-
-        facts["feedline"] = __version__
+        facts["feedline"] = installed_version()
     facts |= {name: os.environ[name] for name in _VARIABLES if name in os.environ}
     listing = "\n".join(f"{name}=={version}" for name, version in sorted(installed.items()))
     facts["environment"] = hashlib.sha256(listing.encode()).hexdigest()[:16]

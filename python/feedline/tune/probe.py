@@ -21,7 +21,7 @@ from typing import Any
 from feedline.diagnose.experiments import clones
 from feedline.diagnose.probe.recorder import Recorder
 
-VARIABLE = "FEEDLINE_TUNE"  # set in the command's environment
+VARIABLE = "FEEDLINE_EXTENSION"  # names this module in the command's environment
 SOCKET, CLAIM, HOLD, HELD, RELEASE = "tune.socket", "tune.claim", "tune.hold", "held", "tune.release"
 GO, END = "go", "end"
 STEPS, STEPPING = 8, "stepping"  # calls of next() after which a loop is said to be under way

@@ -149,7 +149,7 @@ class _Run:
 
     def _start(self) -> subprocess.Popen[bytes]:
         """In a process group of its own, so that all of it can be ended; it cannot read from the terminal then."""
-        environment = {**session.environment_of(self._folder, 0.0), probe.VARIABLE: "1"}
+        environment = {**session.environment_of(self._folder, 0.0), probe.VARIABLE: probe.__name__}
         stdin = subprocess.DEVNULL if os.isatty(0) else None
         try:
             return subprocess.Popen(self._command, env=environment, process_group=0, stdin=stdin)

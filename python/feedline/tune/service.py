@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, TextIO
 
+from feedline.diagnose import apply
 from feedline.diagnose.experiments import attempts, clones
 from feedline.machine import limits
-from feedline.tune import apply
 from feedline.tune.ladder import Refused
 from feedline.tune.live import Live, Stable, Step
 from feedline.tune.setting import DROP_IN, Setting

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import importlib
 import os
 import sys
 from collections.abc import Callable
@@ -87,13 +88,12 @@ def patch(module_name: str) -> None:
 def _extend(module: Any, recorder: Recorder) -> None:
     """Outside of the hooks above, so that these see the loader as it then is."""
     if "FEEDLINE_APPLY" in os.environ and hasattr(module, "DataLoader"):
-        from feedline.tune import apply
+        from feedline.diagnose import apply
 
         apply.install(module)
-    if "FEEDLINE_TUNE" in os.environ:
-        from feedline.tune import probe
-
-        probe.install(module, recorder)
+    extension = os.environ.get("FEEDLINE_EXTENSION")  # the module of another verb that has the command watched
+    if extension:
+        importlib.import_module(extension).install(module, recorder)
 
 
 # -- batches and samples
