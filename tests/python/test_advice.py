@@ -2,6 +2,7 @@
 """Whatever a verb advises exists and is taken: each name, argument, method and command line of each sentence."""
 
 import ast
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -99,6 +100,9 @@ ARGUMENTS = {
     "with_stack": lambda _: (torch.profiler.profile(with_stack=True),),
     "profile_memory": lambda _: (torch.profiler.profile(profile_memory=True),),
     "batch_size": lambda _: (torch_loader(batch_size=4),),
+    "for_": lambda _: (
+        inspect.signature(feedline.load_settings).parameters["for_"],
+    ),  # its values: test_tune_settings.py
 }
 NO_ADVICE = {"width", "scale"}  # of a page's HTML
 METHODS = {

@@ -110,7 +110,7 @@ def test_streams_and_links_are_written_through_and_stay(tmp_path: Path) -> None:
 
 
 def called(*arguments: str | Path) -> tuple[int, str]:
-    """The exit status of the command line in a process of its own, and what it said of an error."""
+    """The exit status of the command line in a process of its own, and what it said."""
     command = [
         sys.executable,
         "-c",
@@ -119,7 +119,7 @@ def called(*arguments: str | Path) -> tuple[int, str]:
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_S)
     assert "Traceback" not in done.stderr
-    return done.returncode, " ".join(done.stderr.replace("\u2502", " ").split())
+    return done.returncode, " ".join((done.stderr + done.stdout).replace("\u2502", " ").split())
 
 
 @pytest.fixture

@@ -25,8 +25,6 @@ def said(call, kind: type[feedline.Error] = feedline.ConfigError) -> str:
         ("no_such_folder", ""),
         ("~/imagenet/train", " (~ and * are not expanded)"),
         ("/data/*.tar", " (~ and * are not expanded)"),
-        ("s3://bucket/train", " (a URL: this version reads local files alone)"),
-        ("https://example.org/train.tar", " (a URL: this version reads local files alone)"),
     ],
 )
 def test_what_is_not_there_is_named(path: str, hint: str) -> None:
@@ -34,6 +32,13 @@ def test_what_is_not_there_is_named(path: str, hint: str) -> None:
         feedline.open(path)
     assert str(caught.value).startswith(f"no such file or folder: {path}{hint} [")
     assert caught.value.errno == errno.ENOENT
+
+
+@pytest.mark.parametrize("path", ["s3://bucket/train", "https://example.org/train.tar"])
+def test_a_url_is_named_as_what_this_version_does_not_read(path: str) -> None:
+    assert said(lambda: feedline.open(path)).startswith(f"open: {path!r}: this version reads local paths only")
+    words = said(lambda: feedline.tokens(path, window=2, dtype="uint16"), feedline.StorageError)
+    assert words.startswith(f"no such file or folder: {path} (a URL: this version reads local files alone) [")
 
 
 def test_of_several_shards_the_one_that_is_missing_is_named(tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ def huge_tar(tmp_path: Path) -> Path:
 
 SCRIPT = """
 import resource, sys
+import numpy  # before the limit: its libraries reserve address space
 import feedline
 
 source, on_error = sys.argv[1:]

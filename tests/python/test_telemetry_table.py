@@ -25,7 +25,11 @@ import feedline
 EPOCHS = 3
 BATCH = 4
 SIDE = 32
+KEPT = (40, 44)
 STAGES = ("storage", "decode", "transform", "batch", "consumer")
+
+
+Count = int | tuple[int, int]  # exactly, or the bounds that it lies within
 
 
 @dataclass
@@ -34,11 +38,11 @@ class Source:
 
     dataset: feedline.Dataset
     samples: int
-    reads: int  # of all epochs: samples that a thread went for
-    read_bytes: int | tuple[int, int]  # of all epochs
-    images: int = 0  # decoded, of all epochs
-    decoded_bytes: int = 0  # of all epochs
-    transformed: int = 0  # images, of all epochs
+    reads: Count  # of all epochs: samples that a thread went for
+    read_bytes: Count  # of all epochs
+    images: Count = 0  # decoded, of all epochs
+    decoded_bytes: Count = 0  # of all epochs
+    transformed: Count = 0  # images, of all epochs
     bad: int = 0  # of all epochs
     cache: Mapping[str, Any] | None = None
     options: dict[str, Any] = field(default_factory=dict)
@@ -109,12 +113,31 @@ LOADER: dict[str, Row] = {
     "held_bytes_peak": lambda run: (max(run.peak_seen, run.largest_batch), run.stats["budget_bytes"]),
     "budget_bytes": lambda run: run.budget or (run.largest_batch, memory_bytes()),
 }
+
+
+def transformed_bytes(run: Run) -> Count:
+    """What was received, and no more than was transformed."""
+    count = run.source.transformed
+    return (run.image_bytes, count[1] * SIDE * SIDE * 3 * 4) if isinstance(count, tuple) else run.image_bytes
+
+
+def finished(run: Run) -> Count:
+    """Batches. The last of an epoch may be full before its samples are taken away to refill those before it."""
+    taken = EPOCHS if run.source.options.get("on_error") == "skip" else 0
+    return (run.batches, run.batches + taken) if taken else run.batches
+
+
+def finished_bytes(run: Run) -> Count:
+    most = run.bytes + EPOCHS * run.largest_batch
+    return (run.bytes, most) if isinstance(finished(run), tuple) else run.bytes
+
+
 # items and bytes of each stage; what each counts is said in feedline.statistics
 PUT_OUT: dict[str, tuple[Row, Row]] = {
     "storage": (lambda run: run.source.reads, lambda run: run.source.read_bytes),
     "decode": (lambda run: run.source.images, lambda run: run.source.decoded_bytes),
-    "transform": (lambda run: run.source.transformed, lambda run: run.image_bytes),
-    "batch": (lambda run: run.batches, lambda run: run.bytes),
+    "transform": (lambda run: run.source.transformed, transformed_bytes),
+    "batch": (finished, finished_bytes),
     "consumer": (lambda run: run.batches, lambda run: run.bytes),
 }
 # threads that a stage's times are summed over; where nothing waits for room, or for input, there is nothing to sum
@@ -129,9 +152,13 @@ def stage_rows(name: str) -> dict[str, Row]:
         return WORKED_BY[name](run) * run.wall_s
 
     def rate(count: Row) -> Row:
-        return lambda run: (
-            (count(run) if not isinstance(count(run), tuple) else stage(run)["bytes"]) / run.stats["wall_s"]
-        )
+        kind = "items" if count is items else "bytes"
+
+        def per_s(run: Run) -> float:
+            counted = count(run)
+            return float(stage(run)[kind] if isinstance(counted, tuple) else counted) / run.stats["wall_s"]
+
+        return per_s
 
     def stage(run: Run) -> dict[str, Any]:
         return run.stats["stages"][name]
@@ -249,21 +276,22 @@ def of_tars(folder: Path, tmp_path: Path) -> Source:
 
 
 def of_cached_photos(folder: Path, tmp_path: Path) -> Source:
-    """Decoded in the first epoch, and taken from memory in the others."""
-    count, kept = len(photo_sizes(folder)), feedline.open(folder).resize(40).cache("memory")
-    sizes = [feedline.open(folder).resize(40)[i][0].nbytes for i in range(count)]
+    """Decoded in the first epoch, and taken from memory in the others, but for what begins before it is kept."""
+    folder = made_data.make_folder(tmp_path / "kept")  # a place of its own in memory
+    count = len(photo_sizes(folder))
+    kept = count * 3 * KEPT[0] * KEPT[1]
     return photos(
-        kept,
+        feedline.open(folder).resize(KEPT).cache("memory"),
         folder,
-        read_bytes=file_bytes(folder),
-        images=count,
-        decoded_bytes=pixels_of(folder),
+        read_bytes=(file_bytes(folder), 2 * file_bytes(folder)),
+        images=(count, 2 * count),
+        decoded_bytes=(pixels_of(folder), 2 * pixels_of(folder)),
         cache={
             "where": "memory",
             "samples": count,
             "present": count,
-            "bytes": (sum(sizes), 2 * sum(sizes)),  # with what stands around each
-            "budget_bytes": (sum(sizes), memory_bytes()),
+            "bytes": (kept, 2 * kept),  # with what stands around each
+            "budget_bytes": (kept, memory_bytes()),
             "full": False,
         },
     )
@@ -271,8 +299,8 @@ def of_cached_photos(folder: Path, tmp_path: Path) -> Source:
 
 def of_pixels(folder: Path, tmp_path: Path) -> Source:
     """Packed as pixels: nothing is decoded."""
-    feedline.pack_pixels(feedline.open(folder).resize(40), tmp_path / "train.pixels")
-    sizes = [feedline.open(folder).resize(40)[i][0].nbytes for i in range(len(photo_sizes(folder)))]
+    feedline.pack_pixels(feedline.open(folder).resize(KEPT), tmp_path / "train.pixels")
+    sizes = [3 * KEPT[0] * KEPT[1]] * len(photo_sizes(folder))
     stored = (EPOCHS * sum(sizes), EPOCHS * (tmp_path / "train.pixels").stat().st_size)
     packed = feedline.open(tmp_path / "train.pixels")
     return photos(packed, folder, read_bytes=stored, images=0, decoded_bytes=0)
@@ -289,27 +317,25 @@ def of_replaced(folder: Path, tmp_path: Path) -> Source:
 
 
 def with_damage(folder: Path, tmp_path: Path, on_error: str, reads: int) -> Source:
+    """With "skip" a sample may be read in its place at the order's end before it is taken from there for a refill."""
     made = made_data.make_folder(tmp_path / "damaged")
     damaged = made / "birch" / "003.jpg"
-    whole = Image.open(damaged).size
     damaged.write_bytes(damaged.read_bytes()[:300])
     sizes = [path.stat().st_size for path in made.glob("*/*.jpg")]
-    once, again = sum(sizes), reads - 21
+    pixels = [3 * w * h for w, h in (Image.open(path).size for path in made.glob("*/*.jpg") if path != damaged)]
+    least = reads - 21
+    most = least + (on_error == "skip")
     return Source(
         dataset=cropped(feedline.open(made)),
         samples=21,
-        reads=EPOCHS * reads,
-        read_bytes=(EPOCHS * (once + again * min(sizes)), EPOCHS * (once + again * max(sizes))),
-        images=EPOCHS * (reads - 1),
-        decoded_bytes=EPOCHS * (pixels_without(made, damaged, whole)),
-        transformed=EPOCHS * (reads - 1),
+        reads=(EPOCHS * (21 + least), EPOCHS * (21 + most)),
+        read_bytes=(EPOCHS * (sum(sizes) + least * min(sizes)), EPOCHS * (sum(sizes) + most * max(sizes))),
+        images=(EPOCHS * (20 + least), EPOCHS * (20 + most)),
+        decoded_bytes=(EPOCHS * (sum(pixels) + least * min(pixels)), EPOCHS * (sum(pixels) + most * max(pixels))),
+        transformed=(EPOCHS * (20 + least), EPOCHS * (20 + most)),
         bad=EPOCHS,
-        options={"on_error": on_error, "error_budget": 1.0},
+        options={"on_error": on_error, "error_budget": 0},
     )
-
-
-def pixels_without(folder: Path, damaged: Path, size: tuple[int, int]) -> int:
-    return sum(3 * w * h for w, h in (Image.open(path).size for path in folder.glob("*/*.jpg"))) - 3 * size[0] * size[1]
 
 
 def of_arrays(folder: Path, tmp_path: Path) -> Source:
@@ -322,7 +348,10 @@ def of_tokens(folder: Path, tmp_path: Path) -> Source:
     windows = (1000 - 1) // 8
     # a window of 8 and the token after it
     return Source(
-        feedline.tokens(tmp_path / "train.bin", 8, "u2"), windows, windows * EPOCHS, EPOCHS * windows * (8 + 1) * 2
+        feedline.tokens(tmp_path / "train.bin", window=8, dtype="uint16"),
+        windows,
+        windows * EPOCHS,
+        EPOCHS * windows * (8 + 1) * 2,
     )
 
 
@@ -333,14 +362,13 @@ def of_ragged(folder: Path, tmp_path: Path) -> Source:
 
 def of_buckets(folder: Path, tmp_path: Path) -> Source:
     lengths = [1 + 7 * i % 13 for i in range(40)]
-    return of_lengths(lengths, {"bucket_boundaries": [4, 8], "shuffle": True})
+    return of_lengths(lengths, {"buckets": [4, 8, 13], "shuffle": True})
 
 
 def of_lengths(lengths: list[int], options: dict[str, Any]) -> Source:
     text = [numpy.full(length, i, dtype="i4") for i, length in enumerate(lengths)]
     data = feedline.arrays(text=feedline.ragged(text), label=numpy.arange(len(lengths)))
-    # values, how many they are, and the label
-    counted = sum(one.nbytes for one in text) + 8 * len(lengths) + 8 * len(lengths)
+    counted = sum(one.nbytes for one in text) + 8 * len(lengths)  # values and labels: how many they are is not stored
     return Source(data, len(lengths), len(lengths) * EPOCHS, EPOCHS * counted, options=options)
 
 

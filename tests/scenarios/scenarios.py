@@ -187,7 +187,7 @@ BLIND = (
     # to open a shard is one slow sample in 128, and more workers would open more of them at a time
     _blind(
         "remote_shards",
-        "blocked_outside_files",  # a sleep, which its script calls "storage_latency"
+        "blocked_outside_files",  # a sleep in the place of a store
         "loop_synchronisation",
         also=("too_few_workers", "straggling_sample"),
     ),

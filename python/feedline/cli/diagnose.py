@@ -81,7 +81,7 @@ class Progress:
     """What is tried after the script has ended, in one line of a terminal that is written over; elsewhere nothing."""
 
     def __init__(self) -> None:
-        self._shows = sys.stderr.isatty()
+        self._shows = sys.stderr is not None and sys.stderr.isatty()
         self._width = 0
 
     def __call__(self, what: str, left_s: float) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).parent))  # behind those of the folder above, which has a conftest too
+_END_S = 20.0  # far more than a process takes to end
 pytest.importorskip("torch", reason="the drop-in is torch's DataLoader")
 
 
@@ -29,6 +30,8 @@ def nothing_left_behind():
     left = multiprocessing.active_children()
     if left:
         gc.collect()  # an iterator in a cycle with a caught exception's traceback
+        for child in multiprocessing.active_children():
+            child.join(_END_S)  # told to stop a moment ago
         left = [child for child in multiprocessing.active_children() if child.is_alive()]
     for child in left:
         child.kill()

@@ -12,7 +12,7 @@ SHARDS, RECORDS, LENGTH, KINDS = 32, 128, 384, 20
 
 
 def open_remote(shard):
-    if planted("storage_latency"):
+    if planted("blocked_outside_files"):
         time.sleep(0.35)
     return torch.Generator().manual_seed(shard)
 
