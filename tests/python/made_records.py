@@ -8,7 +8,7 @@ import functools
 from typing import Any
 
 from feedline import record
-from feedline.bench.record import of_bench
+from feedline.bench.record import BATCH_STAGES, of_bench
 from feedline.diagnose.summary.figures import Host, Making, Summary, Waits
 
 STAGE_MS = {"storage": 20.0, "decode": 60.0, "transform": 20.0, "batch": 2.0}
@@ -44,7 +44,7 @@ def bench(
             "cpu_s_per_1000_images": 1.5,
             "first_batch_s": 0.2,
             "held_bytes_peak": 1 << 20,
-            "stages": {name: _stage(ms) for name, ms in times.items()},
+            "stages": {name: _stage(name, ms) for name, ms in times.items()},
         },
         "decode_limit": {"images_per_s": 2 * rate},
         "share_of_limit": 0.5,
@@ -59,14 +59,14 @@ def _envelope() -> dict[str, Any]:
     return record.envelope("bench", ["feedline", "bench", "photos"], "photos", began=1.8e9)
 
 
-def _stage(ms: float) -> dict[str, float]:
-    batches = 100
+def _stage(name: str, ms: float) -> dict[str, float]:
+    batches, each = 100, 1 if name in BATCH_STAGES else BATCH
     return {
-        "items": batches * BATCH,
+        "items": batches * each,
         "bytes": 1e6 * batches,
         "busy_s": ms * batches / 1000,
-        "us_per_item": 1000 * ms / BATCH,
-        "items_per_s_and_thread": BATCH / ms * 1000,
+        "us_per_item": 1000 * ms / each,
+        "items_per_s_and_thread": each / ms * 1000,
         "blocked_s": 0.25,
         "starved_s": 0.5,
     }

@@ -194,5 +194,29 @@ def test_a_source_that_is_missing_is_told_by_its_name(verb: str, tmp_path: Path)
     missing = tmp_path / "no_such_thing"
     more = {"pack": (tmp_path / "out",), "diff": (missing,)}.get(verb, ())
     status, said = called(verb, missing, *more)
-    assert status in (exit_codes.USAGE, exit_codes.FAILED) and "no_such_thing" in said.replace(" ", "")
+    assert status == exit_codes.FAILED and "no_such_thing" in said.replace(" ", "")
+    assert "Errno" not in said
     assert not (tmp_path / "out").exists()
+
+
+def test_a_number_that_is_none_never_starts_a_clock(folder: Path) -> None:
+    for call in (("bench", folder, "--seconds"), ("top", "--once", "--interval")):
+        for value in ("nan", "inf"):
+            status, said = called(*call, value)
+            assert status == exit_codes.USAGE and call[-1] in said, said
+
+
+def test_an_option_that_would_be_ignored_is_told(folder: Path, tmp_path: Path) -> None:
+    for call, said_of in (
+        (("bench", folder, "--samples", "1000"), "--samples is for --shuffle-quality"),
+        (("bench", folder, "--seed", "3"), "--seed is for --shuffle-quality"),
+        (("bench", folder, "--shuffle-quality", "--batch-size", "8"), "--batch-size does not go with"),
+        (("bench", folder, "--shuffle-quality", "--against", "torch"), "--against does not go with"),
+    ):
+        status, said = called(*call)
+        assert status == exit_codes.USAGE and said_of in said, said
+
+
+def test_what_a_comparison_lacks_is_told_before_the_run(tars: list[Path]) -> None:
+    status, said = called("bench", tars[0], "--seconds", "600", "--against", "torch")
+    assert status == exit_codes.USAGE and "--against torch: needs" in said

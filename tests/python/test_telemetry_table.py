@@ -8,7 +8,10 @@ counts.
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -384,3 +387,36 @@ def test_every_field_is_what_was_counted_outside(
     make: Callable[[Path, Path], Source], threads: int | None, folder: Path, tmp_path: Path
 ) -> None:
     assert_as_counted(run_of(make(folder, tmp_path), threads))
+
+
+def test_what_bench_tells_of_a_stage_is_of_what_it_puts_out(folder: Path, tmp_path: Path) -> None:
+    """21 photos in batches of 7: every batch is whole, so that bytes are known exactly."""
+    pytest.importorskip("click", reason="the command line is not installed")
+    sample, batch = 4 * 3 * SIDE * SIDE + 8, 7
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from feedline.cli import main; sys.exit(main())",
+        "bench",
+        str(folder),
+    ]
+    arguments = ["--batch-size", str(batch), "--size", str(SIDE), "--seconds", "0.3", "--threads", "2"]
+    from feedline.cli.console import bytes_text
+
+    out = tmp_path / "run.json"
+    done = subprocess.run([*command, *arguments, "--output", str(out)], capture_output=True, text=True, check=True)
+    made = json.loads(out.read_text())
+    counted, told = made["feedline"]["stages"], {stage["name"]: stage for stage in made["stages"]}
+    assert counted["consumer"]["items"] == made["feedline"]["images"] / batch
+    for name, each in (("batch", batch), ("consumer", batch), ("storage", 1), ("decode", 1), ("transform", 1)):
+        stage, batches = counted[name], counted[name]["items"] * each / batch
+        assert told[name]["ms_per_batch"] == pytest.approx(1000 * stage["busy_s"] / batches)
+        assert told[name]["bytes_per_batch"] == pytest.approx(stage["bytes"] / batches)
+    for name in ("batch", "consumer"):
+        assert counted[name]["bytes"] == counted[name]["items"] * batch * sample
+        assert told[name]["bytes_per_batch"] == batch * sample
+    assert told["transform"]["bytes_per_batch"] == pytest.approx(batch * (sample - 8))
+    rows = {row[1]: row for row in (line.split() for line in done.stdout.splitlines()) if len(row) > 5}
+    assert rows["batch"][3:4] + rows["transform"][3:4] == ["batches", "images"]
+    assert " ".join(rows["batch"]).count(bytes_text(batch * sample)) == 1
+    assert " ".join(rows["transform"]).count(bytes_text(sample - 8)) == 1

@@ -410,5 +410,5 @@ def test_the_commands_exit_status_for_bad_files(tmp_path: Path) -> None:
     assert "killed" in run(tmp_path / "cut.json", status=1).stdout
     (tmp_path / "text.json").write_text("hello")
     assert "not a Chrome trace" in run(tmp_path / "text.json", status=3).stderr
-    run(tmp_path / "none.json", status=2)
+    assert "no such file" in run(tmp_path / "none.json", status=3).stderr
     run(status=2)

@@ -9,6 +9,9 @@ from typing import Any
 from ..record import series
 from ..record.diagnosis import figure, link
 
+# whose items are batches; those of the other stages are samples
+BATCH_STAGES = ("batch", "consumer")
+
 
 def of_bench(
     record: dict[str, Any], result: Mapping[str, Any], arrivals: Sequence[tuple[float, int, float]]
@@ -73,11 +76,11 @@ def _figures(result: Mapping[str, Any], arrivals: Sequence[tuple[float, int, flo
 
 def _stage(name: str, stage: Mapping[str, float], batch_size: int) -> dict[str, Any]:
     items = stage["items"]
-    per_batch = items if name == "consumer" else items / batch_size  # the others count samples
+    batches = items if name in BATCH_STAGES else items / batch_size
     return {
         "name": name,
-        "ms_per_batch": 1000 * stage["busy_s"] / per_batch if per_batch else None,
-        "bytes_per_batch": stage["bytes"] / per_batch if per_batch else None,
+        "ms_per_batch": 1000 * stage["busy_s"] / batches if batches else None,
+        "bytes_per_batch": stage["bytes"] / batches if batches else None,
         "blocked_s": stage["blocked_s"],
         "starved_s": stage["starved_s"],
     }

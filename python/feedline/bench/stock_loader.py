@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import random
 import resource
@@ -103,15 +104,22 @@ def _cpu_s() -> float:
     return sum(entry.ru_utime + entry.ru_stime for entry in used)
 
 
+def check_stock(source: str) -> None:
+    """Raises :class:`StockLoaderMissing` where :func:`measure_stock` could not run; imports nothing."""
+    for name in ("PIL", "torch"):
+        if importlib.util.find_spec(name) is None:
+            raise StockLoaderMissing(f"needs {name}")
+    if not Path(source).is_dir():
+        raise StockLoaderMissing(f"needs a folder of class folders as SOURCE, and {source!r} is none")
+
+
 def measure_stock(source: str, size: int, batch_size: int, workers: int, seconds: float) -> dict[str, Any]:
     """Images per second of torch's DataLoader over the folder `source`, after a warm-up of half of `seconds`."""
     try:
         import PIL.Image  # noqa: F401
         import torch.utils.data as data
-    except ImportError as error:
-        raise StockLoaderMissing(f"needs {error.name}") from error
-    if not Path(source).is_dir():
-        raise StockLoaderMissing("needs a folder of class folders as SOURCE")
+    except ImportError as error:  # it is there, and does not load
+        raise StockLoaderMissing(f"needs {error.name or 'torch'}: {error}") from error
     transform, name = transform_of(size)
     dataset: Any = FolderDataset(source, transform)
     loader = data.DataLoader(dataset, batch_size=batch_size, shuffle=True, num_workers=workers, persistent_workers=True)

@@ -5,24 +5,29 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.markup import escape
 
 import feedline
 from feedline.bench import record as records
-from feedline.bench.stock_loader import StockLoaderMissing, measure_stock
+from feedline.bench.stock_loader import StockLoaderMissing, check_stock, measure_stock
 from feedline.cli import shuffle
+from feedline.cli.amounts import FiniteRange
 from feedline.cli.console import OUT, bytes_text, print_json, progress, table
-from feedline.cli.outputs import OUTPUT_FILE
+from feedline.cli.outputs import OUTPUT_FILE, distinct
 from feedline.machine import limits
 from feedline.record import envelope, write
 
 # of a batch: when it came, its samples, the seconds that next() took
 _Arrival = tuple[float, int, float]
 
+_OF_LOADING = ("batch_size", "size", "threads", "seconds", "against", "output")
+_OF_ORDERS = ("samples", "seed")
 _LIMIT_IMAGES = 500  # decoded for the limit: about a second on one core
 
 
@@ -31,14 +36,16 @@ _LIMIT_IMAGES = 500  # decoded for the limit: about a second on one core
 @click.option("--batch-size", default=64, show_default=True, type=click.IntRange(1))
 @click.option("--size", default=224, show_default=True, type=click.IntRange(1), help="Side of the crops, in pixels.")
 @click.option("--threads", type=click.IntRange(1), help="Default: the usable CPUs.")
-@click.option("--seconds", default=5.0, show_default=True, type=click.FloatRange(0.1), help="How long to measure.")
+@click.option("--seconds", default=5.0, show_default=True, type=FiniteRange(0.1), help="How long to measure.")
 @click.option("--against", type=click.Choice(["torch"]), help="Measure this loader beside, with as many workers.")
 @click.option("--shuffle-quality", is_flag=True, help="Measure the order instead, by statistics.")
 @click.option("--samples", type=click.IntRange(100), help="With --shuffle-quality: so many made-up ones, no SOURCE.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="With --shuffle-quality.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, the run record: docs/run-record.md.")
 @click.option("--output", type=OUTPUT_FILE, help="Write the run record to this file.")
+@click.pass_context
 def bench(
+    context: click.Context,
     source: str | None,
     batch_size: int,
     size: int,
@@ -60,9 +67,8 @@ def bench(
     buffer and with true permutations.
     """
     began = time.time()
+    _refuse_what_is_not_used(context, shuffle_quality)
     if shuffle_quality:
-        if output is not None:
-            raise click.UsageError("--output: --shuffle-quality makes no run record; use --json")
         if (source is None) == (samples is None):
             raise click.UsageError("--shuffle-quality: give either SOURCE or --samples")
         orders = shuffle.measure(source, samples, seed)
@@ -70,6 +76,9 @@ def bench(
         return 0
     if source is None:
         raise click.UsageError("give a SOURCE")
+    distinct({"SOURCE": source, "--output": output})
+    if against == "torch":
+        _of_stock(check_stock, source)
     dataset = (
         feedline.open(source)
         .random_resized_crop(size)
@@ -88,10 +97,7 @@ def bench(
         }
         result["share_of_limit"] = result["feedline"]["images_per_s"] / result["decode_limit"]["images_per_s"]
     if against == "torch":
-        try:
-            result["torch"] = measure_stock(source, size, batch_size, used, seconds)
-        except StockLoaderMissing as error:
-            raise click.UsageError(f"--against torch: {error}") from error
+        result["torch"] = _of_stock(measure_stock, source, size, batch_size, used, seconds)
         result["speed_up"] = result["feedline"]["images_per_s"] / result["torch"]["images_per_s"]
     if as_json or output is not None:
         facts = envelope("bench", ["feedline", *sys.argv[1:]], source, began=began, source=source)
@@ -100,6 +106,29 @@ def bench(
     if output is not None:  # last: a full disk must not take the figures along
         write(record, output)
     return 0
+
+
+def _of_stock(call: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return call(*arguments)
+    except StockLoaderMissing as error:
+        raise click.UsageError(f"--against torch: {error}") from error
+
+
+def _refuse_what_is_not_used(context: click.Context, shuffle_quality: bool) -> None:
+    """An option that would be ignored is a misunderstanding, better told before the run than never."""
+    ignored = _OF_LOADING if shuffle_quality else _OF_ORDERS
+    for name in ignored:
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            option = f"--{name.replace('_', '-')}"
+            if name == "output":
+                raise click.UsageError("--output: --shuffle-quality makes no run record; use --json")
+            words = (
+                "does not go with --shuffle-quality, which loads nothing"
+                if shuffle_quality
+                else "is for --shuffle-quality"
+            )
+            raise click.UsageError(f"{option} {words}")
 
 
 def _measure(
@@ -194,10 +223,11 @@ def _print(result: dict[str, Any]) -> None:
         )
     table(("loader", "images/s", "CPU-s per 1,000", "first batch"), rows)
     table(
-        ("stage", "us per image", "images/s and thread", "out per image", "blocked s", "starved s"),
+        ("stage", "puts out", "us each", "per s and thread", "bytes each", "blocked s", "starved s"),
         [
             (
                 name,
+                "batches" if name in records.BATCH_STAGES else "images",
                 f"{stage['us_per_item']:,.1f}",
                 f"{stage['items_per_s_and_thread']:,.0f}" if stage["items_per_s_and_thread"] else "",
                 bytes_text(stage["bytes"] / stage["items"]) if stage["items"] else "",

@@ -53,5 +53,13 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:  # the reader of our output has seen enough
         return exit_codes.FINE
     except (feedline.Error, OSError) as error:
-        ERR.print(f"[bold red]feedline:[/] {escape(str(error))}")
+        ERR.print(f"[bold red]feedline:[/] {escape(_words(error))}")
         return exit_codes.of(error)
+
+
+def _words(error: BaseException) -> str:
+    """Python's own errors of files begin with a number, and end with the name."""
+    if not isinstance(error, OSError) or isinstance(error, feedline.Error) or not error.filename:
+        return str(error)
+    what = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or type(error).__name__
+    return f"{what}: {error.filename}"

@@ -17,7 +17,7 @@ from feedline.cli.outputs import OUTPUT_FILE, distinct
 from feedline.trace.merging import merge as merge_files
 
 _STYLE = {"critical": "bold red", "warning": "yellow", "note": "cyan"}
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FILE = click.Path(dir_okay=False, path_type=Path)  # a missing one is a missing source, as for every verb
 _WIDEST_NAME = 60
 
 

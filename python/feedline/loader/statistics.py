@@ -3,15 +3,16 @@
 
 Totals, over all epochs of the loader: ``threads``; ``batches``, ``samples`` (delivered), ``bad_samples``; ``wall_s``
 (from the first iteration to now or to the end of the last epoch); ``samples_per_s``, ``batches_per_s`` (of that time);
-``ready_batches`` (complete, waiting for you, now); ``held_bytes``, ``held_bytes_peak`` (of batches held ahead);
-``budget_bytes``. ``cache``: None, or of :meth:`Dataset.cache`, by all processes that share it, ``where``, ``samples``
-of the data set, ``present`` of them, the ``bytes`` that they take and ``budget_bytes`` that they may take (0: any),
-and ``full``: no more are kept. ``controller``: None where the number of threads was given, else the ``threads`` that
-work now, the ``limit`` that they stay below, the ``batches_ahead`` that may be held, how often either has ``changed``,
-and the latest 64 ``changes``: ``at_s`` since the first iteration, threads ``from`` and ``to``, ``ahead_from`` and
-``ahead_to``, and ``why``. ``stages`` maps the name of a stage (``storage``, ``decode``, ``transform``, ``batch``,
-``consumer``) to ``items`` and ``bytes`` put out, ``items_per_s``, ``bytes_per_s``; ``busy_s``, ``blocked_s`` (waiting
-for room downstream), ``starved_s`` (waiting for input), each summed over threads; and ``latency_ms``, the 50th and 99th
+``ready_batches`` (complete, waiting for you, now); ``held_bytes``, ``held_bytes_peak`` (held ahead: batches, and
+samples that are read ahead); ``budget_bytes``. ``cache``: None, or of :meth:`Dataset.cache`, by all processes that
+share it, ``where``, ``samples`` of the data set, ``present`` of them, the ``bytes`` that they take and
+``budget_bytes`` that they may take (0: any), and ``full``: no more are kept. ``controller``: None where the number of
+threads was given, else the ``threads`` that work now, the ``limit`` that they stay below, the ``batches_ahead`` that
+may be held, how often either has ``changed``, and the latest 64 ``changes``: ``at_s`` since the first iteration,
+threads ``from`` and ``to``, ``ahead_from`` and ``ahead_to``, and ``why``. ``stages`` maps the name of a stage
+(``storage``, ``decode``, ``transform``, ``batch``, ``consumer``) to ``items`` and ``bytes`` put out (samples; of
+``batch`` and ``consumer`` whole batches), ``items_per_s``, ``bytes_per_s``; ``busy_s``, ``blocked_s`` (waiting for
+room downstream), ``starved_s`` (waiting for input), each summed over threads; and ``latency_ms``, the 50th and 99th
 percentile of the time per item as ``p50`` and ``p99`` (None before the first item), within a factor of 2.
 :meth:`Statistics.as_dict` gives the same as one flat dict of numbers.
 """
