@@ -332,8 +332,11 @@ def test_bench_writes_one_that_holds_what_it_printed_before(folder: Path, tmp_pa
     assert stat.S_IMODE(output.stat().st_mode) & 0o600 == 0o600
     options[options.index(str(output))] = str(tmp_path / "missing" / "run.json")
     failed = subprocess.run([*command, *options], capture_output=True, text=True, timeout=HANG_S)
-    assert failed.returncode == 2 and "missing" in failed.stderr  # before the run
-    assert json.loads(failed.stdout)["figures"]
+    assert failed.returncode == 2 and "missing" in failed.stderr and not failed.stdout, "before the run"
+    options[options.index(str(tmp_path / "missing" / "run.json"))] = "/dev/full"
+    failed = subprocess.run([*command, *options], capture_output=True, text=True, timeout=HANG_S)
+    assert failed.returncode == 3 and "No space left" in failed.stderr
+    assert json.loads(failed.stdout)["figures"], "a full disk does not take them along"
     refused = subprocess.run([*command, "--shuffle-quality", "--output", str(output)], capture_output=True, text=True)
     assert refused.returncode == 2 and "makes no run record" in refused.stderr
 

@@ -8,6 +8,8 @@ counts.
 
 from __future__ import annotations
 
+import gc
+import itertools
 import json
 import os
 import subprocess
@@ -387,6 +389,114 @@ def test_every_field_is_what_was_counted_outside(
     make: Callable[[Path, Path], Source], threads: int | None, folder: Path, tmp_path: Path
 ) -> None:
     assert_as_counted(run_of(make(folder, tmp_path), threads))
+
+
+@pytest.mark.parametrize("mode", ["always", "threads"])
+def test_no_look_finds_more_held_than_the_most_while_samples_are_read_ahead(
+    mode: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FEEDLINE_READ_AHEAD", mode)
+    monkeypatch.setenv("FEEDLINE_SLOW_STORAGE", "500")
+    run = run_of(of_folder(folder, tmp_path), threads=2)
+    assert max(look["held_bytes"] for look in run.looks) > run.largest_batch, "something was held ahead"
+    peak = 0
+    for look in run.looks:
+        assert look["held_bytes"] <= look["held_bytes_peak"] <= look["budget_bytes"]
+        assert look["held_bytes_peak"] >= peak, "the most is never less than it was"
+        peak = look["held_bytes_peak"]
+
+
+def test_counts_never_go_back(folder: Path, tmp_path: Path) -> None:
+    run = run_of(of_folder(folder, tmp_path), threads=3)
+    falling = ("held_bytes", "ready_batches", "per_s", "latency_ms", "budget")
+    before: dict[str, Any] = {}
+    for look in run.looks:
+        now = {name: value for name, value in fields_of(look) if not any(word in name for word in falling)}
+        for name, value in now.items():
+            assert value is None or value >= before.get(name, value), name
+        before = now
+
+
+def test_changes_lead_to_what_is_now(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other numbers of threads and batches ahead at every batch: as many changes as batches came."""
+    monkeypatch.setenv("FEEDLINE_CONTROLLER", "random")
+    run = run_of(of_folder(folder, tmp_path), threads=None)
+    controller = run.stats["controller"]
+    changes = controller["changes"]
+    assert controller["changed"] == run.batches == len(changes)
+    for earlier, later in itertools.pairwise(changes):
+        assert (later["from"], later["ahead_from"]) == (earlier["to"], earlier["ahead_to"])
+    assert (changes[-1]["to"], changes[-1]["ahead_to"]) == (controller["threads"], controller["batches_ahead"])
+    times = [change["at_s"] for change in changes]
+    assert times == sorted(times) and times[0] >= 0 and times[-1] <= run.wall_s
+    assert all(change["why"] == "at random" for change in changes)
+
+
+def test_every_bucket_of_the_times_per_item_holds_items_and_together_all(folder: Path, tmp_path: Path) -> None:
+    for make in (of_folder, of_arrays, of_buckets):
+        place = tmp_path / make.__name__
+        place.mkdir()
+        run = run_of(make(folder, place), threads=3)
+        for name, histogram in run.histograms.items():
+            stage = run.stats["stages"][name]
+            assert sum(histogram) == stage["items"], (make.__name__, name)
+            # each item took at least its bucket's lower bound, and all of them together what the stage took
+            least_s = sum(count * 2**bucket for bucket, count in enumerate(histogram) if bucket) / 1e6
+            assert least_s <= stage["busy_s"] * 1.001 + 1e-6, (make.__name__, name)
+
+
+class Numbers:
+    """Arrays large enough for the memory that workers write to."""
+
+    def __len__(self) -> int:
+        return 20
+
+    def __getitem__(self, index: int) -> Any:
+        import torch
+
+        time.sleep(0.002)
+        return torch.full((50_000,), float(index))
+
+
+DROP_IN: dict[str, Callable[[dict[str, float]], Any]] = {
+    "epoch": lambda seen: seen["epoch"],
+    "batches": lambda seen: seen["batches"],
+    "bad_samples": lambda seen: 0,
+    "wait_s": lambda seen: (0, seen["wall_s"]) if seen["workers"] else None,
+    "bytes_held": lambda seen: (seen["held"], 3 * seen["held"] + (1 << 20)) if seen["workers"] else 0,
+    "controller": lambda seen: None,
+}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_every_field_of_the_drop_in_is_what_was_counted_outside(workers: int, persistent: bool) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    loader = feedline.DataLoader(
+        Numbers(), batch_size=4, num_workers=workers, persistent_workers=persistent and workers > 0
+    )
+    for epoch in range(2):
+        held, began = [], time.monotonic()
+        for batch in loader:
+            held.append(batch)
+            found = loader.stats()  # the last one with every batch in hand, and the workers still there
+        seen = {
+            "epoch": epoch,
+            "batches": len(held),
+            "wall_s": time.monotonic() - began,
+            "held": sum(one.nbytes for one in held),
+            "workers": workers,
+        }
+        assert found.keys() == DROP_IN.keys(), "a field without a row, or a row without its field"
+        for name, value in found.items():
+            due = DROP_IN[name](seen)
+            assert due[0] <= value <= due[1] if isinstance(due, tuple) else value == due, (name, value, due)
+        if workers:
+            assert loader.stats()["wait_s"] >= found["wait_s"] > 0, "the samples take longer than the loop"
+        del batch
+        held.clear()
+        gc.collect()
+        assert loader.stats()["bytes_held"] == 0
 
 
 def test_what_bench_tells_of_a_stage_is_of_what_it_puts_out(folder: Path, tmp_path: Path) -> None:

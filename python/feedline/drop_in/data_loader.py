@@ -125,6 +125,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self._cursor: state.Cursor | None = None
         self._pending: dict[str, Any] | None = None
         self._latest: weakref.ref[Any] | None = None
+        self._wait_s: float | None = None  # in next(), of the epoch that was begun last; None: nobody measures it
         self._warned_unsharded = False
         self._page_lock_refusal: str | None = None  # why batches are pinned by torch, where there is a GPU
         self._fresh_workers = True
@@ -189,6 +190,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
     # -- iteration
 
     def __iter__(self) -> Any:
+        self._wait_s = None
         iterator = self._start_epoch()
         publish(self)  # after workers have been forked: it has a thread
         self._running.add(iterator)
@@ -386,7 +388,10 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return "\n".join(lines)
 
     def stats(self) -> Statistics:
-        """Counts of the latest iterator: batches delivered, seconds that ``next()`` waited, bytes that you hold.
+        """Of the epoch that was begun last: ``batches`` delivered, and ``wait_s``, how long ``next()`` waited for
+        workers (None without any: nobody measures it). ``bad_samples`` of all epochs. ``bytes_held``: of the memory
+        that workers write batches to, what tensors of yours, and batches on their way to you, occupy now; 0 once the
+        workers have ended.
 
         ``controller``: with ``num_workers="auto"`` and native threads, as of :meth:`Loader.stats`; else None.
         """
@@ -398,7 +403,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
                 "epoch": cursor.epoch if cursor else self._epoch,
                 "batches": cursor.delivered if cursor else 0,
                 "bad_samples": len(self.errors),
-                "wait_s": getattr(iterator, "_wait_s", 0.0),
+                "wait_s": self._wait_s,
                 "bytes_held": crew.bytes_held() if crew is not None else 0,
                 "controller": pipeline.engine.stats()["controller"] if pipeline is not None else None,
             }
@@ -420,8 +425,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def _published(self) -> dict[str, Any]:
         iterator = self._latest() if self._latest is not None else None
         counters: dict[str, Any] = {**self._counters(), "threads": self.num_workers}
-        if not isinstance(iterator, WorkerIterator):
-            del counters["wait_s"]  # nobody measures it
+        if counters["wait_s"] is None:
+            del counters["wait_s"]
         pipeline = getattr(iterator, "_pipeline", None)
         if pipeline is not None:  # how its threads stand; what was delivered is for this loader to say
             of_engine = pipeline.engine.stats()

@@ -45,7 +45,6 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._crashes: dict[int, Failure] = {}  # by worker: what it said before it ended
         self._crew: Any = None
         self._page_lock: PageLock | None = None
-        self._wait_s = 0.0
         torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         self._profile_name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
         self._prefetch_factor = loader.prefetch_factor
@@ -120,6 +119,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             )
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
+        loader._wait_s = 0.0
         ahead, self._ahead = self._ahead, None
         if ahead is not None and loader._may_use(ahead):
             self._num_yielded = self._bad_count = 0
@@ -296,7 +296,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                     raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
             began = time.monotonic()
             event = self._crew.receive(slice_s)
-            self._wait_s += time.monotonic() - began
+            self._loader._wait_s = (self._loader._wait_s or 0.0) + time.monotonic() - began
 
     def state_cursor(self) -> state.Cursor:
         """What the state is to be made of: at the end of an epoch, the next one where that has begun."""

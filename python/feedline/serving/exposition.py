@@ -45,7 +45,7 @@ def text(loaders: Mapping[str, Mapping[str, Any]]) -> str:
     """The exposition of the statistics of several loaders, by their names; what none of them has is left out."""
     lines: list[str] = []
     for family in _TOTALS:
-        having = {name: raw[family.key] for name, raw in loaders.items() if family.key in raw}
+        having = {name: raw[family.key] for name, raw in loaders.items() if raw.get(family.key) is not None}
         if having:
             lines += _head(family)
             lines += [_sample(family, {"loader": name}, value) for name, value in having.items()]
