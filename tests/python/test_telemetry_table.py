@@ -26,6 +26,8 @@ import pytest
 from PIL import Image
 
 import feedline
+from feedline import record
+from feedline.bench.record import of_bench
 
 EPOCHS = 3
 BATCH = 4
@@ -527,6 +529,22 @@ def test_what_bench_tells_of_a_stage_is_of_what_it_puts_out(folder: Path, tmp_pa
         assert told[name]["bytes_per_batch"] == batch * sample
     assert told["transform"]["bytes_per_batch"] == pytest.approx(batch * (sample - 8))
     rows = {row[1]: row for row in (line.split() for line in done.stdout.splitlines()) if len(row) > 5}
-    assert rows["batch"][3:4] + rows["transform"][3:4] == ["batches", "images"]
+    assert rows["batch"][3] == "batches" and rows["transform"][3] == "images"
     assert " ".join(rows["batch"]).count(bytes_text(batch * sample)) == 1
     assert " ".join(rows["transform"]).count(bytes_text(sample - 8)) == 1
+
+
+def test_a_record_of_bench_is_of_the_batches_that_came(folder: Path) -> None:
+    """An epoch of 21 in batches of 20 and 1: a batch has 10.5 rows on average, in every stage."""
+    stage = {"busy_s": 0.21, "bytes": 21_000, "blocked_s": 0.0, "starved_s": 0.0}
+    stages = {name: {**stage, "items": 2 if name in ("batch", "consumer") else 21} for name in STAGES}
+    ours = {"threads": 1, "images": 21, "images_per_s": 9.0, "cpu_s_per_1000_images": 1.0, "first_batch_s": 0.1}
+    result = {
+        "batch_size": 20,
+        "size": SIDE,
+        "samples": 21,
+        "feedline": {**ours, "held_bytes_peak": 0, "stages": stages},
+    }
+    made = of_bench(record.envelope("bench", ["feedline"], "photos"), result, [(0.1, 20, 0.1), (0.2, 1, 0.1)])
+    for told in made["stages"]:
+        assert (told["ms_per_batch"], told["bytes_per_batch"]) == pytest.approx((105, 10_500)), told["name"]

@@ -25,6 +25,9 @@ def of_bench(
     from ..record.files import finite
 
     ours = result["feedline"]
+    delivered = ours["stages"].get("consumer", {}).get("items")
+    # an epoch's last batch may have fewer rows than the others
+    rows = ours["images"] / delivered if delivered else float(result["batch_size"])
     waits_ms = [1000 * wait for _, _, wait in arrivals]
     held = series.histogram(waits_ms)
     whole: dict[str, Any] = finite(
@@ -39,8 +42,8 @@ def of_bench(
                 "samples": result["samples"],
             },
             "figures": _figures(result, arrivals),
-            "stages": [_stage(name, stage, result["batch_size"]) for name, stage in ours["stages"].items()],
-            "chain": _chain(ours["stages"], result["batch_size"]),
+            "stages": [_stage(name, stage, rows) for name, stage in ours["stages"].items()],
+            "chain": _chain(ours["stages"], rows),
             "histograms": {} if held is None else {"wait_ms": held},
             "timeline": {
                 "series": [{"name": "wait_ms", "points": series.points([time for time, _, _ in arrivals], waits_ms)}]
@@ -74,9 +77,10 @@ def _figures(result: Mapping[str, Any], arrivals: Sequence[tuple[float, int, flo
     return figures
 
 
-def _stage(name: str, stage: Mapping[str, float], batch_size: int) -> dict[str, Any]:
+def _stage(name: str, stage: Mapping[str, float], rows: float) -> dict[str, Any]:
+    """`rows`: samples of a batch, on average."""
     items = stage["items"]
-    batches = items if name in BATCH_STAGES else items / batch_size
+    batches = items if name in BATCH_STAGES else items / rows
     return {
         "name": name,
         "ms_per_batch": 1000 * stage["busy_s"] / batches if batches else None,
@@ -86,8 +90,8 @@ def _stage(name: str, stage: Mapping[str, float], batch_size: int) -> dict[str, 
     }
 
 
-def _chain(stages: Mapping[str, Mapping[str, float]], batch_size: int) -> list[dict[str, Any]]:
-    ms = {name: _stage(name, stage, batch_size)["ms_per_batch"] for name, stage in stages.items()}
+def _chain(stages: Mapping[str, Mapping[str, float]], rows: float) -> list[dict[str, Any]]:
+    ms = {name: _stage(name, stage, rows)["ms_per_batch"] for name, stage in stages.items()}
     host = [value for name, value in ms.items() if name in ("decode", "transform", "batch") and value is not None]
     storage = stages.get("storage", {})
     rate = storage["bytes"] / storage["busy_s"] if storage.get("busy_s") else None

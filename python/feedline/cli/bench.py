@@ -223,13 +223,12 @@ def _print(result: dict[str, Any]) -> None:
         )
     table(("loader", "images/s", "CPU-s per 1,000", "first batch"), rows)
     table(
-        ("stage", "puts out", "us each", "per s and thread", "bytes each", "blocked s", "starved s"),
+        ("stage", "puts out", "us each", "bytes each", "blocked s", "starved s"),
         [
             (
                 name,
                 "batches" if name in records.BATCH_STAGES else "images",
                 f"{stage['us_per_item']:,.1f}",
-                f"{stage['items_per_s_and_thread']:,.0f}" if stage["items_per_s_and_thread"] else "",
                 bytes_text(stage["bytes"] / stage["items"]) if stage["items"] else "",
                 f"{stage['blocked_s']:.2f}",
                 f"{stage['starved_s']:.2f}",
