@@ -16,6 +16,7 @@ def more_workers(summary: Summary, named: list[Verdict]) -> str | None:
     measured = rungs_told.of_workers(summary)
     if measured is not None:
         return measured
+    is_undecided = summary.workers not in summary.rungs and any(n > summary.workers for n in summary.rungs)
     summary = prediction.comparable(summary)
     now = prediction.cycle_ms(summary, summary.workers)
     best = prediction.advised_workers(summary, prediction.within_reach(summary))
@@ -25,6 +26,10 @@ def more_workers(summary: Summary, named: list[Verdict]) -> str | None:
         if summary.loader.get("iterable"):
             return f"{more} by up to {gain:.0%}, if the data set, which divides its samples itself, has some for each"
         return f"{more}: {gain:.0%} more batches per second"
+    if is_undecided:
+        present = summary.counted(summary.workers)
+        more = f"whether more {summary.makers} help is not decided"
+        return f"{more}: {present} cannot be compared with, as the interval is wide"
     more = f"more {summary.makers} will not help"
     if prediction.memory_is_short(summary.host):
         return f"{more}: memory is short already, and each takes some of its own"

@@ -109,7 +109,7 @@ def test_ctrl_c_ends_experiments_and_all_their_processes(tmp_path):
     asked = time.monotonic()
     run.send_signal(signal.SIGINT)
     run.communicate(timeout=LONG_S)
-    assert run.returncode == 130 and time.monotonic() - asked < LONG_S / 4  # measured: 0.1 s
+    assert run.returncode == 130 and time.monotonic() - asked < LONG_S / 4
     assert processes_with(script) == [] and list(tmp_path.glob("feedline-diagnose-*")) == []
 
 

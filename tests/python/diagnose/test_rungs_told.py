@@ -101,6 +101,15 @@ def test_no_sentence_contradicts_a_rung(cause, rungs, drop_in):
     check(*seen(BY_CAUSE[cause], rungs, one))
 
 
+def test_a_rung_that_gives_no_more_than_the_present_one_may_is_no_advice():
+    """The model had 4 workers help where both were measured alike, the present one badly: "would help: -41%"."""
+    ladder = [(0, 5.0, 4.95, 5.05), (2, 6.0, 1.8, 10.2), (4, 6.0, 5.94, 6.06)]
+    text, diagnosis, told, rungs = seen(BY_CAUSE["too_few_workers"], ladder)
+    check(text, diagnosis, told, rungs)
+    assert diagnosis.more_workers.startswith("whether more workers help is not decided: 2 workers cannot be compared")
+    assert "-> num_workers=4" not in text
+
+
 TINY = summary(
     waiting(handover=0.9, packed=0.9, packed_cpu=0.9),
     {"stages": stages(collate=0.6, python=0.4), "wall_ms": 0.3, "cpu_ms": 0.3, "pickle_ms": 0.25, "unpickle_ms": 0.4},

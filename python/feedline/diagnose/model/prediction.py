@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from feedline.diagnose.experiments.intervals import Figure, Shown, beside_fewer, shown
+from feedline.diagnose.experiments.intervals import GAIN, Figure, Shown, beside_fewer, shown
 from feedline.diagnose.model import loop_model
 from feedline.diagnose.model.loop_model import Batch
 from feedline.diagnose.summary.figures import Host, Making, Summary
@@ -208,7 +208,13 @@ def advised_workers(summary: Summary, candidates: Iterable[int] | None = None) -
         found = {workers: one.value for workers, one in beside_fewer(figures).items()}
     left = {n for n in numbers if n >= present and _nearest(found, present, n) != Shown.NOT_BETTER.value}
     best = best_workers(replace(summary, rungs={}), left) if left else present
-    return best if best > present else None
+    return best if best > present and not _is_no_gain(best_known, best) else None
+
+
+def _is_no_gain(summary: Summary, workers: int) -> bool:
+    """Whether this many were measured, and give no more than the present number may."""
+    rungs = summary.rungs
+    return workers in rungs and summary.workers in rungs and rungs[workers] < GAIN * rungs[summary.workers]
 
 
 def _nearest(found: Mapping[int, str], present: int, workers: int) -> str | None:
