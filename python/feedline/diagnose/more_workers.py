@@ -28,7 +28,7 @@ def more_workers(summary: Summary, named: list[Verdict]) -> str | None:
         return f"{more}: {gain:.0%} more batches per second"
     if is_undecided:
         present = summary.counted(summary.workers)
-        more = f"whether more {summary.makers} help is not decided"
+        more = f"more {summary.makers} were not shown to help the loop"
         return f"{more}: {present} cannot be compared with, as the interval is wide"
     more = f"more {summary.makers} will not help"
     if prediction.memory_is_short(summary.host):

@@ -106,7 +106,9 @@ def test_a_rung_that_gives_no_more_than_the_present_one_may_is_no_advice():
     ladder = [(0, 5.0, 4.95, 5.05), (2, 6.0, 1.8, 10.2), (4, 6.0, 5.94, 6.06)]
     text, diagnosis, told, rungs = seen(BY_CAUSE["too_few_workers"], ladder)
     check(text, diagnosis, told, rungs)
-    assert diagnosis.more_workers.startswith("whether more workers help is not decided: 2 workers cannot be compared")
+    assert diagnosis.more_workers.startswith(
+        "more workers were not shown to help the loop: 2 workers cannot be compared"
+    )
     assert "-> num_workers=4" not in text
 
 
