@@ -143,8 +143,9 @@ TEST_F(PipelineTest, WhatAThreadThrowsEndsThePipelineAndNotTheProcess) {
   const auto delivered = run(*pipeline, {}, false, 1);
   ASSERT_EQ(delivered.errors.size(), 1u);
   EXPECT_EQ(delivered.errors[0].what, "out of memory");
-  format->before_read = [](std::uint64_t index) { FEEDLINE_CHECK(index != 40); };
-  const auto broken = run(*this->pipeline(format, {.batch_size = 8, .num_workers = 3}), {}, false, 1);
+  const auto breaking = std::make_shared<FakeFormat>(100);  // threads of the first may still be at theirs
+  breaking->before_read = [](std::uint64_t index) { FEEDLINE_CHECK(index != 40); };
+  const auto broken = run(*this->pipeline(breaking, {.batch_size = 8, .num_workers = 3}), {}, false, 1);
   ASSERT_EQ(broken.errors.size(), 1u);
   EXPECT_EQ(broken.errors[0].code, ErrorCode::kInternal);
 }

@@ -19,19 +19,23 @@ class HeldBytes {
   };
   Look look() const {
     const std::uint64_t now = now_.load();
-    return {now, std::max(now, peak_.load())};  // whoever has just added may not have told the peak yet
+    return {now, raised(now)};  // whoever has just added may not have told the peak yet
   }
 
  private:
   friend class HeldPart;
-  void add(std::uint64_t bytes) {
-    const std::uint64_t now = now_.fetch_add(bytes) + bytes;
-    for (std::uint64_t peak = peak_.load(); peak < now && !peak_.compare_exchange_weak(peak, now);) {
+  void add(std::uint64_t bytes) { raised(now_.fetch_add(bytes) + bytes); }
+  // The peak, which is at least `now` from here on.
+  std::uint64_t raised(std::uint64_t now) const {
+    std::uint64_t peak = peak_.load();
+    while (peak < now && !peak_.compare_exchange_weak(peak, now)) {
     }
+    return std::max(peak, now);
   }
   void subtract(std::uint64_t bytes) { now_.fetch_sub(bytes); }
 
-  std::atomic<std::uint64_t> now_{0}, peak_{0};
+  std::atomic<std::uint64_t> now_{0};
+  mutable std::atomic<std::uint64_t> peak_{0};  // a look may be the first to know of it
 };
 
 // One holder's part, a number that is counted into the sum too. One thread at a time: its holder's lock.
