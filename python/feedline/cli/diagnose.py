@@ -34,9 +34,21 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str) -
 @click.option(
     "--apply", "try_it", is_flag=True, help="Run it once more with the proposed settings, and check the gain."
 )
+@click.option(
+    "--causes",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    multiple=True,
+    help="A folder of further causes to look for, in the form of docs/findings.md.",
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def diagnose(
-    as_json: bool, output: Path | None, quick: bool, budget: float, try_it: bool, command: tuple[str, ...]
+    as_json: bool,
+    output: Path | None,
+    quick: bool,
+    budget: float,
+    try_it: bool,
+    causes: tuple[Path, ...],
+    command: tuple[str, ...],
 ) -> int:
     """Run COMMAND, watch its data loading, and say where the time goes: feedline diagnose -- python train.py
 
@@ -46,10 +58,12 @@ def diagnose(
     """
     from feedline import record
     from feedline.diagnose import report, session, trial, verdict
+    from feedline.diagnose.causes import registered
     from feedline.diagnose.summary import timeline
 
     if output is not None:
         _check(output)
+    known = registered(causes)
     progress = Progress()
     try:
         recording = session.run(command, 0.0 if quick else budget, tell=progress)
@@ -59,7 +73,7 @@ def diagnose(
     finally:
         progress.clear()
     summary = timeline.summarise(recording)
-    diagnosis = verdict.judge(summary)
+    diagnosis = verdict.judge(summary, known)
     tried = trial.run(command, summary, diagnosis, recording) if try_it and summary is not None else None
     document = report.as_json(recording, summary, diagnosis, tried)
     # what the machine is makes it a run record; where that cannot be found out, the script's exit status still counts

@@ -62,5 +62,5 @@ def _print_once(watching: Watch, interval: float, as_json: bool) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has seen enough; at its end Python would flush once more, and complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    has_alarms = any(alarm.severity == "alarm" for alarm in seen.alarms)
+    has_alarms = any(alarm.severity == "critical" for alarm in seen.alarms)
     return exit_codes.PROBLEMS_FOUND if has_alarms else exit_codes.FINE
