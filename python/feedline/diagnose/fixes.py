@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 import re
 
-from feedline.diagnose.experiments.intervals import GAIN
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import DROP_IN, Summary
+from feedline.watching.intervals import GAIN
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import DROP_IN, Summary
 
 _IN_ORDER_SINCE = (2, 6)  # of torch
 _FIXES = {

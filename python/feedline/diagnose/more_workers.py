@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from feedline.diagnose import rungs_told
 from feedline.diagnose.findings import Verdict
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 
 def more_workers(summary: Summary, named: list[Verdict]) -> str | None:

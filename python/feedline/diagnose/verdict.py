@@ -11,9 +11,9 @@ from feedline.diagnose import rungs_told
 from feedline.diagnose.causes import RULES, WITHOUT_WORKERS, gpu
 from feedline.diagnose.causes.case import NAMED, Case
 from feedline.diagnose.findings import CAUSES, Abstention, Diagnosis, Verdict
-from feedline.diagnose.model import prediction
 from feedline.diagnose.more_workers import more_workers
-from feedline.diagnose.summary.figures import Summary
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 __all__ = ["CAUSES", "CERTAIN", "Abstention", "Diagnosis", "Verdict", "judge"]
 

@@ -10,8 +10,8 @@ from simulated_loader import Load, batches_per_s
 from summaries import BY_CAUSE, HALF, LOADER, stages, summary, waiting
 
 from feedline.diagnose.causes import gains
-from feedline.diagnose.model import prediction
 from feedline.diagnose.verdict import judge
+from feedline.watching.model import prediction
 
 NEAR = 0.2
 

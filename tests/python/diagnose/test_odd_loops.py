@@ -10,11 +10,11 @@ from test_signals import record_of, recording
 from watched import watched
 
 from feedline import _engine
-from feedline.diagnose.probe import events, hooks
-from feedline.diagnose.probe.events import Event
-from feedline.diagnose.probe.recorder import Recorder
-from feedline.diagnose.summary import timeline
 from feedline.diagnose.verdict import judge
+from feedline.watching.probe import events, hooks
+from feedline.watching.probe.events import Event
+from feedline.watching.probe.recorder import Recorder
+from feedline.watching.summary import timeline
 
 
 class Loader:

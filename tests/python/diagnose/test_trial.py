@@ -14,12 +14,12 @@ pytest.importorskip("torch", reason="torch, whose loader is watched, is not inst
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 
 from feedline.diagnose import trial
-from feedline.diagnose.experiments.results import Comparison, Experiments
 from feedline.diagnose.findings import Diagnosis, Verdict
-from feedline.diagnose.model import prediction, what_if
-from feedline.diagnose.session import Recording
 from feedline.diagnose.trial import Trial
 from feedline.diagnose.verdict import judge
+from feedline.watching.experiments import Comparison, Experiments
+from feedline.watching.model import prediction, what_if
+from feedline.watching.recordings import Recording
 
 FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 SCRIPT = """

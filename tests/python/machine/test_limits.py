@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from feedline import _engine
-from feedline.diagnose.probe import loop_hooks
 from feedline.machine import facts as machine
 from feedline.machine import limits, memory
+from feedline.watching.probe import loop_hooks
 
 ROOT = Path(__file__).resolve().parents[3]
 GIB = 1 << 30
@@ -207,12 +207,12 @@ def test_the_copies_of_diagnose_try_workers_up_to_a_ranks_share(make: Make, monk
     pytest.importorskip("torch", reason="torch is not installed")
     from torch.utils.data import DataLoader
 
-    from feedline.diagnose.experiments import clones
+    from feedline.diagnose.experiments import ladder
 
     make(NO_LIMITS)
-    assert max(clones._ladder(DataLoader([1, 2, 3]))) == 16
+    assert max(ladder._ladder(DataLoader([1, 2, 3]))) == 16
     eight_ranks(monkeypatch, "torchrun")
-    assert max(clones._ladder(DataLoader([1, 2, 3]))) == 4
+    assert max(ladder._ladder(DataLoader([1, 2, 3]))) == 4
 
 
 # What tells CPUs and limits: known to the reader, and to nobody else.

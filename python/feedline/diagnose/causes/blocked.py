@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from feedline.diagnose.causes.case import NAMED, Case, gain_of_workers
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary, WaitedFor
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary, WaitedFor
 
 ENOUGH_LOOKS = 24  # a share of them is 20 % off at most, nineteen times in twenty
 _MOSTLY = 0.8  # of the waiting: what is less is told apart by too few looks for a certain verdict

@@ -9,8 +9,8 @@ from feedline.diagnose import fixes
 from feedline.diagnose.causes import contradictions, gains
 from feedline.diagnose.causes.certainty import Claim, limited, others_cpus
 from feedline.diagnose.findings import Verdict
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 NAMED = 0.05  # a smaller share is no cause worth a change
 IDLE_LOADER = 0.10  # waiting below this: the loader is not the problem

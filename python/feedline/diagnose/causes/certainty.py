@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from feedline.diagnose.summary.figures import Summary
+from feedline.watching.summary.figures import Summary
 
 UNCERTAIN = 0.85  # the most where a signal is missing
 LARGE = 0.3  # a share that a busy machine does not make by itself

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from feedline.diagnose.summary.figures import Summary
+from feedline.watching.summary.figures import Summary
 
 MOST = 0.6  # the most that a contradicted cause can be
 _OF_FILES = ("storage_latency", "storage_bandwidth", "small_files")

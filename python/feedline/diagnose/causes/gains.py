@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from feedline.diagnose.model import loop_model, prediction, what_if
-from feedline.diagnose.model.loop_model import Batch
-from feedline.diagnose.summary.figures import Summary
+from feedline.watching.model import loop_model, prediction, what_if
+from feedline.watching.model.loop_model import Batch
+from feedline.watching.summary.figures import Summary
 
 Gain = tuple[float, float]
 NOTHING: Gain = (0.0, 0.0)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from feedline.diagnose.causes.case import IDLE_LOADER, NAMED, Case
 from feedline.diagnose.causes.certainty import UNCERTAIN
-from feedline.diagnose.experiments.pinning import ASKED, LOCKED, OWN
 from feedline.diagnose.findings import Abstention
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Copies, Summary
+from feedline.watching.experiments import ASKED, LOCKED, OWN
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Copies, Summary
 
 _FEWEST_TIMED = 10  # copies, for their time to be more than an impression
 _FEWEST_WATCHED = 5  # steps, to say that none of them used autocast

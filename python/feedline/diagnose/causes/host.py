@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from feedline.diagnose.causes.case import NAMED, Case, normalise
-from feedline.diagnose.summary.figures import Host
+from feedline.watching.summary.figures import Host
 
 _FULL = 0.9  # of /dev/shm
 _MUCH_KERNEL = 0.3  # of the CPU: more than reading and handing over take

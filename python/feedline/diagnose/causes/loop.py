@@ -6,7 +6,7 @@ from __future__ import annotations
 from feedline.diagnose.causes import gpu
 from feedline.diagnose.causes.case import CROWDED, IDLE_LOADER, NAMED, Case
 from feedline.diagnose.causes.certainty import LARGE, UNCERTAIN
-from feedline.diagnose.model import prediction
+from feedline.watching.model import prediction
 
 
 def compute_bound(case: Case) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from feedline.diagnose.causes import blocked
 from feedline.diagnose.causes.case import NAMED, Case, gain_of_workers
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Host, Summary
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Host, Summary
 
 _SMALL_FILE_BYTES = range(2 << 10, 128 << 10)
 _OF_FILES = ("folder", "files")  # Feedline's formats with a file per sample

@@ -16,7 +16,7 @@ from feedline.diagnose.causes.case import (
     stage_sentence,
 )
 from feedline.diagnose.causes.certainty import LARGE, UNCERTAIN
-from feedline.diagnose.model import prediction
+from feedline.watching.model import prediction
 
 _BUSY_WORKERS = 0.7
 _FREE_CPUS = 0.75  # of the usable ones wanted: below, there is room for another worker
