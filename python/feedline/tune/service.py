@@ -57,7 +57,7 @@ class Service:
 
     def _facts(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Takes the process back to `cpus` of its CPUs, too."""
-        from feedline.watching.probe.loop_hooks import torch_facts
+        from feedline.watching.probe.loader_facts import torch_facts
 
         share, usable, allowed = limits.share_of_cpus(), limits.usable_cpus(), limits.allowed_cpus()
         if request.get("cpus"):

@@ -90,7 +90,7 @@ def _apply(loader: Any, wanted: Mapping[str, Any], folder: Path) -> None:
     self_described: dict[str, Any] = {}
     try:
         loader.__dict__[_DONE] = True
-        from feedline.watching.probe.loop_hooks import torch_facts
+        from feedline.watching.probe.loader_facts import torch_facts
 
         facts, meant = torch_facts(loader), wanted["loader"]
         if meant is not None and any(facts.get(name) != value for name, value in meant.items()):

@@ -14,7 +14,7 @@ import pytest
 from feedline import _engine
 from feedline.machine import facts as machine
 from feedline.machine import limits, memory
-from feedline.watching.probe import loop_hooks
+from feedline.watching.probe import loader_facts
 
 ROOT = Path(__file__).resolve().parents[3]
 GIB = 1 << 30
@@ -137,7 +137,9 @@ def test_ranks_share_cpus_and_memory(make: Make, monkeypatch: pytest.MonkeyPatch
     assert (limits.local_rank(), limits.sharing_ranks()) == (3, 8)
     assert (limits.usable_cpus(), limits.share_of_cpus()) == (16, 2)
     assert limits.share_of_memory_left() == limits.memory_left() // 8
-    assert loop_hooks.process_facts() | {"cpus": 16, "sharing_ranks": 8, "local_rank": 3} == loop_hooks.process_facts()
+    assert (
+        loader_facts.process_facts() | {"cpus": 16, "sharing_ranks": 8, "local_rank": 3} == loader_facts.process_facts()
+    )
 
 
 def test_ranks_that_the_launcher_has_bound_share_no_cpus(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from watched import recorded
 
 from feedline.watching.harvest import Harvest
-from feedline.watching.probe import events, loop_hooks, opened_files, recorder
+from feedline.watching.probe import counted_calls, events, opened_files, recorder
 from feedline.watching.probe.events import Event, Total
 from feedline.watching.probe.pace import Pace
 from feedline.watching.probe.recorder import Recorder
@@ -186,19 +186,19 @@ def test_watched_steps_are_paid_for_from_the_first_on(made, monkeypatch):
     """torch is imported long before a loop begins."""
     pytest.importorskip("torch", reason="torch, whose methods are counted, is not installed")
     clock = Clock(monkeypatch)
-    monkeypatch.setattr(loop_hooks, "clock", clock)
-    calls = loop_hooks._Calls(made)
+    monkeypatch.setattr(counted_calls, "clock", clock)
+    calls = counted_calls.CountedCalls(made)
     clock.now += 100 * S
     assert calls.watch()
     calls.end()
     calls.paid(MS)
     assert not calls.watch()  # the next step is like the first one: both warm up
-    clock.now += loop_hooks._WARM_NS + 1
+    clock.now += counted_calls.WARM_NS + 1
     assert calls.watch()  # one step is no sample
     calls.end()
     calls.paid(MS)
     assert not calls.watch()
-    clock.now += int(2 * MS / loop_hooks._CALLS_SHARE)
+    clock.now += int(2 * MS / counted_calls.CALLS_SHARE)
     assert calls.watch()
     calls.end()
 

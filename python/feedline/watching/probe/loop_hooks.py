@@ -6,21 +6,16 @@ from __future__ import annotations
 import functools
 import gc
 import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
-from feedline.machine import limits
-from feedline.watching.probe import engine_hooks, events
-from feedline.watching.probe.device_hooks import DeviceHooks, KeptHooks
+from feedline.watching.probe import engine_hooks, events, worker_hooks
+from feedline.watching.probe.counted_calls import CountedCalls
+from feedline.watching.probe.loader_facts import own_facts, torch_facts
 from feedline.watching.probe.pace import Pace
 from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
 
 _EVENTS_PER_CYCLE = 3
-_CALLS_SHARE = 0.0005
-_FREE_NS = 100_000
-_FREE_STEPS, _WARM_NS = 2, 100_000_000  # are watched whatever they cost, the second once the loop runs smoothly
-_CLOSE_NS = 50_000
 
 
 class _Loop:
@@ -37,93 +32,24 @@ class _Loop:
         self.tally: engine_hooks.Tally | None = None  # of the engine that fills its batches
 
 
-class _Calls:
-    """Counts .item() and .tolist(), and copies to devices, in some steps. torch is as it was made in all others."""
+class _NextHook:
+    """What goes around an iterator's next(): the wait in it, and the step of the loop before it."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self.installed = False
-        self._cost_ns = 0
-        self._begin = self._begin_cpu = self._last_end = 0
-        self._hidden: dict[str, Any] = {}
-        self._kept = KeptHooks()
-        self._first_ns = self._watched = 0
-        self.count = self.spent_ns = 0
-        self._devices = DeviceHooks(recorder)
+    def __init__(
+        self, original: Callable[..., Any], recorder: Recorder, calls: CountedCalls, task: Callable[[Any], int]
+    ) -> None:
+        self._original, self._recorder, self._calls, self._task = original, recorder, calls, task
+        self._local = recorder.local
 
-    def watch(self) -> bool:
-        """Called when a step begins. Whether it is watched."""
-        torch = sys.modules.get("torch")
-        if torch is None or not self._affordable() or _compiles():
-            return False
-        self._watched += 1
-        self.count = self.spent_ns = 0
-        tensor = torch.Tensor
-        for name in ("item", "tolist"):
-            if name not in tensor.__dict__:
-                setattr(tensor, name, self._kept.around(name, getattr(tensor, name), self._counting))
-                self._hidden[name] = tensor
-        self._devices.install(torch)
-        self.installed = True
-        self._begin, self._begin_cpu = clock(), cpu_clock()
-        return True
-
-    def _affordable(self) -> bool:
-        self._first_ns = self._first_ns or clock()
-        since = clock() - self._first_ns
-        free = 0 < self._watched < _FREE_STEPS and since > _WARM_NS
-        return free or self._cost_ns <= _FREE_NS + _CALLS_SHARE * since
-
-    def end(self) -> None:
-        """Called when the step ends."""
-        if not self.installed:
-            return
-        self.installed = False
-        used = cpu_clock() - self._begin_cpu
-        self._recorder.record(events.CALLS, self._begin, used, self.count, self.spent_ns)
-        for name, tensor in self._hidden.items():
-            delattr(tensor, name)
-        self._hidden.clear()
-        self.paid(self.count * self._recorder.call_ns + self._devices.remove())
-        self._devices.tell()  # a few times per run
-
-    def paid(self, took_ns: int) -> None:
-        """Measured, as a busy process has many classes whose caches a change of a method touches."""
-        self._cost_ns += took_ns
-
-    def _counting(self, original: Any) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def call(tensor: Any, *arguments: Any, **options: Any) -> Any:
-            begin = clock()
-            try:
-                return original(tensor, *arguments, **options)
-            finally:
-                end = clock()
-                self.count += 1
-                # what happens between calls that follow each other closely is done for them
-                self.spent_ns += end - (begin if begin - self._last_end > _CLOSE_NS else self._last_end)
-                self._last_end = end
-
-        return call
-
-
-def _compiles() -> bool:
-    """Whether anything was compiled by torch.compile: its graphs would break at a changed method."""
-    frames = sys.modules.get("torch._dynamo.eval_frame")
-    backends = getattr(frames, "cached_backends", None) or {}
-    return any(backend is not None for backend in backends.values())
-
-
-def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls, task: Any) -> Callable[..., Any]:
-    local = recorder.local
-
-    def unseen(iterator: Any, loop: _Loop) -> Any:
+    def unseen(self, iterator: Any, loop: _Loop) -> Any:
+        """One of those that pass without an event."""
         loop.unseen -= 1
         loop.active = True
         begin = clock() if not loop.unseen else 0
         try:
-            return original(iterator)
+            return self._original(iterator)
         except StopIteration:
+            recorder = self._recorder
             recorder.record(events.LAST, begin or clock(), 0, loop.loader, loop.stride - 1 - loop.unseen)
             recorder.waits.write()
             _tell_of_collections(recorder)
@@ -134,62 +60,86 @@ def _around_next(original: Callable[..., Any], recorder: Recorder, calls: _Calls
             loop.active = False
             if loop.unseen == 0:  # what follows is seen
                 loop.unseen_cpu = cpu_clock() - loop.last_cpu
-                calls.watch()
+                self._calls.watch()
                 loop.last_end, loop.last_cpu = clock(), cpu_clock()
 
-    @functools.wraps(original)
-    def __next__(self: Any) -> Any:
-        loop = self.__dict__.get("_feedline_loop")
-        if loop is None or loop.active:  # nobody asked iter() for it, or a class calls its base's
-            return original(self)
-        if loop.unseen:
-            return unseen(self, loop)
+    def seen(self, iterator: Any, loop: _Loop) -> Any:
+        recorder, calls, local = self._recorder, self._calls, self._local
         entered = cpu_clock()
-        cycle_begin, watching, looked = loop.last_end, calls.installed, False
+        cycle_begin, watched = loop.last_end, calls.installed
         if cycle_begin:
-            if loop.stride > 1:
-                recorder.record(events.UNSEEN_CYCLES, cycle_begin, loop.unseen_cpu, loop.loader)
-            recorder.record(events.STEP, cycle_begin, entered - loop.last_cpu, loop.loader, loop.stride)
-        if calls.installed:
+            self._tell_of_step(loop, entered)
+        if watched:
             calls.end()
         around, loop.active, local.in_next = local.in_next, True, True
         kind = events.LAST
         older = gc.get_count()[2]
         begin, cpu = clock(), cpu_clock()
         try:
-            batch = original(self)
+            batch = self._original(iterator)
             kind = events.WAIT
             return batch
         finally:
             ended, cpu_ended = clock(), cpu_clock()
             loop.active, local.in_next = False, around
             inside = recorder.taken()  # of unpacking
-            number = task(self) if kind == events.WAIT else 0
+            number = self._task(iterator) if kind == events.WAIT else 0
             recorder.record(kind, begin, cpu_ended - cpu - inside, loop.loader, number)
             if gc.get_count()[2] < older:  # a full collection begins to count anew
                 _tell_of_collections(recorder, begin)
             if kind == events.WAIT:
-                if cycle_begin:
-                    told = number if number != events.NO_TASK else None
-                    loop.unseen = recorder.unseen_after(ended - cycle_begin, _EVENTS_PER_CYCLE, loop.pace, told)
-                    loop.stride = loop.unseen + 1
-                if loop.tally is not None:
-                    looked = loop.tally.look_if_due(engine_hooks.engine_of(self))
-                if not loop.unseen:
-                    watching = calls.watch() or watching
+                took = ended - cycle_begin if cycle_begin else 0
+                looked, watches = self._go_on(iterator, loop, took, number)
+                watched = watches or watched
             else:
-                _tell_of_collections(recorder)
-                recorder.waits.write()
-                if loop.tally is not None:
-                    loop.tally.look_at_end(engine_hooks.engine_of(self))
-                    looked = True
+                looked = self._finish(iterator, loop)
             loop.last_end, loop.last_cpu = clock(), cpu_clock()
             # by the CPU's clock: where the thread had to wait for a CPU in here, it would have elsewhere
             spent = cpu - entered + loop.last_cpu - cpu_ended
-            only_events = cycle_begin and not watching and not looked
+            only_events = cycle_begin and not watched and not looked
             charged = recorder.paid(spent, _EVENTS_PER_CYCLE if only_events else 0, inside)
-            if watching and not looked:
+            if watched and not looked:
                 calls.paid(charged)
+
+    def _tell_of_step(self, loop: _Loop, ended_cpu: int) -> None:
+        """Of the step that ends now, which may stand for several."""
+        if loop.stride > 1:
+            self._recorder.record(events.UNSEEN_CYCLES, loop.last_end, loop.unseen_cpu, loop.loader)
+        self._recorder.record(events.STEP, loop.last_end, ended_cpu - loop.last_cpu, loop.loader, loop.stride)
+
+    def _go_on(self, iterator: Any, loop: _Loop, cycle_ns: int, number: int) -> tuple[bool, bool]:
+        """A step follows; it is chosen how much of it is seen. `cycle_ns`: of the step and wait before it, 0: none was.
+
+        Whether the engine's counters were looked at, and whether the step is watched.
+        """
+        if cycle_ns:
+            told = number if number != events.NO_TASK else None
+            loop.unseen = self._recorder.unseen_after(cycle_ns, _EVENTS_PER_CYCLE, loop.pace, told)
+            loop.stride = loop.unseen + 1
+        looked = loop.tally is not None and loop.tally.look_if_due(engine_hooks.engine_of(iterator))
+        return looked, not loop.unseen and self._calls.watch()
+
+    def _finish(self, iterator: Any, loop: _Loop) -> bool:
+        """The epoch has ended, perhaps by an error. Whether the engine's counters were looked at."""
+        _tell_of_collections(self._recorder)
+        self._recorder.waits.write()
+        if loop.tally is not None:
+            loop.tally.look_at_end(engine_hooks.engine_of(iterator))
+        return loop.tally is not None
+
+
+def _around_next(
+    original: Callable[..., Any], recorder: Recorder, calls: CountedCalls, task: Callable[[Any], int]
+) -> Callable[..., Any]:
+    hook = _NextHook(original, recorder, calls, task)
+    seen, unseen = hook.seen, hook.unseen
+
+    @functools.wraps(original)
+    def __next__(self: Any) -> Any:
+        loop = self.__dict__.get("_feedline_loop")
+        if loop is None or loop.active:  # nobody asked iter() for it, or a class calls its base's
+            return original(self)
+        return unseen(self, loop) if loop.unseen else seen(self, loop)
 
     return __next__
 
@@ -265,16 +215,17 @@ def _number_of(
 
 
 def patch_torch_loader(module: Any, recorder: Recorder) -> None:
-    calls = _Calls(recorder)
+    calls = CountedCalls(recorder)
     base = module._BaseDataLoaderIter
     base.__next__ = _around_next(base.__next__, recorder, calls, _task_of)
     module.DataLoader.__iter__ = _around_iter(module.DataLoader.__iter__, recorder, torch_facts)
+    worker_hooks.patch_pickling(recorder)
 
 
 def patch_native_iterator(module: Any, recorder: Recorder) -> None:
     """The drop-in's iterator over native threads."""
     native = module.NativeIterator
-    native.__next__ = _around_next(native.__next__, recorder, _Calls(recorder), _no_task)
+    native.__next__ = _around_next(native.__next__, recorder, CountedCalls(recorder), _no_task)
 
 
 def patch_drop_in(module: Any, recorder: Recorder) -> None:
@@ -284,7 +235,7 @@ def patch_drop_in(module: Any, recorder: Recorder) -> None:
 
 def patch_own_loader(module: Any, recorder: Recorder) -> None:
     iterator = module.LoaderIterator
-    iterator.__next__ = _around_next(iterator.__next__, recorder, _Calls(recorder), _no_task)
+    iterator.__next__ = _around_next(iterator.__next__, recorder, CountedCalls(recorder), _no_task)
     module.Loader.__iter__ = _around_iter(module.Loader.__iter__, recorder, own_facts)
 
 
@@ -304,63 +255,3 @@ def patch_pin_memory(module: Any, recorder: Recorder) -> None:
             recorder.record(events.PIN, begin, cpu_clock() - cpu, 0, 0, False)
 
     module.pin_memory = pin_memory
-
-
-def process_facts() -> dict[str, Any]:
-    torch = sys.modules.get("torch")
-    facts: dict[str, Any] = {
-        "rank": os.environ.get("RANK"),
-        "world_size": os.environ.get("WORLD_SIZE"),
-        "local_rank": limits.local_rank(),
-        "sharing_ranks": limits.sharing_ranks(),
-        "cpus": len(limits.allowed_cpus()),
-    }
-    if torch is not None:
-        facts["torch"] = str(torch.__version__)
-        facts["threads"] = torch.get_num_threads()
-        facts["cuda"] = bool(torch.cuda.is_initialized())
-    return facts
-
-
-def torch_facts(loader: Any, iterator: Any = None) -> dict[str, Any]:
-    """What a loader was made with, as far as it can be said without changing anything."""
-    native = sys.modules.get("feedline.drop_in.native")
-    context = getattr(loader, "multiprocessing_context", None)
-    if context is None:
-        import multiprocessing
-
-        context = multiprocessing.get_context()
-    lowered = native is not None and isinstance(iterator, native.NativeIterator)
-    facts: dict[str, Any] = {
-        **process_facts(),
-        "class": f"{type(loader).__module__}.{type(loader).__qualname__}",
-        "num_workers": getattr(loader, "num_workers", 0),
-        "batch_size": _number(getattr(loader, "batch_size", None)),
-        "prefetch_factor": getattr(loader, "prefetch_factor", None),
-        "persistent_workers": bool(getattr(loader, "persistent_workers", False)),
-        "pin_memory": bool(getattr(loader, "pin_memory", False)),
-        "in_order": bool(getattr(loader, "in_order", True)),
-        "start_method": context.get_start_method(),
-        "iterable": bool(getattr(loader, "_dataset_kind", 0)),
-        "dataset": type(getattr(loader, "dataset", None)).__qualname__,
-        "collate": getattr(getattr(loader, "collate_fn", None), "__qualname__", "?"),
-        "native": lowered,
-    }
-    if lowered and "_threads" in iterator.__dict__:  # rows of arrays; short ones without a thread
-        facts["threads_gathering"] = 0 if iterator._threads is None else facts["num_workers"]
-        facts["mapped"] = iterator._table.mapped
-    return facts
-
-
-def own_facts(_loader: Any, _iterator: Any) -> dict[str, Any]:
-    return {
-        **process_facts(),
-        "class": "feedline.Loader",
-        "num_workers": 0,
-        "batch_size": None,
-        "native": True,
-    }
-
-
-def _number(value: Any) -> int | None:
-    return value if isinstance(value, int) else None

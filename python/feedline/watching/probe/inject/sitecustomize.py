@@ -25,34 +25,9 @@ def _note(session, text):
 class _Watcher:
     """A finder that lets the others find, and tells the probe when a module it cares for has been executed."""
 
-    # The first two make the probe load; the others are worth nothing without them.
-    primary = frozenset({"torch.utils.data.dataloader", "feedline.loader.loader"})
-    secondary = frozenset(
-        {
-            "torch.utils.data._utils.fetch",
-            "torch.utils.data._utils.worker",
-            "torch.utils.data._utils.pin_memory",
-            "torchvision.transforms.transforms",
-            "torchvision.transforms.v2._container",
-            "torchvision.io.image",
-            "PIL.Image",
-            "PIL.ImageFile",
-            "PIL.TiffImagePlugin",
-            "PIL.WebPImagePlugin",
-            "cv2",
-            "feedline.drop_in.data_loader",
-            "feedline.drop_in.fetch",
-            "feedline.drop_in.native",
-            "feedline.drop_in.native_arrays",
-            "feedline.drop_in.native_prefix",
-            "multiprocessing.pool",
-            "concurrent.futures.process",
-            "concurrent.futures.thread",
-        }
-    )
-
-    def __init__(self, session, package):
+    def __init__(self, session, package, hooked):
         self.session, self.package = session, package
+        self.primary, self.secondary = hooked.PRIMARY, hooked.SECONDARY
         self.hooks = None
         self.loading = False
         self.searching = set()
@@ -127,6 +102,13 @@ class _Watcher:
         return hooks
 
 
+def _hooked_modules():
+    """The table beside this file, which is not left behind in the process."""
+    hooked: Any = __import__("feedline_hooked_modules")
+    del sys.modules["feedline_hooked_modules"]
+    return hooked
+
+
 def _run_hidden(here):
     import importlib.machinery
     import importlib.util
@@ -146,7 +128,7 @@ def _start():
         try:
             _note(session, "")  # a Python process was here
             package = os.path.dirname(os.path.dirname(os.path.dirname(here)))
-            sys.meta_path.insert(0, _Watcher(session, package))
+            sys.meta_path.insert(0, _Watcher(session, package, _hooked_modules()))
         except Exception as error:
             _note(session, f"the probe could not start in process {os.getpid()}: {error!r}")
     while here in sys.path:
