@@ -151,6 +151,7 @@ def test_ranks_that_the_launcher_has_bound_share_no_cpus(make: Make, monkeypatch
 def test_the_drop_ins_workers_and_budget_are_a_ranks_share(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
     import feedline
+    from feedline.drop_in.settings import Settings
 
     class Slow:
         def __len__(self) -> int:
@@ -162,12 +163,12 @@ def test_the_drop_ins_workers_and_budget_are_a_ranks_share(make: Make, monkeypat
     make(NO_LIMITS)
     alone = feedline.DataLoader(Slow(), num_workers="auto")
     assert alone.num_workers == 15
-    assert alone._budget_bytes() == 61 * GIB // 4
+    assert Settings.of(alone).budget_bytes() == 61 * GIB // 4
     monkeypatch.setenv("LOCAL_RANK", "3")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     one_of_four = feedline.DataLoader(Slow(), num_workers="auto")
     assert one_of_four.num_workers == 3
-    assert one_of_four._budget_bytes() == 61 * GIB // 16
+    assert Settings.of(one_of_four).budget_bytes() == 61 * GIB // 16
 
 
 def test_the_engines_memory_is_a_ranks_share(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ import torch
 import feedline
 from feedline.watching import apply
 
-INJECT = Path(feedline.__file__).parent / "diagnose" / "probe" / "inject"
+INJECT = Path(feedline.__file__).parent / "watching" / "probe" / "inject"
 SCRIPT = """
 import sys, torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info

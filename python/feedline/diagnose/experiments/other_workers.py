@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from feedline.diagnose.experiments import rungs
@@ -34,12 +35,12 @@ def is_feedlines(loader: Any) -> bool:
 
 def _drop_in(loader: Any, workers: int) -> Any:
     """Decides anew what it lowers. Nothing of a GPU's: it runs in a copied process."""
-    changed = loader._without_iterator()
+    changed = copy.copy(loader)
     settings: dict[str, Any] = {"num_workers": workers, "prefetch_factor": None, "persistent_workers": workers > 0}
     if workers > 0:
         settings["prefetch_factor"] = loader.prefetch_factor or 2
     else:
         settings["timeout"] = 0
-    settings |= {"pin_memory": False, "device": None, "_target_device": None}
+    settings |= {"pin_memory": False, "device": None}
     changed.__dict__.update(settings)  # torch refuses to change some of them
     return changed
