@@ -100,11 +100,6 @@ def active_simd_variant() -> str:
     return _engine.active_simd_variant()
 
 
-def force_simd_variant(name: str) -> None:
-    """Uses one of :func:`simd_variants` in the whole process; ``""`` is the best. Not while a loader runs."""
-    _engine.force_simd_variant(name)
-
-
 def follow_pillow(major: int) -> None:
     """Resizes as that major version of Pillow does, 10 to 13; 13 unless told otherwise. For the whole process.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from feedline.watching.experiments import Experiments
@@ -14,7 +14,7 @@ from feedline.watching.probe.events import Event, Total
 from feedline.watching.recordings import ProcessRecord, Recording
 from feedline.watching.summary import batch_times
 from feedline.watching.summary.engine_summary import making_of, samples_per_batch
-from feedline.watching.summary.figures import Making, Summary
+from feedline.watching.summary.figures import Host, Making, Summary
 from feedline.watching.summary.garbage import garbage_of
 from feedline.watching.summary.gpu_summary import copies_of, device_of, gpu_of
 from feedline.watching.summary.host_summary import Window, host_summary, missing_of_disk, window_of
@@ -39,50 +39,54 @@ _DELAYED = 0.2
 _MOST_DELAYED = 0.95
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """The loop that is judged, and who made its batches."""
+
+    recording: Recording
+    loop: LoopOfLoader
+    facts: Mapping[str, Any]  # of its loader
+    workers: Sequence[ProcessRecord]
+    busy: Window
+    native: Making | None  # by the engine's own counters
+    unseen: bool  # who made its batches was not seen
+
+    @property
+    def makers(self) -> Sequence[ProcessRecord]:
+        return self.workers or [self.loop.process]
+
+    @property
+    def aside(self) -> bool:
+        """Batches are not made inside next()."""
+        return bool(self.workers) or self.native is not None or self.unseen
+
+    @property
+    def times_ns(self) -> tuple[int, int]:
+        return self.loop.events[0].begin_ns, self.loop.events[-1].end_ns
+
+
 def summarise(recording: Recording) -> Summary | None:
     """None: no training loop was seen."""
     loops = loops_of(recording.processes)
     if not loops:
         return None
     ranks, slower = ranks_of(recording, loops)
-    loop = loops[0]
-    if ranks:  # a slow one is what the others wait for in their steps
-        loop = least_waited_for(loops) if slower else most_waited_for(loops)
-    loop = slowest_beside(recording, loop)
-    facts = facts_of(recording, loop)
-    workers = workers_of(recording, loop)
-    begin, end = loop.events[0].begin_ns, loop.events[-1].end_ns
-    busy = window_of(recording.host, begin, end, loop.process.pid, [p.pid for p in workers])
-    makers = workers or [loop.process]
-    native = making_of(facts)
-    unseen = native is None and not workers and _made_elsewhere(loop, facts)
-    making = native or making_of_workers(loop.process, makers, busy, bool(facts.get("mapped", True)))
-    aside = bool(workers) or native is not None or unseen  # batches are not made inside next()
-    times = () if native is not None or unseen else _times(loop, workers)  # threads make batches together
-    making = replace(making, next_cpu_ms=_next_cpu_ms(loop, making, aside), times=times)
-    if native is None:
-        making = replace(making, waited_for=waited_for(recording.waits, {p.pid for p in makers}))
-    making = _with_handing(making, recording, facts)
-    of_loader = (bool(facts.get("persistent_workers")), bool(workers), bool(facts.get("iterable")))
-    account = Account(loop, makers, *of_loader, _stretch(busy))
+    judged = _judged(recording, loops, bool(ranks), slower)
+    loop, facts, busy = judged.loop, judged.facts, judged.busy
+    making = _making(judged)
+    of_loader = (bool(facts.get("persistent_workers")), bool(judged.workers), bool(facts.get("iterable")))
+    account = Account(loop, judged.makers, *of_loader, _stretch(busy))
     steps = max(account.steps, 1)
-    if not aside:
+    if not judged.aside:
         making = _as_waited_for(making, loop, account)
     device = device_of(recording, loop.process)
-    gpu, no_gpu = gpu_of(recording.host, (begin, end), device, bool(facts.get("cuda") or device.get("type") == "cuda"))
+    cuda = bool(facts.get("cuda") or device.get("type") == "cuda")
+    gpu, no_gpu = gpu_of(recording.host, judged.times_ns, device, cuda)
     batch = facts.get("batch_size") or samples_per_batch(facts)
     host = host_summary(recording, busy, facts, int(account.steps * batch) if batch else None)
     calls = [e for e in loop.process.events if e.kind == events.CALLS]
-    missing = {**busy.missing, **_missing(facts, making, unseen), **missing_of_disk(recording, host)}
-    if not calls:
-        missing["synchronising"] = "calls of .item() are not counted where torch.compile is in use, or without torch"
-    if recording.dropped:
-        missing["recording"] = f"what {recording.dropped} processes recorded that had ended long before"
-    if any(event.thread != loop.process.pid for event in loop.events):
-        missing["consumer"] = "what takes the batches from the thread that calls next(), and may not wait for them"
-    if no_gpu is not None:
-        missing["gpu"] = no_gpu
-    overhead = overhead_of(recording, end - begin)
+    begin_ns, end_ns = judged.times_ns
+    overhead = overhead_of(recording, end_ns - begin_ns)
     return Summary(
         steps=account.steps,
         loop_s=account.loop_ns / 1e9,
@@ -106,11 +110,38 @@ def summarise(recording: Recording) -> Summary | None:
         gpu=gpu,
         ranks=ranks,
         ranks_alike=bool(ranks) and not slower,
-        missing=missing,
+        missing=_missing(judged, making, host, bool(calls), no_gpu),
         **_of_experiments(recording, facts),
         overhead_share=overhead.share if overhead is not None else None,
         overhead=overhead.as_dict() if overhead is not None else {},
     )
+
+
+def _judged(recording: Recording, loops: Sequence[LoopOfLoader], ranks: bool, slower: bool) -> _Judged:
+    loop = loops[0]
+    if ranks:  # a slow one is what the others wait for in their steps
+        loop = least_waited_for(loops) if slower else most_waited_for(loops)
+    loop = slowest_beside(recording, loop)
+    facts, workers = facts_of(recording, loop), workers_of(recording, loop)
+    begin_ns, end_ns = loop.events[0].begin_ns, loop.events[-1].end_ns
+    busy = window_of(recording.host, begin_ns, end_ns, loop.process.pid, [p.pid for p in workers])
+    native = making_of(facts)
+    unseen = native is None and not workers and _made_elsewhere(loop, facts)
+    return _Judged(recording, loop, facts, workers, busy, native, unseen)
+
+
+def _making(judged: _Judged) -> Making:
+    """As far as the loop's waits do not tell it better."""
+    loop, facts, native = judged.loop, judged.facts, judged.native
+    mapped = bool(facts.get("mapped", True))
+    making = native or making_of_workers(loop.process, judged.makers, judged.busy, mapped)
+    # threads make batches together
+    times = () if native is not None or judged.unseen else _times(loop, judged.workers)
+    making = replace(making, next_cpu_ms=_next_cpu_ms(loop, making, judged.aside), times=times)
+    if native is None:
+        looked = waited_for(judged.recording.waits, {p.pid for p in judged.makers})
+        making = replace(making, waited_for=looked)
+    return _with_handing(making, judged.recording, facts)
 
 
 def _times(loop: LoopOfLoader, workers: Sequence[ProcessRecord]) -> tuple[float, ...]:
@@ -149,15 +180,30 @@ def _made_elsewhere(loop: LoopOfLoader, facts: Mapping[str, Any]) -> bool:
     return not facts.get("native") and _count_of_workers(facts) > 0 and events.FETCH not in loop.process.totals
 
 
-def _missing(facts: Mapping[str, Any], making: Making, unseen: bool) -> dict[str, str]:
-    missing = {}
-    if unseen:
+def _missing(judged: _Judged, making: Making, host: Host, called: bool, no_gpu: str | None) -> dict[str, str]:
+    """Signals that were not to be had, and why. `called`: steps were watched."""
+    recording, loop = judged.recording, judged.loop
+    missing = {**judged.busy.missing, **_missing_of_making(judged, making), **missing_of_disk(recording, host)}
+    if not called:
+        missing["synchronising"] = "calls of .item() are not counted where torch.compile is in use, or without torch"
+    if recording.dropped:
+        missing["recording"] = f"what {recording.dropped} processes recorded that had ended long before"
+    if any(event.thread != loop.process.pid for event in loop.events):
+        missing["consumer"] = "what takes the batches from the thread that calls next(), and may not wait for them"
+    if no_gpu is not None:
+        missing["gpu"] = no_gpu
+    return missing
+
+
+def _missing_of_making(judged: _Judged, making: Making) -> dict[str, str]:
+    missing, engine = {}, judged.facts.get("engine")
+    if judged.unseen:
         missing["workers"] = "none of the loader's workers was seen"
     if making.stages is None:
         missing["stages"] = "the samples are read by code that the probe does not know"
-    if facts.get("engine"):
+    if engine:
         missing["samples"] = "single samples of native threads are not timed"
-        if facts["engine"].get("running_s") is None:
+        if engine.get("running_s") is None:
             missing["processes"] = "this kernel tells no thread's CPU time (/proc/self/task/*/schedstat)"
     return missing
 
