@@ -182,7 +182,7 @@ def test_an_option_that_is_mistyped_is_a_usage_error_with_the_right_one(
 
 def test_records_of_two_kinds_are_not_compared(run_record: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
-    record.write(record.of(made_records.diagnosis()), other)
+    record.write(record.from_diagnosis(made_records.diagnosis()), other)
     status, said = called("diff", run_record, other)
     assert status == exit_codes.USAGE
     assert "A is a record of `feedline bench`, B is a record of `feedline diagnose`" in said

@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 from running_processes import HANG_S
 
 from feedline import record
-from feedline.diagnose.probe import events
-from feedline.diagnose.probe.events import Event
-from feedline.diagnose.session import ProcessRecord, Recording
 from feedline.diagnose.steps import steps_of
 from feedline.machine import facts as machine
 from feedline.machine import gpu_facts as gpu
 from feedline.machine import storage
 from feedline.record import checking, files, series
+from feedline.watching.probe import events
+from feedline.watching.probe.events import Event
+from feedline.watching.recordings import ProcessRecord, Recording
 
 
 def subschemas(schema: Any) -> list[dict[str, Any]]:
@@ -50,7 +50,9 @@ def test_the_schema_holds_only_what_the_check_understands() -> None:
     library.Draft202012Validator.check_schema(files.schema())
 
 
-@pytest.mark.parametrize("made", [made_records.bench(), record.of(made_records.diagnosis(), made_records.STEPS)])
+@pytest.mark.parametrize(
+    "made", [made_records.bench(), record.from_diagnosis(made_records.diagnosis(), made_records.STEPS)]
+)
 def test_what_the_verbs_make_is_as_the_schema_has_it(made: dict[str, Any], tmp_path: Path) -> None:
     assert record.check(made) is made
     record.write(made, tmp_path / "run.json")
@@ -59,7 +61,7 @@ def test_what_the_verbs_make_is_as_the_schema_has_it(made: dict[str, Any], tmp_p
     library.validate(made, files.schema())
 
 
-RECORDS = [made_records.bench(), record.of(made_records.diagnosis(), made_records.STEPS[:5])]
+RECORDS = [made_records.bench(), record.from_diagnosis(made_records.diagnosis(), made_records.STEPS[:5])]
 VALUES = [None, True, 0, -1, 1.0, 2.5, "x", [], {}, [1, 2, 3, 4], ["x"], {"a": []}, {"a": 1}]
 
 
@@ -133,7 +135,7 @@ def test_a_diagnosis_of_before_records_is_read(tmp_path: Path) -> None:
 
 def test_the_record_of_a_diagnosis_still_holds_what_the_diagnosis_holds() -> None:
     document = made_records.diagnosis()
-    made = record.of(document, made_records.STEPS)
+    made = record.from_diagnosis(document, made_records.STEPS)
     for name in ("verdicts", "abstained", "step_ms", "wait_ms", "overhead_share", "summary", "experiments"):
         assert made[name] == json.loads(json.dumps(document[name]))
     assert made["machine"]["cpus_allowed"] >= 1 and made["software"]["python"]

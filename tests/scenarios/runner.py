@@ -26,13 +26,16 @@ from limits import Limits, NotPermitted, refusal
 from promises import NEAR, Change, Promise
 from scenarios import BLIND, HELD_OUT, SCENARIOS, Scenario
 
-from feedline.diagnose import causes, session, trial, verdict
+from feedline.diagnose import causes, trial, verdict
 from feedline.diagnose.diagnosis import Diagnosis
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary import timeline
-from feedline.diagnose.summary.figures import Summary
 from feedline.diagnose.verdict import CERTAIN
+from feedline.diagnose.watch import watch
 from feedline.findings import Finding
+from feedline.watching import session
+from feedline.watching.model import prediction
+from feedline.watching.recordings import Recording
+from feedline.watching.summary import timeline
+from feedline.watching.summary.figures import Summary
 
 # Of a script's second form: the cause that it leaves out, and the workers that it was said to need.
 MENDED, WORKERS = "FEEDLINE_SCENARIO_MENDED", "FEEDLINE_SCENARIO_WORKERS"
@@ -122,7 +125,7 @@ def run(scenario: Scenario, ladder_s: float = 0.0, rounds: int = 0) -> Outcome:
 
 
 def _promises(
-    scenario: Scenario, rounds: int, recording: session.Recording, summary: Summary, diagnosis: Diagnosis
+    scenario: Scenario, rounds: int, recording: Recording, summary: Summary, diagnosis: Diagnosis
 ) -> list[Promise]:
     """What --apply would try, and the script's own second forms, as far as verdicts promise something of them."""
     changes = []
@@ -156,29 +159,29 @@ def _workers_of(code: str, summary: Summary) -> int | None:
 
 def _watch(
     scenario: Scenario, budget: float, change: Change | None = None, summary: Summary | None = None
-) -> session.Recording:
+) -> Recording:
     """Runs it once, in its limits. A `change` needs the summary of the run that it was proposed for."""
     if scenario.limits is not None and not (change and change.mended and scenario.unlimited):
         return _watch_inside(scenario.limits, scenario, budget, change, summary)
     return _watch_here(scenario, budget, change, summary)
 
 
-def _watch_here(scenario: Scenario, budget: float, change: Change | None, summary: Summary | None) -> session.Recording:
+def _watch_here(scenario: Scenario, budget: float, change: Change | None, summary: Summary | None) -> Recording:
     command = [sys.executable, "-W", "ignore", *scenario.launcher, str(scenario.path)]
     given = session.Change(change.settings, summary.loader) if change and change.settings and summary else None
     if change is None or not change.mended:
-        return session.run(command, budget, given)
+        return watch(command, budget, given)
     os.environ[MENDED] = change.mended
     if change.workers is not None:
         os.environ[WORKERS] = str(change.workers)
     try:
-        return session.run(command, budget, given)
+        return watch(command, budget, given)
     finally:
         for name in (MENDED, WORKERS):
             os.environ.pop(name, None)
 
 
-def _rungs(recording: session.Recording, summary: Summary | None) -> list[Rung]:
+def _rungs(recording: Recording, summary: Summary | None) -> list[Rung]:
     tried = timeline.experiments_of(recording, summary.loader) if summary is not None else None
     if summary is None or tried is None:
         return []
@@ -193,7 +196,7 @@ def _rungs(recording: session.Recording, summary: Summary | None) -> list[Rung]:
     return rungs
 
 
-def _watch_inside(limits: Limits, *arguments: Any) -> session.Recording:
+def _watch_inside(limits: Limits, *arguments: Any) -> Recording:
     """A process of its own joins the limits and makes the recording there, as it would in a container."""
     refused = refusal(limits)
     if refused is not None:
@@ -216,7 +219,7 @@ def _watch_inside(limits: Limits, *arguments: Any) -> session.Recording:
         os.waitpid(child, 0)
         if not result.exists():
             raise RuntimeError(f"{arguments[0].script} was not watched inside its limits")
-        recording: session.Recording = pickle.loads(result.read_bytes())
+        recording: Recording = pickle.loads(result.read_bytes())
         return recording
 
 

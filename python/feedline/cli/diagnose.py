@@ -57,17 +57,19 @@ def diagnose(
     it would by itself, with other arguments of its DataLoader; what that run prints goes to standard error.
     """
     from feedline import record
-    from feedline.diagnose import report, session, trial, verdict
+    from feedline.diagnose import report, trial, verdict
     from feedline.diagnose.causes import registered
-    from feedline.diagnose.summary import timeline
+    from feedline.diagnose.watch import watch
+    from feedline.watching.command import CommandError
+    from feedline.watching.summary import timeline
 
     if output is not None:
         _check(output)
     known = registered(causes)
     progress = Progress()
     try:
-        recording = session.run(command, 0.0 if quick else budget, tell=progress)
-    except session.CommandError as error:
+        recording = watch(command, 0.0 if quick else budget, tell=progress)
+    except CommandError as error:
         click.echo(f"feedline: {error.strerror}", err=True)
         return 127 if isinstance(error, FileNotFoundError) or error.errno == 2 else 126
     finally:
@@ -78,7 +80,7 @@ def diagnose(
     document = report.as_json(recording, summary, diagnosis, tried)
     # what the machine is makes it a run record; where that cannot be found out, the script's exit status still counts
     with contextlib.suppress(Exception):
-        document = record.of(document, steps_of(recording))
+        document = record.from_diagnosis(document, steps_of(recording))
     # a closed pipe must not change the exit status
     with contextlib.suppress(OSError):
         print(report.as_text(recording, summary, diagnosis, tried), file=sys.stderr, flush=True)

@@ -21,13 +21,17 @@ from feedline.findings import Entry, shown
     multiple=True,
     help="A folder of further causes of diagnose, in the form of docs/findings.md.",
 )
+@click.option("--markdown", is_flag=True, help="Print all pages as one document: docs/causes.md.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def explain(code: str | None, causes: tuple[Path, ...], as_json: bool) -> int:
+def explain(code: str | None, causes: tuple[Path, ...], markdown: bool, as_json: bool) -> int:
     """Print the page of CODE: what a verb means that says so, by which numbers, and what to do. Without CODE, list all.
 
     A code that several verbs use has a page of each. Exit status 2: there is no such code.
     """
     pages = pages_of(causes)
+    if markdown:
+        print(shown.document(pages), end="")
+        return exit_codes.FINE
     if code is None:
         _list(pages, as_json)
         return exit_codes.FINE

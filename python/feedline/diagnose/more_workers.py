@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from feedline.diagnose import rungs_told
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Finding
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 
 def more_workers(summary: Summary, named: list[Finding]) -> str | None:

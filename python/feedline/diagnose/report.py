@@ -8,13 +8,14 @@ from typing import Any
 
 from feedline.diagnose import gpu_text
 from feedline.diagnose.diagnosis import Diagnosis
-from feedline.diagnose.model import prediction
-from feedline.diagnose.model.what_if import what_if
-from feedline.diagnose.session import Recording
-from feedline.diagnose.summary import timeline
-from feedline.diagnose.summary.figures import Summary
+from feedline.diagnose.experiments import told
 from feedline.diagnose.trial import Trial
 from feedline.findings import shown
+from feedline.watching.model import prediction
+from feedline.watching.model.what_if import what_if
+from feedline.watching.recordings import Recording
+from feedline.watching.summary import timeline
+from feedline.watching.summary.figures import Summary
 
 SCHEMA = "feedline.diagnosis/1"
 _BAR = 40
@@ -93,7 +94,7 @@ def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis,
     if diagnosis.drop_in:
         lines += ["", f"  {diagnosis.drop_in}"]
     if recording.experiments is not None:
-        lines += ["", *recording.experiments.lines(_what_if(summary, recording))]
+        lines += ["", *told.lines(recording.experiments, _what_if(summary, recording))]
     if summary is not None:
         lines += _changes(summary)
     if trial is not None:

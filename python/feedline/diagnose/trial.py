@@ -10,14 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from feedline.diagnose import apply, causes, session
+from feedline.diagnose import causes
 from feedline.diagnose.diagnosis import Diagnosis
-from feedline.diagnose.experiments.intervals import is_known, rate_interval
-from feedline.diagnose.model import prediction, what_if
-from feedline.diagnose.probe import events
-from feedline.diagnose.session import Change, Recording
-from feedline.diagnose.summary import timeline
-from feedline.diagnose.summary.figures import Summary
+from feedline.watching import apply, session
+from feedline.watching.intervals import is_known, rate_interval
+from feedline.watching.model import prediction, what_if
+from feedline.watching.probe import events
+from feedline.watching.session import Change, Recording
+from feedline.watching.summary import timeline
+from feedline.watching.summary.figures import Summary
 
 _PREFETCH = "prefetch_factor="
 _WORTH = 1.02  # times the batches
@@ -138,13 +139,13 @@ def run(command: Sequence[str], summary: Summary, diagnosis: Diagnosis, recordin
     reason = refusal(summary, recording, proposal)
     if reason is not None:
         return Trial(proposal.settings, proposal.predicted, proposal.left, not_tried=reason)
-    again = session.run(command, change=Change(proposal.settings, summary.loader))
-    refused = apply.refused_by_all(again.applied)
-    if again.returncode != 0:
-        reason = f"the second run failed with exit status {again.returncode}"
+    second = session.run(command, change=Change(proposal.settings, summary.loader))
+    refused = apply.refused_by_all(second.applied)
+    if second.returncode != 0:
+        reason = f"the second run failed with exit status {second.returncode}"
     else:
-        reason = refused_whole(again, proposal.settings)
-    measured, low, high = gain(recording, again) if reason is None else (None, None, None)
+        reason = refused_whole(second, proposal.settings)
+    measured, low, high = gain(recording, second) if reason is None else (None, None, None)
     return Trial(proposal.settings, proposal.predicted, proposal.left, refused, measured, low, high, reason)
 
 
@@ -159,11 +160,11 @@ def refusal(summary: Summary, recording: Recording, proposal: Proposal) -> str |
     return None
 
 
-def refused_whole(again: Recording, settings: Mapping[str, Any]) -> str | None:
+def refused_whole(changed: Recording, settings: Mapping[str, Any]) -> str | None:
     """Why a run that was to have other settings had the same: what it measured is no gain of theirs."""
-    if not again.applied:
+    if not changed.applied:
         return "the second run had no such loader"
-    refused = apply.refused_by_all(again.applied)
+    refused = apply.refused_by_all(changed.applied)
     if "loader" in refused:
         return refused["loader"]
     return "; ".join(dict.fromkeys(refused.values())) if set(settings) <= set(refused) else None

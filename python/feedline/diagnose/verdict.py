@@ -16,10 +16,10 @@ from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.cause import Cause
 from feedline.diagnose.judging.shares import NAMED
 from feedline.diagnose.judging.signals import WORKERS
-from feedline.diagnose.model import prediction
 from feedline.diagnose.more_workers import more_workers
-from feedline.diagnose.summary.figures import Garbage, Summary
 from feedline.findings import CERTAIN, Abstention, Finding
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Garbage, Summary
 
 __all__ = ["CAUSES", "CERTAIN", "judge"]
 

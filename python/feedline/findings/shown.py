@@ -12,6 +12,11 @@ from .catalogue import Entry
 from .finding import CERTAIN, Finding
 
 _WIDTH = 100
+_HEAD = (
+    "What each code means, how it is recognised, by which numbers, and what to do. `feedline explain CODE` prints the",
+    "same in a terminal. This document is made of the rules' own files: `feedline explain --markdown > docs/causes.md`.",
+    "[findings.md](findings.md) says what a finding is, and how a cause is added.",
+)
 
 
 def as_cause(finding: Finding) -> dict[str, Any]:
@@ -119,7 +124,7 @@ def entry_lines(entry: Entry) -> list[str]:
 
 def entry_markdown(entry: Entry) -> list[str]:
     """A page as a section of a document."""
-    lines = [f"### {entry.code}", "", entry.title[:1].upper() + entry.title[1:] + ".", ""]
+    lines = [f"### {entry.verb}: {entry.code}", "", entry.title[:1].upper() + entry.title[1:] + ".", ""]
     for title, text in _parts(entry):
         lines += [f"**{title}.** {text}", ""]
     if entry.contradicted:
@@ -132,8 +137,14 @@ def entry_markdown(entry: Entry) -> list[str]:
 
 
 def document(entries: Sequence[Entry]) -> str:
-    """Pages one after the other, as docs/causes.md has them."""
-    return "\n".join(line for entry in entries for line in entry_markdown(entry))
+    """All pages as one document, verb by verb: docs/causes.md."""
+    lines = ["# Findings, one by one", "", *_HEAD, ""]
+    for verb in dict.fromkeys(entry.verb for entry in entries):
+        pages = [entry for entry in entries if entry.verb == verb]
+        lines += [f"## {verb}", "", "| code | says |", "|---|---|"]
+        lines += [f"| [{page.code}](#{_anchor(page)}) | {page.title} |" for page in pages]
+        lines += ["", *(line for page in pages for line in entry_markdown(page))]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _parts(entry: Entry) -> list[tuple[str, str]]:
@@ -145,6 +156,11 @@ def _parts(entry: Entry) -> list[tuple[str, str]]:
         ("An example", entry.example),
     ]
     return [(title, text) for title, text in parts if text]
+
+
+def _anchor(entry: Entry) -> str:
+    """As GitHub makes it of a heading."""
+    return f"{entry.verb}-{entry.code}"
 
 
 def _wrapped(text: str, indent: str = "", further: str | None = None) -> list[str]:

@@ -12,8 +12,8 @@ from test_verdict import summaries
 
 from feedline.diagnose.causes import registered
 from feedline.diagnose.judging import certainty
-from feedline.diagnose.summary.figures import Waits
 from feedline.diagnose.verdict import CAUSES, CERTAIN, judge
+from feedline.watching.summary.figures import Waits
 
 SLOW = BY_CAUSE["cpu_decode"]  # half of the time, certain
 PACKED = {"pickle_ms": 4.0, "unpickle_ms": 4.0, "busy": 0.2}

@@ -11,8 +11,8 @@ from summaries import BY_CAUSE, HALF, LOADER, stages, summary, waiting
 
 from feedline.diagnose.causes import named
 from feedline.diagnose.judging import gains
-from feedline.diagnose.model import prediction
 from feedline.diagnose.verdict import judge
+from feedline.watching.model import prediction
 
 NEAR = 0.2
 

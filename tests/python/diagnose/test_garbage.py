@@ -8,10 +8,10 @@ from summaries import BY_CAUSE
 from test_signals import MS, event, record_of, recording
 from watched import watched
 
-from feedline.diagnose.probe import events
-from feedline.diagnose.summary import timeline
-from feedline.diagnose.summary.figures import Garbage
 from feedline.diagnose.verdict import judge
+from feedline.watching.probe import events
+from feedline.watching.summary import timeline
+from feedline.watching.summary.figures import Garbage
 
 
 def loop_with_collections(held, count):

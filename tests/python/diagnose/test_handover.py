@@ -8,10 +8,10 @@ from summaries import summary, waiting
 from test_several import loop, worker
 from test_signals import MS, event, record_of, recording
 
-from feedline.diagnose.probe import events
-from feedline.diagnose.probe.events import Total
-from feedline.diagnose.summary import timeline
 from feedline.diagnose.verdict import CERTAIN, judge
+from feedline.watching.probe import events
+from feedline.watching.probe.events import Total
+from feedline.watching.summary import timeline
 
 TASKS = 40
 LOADER = {"pid": 1, "number": 0, "num_workers": 1}

@@ -10,11 +10,11 @@ from test_signals import record_of, recording
 from watched import watched
 
 from feedline import _engine
-from feedline.diagnose.probe import events, hooks
-from feedline.diagnose.probe.events import Event
-from feedline.diagnose.probe.recorder import Recorder
-from feedline.diagnose.summary import timeline
 from feedline.diagnose.verdict import judge
+from feedline.watching.probe import events, fetch_hooks
+from feedline.watching.probe.events import Event
+from feedline.watching.probe.recorder import Recorder
+from feedline.watching.summary import timeline
 
 
 class Loader:
@@ -79,7 +79,7 @@ def test_a_sample_in_which_garbage_was_collected_is_not_slow_for_that(tmp_path, 
             time.sleep(waits if index == 30 else 0)
             return index
 
-    timed = hooks._TimedSamples(OneIsLate(), Recorder(str(tmp_path)))
+    timed = fetch_hooks._TimedSamples(OneIsLate(), Recorder(str(tmp_path)))
     for index in range(40):
         timed[index]
     (ring,) = tmp_path.glob("*.ring")

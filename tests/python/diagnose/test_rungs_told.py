@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from summaries import BY_CAUSE, HALF, LOADER, stages, summary, waiting
 
 from feedline.diagnose import report, trial
-from feedline.diagnose.experiments.intervals import UNKNOWN, Shown, shown
-from feedline.diagnose.experiments.results import Comparison, Experiments, Rung, keep
-from feedline.diagnose.session import Recording
-from feedline.diagnose.summary.figures import DROP_IN
 from feedline.diagnose.verdict import judge
+from feedline.watching.experiments import Comparison, Experiments, Rung, keep
+from feedline.watching.intervals import UNKNOWN, Shown, shown
+from feedline.watching.recordings import Recording
+from feedline.watching.summary.figures import DROP_IN
 
 
 def compared(change, ratio, low, high):

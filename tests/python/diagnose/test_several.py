@@ -8,11 +8,11 @@ from summaries import BY_CAUSE, summary, waiting
 from test_signals import MS, event, record_of, recording
 from watched import recorded, watched
 
-from feedline.diagnose.experiments.results import Experiments, Rung
-from feedline.diagnose.probe import events
-from feedline.diagnose.probe.events import Total
-from feedline.diagnose.summary import making, timeline
 from feedline.diagnose.verdict import judge
+from feedline.watching.experiments import Experiments, Rung
+from feedline.watching.probe import events
+from feedline.watching.probe.events import Total
+from feedline.watching.summary import making, timeline
 
 
 def loop(loader, waits, step_ms=5, begin=0.0):

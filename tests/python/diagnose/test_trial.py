@@ -15,12 +15,12 @@ pytest.importorskip("click", reason="click, for the command line, is not install
 
 from feedline.diagnose import trial
 from feedline.diagnose.diagnosis import Diagnosis
-from feedline.diagnose.experiments.results import Comparison, Experiments
-from feedline.diagnose.model import prediction, what_if
-from feedline.diagnose.session import Recording
 from feedline.diagnose.trial import Trial
 from feedline.diagnose.verdict import judge
 from feedline.findings import Finding
+from feedline.watching.experiments import Comparison, Experiments
+from feedline.watching.model import prediction, what_if
+from feedline.watching.recordings import Recording
 
 FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 SCRIPT = """

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from summaries import BESIDE_COMPUTING, BUSY, BY_CAUSE, EVEN, FLOAT32, HALF, copied, stages, summary, waiting, without
 
-from feedline.diagnose.summary.figures import Waits
 from feedline.diagnose.verdict import CAUSES, CERTAIN, judge
+from feedline.watching.summary.figures import Waits
 
 
 def names(diagnosis):

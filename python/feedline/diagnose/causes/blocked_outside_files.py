@@ -9,9 +9,9 @@ from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.judging.fixes import more_within_reach, with_workers
 from feedline.diagnose.judging.shares import NAMED
 from feedline.diagnose.judging.waiting import ENOUGH_LOOKS, MOSTLY
-from feedline.diagnose.model import prediction, what_if
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Entry, Threshold
+from feedline.watching.model import prediction, what_if
+from feedline.watching.summary.figures import Summary
 
 __all__ = ["CAUSE", "ENOUGH_LOOKS", "MOSTLY", "NAMED", "UNSEEN"]
 

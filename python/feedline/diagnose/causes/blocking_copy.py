@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.experiments.pinning import ASKED
 from feedline.diagnose.judging import copies
 from feedline.diagnose.judging.cause import Cause, Rule
 from feedline.diagnose.judging.copies import FEWEST_TIMED
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import IDLE_LOADER, NAMED
 from feedline.findings import Entry, Threshold
+from feedline.watching.experiments import ASKED
 
 __all__ = ["CAUSE", "FEWEST_TIMED", "IDLE_LOADER", "LEAST", "NAMED", "SURE"]
 

@@ -7,9 +7,9 @@ from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.cause import Cause, Found, Rule
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import CROWDED, IDLE_LOADER, LARGE, NAMED
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Entry, Threshold
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 LOW_UTILISATION = Threshold(0.5, "GPU-Util: below, the text says what the GPU waits for")
 SLOWER = Threshold(0.9, "of the loop's pace: a loader that is so slow by itself cannot leave the loop to its own work")

@@ -9,9 +9,9 @@ from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.judging.contradictions import gain_of_more
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import HELPS, NAMED
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Entry, Threshold
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 SPENT = Threshold(0.8, "of the quota, by the run: then whatever waits for a CPU waits for the quota")
 UNSPENT = Threshold(0.5, "of the quota, by all of the run: no steady work meets it")

@@ -11,9 +11,9 @@ from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.judging.copies import TRACE
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import NAMED, UNCERTAIN
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Entry, Threshold
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 AGAIN = Threshold(2, "calls per step: one waits for the step's work, which is needed anyway")
 

@@ -9,9 +9,9 @@ from feedline.diagnose.judging import gains, signals
 from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.judging.fixes import Fix
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Entry, Threshold
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 POOL = Threshold(
     2.5, "times what making it takes: the CPU of a pool of three threads, from first to last; of processes 1.3"

@@ -8,9 +8,9 @@ from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.cause import Cause, Found, Rule
 from feedline.diagnose.judging.fixes import is_slower
 from feedline.diagnose.judging.shares import CROWDED, NAMED, SAME
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Entry, Threshold
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 DELAYED = Threshold(0.3, "of the time that workers want to run, without a CPU")
 LEAST = Threshold(0.1, "of the share, that fewer workers give back: the work itself stays")

@@ -8,9 +8,9 @@ from feedline.diagnose.judging.cause import Cause, Found, Rule
 from feedline.diagnose.judging.copies import TRACE
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import IDLE_LOADER
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Entry, Threshold
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 FEWEST_WATCHED = Threshold(5, "steps, to say that none of them used autocast")
 BUSY = Threshold(0.8, "GPU-Util: below, the GPU's own speed is not what a step waits for")

@@ -6,15 +6,15 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from feedline.diagnose.experiments.intervals import GAIN
 from feedline.diagnose.judging import contradictions, gains, signals, waiting
 from feedline.diagnose.judging.case import Case, gain_of_workers, stage_sentence
 from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.judging.fixes import with_workers
 from feedline.diagnose.judging.shares import LARGE, NAMED
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import DROP_IN, Summary
 from feedline.findings import Entry, Threshold
+from feedline.watching.intervals import GAIN
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import DROP_IN, Summary
 
 ONE_CPU = Threshold(0.9, "of a cycle: one CPU that is used up so far has no room for another process")
 CPUS_FOR_TWO = Threshold(2, "usable CPUs: the fewest that a loop and a worker can run on at once")

@@ -8,8 +8,8 @@ from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import NAMED
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Entry, Threshold
+from feedline.watching.summary.figures import Summary
 
 FULL = Threshold(0.9, "of /dev/shm, used at any time: a batch more may not fit")
 

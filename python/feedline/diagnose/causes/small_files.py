@@ -10,8 +10,8 @@ from feedline.diagnose.judging.certainty import READS_OF_PAGING
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.reading import FEWEST_BYTES, FROM_DEVICE, NEAR_CEILING
 from feedline.diagnose.judging.shares import NAMED
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Entry, Threshold
+from feedline.watching.summary.figures import Summary
 
 __all__ = ["CAUSE", "FEWEST_BYTES", "FROM_DEVICE", "LARGEST", "NAMED", "NEAR_CEILING", "SMALLEST"]
 

@@ -11,8 +11,8 @@ from feedline.diagnose.judging.contradictions import gain_of_more
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.reading import FROM_DEVICE, NEAR_CEILING
 from feedline.diagnose.judging.shares import HELPS, NAMED
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Entry
+from feedline.watching.summary.figures import Summary
 
 __all__ = ["CAUSE", "FROM_DEVICE", "HELPS", "NAMED", "NEAR_CEILING"]
 

@@ -12,8 +12,8 @@ from feedline.diagnose.judging.certainty import READS_OF_PAGING
 from feedline.diagnose.judging.fixes import Fix, is_lowered, more_within_reach, with_workers
 from feedline.diagnose.judging.reading import FROM_DEVICE, NEAR_CEILING
 from feedline.diagnose.judging.shares import NAMED
-from feedline.diagnose.summary.figures import Host, Summary
 from feedline.findings import Entry
+from feedline.watching.summary.figures import Host, Summary
 
 __all__ = ["CAUSE", "FROM_DEVICE", "NAMED", "NEAR_CEILING"]
 

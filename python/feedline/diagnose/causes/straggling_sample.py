@@ -10,8 +10,8 @@ from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.cause import Cause, Found, Rule
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import LARGE, NAMED
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Entry, Threshold
+from feedline.watching.summary.figures import Summary
 
 STRAGGLES = Threshold(2.0, "times the mean sample at least: what takes less is no straggler")
 _IN_ORDER_SINCE = (2, 6)  # of torch

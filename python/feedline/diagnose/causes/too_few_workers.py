@@ -11,9 +11,9 @@ from feedline.diagnose.judging.cause import Cause, Found, Rule
 from feedline.diagnose.judging.certainty import CPU_OF_PAGING
 from feedline.diagnose.judging.fixes import with_workers
 from feedline.diagnose.judging.shares import HELPS, NAMED, UNCERTAIN
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Entry, Threshold
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 BUSY_WORKERS = Threshold(0.7, "of the workers' time, at a task: below, more of them would wait as well")
 FREE_CPUS = Threshold(0.75, "of the usable CPUs wanted: below, there is room for another worker")

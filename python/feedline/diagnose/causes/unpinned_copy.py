@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from feedline.diagnose.experiments.pinning import LOCKED
 from feedline.diagnose.judging import copies
 from feedline.diagnose.judging.cause import Cause, Rule
 from feedline.diagnose.judging.copies import FEWEST_TIMED
 from feedline.diagnose.judging.fixes import Fix
 from feedline.diagnose.judging.shares import IDLE_LOADER, NAMED
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Entry, Threshold
+from feedline.watching.experiments import LOCKED
+from feedline.watching.summary.figures import Summary
 
 __all__ = ["CAUSE", "FEWEST_TIMED", "IDLE_LOADER", "LEAST", "NAMED"]
 

@@ -9,9 +9,9 @@ from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.judging.certainty import Claim, Limit
 from feedline.diagnose.judging.fixes import Fix, with_workers
 from feedline.diagnose.judging.shares import DOUBTFUL, EXPLAINED, LARGE, NAMED
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Entry, Threshold
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 PIPE_BYTES_PER_MS = Threshold(500_000.0, "what a pipe between two processes moves at least")
 MUCH_LONGER = Threshold(1.5, "times the packing and unpacking: what a full machine stretches them to")

@@ -9,8 +9,8 @@ from feedline.diagnose.judging import gains, signals
 from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.judging.shares import NAMED, NO_SHORTER, SAME
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Entry, Threshold
+from feedline.watching.summary.figures import Summary
 
 LATER = Threshold(0.5, "of a start: what an epoch begins later than that is no delay of the start itself")
 

@@ -9,9 +9,9 @@ from feedline.diagnose.judging import contradictions
 from feedline.diagnose.judging.cause import Cause, Found
 from feedline.diagnose.judging.certainty import Claim, limited, others_cpus
 from feedline.diagnose.judging.shares import EXPLAINED
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Finding, severity_of
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 _UNEVEN = 2.0  # times the batches of one worker, by another
 _IDLE_WORKERS, _AT_WORK = 0.5, 0.85  # shares of their time: up to the first they wait for tasks, from the second on not

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from feedline.diagnose.judging import signals
 from feedline.diagnose.judging.signals import Signal
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Abstention, Entry
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 if TYPE_CHECKING:
     from feedline.diagnose.judging.case import Case

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from feedline.diagnose.judging.cause import Cause
 from feedline.diagnose.judging.shares import DOUBTFUL, LARGE, UNCERTAIN
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Threshold
+from feedline.watching.summary.figures import Summary
 
 FEWEST_STEPS = Threshold(20, "steps: fewer are an impression")
 SMALL = Threshold(

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from feedline.diagnose.judging.cause import Cause
 from feedline.diagnose.judging.shares import HELPS, NO_SHORTER, SAME
-from feedline.diagnose.summary.figures import Summary
 from feedline.findings import Threshold
+from feedline.watching.summary.figures import Summary
 
 MOST = Threshold(0.6, "the most that a contradicted cause can be")
 _AS_MUCH = 1.25  # times the batches, at the high end of the interval: beyond, it is not measured well enough

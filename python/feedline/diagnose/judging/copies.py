@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from feedline.diagnose.experiments.pinning import LOCKED, OWN
 from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.cause import Found
 from feedline.diagnose.judging.shares import DOUBTFUL, IDLE_LOADER, NAMED, UNCERTAIN
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Copies, Summary
 from feedline.findings import Threshold
+from feedline.watching.experiments import LOCKED, OWN
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Copies, Summary
 
 FEWEST_TIMED = Threshold(10, "copies, for their time to be more than an impression")
 TRACE = "feedline trace on a torch.profiler trace shows it"

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from feedline.diagnose.experiments.intervals import GAIN
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
+from feedline.watching.intervals import GAIN
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from feedline.diagnose.judging.cause import Gain
-from feedline.diagnose.model import loop_model, prediction, what_if
-from feedline.diagnose.model.loop_model import Batch
-from feedline.diagnose.summary.figures import Summary
+from feedline.watching.model import loop_model, prediction, what_if
+from feedline.watching.model.loop_model import Batch
+from feedline.watching.summary.figures import Summary
 
 _AGAIN = 1.1  # what the same script's cycles differ by, from run to run
 _ONE_START = 0.25  # of the time: of one epoch a shorter start is not counted, and what is are workers that stop

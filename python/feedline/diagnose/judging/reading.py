@@ -13,8 +13,8 @@ from feedline.diagnose.judging import making, waiting
 from feedline.diagnose.judging.case import Case
 from feedline.diagnose.judging.cause import Found, Gain
 from feedline.diagnose.judging.shares import NAMED
-from feedline.diagnose.summary.figures import Host, Summary
 from feedline.findings import Threshold
+from feedline.watching.summary.figures import Host, Summary
 
 FROM_DEVICE = Threshold(0.3, "of what is read: from block devices, for a local disk to be what is waited for")
 FEWEST_BYTES = Threshold(1 << 10, "bytes of a sample: fewer are a worker's start")

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from feedline.diagnose.summary.figures import Summary, WaitedFor
 from feedline.findings import Threshold
+from feedline.watching.summary.figures import Summary, WaitedFor
 
 ENOUGH_LOOKS = Threshold(24, "looks: a share of them is 20 % off at most, nineteen times in twenty")
 MOSTLY = Threshold(0.8, "of the waiting: what is less is told apart by too few looks for a certain verdict")
