@@ -395,7 +395,7 @@ def test_the_command_shows_and_writes(tmp_path: Path) -> None:
     slow = loop(items=8, kernels=8, kernel_us=60, copy_us=300, place="train.py(41): log_loss").write(
         tmp_path / "t.json"
     )
-    printed = run(slow, "--output", tmp_path / "report.json", status=1).stdout
+    printed = run(slow, "--json-file", tmp_path / "report.json", status=1).stdout
     for word in ("loop_synchronisation", "log_loss", "Memcpy HtoD", "aten::mm", "fix:"):
         assert word in printed
     assert json.loads((tmp_path / "report.json").read_text()) == json.loads(run(slow, "--json", status=1).stdout)

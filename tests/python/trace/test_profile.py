@@ -21,8 +21,8 @@ from running_processes import HANG_S
 
 import feedline
 from feedline import _engine, trace
-from feedline.profiling import Profile
 from feedline.trace import merging, reader, spans
+from feedline.trace.profiling import Profile
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch.profiler", reason="this torch has no profiler")

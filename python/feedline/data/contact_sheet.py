@@ -7,11 +7,15 @@ import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import feedline
+from ..errors import Error
+from .images import decode_image, resize_image
+
+if TYPE_CHECKING:
+    from .dataset import Dataset
 
 _CELL = 160  # pixels; a picture's longer side
 _GAP = 6
@@ -22,7 +26,7 @@ _DAMAGED = (160, 24, 24)
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 
 
-def contact_sheet(dataset: feedline.Dataset, images: int, step: Callable[[], None]) -> tuple[Pixels, list[str]]:
+def contact_sheet(dataset: Dataset, images: int, step: Callable[[], None]) -> tuple[Pixels, list[str]]:
     """Evenly spread samples of `dataset`, in order: an (H, W, 3) uint8 sheet, and the errors of damaged samples.
 
     A damaged sample is a red cell. `step` is called after each image.
@@ -38,7 +42,7 @@ def contact_sheet(dataset: feedline.Dataset, images: int, step: Callable[[], Non
         top, left = (cell // columns) * pitch + _GAP, (cell % columns) * pitch + _GAP
         try:
             picture = _picture(dataset, index)
-        except feedline.Error as error:
+        except Error as error:
             damaged.append(f"{dataset.key(index)}: {error}")
             sheet[top : top + _CELL, left : left + _CELL] = _DAMAGED
         else:
@@ -50,9 +54,9 @@ def contact_sheet(dataset: feedline.Dataset, images: int, step: Callable[[], Non
     return sheet, damaged
 
 
-def _picture(dataset: feedline.Dataset, index: int) -> Pixels:
+def _picture(dataset: Dataset, index: int) -> Pixels:
     if dataset.format != "pixels":
-        return _thumbnail(feedline.decode_image(dataset.encoded(index)))
+        return _thumbnail(decode_image(dataset.encoded(index)))
     sample = dataset.resize(_CELL).center_crop(_CELL).sample(index)  # its middle
     planes: Pixels = next(field for field in sample if np.ndim(field) == 3)
     return planes.transpose(1, 2, 0)
@@ -62,7 +66,7 @@ def _thumbnail(picture: Pixels) -> Pixels:
     height, width = picture.shape[:2]
     scale = _CELL / max(height, width)
     size = (max(1, round(height * scale)), max(1, round(width * scale)))
-    return feedline.resize_image(picture, size)
+    return resize_image(picture, size)
 
 
 def write_png(path: Path, pixels: Pixels) -> None:

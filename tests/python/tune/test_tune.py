@@ -40,7 +40,7 @@ if __name__ == "__main__":
     sys.exit(5)
 """
 
-DEVICE = str(Path(__file__).parents[1] / "scenarios" / "scripts")
+DEVICE = str(Path(__file__).parents[2] / "scenarios" / "scripts")
 ON_A_DEVICE = f"""
 import sys, time
 sys.path.insert(0, {DEVICE!r})
@@ -87,7 +87,7 @@ def gains_by_a_second_worker(found):
 def test_a_script_is_tuned_as_it_is_and_ended(tune, tmp_path):
     output, run, page = tmp_path / "tuned.json", tmp_path / "run.json", tmp_path / "run.html"
     # a batch has 256 bytes: of more than 3 workers, or prefetching much deeper, there is nothing to measure
-    options = ["--memory", "2000", "--output", output, "--record", run, "--json"]
+    options = ["--memory", "2000", "--settings", output, "--record", run, "--json"]
     for budget in ("20s", "120s"):  # a machine that others keep busy needs more
         status, out, err = tune(SCRIPT.replace("EPOCHS", "1000"), "--budget", budget, *options)
         assert status == 0, err
@@ -158,7 +158,7 @@ def test_a_script_that_uses_a_device_is_tuned_without_it(tune):
 )  # fmt: skip
 def test_what_cannot_be_tuned_is_said_and_saves_nothing(tune, tmp_path, source, said):
     output = tmp_path / "tuned.json"
-    status, out, err = tune(source, "--budget", "4s", "--output", output)
+    status, out, err = tune(source, "--budget", "4s", "--settings", output)
     assert status == 3 and said in err
     assert not output.exists()
     assert ("hello" in out) == ("hello" in source)
@@ -182,7 +182,7 @@ def test_ctrl_c_leaves_no_process(tmp_path):
 def test_a_source_is_tuned(folder, tmp_path):
     output, run = tmp_path / "tuned.json", tmp_path / "run.json"
     command = [*FEEDLINE, "tune", folder, "--budget", "3s", "--size", "32", "--batch-size", "4", "--json"]
-    command += ["--batch-size-range", "2:8", "--memory", "64MiB", "--output", output, "--record", run]
+    command += ["--batch-size-range", "2:8", "--memory", "64MiB", "--settings", output, "--record", run]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=2 * HANG_S)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -214,14 +214,14 @@ def test_a_source_is_tuned(folder, tmp_path):
         (["train.py"], "feedline tune -- python train.py"),
         (["bash"], "feedline tune -- bash"),
         (["--keep-running", "x"], "for a command"),
-        (["--output", "/no/such/folder/tuned.json", "x"], "there is no folder /no/such/folder"),
+        (["--settings", "/no/such/folder/tuned.json", "x"], "there is no folder /no/such/folder"),
         (["--bugdet", "60s", "x"], "--budget"),
         (["--", "--bugdet", "60s", "touch", "RAN"], "before the --"),
-        (["--output", "/", "--", "touch", "RAN"], "is a folder"),
+        (["--settings", "/", "--", "touch", "RAN"], "is a folder"),
         (["--record", "/", "--", "touch", "RAN"], "is a folder"),
-        (["--output", "/proc/tuned.json", "--", "touch", "RAN"], "nothing can be written into /proc"),
-        (["--output", "s3://bucket/tuned.json", "--", "touch", "RAN"], "is a URL"),
-        (["--output", "x.json", "--record", "./x.json", "--", "touch", "RAN"], "are the same file"),
+        (["--settings", "/proc/tuned.json", "--", "touch", "RAN"], "nothing can be written into /proc"),
+        (["--settings", "s3://bucket/tuned.json", "--", "touch", "RAN"], "is a URL"),
+        (["--settings", "x.json", "--record", "./x.json", "--", "touch", "RAN"], "are the same file"),
         (["--batch-size", "8", "--", "touch", "RAN"], "--batch-size is for a SOURCE"),
         (["--size", "8", "--", "touch", "RAN"], "--size is for a SOURCE"),
     ],
@@ -235,7 +235,7 @@ def test_a_wrong_call_says_what_is_right_before_anything_runs(arguments, said, t
 @pytest.mark.parametrize("source", ["/no/such/folder", "s3://bucket/train", "https://example.org/train.tar"])
 def test_a_source_that_cannot_be_read_is_named_and_nothing_is_written(source, tmp_path):
     output = tmp_path / "tuned.json"
-    done = subprocess.run([*FEEDLINE, "tune", "--output", output, source], capture_output=True, text=True)
+    done = subprocess.run([*FEEDLINE, "tune", "--settings", output, source], capture_output=True, text=True)
     assert done.returncode in (2, 3) and source in done.stderr and "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -253,7 +253,7 @@ def test_settings_from_before_stay_where_nothing_is_shown_to_gain(folder, tmp_pa
     monkeypatch.setattr(source, "tune", lambda *arguments: made)
     output = tmp_path / "tuned.json"
     output.write_text("from before")
-    assert run(["tune", "--output", str(output), str(folder)]) == 0
+    assert run(["tune", "--settings", str(output), str(folder)]) == 0
     said = capsys.readouterr().out
     assert "nothing that was tried gains" in said and "the settings are good as they are" in said
     assert "nothing was saved: only settings that were shown to gain are" in said and "is from before" in said

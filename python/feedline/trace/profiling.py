@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from .errors import ConfigError
-from .machine import ranks
+from ..errors import ConfigError
+from ..machine import ranks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,7 +124,7 @@ class Profile:
         action = self._schedule(self._steps_done)
         actions = self._profiler.ProfilerAction
         if self._stages and self._recording is None and action in (actions.RECORD, actions.RECORD_AND_SAVE):
-            from .trace.spans import Recording
+            from .spans import Recording
 
             self._recording = Recording()
 
@@ -147,7 +147,7 @@ class Profile:
 
     @staticmethod
     def _merge(torch_profile: Any, recording: Any, path: Path) -> None:
-        from .trace.merging import merge
+        from .merging import merge
 
         plain, spans = path.with_suffix(".torch"), path.with_suffix(".stages")
         try:
