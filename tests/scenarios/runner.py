@@ -26,10 +26,11 @@ from limits import Limits, NotPermitted, refusal
 from promises import NEAR, Change, Promise
 from scenarios import BLIND, HELD_OUT, SCENARIOS, Scenario
 
-from feedline.diagnose import fixes, trial, verdict
-from feedline.diagnose.findings import Diagnosis
-from feedline.diagnose.verdict import CERTAIN, Verdict
+from feedline.diagnose import causes, trial, verdict
+from feedline.diagnose.diagnosis import Diagnosis
+from feedline.diagnose.verdict import CERTAIN
 from feedline.diagnose.watch import watch
+from feedline.findings import Finding
 from feedline.watching import session
 from feedline.watching.model import prediction
 from feedline.watching.recordings import Recording
@@ -74,7 +75,7 @@ class Rung:
 @dataclass(frozen=True)
 class Outcome:
     scenario: Scenario
-    verdicts: list[Verdict]
+    verdicts: list[Finding]
     seconds: float
     overhead: float | None
     others_cpus: float | None
@@ -89,14 +90,14 @@ class Outcome:
     @property
     def right(self) -> bool:
         """All planted causes are named, and the first that is named is true of the script."""
-        named = [v.cause for v in self.verdicts]
+        named = [v.code for v in self.verdicts]
         true = self.scenario.causes + self.scenario.also
         return set(self.scenario.causes) <= set(named) and named[0] in true
 
     @property
     def wrongly_certain(self) -> list[str]:
         true = self.scenario.causes + self.scenario.also
-        return [v.cause for v in self.verdicts if v.confidence >= CERTAIN and v.cause not in true]
+        return [v.code for v in self.verdicts if v.confidence >= CERTAIN and v.code not in true]
 
 
 def run(scenario: Scenario, ladder_s: float = 0.0, rounds: int = 0) -> Outcome:
@@ -130,11 +131,11 @@ def _promises(
     changes = []
     proposal = trial.propose(summary, diagnosis, recording)
     if trial.refusal(summary, recording, proposal) is None:
-        causes = tuple(v.cause for v in diagnosis.verdicts if v.cause not in (*proposal.left, "compute_bound"))
+        causes = tuple(v.code for v in diagnosis.verdicts if v.code not in (*proposal.left, "compute_bound"))
         changes.append(Change(causes, proposal.predicted, settings=proposal.settings))
-    promised = {v.cause: v.predicted_gain for v in diagnosis.verdicts}
+    promised = {v.code: v.gain for v in diagnosis.verdicts}
     changes += [
-        Change((cause,), promised[cause], mended=cause, workers=fixes.workers_of(cause, summary))
+        Change((cause,), promised[cause], mended=cause, workers=_workers_of(cause, summary))
         for cause in scenario.mended
         if cause in promised
     ]
@@ -149,6 +150,11 @@ def _promises(
 
     first = trial.steps_per_s(recording)
     return promises.tried(changes, rounds, first[0] if first else None, rate)
+
+
+def _workers_of(code: str, summary: Summary) -> int | None:
+    cause = causes.named(code)
+    return None if cause is None else cause.workers(summary)
 
 
 def _watch(
@@ -237,7 +243,7 @@ def main() -> int:
             print(f"skipped  {scenario.script}: {error}", flush=True)
             continue
         outcomes.append(outcome)
-        named = ", ".join(f"{v.cause} {v.share:.0%} ({v.confidence:.2f})" for v in outcome.verdicts) or "nothing"
+        named = ", ".join(f"{v.code} {v.share:.0%} ({v.confidence:.2f})" for v in outcome.verdicts) or "nothing"
         mark = "right" if outcome.right else "WRONG"
         certain = f"  WRONGLY CERTAIN: {', '.join(outcome.wrongly_certain)}" if outcome.wrongly_certain else ""
         named += "  (on a stand-in device)" if scenario.stand_in else ""
@@ -303,7 +309,7 @@ def matrix(outcomes: list[Outcome]) -> str:
     planted = sorted({outcome.scenario.causes[0] for outcome in outcomes})
     counts: dict[tuple[str, str], int] = {}
     for outcome in outcomes:
-        first = outcome.verdicts[0].cause if outcome.verdicts else "(none)"
+        first = outcome.verdicts[0].code if outcome.verdicts else "(none)"
         # of two planted causes either may come first
         row = first if first in outcome.scenario.causes else outcome.scenario.causes[0]
         counts[row, first] = counts.get((row, first), 0) + 1
@@ -320,7 +326,7 @@ def as_dict(outcome: Outcome) -> dict[str, object]:
         "scenario": outcome.scenario.script,
         "planted": list(outcome.scenario.causes),
         "stand_in_device": outcome.scenario.stand_in,
-        "named": [{"cause": v.cause, "share": v.share, "confidence": v.confidence} for v in outcome.verdicts],
+        "named": [{"cause": v.code, "share": v.share, "confidence": v.confidence} for v in outcome.verdicts],
         "right": outcome.right,
         "wrongly_certain": outcome.wrongly_certain,
         "overhead_share": outcome.overhead,

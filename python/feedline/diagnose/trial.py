@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from feedline.diagnose import fixes
-from feedline.diagnose.findings import Diagnosis, Verdict
+from feedline.diagnose import causes
+from feedline.diagnose.diagnosis import Diagnosis
 from feedline.watching import apply, session
 from feedline.watching.intervals import is_known, rate_interval
 from feedline.watching.model import prediction, what_if
@@ -100,14 +100,15 @@ def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Pro
     settings: dict[str, Any] = {}
     gains: list[tuple[float, float]] = []
     left = []
-    for verdict in diagnosis.verdicts:
-        change = _change_of(verdict, summary)
+    for finding in diagnosis.verdicts:
+        cause = causes.named(finding.code)
+        change = None if cause is None else cause.change(summary)
         if change is None:
-            if verdict.cause != "compute_bound":
-                left.append(verdict.cause)
+            if finding.code != "compute_bound":
+                left.append(finding.code)
         elif not set(change) & set(settings):  # of two numbers of workers the larger share's counts
             settings |= change
-            gains.append(verdict.predicted_gain)
+            gains.append(finding.gain)
     fewer = prediction.fewer_workers(summary)
     if fewer is not None and "num_workers" not in settings:
         settings["num_workers"] = fewer
@@ -130,17 +131,6 @@ def _together(gains: Sequence[float]) -> float:
     """Each gives back a time of its own, with all else as it was: it is these times that add up, and not the gains."""
     gone = sum(gain / (1 + gain) for gain in gains)
     return 1 / max(1 - gone, _SHORTEST) - 1
-
-
-def _change_of(verdict: Verdict, summary: Summary) -> dict[str, Any] | None:
-    workers = fixes.workers_of(verdict.cause, summary)
-    if workers is not None:
-        return {"num_workers": workers}
-    if verdict.cause == "worker_startup" and summary.epochs > 1 and not summary.loader.get("persistent_workers"):
-        return {"persistent_workers": True}
-    if verdict.cause == "unpinned_copy" and not summary.loader.get("pin_memory"):
-        return {"pin_memory": True}
-    return None
 
 
 def run(command: Sequence[str], summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Trial:

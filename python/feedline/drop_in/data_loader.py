@@ -266,7 +266,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         )
 
     def metrics(self, port: int = 0, *, name: str | None = None) -> str:
-        """Serves :meth:`stats` as OpenMetrics text, to this machine alone, while the loader lives; returns the URL.
+        """Serves :meth:`stats` as metrics, to this machine alone, while the loader lives; returns the URL.
 
         See :func:`feedline.serving.metrics.serve`.
         """

@@ -62,7 +62,7 @@ def test_processes_whose_records_were_let_go_are_a_missing_signal():
 
 def test_a_thread_promises_nothing_by_more_workers():
     more = summary(HALF, {"stages": {"storage": 1.0}, "cpu_ms": 2.0}, missing={"consumer": "who"})
-    assert all(verdict.predicted_gain[0] == 0 for verdict in judge(more).verdicts)
+    assert all(verdict.gain[0] == 0 for verdict in judge(more).verdicts)
 
 
 @pytest.mark.parametrize(("collects", "waits", "slow"), [(True, 0.0, False), (False, 0.3, True), (True, 0.3, True)])

@@ -155,10 +155,10 @@ def test_a_loop_without_workers_is_offered_feedlines_loader_where_it_was_measure
 
 
 def test_a_loop_without_workers_hears_of_feedlines_loader_without_experiments_too():
-    (first,) = (v for v in judge(WITHOUT).verdicts if v.cause == "python_main_process")
+    (first,) = (v for v in judge(WITHOUT).verdicts if v.code == "python_main_process")
     assert "from feedline import DataLoader" in first.fix
     useless = replace(WITHOUT, tried={DROP_IN: (0.95, 0.9, 1.0)})
-    (first,) = (v for v in judge(useless).verdicts if v.cause == "python_main_process")
+    (first,) = (v for v in judge(useless).verdicts if v.code == "python_main_process")
     assert "feedline" not in first.fix
 
 
