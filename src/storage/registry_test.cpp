@@ -77,6 +77,7 @@ TEST(Registry, AnIdentityIsThatOfThePlace) {
         "file://localhost" + folder.path("link/x.tar")})
     EXPECT_EQ(identity_of(way), identity) << way;
   EXPECT_EQ(identity_of(folder.path("data/")), identity_of(folder.path("data")));
+  EXPECT_EQ(identity_of(folder.path("none/")), identity_of(folder.path("none")));
   EXPECT_EQ(identity_of(folder.path("none/../none/x")), identity_of(folder.path("none/x")));
   EXPECT_NE(identity_of(folder.path("data/y.tar")), identity);
   EXPECT_EQ(identity_of("s3://b//k/../x"), "s3://b//k/../x");

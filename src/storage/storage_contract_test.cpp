@@ -144,6 +144,35 @@ TEST_P(StorageContract, StatTellsChanges) {
   expect_storage_error(missing.error(), folder_.path("missing"));
 }
 
+TEST_P(StorageContract, GivesAVersionOrSaysThatThereIsAnother) {
+  const std::string path = folder_.write("object", recognisable_bytes(5000));
+  const Version version = *storage_->stat(path);
+  memory::ByteBuffer buffer;
+  const auto got = storage_->read_version(path, buffer, memory::kLeastSampleBytes, version);
+  ASSERT_TRUE(got) << got.error().message();
+  EXPECT_EQ(text_of(*got), recognisable_bytes(5000));
+  EXPECT_EQ(read_at(**open_version(*storage_, path, Access::kRead, version), 7, 100),
+            recognisable_bytes(5000).substr(7, 100));
+  EXPECT_FALSE(storage_->read_version(path, buffer, 4999, version)) << "too large";
+  for (const Version& other : {Version{4999, version.mtime_ns}, Version{5000, version.mtime_ns + 1}}) {
+    const auto refused = storage_->read_version(path, buffer, memory::kLeastSampleBytes, other);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::kStorage);
+    EXPECT_EQ(refused.error().where.shard, path);
+    EXPECT_NE(refused.error().what.find("changed between index and read"), std::string::npos);
+    EXPECT_FALSE(open_version(*storage_, path, Access::kMap, other));
+  }
+  EXPECT_FALSE(storage_->read_version(folder_.path("missing"), buffer, memory::kLeastSampleBytes, version));
+}
+
+TEST_P(StorageContract, KnowsAnObjectHoweverItIsNamed) {
+  const std::string path = folder_.write("data/object", "x");
+  EXPECT_EQ(storage_->identity(folder_.path("data/../data/object")), storage_->identity(path));
+  EXPECT_EQ(storage_->identity(folder_.path("data/")), storage_->identity(folder_.path("data")));
+  EXPECT_NE(storage_->identity(folder_.path("data/other")), storage_->identity(path));
+  EXPECT_EQ(storage_->local_path(path), path);
+}
+
 TEST_P(StorageContract, ListsSortedByBytesWithLinksFollowed) {
   for (const char* file : {"b.jpg", "B.jpg", "a-1", "a", "\xc3\xa9", "z", ".hidden", "10", "9"})
     folder_.write(file, "x");
