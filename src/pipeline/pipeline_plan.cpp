@@ -156,7 +156,7 @@ Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& op
   plan.slots = std::max<std::uint64_t>(plan.options.memory_budget / each, 1);
   if (!given)
     plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / each, kDefaultSlots, kMostSmallBatches));
-  if (recipe.format->storage() != nullptr) {
+  if (recipe.records && recipe.records->storage() != nullptr) {
     const std::uint64_t some = std::min(kSomeReadAhead, plan.options.memory_budget / 8);
     const auto left = [&] {
       return plan.options.memory_budget - std::min(plan.options.memory_budget, plan.slots * each);
