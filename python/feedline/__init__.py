@@ -44,7 +44,7 @@ from .errors import (
     WorkerDiedError,
 )
 from .loader.loader import BadSample, Loader
-from .profiling import profile
+from .trace.profiling import profile
 from .tune.settings import load_settings
 from .version import installed_version as _installed_version
 
@@ -61,10 +61,6 @@ def __getattr__(name: str) -> Any:
         from .drop_in.data_loader import DataLoader
 
         return DataLoader
-    if name == "trace":
-        from importlib import import_module
-
-        return import_module(".trace", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

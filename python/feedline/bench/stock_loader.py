@@ -110,7 +110,7 @@ def check_stock(source: str) -> None:
         if importlib.util.find_spec(name) is None:
             raise StockLoaderMissing(f"needs {name}")
     if not Path(source).is_dir():
-        raise StockLoaderMissing(f"needs a folder of class folders as SOURCE, and {source!r} is none")
+        raise StockLoaderMissing(f"needs a folder of class folders as SOURCE; {source!r} is not one")
 
 
 def measure_stock(source: str, size: int, batch_size: int, workers: int, seconds: float) -> dict[str, Any]:

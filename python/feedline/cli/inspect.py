@@ -10,10 +10,10 @@ import click
 from rich.markup import escape
 
 import feedline
-from feedline.cli import exit_codes
-from feedline.cli.console import OUT, bytes_text, print_json, progress, table
-from feedline.cli.contact_sheet import contact_sheet, write_png
-from feedline.data import arguments, inspection
+from feedline.cli import exit_codes, parameters
+from feedline.cli.console import OUT, bytes_text, print_json, steps, table
+from feedline.data import inspection
+from feedline.data.contact_sheet import contact_sheet, write_png
 from feedline.findings import Finding
 
 _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -27,19 +27,17 @@ _UNDECODED = dict.fromkeys(
 @click.command()
 @click.argument("source")
 @click.option("--format", "format_", type=click.Choice(["folder", "tar", "pixels"]), help="Default: by what SOURCE is.")
-@click.option("--show", type=click.Path(dir_okay=False), help="Write a contact sheet to this PNG file.")
+@click.option("--show", type=parameters.OutputPath(dir_okay=False), help="Write a contact sheet to this PNG file.")
 @click.option(
     "--images", default=24, show_default=True, type=click.IntRange(1, 400), help="Images on the contact sheet."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@parameters.as_json()
 def inspect(source: str, format_: str | None, show: str | None, images: int, as_json: bool) -> int:
     """Tell what SOURCE holds, and what a reader would drop, merge or refuse.
 
     SOURCE is a folder of class folders, a .tar or .tar.gz, or a brace list of them ("shards/{000..146}.tar").
     Exit status 1: a finding of severity "error" or "warning"; 3: nothing there to read.
     """
-    if show is not None:
-        arguments.output_path("inspect", "--show", show)
     found = feedline.inspect(source, format=format_)
     findings = inspection.findings_of(found)
     sheet: dict[str, Any] | None = None
@@ -57,8 +55,8 @@ def inspect(source: str, format_: str | None, show: str | None, images: int, as_
 
 def _write_sheet(source: str, format_: str | None, path: Path, images: int) -> dict[str, Any]:
     dataset = feedline.open(source, format=format_)
-    with progress(min(images, len(dataset)), "decoding") as bar:
-        sheet, damaged = contact_sheet(dataset, images, lambda: bar.advance(bar.task_ids[0]))
+    with steps(min(images, len(dataset)), "decoding") as advance:
+        sheet, damaged = contact_sheet(dataset, images, lambda: advance(1))
     write_png(path, sheet)
     return {"path": str(path), "images": min(images, len(dataset)), "damaged": damaged}
 

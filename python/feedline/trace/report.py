@@ -52,6 +52,13 @@ def analyse(traces: Sequence[Trace]) -> dict[str, Any]:
     return result
 
 
+def has_problems(result: dict[str, Any]) -> bool:
+    """Whether `result` of :func:`analyse` names a cause to act on, or a file that could not be read to its end."""
+    bad = [one for one in result["verdicts"] if one["severity"] != "note" and one["cause"] != "compute_bound"]
+    files = [*result["files"], result.get("merged", {})]
+    return bool(bad) or any(file.get("damage") for file in files)
+
+
 def _analyse(trace: Trace) -> _Analysis:
     found = steps.find(trace)
     window = (int(found.windows[0, 0]), int(found.windows[-1, 1])) if len(found.windows) else (0, 0)
