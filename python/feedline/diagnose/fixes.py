@@ -116,7 +116,8 @@ def _is_slower(summary: Summary, workers: int) -> bool:
 def fix_of(cause: str, summary: Summary) -> str:
     workers = workers_of(cause, summary)
     if cause == "python_main_process" and workers is None and summary.workers == 0:
-        own = "Make a batch with less work in its process: workers were measured to gain nothing."
+        known = "not shown to gain" if prediction.some_are_better(summary) else "measured to gain nothing"
+        own = f"Make a batch with less work in its process: workers were {known}."
         return f"{own} {_sentence(cause, summary)}".rstrip()
     if cause == "python_main_process" and workers is None:
         return "Draw the order before the epoch begins, all at once (a list of batches), or draw it with less work."

@@ -148,7 +148,8 @@ def main_process(case: Case) -> None:
     counter = [] if waiting < 0.5 else ["most of that is waiting, which threads would hide as well"]
     evidence += blocked.sentences(summary.making.waited_for if waiting >= NAMED else None)
     confidence = 0.95 if host.cpus >= 2 else 0.8
-    gain, against = (0.0, 0.0), ["measured, the loader alone: workers gained nothing just now"]
+    known = "were not shown to help the loop" if prediction.some_are_better(summary) else "gained nothing just now"
+    gain, against = (0.0, 0.0), [f"measured, the loader alone: workers {known}"]
     if best is not None:
         gain, against = gain_of_workers(summary, best)
     if best is None or (best in summary.rungs and cycle > _USEFUL * prediction.cycle_ms(summary, 0)):

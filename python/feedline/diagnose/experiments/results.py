@@ -7,15 +7,16 @@ import contextlib
 import json
 import os
 import signal
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from feedline.diagnose.experiments import clones, disk_probe, pinning
 from feedline.diagnose.experiments.disk_probe import DiskProbe
-from feedline.diagnose.experiments.intervals import GAIN, Shown, beside_fewer, finite, is_known, told
+from feedline.diagnose.experiments.intervals import GAIN, Shown, beside_fewer, finite, is_known, shown, told
 
 _GRACE_S = 5.0  # beyond the budget
 _END_S = 0.5  # that killed processes are waited for: a full machine takes some of it
@@ -125,9 +126,15 @@ class Experiments:
         """The 95 % intervals of all that have one, also of those that tell too little for `rates()`."""
         return {rung.workers: (rung.low, rung.high) for rung in self.rungs if is_known(rung.low, rung.high)}
 
-    def beside_fewer(self) -> dict[int, str]:
-        """By workers: what each rung shows beside the best of fewer, as Shown has it."""
-        found = beside_fewer({one.workers: (one.batches_per_s, one.low, one.high) for one in self.rungs})
+    def beside_fewer(self, present: int) -> dict[int, str]:
+        """By workers: what each rung shows beside the best of fewer, as Shown has it; or that it is no better than the
+        present number.
+        """
+        figures = {one.workers: (one.batches_per_s, one.low, one.high) for one in self.rungs}
+        found = beside_fewer(figures)
+        for workers in figures:
+            if workers > present in figures and shown(figures[workers], figures[present]) is Shown.NOT_BETTER:
+                found[workers] = Shown.NOT_BETTER
         return {workers: one.value for workers, one in found.items()}
 
     def copies(self) -> dict[str, tuple[float, float]]:
@@ -219,9 +226,25 @@ def run(
     )
 
 
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ctrl-C is heard behind the block: in the middle of clearing up it would leave the rest behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[tuple[int, Any]] = []
+    before = signal.signal(signal.SIGINT, lambda *about: heard.append(about))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
+    if heard and callable(before):
+        before(*heard[0])
+
+
 def end_the_copy(session: Path) -> None:
     """The copy in `session`, asleep or at work, with all that it has started."""
-    with contextlib.suppress(OSError, ValueError):
+    with undisturbed(), contextlib.suppress(OSError, ValueError):
         group = os.getpgid(int((session / clones.PID).read_text()))  # of the session that it was made in, its own
         (session / clones.PID).unlink()  # its number may become another's
         if group == os.getpgrp():
