@@ -143,8 +143,9 @@ def run(
             watching,
         )
     finally:
-        results.end_the_copy(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+        with results.undisturbed():
+            results.end_the_copy(folder)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _read_from_disk(host: Mapping[str, Any], files: DatasetFiles | None) -> bool:
