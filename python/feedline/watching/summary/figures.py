@@ -207,7 +207,8 @@ class Summary:
     rungs: Mapping[int, float] = field(default_factory=dict)  # batches per second of the loader alone, by workers
     # 95 % of theirs, and of those whose interval is so wide that their rate tells little
     rung_intervals: Mapping[int, tuple[float, float]] = field(default_factory=dict)
-    rungs_beside: Mapping[int, str] = field(default_factory=dict)  # what each shows beside the best of fewer workers
+    # what each shows beside the best of fewer workers, and of more than now beside the present number
+    rungs_beside: Mapping[int, str] = field(default_factory=dict)
     # by change: what was tried in turn with how it is, as (ratio, low, high) of the figure after to before
     tried: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # signal: why
