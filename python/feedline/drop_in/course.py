@@ -25,6 +25,7 @@ class Course:
         epoch: the one that begins next, or is being begun.
         cursor: of the epoch that was begun last.
         pending: the state that the next epoch goes on from.
+        settings: the loader's, as they were when the epoch began or an attribute of it was set last.
         latest: the iterator that was made last.
         running: iterators in the middle of an epoch.
         fresh_workers: the workers of the epoch were started for it.
@@ -39,6 +40,7 @@ class Course:
         self.epoch = 0
         self.cursor: state.Cursor | None = None
         self.pending: dict[str, Any] | None = None
+        self.settings: Settings | None = None  # until an epoch begins
         self.latest: weakref.ref[Any] | None = None
         self.running: weakref.WeakSet[Any] = weakref.WeakSet()
         self.fresh_workers = True
@@ -53,7 +55,7 @@ class Course:
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy: everything but iterators, which belong to this one."""
-        return {**self.__dict__, "latest": None, "running": None}
+        return {**self.__dict__, "settings": None, "latest": None, "running": None}
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         self.__dict__.update(attributes, running=weakref.WeakSet())

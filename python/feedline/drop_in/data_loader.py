@@ -139,6 +139,12 @@ class DataLoader(_TorchDataLoader[_T_co]):
                 reasons = "; ".join(f"{s.name} ({s.what}): {s.why}" for s in missed)
                 raise ConfigError(f'lower="require": this loader cannot run natively: {reasons}')
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        course = self.__dict__.get("_course")
+        if course is not None and course.settings is not None and not name.startswith("_"):
+            course.settings = Settings.of(self)  # for the iterators that are under way
+
     # -- iteration
 
     def __iter__(self) -> Any:

@@ -30,7 +30,6 @@ NO_MORE: dict[str, Any] = {}
 class Position:
     """A mixin of the iterators: drawing indices, replaying them, counting what was delivered, bad samples."""
 
-    _settings: Settings
     _course: Course
     _refills: RefillOrder | None
     _owner: int
@@ -58,7 +57,13 @@ class Position:
 
     def _take_settings(self, loader: Any) -> None:
         """As they are now. The loader itself is not kept: with workers that live on it keeps its iterator."""
-        self._settings, self._course = Settings.of(loader), loader._course
+        self._course = loader._course
+        self._course.settings = Settings.of(loader)
+
+    @property
+    def _settings(self) -> Settings:
+        assert self._course.settings is not None  # since _take_settings()
+        return self._course.settings
 
     def want_states(self, every: int) -> None:
         """From now on the data set is asked for its state after every so many batches. Here: whenever one is wanted."""

@@ -50,7 +50,7 @@ class Order(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """A loader's arguments as they are when an epoch begins: until then frameworks may change its attributes."""
+    """A loader's arguments as they are when an epoch begins, and whenever an attribute of it is set: frameworks do."""
 
     dataset: Any
     order: Order

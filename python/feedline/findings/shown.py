@@ -14,8 +14,7 @@ from .finding import CERTAIN, Finding
 _WIDTH = 100
 _HEAD = (
     "What each code means, how it is recognised, by which numbers, and what to do. `feedline explain CODE` prints the",
-    "same in a terminal. This document is made of the rules' own files: "
-    "`feedline explain --markdown > docs/causes.md`.",
+    "same in a terminal. This document is made of the rules' files: `feedline explain --markdown > docs/causes.md`.",
     "[findings.md](findings.md) says what a finding is, and how a cause is added.",
 )
 

@@ -24,10 +24,13 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 import feedline
+from feedline.findings import Finding
+from feedline.findings.shown import as_alarm
 from feedline.machine import gpu, host, memory, processes
 from feedline.machine.disks import Disk, DiskWatch
 from feedline.top import amounts, published, rates, screen, watch
-from feedline.top.alarms import LOOKS, Alarms, Moment, turns
+from feedline.top.alarms import LOOKS, Alarms, Moment
+from feedline.top.alarms.gpu_sawtooth import turns
 
 # -- made-up figures
 
@@ -156,7 +159,7 @@ def test_rates_of_any_counters_make_sense(before: published.Loader, after: publi
 def names_after(*moments: Moment, looks: int = LOOKS) -> dict[str, str]:
     alarms = Alarms(looks)
     found = [alarms.judge(moment) for moment in moments]
-    return {alarm.name: alarm.severity for alarm in found[-1]}
+    return {alarm["name"]: alarm["severity"] for alarm in map(as_alarm, found[-1])}
 
 
 def moment(gpus: tuple[gpu.Reading, ...] = (), waits: float | None = None, **of_host: Any) -> Moment:
@@ -216,7 +219,7 @@ def test_who_has_the_cpus_is_said() -> None:
     alarms = Alarms(1)
     for used, words in ((0.5, "other programs use the CPUs"), (3.5, "more busy threads than CPUs")):
         (found,) = alarms.judge(moment(delay_share=0.8, cpus_used=used, cpus_busy=4.0))
-        assert (found.name, found.severity) == ("cpu_contention", "note") and words in found.text
+        assert (found.code, found.severity) == ("cpu_contention", "note") and words in found.text
 
 
 def test_a_waiting_loop_is_a_note_first() -> None:
@@ -294,7 +297,7 @@ def test_every_line_fits(
             for i, (before, after, over_s, idle_s) in enumerate(pairs)
         ),
         process=identity(command=text),
-        alarms=tuple(watch.Alarm("a", "alarm", text) for _ in range(many)),
+        alarms=tuple(Finding("a", "critical", evidence=(text,)) for _ in range(many)),
         notes=(text,) * many,
         others=(identity(command=text),) * many,
         gpus=(dataclasses.replace(GPU, power_w=300.0, temperature_c=60),) * many,
@@ -317,7 +320,9 @@ def test_80_by_24_holds_a_run_with_one_loader_and_two_gpus() -> None:
 
 def test_what_is_cut_is_what_matters_least() -> None:
     loaders = tuple(loader_view(loader(number=i, stages={"decode": stage()})) for i in range(40))
-    found = view(loaders, alarms=(watch.Alarm("swap", "alarm", "it swaps"),), others=(identity(),), notes=("a note",))
+    found = view(
+        loaders, alarms=(Finding("swap", "critical", evidence=("it swaps",)),), others=(identity(),), notes=("a note",)
+    )
     lines = texts(found, 80, 18, 33)
     assert len(lines) == 18
     assert any("it swaps" in line for line in lines)

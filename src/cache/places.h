@@ -5,7 +5,7 @@
 
 #include "feedline/error.h"
 
-namespace feedline::storage {
+namespace feedline::cache {
 
 // Makes the folder and its parents where they do not exist.
 Result<void> make_folder(const std::string& path);
@@ -14,4 +14,8 @@ Result<void> make_folder(const std::string& path);
 // kStorage: neither variable is set.
 Result<std::string> cache_folder();
 
-}  // namespace feedline::storage
+// The last part of a name, whichever storage it is of, and what stands before it; "" where it has but one part.
+std::string last_part(const std::string& name);
+std::string folder_of(const std::string& path);
+
+}  // namespace feedline::cache

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/thread_queue.h"
+#include "storage/thread_transport.h"
 
 #include <iterator>
 #include <string>
@@ -12,9 +12,9 @@
 
 namespace feedline::storage {
 
-ThreadQueue::ThreadQueue(std::shared_ptr<const Storage> storage) : storage_(std::move(storage)) {}
+ThreadTransport::ThreadTransport(std::shared_ptr<const Storage> storage) : storage_(std::move(storage)) {}
 
-ThreadQueue::~ThreadQueue() {
+ThreadTransport::~ThreadTransport() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -23,10 +23,10 @@ ThreadQueue::~ThreadQueue() {
   threads_.clear();  // joins
 }
 
-void ThreadQueue::start(Fetch& fetch) {
+void ThreadTransport::start(Read& read) {
   {
     const std::lock_guard lock(mutex_);
-    waiting_.push_back(&fetch);
+    waiting_.push_back(&read);
     if (waiting_.size() <= idle_ || hands_.size() == kMostThreads) {
       fail_unserved();
       work_cv_.notify_one();
@@ -34,7 +34,7 @@ void ThreadQueue::start(Fetch& fetch) {
     }
     hands_.emplace_back();
   }
-  Fetches& hand = hands_.back();  // only this thread adds any
+  Reads& hand = hands_.back();  // only this thread adds any
   auto thread = base::Thread::start(
       "feedline-read-" + std::to_string(threads_.size()), [this, &hand] { work(hand); },
       [this, &hand](Error error) { lose(hand, std::move(error)); });
@@ -45,23 +45,23 @@ void ThreadQueue::start(Fetch& fetch) {
   const std::lock_guard lock(mutex_);
   hands_.pop_back();
   if (hands_.size() > lost_) return;  // those that are there will come to it
-  read(fetch);
+  carry_out(read);
   finished_.splice(finished_.end(), waiting_, std::prev(waiting_.end()));
 }
 
-Fetch* ThreadQueue::finished(Clock::time_point until) {
+Read* ThreadTransport::finished(Clock::time_point until) {
   std::unique_lock lock(mutex_);
   finished_cv_.wait_until(lock, until, [this] { return !finished_.empty() || woken_; });
   if (finished_.empty()) {
     woken_ = false;
     return nullptr;
   }
-  Fetch* fetch = finished_.front();
+  Read* read = finished_.front();
   finished_.pop_front();
-  return fetch;
+  return read;
 }
 
-void ThreadQueue::wake() {
+void ThreadTransport::wake() {
   {
     const std::lock_guard lock(mutex_);
     woken_ = true;
@@ -69,15 +69,15 @@ void ThreadQueue::wake() {
   finished_cv_.notify_one();
 }
 
-void ThreadQueue::read(Fetch& fetch) const {
+void ThreadTransport::carry_out(Read& read) const {
   const auto done = base::guarded([&]() -> Result<void> {
-    fetch_now(*storage_, fetch);
+    read_now(*storage_, read);
     return {};
   });
-  if (!done) fetch.bytes = std::unexpected(done.error());
+  if (!done) read.bytes = std::unexpected(done.error());
 }
 
-void ThreadQueue::work(Fetches& hand) {
+void ThreadTransport::work(Reads& hand) {
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;
@@ -86,10 +86,10 @@ void ThreadQueue::work(Fetches& hand) {
     if (waiting_.empty()) return;
     hand.splice(hand.end(), waiting_, waiting_.begin());
     lock.unlock();
-    Fetch& fetch = *hand.front();
+    Read& read = *hand.front();
     const std::uint64_t started = base::now_ns();
-    read(fetch);
-    fetch.was_near = !is_slow(base::now_ns() - started, fetch.bytes ? fetch.bytes->size() : 0);
+    carry_out(read);
+    read.was_near = !is_slow(base::now_ns() - started, read.bytes ? read.bytes->size() : 0);
     lock.lock();
     finished_.splice(finished_.end(), hand);
     finished_cv_.notify_one();
@@ -97,21 +97,21 @@ void ThreadQueue::work(Fetches& hand) {
 }
 
 // The thread of `hand` ends by something that is no std::exception, as what a storage's library throws may be.
-void ThreadQueue::lose(Fetches& hand, Error error) {
+void ThreadTransport::lose(Reads& hand, Error error) {
   const std::lock_guard lock(mutex_);
   ++lost_;
   lost_by_ = std::move(error);
-  for (Fetch* fetch : hand) fetch->bytes = std::unexpected(lost_by_);
+  for (Read* read : hand) read->bytes = std::unexpected(lost_by_);
   finished_.splice(finished_.end(), hand);
   fail_unserved();
-  work_cv_.notify_one();  // it may have been the one that was told of a fetch
+  work_cv_.notify_one();  // it may have been the one that was told of a read
   finished_cv_.notify_one();
 }
 
 // Nobody would come for what waits.
-void ThreadQueue::fail_unserved() {
+void ThreadTransport::fail_unserved() {
   if (hands_.size() > lost_ || waiting_.empty()) return;
-  for (Fetch* fetch : waiting_) fetch->bytes = std::unexpected(lost_by_);
+  for (Read* read : waiting_) read->bytes = std::unexpected(lost_by_);
   finished_.splice(finished_.end(), waiting_);
   finished_cv_.notify_one();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/local_folders.h"
+#include "cache/places.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -7,12 +7,12 @@
 
 #include "storage/local_file.h"
 
-namespace feedline::storage {
+namespace feedline::cache {
 
 Result<void> make_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) return file_error("cannot make the folder", path, error.value());
+  if (error) return storage::file_error("cannot make the folder", path, error.value());
   return {};
 }
 
@@ -24,4 +24,7 @@ Result<std::string> cache_folder() {
   return storage_error("no cache folder: neither XDG_CACHE_HOME nor HOME is set", 0);
 }
 
-}  // namespace feedline::storage
+std::string last_part(const std::string& name) { return std::filesystem::path(name).filename().string(); }
+std::string folder_of(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
+
+}  // namespace feedline::cache

@@ -9,13 +9,13 @@
 #include <optional>
 #include <vector>
 
-#include "storage/fetch.h"
 #include "storage/file_descriptor.h"
-#include "storage/local_file.h"
+#include "storage/file_read.h"
+#include "storage/transport.h"
 
 namespace feedline::storage {
 
-// Fetches of local files through io_uring: any number of reads under way, and no thread that waits for one of them.
+// Reads of local files through io_uring: any number of reads under way, and no thread that waits for one of them.
 //
 // A piece of an open reader is one read, and more where the kernel gives it in parts. A whole file is
 //
@@ -24,39 +24,37 @@ namespace feedline::storage {
 //
 // with each step made when the one before it has completed; links of requests would save a completion, but could not
 // know the file's size nor refuse what is no regular file. What is in memory completes within the call that submits it.
-class RingQueue final : public FetchQueue {
+class RingTransport final : public Transport {
  public:
   // nullptr: the kernel has no io_uring, or a filter of system calls refuses it, as many containers' does.
   // submit: as io_uring_submit(3), a seam for tests of what the kernel may answer.
   using Submit = int (*)(io_uring* ring);
-  static std::unique_ptr<RingQueue> make(Submit submit = ::io_uring_submit);
-  ~RingQueue() override;
+  static std::unique_ptr<RingTransport> make(Submit submit = ::io_uring_submit);
+  ~RingTransport() override;
 
   std::string_view name() const override { return "io_uring"; }
-  void start(Fetch& fetch) override;
-  Fetch* finished(Clock::time_point until) override;
+  void start(Read& read) override;
+  Read* finished(Clock::time_point until) override;
   void wake() override;
 
  private:
   struct Running {
-    Fetch* fetch = nullptr;
-    FileDescriptor own;                  // of a whole file, once open
-    std::optional<WholeFileRoom> whole;  // likewise
-    int descriptor = -1;                 // read from
-    std::size_t done = 0;                // bytes in the buffer
-    std::size_t room = 0;                // of the buffer; 0: the file is being opened
-    std::uint64_t submission = 0;        // that takes its request to the kernel
+    Read* read = nullptr;
+    FileDescriptor own;             // of a whole file, once open
+    int descriptor = -1;            // read from
+    std::optional<FileRead> steps;  // none yet: the file is being opened
+    std::uint64_t submission = 0;   // that takes its request to the kernel
     bool has_waited = false;
   };
 
-  explicit RingQueue(Submit submit) : submit_(submit) {}
+  explicit RingTransport(Submit submit) : submit_(submit) {}
   io_uring_sqe* request();  // nullptr: there is no room, and the kernel takes nothing at the moment
   void submit_open(Running& running);
   void submit_read(Running& running);
   void submit_wake_up();
   void advance(Running& running, int result);
   void opened(Running& running, int result);
-  void read_whole(Running& running);
+  void go_on(Running& running);
   void finish(Running& running, Result<std::span<const std::byte>> bytes);
   bool reap();
   void submit_deferred();
@@ -76,7 +74,7 @@ class RingQueue final : public FetchQueue {
   std::vector<Running*> free_;
   std::deque<Running*> deferred_;  // whose next request found no room
   bool wake_up_is_deferred_ = false;
-  std::deque<Fetch*> finished_;
+  std::deque<Read*> finished_;
 };
 
 }  // namespace feedline::storage

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "storage/output_file.h"
+#include "cache/output_file.h"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,11 @@
 #include <thread>
 #include <vector>
 
-#include "storage/file_lock.h"
-#include "storage/local_folders.h"
+#include "cache/file_lock.h"
+#include "cache/places.h"
 #include "storage/temporary_folder.h"
 
-namespace feedline::storage {
+namespace feedline::cache {
 namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
@@ -23,20 +23,20 @@ std::size_t files_in(const std::string& folder) {
 }
 
 TEST(OutputFile, AppearsWholeAtCommit) {
-  const TemporaryFolder folder;
+  const storage::TemporaryFolder folder;
   const std::string path = folder.write("out", "before");
   auto file = OutputFile::create(path);
   ASSERT_TRUE(file) << file.error().message();
   ASSERT_TRUE(file->append(bytes_of("one ")));
   ASSERT_TRUE(file->append(bytes_of("two")));
-  EXPECT_EQ(TemporaryFolder::read(path), "before");
+  EXPECT_EQ(storage::TemporaryFolder::read(path), "before");
   ASSERT_TRUE(file->commit(Flush::kYes));
-  EXPECT_EQ(TemporaryFolder::read(path), "one two");
+  EXPECT_EQ(storage::TemporaryFolder::read(path), "one two");
   EXPECT_EQ(files_in(folder.path()), 1u);
 }
 
 TEST(OutputFile, LeavesNothingWithoutCommit) {
-  const TemporaryFolder folder;
+  const storage::TemporaryFolder folder;
   {
     auto file = OutputFile::create(folder.path("out"));
     ASSERT_TRUE(file->append(bytes_of("lost")));
@@ -45,7 +45,7 @@ TEST(OutputFile, LeavesNothingWithoutCommit) {
 }
 
 TEST(OutputFile, WritersOfOneNameDoNotMix) {
-  const TemporaryFolder folder;
+  const storage::TemporaryFolder folder;
   const std::string path = folder.path("out");
   std::vector<std::jthread> threads;
   for (char c : {'a', 'b', 'c', 'd'})
@@ -53,14 +53,14 @@ TEST(OutputFile, WritersOfOneNameDoNotMix) {
       for (int i = 0; i < 20; ++i) EXPECT_TRUE(write_file(path, bytes_of(std::string(5000, c)), Flush::kNo));
     });
   threads.clear();
-  const std::string content = TemporaryFolder::read(path);
+  const std::string content = storage::TemporaryFolder::read(path);
   ASSERT_EQ(content.size(), 5000u);
   EXPECT_EQ(content, std::string(5000, content[0]));
   EXPECT_EQ(files_in(folder.path()), 1u);
 }
 
 TEST(OutputFile, NamesTheFileItCannotCreate) {
-  const TemporaryFolder folder;
+  const storage::TemporaryFolder folder;
   const auto written = write_file(folder.path("missing/out"), {}, Flush::kYes);
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, ErrorCode::kStorage);
@@ -80,7 +80,7 @@ TEST(CacheFolder, FollowsTheEnvironment) {
 }
 
 TEST(FileLock, LetsOneHolderInAtATime) {
-  const TemporaryFolder folder;
+  const storage::TemporaryFolder folder;
   if (!FileLock::take(folder.path("lock")).held()) GTEST_SKIP() << "this file system has no locks";
   std::atomic<int> counter{0};  // read and written in two steps: an increment is lost when two are in
   std::vector<std::thread> threads;
@@ -98,4 +98,4 @@ TEST(FileLock, LetsOneHolderInAtATime) {
 }
 
 }  // namespace
-}  // namespace feedline::storage
+}  // namespace feedline::cache
