@@ -50,7 +50,7 @@ class EpochRun {
     int overtaken = 0;          // of them, with a batch that came early
   };
 
-  // The same run, gone on with where the state was taken.
+  // The same run, continued where the state was taken.
   EpochRun from(const Outcome::State& state) const {
     EpochRun rest = *this;
     rest.position = state.position;

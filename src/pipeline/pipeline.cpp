@@ -117,7 +117,8 @@ Result<void> Pipeline::Impl::check_given(const std::vector<GivenSample>& samples
 
 void Pipeline::Impl::stop() {
   exchange.stop();
-  threads.clear();  // joins
+  if (ahead) ahead->cancel();  // threads may wait for a slow read
+  threads.clear();             // joins
   if (ahead) ahead->stop();
   exchange.clear();
 }

@@ -166,7 +166,7 @@ class Loader:
         return statistics.summary(self._engine.stats())
 
     def metrics(self, port: int = 0, *, name: str | None = None) -> str:
-        """Serves :meth:`stats` as OpenMetrics text, to this machine alone, until the loader is closed; returns the URL.
+        """Serves :meth:`stats` as metrics, to this machine alone, until the loader is closed; returns the URL.
 
         See :func:`feedline.serving.metrics.serve`. The environment variable ``FEEDLINE_METRICS_PORT`` does it for all
         loaders.
