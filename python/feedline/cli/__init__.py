@@ -33,6 +33,6 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
-    if status == exit_codes.INTERRUPTED:  # all that is left is to end, of which another Ctrl-C would make a traceback
+    if status == exit_codes.INTERRUPTED:  # of another Ctrl-C, at the very end, Python would make a traceback
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     return status

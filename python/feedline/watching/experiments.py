@@ -133,8 +133,8 @@ class Experiments:
         """By workers: what each rung shows beside the best of fewer, as Shown has it; or that it is no better than the
         present number.
         """
-        figures = {one.workers: (one.batches_per_s, one.low, one.high) for one in self.rungs}
-        found = beside_fewer(figures)
+        found = _beside_fewer(self.rungs)
+        figures = {rung.workers: (rung.batches_per_s, rung.low, rung.high) for rung in self.rungs}
         for workers in figures:
             if workers > present in figures and shown(figures[workers], figures[present]) is Shown.NOT_BETTER:
                 found[workers] = Shown.NOT_BETTER
