@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A data set as stored: how many samples, which fields, and the raw bytes of any one of them.
+// A dataset as stored: how many samples, which fields, and the raw bytes of any one of them.
 
 #include <cstdint>
 #include <memory>

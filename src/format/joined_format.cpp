@@ -27,13 +27,13 @@ bool same(const FieldDescription& a, const FieldDescription& b) {
 }  // namespace
 
 Result<std::shared_ptr<const Format>> JoinedFormat::make(std::vector<std::shared_ptr<const Format>> parts) {
-  if (parts.empty()) return config_error("mix: at least one data set is needed");
+  if (parts.empty()) return config_error("mix: at least one dataset is needed");
   const auto& fields = parts.front()->fields();
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::string name = "data set " + std::to_string(i);
+    const std::string name = "dataset " + std::to_string(i);
     if (parts[i]->size() == 0) return config_error("mix: " + name + " holds no sample");
     if (!std::ranges::equal(parts[i]->fields(), fields, same))
-      return config_error("mix: the samples must have the same fields: " + described(fields) + " in data set 0, " +
+      return config_error("mix: the samples must have the same fields: " + described(fields) + " in dataset 0, " +
                           described(parts[i]->fields()) + " in " + name);
   }
   return std::shared_ptr<const Format>(new JoinedFormat(std::move(parts)));
@@ -114,7 +114,7 @@ std::uint64_t JoinedFormat::fingerprint() const {
 }
 
 Result<Inspection> JoinedFormat::inspect() const {
-  return config_error("inspect: a mixture is inspected data set by data set");
+  return config_error("inspect: a mixture is inspected dataset by dataset");
 }
 
 }  // namespace feedline::format

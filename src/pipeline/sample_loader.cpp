@@ -241,7 +241,7 @@ Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::spa
 
 Result<SampleLoader::Drawn> SampleLoader::draw(const base::SampleKey& key) {
   const auto placed = [&](Error error) { return std::unexpected(with_place(std::move(error), *recipe_, key.sample)); };
-  if (!recipe_->chain) return config_error("the data set has no image field");
+  if (!recipe_->chain) return config_error("the dataset has no image field");
   if (auto read = recipe_->format->read(key.sample, record_); !read) return placed(std::move(read).error());
   const auto& fields = recipe_->format->fields();
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -251,7 +251,7 @@ Result<SampleLoader::Drawn> SampleLoader::draw(const base::SampleKey& key) {
     if (auto drawn = recipe_->chain->draw(*image, key, drawing_); !drawn) return placed(std::move(drawn).error());
     return Drawn{record_.fields[i].bytes, *image, &drawing_};
   }
-  return config_error("the data set has no image field");
+  return config_error("the dataset has no image field");
 }
 
 }  // namespace feedline::pipeline
