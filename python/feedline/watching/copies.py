@@ -32,7 +32,7 @@ def refusal(loader: Any) -> str | None:
     """Why a copy could do nothing with `loader`; None: it can."""
     if hasattr(loader, "dataset") or made_again_by(loader) is not None:
         return None
-    return "this loader has no data set to read again"
+    return "this loader has no dataset to read again"
 
 
 def made_again_by(loader: Any) -> Any:

@@ -77,7 +77,7 @@ TarFormat::TarFormat(std::string source, OpenOptions options, std::vector<std::u
   fingerprint_ = compute_fingerprint(fields);
 }
 
-// Not the shards' paths: a copy of the data set elsewhere is the same data set.
+// Not the shards' paths: a copy of the dataset elsewhere is the same dataset.
 std::uint64_t TarFormat::compute_fingerprint(const std::vector<FieldChoice>& fields) const {
   Fingerprint fingerprint;
   fingerprint.add(name());

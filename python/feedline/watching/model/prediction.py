@@ -48,7 +48,7 @@ def batch_of(summary: Summary) -> Batch:
 
 
 def _waiting(summary: Summary) -> float:
-    """For storage, per batch: without the CPU of the threads and processes that a data set has for itself."""
+    """For storage, per batch: without the CPU of the threads and processes that a dataset has for itself."""
     making = summary.making
     waiting = max(making.wall_ms - making.cpu_ms, 0.0)
     if making.stages is None or summary.native:
