@@ -125,8 +125,7 @@ plan::Plan whole_epoch(const PipelinePlan& plan, std::uint64_t epoch) {
 
 Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options) {
   FEEDLINE_CHECK_OK(check_options(options));
-  if (recipe.format->size() == 0)
-    return config_error("loader: the data set \"" + recipe.dataset + "\" holds no sample");
+  if (recipe.format->size() == 0) return config_error("loader: the dataset \"" + recipe.dataset + "\" holds no sample");
   if (recipe.ragged) FEEDLINE_CHECK_OK(check_ragged(options));
   FEEDLINE_TRY(plan::OrderConfig order, order_config(recipe, options));
   PipelinePlan plan;
@@ -156,7 +155,7 @@ Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& op
   plan.slots = std::max<std::uint64_t>(plan.options.memory_budget / each, 1);
   if (!given)
     plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / each, kDefaultSlots, kMostSmallBatches));
-  if (recipe.format->storage() != nullptr) {
+  if (recipe.records && recipe.records->storage() != nullptr) {
     const std::uint64_t some = std::min(kSomeReadAhead, plan.options.memory_budget / 8);
     const auto left = [&] {
       return plan.options.memory_budget - std::min(plan.options.memory_budget, plan.slots * each);
