@@ -134,7 +134,7 @@ def _together(gains: Sequence[float]) -> float:
 
 
 def run(command: Sequence[str], summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Trial:
-    """Runs `command` once more with what is proposed, if anything is. Raises session.CommandError."""
+    """Runs `command` once more with what is proposed, if anything is. Raises CommandError."""
     proposal = propose(summary, diagnosis, recording)
     reason = refusal(summary, recording, proposal)
     if reason is not None:
