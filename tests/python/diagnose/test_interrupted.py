@@ -50,7 +50,8 @@ def test_ctrl_c_waits_for_no_sample_and_none_begins(tmp_path, workers, impatient
         env={**os.environ, "TMPDIR": str(tmp_path)},
         start_new_session=True,
     )
-    until(begun.exists, "a sample in a copy of the script")
+    until(lambda: begun.exists() or run.poll() is not None, "a sample in a copy of the script")
+    assert run.poll() is None, run.communicate()
     run.send_signal(signal.SIGINT)
     while impatient and run.poll() is None:
         run.send_signal(signal.SIGINT)
