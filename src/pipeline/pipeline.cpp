@@ -46,7 +46,7 @@ Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_
              !plan.options.given_order && plan.options.world_size == 1),
       counters(static_cast<std::size_t>(plan.options.num_workers) + 1),
       progress(static_cast<std::size_t>(plan.options.num_workers)),
-      ahead(ReadAhead::make(recipe->format, plan, read_ahead_mode())),
+      ahead(ReadAhead::make(recipe->records, plan, read_ahead_mode())),
       exchange({*recipe, plan, policy, counters, progress, ahead.get(), device::host_device()}) {}
 
 std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const EpochStart& start) const {
@@ -185,7 +185,8 @@ std::uint64_t Pipeline::bad_count() const { return impl_->exchange.bad_count(); 
 const PipelinePlan& Pipeline::plan() const { return impl_->plan; }
 
 std::string Pipeline::explain_reads() const {
-  const auto storage = impl_->recipe->format->storage();
+  const auto& records = impl_->recipe->records;
+  const auto storage = records ? records->storage() : nullptr;
   const std::string note = storage ? storage->summary() : std::string();
   const std::string ahead = impl_->ahead ? impl_->ahead->explain() : std::string();
   return note + (note.empty() || ahead.empty() ? "" : "; ") + ahead;

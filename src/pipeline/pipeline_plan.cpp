@@ -141,7 +141,7 @@ Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& op
   if (!given)
     plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / std::max<std::uint64_t>(plan.batch_bytes, 1),
                                                  kDefaultSlots, kMostSmallBatches));
-  if (recipe.format->storage() != nullptr) {
+  if (recipe.records && recipe.records->storage() != nullptr) {
     const std::uint64_t some = std::min(kSomeReadAhead, plan.options.memory_budget / 8);
     if (plan.options.memory_budget - plan.slots * plan.batch_bytes < some && plan.batch_bytes <= some)
       plan.slots = std::max(kDefaultSlots, (plan.options.memory_budget - some) / plan.batch_bytes);

@@ -58,16 +58,13 @@ Result<void> check_file(const std::string& path) {
 }  // namespace
 
 Result<std::shared_ptr<PixelCache>> PixelCache::make(const std::string& where, std::uint64_t budget,
-                                                     const std::string& dataset, const format::Format& format,
+                                                     const std::string& dataset, const format::RecordFormat& format,
                                                      std::uint64_t fingerprint, std::span<const Operation> operations) {
   if (where == "device")
     return config_error(
         "cache: \"device\" would keep the pixels on a GPU, and this version fills batches on the CPU only; use "
         "\"memory\" or a path");
   if (where.empty()) return config_error("cache: where must be \"memory\" or the path of a file");
-  if (format::is_filled(format))
-    return config_error("cache: the samples of \"" + dataset +
-                        "\" are arrays, which are in memory or mapped already: a cache would be a second copy");
   if (!has_fixed_samples(format))
     return config_error("cache: \"" + dataset + "\" gets its files while it is read; open a folder or tars to cache");
   FEEDLINE_TRY(auto preparation, transform::Preparation::compile(operations));

@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "pipeline/pixels_path.h"
 #include "pipeline/sample_loader.h"
-#include "transform/chain.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -50,7 +50,7 @@ Result<Sample> SampleReader::read(std::span<const std::byte> encoded, const base
 Result<std::vector<DrawnValue>> SampleReader::draw(const base::SampleKey& key) {
   FEEDLINE_CHECK_OK(source_.check_index(key.sample));
   FEEDLINE_TRY(const auto drawn, loader_->draw(key));
-  return recipe_->chain->values(*drawn.drawing);
+  return recipe_->image->chain().values(*drawn.drawing);
 }
 
 }  // namespace feedline::pipeline

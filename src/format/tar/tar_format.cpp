@@ -35,7 +35,7 @@ Result<std::vector<std::string>> class_names_of(const std::vector<std::unique_pt
 
 }  // namespace
 
-Result<std::shared_ptr<const Format>> TarFormat::open(const std::string& source, const std::vector<std::string>& names,
+Result<std::shared_ptr<const RecordFormat>> TarFormat::open(const std::string& source, const std::vector<std::string>& names,
                                                       const OpenOptions& options) {
   const auto located = [&source](Error error) {
     error.where.dataset = source;
@@ -57,7 +57,7 @@ Result<std::shared_ptr<const Format>> TarFormat::open(const std::string& source,
   if (!fields) return located(std::move(fields).error());
   auto classes = class_names_of(*shards);
   if (!classes) return located(std::move(classes).error());
-  return std::shared_ptr<const Format>(
+  return std::shared_ptr<const RecordFormat>(
       new TarFormat(source, options, std::move(*shards), *fields, std::move(*classes)));
 }
 

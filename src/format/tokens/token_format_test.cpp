@@ -20,7 +20,7 @@ class TokenFormatTest : public testing::Test {
     const std::string bytes(reinterpret_cast<const char*>(tokens.data()), count * sizeof(T));
     return {folder_.write(name, header + bytes), header.size()};
   }
-  static Result<std::shared_ptr<const Format>> open(const std::vector<TokenFile>& files, TokenOptions options) {
+  static Result<std::shared_ptr<const RowFormat>> open(const std::vector<TokenFile>& files, TokenOptions options) {
     return open_tokens(files, options, storage::local_storage());
   }
   // Where x and y are to be written, one behind the other.
