@@ -26,6 +26,7 @@
 #include "batch/batch_layout.h"
 #include "feedline/loader.h"
 #include "memory/allocator.h"
+#include "memory/row.h"
 #include "pipeline/row_tickets.h"
 #include "plan/plan.h"
 
@@ -38,18 +39,23 @@ struct Slot {
   static std::shared_ptr<Slot> make(std::uint64_t rows);
   // Without the lock, by the thread that claimed it: its samples, where they are to be known before its rows are.
   void place();
+  // By a thread that has the row: where every field of it goes; `rows` is reused.
+  void rows_at(std::uint64_t row, std::vector<memory::Row>& rows) {
+    layout->rows_at(lease ? lease->data() : nullptr, items, row, rows);
+  }
 
   std::uint64_t batch = 0;  // in the plan
   std::uint64_t first = 0;  // first position
   std::uint64_t bucket = 0;
   std::uint64_t rows = 0;
-  std::uint64_t grain = 1;     // most rows of a ticket
-  RowTickets tickets;          // any thread
-  bool complete = false;       // no ticket is out: settle() was told
-  bool judged = false;         // complete once, and every earlier slot resolved
-  bool resolved = false;       // every row has its sample or its error
-  std::uint64_t refilled = 0;  // positions taken from the end of the order, once resolved
-  std::shared_ptr<memory::Lease> lease;
+  std::uint64_t grain = 1;                   // most rows of a ticket
+  RowTickets tickets;                        // any thread
+  bool complete = false;                     // no ticket is out: settle() was told
+  bool judged = false;                       // complete once, and every earlier slot resolved
+  bool resolved = false;                     // every row has its sample or its error
+  std::uint64_t refilled = 0;                // positions taken from the end of the order, once resolved
+  std::shared_ptr<memory::Lease> lease;      // of the dense fields; nullptr: there are none
+  std::vector<memory::ListItem> items;       // of the late fields, one behind the other for each row
   std::atomic<std::uint64_t> seen_spare{0};  // Allocator::spare_pages() when it was asked for pages last
   std::shared_ptr<const batch::BatchLayout> layout;
   std::shared_ptr<const plan::Plan> plan;     // nullptr: the order is given
