@@ -30,7 +30,7 @@ std::shared_ptr<const storage::Storage> stored_files() {
 }
 
 format::OpenOptions format_options(const OpenOptions& options) {
-  return {options.format, options.fields, options.index_directory, stored_files()};
+  return {options.format, options.fields, options.index_directory, stored_files(), options.missing};
 }
 
 bool is_image(const format::FieldDescription& field) { return field.kind == format::FieldKind::kImage; }
