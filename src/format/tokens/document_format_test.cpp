@@ -30,7 +30,7 @@ class DocumentFormatTest : public testing::Test {
     return open_tokens(files, options, storage::local_storage());
   }
   // Padded to `row` tokens; 0: as long as the sample.
-  static Read sample(const Format& format, std::uint64_t index, std::uint64_t row = 0) {
+  static Read sample(const RowFormat& format, std::uint64_t index, std::uint64_t row = 0) {
     if (row == 0) row = format.length(index, 0);
     Read read;
     read.x.resize(row);
