@@ -5,25 +5,6 @@
 
 #include "base/check.h"
 
-namespace feedline {
-
-// The one friend of Batch.
-class BatchAccess {
- public:
-  static Batch make(std::vector<BatchField> fields, std::vector<std::uint64_t> samples, std::uint64_t index,
-                    std::shared_ptr<void> memory, std::vector<BadRow> bad) {
-    Batch batch;
-    batch.fields_ = std::move(fields);
-    batch.samples_ = std::move(samples);
-    batch.index_ = index;
-    batch.memory_ = std::move(memory);
-    batch.bad_ = std::move(bad);
-    return batch;
-  }
-};
-
-}  // namespace feedline
-
 namespace feedline::batch {
 
 BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size)
@@ -80,19 +61,6 @@ std::pair<std::size_t, std::size_t> BatchLayout::largest_field_from(std::uint64_
 ArrayView BatchLayout::field_view(std::byte* data, std::size_t field, std::uint64_t rows) const {
   const ArraySpec& spec = schema_[field].array;
   return {data + offsets_[field], {spec.dtype, spec.shape.with_front(static_cast<std::int64_t>(rows))}};
-}
-
-Batch make_batch(std::shared_ptr<const BatchLayout> layout, std::shared_ptr<memory::Lease> lease, std::uint64_t index,
-                 std::vector<std::uint64_t> samples, std::vector<BadRow> bad) {
-  std::vector<BatchField> fields;
-  for (std::size_t i = 0; i < layout->schema().size(); ++i)
-    fields.push_back({layout->schema()[i].name, layout->field_view(lease->data(), i, samples.size())});
-  struct Holder {
-    std::shared_ptr<const BatchLayout> layout;
-    std::shared_ptr<memory::Lease> lease;
-  };
-  auto holder = std::make_shared<Holder>(std::move(layout), std::move(lease));
-  return BatchAccess::make(std::move(fields), std::move(samples), index, std::move(holder), std::move(bad));
 }
 
 }  // namespace feedline::batch

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "feedline/array.h"
-#include "feedline/loader.h"
 #include "memory/allocator.h"
 #include "memory/row.h"
 
@@ -51,9 +50,5 @@ class BatchLayout {
   std::size_t largest_ = 0;      // index of the dense field
   std::size_t largest_row_ = 0;  // its bytes; 0: there is none
 };
-
-// A complete batch for the user, but for the rows in `bad`: `lease` and `layout` live as long as its memory is held.
-Batch make_batch(std::shared_ptr<const BatchLayout> layout, std::shared_ptr<memory::Lease> lease, std::uint64_t index,
-                 std::vector<std::uint64_t> samples, std::vector<BadRow> bad = {});
 
 }  // namespace feedline::batch

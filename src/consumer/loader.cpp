@@ -253,6 +253,7 @@ std::string Loader::Impl::explain() const {
           (plan.most_slots > plan.slots ? ", " + std::to_string(plan.most_slots) + " for a loop that comes in bursts"
                                         : "") +
           "; budget " + rounded(o.memory_budget) + " (" + plan.budget_reason + ")\n";
+  if (const std::string late = pipeline.explain_late(); !late.empty()) text += "           " + late + "\n";
   text += "delivery   host memory, " +
           std::string(o.in_order          ? "in order"
                       : o.world_size == 1 ? "as batches complete"

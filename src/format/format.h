@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/notes.h"
 #include "feedline/array.h"
 #include "feedline/dataset.h"
 #include "feedline/error.h"

@@ -19,7 +19,8 @@ namespace {
 
 std::uint64_t bytes_of(const Batch& batch) {
   std::uint64_t bytes = 0;
-  for (const BatchField& field : batch.fields()) bytes += field.array.spec.bytes();
+  for (const BatchField& field : batch.fields())
+    bytes += field.form == BatchForm::kList ? field.buffer.size() : field.array.spec.bytes();
   return bytes;
 }
 
@@ -263,6 +264,11 @@ void Exchange::leave_a_cpu() {
     wakes.all_workers = wakes.parked = settings_.leave_a_cpu(cpus);
   }
   wake(wakes);
+}
+
+std::uint64_t Exchange::late_bytes() const {
+  const BriefLock lock(mutex_);
+  return late_bytes_;
 }
 
 bool Exchange::leaves_a_cpu() const {

@@ -18,7 +18,7 @@ namespace feedline::pipeline {
 
 // In this order, which is what depends on what: a thread that still runs at the end finds everything else alive.
 struct Pipeline::Impl {
-  Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_in);
+  Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_in, std::shared_ptr<device::Device> device);
 
   std::unique_ptr<Epoch> make_epoch(const EpochStart& start) const;
   Result<void> begin(const EpochStart& start, bool prepare_next);
@@ -39,7 +39,8 @@ struct Pipeline::Impl {
   std::atomic<pid_t> pid = 0;                       // of the process that began an epoch
 };
 
-Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_in)
+Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_in,
+                     std::shared_ptr<device::Device> device)
     : recipe(std::move(recipe_in)),
       plan(std::move(plan_in)),
       policy(plan.options.on_error, plan.options.error_budget,
@@ -47,7 +48,7 @@ Pipeline::Impl::Impl(std::shared_ptr<const Recipe> recipe_in, PipelinePlan plan_
       counters(static_cast<std::size_t>(plan.options.num_workers) + 1),
       progress(static_cast<std::size_t>(plan.options.num_workers)),
       ahead(ReadAhead::make(recipe->records, plan, read_ahead_mode())),
-      exchange({*recipe, plan, policy, counters, progress, ahead.get(), device::host_device()}) {}
+      exchange({*recipe, plan, policy, counters, progress, ahead.get(), std::move(device)}) {}
 
 std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const EpochStart& start) const {
   const LoaderOptions& o = plan.options;
@@ -60,6 +61,7 @@ std::unique_ptr<Epoch> Pipeline::Impl::make_epoch(const EpochStart& start) const
   config.given = o.given_order;
   config.grain = RowFiller::grain(*recipe, o.batch_size, o.num_workers);
   config.place_at_open = plan.layouts.empty();
+  config.prepares = exchange.prepares();
   return std::make_unique<Epoch>(config, policy);
 }
 
@@ -77,6 +79,7 @@ Result<void> Pipeline::Impl::begin(const EpochStart& start, bool prepare_next) {
 }
 
 Result<void> Pipeline::Impl::start_threads() {
+  FEEDLINE_CHECK_OK(exchange.prepare());
   const auto placed = place_workers(plan.options.num_workers, exchange.leaves_a_cpu());
   for (int i = 0; i < plan.options.num_workers; ++i) {
     const auto worker = static_cast<std::size_t>(i);
@@ -114,15 +117,18 @@ Result<void> Pipeline::Impl::check_given(const std::vector<GivenSample>& samples
 
 void Pipeline::Impl::stop() {
   exchange.stop();
-  threads.clear();  // joins
+  if (ahead) ahead->cancel();  // threads may wait for a slow read
+  threads.clear();             // joins
   if (ahead) ahead->stop();
   exchange.clear();
 }
 
 // ---- the class ----
 
-Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan)
-    : impl_(std::make_unique<Impl>(std::move(recipe), std::move(plan))) {}
+std::shared_ptr<device::Device> usual_device() { return device::host_device(); }
+
+Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std::shared_ptr<device::Device> device)
+    : impl_(std::make_unique<Impl>(std::move(recipe), std::move(plan), std::move(device))) {}
 
 Pipeline::~Pipeline() {
   if (impl_->is_of_a_parent()) {
@@ -190,6 +196,16 @@ std::string Pipeline::explain_reads() const {
   const std::string note = storage ? storage->summary() : std::string();
   const std::string ahead = impl_->ahead ? impl_->ahead->explain() : std::string();
   return note + (note.empty() || ahead.empty() ? "" : "; ") + ahead;
+}
+
+std::string Pipeline::explain_late() const {
+  if (impl_->plan.late_bytes == 0) return {};
+  const std::uint64_t bytes = impl_->exchange.late_bytes();
+  const char* source = bytes != impl_->plan.late_bytes ? "as measured"
+                       : impl_->plan.late_is_guess     ? "a guess, until the first batch is measured"
+                                                       : "as the format says";
+  return "lists and padded fields: about " + std::to_string((bytes + 1023) / 1024) + " KiB a batch (" + source +
+         "), as read and once more in the batch";
 }
 
 LoaderStats Pipeline::stats() const {

@@ -10,7 +10,14 @@
 #include "pipeline/pipeline_plan.h"
 #include "pipeline/recipe.h"
 
+namespace feedline::device {
+class Device;
+}
+
 namespace feedline::pipeline {
+
+// What batches are filled for, where nobody says otherwise: the host.
+std::shared_ptr<device::Device> usual_device();
 
 // Threads that fill batches of one epoch after the other.
 //
@@ -20,7 +27,8 @@ namespace feedline::pipeline {
 // and the destructor do nothing, and all else must not be called where check_process() says so.
 class Pipeline {
  public:
-  Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan);
+  Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan,
+           std::shared_ptr<device::Device> device = usual_device());
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -51,6 +59,7 @@ class Pipeline {
   LoaderStats stats() const;
   const PipelinePlan& plan() const;
   std::string explain_reads() const;  // empty: nothing is read ahead
+  std::string explain_late() const;   // what lists and padded fields take; empty: there are none
 
   struct Impl;  // defined in pipeline.cpp
 

@@ -30,6 +30,9 @@ constexpr std::uint64_t kDeeper = 4;
 // an eighth of it, small batches give up theirs for it.
 constexpr std::uint64_t kMostReadAhead = std::uint64_t{32} << 20;
 constexpr std::uint64_t kSomeReadAhead = std::uint64_t{4} << 20;
+// Of a row of a late field whose format does not know how long its rows are. What they take is seen with the first
+// batch, and heeded from then on.
+constexpr std::uint64_t kUnknownRowBytes = 1024;
 // More threads than this are a mistake, not a wish.
 constexpr int kMaxThreads = 1024;
 
@@ -79,10 +82,19 @@ Result<plan::OrderConfig> order_config(const Recipe& recipe, const LoaderOptions
 
 Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::uint64_t rows) {
   std::uint64_t row_bytes = 0;
-  for (const FieldSpec& field : schema) row_bytes += field.array.bytes();
+  for (const FieldSpec& field : schema) row_bytes += field.is_late() ? field.usual_bytes : field.array.bytes();
   if (rows > (std::uint64_t{1} << 48) / std::max<std::uint64_t>(row_bytes, 1))
     return config_error("loader: a batch of " + std::to_string(rows) + " samples is over 256 TiB");
   return std::make_shared<const batch::BatchLayout>(std::move(schema), rows);
+}
+
+// Of the late fields of a batch: each row as it was read, and once more in its place. unknown: of a row of which the
+// format says nothing.
+std::uint64_t late_bytes_of(const Recipe& recipe, std::uint64_t rows, std::uint64_t unknown) {
+  std::uint64_t row_bytes = 0;
+  for (const FieldSpec& field : recipe.schema)
+    if (field.is_late()) row_bytes += field.usual_bytes > 0 ? field.usual_bytes : unknown;
+  return 2 * rows * row_bytes;
 }
 
 // Which shapes batches have, and what the largest takes.
@@ -126,32 +138,36 @@ Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& op
     if (options.most_workers > 0) plan.options.num_workers = std::min(plan.options.num_workers, options.most_workers);
   }
   FEEDLINE_CHECK_OK(lay_out(recipe, plan));
+  plan.late_bytes = late_bytes_of(recipe, plan.options.batch_size, kUnknownRowBytes);
+  const std::uint64_t each = std::max<std::uint64_t>(plan.batch_bytes + plan.late_bytes, 1);
+  const std::uint64_t needed = plan.batch_bytes + late_bytes_of(recipe, plan.options.batch_size, 0);
+  plan.late_is_guess = plan.batch_bytes + plan.late_bytes > needed;
   const bool given = options.memory_budget > 0;
   if (!given)
     plan.options.memory_budget =
         base::usable_memory_bytes() / kMemoryShare / static_cast<std::uint64_t>(local_ranks().count);
-  if (plan.options.memory_budget < plan.batch_bytes)
+  if (plan.options.memory_budget < needed)
     return config_error(
-        "loader: one batch takes " + std::to_string(plan.batch_bytes) + " bytes, the memory budget is " +
-        std::to_string(plan.options.memory_budget) +
+        "loader: one batch takes " + std::string(needed > plan.batch_bytes ? "about " : "") + std::to_string(needed) +
+        " bytes, the memory budget is " + std::to_string(plan.options.memory_budget) +
         (given ? "; raise memory_budget or lower batch_size"
                : " (an eighth of the memory that this process may use, shared by the ranks of this machine); lower "
                  "batch_size or set memory_budget"));
-  plan.slots = plan.options.memory_budget / std::max<std::uint64_t>(plan.batch_bytes, 1);
+  plan.slots = std::max<std::uint64_t>(plan.options.memory_budget / each, 1);
   if (!given)
-    plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / std::max<std::uint64_t>(plan.batch_bytes, 1),
-                                                 kDefaultSlots, kMostSmallBatches));
+    plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / each, kDefaultSlots, kMostSmallBatches));
   if (recipe.records && recipe.records->storage() != nullptr) {
     const std::uint64_t some = std::min(kSomeReadAhead, plan.options.memory_budget / 8);
-    if (plan.options.memory_budget - plan.slots * plan.batch_bytes < some && plan.batch_bytes <= some)
-      plan.slots = std::max(kDefaultSlots, (plan.options.memory_budget - some) / plan.batch_bytes);
-    plan.read_ahead_bytes = std::min(plan.options.memory_budget - plan.slots * plan.batch_bytes, kMostReadAhead);
+    const auto left = [&] {
+      return plan.options.memory_budget - std::min(plan.options.memory_budget, plan.slots * each);
+    };
+    if (left() < some && each <= some) plan.slots = std::max(kDefaultSlots, (plan.options.memory_budget - some) / each);
+    plan.read_ahead_bytes = std::min(left(), kMostReadAhead);
   }
   plan.most_slots = plan.slots;
   if (plan.adapts && !given)
     plan.most_slots =
-        std::clamp((plan.options.memory_budget - plan.read_ahead_bytes) / std::max<std::uint64_t>(plan.batch_bytes, 1),
-                   plan.slots, kDeeper * plan.slots);
+        std::clamp((plan.options.memory_budget - plan.read_ahead_bytes) / each, plan.slots, kDeeper * plan.slots);
   plan.short_rows = recipe.format->grain() > 1;
   plan.budget_reason = given ? "memory_budget" : "two batches or 4 MiB, within an eighth of usable memory";
   return plan;
