@@ -48,6 +48,7 @@ struct OpenOptions {
   std::vector<std::string> fields;
   std::string index_directory;  // where to keep an index; empty: beside the shard, else the cache folder
   std::shared_ptr<const storage::Storage> storage;  // nullptr: local files
+  std::shared_ptr<cache::Notes> notes = {};         // nullptr: nobody wants to know what became of kept files
   Missing missing = Missing::kError;                // what a sample is that lacks a field
 };
 

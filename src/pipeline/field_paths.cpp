@@ -56,7 +56,7 @@ auto first_of(const Field& field, const FieldStages& stages, Read read) -> declt
 }
 
 Result<void> refuse_absent(const Field& field, BatchForm form) {
-  if (!field.may_be_absent || form == BatchForm::kList) return {};
+  if (!field.may_be_absent || form != BatchForm::kDense) return {};
   return config_error("'" + field.name +
                       "' is absent in some samples (missing=\"none\"), which only a list can say" +
                       (can_collate(field, BatchForm::kList)

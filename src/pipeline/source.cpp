@@ -31,8 +31,9 @@ std::shared_ptr<const storage::Storage> as_asked_for(std::shared_ptr<const stora
                                                 storage::SlowReads{.latency = std::chrono::microseconds(latency_us)});
 }
 
-format::OpenOptions format_options(const OpenOptions& options) {
-  return {options.format, options.fields, options.index_directory, stored_files(), options.missing};
+format::OpenOptions format_options(const OpenOptions& options, std::shared_ptr<const storage::Storage> storage) {
+  return {options.format, options.fields, options.index_directory, as_asked_for(std::move(storage)),
+          std::make_shared<cache::Notes>(), options.missing};
 }
 
 bool is_image(const format::FieldDescription& field) { return field.kind == format::FieldKind::kImage; }
