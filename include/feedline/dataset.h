@@ -35,9 +35,10 @@ struct OpenOptions {
   // folder: where its files are below it, with {key} for the name of the sample, which may have slashes
   // ("images/{key}.jpg", "masks/{key}.png"). The field is called like the folder before {key}, or as "NAME=" before it
   // says.
-  // What a field is follows from its extension: jpg, jpeg, png and webp are images, and masks (labels) where the field's
-  // name begins with "mask" or "seg"; cls, cls2, index, inx and id are integers; npy is an array, json and jsn are JSON,
-  // txt, text, caption and transcript are text, and all else is bytes. ":image", ":mask", ":value", ":array", ":bytes",
+  // What a field is follows from its extension: jpg, jpeg, png and webp are images, and masks (labels) where the
+  // field's name begins with "mask" or "seg"; cls, cls2, index, inx and id are integers; npy is an array, json and jsn
+  // are JSON, txt, text, caption and transcript are text, and all else is bytes. ":image", ":mask", ":value", ":array",
+  // ":bytes",
   // ":text" or ":json" behind the spec says it otherwise.
   std::vector<std::string> fields;
   std::string index_directory;  // where indexes are kept; empty: beside the shard, else the user's cache folder

@@ -92,7 +92,8 @@ struct ColorJitter {
 struct Normalize {
   std::vector<float> mean, std;
 };
-// Stands in a list for an operation on other fields, so that those behind it keep their place: what is drawn goes by it.
+// Stands in a list for an operation on other fields, so that those behind it keep their place: what is drawn goes by
+// it.
 struct Skipped {};
 // scale=true: uint8 -> float divides by 255 (torchvision v2 ToDtype). Float to uint8 is refused.
 struct ToDtype {

@@ -62,7 +62,8 @@ void bind_inspection(nb::module_& module) {
         return "<Inspection " + self.format + ", " + std::to_string(self.samples) + " samples, " +
                std::to_string(self.findings.size()) + " findings>";
       });
-  module.def("inspect", &inspect_source, "source"_a, "format"_a, "fields"_a, "index_directory"_a, "missing"_a = "error");
+  module.def("inspect", &inspect_source, "source"_a, "format"_a, "fields"_a, "index_directory"_a,
+             "missing"_a = "error");
 }
 
 }  // namespace feedline::python

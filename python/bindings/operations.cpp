@@ -49,38 +49,51 @@ void bind_operations(nb::class_<Dataset>& cls) {
          "fields"_a, "mode"_a, "fidelity"_a)
       .def(
           "resize",
-          [](const Dataset& self, const Fields& fields, HeightWidth size, std::optional<int> max_size, const std::string& interpolation) {
+          [](const Dataset& self, const Fields& fields, HeightWidth size, std::optional<int> max_size,
+             const std::string& interpolation) {
             return appended(self, fields, op::Resize{size_of_pair(size), max_size, interpolation_of(interpolation)});
           },
           "fields"_a, "size"_a, "max_size"_a.none(), "interpolation"_a)
       .def(
           "center_crop",
-          [](const Dataset& self, const Fields& fields, HeightWidth size) { return appended(self, fields, op::CenterCrop{size_of_pair(size)}); },
+          [](const Dataset& self, const Fields& fields, HeightWidth size) {
+            return appended(self, fields, op::CenterCrop{size_of_pair(size)});
+          },
           "fields"_a, "size"_a)
       .def(
           "random_crop",
-          [](const Dataset& self, const Fields& fields, HeightWidth size, const Sides& padding, bool pad_if_needed, const Color& fill,
-             const std::string& padding_mode) {
-            return appended(self, fields, op::RandomCrop{size_of_pair(size), padding_of(padding), pad_if_needed, fill,
-                                                 padding_mode_of(padding_mode)});
+          [](const Dataset& self, const Fields& fields, HeightWidth size, const Sides& padding, bool pad_if_needed,
+             const Color& fill, const std::string& padding_mode) {
+            return appended(self, fields,
+                            op::RandomCrop{size_of_pair(size), padding_of(padding), pad_if_needed, fill,
+                                           padding_mode_of(padding_mode)});
           },
           "fields"_a, "size"_a, "padding"_a, "pad_if_needed"_a, "fill"_a, "padding_mode"_a)
       .def(
           "random_resized_crop",
-          [](const Dataset& self, const Fields& fields, HeightWidth size, LowHigh scale, LowHigh ratio, const std::string& interpolation) {
-            return appended(self, fields, op::RandomResizedCrop{size_of_pair(size), range_of(scale), range_of(ratio),
-                                                        interpolation_of(interpolation)});
+          [](const Dataset& self, const Fields& fields, HeightWidth size, LowHigh scale, LowHigh ratio,
+             const std::string& interpolation) {
+            return appended(self, fields,
+                            op::RandomResizedCrop{size_of_pair(size), range_of(scale), range_of(ratio),
+                                                  interpolation_of(interpolation)});
           },
           "fields"_a, "size"_a, "scale"_a, "ratio"_a, "interpolation"_a)
       .def(
           "random_horizontal_flip",
-          [](const Dataset& self, const Fields& fields, double p) { return appended(self, fields, op::RandomHorizontalFlip{p}); }, "fields"_a, "p"_a)
+          [](const Dataset& self, const Fields& fields, double p) {
+            return appended(self, fields, op::RandomHorizontalFlip{p});
+          },
+          "fields"_a, "p"_a)
       .def(
           "random_vertical_flip",
-          [](const Dataset& self, const Fields& fields, double p) { return appended(self, fields, op::RandomVerticalFlip{p}); }, "fields"_a, "p"_a)
+          [](const Dataset& self, const Fields& fields, double p) {
+            return appended(self, fields, op::RandomVerticalFlip{p});
+          },
+          "fields"_a, "p"_a)
       .def(
           "pad",
-          [](const Dataset& self, const Fields& fields, const Sides& padding, const Color& fill, const std::string& padding_mode) {
+          [](const Dataset& self, const Fields& fields, const Sides& padding, const Color& fill,
+             const std::string& padding_mode) {
             return appended(self, fields, op::Pad{padding_of(padding), fill, padding_mode_of(padding_mode)});
           },
           "fields"_a, "padding"_a, "fill"_a, "padding_mode"_a)
@@ -92,8 +105,11 @@ void bind_operations(nb::class_<Dataset>& cls) {
           "fields"_a, "num_output_channels"_a)
       .def(
           "color_jitter",
-          [](const Dataset& self, const Fields& fields, LowHigh brightness, LowHigh contrast, LowHigh saturation, LowHigh hue) {
-            return appended(self, fields, op::ColorJitter{range_of(brightness), range_of(contrast), range_of(saturation), range_of(hue)});
+          [](const Dataset& self, const Fields& fields, LowHigh brightness, LowHigh contrast, LowHigh saturation,
+             LowHigh hue) {
+            return appended(
+                self, fields,
+                op::ColorJitter{range_of(brightness), range_of(contrast), range_of(saturation), range_of(hue)});
           },
           "fields"_a, "brightness"_a, "contrast"_a, "saturation"_a, "hue"_a)
       .def(

@@ -28,10 +28,8 @@ constexpr Words<OnError, 4> kOnError{{{"raise", OnError::kRaise},
                                       {"report", OnError::kReport}}};
 constexpr Words<BatchForm, 3> kForms{
     {{"stack", BatchForm::kDense}, {"pad", BatchForm::kPadded}, {"list", BatchForm::kList}}};
-constexpr Words<Content, 4> kContents{{{"array", Content::kArray},
-                                       {"bytes", Content::kBytes},
-                                       {"text", Content::kText},
-                                       {"json", Content::kJson}}};
+constexpr Words<Content, 4> kContents{
+    {{"array", Content::kArray}, {"bytes", Content::kBytes}, {"text", Content::kText}, {"json", Content::kJson}}};
 
 template <typename T, std::size_t N>
 std::string_view word_in(const Words<T, N>& words, T value) {
@@ -115,8 +113,7 @@ std::string_view word_of(OnError action) {
 }
 
 Missing missing_of(std::string_view word) {
-  constexpr Words<Missing, 3> kWords{
-      {{"error", Missing::kError}, {"skip", Missing::kSkip}, {"none", Missing::kNone}}};
+  constexpr Words<Missing, 3> kWords{{{"error", Missing::kError}, {"skip", Missing::kSkip}, {"none", Missing::kNone}}};
   return look_up("missing", kWords, word);
 }
 

@@ -17,7 +17,12 @@ std::vector<std::byte> png_of(std::uint32_t width, std::uint32_t height, int dep
                               const std::vector<std::uint8_t>& rows) {
   spng_ctx* context = spng_ctx_new(SPNG_CTX_ENCODER);
   spng_set_option(context, SPNG_ENCODE_TO_BUFFER, 1);
-  spng_ihdr header{width, height, static_cast<std::uint8_t>(depth), static_cast<std::uint8_t>(color), 0, 0,
+  spng_ihdr header{width,
+                   height,
+                   static_cast<std::uint8_t>(depth),
+                   static_cast<std::uint8_t>(color),
+                   0,
+                   0,
                    static_cast<std::uint8_t>(interlaced ? 1 : 0)};
   spng_set_ihdr(context, &header);
   spng_plte palette{};
@@ -85,7 +90,8 @@ TEST(Labels, SaysWhatIsNoMask) {
     EXPECT_FALSE(header);
     return header ? std::string() : header.error().what;
   };
-  EXPECT_NE(refusal(png_of(1, 1, 8, SPNG_COLOR_TYPE_TRUECOLOR, false, {1, 2, 3})).find("3 channels"), std::string::npos);
+  EXPECT_NE(refusal(png_of(1, 1, 8, SPNG_COLOR_TYPE_TRUECOLOR, false, {1, 2, 3})).find("3 channels"),
+            std::string::npos);
   const std::string jpeg = "\xFF\xD8\xFF\xE0 and so on";
   const auto* bytes = reinterpret_cast<const std::byte*>(jpeg.data());
   EXPECT_NE(refusal({bytes, bytes + jpeg.size()}).find("a jpeg image"), std::string::npos);

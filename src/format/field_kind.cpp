@@ -19,11 +19,11 @@ constexpr Named kKinds[] = {{"image", FieldKind::kImage}, {"value", FieldKind::k
 
 // What decode can read, what WebDataset decodes to an integer, and what people call the others.
 constexpr Named kExtensions[] = {
-    {"jpg", FieldKind::kImage},    {"jpeg", FieldKind::kImage},  {"png", FieldKind::kImage},
-    {"webp", FieldKind::kImage},   {"cls", FieldKind::kInteger}, {"cls2", FieldKind::kInteger},
-    {"index", FieldKind::kInteger}, {"inx", FieldKind::kInteger}, {"id", FieldKind::kInteger},
-    {"npy", FieldKind::kArray},    {"json", FieldKind::kJson},   {"jsn", FieldKind::kJson},
-    {"txt", FieldKind::kText},     {"text", FieldKind::kText},   {"caption", FieldKind::kText},
+    {"jpg", FieldKind::kImage},      {"jpeg", FieldKind::kImage},  {"png", FieldKind::kImage},
+    {"webp", FieldKind::kImage},     {"cls", FieldKind::kInteger}, {"cls2", FieldKind::kInteger},
+    {"index", FieldKind::kInteger},  {"inx", FieldKind::kInteger}, {"id", FieldKind::kInteger},
+    {"npy", FieldKind::kArray},      {"json", FieldKind::kJson},   {"jsn", FieldKind::kJson},
+    {"txt", FieldKind::kText},       {"text", FieldKind::kText},   {"caption", FieldKind::kText},
     {"transcript", FieldKind::kText}};
 
 }  // namespace

@@ -66,7 +66,8 @@ class FormatContract : public ::testing::TestWithParam<FormatUnderTest> {
   static std::string image_of(const memory::Record& record) {
     return {reinterpret_cast<const char*>(record.fields[0].bytes.data()), record.fields[0].bytes.size()};
   }
-  static bool reads_as(const RecordFormat& format, std::uint64_t index, const StoredSample& sample, memory::Record& record) {
+  static bool reads_as(const RecordFormat& format, std::uint64_t index, const StoredSample& sample,
+                       memory::Record& record) {
     const auto done = format.read(index, record);
     return done && record.fields.size() == 2 && image_of(record) == sample.image &&
            record.fields[1].value == sample.label && record.bytes_read >= sample.image.size();

@@ -38,9 +38,8 @@ Result<void> ArrayPath::fill(const memory::Record::Field& stored, FieldWork& wor
                           std::string(name_of(all.dtype)) + "; save all of one dtype",
                       "decode");
   if (!fits(array.spec.shape, spec()))
-    return data_error("npy: an array of " + text(array.spec) + ", where all are " + text(all) + "; " +
-                          what_helps(spec()),
-                      "decode");
+    return data_error(
+        "npy: an array of " + text(array.spec) + ", where all are " + text(all) + "; " + what_helps(spec()), "decode");
   FEEDLINE_TRY(const ArrayView out, place(row, array.spec.shape, work));
   if (!array.data.empty()) std::memcpy(out.data, array.data.data(), array.data.size());
   work.meter.count(telemetry::Stage::kDecode, started, array.data.size());

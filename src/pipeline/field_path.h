@@ -24,7 +24,7 @@ struct FieldWork {
   const base::SampleKey& key;  // for what is drawn
   FieldScratch& scratch;       // of the thread
   StageMeter& meter;
-  bool is_prepared = false;  // what is stored comes as keep() made it
+  bool is_prepared = false;                              // what is stored comes as keep() made it
   std::uint64_t most_bytes = memory::kLeastSampleBytes;  // of a row whose size shows only now: memory/sample_limit.h
 };
 

@@ -61,8 +61,9 @@ class FieldPathTest : public testing::Test {
     format::TarWriter tar;
     for (std::size_t i = 0; i < samples.size(); ++i)
       for (const auto& [extension, bytes] : samples[i]) tar.add(std::to_string(i) + "." + extension, bytes);
-    auto source = Source::open(folder_.write("x.tar", tar.finish()),
-                               {.format = "tar", .fields = std::move(fields), .index_directory = folder_.path(), .missing = missing});
+    auto source = Source::open(
+        folder_.write("x.tar", tar.finish()),
+        {.format = "tar", .fields = std::move(fields), .index_directory = folder_.path(), .missing = missing});
     EXPECT_TRUE(source) << source.error().message();
     return *source;
   }
@@ -84,8 +85,13 @@ class FieldPathTest : public testing::Test {
 const std::vector<Operation> kCrop{op::CenterCrop{{2, 4}}};
 
 TEST_F(FieldPathTest, EveryKindComesAsItIsStored) {
-  const Source source = opened({{{"jpg", image()}, {"mask.png", mask()}, {"npy", npy({1, 2, 3, 4})}, {"json", "{\"a\": 1}"},
-                                 {"txt", "gr\xc3\xbc\xc3\x9f"}, {"bin", std::string("a\0b", 3)}, {"cls", "5"}}},
+  const Source source = opened({{{"jpg", image()},
+                                 {"mask.png", mask()},
+                                 {"npy", npy({1, 2, 3, 4})},
+                                 {"json", "{\"a\": 1}"},
+                                 {"txt", "gr\xc3\xbc\xc3\x9f"},
+                                 {"bin", std::string("a\0b", 3)},
+                                 {"cls", "5"}}},
                                {"jpg", "mask.png", "npy", "json", "txt", "bin", "cls"});
   const auto sample = read(source, 0, kCrop);
   ASSERT_TRUE(sample) << sample.error().message();
@@ -108,21 +114,22 @@ TEST_F(FieldPathTest, EveryKindComesAsItIsStored) {
 }
 
 TEST_F(FieldPathTest, ErrorsNameKeyFieldAndStage) {
-  const std::map<std::string, std::string> good{{"jpg", image()}, {"mask.png", mask()}, {"npy", npy({1, 2})}, {"json", "1"}, {"txt", "a"}};
+  const std::map<std::string, std::string> good{
+      {"jpg", image()}, {"mask.png", mask()}, {"npy", npy({1, 2})}, {"json", "1"}, {"txt", "a"}};
   const auto with = [&](const std::string& extension, const std::string& bytes) {
     auto bad = good;
     bad[extension] = bytes;
     return refusal(opened({good, bad}, {"jpg", "mask.png", "npy", "json", "txt"}), 1, kCrop);
   };
-  for (const auto& [extension, bytes, words] :
-       std::vector<std::array<std::string, 3>>{{"json", "{", "field 'json': not JSON"},
-                                               {"txt", "\xff", "field 'txt': not UTF-8"},
-                                               {"npy", "x", "field 'npy': npy: not a .npy file"},
-                                               {"npy", npy({1, 2, 3, 4}), "int16(2, 2), where all are int16(1, 2)"},
-                                               {"npy", npy({1, 2}, "<u2"), "that of the first sample is int16"},
-                                               {"mask.png", mask(7, 6), "field 'mask.png': 'mask.png' has 6 x 7 pixels and 'jpg' 6 x 8"},
-                                               {"mask.png", image(), "field 'mask.png': a mask must be"},
-                                               {"jpg", "x", "field 'jpg': not an image"}}) {
+  for (const auto& [extension, bytes, words] : std::vector<std::array<std::string, 3>>{
+           {"json", "{", "field 'json': not JSON"},
+           {"txt", "\xff", "field 'txt': not UTF-8"},
+           {"npy", "x", "field 'npy': npy: not a .npy file"},
+           {"npy", npy({1, 2, 3, 4}), "int16(2, 2), where all are int16(1, 2)"},
+           {"npy", npy({1, 2}, "<u2"), "that of the first sample is int16"},
+           {"mask.png", mask(7, 6), "field 'mask.png': 'mask.png' has 6 x 7 pixels and 'jpg' 6 x 8"},
+           {"mask.png", image(), "field 'mask.png': a mask must be"},
+           {"jpg", "x", "field 'jpg': not an image"}}) {
     const std::string message = with(extension, bytes);
     EXPECT_NE(message.find(words), std::string::npos) << message;
     EXPECT_NE(message.find("x.tar"), std::string::npos) << message;
@@ -132,8 +139,8 @@ TEST_F(FieldPathTest, ErrorsNameKeyFieldAndStage) {
 }
 
 TEST_F(FieldPathTest, CollationsSayWhichShapesMayDiffer) {
-  const Source source = opened({{{"npy", npy({1, 2})}, {"png", image()}}, {{"npy", npy({1, 2, 3, 4})}, {"png", image(5, 4)}}},
-                               {"npy", "png"});
+  const Source source = opened(
+      {{{"npy", npy({1, 2})}, {"png", image()}}, {{"npy", npy({1, 2, 3, 4})}, {"png", image(5, 4)}}}, {"npy", "png"});
   const auto padded = *make_collation(BatchForm::kPadded, {}, source);
   EXPECT_EQ(padded.fields, std::vector<std::string>{"npy"});
   const auto listed = *make_collation(BatchForm::kList, {}, source);
@@ -152,7 +159,8 @@ TEST_F(FieldPathTest, CollationsSayWhichShapesMayDiffer) {
 }
 
 TEST_F(FieldPathTest, AbsentFieldsAreForLists) {
-  const Source source = opened({{{"png", image()}, {"txt", "a"}}, {{"png", image()}}, {{"txt", "b"}}}, {"png", "txt"}, Missing::kNone);
+  const Source source =
+      opened({{{"png", image()}, {"txt", "a"}}, {{"png", image()}}, {{"txt", "b"}}}, {"png", "txt"}, Missing::kNone);
   EXPECT_NE(refusal(source, 0, kCrop).find("collate(\"list\", fields=[\"png\"])"), std::string::npos);
   const auto listed = *make_collation(BatchForm::kList, {"png"}, source);
   const auto first = read(source, 0, kCrop, {listed}), second = read(source, 1, kCrop, {listed}),
@@ -166,9 +174,11 @@ TEST_F(FieldPathTest, AbsentFieldsAreForLists) {
 }
 
 TEST_F(FieldPathTest, OperationsAreForTheFieldsThatTheyName) {
-  const Source source = opened({{{"left.png", image()}, {"right.png", image(10, 8)}, {"mask.png", mask()}, {"cls", "1"}}},
-                               {"left.png", "right.png", "mask.png", "cls"});
-  Operation small = op::Resize{{2, 2}, {}, Interpolation::kBilinear}, large = op::Resize{{4, 4}, {}, Interpolation::kBilinear};
+  const Source source =
+      opened({{{"left.png", image()}, {"right.png", image(10, 8)}, {"mask.png", mask()}, {"cls", "1"}}},
+             {"left.png", "right.png", "mask.png", "cls"});
+  Operation small = op::Resize{{2, 2}, {}, Interpolation::kBilinear},
+            large = op::Resize{{4, 4}, {}, Interpolation::kBilinear};
   small.fields = {"left.png"};
   large.fields = {"right.png", "mask.png"};
   const auto sample = read(source, 0, {small, large});
@@ -207,8 +217,9 @@ TEST_F(FieldPathTest, ImageAndMaskAreDrawnTogether) {
 TEST_F(FieldPathTest, ImagesOfUnlikeSizeAreRefusedWhereACropIsDrawn) {
   const Source source = opened({{{"left.png", image()}, {"right.png", image(10, 8)}}}, {"left.png", "right.png"});
   EXPECT_TRUE(read(source, 0, {op::Resize{{2, 2}, {}, Interpolation::kBilinear}}));
-  EXPECT_NE(refusal(source, 0, {op::RandomResizedCrop{{2, 2}}}).find("'right.png' has 8 x 10 pixels and 'left.png' 6 x 8"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(source, 0, {op::RandomResizedCrop{{2, 2}}}).find("'right.png' has 8 x 10 pixels and 'left.png' 6 x 8"),
+      std::string::npos);
 }
 
 TEST_F(FieldPathTest, TheFirstSamplesMayBeDamaged) {

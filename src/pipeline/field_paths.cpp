@@ -33,11 +33,12 @@ bool is_stored(const Field& field) {
 
 // The field as the first samples have it, of which some may be damaged. read(): what is to be known of its bytes.
 template <typename Read>
-auto first_of(const Field& field, const FieldStages& stages, Read read) -> decltype(read(std::span<const std::byte>())) {
+auto first_of(const Field& field, const FieldStages& stages, Read read)
+    -> decltype(read(std::span<const std::byte>())) {
   constexpr std::uint64_t kTries = 16;
   const format::RecordFormat& records = stages.records;
-  const auto place = static_cast<std::size_t>(
-      std::ranges::find(records.fields(), field.name, &Field::name) - records.fields().begin());
+  const auto place = static_cast<std::size_t>(std::ranges::find(records.fields(), field.name, &Field::name) -
+                                              records.fields().begin());
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
   Error failure = config_error("'" + field.name + "': no sample of the first has it").error();
@@ -57,21 +58,20 @@ auto first_of(const Field& field, const FieldStages& stages, Read read) -> declt
 
 Result<void> refuse_absent(const Field& field, BatchForm form) {
   if (!field.may_be_absent || form != BatchForm::kDense) return {};
-  return config_error("'" + field.name +
-                      "' is absent in some samples (missing=\"none\"), which only a list can say" +
-                      (can_collate(field, BatchForm::kList)
-                           ? ": use collate(\"list\", fields=[\"" + field.name + "\"])"
-                           : std::string("; use missing=\"skip\"")));
+  return config_error("'" + field.name + "' is absent in some samples (missing=\"none\"), which only a list can say" +
+                      (can_collate(field, BatchForm::kList) ? ": use collate(\"list\", fields=[\"" + field.name + "\"])"
+                                                            : std::string("; use missing=\"skip\"")));
 }
 
 Made make_pixels_path(const Field& field, const FieldStages& stages, BatchForm form) {
   const auto operations = transform::operations_for(stages.operations, field.name);
-  const auto size = form == BatchForm::kList ? transform::Chain::OutputSize::kAny : transform::Chain::OutputSize::kFixed;
+  const auto size =
+      form == BatchForm::kList ? transform::Chain::OutputSize::kAny : transform::Chain::OutputSize::kFixed;
   FEEDLINE_TRY(auto chain, transform::Chain::compile(operations, stages.dtype, stages.layout, size));
   PixelsPath::Kept kept;
   if (stages.cache != nullptr) {
-    FEEDLINE_TRY(kept.rest, transform::Chain::compile_rest(operations, stages.cache->position, stages.dtype,
-                                                           stages.layout, size));
+    FEEDLINE_TRY(kept.rest,
+                 transform::Chain::compile_rest(operations, stages.cache->position, stages.dtype, stages.layout, size));
     kept.preparation = stages.cache->pixels->preparation();
   }
   const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
@@ -94,7 +94,8 @@ Made make_mask_path(const Field& field, const FieldStages& stages, BatchForm for
 }
 
 Made make_array_path(const Field& field, const FieldStages& stages, BatchForm form) {
-  FEEDLINE_TRY(const ArraySpec first, first_of(field, stages, [](std::span<const std::byte> stored) -> Result<ArraySpec> {
+  FEEDLINE_TRY(const ArraySpec first,
+               first_of(field, stages, [](std::span<const std::byte> stored) -> Result<ArraySpec> {
                  FEEDLINE_TRY(const decode::NpyArray array, decode::read_npy(stored));
                  return array.spec;
                }));
@@ -107,8 +108,7 @@ Made make_array_path(const Field& field, const FieldStages& stages, BatchForm fo
     for (std::size_t i = 0; i < shape.dims(); ++i) any = any.with_front(kAnyLength);
     shape = any;
   }
-  return std::make_shared<const ArrayPath>(
-      FieldSpec{.name = field.name, .array = {first.dtype, shape}, .form = form});
+  return std::make_shared<const ArrayPath>(FieldSpec{.name = field.name, .array = {first.dtype, shape}, .form = form});
 }
 
 Result<void> take_any(std::span<const std::byte> /*stored*/) { return {}; }

@@ -21,7 +21,7 @@ struct FieldStages {
   const CachePoint* cache;                   // nullptr: pixels are not kept
   const std::vector<Collation>& collations;  // the last one that names a field counts
   const format::RecordFormat& records;
-  const std::string& dataset;                // for messages
+  const std::string& dataset;  // for messages
 };
 
 // Can rows of the field stand in a batch so, and how can they?

@@ -53,9 +53,9 @@ Result<ArrayView> PixelsPath::place_of(memory::Row& row, const transform::Chain&
   const Shape& shape = chain.output().shape;
   if (shape[1] != kAnyLength) return place(row, shape, work);
   const Size size = work.scratch.image->drawing.size;
-  return place(row, shape[0] == kAnyLength ? Shape{size.height, size.width, shape[2]}
-                                           : Shape{shape[0], size.height, size.width},
-               work);
+  return place(
+      row, shape[0] == kAnyLength ? Shape{size.height, size.width, shape[2]} : Shape{shape[0], size.height, size.width},
+      work);
 }
 
 void PixelsPath::add_scratch(FieldScratch& scratch) const {

@@ -115,8 +115,7 @@ Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budg
     if (!operation.fields.empty())
       return config_error("cache: " + std::string(name_of(operation)) +
                           " before it is for some fields only; put it after cache");
-  FEEDLINE_TRY(auto pixels,
-               PixelCache::make(where, budget, source.name(), *records, source.fingerprint(), operations));
+  FEEDLINE_TRY(auto pixels, PixelCache::make(where, budget, source.name(), *records, source.fingerprint(), operations));
   return CachePoint{std::move(pixels), where, operations.size()};
 }
 
@@ -185,7 +184,9 @@ Source source_of(const Recipe& recipe) { return {recipe.dataset, recipe.format, 
 
 bool is_one_image(const Recipe& recipe) { return recipe.images == 1 && recipe.paths.size() == 1; }
 
-Fidelity fidelity_of(const Recipe& recipe) { return recipe.image ? recipe.image->chain().fidelity() : Fidelity::kExact; }
+Fidelity fidelity_of(const Recipe& recipe) {
+  return recipe.image ? recipe.image->chain().fidelity() : Fidelity::kExact;
+}
 
 std::optional<Error> cache_failure(const Recipe& recipe) {
   return recipe.cache ? recipe.cache->failure() : std::nullopt;

@@ -42,7 +42,8 @@ class RowFiller {
  private:
   bool fill_all(const Ticket& ticket);
   void fill_each(const Ticket& ticket, std::uint64_t epoch, std::atomic<std::uint64_t>& at_row);
-  SampleLoader::Job job_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch, std::vector<memory::Row>& rows);
+  SampleLoader::Job job_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch,
+                           std::vector<memory::Row>& rows);
   void settle(SampleLoader::Job job, std::uint64_t row, Result<void> loaded);
 
   const std::shared_ptr<const Recipe> recipe_;

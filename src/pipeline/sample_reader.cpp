@@ -17,10 +17,10 @@ class SampleRoom {
   explicit SampleRoom(const Schema& schema) : items_(schema.size()) {
     for (const FieldSpec& field : schema) {
       const bool is_late = field.is_late();
-      sample_.fields.push_back({field.name, field.array,
-                                std::vector<std::byte>(is_late ? 0 : field.array.bytes()), field.form, field.content});
-      rows_.push_back({{sample_.fields.back().data.data(), field.array},
-                       is_late ? &items_[sample_.fields.size() - 1] : nullptr});
+      sample_.fields.push_back({field.name, field.array, std::vector<std::byte>(is_late ? 0 : field.array.bytes()),
+                                field.form, field.content});
+      rows_.push_back(
+          {{sample_.fields.back().data.data(), field.array}, is_late ? &items_[sample_.fields.size() - 1] : nullptr});
     }
   }
 

@@ -33,8 +33,8 @@ constexpr Size kAnySize{kAnyLength, kAnyLength};
 
 // The operations from `first` on. The ones before do nothing but to pixels.
 Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> operations, std::size_t first,
-                                                  CompiledChain::Input input, std::optional<DType> dtype,
-                                                  Layout layout, Chain::OutputSize size) {
+                                                  CompiledChain::Input input, std::optional<DType> dtype, Layout layout,
+                                                  Chain::OutputSize size) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
   if (!inferred.size && size == Chain::OutputSize::kFixed)
     return config_error(
@@ -66,8 +66,7 @@ Result<std::shared_ptr<const Chain>> Chain::compile(std::span<const Operation> o
 }
 
 Result<std::shared_ptr<const Chain>> Chain::compile_rest(std::span<const Operation> operations, std::size_t first,
-                                                         std::optional<DType> dtype, Layout layout,
-                                                         OutputSize size) {
+                                                         std::optional<DType> dtype, Layout layout, OutputSize size) {
   FEEDLINE_CHECK(first <= operations.size());
   FEEDLINE_TRY(const Inferred given, infer(operations.first(first)));
   const ColorMode mode = given.channels == 3 ? ColorMode::kRgb : ColorMode::kL;

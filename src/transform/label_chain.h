@@ -20,10 +20,10 @@ namespace feedline::transform {
 
 // A thread keeps one and reuses it.
 struct LabelDrawing {
-  static constexpr int kFill = -1;      // a border's, whose label is 0
-  std::vector<int> columns, rows;       // of the mask, or kFill
-  std::vector<int> before;              // scratch
-  std::vector<Decision> decisions;      // likewise
+  static constexpr int kFill = -1;  // a border's, whose label is 0
+  std::vector<int> columns, rows;   // of the mask, or kFill
+  std::vector<int> before;          // scratch
+  std::vector<Decision> decisions;  // likewise
   Size size() const { return {static_cast<int>(rows.size()), static_cast<int>(columns.size())}; }
 };
 

@@ -50,7 +50,9 @@ TEST(LabelChain, ResizesAsTorchsNearest) {
     for (int y = 0; y < size.height; ++y)
       for (int x = 0; x < size.width; ++x) {
         const auto from = [](int i, int in, int to) {
-          return std::min(static_cast<int>(std::floor(static_cast<float>(i) * (static_cast<float>(in) / static_cast<float>(to)))), in - 1);
+          return std::min(
+              static_cast<int>(std::floor(static_cast<float>(i) * (static_cast<float>(in) / static_cast<float>(to)))),
+              in - 1);
         };
         ASSERT_EQ(out[static_cast<std::size_t>(y)][static_cast<std::size_t>(x)],
                   mask.row(from(y, 5, size.height))[from(x, 7, size.width)]);
@@ -96,9 +98,10 @@ TEST(LabelChain, IsDrawnAsTheImageIs) {
 
 TEST(LabelChain, ColourAndNumbersLeaveLabelsAlone) {
   const auto mask = numbered(6, 4);
-  EXPECT_EQ(moved({op::ColorJitter{{0.1, 0.2}, {1, 1}, {1, 1}, {0, 0}}, op::Grayscale{3}, op::Normalize{{0.5F}, {0.2F}}},
-                  mask),
-            moved({}, mask));
+  EXPECT_EQ(
+      moved({op::ColorJitter{{0.1, 0.2}, {1, 1}, {1, 1}, {0, 0}}, op::Grayscale{3}, op::Normalize{{0.5F}, {0.2F}}},
+            mask),
+      moved({}, mask));
 }
 
 TEST(LabelChain, WideLabelsMoveWhole) {

@@ -25,9 +25,9 @@ struct Known {
   std::string_view code;
   DType dtype;
 };
-constexpr Known kKnown[] = {{"b1", DType::kBool},   {"i1", DType::kInt8},    {"i2", DType::kInt16},
-                            {"i4", DType::kInt32},  {"i8", DType::kInt64},   {"u1", DType::kUint8},
-                            {"u2", DType::kUint16}, {"u4", DType::kUint32},  {"u8", DType::kUint64},
+constexpr Known kKnown[] = {{"b1", DType::kBool},    {"i1", DType::kInt8},    {"i2", DType::kInt16},
+                            {"i4", DType::kInt32},   {"i8", DType::kInt64},   {"u1", DType::kUint8},
+                            {"u2", DType::kUint16},  {"u4", DType::kUint32},  {"u8", DType::kUint64},
                             {"f2", DType::kFloat16}, {"f4", DType::kFloat32}, {"f8", DType::kFloat64}};
 
 // "<f4"; one byte has no order, which is "|".
@@ -36,7 +36,8 @@ Result<DType> dtype_of(std::string_view descr) {
   if (descr.find('O') != descr.npos)
     return npy_error("an array of Python objects (" + shown + "); save it with a number dtype");
   if (descr.empty()) return npy_error("a structured array; save each of its fields by itself");
-  if (descr.front() == '>') return npy_error("big-endian (" + shown + "); save it with array.astype(\"<" + shown.substr(1) + "\")");
+  if (descr.front() == '>')
+    return npy_error("big-endian (" + shown + "); save it with array.astype(\"<" + shown.substr(1) + "\")");
   const std::string_view code = descr.substr(descr.front() == '<' || descr.front() == '|' || descr.front() == '=');
   const auto known = std::ranges::find(kKnown, code, &Known::code);
   if (known == std::end(kKnown)) return npy_error("dtype " + shown + " is not one that a batch can have");
@@ -56,7 +57,7 @@ class HeaderReader {
     std::size_t begin = at + quoted.size();
     while (begin < text_.size() && (text_[begin] == ' ' || text_[begin] == ':')) ++begin;
     const char first = begin < text_.size() ? text_[begin] : '\0';
-    const std::size_t end = first == '\'' ? text_.find('\'', begin + 1)
+    const std::size_t end = first == '\''  ? text_.find('\'', begin + 1)
                             : first == '(' ? text_.find(')', begin)
                             : first == '[' ? text_.find(']', begin)
                                            : text_.find_first_of(",}", begin);
@@ -77,10 +78,10 @@ Result<Shape> shape_of(std::string_view text) {
   while (true) {
     while (at < end && (*at == ' ' || *at == ',')) ++at;
     if (at == end) break;
-    if (dims == kMostDims)
-      return npy_error("an array of more than " + std::to_string(kMostDims) + " extents");
+    if (dims == kMostDims) return npy_error("an array of more than " + std::to_string(kMostDims) + " extents");
     const auto [next, error] = std::from_chars(at, end, extents[dims]);
-    if (error != std::errc() || extents[dims] < 0) return npy_error("damaged header: the shape is (" + std::string(text) + ")");
+    if (error != std::errc() || extents[dims] < 0)
+      return npy_error("damaged header: the shape is (" + std::string(text) + ")");
     ++dims;
     at = next;
   }
@@ -104,14 +105,16 @@ Result<NpyArray> read_npy(std::span<const std::byte> file) {
   if (!text.starts_with(kMagic)) return npy_error(file.empty() ? "an empty file" : "not a .npy file");
   const auto byte_at = [&](std::size_t i) { return i < file.size() ? std::to_integer<std::size_t>(file[i]) : 0; };
   const std::size_t version = byte_at(kMagic.size());
-  if (version < 1 || version > 3) return npy_error("version " + std::to_string(version) + " of the format is not known");
+  if (version < 1 || version > 3)
+    return npy_error("version " + std::to_string(version) + " of the format is not known");
   const std::size_t begin = version == 1 ? 10 : 12;
   std::size_t header_bytes = byte_at(8) | byte_at(9) << 8;
   if (version > 1) header_bytes |= byte_at(10) << 16 | byte_at(11) << 24;
   if (header_bytes > kMostHeader) return npy_error("a header of " + std::to_string(header_bytes) + " bytes");
   if (file.size() < begin + header_bytes) return npy_error("cut short within its header");
   const HeaderReader header(text.substr(begin, header_bytes));
-  const auto descr = header.value_of("descr"), order = header.value_of("fortran_order"), shape = header.value_of("shape");
+  const auto descr = header.value_of("descr"), order = header.value_of("fortran_order"),
+             shape = header.value_of("shape");
   if (!descr || !order || !shape) return npy_error("damaged header");
   NpyArray array;
   FEEDLINE_TRY(array.spec.dtype, dtype_of(descr->starts_with('[') ? std::string_view() : *descr));

@@ -27,7 +27,7 @@ class PngPixels {
 
   PngHeader header_;
   ColorMode mode_ = ColorMode::kRgb;
-  bool is_wide_ = false;  // labels of 16 bits
+  bool is_wide_ = false;                                // labels of 16 bits
   std::array<std::array<std::uint8_t, 3>, 256> rgb_{};  // of a sample of up to 8 bits; for kL its first value counts
 };
 

@@ -27,8 +27,8 @@ TEST(Utf8, TakesWhatPythonDecodes) {
 }
 
 TEST(Utf8, SaysWhereItIsNone) {
-  for (const char* end : {"\x80", "\xc0\x80", "\xc1\xbf", "\xc3", "\xe0\x80\x80", "\xe2\x82", "\xed\xa0\x80", "\xf0\x80\x80\x80",
-                          "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xc3("})
+  for (const char* end : {"\x80", "\xc0\x80", "\xc1\xbf", "\xc3", "\xe0\x80\x80", "\xe2\x82", "\xed\xa0\x80",
+                          "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xc3("})
     for (const std::size_t before : {0u, 1u, 7u, 8u, 9u, 100u}) {
       const std::string text = std::string(before, 'a') + end;
       EXPECT_EQ(of_utf8(text), "not UTF-8 text: at byte " + std::to_string(before)) << text;
@@ -44,9 +44,11 @@ TEST(Json, TakesWhatPythonLoads) {
 }
 
 TEST(Json, SaysWhatItIsNotAndWhere) {
-  for (const char* text : {"", " ", "01", "1.", ".5", "+1", "-", "1e", "[1,]", "[1 2]", "[", "{", "{\"a\"}", "{\"a\": }", "{1: 2}",
-                           "{\"a\": 1,}", "]", "\"a", "\"\\x\"", "\"\\u12g4\"", "\"\n\"", "tru", "nan", "1 1", "'a'", "[1]]",
-                           "\xef\xbb\xbf[]", "\xff"})
+  for (const char* text :
+       {"",        " ",           "01",     "1.",      ".5",        "+1",     "-",           "1e",   "[1,]",
+        "[1 2]",   "[",           "{",      "{\"a\"}", "{\"a\": }", "{1: 2}", "{\"a\": 1,}", "]",    "\"a",
+        "\"\\x\"", "\"\\u12g4\"", "\"\n\"", "tru",     "nan",       "1 1",    "'a'",         "[1]]", "\xef\xbb\xbf[]",
+        "\xff"})
     EXPECT_NE(of_json(text), "fine") << text;
   EXPECT_EQ(of_json("[1, 2"), "not JSON: no ',' or ']' at byte 5");
   EXPECT_EQ(of_json("{\"a\": 1} x"), "not JSON: something follows the value at byte 9");

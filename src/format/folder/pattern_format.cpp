@@ -207,12 +207,16 @@ Result<Inspection> PatternFormat::inspect(const std::string& source, const OpenO
   for (std::size_t field = 0; field < format.fields_.size(); ++field) {
     const FieldDescription& description = format.fields_[field];
     inspection.fields.push_back(description.name);
-    inspection.extensions.push_back({format.patterns_[field].behind.substr(format.patterns_[field].behind.rfind('.') + 1),
-                                     keys[field].size()});
+    inspection.extensions.push_back(
+        {format.patterns_[field].behind.substr(format.patterns_[field].behind.rfind('.') + 1), keys[field].size()});
     for (std::uint64_t i = 0; i < format.size(); ++i) {
       const std::string path = format.file(i, field);
       if (!format.has(i, field)) {
-        findings.add({"missing_field", missing, path, format.keys_[i], {},
+        findings.add({"missing_field",
+                      missing,
+                      path,
+                      format.keys_[i],
+                      {},
                       "sample '" + format.keys_[i] + "' has no file for the field '" + description.name + "'"});
         continue;
       }

@@ -41,8 +41,8 @@ TEST(FieldPattern, IsNamedAfterItsFolderAndKnowsItsKeys) {
 }
 
 TEST(FieldPattern, RefusesWhatIsNone) {
-  for (const char* spec : {"jpg", "images/*.jpg", "{key}/{key}.jpg", "/images/{key}.jpg", "=a/{key}.jpg", "{key}",
-                           "a/{key}.jpg:photo"})
+  for (const char* spec :
+       {"jpg", "images/*.jpg", "{key}/{key}.jpg", "/images/{key}.jpg", "=a/{key}.jpg", "{key}", "a/{key}.jpg:photo"})
     EXPECT_FALSE(parsed(spec)) << spec;
   EXPECT_FALSE(parse_patterns({"images/{key}.jpg", "images/{key}.png"}));
   EXPECT_TRUE(parse_patterns({"images/{key}.jpg", "right=images/{key}.png"}));
@@ -64,7 +64,8 @@ class PatternFormatTest : public testing::Test {
     return format ? *format : nullptr;
   }
   static OpenOptions options(Missing missing, std::shared_ptr<const storage::Storage> storage = {}) {
-    return {.fields = {"images/{key}.jpg", "labels/{key}.txt:value"}, .storage = std::move(storage), .missing = missing};
+    return {
+        .fields = {"images/{key}.jpg", "labels/{key}.txt:value"}, .storage = std::move(storage), .missing = missing};
   }
   TemporaryFolder folder_;
 };

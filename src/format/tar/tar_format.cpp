@@ -40,8 +40,9 @@ Result<std::vector<std::string>> class_names_of(const std::vector<std::unique_pt
 
 }  // namespace
 
-Result<std::shared_ptr<const RecordFormat>> TarFormat::open(const std::string& source, const std::vector<std::string>& names,
-                                                      const OpenOptions& options) {
+Result<std::shared_ptr<const RecordFormat>> TarFormat::open(const std::string& source,
+                                                            const std::vector<std::string>& names,
+                                                            const OpenOptions& options) {
   const auto located = [&source](Error error) {
     error.where.dataset = source;
     return std::unexpected(std::move(error));

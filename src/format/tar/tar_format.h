@@ -17,8 +17,9 @@ namespace feedline::format {
 class TarFormat final : public RecordFormat {
  public:
   // Requires: options.storage, and at least one shard.
-  static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source, const std::vector<std::string>& shards,
-                                                    const OpenOptions& options);
+  static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source,
+                                                          const std::vector<std::string>& shards,
+                                                          const OpenOptions& options);
 
   std::string_view name() const override { return "tar"; }
   std::uint64_t size() const override { return ends_.back(); }

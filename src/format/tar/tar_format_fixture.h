@@ -51,7 +51,8 @@ class TarFormatTest : public ::testing::TestWithParam<Reads> {
     EXPECT_FALSE(format) << "opened, " << (*format)->size() << " samples";
     return format ? Error{} : format.error();
   }
-  std::shared_ptr<const RecordFormat> opened(const std::string& source, const std::vector<std::string>& fields = {}) const {
+  std::shared_ptr<const RecordFormat> opened(const std::string& source,
+                                             const std::vector<std::string>& fields = {}) const {
     OpenOptions chosen = options();
     chosen.fields = fields;
     const auto format = open_records(source, chosen);

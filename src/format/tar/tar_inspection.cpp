@@ -88,14 +88,13 @@ void count_unread(const ShardIndex& index, std::uint64_t sample, const std::vect
 void add_unread(const std::string& source, const Counts& unread, Findings& findings) {
   for (const auto& [extension, count] : unread)
     if (extension != "__bad__")  // says of its sample that it is bad, or, empty, that it is not
-      findings.add(
-          {"unread_member",
-           Severity::kWarning,
-           source,
-           "",
-           {},
-           "members ending in ." + extension + " are not read, " + std::to_string(count) + " in all: " +
-               "no field takes them; fields= chooses, as in fields=(\"jpg\", \"cls\")"});
+      findings.add({"unread_member",
+                    Severity::kWarning,
+                    source,
+                    "",
+                    {},
+                    "members ending in ." + extension + " are not read, " + std::to_string(count) +
+                        " in all: " + "no field takes them; fields= chooses, as in fields=(\"jpg\", \"cls\")"});
 }
 
 // Sizes and missing fields of one shard's samples.
@@ -111,7 +110,8 @@ void count_samples(const ShardIndex& index, const std::vector<FieldChoice>& fiel
       const FieldDescription& field = fields[i].description;
       const auto member = finder.find(sample, i);
       if (!member) {
-        findings.add({"missing_field", missing == Missing::kError ? Severity::kError : Severity::kWarning, shard, key, index.member(index.first_member(sample)).offset,
+        findings.add({"missing_field", missing == Missing::kError ? Severity::kError : Severity::kWarning, shard, key,
+                      index.member(index.first_member(sample)).offset,
                       "sample '" + key + "' has no member for the field '" + field.name + "'"});
         continue;
       }
@@ -176,7 +176,8 @@ Result<Inspection> inspect_tar(const std::string& source, const std::vector<std:
   if (auto present = keep_present(*fields, are_default, indexes)) {
     fields = std::move(present);
     for (std::size_t i = 0; i < shards.size(); ++i)
-      if (looked[i].scan) count_samples(looked[i].scan->index, *fields, options.missing, shards[i], inspection, unread, findings);
+      if (looked[i].scan)
+        count_samples(looked[i].scan->index, *fields, options.missing, shards[i], inspection, unread, findings);
     add_unread(source, unread, findings);
     count_classes(source, looked, inspection, findings);
   } else if (!indexes.empty()) {  // else none could be read, which is said

@@ -70,7 +70,7 @@ Result<void> check_tokens(const TokenFiles& files, const TokenOptions& options) 
 }  // namespace
 
 Result<std::shared_ptr<const RowFormat>> open_tokens(const std::vector<TokenFile>& files, const TokenOptions& given,
-                                                  const std::shared_ptr<const storage::Storage>& storage) {
+                                                     const std::shared_ptr<const storage::Storage>& storage) {
   TokenOptions options = given;
   if (options.window == 0) return config_error("tokens: window must be at least 1");
   if (options.stride == 0) options.stride = options.window;

@@ -19,7 +19,7 @@ namespace feedline::format {
 // kConfig: a wrong option, a file whose size is no multiple of its element, nothing to make a sample of. kStorage: a
 // file cannot be opened. kData: with options.vocabulary, a token that is not below it.
 Result<std::shared_ptr<const RowFormat>> open_tokens(const std::vector<TokenFile>& files, const TokenOptions& options,
-                                                  const std::shared_ptr<const storage::Storage>& storage);
+                                                     const std::shared_ptr<const storage::Storage>& storage);
 
 // Files of token numbers, one behind the other, cut into windows: sample i is tokens [i * stride, i * stride + window)
 // of its file as field "x", and the same one token later as field "y". No window lies in two files. With a separator,

@@ -7,10 +7,22 @@ import json
 from pathlib import Path
 from typing import Any
 
-import feedline
 import numpy as np
 import pytest
-from made_fields import EXTENSIONS, PATTERNS, image_of, make_folder, make_tar, mask_of, nearest, npy, palette_png, sample
+from made_fields import (
+    EXTENSIONS,
+    PATTERNS,
+    image_of,
+    make_folder,
+    make_tar,
+    mask_of,
+    nearest,
+    npy,
+    palette_png,
+    sample,
+)
+
+import feedline
 
 COUNT = 11
 
@@ -54,7 +66,11 @@ def test_samples_are_what_pillow_numpy_and_json_read(source: Any) -> None:
 
 
 def name(source: Any, place: int) -> str:
-    return EXTENSIONS[place] if source[1] is EXTENSIONS else ("left", "right", "masks", "boxes", "about", "captions", "label")[place]
+    return (
+        EXTENSIONS[place]
+        if source[1] is EXTENSIONS
+        else ("left", "right", "masks", "boxes", "about", "captions", "label")[place]
+    )
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -227,11 +243,60 @@ def test_arrays_of_another_shape_say_what_helps(tmp_path: Path) -> None:
 
 
 JSON_TEXTS = [
-    "1", "-0", "01", "1.", ".5", "1e5", "1e", "1E+400", "-", "+1", "NaN", "nan", "Infinity", "-Infinity", "--1", "[]", "[1,]",
-    "[1 2]", "[[[]]]", "{}", '{"a":1}', '{"a":1,}', "{'a':1}", '{"a"}', '{1:2}', '{"a":1,"a":2}', '"\\u00e9"', '"\\ud800"',
-    '"\\x"', '"\\u12"', '"a\nb"', '"\t"', '"\x7f"', "tru", "true", "null ", " \t\r\n1", "\x0b1", "1 1", "]", "", " ", '"a', "[" * 400 + "]" * 400,
-    "\ufeff1", '"é€😀"', "1_000", "0x10", "1.5.5", "[NaN, -Infinity]", '{"a": [1, {"b": null}], "c": "d"}', "9" * 4300, "-" + "9" * 4300,
-]  # fmt: skip
+    "1",
+    "-0",
+    "01",
+    "1.",
+    ".5",
+    "1e5",
+    "1e",
+    "1E+400",
+    "-",
+    "+1",
+    "NaN",
+    "nan",
+    "Infinity",
+    "-Infinity",
+    "--1",
+    "[]",
+    "[1,]",
+    "[1 2]",
+    "[[[]]]",
+    "{}",
+    '{"a":1}',
+    '{"a":1,}',
+    "{'a':1}",
+    '{"a"}',
+    "{1:2}",
+    '{"a":1,"a":2}',
+    '"\\u00e9"',
+    '"\\ud800"',
+    '"\\x"',
+    '"\\u12"',
+    '"a\nb"',
+    '"\t"',
+    '"\x7f"',
+    "tru",
+    "true",
+    "null ",
+    " \t\r\n1",
+    "\x0b1",
+    "1 1",
+    "]",
+    "",
+    " ",
+    '"a',
+    "[" * 400 + "]" * 400,
+    "\ufeff1",
+    '"é€😀"',
+    "1_000",
+    "0x10",
+    "1.5.5",
+    "[NaN, -Infinity]",
+    '{"a": [1, {"b": null}], "c": "d"}',
+    "9" * 4300,
+    "-" + "9" * 4300,
+]
 
 
 @pytest.mark.parametrize("text", JSON_TEXTS, ids=range(len(JSON_TEXTS)))
