@@ -188,7 +188,7 @@ def field_names(where: str, fields: Any) -> list[str]:
     """None is every field, a str one; else a sequence of names."""
     if fields is None:
         return []
-    names = [fields] if isinstance(fields, str) else list(fields) if is_sequence(fields) else [None]
+    names: list[Any] = [fields] if isinstance(fields, str) else list(fields) if is_sequence(fields) else [None]
     if not names or not all(isinstance(name, str) and name for name in names):
         raise ConfigError(f'{where}: fields must be names of fields, such as ["left.jpg"], not {fields!r}')
     return names

@@ -515,7 +515,8 @@ class Dataset:
 
         Raises ConfigError naming the operation that does not fit, or when images would not all have one size.
         """
-        return {name: FieldSpec(*spec) for name, *spec in self._engine.schema()}
+        rows = self._engine.schema()
+        return {name: FieldSpec(shape, dtype, form, kind) for name, shape, dtype, form, kind in rows}
 
     def explain(self) -> str:
         """What runs, in which order, and fused how: text for people."""
