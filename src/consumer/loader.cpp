@@ -92,7 +92,7 @@ LoaderState Loader::Impl::state() const {
 
 namespace {
 
-// What became of a data set since a state was taken on it.
+// What became of a dataset since a state was taken on it.
 std::string difference(const DatasetIdentity& then, const DatasetIdentity& now) {
   const auto joined = [](const std::vector<std::string>& words) {
     std::string text;
@@ -141,16 +141,15 @@ bool Loader::Impl::lies_between_batches(const LoaderState& state) const {
 Result<void> Loader::Impl::restore(const LoaderState& state) {
   const LoaderOptions& o = plan.options;
   if (state.dataset.fingerprint != identity.fingerprint)
-    return config_error(
-        "load_state_dict: the state was taken on another data set, or its samples have changed since: " +
-        difference(state.dataset, identity));
+    return config_error("load_state_dict: the state was taken on another dataset, or its samples have changed since: " +
+                        difference(state.dataset, identity));
   if (state.seed != o.seed || state.shuffle != o.shuffle || state.shard_window != o.shard_window)
     return config_error("load_state_dict: the state was taken with seed=" + std::to_string(state.seed) +
                         ", shuffle=" + (state.shuffle ? "True" : "False") + ", a window of " +
                         std::to_string(state.shard_window) + " shards; make the loader with the same");
   if (state.fidelity != fidelity())
     return config_error("load_state_dict: the state was taken with decode(fidelity=\"" +
-                        std::string(name_of(state.fidelity)) + "\"), the data set now has \"" +
+                        std::string(name_of(state.fidelity)) + "\"), the dataset now has \"" +
                         std::string(name_of(fidelity())) + "\", whose pixels are others: open it with the same");
   FEEDLINE_CHECK_OK(check_buckets(state));
   const std::uint64_t positions = epoch_plan.order().size();

@@ -47,7 +47,7 @@ double process_cpu_s() {
 
 Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::uint64_t images, int threads,
                                    std::uint64_t seed) {
-  if (!recipe->image) return config_error("measure_decode: the data set has no image field");
+  if (!recipe->image) return config_error("measure_decode: the dataset has no image field");
   if (images == 0 || threads < 1) return config_error("measure_decode: images and threads must be at least 1");
   std::vector<Work> work(std::min(images, recipe->format->size()));
   DecodeLimit limit;

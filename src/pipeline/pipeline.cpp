@@ -110,7 +110,7 @@ Result<void> Pipeline::Impl::check_given(const std::vector<GivenSample>& samples
                         std::to_string(samples.size()));
   for (const GivenSample& sample : samples)
     if (sample.index >= recipe->format->size())
-      return config_error("give: sample " + std::to_string(sample.index) + " is out of range: the data set holds " +
+      return config_error("give: sample " + std::to_string(sample.index) + " is out of range: the dataset holds " +
                           std::to_string(recipe->format->size()));
   return {};
 }

@@ -125,8 +125,7 @@ plan::Plan whole_epoch(const PipelinePlan& plan, std::uint64_t epoch) {
 
 Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options) {
   FEEDLINE_CHECK_OK(check_options(options));
-  if (recipe.format->size() == 0)
-    return config_error("loader: the data set \"" + recipe.dataset + "\" holds no sample");
+  if (recipe.format->size() == 0) return config_error("loader: the dataset \"" + recipe.dataset + "\" holds no sample");
   if (recipe.ragged) FEEDLINE_CHECK_OK(check_ragged(options));
   FEEDLINE_TRY(plan::OrderConfig order, order_config(recipe, options));
   PipelinePlan plan;

@@ -24,7 +24,7 @@ std::string rounded(std::uint64_t bytes) {
 // Files that are named one by one while they are read have no fingerprint to know them by again.
 bool has_fixed_samples(const format::Format& format) { return format.name() != "files"; }
 
-// The same for every way to write the path of a data set, or of its parts.
+// The same for every way to write the path of a dataset, or of its parts.
 std::string place_of(const std::string& source) {
   std::string place;
   for (const std::string& part : format::split_list(source))

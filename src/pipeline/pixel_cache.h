@@ -20,7 +20,7 @@
 
 namespace feedline::pipeline {
 
-// The pixels that Dataset::cache keeps: in memory, or in a file. Data sets and loaders made from it share one.
+// The pixels that Dataset::cache keeps: in memory, or in a file. Datasets and loaders made from it share one.
 // Thread-safe; open() before what says so.
 class PixelCache {
  public:

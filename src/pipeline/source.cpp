@@ -107,7 +107,7 @@ std::uint64_t Source::fingerprint() const {
 
 Result<void> Source::check_index(std::uint64_t sample) const {
   if (sample < size()) return {};
-  return config_error("sample " + std::to_string(sample) + " is out of range: the data set holds " +
+  return config_error("sample " + std::to_string(sample) + " is out of range: the dataset holds " +
                       std::to_string(size()));
 }
 
@@ -129,7 +129,7 @@ Result<std::vector<std::byte>> Source::encoded(std::uint64_t sample) const {
     return std::unexpected(with_place(std::move(read).error(), *format_, name_, sample));
   const auto& fields = format_->fields();
   const auto image = std::ranges::find_if(fields, is_image);
-  if (image == fields.end()) return config_error("the data set has no image field");
+  if (image == fields.end()) return config_error("the dataset has no image field");
   const memory::Record::Field& field = record.fields[static_cast<std::size_t>(image - fields.begin())];
   if (field.pixels.data != nullptr)
     return config_error("encoded: the images of \"" + name_ + "\" are stored as pixels");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several data sets by weight: what comes how often, where an epoch ends, and what is refused."""
+"""Several datasets by weight: what comes how often, where an epoch ends, and what is refused."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_a_state_of_other_lengths_is_refused():
     values = numpy.zeros(10)
     loader = feedline.arrays(a=feedline.ragged(values, [4, 6])).loader(1, output="numpy")
     other = feedline.arrays(a=feedline.ragged(values, [5, 5])).loader(1, output="numpy")
-    with pytest.raises(feedline.ConfigError, match="another data set"):
+    with pytest.raises(feedline.ConfigError, match="another dataset"):
         other.load_state_dict(loader.state_dict())
 
 
@@ -323,7 +323,7 @@ def test_a_token_outside_the_vocabulary_is_found_while_documents_are_looked_for(
         feedline.tokens(documents, vocabulary=91, check=True, **options)
 
 
-def test_ragged_data_sets_mix():
+def test_ragged_datasets_mix():
     short, long = numbered([1, 2, 3], pad_value=8), numbered([5, 9], pad_value=9)
     (batch,) = feedline.mix([short, long]).loader(5, output="numpy")
     assert batch.text.shape == (5, 9)

@@ -162,7 +162,7 @@ def test_states_of_something_else_are_refused(train: feedline.Dataset, folder: P
         state = loader.state_dict()
     other = training(feedline.open(made_data.make_folder(tmp_path / "other", per_class=5)))
     refusals = {
-        "data set": other.loader(**OPTIONS),
+        "dataset": other.loader(**OPTIONS),
         "seed": train.loader(**{**OPTIONS, "seed": 24}),
         "shuffle": train.loader(**{**OPTIONS, "shuffle": False}),
     }
@@ -198,7 +198,7 @@ def test_damaged_states_are_refused(train: feedline.Dataset, damage: Callable[[A
         loader.load_state_dict(damage(loader.state_dict()))
 
 
-def test_a_changed_data_set_is_refused_by_what_has_changed(tmp_path: Path) -> None:
+def test_a_changed_dataset_is_refused_by_what_has_changed(tmp_path: Path) -> None:
     import made_data
 
     root = made_data.make_folder(tmp_path / "train")

@@ -127,7 +127,7 @@ class Loader:
 
     @property
     def last_samples(self) -> list[int]:
-        """Index in the data set of every row of the batch that was delivered last."""
+        """Index in the dataset of every row of the batch that was delivered last."""
         return self._engine.last_samples
 
     @property
@@ -154,7 +154,7 @@ class Loader:
         global batches are those of the run that was interrupted; otherwise they go on at the same sample.
 
         Raises:
-            ConfigError: not a state; taken on another data set, or one that has changed, or with another seed or order.
+            ConfigError: not a state; taken on another dataset, or one that has changed, or with another seed or order.
         """
         self._engine.restore(**state.to_engine(state_dict, self._engine.state()))
         iterator = self._iterator() if self._iterator is not None else None

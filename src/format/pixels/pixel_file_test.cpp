@@ -66,7 +66,7 @@ TEST_F(PixelFileTest, GetsItsNameWithItsLastSampleAndIsReadByIt) {
   }
 }
 
-TEST_F(PixelFileTest, IsADataSet) {
+TEST_F(PixelFileTest, IsADataset) {
   write_finished(20);
   const auto format = open_records(path_, {});
   ASSERT_TRUE(format) << format.error().message();
@@ -145,7 +145,7 @@ TEST_F(PixelFileTest, OtherPixelsAreRefused) {
     return store ? std::string() : store.error().what;
   };
   EXPECT_EQ(refused(some_contents(5)), "");
-  EXPECT_NE(refused(some_contents(6)).find("another data set"), std::string::npos);
+  EXPECT_NE(refused(some_contents(6)).find("another dataset"), std::string::npos);
   EXPECT_NE(refused(some_contents(5, "RGB, resize(256)")).find("resize(256)"), std::string::npos);
   PixelContents changed = some_contents(5);
   changed.fingerprint = 18;

@@ -10,7 +10,7 @@
 
 namespace feedline::format {
 
-// A finished pixel file as a data set of its own: the samples, fields, labels, keys and classes of the one that it was
+// A finished pixel file as a dataset of its own: the samples, fields, labels, keys and classes of the one that it was
 // made from, with images that need no decoding.
 class PixelFormat final : public RecordFormat {
  public:

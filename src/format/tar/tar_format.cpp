@@ -109,7 +109,7 @@ std::string TarFormat::summary() const {
   return std::to_string(left_out_) + " samples left out, as they lack a field";
 }
 
-// Not the shards' paths: a copy of the data set elsewhere is the same data set.
+// Not the shards' paths: a copy of the dataset elsewhere is the same dataset.
 std::uint64_t TarFormat::compute_fingerprint(const std::vector<FieldChoice>& fields) const {
   Fingerprint fingerprint;
   fingerprint.add(name());
