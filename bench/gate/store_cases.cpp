@@ -41,8 +41,8 @@ std::function<void()> loads(const std::shared_ptr<const storage::TemporaryFolder
   state->image.resize(state->recipe->schema[0].array.bytes() + 64);
   state->label.resize(8);
   return [state] {
-    const std::array rows{ArrayView{state->image.data(), state->recipe->schema[0].array},
-                          ArrayView{state->label.data(), state->recipe->schema[1].array}};
+    std::array rows{memory::Row{{state->image.data(), state->recipe->schema[0].array}},
+                    memory::Row{{state->label.data(), state->recipe->schema[1].array}}};
     for (std::uint64_t sample = 0; sample < 6; ++sample)
       require(state->loader->load({sample, {.seed = 7, .epoch = 1, .sample = sample}, rows}).has_value(),
               "a sample cannot be loaded");

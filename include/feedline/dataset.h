@@ -20,11 +20,29 @@
 
 namespace feedline {
 
+// What becomes of samples that lack a field.
+enum class Missing : std::uint8_t {
+  kError,  // reading one is an error, which on_error is about
+  kSkip,   // they are left out when the source is opened
+  kNone,   // the field is absent there: a row of a list that says so
+};
+
 struct OpenOptions {
   std::string format;  // "folder", "tar" or "pixels"; empty: by what the source is
-  // tar: one spec per field, alternatives separated by ';' ("jpg;png", "cls"). Empty: image and label.
+  // One spec per field. Empty: image and label.
+  // tar: an extension, or alternatives separated by ';' ("jpg;png", "seg.png", "cls"). The field is called like the
+  // first of them.
+  // folder: where its files are below it, with {key} for the name of the sample, which may have slashes
+  // ("images/{key}.jpg", "masks/{key}.png"). The field is called like the folder before {key}, or as "NAME=" before it
+  // says.
+  // What a field is follows from its extension: jpg, jpeg, png and webp are images, and masks (labels) where the
+  // field's name begins with "mask" or "seg"; cls, cls2, index, inx and id are integers; npy is an array, json and jsn
+  // are JSON, txt, text, caption and transcript are text, and all else is bytes. ":image", ":mask", ":value", ":array",
+  // ":bytes",
+  // ":text" or ":json" behind the spec says it otherwise.
   std::vector<std::string> fields;
   std::string index_directory;  // where indexes are kept; empty: beside the shard, else the user's cache folder
+  Missing missing = Missing::kError;
 };
 
 // One transformed sample, or one stored one, with the memory it lives in.
@@ -89,6 +107,11 @@ class Dataset {
   // kConfig: a random operation before it, one that gives other than 8-bit pixels, samples that are arrays, a second
   // cache, "device", which this version does not have. What stands at the path is looked at by loader() and sample().
   Result<Dataset> cache(const std::string& where, std::uint64_t budget = 0) const;
+  // How rows of these fields stand in a batch: kDense is arrays of one shape, kPadded is arrays whose first extent may
+  // differ, kList anything. No fields: all that can. Text, bytes and JSON are lists without it, all else is dense; the
+  // last word on a field counts.
+  // kConfig: no such field, one whose rows cannot stand so, samples that are arrays.
+  Result<Dataset> collate(BatchForm form, std::vector<std::string> fields = {}) const;
   // Where pixels are kept, and before which of operations(); nullopt: they are not.
   std::optional<std::pair<std::string, std::size_t>> cached() const;
 

@@ -92,6 +92,9 @@ struct ColorJitter {
 struct Normalize {
   std::vector<float> mean, std;
 };
+// Stands in a list for an operation on other fields, so that those behind it keep their place: what is drawn goes by
+// it.
+struct Skipped {};
 // scale=true: uint8 -> float divides by 255 (torchvision v2 ToDtype). Float to uint8 is refused.
 struct ToDtype {
   DType dtype = DType::kFloat32;
@@ -100,9 +103,16 @@ struct ToDtype {
 
 }  // namespace op
 
-using Operation = std::variant<op::Decode, op::Resize, op::CenterCrop, op::RandomCrop, op::RandomResizedCrop,
-                               op::RandomHorizontalFlip, op::RandomVerticalFlip, op::Pad, op::Grayscale,
-                               op::ColorJitter, op::Normalize, op::ToDtype>;
+namespace op {
+using Any = std::variant<Decode, Resize, CenterCrop, RandomCrop, RandomResizedCrop, RandomHorizontalFlip,
+                         RandomVerticalFlip, Pad, Grayscale, ColorJitter, Normalize, ToDtype, Skipped>;
+}  // namespace op
+
+// One of them, and what it is for.
+struct Operation : op::Any {
+  using op::Any::Any;
+  std::vector<std::string> fields = {};  // names; empty: every image, and every mask if it is about geometry
+};
 
 std::string_view name_of(const Operation& operation);  // "random_resized_crop"
 std::string_view name_of(Fidelity fidelity);           // "exact", "fast"

@@ -25,15 +25,16 @@ namespace feedline::python {
 namespace {
 
 Dataset open_dataset(const std::string& source, const std::string& format, const std::vector<std::string>& fields,
-                     const std::string& index_directory) {
-  const OpenOptions options{format, fields, index_directory};
+                     const std::string& index_directory, const std::string& missing) {
+  const OpenOptions options{format, fields, index_directory, missing_of(missing)};
   return unwrap(without_gil([&] { return open(source, options); }));
 }
 
 nb::list schema_rows(const Schema& schema) {
   nb::list rows;
   for (const FieldSpec& field : schema) {
-    rows.append(nb::make_tuple(field.name, to_tuple(field.array.shape), name_of(field.array.dtype)));
+    rows.append(nb::make_tuple(field.name, to_tuple(field.array.shape), name_of(field.array.dtype), word_of(field.form),
+                               word_of(field.content)));
   }
   return rows;
 }
@@ -130,7 +131,7 @@ void bind_reader(nb::module_& module, nb::class_<Dataset>& cls) {
   nb::class_<GuardedReader>(module, "SampleReader")
       .def(
           "schema", [](const GuardedReader& self) { return schema_rows(self.schema()); },
-          nb::sig("def schema(self) -> list[tuple[str, tuple[int, ...], str]]"))
+          nb::sig("def schema(self) -> list[tuple[str, tuple[int, ...], str, str, str]]"))
       .def(
           "read",
           [](GuardedReader& self, std::uint64_t index, std::uint64_t draw, std::uint64_t seed, std::uint64_t epoch) {
@@ -176,18 +177,24 @@ void bind_dataset(nb::module_& module) {
            })
       .def(
           "schema", [](const Dataset& self) { return schema_rows(unwrap(self.schema())); },
-          nb::sig("def schema(self) -> list[tuple[str, tuple[int, ...], str]]"))
+          nb::sig("def schema(self) -> list[tuple[str, tuple[int, ...], str, str, str]]"))
       .def("explain", &Dataset::explain)
       .def(
           "cache",
           [](const Dataset& self, const std::string& where, std::uint64_t budget) {
             return unwrap(self.cache(where, budget));
           },
-          "where"_a, "budget"_a);
+          "where"_a, "budget"_a)
+      .def(
+          "collate",
+          [](const Dataset& self, const std::string& form, const std::vector<std::string>& fields) {
+            return unwrap(self.collate(batch_form_of(form), fields));
+          },
+          "form"_a, "fields"_a);
   bind_operations(cls);
   bind_reads(cls);
   bind_reader(module, cls);
-  module.def("open", &open_dataset, "source"_a, "format"_a, "fields"_a, "index_directory"_a);
+  module.def("open", &open_dataset, "source"_a, "format"_a, "fields"_a, "index_directory"_a, "missing"_a = "error");
 }
 
 }  // namespace feedline::python

@@ -8,6 +8,7 @@
 #include "feedline/dataset.h"
 #include "gil.h"
 #include "subjects.h"
+#include "words.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -22,10 +23,10 @@ nb::dict to_dict(const std::vector<InspectionCount>& counts) {
 }
 
 Inspection inspect_source(const std::string& source, const std::string& format, const std::vector<std::string>& fields,
-                          const std::string& index_directory) {
+                          const std::string& index_directory, const std::string& missing) {
   auto inspection = [&] {
     const WithoutGil released;
-    return inspect(source, OpenOptions{format, fields, index_directory});
+    return inspect(source, OpenOptions{format, fields, index_directory, missing_of(missing)});
   }();
   return unwrap(std::move(inspection));
 }
@@ -61,7 +62,8 @@ void bind_inspection(nb::module_& module) {
         return "<Inspection " + self.format + ", " + std::to_string(self.samples) + " samples, " +
                std::to_string(self.findings.size()) + " findings>";
       });
-  module.def("inspect", &inspect_source, "source"_a, "format"_a, "fields"_a, "index_directory"_a);
+  module.def("inspect", &inspect_source, "source"_a, "format"_a, "fields"_a, "index_directory"_a,
+             "missing"_a = "error");
 }
 
 }  // namespace feedline::python

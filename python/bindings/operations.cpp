@@ -24,13 +24,15 @@ using HeightWidth = std::pair<int, int>;
 using Sides = std::array<int, 4>;  // left, top, right, bottom
 using Color = std::array<std::uint8_t, 3>;
 using LowHigh = std::pair<double, double>;
+using Fields = std::vector<std::string>;  // that an operation is for; none: all
 
 Size size_of_pair(HeightWidth size) { return {size.first, size.second}; }
 Padding padding_of(const Sides& sides) { return {sides[0], sides[1], sides[2], sides[3]}; }
 Range range_of(LowHigh range) { return {range.first, range.second}; }
 
 // Appends and checks at once, so that a wrong argument is reported where it was written.
-Dataset appended(const Dataset& dataset, Operation operation) {
+Dataset appended(const Dataset& dataset, const Fields& fields, Operation operation) {
+  operation.fields = fields;
   Dataset longer = dataset.with(std::move(operation));
   unwrap(longer.check());
   return longer;
@@ -41,72 +43,87 @@ Dataset appended(const Dataset& dataset, Operation operation) {
 void bind_operations(nb::class_<Dataset>& cls) {
   cls.def(
          "decode",
-         [](const Dataset& self, const std::string& mode, const std::string& fidelity) {
-           return appended(self, op::Decode{color_mode_of(mode), fidelity_of(fidelity)});
+         [](const Dataset& self, const Fields& fields, const std::string& mode, const std::string& fidelity) {
+           return appended(self, fields, op::Decode{color_mode_of(mode), fidelity_of(fidelity)});
          },
-         "mode"_a, "fidelity"_a)
+         "fields"_a, "mode"_a, "fidelity"_a)
       .def(
           "resize",
-          [](const Dataset& self, HeightWidth size, std::optional<int> max_size, const std::string& interpolation) {
-            return appended(self, op::Resize{size_of_pair(size), max_size, interpolation_of(interpolation)});
+          [](const Dataset& self, const Fields& fields, HeightWidth size, std::optional<int> max_size,
+             const std::string& interpolation) {
+            return appended(self, fields, op::Resize{size_of_pair(size), max_size, interpolation_of(interpolation)});
           },
-          "size"_a, "max_size"_a.none(), "interpolation"_a)
+          "fields"_a, "size"_a, "max_size"_a.none(), "interpolation"_a)
       .def(
           "center_crop",
-          [](const Dataset& self, HeightWidth size) { return appended(self, op::CenterCrop{size_of_pair(size)}); },
-          "size"_a)
+          [](const Dataset& self, const Fields& fields, HeightWidth size) {
+            return appended(self, fields, op::CenterCrop{size_of_pair(size)});
+          },
+          "fields"_a, "size"_a)
       .def(
           "random_crop",
-          [](const Dataset& self, HeightWidth size, const Sides& padding, bool pad_if_needed, const Color& fill,
-             const std::string& padding_mode) {
-            return appended(self, op::RandomCrop{size_of_pair(size), padding_of(padding), pad_if_needed, fill,
-                                                 padding_mode_of(padding_mode)});
+          [](const Dataset& self, const Fields& fields, HeightWidth size, const Sides& padding, bool pad_if_needed,
+             const Color& fill, const std::string& padding_mode) {
+            return appended(self, fields,
+                            op::RandomCrop{size_of_pair(size), padding_of(padding), pad_if_needed, fill,
+                                           padding_mode_of(padding_mode)});
           },
-          "size"_a, "padding"_a, "pad_if_needed"_a, "fill"_a, "padding_mode"_a)
+          "fields"_a, "size"_a, "padding"_a, "pad_if_needed"_a, "fill"_a, "padding_mode"_a)
       .def(
           "random_resized_crop",
-          [](const Dataset& self, HeightWidth size, LowHigh scale, LowHigh ratio, const std::string& interpolation) {
-            return appended(self, op::RandomResizedCrop{size_of_pair(size), range_of(scale), range_of(ratio),
-                                                        interpolation_of(interpolation)});
+          [](const Dataset& self, const Fields& fields, HeightWidth size, LowHigh scale, LowHigh ratio,
+             const std::string& interpolation) {
+            return appended(self, fields,
+                            op::RandomResizedCrop{size_of_pair(size), range_of(scale), range_of(ratio),
+                                                  interpolation_of(interpolation)});
           },
-          "size"_a, "scale"_a, "ratio"_a, "interpolation"_a)
+          "fields"_a, "size"_a, "scale"_a, "ratio"_a, "interpolation"_a)
       .def(
           "random_horizontal_flip",
-          [](const Dataset& self, double p) { return appended(self, op::RandomHorizontalFlip{p}); }, "p"_a)
+          [](const Dataset& self, const Fields& fields, double p) {
+            return appended(self, fields, op::RandomHorizontalFlip{p});
+          },
+          "fields"_a, "p"_a)
       .def(
           "random_vertical_flip",
-          [](const Dataset& self, double p) { return appended(self, op::RandomVerticalFlip{p}); }, "p"_a)
+          [](const Dataset& self, const Fields& fields, double p) {
+            return appended(self, fields, op::RandomVerticalFlip{p});
+          },
+          "fields"_a, "p"_a)
       .def(
           "pad",
-          [](const Dataset& self, const Sides& padding, const Color& fill, const std::string& padding_mode) {
-            return appended(self, op::Pad{padding_of(padding), fill, padding_mode_of(padding_mode)});
+          [](const Dataset& self, const Fields& fields, const Sides& padding, const Color& fill,
+             const std::string& padding_mode) {
+            return appended(self, fields, op::Pad{padding_of(padding), fill, padding_mode_of(padding_mode)});
           },
-          "padding"_a, "fill"_a, "padding_mode"_a)
+          "fields"_a, "padding"_a, "fill"_a, "padding_mode"_a)
       .def(
           "grayscale",
-          [](const Dataset& self, int num_output_channels) {
-            return appended(self, op::Grayscale{num_output_channels});
+          [](const Dataset& self, const Fields& fields, int num_output_channels) {
+            return appended(self, fields, op::Grayscale{num_output_channels});
           },
-          "num_output_channels"_a)
+          "fields"_a, "num_output_channels"_a)
       .def(
           "color_jitter",
-          [](const Dataset& self, LowHigh brightness, LowHigh contrast, LowHigh saturation, LowHigh hue) {
+          [](const Dataset& self, const Fields& fields, LowHigh brightness, LowHigh contrast, LowHigh saturation,
+             LowHigh hue) {
             return appended(
-                self, op::ColorJitter{range_of(brightness), range_of(contrast), range_of(saturation), range_of(hue)});
+                self, fields,
+                op::ColorJitter{range_of(brightness), range_of(contrast), range_of(saturation), range_of(hue)});
           },
-          "brightness"_a, "contrast"_a, "saturation"_a, "hue"_a)
+          "fields"_a, "brightness"_a, "contrast"_a, "saturation"_a, "hue"_a)
       .def(
           "normalize",
-          [](const Dataset& self, std::vector<float> mean, std::vector<float> std) {
-            return appended(self, op::Normalize{std::move(mean), std::move(std)});
+          [](const Dataset& self, const Fields& fields, std::vector<float> mean, std::vector<float> std) {
+            return appended(self, fields, op::Normalize{std::move(mean), std::move(std)});
           },
-          "mean"_a, "std"_a)
+          "fields"_a, "mean"_a, "std"_a)
       .def(
           "to_dtype",
-          [](const Dataset& self, const std::string& dtype, bool scale) {
-            return appended(self, op::ToDtype{dtype_of(dtype), scale});
+          [](const Dataset& self, const Fields& fields, const std::string& dtype, bool scale) {
+            return appended(self, fields, op::ToDtype{dtype_of(dtype), scale});
           },
-          "dtype"_a, "scale"_a);
+          "fields"_a, "dtype"_a, "scale"_a);
 }
 
 }  // namespace feedline::python

@@ -26,6 +26,17 @@ constexpr Words<OnError, 4> kOnError{{{"raise", OnError::kRaise},
                                       {"skip", OnError::kSkip},
                                       {"replace", OnError::kReplace},
                                       {"report", OnError::kReport}}};
+constexpr Words<BatchForm, 3> kForms{
+    {{"stack", BatchForm::kDense}, {"pad", BatchForm::kPadded}, {"list", BatchForm::kList}}};
+constexpr Words<Content, 4> kContents{
+    {{"array", Content::kArray}, {"bytes", Content::kBytes}, {"text", Content::kText}, {"json", Content::kJson}}};
+
+template <typename T, std::size_t N>
+std::string_view word_in(const Words<T, N>& words, T value) {
+  for (const auto& [name, known] : words)
+    if (known == value) return name;
+  return "unknown";
+}
 
 }  // namespace
 
@@ -100,5 +111,14 @@ std::string_view word_of(OnError action) {
   }
   return "raise";
 }
+
+Missing missing_of(std::string_view word) {
+  constexpr Words<Missing, 3> kWords{{{"error", Missing::kError}, {"skip", Missing::kSkip}, {"none", Missing::kNone}}};
+  return look_up("missing", kWords, word);
+}
+
+BatchForm batch_form_of(std::string_view word) { return look_up("collate: form", kForms, word); }
+std::string_view word_of(BatchForm form) { return word_in(kForms, form); }
+std::string_view word_of(Content content) { return word_in(kContents, content); }
 
 }  // namespace feedline::python

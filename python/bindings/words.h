@@ -23,6 +23,10 @@ OnError on_error_of(std::string_view word);             // "raise", "skip", "rep
 Uneven uneven_of(std::string_view word);                // "pad", "drop", "exact"
 Documents documents_of(std::string_view word);          // "pack", "apart"
 MixUntil mix_until_of(std::string_view word);           // "samples", "first", "last"
+Missing missing_of(std::string_view word);              // "error", "skip", "none"
+BatchForm batch_form_of(std::string_view word);         // "stack", "pad", "list"
 std::string_view word_of(OnError action);
+std::string_view word_of(BatchForm form);
+std::string_view word_of(Content content);  // "array", "bytes", "text", "json"
 
 }  // namespace feedline::python

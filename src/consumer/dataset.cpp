@@ -20,9 +20,10 @@ struct Dataset::Impl {
   pipeline::Source source;
   std::vector<Operation> operations = {};
   std::optional<pipeline::CachePoint> cache = {};
+  std::vector<pipeline::Collation> collations = {};
 
   Result<std::shared_ptr<const pipeline::Recipe>> recipe(std::optional<DType> dtype, Layout layout) const {
-    return pipeline::make_recipe(source, operations, dtype, layout, cache);
+    return pipeline::make_recipe(source, operations, dtype, layout, cache, collations);
   }
   // For reading samples.
   Result<std::shared_ptr<const pipeline::Recipe>> opened_recipe(std::optional<DType> dtype, Layout layout) const {
@@ -78,13 +79,22 @@ Result<Dataset> Dataset::cache(const std::string& where, std::uint64_t budget) c
   });
 }
 
+Result<Dataset> Dataset::collate(BatchForm form, std::vector<std::string> fields) const {
+  return guarded([&]() -> Result<Dataset> {
+    auto next = std::make_shared<Impl>(*impl_);
+    FEEDLINE_TRY(auto collation, pipeline::make_collation(form, std::move(fields), impl_->source));
+    next->collations.push_back(std::move(collation));
+    return Dataset(std::move(next));
+  });
+}
+
 std::optional<std::pair<std::string, std::size_t>> Dataset::cached() const {
   if (!impl_->cache) return {};
   return std::pair(impl_->cache->where, impl_->cache->position);
 }
 
 Result<void> Dataset::check() const {
-  return guarded([&] { return pipeline::check_operations(impl_->operations, impl_->cache); });
+  return guarded([&] { return pipeline::check_operations(impl_->source, impl_->operations, impl_->cache); });
 }
 
 Result<Schema> Dataset::schema() const {
@@ -183,6 +193,7 @@ Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& opti
       const Dataset::Impl& part = *dataset.impl_;
       if (part.source.is_mixture()) return config_error("mix: a dataset is a mixture itself; mix all of them at once");
       if (part.cache) return config_error("mix: a dataset has a cache; give one to the mixture");
+      if (!part.collations.empty()) return config_error("mix: a dataset has its own collate; collate the mixture");
       if (!std::ranges::equal(part.operations, datasets.front().operations(), {}, &describe, &describe))
         return config_error("mix: the operations differ; give them to the mixture");
       parts.push_back(part.source);

@@ -12,6 +12,7 @@
 
 #include "cache/notes.h"
 #include "feedline/array.h"
+#include "feedline/dataset.h"
 #include "feedline/error.h"
 #include "feedline/inspection.h"
 #include "feedline/sample_files.h"
@@ -23,21 +24,32 @@ namespace feedline::format {
 enum class FieldKind : std::uint8_t {
   kImage,    // stored bytes of an image file
   kInteger,  // a number
-  kArray,    // an array of numbers
+  kArray,    // an array of numbers: a row as it is, or a record's stored .npy file
+  kMask,     // stored bytes of an image of labels
+  kBytes,    // stored bytes as they are
+  kText,     // stored bytes of text
+  kJson,     // stored bytes of JSON
 };
+// The words of specs, "image" to "json"; "value" is an integer.
+std::string_view name_of(FieldKind kind);
+std::optional<FieldKind> field_kind_of(std::string_view name);
 
 struct FieldDescription {
   std::string name;  // "image", "label", or the extension that the user asked for
   FieldKind kind = FieldKind::kImage;
-  ArraySpec array = {};  // of a RowFormat's; its first extent may be kAnyLength
+  ArraySpec array = {};        // of a RowFormat's; its first extent may be kAnyLength
+  bool may_be_absent = false;  // with Missing::kNone: some samples lack it
 };
 
 struct OpenOptions {
-  std::string format;               // a name in the registry: "folder", "tar"; empty: by what `source` is
-  std::vector<std::string> fields;  // tar: one spec per field, alternatives split by ';' ("jpg;png"); empty: default
-  std::string index_directory;      // where to keep an index; empty: beside the shard, else the cache folder
+  std::string format;  // a name in the registry: "folder", "tar"; empty: by what `source` is
+  // One spec per field; empty: the format's own. Tars: extensions, alternatives split by ';' ("jpg;png"); folders:
+  // patterns ("masks/{key}.png"). ":KIND" at the end says what it is where the extension does not.
+  std::vector<std::string> fields;
+  std::string index_directory;  // where to keep an index; empty: beside the shard, else the cache folder
   std::shared_ptr<const storage::Storage> storage;  // nullptr: local files
   std::shared_ptr<cache::Notes> notes = {};         // nullptr: nobody wants to know what became of kept files
+  Missing missing = Missing::kError;                // what a sample is that lacks a field
 };
 
 // What every format says of its samples. Immutable once opened; every method is thread-safe. Errors carry where (shard,

@@ -26,7 +26,7 @@ class JoinedFormat : public Kind {
  public:
   std::string_view name() const final { return "mix"; }
   std::uint64_t size() const final { return ends_.back(); }
-  const std::vector<FieldDescription>& fields() const final { return parts_.front()->fields(); }
+  const std::vector<FieldDescription>& fields() const final { return fields_; }
   const std::vector<std::string>& classes() const final { return classes_; }
   std::uint64_t grain() const final { return grain_; }
   Where where(std::uint64_t index) const final {
@@ -48,9 +48,14 @@ class JoinedFormat : public Kind {
 
   // Requires: parts that fit together.
   explicit JoinedFormat(Parts parts)
-      : parts_(std::move(parts)), classes_(parts_.front()->classes()), grain_(parts_.front()->grain()) {
+      : parts_(std::move(parts)),
+        fields_(parts_.front()->fields()),
+        classes_(parts_.front()->classes()),
+        grain_(parts_.front()->grain()) {
     std::uint64_t end = 0;
     for (const auto& part : parts_) {
+      for (std::size_t i = 0; i < fields_.size(); ++i)
+        fields_[i].may_be_absent = fields_[i].may_be_absent || part->fields()[i].may_be_absent;
       ends_.push_back(end += part->size());
       grain_ = std::min(grain_, part->grain());
       if (part->classes() != classes_) classes_.clear();
@@ -67,6 +72,7 @@ class JoinedFormat : public Kind {
 
  private:
   Parts parts_;
+  std::vector<FieldDescription> fields_;
   std::vector<std::uint64_t> ends_;   // samples of the parts up to and with this one
   std::vector<std::string> classes_;  // where all parts have the same
   std::uint64_t grain_;

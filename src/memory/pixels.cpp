@@ -11,7 +11,7 @@ namespace feedline::memory {
 void PixelBuffer::Free::operator()(std::uint8_t* data) const { std::free(data); }
 
 Result<void> PixelBuffer::resize(int width, int height, int channels) {
-  FEEDLINE_CHECK(width > 0 && height > 0 && (channels == 1 || channels == 3 || channels == 4));
+  FEEDLINE_CHECK(width > 0 && height > 0 && channels >= 1 && channels <= 4);
   if (std::int64_t{width} * height > kMaxPixels)
     return data_error("image of " + std::to_string(width) + " x " + std::to_string(height) +
                           " pixels is over the limit of " + std::to_string(kMaxPixels) + " pixels",

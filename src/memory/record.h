@@ -44,6 +44,7 @@ struct Record {
     std::span<const std::byte> bytes;  // image fields: into `storage`, or into a mapped shard
     std::int64_t value = 0;            // integer fields
     PixelView pixels = {};             // image fields that are stored decoded, in place of `bytes`
+    bool absent = false;               // the sample lacks the field, and may
   };
   std::vector<Field> fields;        // in the order of Format::fields()
   ByteBuffer storage;               // owns the bytes that were read

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "feedline/array.h"
 #include "feedline/error.h"
 #include "format/pixels/pixel_record.h"
 #include "memory/record.h"
+#include "memory/row.h"
+#include "memory/sample_limit.h"
 #include "pipeline/stage_meter.h"
 
 namespace feedline::pipeline {
@@ -20,7 +24,8 @@ struct FieldWork {
   const base::SampleKey& key;  // for what is drawn
   FieldScratch& scratch;       // of the thread
   StageMeter& meter;
-  bool is_prepared = false;  // what is stored comes as keep() made it
+  bool is_prepared = false;                              // what is stored comes as keep() made it
+  std::uint64_t most_bytes = memory::kLeastSampleBytes;  // of a row whose size shows only now: memory/sample_limit.h
 };
 
 // The path of one field of a sample, from its stored bytes to its row of a batch. Immutable and thread-safe; what a
@@ -35,12 +40,23 @@ class FieldPath {
   const FieldSpec& spec() const { return spec_; }  // its entry of the schema
   // Makes what fill() and keep() need in a thread's scratch, unless it is there.
   virtual void add_scratch(FieldScratch& /*scratch*/) const {}
-  // Writes the row, which has the spec's shape. An error says what is wrong, not where: the caller knows. Requires:
-  // add_scratch() came before.
-  virtual Result<void> fill(const memory::Record::Field& stored, FieldWork& work, const ArrayView& row) const = 0;
+  // Writes the row. An error says what is wrong, not where: the caller knows. Requires: add_scratch() came before, and
+  // the field is not absent.
+  virtual Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const = 0;
   // Adds the field to a record that Dataset::cache keeps. Requires: as fill(), and what is stored is not prepared.
+  // kConfig: Dataset::cache does not keep fields of the kind.
   virtual Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
-                            format::PixelRecordBuilder& kept) const = 0;
+                            format::PixelRecordBuilder& kept) const;
+  // What is done to it, in lines; none: nothing that needs a word.
+  virtual std::vector<std::string> explain() const { return {}; }
+
+ protected:
+  // Where a row of that shape goes: its place in the batch, or room in its item. kData: it is over the limit.
+  Result<ArrayView> place(memory::Row& row, const Shape& shape, const FieldWork& work) const {
+    if (row.item == nullptr) return row.view;
+    FEEDLINE_TRY(const auto room, row.item->make_room(shape, spec_.array.dtype, work.most_bytes));
+    return ArrayView{room.data(), {spec_.array.dtype, shape}};
+  }
 
  private:
   const FieldSpec spec_;

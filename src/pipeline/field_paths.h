@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "feedline/operation.h"
@@ -18,7 +19,14 @@ struct FieldStages {
   std::optional<DType> dtype;                // of images
   Layout layout;                             // likewise
   const CachePoint* cache;                   // nullptr: pixels are not kept
+  const std::vector<Collation>& collations;  // the last one that names a field counts
+  const format::RecordFormat& records;
+  const std::string& dataset;  // for messages
 };
+
+// Can rows of the field stand in a batch so, and how can they?
+bool can_collate(const format::FieldDescription& field, BatchForm form);
+std::string what_can(const format::FieldDescription& field);
 
 // The path of a field, by its kind. kConfig: the operations do not give rows of one shape.
 Result<std::shared_ptr<const FieldPath>> make_field_path(const format::FieldDescription& field,

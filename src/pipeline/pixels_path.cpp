@@ -34,8 +34,29 @@ Result<memory::PixelView> region_of(memory::PixelView view, const Box& region, C
 
 }  // namespace
 
-PixelsPath::PixelsPath(std::string name, std::shared_ptr<const transform::Chain> chain, Kept kept)
-    : FieldPath({std::move(name), chain->output()}), chain_(std::move(chain)), kept_(std::move(kept)) {}
+PixelsPath::PixelsPath(std::string name, std::shared_ptr<const transform::Chain> chain, Kept kept, BatchForm form,
+                       bool needs_size)
+    : FieldPath({.name = std::move(name), .array = chain->output(), .form = form}),
+      chain_(std::move(chain)),
+      kept_(std::move(kept)),
+      needs_size_(needs_size) {}
+
+// The first of a sample is noted in any case, for the masks that follow it.
+Result<void> PixelsPath::check_size(Size image, FieldScratch& scratch) const {
+  if (!needs_size_ && scratch.drawn_for.field != nullptr) return {};
+  return check_drawn_size(scratch.drawn_for, image, spec().name);
+}
+
+// Of the scratch's drawing.
+Result<ArrayView> PixelsPath::place_of(memory::Row& row, const transform::Chain& chain, FieldWork& work) const {
+  if (row.item == nullptr) return row.view;
+  const Shape& shape = chain.output().shape;
+  if (shape[1] != kAnyLength) return place(row, shape, work);
+  const Size size = work.scratch.image->drawing.size;
+  return place(
+      row, shape[0] == kAnyLength ? Shape{size.height, size.width, shape[2]} : Shape{shape[0], size.height, size.width},
+      work);
+}
 
 void PixelsPath::add_scratch(FieldScratch& scratch) const {
   if (!scratch.image) scratch.image = std::make_unique<ImageScratch>();
@@ -52,24 +73,26 @@ Result<memory::PixelView> PixelsPath::decode(const memory::Record::Field& stored
   return decoded;
 }
 
-Result<void> PixelsPath::fill(const memory::Record::Field& stored, FieldWork& work, const ArrayView& row) const {
+Result<void> PixelsPath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
   const transform::Chain& chain = work.is_prepared ? *kept_.rest : *chain_;
   ImageScratch& scratch = *work.scratch.image;
   std::uint64_t started = base::now_ns();
   FEEDLINE_TRY(const Size image, open_image(stored, scratch));
+  FEEDLINE_CHECK_OK(check_size(image, work.scratch));
   FEEDLINE_CHECK_OK(chain.draw(image, work.key, scratch.drawing));
+  FEEDLINE_TRY(const ArrayView out, place_of(row, chain, work));
   const auto& drawing = scratch.drawing;
   if (is_encoded(stored) && drawing.planes &&
       scratch.decoder.decode_planes(drawing.region, chain.color_mode(), *drawing.planes, scratch.planes)) {
     work.meter.count(Stage::kDecode, started, memory::bytes_of(scratch.planes));
     started = base::now_ns();
-    FEEDLINE_CHECK_OK(chain.apply(drawing, scratch.planes, scratch.workspace, row));
+    FEEDLINE_CHECK_OK(chain.apply(drawing, scratch.planes, scratch.workspace, out));
   } else {
     FEEDLINE_TRY(const memory::PixelView pixels, decode(stored, chain.color_mode(), work, started));
     started = base::now_ns();
-    FEEDLINE_CHECK_OK(chain.apply(drawing, pixels, scratch.workspace, row));
+    FEEDLINE_CHECK_OK(chain.apply(drawing, pixels, scratch.workspace, out));
   }
-  work.meter.count(Stage::kTransform, started, row.spec.bytes());
+  work.meter.count(Stage::kTransform, started, out.spec.bytes());
   return {};
 }
 
@@ -88,6 +111,7 @@ Result<void> PixelsPath::keep(const memory::Record::Field& stored, FieldWork& wo
 Result<Size> PixelsPath::draw(const memory::Record::Field& stored, const base::SampleKey& key,
                               FieldScratch& scratch) const {
   FEEDLINE_TRY(const Size image, open_image(stored, *scratch.image));
+  FEEDLINE_CHECK_OK(check_size(image, scratch));
   FEEDLINE_CHECK_OK(chain_->draw(image, key, scratch.image->drawing));
   return image;
 }
@@ -104,11 +128,12 @@ std::array<Result<void>, 2> PixelsPath::decode_in_turn(FieldScratch& first, Fiel
                                               task_of(*second.image));
 }
 
-Result<void> PixelsPath::finish(FieldWork& work, transform::Workspace& workspace, const ArrayView& row) const {
+Result<void> PixelsPath::finish(FieldWork& work, transform::Workspace& workspace, memory::Row& row) const {
   const ImageScratch& scratch = *work.scratch.image;
   const std::uint64_t started = base::now_ns();
-  FEEDLINE_CHECK_OK(chain_->apply(scratch.drawing, scratch.pixels.view(), workspace, row));
-  work.meter.count(Stage::kTransform, started, row.spec.bytes());
+  FEEDLINE_TRY(const ArrayView out, place_of(row, *chain_, work));
+  FEEDLINE_CHECK_OK(chain_->apply(scratch.drawing, scratch.pixels.view(), workspace, out));
+  work.meter.count(Stage::kTransform, started, out.spec.bytes());
   return {};
 }
 

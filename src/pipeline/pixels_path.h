@@ -22,15 +22,19 @@ class PixelsPath final : public FieldPath {
     std::shared_ptr<const transform::Preparation> preparation;
     std::shared_ptr<const transform::Chain> rest;
   };
-  PixelsPath(std::string name, std::shared_ptr<const transform::Chain> chain, Kept kept);
+  // needs_size: of the first image or mask of its sample, as what is drawn goes by the size.
+  PixelsPath(std::string name, std::shared_ptr<const transform::Chain> chain, Kept kept, BatchForm form,
+             bool needs_size);
 
   const transform::Chain& chain() const { return *chain_; }
   const transform::Chain* rest() const { return kept_.rest.get(); }  // nullptr: no pixels are kept
 
   void add_scratch(FieldScratch& scratch) const override;
-  Result<void> fill(const memory::Record::Field& stored, FieldWork& work, const ArrayView& row) const override;
+  Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
   Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
                     format::PixelRecordBuilder& kept) const override;
+
+  std::vector<std::string> explain() const override { return chain_->explain(); }
 
   // Reads the header and draws; gives the image's size. The drawing is in the scratch.
   Result<Size> draw(const memory::Record::Field& stored, const base::SampleKey& key, FieldScratch& scratch) const;
@@ -40,14 +44,17 @@ class PixelsPath final : public FieldPath {
   bool begin(const memory::Record::Field& stored, const FieldWork& work) const;
   std::array<Result<void>, 2> decode_in_turn(FieldScratch& first, FieldScratch& second) const;
   // workspace: the one to use of the two, as its memory is in the CPU's caches.
-  Result<void> finish(FieldWork& work, transform::Workspace& workspace, const ArrayView& row) const;
+  Result<void> finish(FieldWork& work, transform::Workspace& workspace, memory::Row& row) const;
 
  private:
   Result<memory::PixelView> decode(const memory::Record::Field& stored, ColorMode mode, FieldWork& work,
                                    std::uint64_t started_ns) const;
+  Result<ArrayView> place_of(memory::Row& row, const transform::Chain& chain, FieldWork& work) const;
+  Result<void> check_size(Size image, FieldScratch& scratch) const;
 
   const std::shared_ptr<const transform::Chain> chain_;
   const Kept kept_;
+  const bool needs_size_;
 };
 
 }  // namespace feedline::pipeline

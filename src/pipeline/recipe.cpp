@@ -9,6 +9,7 @@
 #include "pipeline/pixel_cache.h"
 #include "pipeline/pixels_path.h"
 #include "transform/chain.h"
+#include "transform/field_operations.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -22,6 +23,27 @@ Schema with_lengths(Schema schema, Length length) {
       shape = shape.with_first(static_cast<std::int64_t>(length(i)));
   }
   return schema;
+}
+
+bool is_pixels(const format::FieldDescription& field) {
+  return field.kind == format::FieldKind::kImage || field.kind == format::FieldKind::kMask;
+}
+
+// Are the fields that operations are for there, and such that they can be?
+Result<void> check_chosen(const std::vector<format::FieldDescription>& fields, const Operation& operation) {
+  for (const std::string& name : operation.fields) {
+    const std::string start = std::string(name_of(operation)) + ": fields: ";
+    const auto field = std::ranges::find(fields, name, &format::FieldDescription::name);
+    if (field == fields.end()) {
+      std::string names;
+      for (const auto& there : fields) names += (names.empty() ? "" : ", ") + there.name;
+      return config_error(start + "there is no field '" + name + "'; there are " + names);
+    }
+    if (!is_pixels(*field)) return config_error(start + "'" + name + "' is neither an image nor a mask");
+    if (field->kind == format::FieldKind::kMask && !transform::is_geometric(operation))
+      return config_error(start + "'" + name + "' is a mask, whose labels are no colours");
+  }
+  return {};
 }
 
 // ---- the stages of make_recipe(), each of which knows what those before it have put there ----
@@ -46,12 +68,24 @@ Result<void> take_rows(Recipe& recipe, const std::vector<Operation>& operations,
   return {};
 }
 
+// Operations are for something.
+Result<void> check_pixels(const Recipe& recipe, const std::vector<Operation>& operations, std::optional<DType> dtype) {
+  if (std::ranges::any_of(recipe.format->fields(), &is_pixels)) return {};
+  const std::string what = operations.empty() ? "dtype" : std::string(name_of(operations.front()));
+  if (operations.empty() && !dtype) return {};
+  return config_error(what + ": the samples of \"" + recipe.dataset + "\" have no image");
+}
+
 Result<void> take_fields(Recipe& recipe, const FieldStages& stages) {
   for (const format::FieldDescription& field : recipe.format->fields()) {
     FEEDLINE_TRY(auto path, make_field_path(field, stages));
     recipe.schema.push_back(path->spec());
     recipe.paths.push_back(std::move(path));
   }
+  const auto is_decoded = [](const format::FieldDescription& field) {
+    return field.kind != format::FieldKind::kInteger;
+  };
+  recipe.names_fields = std::ranges::count_if(recipe.format->fields(), is_decoded) > 1;
   return {};
 }
 
@@ -73,14 +107,53 @@ Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budg
   if (!records)
     return config_error("cache: the samples of \"" + source.name() +
                         "\" are arrays, which are in memory or mapped already: a cache would be a second copy");
+  for (const format::FieldDescription& field : records->fields())
+    if (field.kind != format::FieldKind::kImage && field.kind != format::FieldKind::kInteger)
+      return config_error("cache: it keeps images and integers, and '" + field.name + "' is " +
+                          std::string(format::name_of(field.kind)));
+  for (const Operation& operation : operations)
+    if (!operation.fields.empty())
+      return config_error("cache: " + std::string(name_of(operation)) +
+                          " before it is for some fields only; put it after cache");
   FEEDLINE_TRY(auto pixels, PixelCache::make(where, budget, source.name(), *records, source.fingerprint(), operations));
   return CachePoint{std::move(pixels), where, operations.size()};
 }
 
 Result<void> open_cache(const CachePoint& cache) { return cache.pixels->open(); }
 
-Result<void> check_operations(const std::vector<Operation>& operations, const std::optional<CachePoint>& cache) {
-  FEEDLINE_CHECK_OK(transform::Chain::check(operations));
+Result<Collation> make_collation(BatchForm form, std::vector<std::string> names, const Source& source) {
+  const auto records = format::records_of(source.format());
+  if (!records)
+    return config_error("collate: the samples of \"" + source.name() +
+                        "\" are arrays, which stand in a batch as they are, padded where their lengths differ");
+  const auto& fields = records->fields();
+  Collation collation{form, {}};
+  for (const std::string& name : names) {
+    const auto field = std::ranges::find(fields, name, &format::FieldDescription::name);
+    if (field == fields.end()) return config_error("collate: there is no field '" + name + "'");
+    if (!can_collate(*field, form))
+      return config_error("collate: '" + name + "' is " + std::string(format::name_of(field->kind)) +
+                          ", whose rows cannot stand so; " + what_can(*field));
+    collation.fields.push_back(name);
+  }
+  for (const format::FieldDescription& field : fields)
+    if (names.empty() && can_collate(field, form)) collation.fields.push_back(field.name);
+  if (collation.fields.empty()) return config_error("collate: no field's rows can stand so");
+  return collation;
+}
+
+Result<void> check_operations(const Source& source, const std::vector<Operation>& operations,
+                              const std::optional<CachePoint>& cache) {
+  const auto& fields = source.format()->fields();
+  bool is_chosen = false;
+  for (const Operation& operation : operations) {
+    FEEDLINE_CHECK_OK(check_chosen(fields, operation));
+    is_chosen = is_chosen || !operation.fields.empty();
+  }
+  if (!is_chosen) FEEDLINE_CHECK_OK(transform::Chain::check(operations));
+  for (const format::FieldDescription& field : fields)
+    if (is_chosen && is_pixels(field))
+      FEEDLINE_CHECK_OK(transform::Chain::check(transform::operations_for(operations, field.name)));
   for (std::size_t i = cache ? cache->position : operations.size(); i < operations.size(); ++i)
     if (std::holds_alternative<op::Decode>(operations[i]))
       return config_error("decode: must be the first operation; the cache before it keeps decoded pixels");
@@ -89,7 +162,8 @@ Result<void> check_operations(const std::vector<Operation>& operations, const st
 
 Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const std::vector<Operation>& operations,
                                                   std::optional<DType> dtype, Layout layout,
-                                                  const std::optional<CachePoint>& cache) {
+                                                  const std::optional<CachePoint>& cache,
+                                                  const std::vector<Collation>& collations) {
   auto recipe = std::make_shared<Recipe>();
   take_source(*recipe, source);
   if (recipe->rows) {
@@ -97,8 +171,10 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
     return recipe;
   }
   // from here on the samples are records
-  FEEDLINE_CHECK_OK(check_operations(operations, cache));
-  FEEDLINE_CHECK_OK(take_fields(*recipe, {operations, dtype, layout, cache ? &*cache : nullptr}));
+  FEEDLINE_CHECK_OK(check_operations(source, operations, cache));
+  FEEDLINE_CHECK_OK(check_pixels(*recipe, operations, dtype));
+  FEEDLINE_CHECK_OK(take_fields(
+      *recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, *recipe->records, recipe->dataset}));
   find_images(*recipe);
   if (cache) recipe->cache = cache->pixels;
   return recipe;
@@ -121,7 +197,20 @@ std::optional<CacheStats> cache_stats(const Recipe& recipe) {
   return recipe.cache->stats();
 }
 
+namespace {
+
+// Every field by itself, where they are not one image and numbers.
+std::vector<std::string> explain_fields(const Recipe& recipe) {
+  std::vector<std::string> lines;
+  for (const auto& path : recipe.paths)
+    for (const std::string& line : path->explain()) lines.push_back(path->spec().name + ": " + line);
+  return lines;
+}
+
+}  // namespace
+
 std::vector<std::string> explain_images(const Recipe& recipe) {
+  if (recipe.names_fields && !recipe.cache) return explain_fields(recipe);
   if (!recipe.image) return {};
   if (!recipe.cache) return recipe.image->chain().explain();
   std::vector<std::string> lines = recipe.cache->preparation()->explain();

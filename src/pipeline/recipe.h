@@ -41,8 +41,17 @@ Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budg
 // Finds or makes the place where the pixels are; again: does nothing.
 Result<void> open_cache(const CachePoint& cache);
 
-// kConfig: arguments out of range, or operations that do not fit one after the other.
-Result<void> check_operations(const std::vector<Operation>& operations, const std::optional<CachePoint>& cache);
+// How rows of some fields stand in a batch, where it is not by their kind.
+struct Collation {
+  BatchForm form = BatchForm::kDense;
+  std::vector<std::string> fields;
+};
+// kConfig: see Dataset::collate.
+Result<Collation> make_collation(BatchForm form, std::vector<std::string> fields, const Source& source);
+
+// kConfig: arguments out of range, operations that do not fit one after the other, or for fields that there are not.
+Result<void> check_operations(const Source& source, const std::vector<Operation>& operations,
+                              const std::optional<CachePoint>& cache);
 
 // Checked and fixed. Immutable, thread-safe. Its stages are for those who include them: the consumer holds a recipe,
 // and asks the functions below.
@@ -57,14 +66,17 @@ struct Recipe {
   std::size_t images = 0;                               // how many are
   std::shared_ptr<PixelCache> cache;                    // nullptr: pixels are not kept
   Schema schema;                                        // in the order of format->fields()
+  bool names_fields = false;                            // errors of decoding say which field: there are several
   bool ragged = false;                                  // has it a field whose samples have different lengths?
   std::shared_ptr<const plan::Mixture> mixture;         // nullptr: every sample once an epoch
 };
 
-// kConfig: the operations do not fit, or they are for images and the samples are none.
+// Reads a sample where its arrays' dtype and shape are not known otherwise. kConfig: the operations do not fit, or they
+// are for images and the samples have none, or rows of a dense field have not one shape.
 Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const std::vector<Operation>& operations,
                                                   std::optional<DType> dtype, Layout layout,
-                                                  const std::optional<CachePoint>& cache = {});
+                                                  const std::optional<CachePoint>& cache = {},
+                                                  const std::vector<Collation>& collations = {});
 
 Source source_of(const Recipe& recipe);
 bool is_one_image(const Recipe& recipe);  // has a sample one image and nothing else?

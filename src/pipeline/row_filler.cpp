@@ -44,8 +44,8 @@ std::span<RowFiller::Noted> RowFiller::fill(const Ticket& ticket, std::uint64_t 
 // Rows of arrays, all at once. false: one of them is bad.
 bool RowFiller::fill_all(const Ticket& ticket) {
   const Slot& slot = *ticket.slot;
-  slot.layout->row_views(slot.lease->data(), ticket.row, rows_);
-  return loader_.fill(std::span(slot.samples).subspan(ticket.row, ticket.rows), rows_).has_value();
+  slot.layout->row_views(slot.lease->data(), ticket.row, views_);
+  return loader_.fill(std::span(slot.samples).subspan(ticket.row, ticket.rows), views_).has_value();
 }
 
 // Row by row, so that every bad sample is known by itself, or two rows in turn, which are known by themselves too.
@@ -70,9 +70,9 @@ void RowFiller::fill_each(const Ticket& ticket, std::uint64_t epoch, std::atomic
 }
 
 SampleLoader::Job RowFiller::job_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch,
-                                    std::vector<ArrayView>& rows) {
-  const Slot& slot = *ticket.slot;
-  slot.layout->row_views(slot.lease->data(), row, rows);
+                                    std::vector<memory::Row>& rows) {
+  Slot& slot = *ticket.slot;
+  slot.rows_at(row, rows);
   return {slot.samples[row], {seed_, epoch, slot.draws[row]}, rows, place_of(ticket, row, epoch)};
 }
 

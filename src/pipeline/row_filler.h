@@ -42,14 +42,16 @@ class RowFiller {
  private:
   bool fill_all(const Ticket& ticket);
   void fill_each(const Ticket& ticket, std::uint64_t epoch, std::atomic<std::uint64_t>& at_row);
-  SampleLoader::Job job_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch, std::vector<ArrayView>& rows);
+  SampleLoader::Job job_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch,
+                           std::vector<memory::Row>& rows);
   void settle(SampleLoader::Job job, std::uint64_t row, Result<void> loaded);
 
   const std::shared_ptr<const Recipe> recipe_;
   const BadSamplePolicy& policy_;
   const std::uint64_t seed_;
   SampleLoader loader_, second_;  // the second for another sample in turn with it
-  std::vector<ArrayView> rows_, second_rows_;
+  std::vector<memory::Row> rows_, second_rows_;
+  std::vector<ArrayView> views_;  // of the first of many rows
   std::vector<Noted> noted_;
 };
 

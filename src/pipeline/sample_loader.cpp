@@ -79,18 +79,46 @@ Result<void> SampleLoader::prepare(const Job& job) {
   return format::read_record(record, recipe_->format->fields(), record_);
 }
 
+Error SampleLoader::named(Error error, std::size_t field) const {
+  if (recipe_->names_fields) error.what = "field '" + recipe_->schema[field].name + "': " + error.what;
+  return error;
+}
+
+Result<void> SampleLoader::fill_field(std::size_t field, const Job& job, FieldWork& work) {
+  const memory::Record::Field& stored = record_.fields[field];
+  memory::Row& row = job.rows[field];
+  if (stored.absent) {
+    row.item->clear(true);  // the recipe gave it a list
+    return {};
+  }
+  auto filled = recipe_->paths[field]->fill(stored, work, row);
+  if (!filled) return std::unexpected(named(std::move(filled).error(), field));
+  return filled;
+}
+
+Result<void> SampleLoader::fill_all_but_image(const Job& job, FieldWork& work) {
+  for (std::size_t i = 0; i < recipe_->paths.size(); ++i)
+    if (!recipe_->image || i != recipe_->image_field) FEEDLINE_CHECK_OK(fill_field(i, job, work));
+  return {};
+}
+
+// The first image comes first: the others and the masks are compared with its size.
 Result<void> SampleLoader::fill_fields(const Job& job, bool is_prepared) {
   FieldWork work = work_of(job, is_prepared);
-  for (std::size_t i = 0; i < recipe_->paths.size(); ++i)
-    if (auto filled = recipe_->paths[i]->fill(record_.fields[i], work, job.rows[i]); !filled)
-      return placed(std::move(filled).error(), job.index);
+  scratch_.drawn_for = {};
+  Result<void> filled;
+  if (recipe_->image) filled = fill_field(recipe_->image_field, job, work);
+  if (filled) filled = fill_all_but_image(job, work);
+  if (!filled) return placed(std::move(filled).error(), job.index);
   record_.pin.reset();
   return {};
 }
 
 Result<void> SampleLoader::load(const Job& job) {
   if (recipe_->rows) {
-    if (auto filled = fill({&job.index, 1}, job.rows); !filled) return placed(std::move(filled).error(), job.index);
+    views_.clear();
+    for (const memory::Row& row : job.rows) views_.push_back(row.view);
+    if (auto filled = fill({&job.index, 1}, views_); !filled) return placed(std::move(filled).error(), job.index);
     return {};
   }
   const auto prepared = fetch(job);
@@ -98,9 +126,11 @@ Result<void> SampleLoader::load(const Job& job) {
   return fill_fields(job, *prepared);
 }
 
-Result<void> SampleLoader::load_image(const base::SampleKey& key, std::span<const std::byte> encoded, ArrayView row) {
+Result<void> SampleLoader::load_image(const base::SampleKey& key, std::span<const std::byte> encoded,
+                                      memory::Row& row) {
   meter_.begin(key.sample);
-  FieldWork work{key, scratch_, meter_};
+  scratch_.drawn_for = {};
+  FieldWork work{key, scratch_, meter_, false, record_.most_bytes};
   return recipe_->image->fill({.bytes = encoded}, work, row);
 }
 
@@ -108,8 +138,10 @@ Result<SampleLoader::Drawn> SampleLoader::draw(const base::SampleKey& key) {
   if (recipe_->image == nullptr) return config_error("the dataset has no image field");
   if (auto read = recipe_->records->read(key.sample, record_); !read)
     return placed(std::move(read).error(), key.sample);
+  scratch_.drawn_for = {};
+  if (image().absent) return placed(data_error("the sample has no image", "format").error(), key.sample);
   const auto size = recipe_->image->draw(image(), key, scratch_);
-  if (!size) return placed(size.error(), key.sample);
+  if (!size) return placed(named(size.error(), recipe_->image_field), key.sample);
   return Drawn{image().bytes, *size, &scratch_.image->drawing};
 }
 
@@ -131,7 +163,8 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
   const PixelsPath& path = *first.recipe_->image;
   const std::uint64_t started = base::now_ns();
   const auto begins = [&](SampleLoader& loader, const Job& job) {
-    return path.begin(loader.image(), loader.work_of(job));
+    loader.scratch_.drawn_for = {};
+    return !loader.image().absent && path.begin(loader.image(), loader.work_of(job));
   };
   if (!results[0] || !results[1] || !begins(first, first_job) || !begins(second, second_job)) {
     for (std::size_t i = 0; i < 2; ++i)
@@ -144,7 +177,9 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
   const std::array<std::uint64_t, 3> borders{started, middle, ended};
   for (std::size_t i = 0; i < 2; ++i) {
     SampleLoader& loader = *loaders[i];
-    if (decoded[i]) {
+    if (!decoded[i]) {
+      decoded[i] = std::unexpected(loader.named(std::move(decoded[i]).error(), loader.recipe_->image_field));
+    } else {
       const std::uint64_t bytes = memory::bytes_of(loader.scratch_.image->pixels.view());
       loader.meter_.count(Stage::kDecode, borders[i], borders[i + 1], bytes);
       decoded[i] = loader.finish_image(*jobs[i], first.scratch_.image->workspace);
@@ -156,9 +191,9 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
 // What follows the decode of the only image.
 Result<void> SampleLoader::finish_image(const Job& job, transform::Workspace& workspace) {
   FieldWork work = work_of(job);
-  FEEDLINE_CHECK_OK(recipe_->image->finish(work, workspace, job.rows[recipe_->image_field]));
-  for (std::size_t i = 0; i < recipe_->paths.size(); ++i)
-    if (i != recipe_->image_field) FEEDLINE_CHECK_OK(recipe_->paths[i]->fill(record_.fields[i], work, job.rows[i]));
+  auto finished = recipe_->image->finish(work, workspace, job.rows[recipe_->image_field]);
+  if (!finished) return std::unexpected(named(std::move(finished).error(), recipe_->image_field));
+  FEEDLINE_CHECK_OK(fill_all_but_image(job, work));
   record_.pin.reset();
   return {};
 }

@@ -33,8 +33,8 @@ class SampleLoader {
   struct Job {
     std::uint64_t index = 0;
     base::SampleKey key;
-    std::span<const ArrayView> rows;  // one view per field of the schema
-    PlanRow place{};                  // where the plan has the sample, if it does
+    std::span<memory::Row> rows;  // one per field of the schema
+    PlanRow place{};              // where the plan has the sample, if it does
   };
   // Fills the rows. What it writes depends on `key` and the stored bytes of sample `index` alone. On an error, which
   // says where, the rows' contents are unspecified.
@@ -49,7 +49,7 @@ class SampleLoader {
                              std::array<Result<void>, 2>& results);
 
   // The same of an image that is in memory, into the row of an image field.
-  Result<void> load_image(const base::SampleKey& key, std::span<const std::byte> encoded, ArrayView row);
+  Result<void> load_image(const base::SampleKey& key, std::span<const std::byte> encoded, memory::Row& row);
 
   // Samples that are rows, into rows that follow each other: `first_rows` are the views of the first one.
   Result<void> fill(std::span<const std::uint64_t> samples, std::span<const ArrayView> first_rows);
@@ -68,10 +68,15 @@ class SampleLoader {
   // Fills record_ with a sample: from the cache, prepared for it, or as it is stored. true: prepared.
   Result<bool> fetch(const Job& job);
   Result<void> prepare(const Job& job);
-  FieldWork work_of(const Job& job, bool is_prepared = false) { return {job.key, scratch_, meter_, is_prepared}; }
+  FieldWork work_of(const Job& job, bool is_prepared = false) {
+    return {job.key, scratch_, meter_, is_prepared, record_.most_bytes};
+  }
   const memory::Record::Field& image() const { return record_.fields[recipe_->image_field]; }
   Result<void> fill_fields(const Job& job, bool is_prepared);
+  Result<void> fill_field(std::size_t field, const Job& job, FieldWork& work);
+  Result<void> fill_all_but_image(const Job& job, FieldWork& work);
   Result<void> finish_image(const Job& job, transform::Workspace& workspace);
+  Error named(Error error, std::size_t field) const;
 
   std::shared_ptr<const Recipe> recipe_;
   ReadAhead* ahead_;
@@ -80,6 +85,7 @@ class SampleLoader {
   memory::Record record_;
   format::PixelRecordBuilder kept_;
   FieldScratch scratch_;
+  std::vector<ArrayView> views_;  // of one sample's rows
 };
 
 }  // namespace feedline::pipeline

@@ -2,7 +2,9 @@
 #include "pipeline/sample_reader.h"
 
 #include <utility>
+#include <vector>
 
+#include "memory/row.h"
 #include "pipeline/pixels_path.h"
 #include "pipeline/sample_loader.h"
 
@@ -10,14 +12,37 @@ namespace feedline::pipeline {
 namespace {
 
 // A sample of this schema with nothing in it yet, and where its fields are to be written.
-Sample empty_sample(const Schema& schema, std::vector<ArrayView>& rows) {
-  Sample sample;
-  for (const FieldSpec& field : schema) {
-    sample.fields.push_back({field.name, field.array, std::vector<std::byte>(field.array.bytes())});
-    rows.push_back({sample.fields.back().data.data(), field.array});
+class SampleRoom {
+ public:
+  explicit SampleRoom(const Schema& schema) : items_(schema.size()) {
+    for (const FieldSpec& field : schema) {
+      const bool is_late = field.is_late();
+      sample_.fields.push_back({field.name, field.array, std::vector<std::byte>(is_late ? 0 : field.array.bytes()),
+                                field.form, field.content});
+      rows_.push_back(
+          {{sample_.fields.back().data.data(), field.array}, is_late ? &items_[sample_.fields.size() - 1] : nullptr});
+    }
   }
-  return sample;
-}
+
+  std::span<memory::Row> rows() { return rows_; }
+  Sample take() {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (rows_[i].item == nullptr) continue;
+      memory::ListItem& item = *rows_[i].item;
+      Sample::Field& field = sample_.fields[i];
+      const auto bytes = item.bytes.resize(item.size);
+      field.data.assign(bytes.begin(), bytes.end());
+      field.array.shape = item.shape;
+      field.absent = item.absent;
+    }
+    return std::move(sample_);
+  }
+
+ private:
+  Sample sample_;
+  std::vector<memory::ListItem> items_;
+  std::vector<memory::Row> rows_;
+};
 
 }  // namespace
 
@@ -33,18 +58,16 @@ const Schema& SampleReader::schema() const { return recipe_->schema; }
 
 Result<Sample> SampleReader::read(const GivenSample& given, std::uint64_t seed, std::uint64_t epoch) {
   FEEDLINE_CHECK_OK(source_.check_index(given.index));
-  std::vector<ArrayView> rows;
-  Sample sample = empty_sample(schema_of(*recipe_, {&given.index, 1}), rows);
-  FEEDLINE_CHECK_OK(loader_->load({given.index, {seed, epoch, given.draw}, rows}));
-  return sample;
+  SampleRoom room(schema_of(*recipe_, {&given.index, 1}));
+  FEEDLINE_CHECK_OK(loader_->load({given.index, {seed, epoch, given.draw}, room.rows()}));
+  return room.take();
 }
 
 Result<Sample> SampleReader::read(std::span<const std::byte> encoded, const base::SampleKey& key) {
   if (!is_one_image(*recipe_)) return config_error("read: the samples of this dataset are more than one image");
-  std::vector<ArrayView> rows;
-  Sample sample = empty_sample(schema(), rows);
-  FEEDLINE_CHECK_OK(loader_->load_image(key, encoded, rows[0]));
-  return sample;
+  SampleRoom room(schema());
+  FEEDLINE_CHECK_OK(loader_->load_image(key, encoded, room.rows()[0]));
+  return room.take();
 }
 
 Result<std::vector<DrawnValue>> SampleReader::draw(const base::SampleKey& key) {

@@ -32,8 +32,12 @@ std::shared_ptr<const storage::Storage> as_asked_for(std::shared_ptr<const stora
 }
 
 format::OpenOptions format_options(const OpenOptions& options, std::shared_ptr<const storage::Storage> storage) {
-  return {options.format, options.fields, options.index_directory, as_asked_for(std::move(storage)),
-          std::make_shared<cache::Notes>()};
+  return {options.format,
+          options.fields,
+          options.index_directory,
+          as_asked_for(std::move(storage)),
+          std::make_shared<cache::Notes>(),
+          options.missing};
 }
 
 bool is_image(const format::FieldDescription& field) { return field.kind == format::FieldKind::kImage; }

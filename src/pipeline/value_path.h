@@ -12,10 +12,10 @@ namespace feedline::pipeline {
 // An integer, which the format has parsed.
 class ValuePath final : public FieldPath {
  public:
-  explicit ValuePath(std::string name) : FieldPath({std::move(name), {DType::kInt64, {}}}) {}
+  explicit ValuePath(std::string name) : FieldPath({.name = std::move(name), .array = {DType::kInt64, {}}}) {}
 
-  Result<void> fill(const memory::Record::Field& stored, FieldWork& /*work*/, const ArrayView& row) const override {
-    std::memcpy(row.data, &stored.value, sizeof stored.value);
+  Result<void> fill(const memory::Record::Field& stored, FieldWork& /*work*/, memory::Row& row) const override {
+    std::memcpy(row.view.data, &stored.value, sizeof stored.value);
     return {};
   }
   Result<void> keep(const memory::Record::Field& stored, FieldWork& /*work*/,

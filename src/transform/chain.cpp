@@ -29,12 +29,14 @@ Result<void> Chain::check(std::span<const Operation> operations) {
 
 namespace {
 
+constexpr Size kAnySize{kAnyLength, kAnyLength};
+
 // The operations from `first` on. The ones before do nothing but to pixels.
 Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> operations, std::size_t first,
-                                                  CompiledChain::Input input, std::optional<DType> dtype,
-                                                  Layout layout) {
+                                                  CompiledChain::Input input, std::optional<DType> dtype, Layout layout,
+                                                  Chain::OutputSize size) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
-  if (!inferred.size)
+  if (!inferred.size && size == Chain::OutputSize::kFixed)
     return config_error(
         "the chain has no fixed output size: add resize((height, width)), center_crop or a random crop");
   if (dtype && !is_pixel_dtype(*dtype))
@@ -52,25 +54,25 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
   const auto rest = operations.subspan(first);
   return std::make_shared<const CompiledChain>(
       std::vector<Operation>(rest.begin(), rest.end()), input,
-      Emitter(std::move(pointwise), inferred.channels, *inferred.size, layout));
+      Emitter(std::move(pointwise), inferred.channels, inferred.size.value_or(kAnySize), layout));
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const Chain>> Chain::compile(std::span<const Operation> operations, std::optional<DType> dtype,
-                                                    Layout layout) {
+                                                    Layout layout, OutputSize size) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
-  return compile_from(operations, 0, {.mode = inferred.mode, .fidelity = inferred.fidelity}, dtype, layout);
+  return compile_from(operations, 0, {.mode = inferred.mode, .fidelity = inferred.fidelity}, dtype, layout, size);
 }
 
 Result<std::shared_ptr<const Chain>> Chain::compile_rest(std::span<const Operation> operations, std::size_t first,
-                                                         std::optional<DType> dtype, Layout layout) {
+                                                         std::optional<DType> dtype, Layout layout, OutputSize size) {
   FEEDLINE_CHECK(first <= operations.size());
   FEEDLINE_TRY(const Inferred given, infer(operations.first(first)));
   const ColorMode mode = given.channels == 3 ? ColorMode::kRgb : ColorMode::kL;
   return compile_from(operations, first,
                       {.mode = mode, .prepared = true, .first_stream = static_cast<std::uint32_t>(first)}, dtype,
-                      layout);
+                      layout, size);
 }
 
 Result<void> resize(memory::PixelView in, Size out_size, Interpolation interpolation, Workspace& workspace,

@@ -29,6 +29,7 @@ class Drawing {
   Box region;  // the pixels of the source image that are needed: decode just these
   // Where planes of the region serve too, maybe as coarse as this.
   std::optional<memory::Coarseness> planes;
+  Size size;  // of what comes out
 
   struct Steps;
   std::unique_ptr<Steps> steps;
@@ -52,13 +53,16 @@ class Chain {
   // Infers dtype and shape through every operation. kConfig names the operation at fault: an argument out of range,
   // two operations that do not fit, no fixed output size at the end, normalize with the wrong number of channels.
   // `dtype`: the batch's element type, a final conversion as to_dtype(dtype, scale=true) does it; nullopt: as the
-  // chain leaves it. `layout`: of the output row.
+  // chain leaves it. `layout`: of the output row. kAny: a chain without a fixed output size is fine, its extents are
+  // kAnyLength then, and apply() gets a row of the size that draw() gave.
+  enum class OutputSize : std::uint8_t { kFixed, kAny };
   static Result<std::shared_ptr<const Chain>> compile(std::span<const Operation> operations, std::optional<DType> dtype,
-                                                      Layout layout);
+                                                      Layout layout, OutputSize size = OutputSize::kFixed);
   // The operations from `first` on, for pixels that Preparation made with those before: what is drawn, and what comes
   // out, is what the whole chain gives.
   static Result<std::shared_ptr<const Chain>> compile_rest(std::span<const Operation> operations, std::size_t first,
-                                                           std::optional<DType> dtype, Layout layout);
+                                                           std::optional<DType> dtype, Layout layout,
+                                                           OutputSize size = OutputSize::kFixed);
   // As compile(), but a chain that has no fixed output size yet is fine.
   static Result<void> check(std::span<const Operation> operations);
   virtual ~Chain() = default;
@@ -69,7 +73,8 @@ class Chain {
   // Draws for an image of this size. kData when the image cannot take the operation (smaller than a random crop
   // without padding), naming it. Same key, same drawing, on every machine.
   virtual Result<void> draw(Size image, const base::SampleKey& key, Drawing& drawing) const = 0;
-  // Runs the steps on `decoded`, the pixels of drawing.region, into `out`, which has output()'s spec.
+  // Runs the steps on `decoded`, the pixels of drawing.region, into `out`, which has output()'s spec, with the size of
+  // the drawing where that has any.
   virtual Result<void> apply(const Drawing& drawing, memory::PixelView decoded, Workspace& workspace,
                              ArrayView out) const = 0;
   // The same on planes of drawing.region. Requires: drawing.planes, and none is coarser than that says.

@@ -45,6 +45,10 @@ class CompiledChain final : public Chain {
   std::vector<std::string> explain() const override;
 
  private:
+  bool has_fixed_size() const { return output().shape[1] >= 0 && output().shape[0] >= 0; }
+  template <typename Decoded>
+  Result<void> emit(const Drawing& drawing, const Decoded& decoded, Workspace& workspace, const ArrayView& out) const;
+
   std::vector<Operation> operations_;
   Input input_;
   Emitter emitter_;

@@ -18,6 +18,8 @@ class Emitter {
  public:
   Emitter(Pointwise pointwise, int channels, Size size, Layout layout);
 
+  // The same for rows of another size.
+  Emitter of_size(Size size) const { return {pointwise_, channels_, size, layout_}; }
   const ArraySpec& spec() const { return spec_; }
   const Pointwise& pointwise() const { return pointwise_; }
   bool accepts(int width, int height, int channels) const {

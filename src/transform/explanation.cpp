@@ -31,7 +31,9 @@ std::vector<std::string> explain_operations(std::span<const Operation> operation
   std::vector<std::string> lines;
   bool leading = true;  // only flips so far: what follows can still narrow what is used of the image
   for (const Operation& operation : operations) {
-    if (std::holds_alternative<op::Decode>(operation) || is_value_operation(operation)) continue;
+    if (std::holds_alternative<op::Decode>(operation) || std::holds_alternative<op::Skipped>(operation) ||
+        is_value_operation(operation))
+      continue;
     std::string line = describe(operation);
     if (is_flip(operation)) {
       line += ": moved to where rows are written, or into the last resize";

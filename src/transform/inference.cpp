@@ -71,6 +71,7 @@ class Inference {
     return std::visit(*this, operation);
   }
 
+  Check operator()(const op::Skipped&) { return {}; }
   Check operator()(const op::Decode& o) {
     if (!first_) return config_error("must be the first operation");
     state_.mode = o.mode;
@@ -186,9 +187,11 @@ class Inference {
 Result<Inferred> infer(std::span<const Operation> operations) {
   Inferred state;
   Inference inference(state);
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    if (auto checked = inference.apply(operations[i], i == 0); !checked)
-      return config_error(std::string(name_of(operations[i])) + ": " + checked.error().what);
+  bool first = true;
+  for (const Operation& operation : operations) {
+    if (auto checked = inference.apply(operation, first); !checked)
+      return config_error(std::string(name_of(operation)) + ": " + checked.error().what);
+    first = first && std::holds_alternative<op::Skipped>(operation);
   }
   return state;
 }

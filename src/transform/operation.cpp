@@ -52,6 +52,12 @@ std::string list(const std::vector<float>& values) {
   return text + (values.size() == 1 ? ",)" : ")");
 }
 
+std::string list(const std::vector<std::string>& words) {
+  std::string text = "(";
+  for (const std::string& word : words) text += (text.size() > 1 ? ", '" : "'") + word + "'";
+  return text + (words.size() == 1 ? ",)" : ")");
+}
+
 std::string size(Size size) { return number(size.height) + ", " + number(size.width); }
 
 std::string border(const Padding& padding) {
@@ -101,6 +107,7 @@ std::string arguments(const op::ColorJitter& o) {
          ", saturation=" + pair(o.saturation.low, o.saturation.high) + ", hue=" + pair(o.hue.low, o.hue.high);
 }
 std::string arguments(const op::Normalize& o) { return "mean=" + list(o.mean) + ", std=" + list(o.std); }
+std::string arguments(const op::Skipped&) { return ""; }
 std::string arguments(const op::ToDtype& o) { return std::string(name_of(o.dtype)) + (o.scale ? ", scale=True" : ""); }
 
 struct Name {
@@ -116,6 +123,7 @@ struct Name {
   std::string_view operator()(const op::ColorJitter&) const { return "color_jitter"; }
   std::string_view operator()(const op::Normalize&) const { return "normalize"; }
   std::string_view operator()(const op::ToDtype&) const { return "to_dtype"; }
+  std::string_view operator()(const op::Skipped&) const { return "skipped"; }
 };
 
 }  // namespace
@@ -125,8 +133,9 @@ std::string_view name_of(Fidelity fidelity) { return fidelity == Fidelity::kExac
 std::string_view name_of(const Operation& operation) { return std::visit(Name{}, operation); }
 
 std::string describe(const Operation& operation) {
-  return std::string(name_of(operation)) + "(" + std::visit([](const auto& o) { return arguments(o); }, operation) +
-         ")";
+  std::string text = std::visit([](const auto& o) { return arguments(o); }, operation);
+  if (!operation.fields.empty()) text += std::string(text.empty() ? "" : ", ") + "fields=" + list(operation.fields);
+  return std::string(name_of(operation)) + "(" + text + ")";
 }
 
 }  // namespace feedline

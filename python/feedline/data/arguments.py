@@ -184,6 +184,16 @@ def dtype(where: str, value: Any) -> str:
     return word
 
 
+def field_names(where: str, fields: Any) -> list[str]:
+    """None is every field, a str one; else a sequence of names."""
+    if fields is None:
+        return []
+    names: list[Any] = [fields] if isinstance(fields, str) else list(fields) if is_sequence(fields) else [None]
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise ConfigError(f'{where}: fields must be names of fields, such as ["left.jpg"], not {fields!r}')
+    return names
+
+
 def choice(where: str, name: str, value: Any, words: Sequence[str]) -> str:
     """One of ``words``."""
     if value not in words:

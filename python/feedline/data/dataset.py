@@ -22,19 +22,38 @@ from ..machine import ranks
 from . import arguments, draws
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-_Origin = tuple[str, str, list[str], str]  # source, format, fields, index folder: the engine's arguments
+_Origin = tuple[str, str, list[str], str, str]  # source, format, fields, index folder, missing: the engine's arguments
 _FieldSpecs = str | Sequence[str] | None
+_Fields = str | Sequence[str] | None
 
 
-class FieldSpec(NamedTuple):
-    """One field of a sample: its shape without the batch extent, and NumPy's name of its dtype.
-
-    A first extent of -1 means that samples have different lengths: a sample has its own there, a batch that of its
-    longest sample.
-    """
-
+class _ShapeAndDtype(NamedTuple):
     shape: tuple[int, ...]
     dtype: str
+
+
+class FieldSpec(_ShapeAndDtype):
+    """One field of a sample: its shape without the batch extent, and NumPy's name of its dtype.
+
+    An extent of -1 means that samples differ: a sample has its own there, and a batch that is padded the longest one's.
+
+    Attributes:
+        form: how rows stand in a batch: ``"stack"``, ``"pad"`` or ``"list"``.
+        kind: what a row is: ``"array"``, ``"bytes"``, ``"text"`` or ``"json"``.
+    """
+
+    form: str
+    kind: str
+
+    def __new__(cls, shape: tuple[int, ...], dtype: str, form: str = "stack", kind: str = "array") -> FieldSpec:
+        spec = super().__new__(cls, shape, dtype)
+        spec.form = form
+        spec.kind = kind
+        return spec
+
+    def __repr__(self) -> str:
+        beside = "" if self.form == "stack" else f", form={self.form!r}, kind={self.kind!r}"
+        return f"FieldSpec(shape={self.shape!r}, dtype={self.dtype!r}{beside})"
 
 
 class Drawn(NamedTuple):
@@ -69,6 +88,7 @@ def open(
     *,
     format: str | None = None,
     fields: _FieldSpecs = None,
+    missing: str = "error",
     dtype: None = None,
     window: None = None,
     index: str | os.PathLike[str] | None = None,
@@ -82,8 +102,17 @@ def open(
             brace list (``"shards/{000..146}.tar"``), joined by ``::``, or as a list, in this order; or a file that
             :meth:`Dataset.cache` has finished.
         format: ``"folder"``, ``"tar"`` or ``"pixels"``; by default what the source is.
-        fields: of a tar's samples, one spec per field, each an extension or alternatives split by ``;``:
-            ``("jpg;png", "cls")``. By default an image and a label.
+        fields: one spec per field; by default an image and a label. Of tars an extension, or alternatives split by
+            ``;``: ``("jpg;png", "mask.png", "boxes.npy", "json", "txt", "cls")``. Of a folder a pattern with ``{key}``
+            for the sample's name, which may have slashes: ``("images/{key}.jpg", "masks/{key}.png")``; such a field is
+            called like the folder before ``{key}``, or as ``NAME=`` before the pattern says. What a field is follows
+            from its extension: jpg, jpeg, png, webp are images, and masks (labels) where the field's name begins with
+            "mask" or "seg"; cls, cls2, index, inx, id are integers; npy is an array; json, jsn are JSON; txt, text,
+            caption, transcript are text; all else is bytes. ``:image``, ``:mask``, ``:value``, ``:array``, ``:bytes``,
+            ``:text`` or ``:json`` at the end of a spec says it otherwise.
+        missing: what a sample is that lacks a field. ``"error"``: reading it is a :class:`DataError`, which
+            ``on_error`` is about. ``"skip"``: it is left out; :meth:`Dataset.explain` says how many are. ``"none"``:
+            the field is None there, which only fields that are lists can be.
         index: folder to keep indexes in. By default a tar's is beside the shard, else in the user's cache folder; a
             folder's is there if it has 10,000 files or more.
         dtype, window, cache, storage: not in this version.
@@ -97,7 +126,7 @@ def open(
         UserWarning: a class of the folder is made of folders, as where the parent of ``train`` was opened.
     """
     _refuse_later_arguments(dtype=dtype, window=window, cache=cache, **storage)
-    origin = _engine_source(source, format, fields, index)
+    origin = _engine_source(source, format, fields, index, missing)
     engine = _engine.open(*origin)
     warn_of_merged_folders("open", engine)
     return Dataset(engine, origin)
@@ -125,6 +154,7 @@ def inspect(
     *,
     format: str | None = None,
     fields: _FieldSpecs = None,
+    missing: str = "error",
     index: str | os.PathLike[str] | None = None,
 ) -> Inspection:
     """What a source holds and what a reader would drop, merge or refuse; works where :func:`open` fails.
@@ -132,7 +162,7 @@ def inspect(
     Arguments and exceptions are :func:`open`'s, but damage is among the findings instead of an exception. Decodes
     nothing.
     """
-    return _engine.inspect(*_engine_source(source, format, fields, index))
+    return _engine.inspect(*_engine_source(source, format, fields, index, missing))
 
 
 def _refuse_later_arguments(**values: Any) -> None:
@@ -142,7 +172,11 @@ def _refuse_later_arguments(**values: Any) -> None:
 
 
 def _engine_source(
-    source: _Source, format: str | None, fields: _FieldSpecs, index: str | os.PathLike[str] | None
+    source: _Source,
+    format: str | None,
+    fields: _FieldSpecs,
+    index: str | os.PathLike[str] | None,
+    missing: str,
 ) -> _Origin:
     paths = [source] if isinstance(source, str | os.PathLike) else source
     try:
@@ -159,7 +193,9 @@ def _engine_source(
         raise ConfigError(f'open: fields must be one spec per field, such as ("jpg;png", "cls"), not {fields!r}')
     if format is not None:
         arguments.choice("open", "format", format, ("folder", "tar", "pixels"))
-    return "::".join(shards), format or "", specs, arguments.output_path("open", "index", index) if index else ""
+    word = arguments.choice("open", "missing", missing, ("error", "skip", "none"))
+    kept = arguments.output_path("open", "index", index) if index else ""
+    return "::".join(shards), format or "", specs, kept, word
 
 
 class Dataset:
@@ -167,6 +203,10 @@ class Dataset:
 
     Operations have torchvision's names, arguments, defaults and sampling rules, and the pixels of Pillow. A wrong
     argument raises :class:`ConfigError` at the call, naming the operation.
+
+    Of samples with several images and masks, what is about geometry is drawn once and done to all of them, and what is
+    about colour or numbers to the images alone; ``fields`` of an operation names those that it is for. Masks keep
+    their labels: where they are resized, the nearest one stands (torchvision's rule for masks), and borders are 0.
 
     ``ds[i]`` is one transformed sample, as a named tuple of NumPy arrays and numbers, drawn as in epoch 0 of a loader
     with seed 0; of its own length, where samples have different ones. Where a loader of torch's kind reads it, its
@@ -183,7 +223,7 @@ class Dataset:
 
     # ---- operations ----
 
-    def decode(self, mode: str = "RGB", *, fidelity: str = "exact") -> Dataset:
+    def decode(self, mode: str = "RGB", *, fidelity: str = "exact", fields: _Fields = None) -> Dataset:
         """To pixels, uint8: ``"RGB"`` (3 channels) or ``"L"`` (1 channel). Happens by itself, as RGB, if left out.
 
         Grey, palette, alpha, CMYK and 16-bit images are converted as ``PIL.Image.convert`` does.
@@ -196,7 +236,11 @@ class Dataset:
         """
         word = arguments.choice("decode", "mode", mode.upper() if isinstance(mode, str) else mode, ("RGB", "L"))
         return self._with(
-            self._engine.decode(word, arguments.choice("decode", "fidelity", fidelity, ("exact", "fast")))
+            self._engine.decode(
+                arguments.field_names("decode", fields),
+                word,
+                arguments.choice("decode", "fidelity", fidelity, ("exact", "fast")),
+            )
         )
 
     def resize(
@@ -205,6 +249,8 @@ class Dataset:
         interpolation: Any = "bilinear",
         max_size: int | None = None,
         antialias: bool | None = True,
+        *,
+        fields: _Fields = None,
     ) -> Dataset:
         """To ``(height, width)`` pixels, or the smaller edge to ``size`` with the aspect ratio kept.
 
@@ -219,11 +265,13 @@ class Dataset:
         arguments.refuse_aliased(where, antialias)
         edges = arguments.edge_size(where, size)
         limit = None if max_size is None else arguments.integer(where, "max_size", max_size, low=1)
-        return self._with(self._engine.resize(edges, limit, arguments.interpolation(where, interpolation)))
+        names = arguments.field_names(where, fields)
+        return self._with(self._engine.resize(names, edges, limit, arguments.interpolation(where, interpolation)))
 
-    def center_crop(self, size: int | Sequence[int]) -> Dataset:
+    def center_crop(self, size: int | Sequence[int], *, fields: _Fields = None) -> Dataset:
         """The middle ``size`` x ``size`` or ``(height, width)`` pixels; smaller images are padded with black."""
-        return self._with(self._engine.center_crop(arguments.square_size("center_crop", size)))
+        names = arguments.field_names("center_crop", fields)
+        return self._with(self._engine.center_crop(names, arguments.square_size("center_crop", size)))
 
     def random_crop(
         self,
@@ -232,6 +280,8 @@ class Dataset:
         pad_if_needed: bool = False,
         fill: int | Sequence[int] = 0,
         padding_mode: str = "constant",
+        *,
+        fields: _Fields = None,
     ) -> Dataset:
         """``size`` x ``size`` or ``(height, width)`` pixels from anywhere in the image, padded first if asked for.
 
@@ -245,6 +295,7 @@ class Dataset:
         where = "random_crop"
         return self._with(
             self._engine.random_crop(
+                arguments.field_names(where, fields),
                 arguments.square_size(where, size),
                 arguments.sides(where, padding),
                 arguments.flag(where, "pad_if_needed", pad_if_needed),
@@ -260,6 +311,8 @@ class Dataset:
         ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
         interpolation: Any = "bilinear",
         antialias: bool | None = True,
+        *,
+        fields: _Fields = None,
     ) -> Dataset:
         """A random part of the image, resized to ``size`` x ``size`` or ``(height, width)`` pixels.
 
@@ -271,6 +324,7 @@ class Dataset:
         arguments.refuse_aliased(where, antialias)
         return self._with(
             self._engine.random_resized_crop(
+                arguments.field_names(where, fields),
                 arguments.square_size(where, size),
                 arguments.low_high(where, "scale", scale),
                 arguments.low_high(where, "ratio", ratio),
@@ -278,16 +332,25 @@ class Dataset:
             )
         )
 
-    def random_horizontal_flip(self, p: float = 0.5) -> Dataset:
+    def random_horizontal_flip(self, p: float = 0.5, *, fields: _Fields = None) -> Dataset:
         """Left to right, with probability ``p``."""
-        return self._with(self._engine.random_horizontal_flip(arguments.real("random_horizontal_flip", "p", p)))
+        where = "random_horizontal_flip"
+        names = arguments.field_names(where, fields)
+        return self._with(self._engine.random_horizontal_flip(names, arguments.real(where, "p", p)))
 
-    def random_vertical_flip(self, p: float = 0.5) -> Dataset:
+    def random_vertical_flip(self, p: float = 0.5, *, fields: _Fields = None) -> Dataset:
         """Top to bottom, with probability ``p``."""
-        return self._with(self._engine.random_vertical_flip(arguments.real("random_vertical_flip", "p", p)))
+        where = "random_vertical_flip"
+        names = arguments.field_names(where, fields)
+        return self._with(self._engine.random_vertical_flip(names, arguments.real(where, "p", p)))
 
     def pad(
-        self, padding: int | Sequence[int], fill: int | Sequence[int] = 0, padding_mode: str = "constant"
+        self,
+        padding: int | Sequence[int],
+        fill: int | Sequence[int] = 0,
+        padding_mode: str = "constant",
+        *,
+        fields: _Fields = None,
     ) -> Dataset:
         """Adds a border, in pixels: a number, (left and right, top and bottom), or (left, top, right, bottom).
 
@@ -298,19 +361,22 @@ class Dataset:
             raise ConfigError("pad: padding must be a number of pixels, not None")
         return self._with(
             self._engine.pad(
+                arguments.field_names(where, fields),
                 arguments.sides(where, padding),
                 arguments.color(where, fill),
                 arguments.padding_mode(where, padding_mode),
             )
         )
 
-    def grayscale(self, num_output_channels: int = 1) -> Dataset:
+    def grayscale(self, num_output_channels: int = 1, *, fields: _Fields = None) -> Dataset:
         """Luma, in 1 or 3 channels, as ``PIL.Image.convert("L")`` has it.
 
         That is ITU-R BT.601 in fixed point: (19595 R + 38470 G + 7471 B + 32768) >> 16.
         """
         where = "grayscale"
-        return self._with(self._engine.grayscale(arguments.integer(where, "num_output_channels", num_output_channels)))
+        names = arguments.field_names(where, fields)
+        channels = arguments.integer(where, "num_output_channels", num_output_channels)
+        return self._with(self._engine.grayscale(names, channels))
 
     def color_jitter(
         self,
@@ -318,6 +384,8 @@ class Dataset:
         contrast: float | Sequence[float] = 0,
         saturation: float | Sequence[float] = 0,
         hue: float | Sequence[float] = 0,
+        *,
+        fields: _Fields = None,
     ) -> Dataset:
         """Changes brightness, contrast, saturation and hue by random factors, in random order.
 
@@ -328,6 +396,7 @@ class Dataset:
         infinity = float("inf")
         return self._with(
             self._engine.color_jitter(
+                arguments.field_names(where, fields),
                 arguments.jitter(where, "brightness", brightness, 1.0, 0.0, infinity),
                 arguments.jitter(where, "contrast", contrast, 1.0, 0.0, infinity),
                 arguments.jitter(where, "saturation", saturation, 1.0, 0.0, infinity),
@@ -335,7 +404,9 @@ class Dataset:
             )
         )
 
-    def normalize(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Dataset:
+    def normalize(
+        self, mean: Sequence[float], std: Sequence[float], inplace: bool = False, *, fields: _Fields = None
+    ) -> Dataset:
         """(x - mean) / std per channel, as float32; uint8 pixels are divided by 255 first.
 
         One number per channel, in units of [0, 1]: see IMAGENET_MEAN and IMAGENET_STD. ``inplace`` is torchvision's
@@ -344,12 +415,16 @@ class Dataset:
         where = "normalize"
         arguments.flag(where, "inplace", inplace)
         means = arguments.channel_values(where, "mean", mean)
-        return self._with(self._engine.normalize(means, arguments.channel_values(where, "std", std)))
+        names = arguments.field_names(where, fields)
+        return self._with(self._engine.normalize(names, means, arguments.channel_values(where, "std", std)))
 
-    def to_dtype(self, dtype: Any = "float32", scale: bool = False) -> Dataset:
+    def to_dtype(self, dtype: Any = "float32", scale: bool = False, *, fields: _Fields = None) -> Dataset:
         """To another dtype (a word, NumPy's or torch's); ``scale=True`` divides uint8 by 255 on the way to a float."""
         where = "to_dtype"
-        return self._with(self._engine.to_dtype(arguments.dtype(where, dtype), arguments.flag(where, "scale", scale)))
+        names = arguments.field_names(where, fields)
+        return self._with(
+            self._engine.to_dtype(names, arguments.dtype(where, dtype), arguments.flag(where, "scale", scale))
+        )
 
     def cache(self, where: str | os.PathLike[str] = "memory", budget: int | str | None = None) -> Dataset:
         """Keeps the uint8 pixels that the operations so far give; only those behind it run in every epoch.
@@ -384,6 +459,22 @@ class Dataset:
             arguments.output_path(name, "where", place)
         limit = 0 if budget is None else arguments.byte_count(name, "budget", budget)
         return self._with(self._engine.cache(place, limit))
+
+    def collate(self, form: str, *, fields: _Fields = None) -> Dataset:
+        """How the rows of some fields stand in a batch.
+
+        Images, masks, numbers and arrays are stacked, and text, bytes and JSON are lists, where nothing else is said.
+
+        Args:
+            form: ``"stack"``: rows of one shape. ``"pad"``: arrays whose first extents differ, padded with zeros to the
+                longest of the batch, and a field ``NAME_length`` (int64) behind them. ``"list"``: rows of any shape.
+            fields: names; by default all fields that can stand so. The last word on a field counts.
+
+        Raises:
+            ConfigError: no such field, one whose rows cannot stand so, or samples that are arrays themselves.
+        """
+        word = arguments.choice("collate", "form", form, ("stack", "pad", "list"))
+        return self._with(self._engine.collate(word, arguments.field_names("collate", fields)))
 
     # ---- what it is ----
 
@@ -424,7 +515,8 @@ class Dataset:
 
         Raises ConfigError naming the operation that does not fit, or when images would not all have one size.
         """
-        return {name: FieldSpec(shape, dtype) for name, shape, dtype in self._engine.schema()}
+        rows = self._engine.schema()
+        return {name: FieldSpec(shape, dtype, form, kind) for name, shape, dtype, form, kind in rows}
 
     def explain(self) -> str:
         """What runs, in which order, and fused how: text for people."""

@@ -37,11 +37,21 @@ Result<void> PngDecoder::decode(const Box& region, ColorMode mode, memory::Pixel
   if (header_.color == PngColor::kPalette && stream_.palette().empty())
     return decode_error("damaged PNG: without its palette");
   if (stream_.palette().size() > 256 * 3) return decode_error("damaged PNG: palette of over 256 colors");
+  pixels_.prepare(header_, stream_.palette(), mode);
+  return decode_prepared(region, out);
+}
+
+Result<void> PngDecoder::decode_labels(memory::PixelBuffer& out) {
+  FEEDLINE_CHECK_OK(stream_.open(bytes_, header_));
+  pixels_.prepare_labels(header_);
+  return decode_prepared({0, 0, out.width(), out.height()}, out);
+}
+
+Result<void> PngDecoder::decode_prepared(const Box& region, memory::PixelBuffer& out) {
   const std::uint64_t row_bytes = header_.bytes_of(header_.width);
   if (row_bytes * header_.height / kMaxInflation > stream_.compressed_bytes())
     return decode_error("truncated PNG: " + std::to_string(bytes_.size()) + " bytes cannot hold " +
                         std::to_string(header_.width) + " x " + std::to_string(header_.height) + " pixels");
-  pixels_.prepare(header_, stream_.palette(), mode);
   raw_.resize(static_cast<std::size_t>(row_bytes));
   row_.resize(std::size_t{header_.width} * 3);
 

@@ -20,8 +20,13 @@ class PngDecoder final : public Codec {
  public:
   Result<ImageHeader> open(std::span<const std::byte> bytes) override;
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) override;
+  // The whole of the opened image as labels: see labels.h. Requires: grey or palette; `out` has its size, and as many
+  // channels as a label has bytes.
+  const PngHeader& header() const { return header_; }
+  Result<void> decode_labels(memory::PixelBuffer& out);
 
  private:
+  Result<void> decode_prepared(const Box& region, memory::PixelBuffer& out);
   Result<void> decode_rows(spng_ctx* context, const Box& region, memory::PixelBuffer& out);
   Result<void> decode_passes(spng_ctx* context, const Box& region, memory::PixelBuffer& out);
   std::unexpected<Error> failure(int status, std::uint32_t rows) const;

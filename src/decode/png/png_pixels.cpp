@@ -11,6 +11,7 @@ namespace feedline::decode {
 void PngPixels::prepare(const PngHeader& header, std::span<const std::byte> palette, ColorMode mode) {
   header_ = header;
   mode_ = mode;
+  is_wide_ = false;
   if (header.channels() != 1 || header.depth > 8) return;
   const int values = 1 << header.depth;
   const int entries = static_cast<int>(palette.size() / 3);
@@ -26,6 +27,17 @@ void PngPixels::prepare(const PngHeader& header, std::span<const std::byte> pale
   }
 }
 
+void PngPixels::prepare_labels(const PngHeader& header) {
+  header_ = header;
+  mode_ = ColorMode::kL;
+  is_wide_ = header.depth == 16;
+  if (is_wide_) return;
+  const int values = 1 << header.depth;
+  // of grey, Pillow keeps bits as they are and spreads 2 and 4 of them over a byte
+  const int factor = header.color == PngColor::kPalette || header.depth == 1 ? 1 : 255 / (values - 1);
+  for (int i = 0; i < values; ++i) rgb_[static_cast<std::size_t>(i)].fill(static_cast<std::uint8_t>(i * factor));
+}
+
 template <int channels>
 void PngPixels::look_up(const std::uint8_t* row, int first, int count, std::uint8_t* out) const {
   const int depth = header_.depth;
@@ -38,6 +50,14 @@ void PngPixels::look_up(const std::uint8_t* row, int first, int count, std::uint
 }
 
 void PngPixels::convert(const std::uint8_t* row, int first, int count, std::uint8_t* out) const {
+  if (is_wide_) {
+    for (int i = 0; i < count; ++i, out += 2) {
+      const std::uint8_t* const in = row + std::int64_t{2} * (first + i);
+      const auto label = static_cast<std::uint16_t>(in[0] << 8 | in[1]);
+      std::memcpy(out, &label, sizeof label);
+    }
+    return;
+  }
   const bool to_rgb = mode_ == ColorMode::kRgb;
   if (header_.channels() == 1 && header_.depth <= 8) {
     if (to_rgb)

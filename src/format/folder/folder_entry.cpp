@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "format/folder/folder_format.h"
+#include "format/folder/pattern_format.h"
 
 namespace feedline::format {
 namespace {
@@ -21,11 +22,13 @@ Result<void> check_folder(const std::string& source, const storage::Storage& sto
 
 Result<std::shared_ptr<const Format>> open_folder(const std::string& source, const OpenOptions& options) {
   FEEDLINE_CHECK_OK(check_folder(source, *options.storage));
+  if (!options.fields.empty()) return PatternFormat::open(source, options);
   return FolderFormat::open(source, options);
 }
 
 Result<Inspection> inspect_folder(const std::string& source, const OpenOptions& options) {
   FEEDLINE_CHECK_OK(check_folder(source, *options.storage));
+  if (!options.fields.empty()) return PatternFormat::inspect(source, options);
   return FolderFormat::inspect(source, options);
 }
 

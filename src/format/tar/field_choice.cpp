@@ -3,29 +3,20 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "format/field_kind.h"
 #include "format/tar/sample_name.h"
 
 namespace feedline::format {
 namespace {
 
-// What decode can read, and what WebDataset decodes to an integer.
 constexpr std::array<std::string_view, 4> kImageExtensions{"jpg", "jpeg", "png", "webp"};
 constexpr std::array<std::string_view, 5> kIntegerExtensions{"cls", "cls2", "index", "inx", "id"};
 constexpr std::uint32_t kNoAlternative = std::numeric_limits<std::uint32_t>::max();
-
-// The part behind the last dot tells the kind: "seg.png" is an image.
-std::optional<FieldKind> kind_of(std::string_view extension) {
-  const std::string_view last = extension.substr(extension.rfind('.') + 1);
-  if (std::ranges::find(kImageExtensions, last) != kImageExtensions.end()) return FieldKind::kImage;
-  if (std::ranges::find(kIntegerExtensions, last) != kIntegerExtensions.end()) return FieldKind::kInteger;
-  return {};
-}
 
 template <std::size_t n>
 std::vector<std::string> strings(const std::array<std::string_view, n>& views) {
@@ -47,17 +38,18 @@ std::string joined(const auto& names) {
 Result<FieldChoice> parse_field(const std::string& spec) {
   FieldChoice choice;
   std::string_view rest = spec;
+  FEEDLINE_TRY(const auto said, take_kind(rest));
   while (true) {
     const std::size_t end = rest.find(';');
     const std::string extension = to_lower(rest.substr(0, end));
     if (extension.empty()) return config_error("fields: an empty extension in '" + spec + "'");
-    const auto kind = kind_of(extension);
-    if (!kind)
-      return config_error("fields: '" + extension +
-                          "' is neither an image (jpg, jpeg, png, webp) nor an integer (cls, cls2, index, inx, id) "
-                          "extension; other fields are not supported in this version");
-    if (choice.alternatives.empty()) choice.description = {extension, *kind};
-    if (*kind != choice.description.kind) return config_error("fields: '" + spec + "' mixes images and integers");
+    const FieldKind kind = said.value_or(usual_kind(extension, extension));
+    if (choice.alternatives.empty()) choice.description = {extension, kind};
+    if (kind != choice.description.kind)
+      return config_error("fields: '" + spec + "' mixes kinds: " + choice.description.name + " is " +
+                          std::string(name_of(choice.description.kind)) + " and " + extension + " is " +
+                          std::string(name_of(kind)) + "; say which, as in '" + spec + ":" +
+                          std::string(name_of(choice.description.kind)) + "'");
     choice.alternatives.push_back(extension);
     if (end == std::string_view::npos) return choice;
     rest.remove_prefix(end + 1);
@@ -65,8 +57,6 @@ Result<FieldChoice> parse_field(const std::string& spec) {
 }
 
 }  // namespace
-
-bool is_field_extension(std::string_view extension) { return kind_of(extension).has_value(); }
 
 std::vector<FieldChoice> default_fields() {
   return {{{"image", FieldKind::kImage}, strings(kImageExtensions)},
@@ -105,18 +95,6 @@ Result<std::vector<FieldChoice>> keep_present(std::vector<FieldChoice> fields, b
                         "); there are members with: " + joined(present));
   }
   return kept;
-}
-
-std::optional<std::int64_t> parse_integer(std::span<const std::byte> text) {
-  std::string_view digits(reinterpret_cast<const char*>(text.data()), text.size());
-  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
-  while (!digits.empty() && is_space(digits.front())) digits.remove_prefix(1);
-  while (!digits.empty() && is_space(digits.back())) digits.remove_suffix(1);
-  if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size()) return {};
-  return value;
 }
 
 FieldFinder::FieldFinder(const ShardIndex& index, const std::vector<FieldChoice>& fields) : index_(&index) {

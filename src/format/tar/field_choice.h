@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "feedline/error.h"
+#include "format/field_kind.h"
 #include "format/format.h"
 #include "format/tar/shard_index.h"
 
@@ -21,23 +22,17 @@ struct FieldChoice {
   std::vector<std::string> alternatives;  // extensions, lower case
 };
 
-// Whether fields can be made of members with this extension.
-bool is_field_extension(std::string_view extension);
-
 // "image" from jpg, jpeg, png or webp, and "label" from an integer member.
 std::vector<FieldChoice> default_fields();
 
-// One field per spec like "jpg;png", named after its first alternative. kConfig: an extension that no field can be
-// made of, alternatives of two kinds, two fields of one name.
+// One field per spec like "jpg;png" or "left.png:mask", named after its first alternative. kConfig: an empty extension,
+// alternatives of two kinds, a kind that there is not, two fields of one name.
 Result<std::vector<FieldChoice>> parse_fields(const std::vector<std::string>& specs);
 
 // The fields to read from these shards: `fields` without a default label that no shard has. kConfig: no shard has any
 // member for a field, or there is no shard with a sample.
 Result<std::vector<FieldChoice>> keep_present(std::vector<FieldChoice> fields, bool are_default,
                                               std::span<const ShardIndex* const> indexes);
-
-// An ASCII integer with white space around it, as Python's int() reads it. nullopt: anything else.
-std::optional<std::int64_t> parse_integer(std::span<const std::byte> text);
 
 // Finds the chosen members in the samples of one shard. Immutable; the index must outlive it.
 class FieldFinder {

@@ -25,18 +25,39 @@ TEST(FieldChoice, NamesAFieldAfterItsFirstAlternative) {
   ASSERT_EQ(fields->size(), 3u);
   EXPECT_EQ((*fields)[0].description.name, "jpg");
   EXPECT_EQ((*fields)[0].alternatives, (std::vector<std::string>{"jpg", "png"}));
-  EXPECT_EQ((*fields)[1].description.kind, FieldKind::kImage);
+  EXPECT_EQ((*fields)[0].description.kind, FieldKind::kImage);
+  EXPECT_EQ((*fields)[1].description.kind, FieldKind::kMask);
   EXPECT_EQ((*fields)[2].description.name, "cls");
   EXPECT_EQ((*fields)[2].description.kind, FieldKind::kInteger);
 }
 
+TEST(FieldChoice, TellsKindsByExtensionOrByWhatIsSaid) {
+  const auto kind_of = [](const char* spec) {
+    const auto fields = parse_fields({spec});
+    EXPECT_TRUE(fields) << fields.error().message();
+    return fields ? std::string(name_of((*fields)[0].description.kind)) : "";
+  };
+  EXPECT_EQ(kind_of("left.jpg"), "image");
+  EXPECT_EQ(kind_of("mask.png"), "mask");
+  EXPECT_EQ(kind_of("segmentation.PNG"), "mask");
+  EXPECT_EQ(kind_of("left.png:mask"), "mask");
+  EXPECT_EQ(kind_of("mask.png:image"), "image");
+  EXPECT_EQ(kind_of("boxes.npy"), "array");
+  EXPECT_EQ(kind_of("json"), "json");
+  EXPECT_EQ(kind_of("txt;caption"), "text");
+  EXPECT_EQ(kind_of("cls:text"), "text");
+  EXPECT_EQ(kind_of("flac"), "bytes");
+  EXPECT_EQ(kind_of("seg.txt"), "text");
+  EXPECT_EQ((*parse_fields({"flac:text"}))[0].description.name, "flac");
+}
+
 TEST(FieldChoice, RefusesWhatItCannotGive) {
-  for (const char* spec : {"txt", "json", "jpg;cls", "", "jpg;", ";jpg", "bmp", "jpg png", "npy"}) {
+  for (const char* spec : {"jpg;cls", "", "jpg;", ";jpg", "jpg:picture", ":image", "png;mask.png"}) {
     const auto fields = parse_fields({spec});
     ASSERT_FALSE(fields) << spec;
     EXPECT_EQ(fields.error().code, ErrorCode::kConfig);
   }
-  EXPECT_NE(parse_fields({"json"}).error().what.find("not supported in this version"), std::string::npos);
+  EXPECT_NE(parse_fields({"jpg;cls"}).error().what.find("jpg is image and cls is value"), std::string::npos);
   EXPECT_FALSE(parse_fields({"jpg", "jpg;png"}));
 }
 

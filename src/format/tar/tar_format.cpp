@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
 #include "format/checksum.h"
 #include "format/class_names.h"
 #include "format/each_shard.h"
+#include "format/field_kind.h"
 #include "format/index_store.h"
 #include "format/tar/tar_members.h"
 
@@ -17,6 +19,9 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 using Member = ShardIndex::Member;
+
+// The extension of a member that the sample lacks, and may: no bytes, at the sample's first member.
+constexpr auto kAbsent = std::numeric_limits<decltype(Member::extension)>::max();
 
 // What all shards call their classes; none where they do not agree, as a label then means two things.
 Result<std::vector<std::string>> class_names_of(const std::vector<std::unique_ptr<Shard>>& shards) {
@@ -58,8 +63,10 @@ Result<std::shared_ptr<const RecordFormat>> TarFormat::open(const std::string& s
   if (!fields) return located(std::move(fields).error());
   auto classes = class_names_of(*shards);
   if (!classes) return located(std::move(classes).error());
-  return std::shared_ptr<const RecordFormat>(
+  auto format = std::shared_ptr<const RecordFormat>(
       new TarFormat(source, options, std::move(*shards), *fields, std::move(*classes)));
+  if (format->size() > 0) return format;
+  return located(config_error("missing=\"skip\" leaves no sample: each lacks one of the fields").error());
 }
 
 TarFormat::TarFormat(std::string source, OpenOptions options, std::vector<std::unique_ptr<Shard>> shards,
@@ -70,11 +77,36 @@ TarFormat::TarFormat(std::string source, OpenOptions options, std::vector<std::u
       classes_(std::move(classes)) {
   for (const FieldChoice& field : fields) fields_.push_back(field.description);
   open_shards_.expect(shards_.size());
-  for (const auto& shard : shards_) {
-    shard->choose_fields(fields);
-    ends_.push_back((ends_.empty() ? 0 : ends_.back()) + shard->index().samples());
-  }
+  for (const auto& shard : shards_) shard->choose_fields(fields);
+  take_samples();
   fingerprint_ = compute_fingerprint(fields);
+}
+
+// Which samples there are, by what becomes of those that lack a field.
+void TarFormat::take_samples() {
+  std::uint64_t end = 0;
+  for (const auto& shard : shards_) {
+    std::vector<std::uint32_t> whole;
+    const std::uint64_t samples = shard->index().samples();
+    for (std::uint64_t sample = 0; options_.missing != Missing::kError && sample < samples; ++sample) {
+      bool lacks = false;
+      for (std::size_t field = 0; field < fields_.size(); ++field)
+        if (!shard->finder().find(sample, field)) lacks = fields_[field].may_be_absent = true;
+      if (!lacks) whole.push_back(static_cast<std::uint32_t>(sample));
+    }
+    const bool skips = options_.missing == Missing::kSkip;
+    ends_.push_back(end += skips ? whole.size() : samples);
+    if (skips) left_out_ += samples - whole.size();
+    if (skips) whole_.push_back(std::move(whole));
+  }
+  if (options_.missing == Missing::kSkip)
+    for (FieldDescription& field : fields_) field.may_be_absent = false;
+  if (left_out_ == 0) whole_.clear();
+}
+
+std::string TarFormat::summary() const {
+  if (left_out_ == 0) return {};
+  return std::to_string(left_out_) + " samples left out, as they lack a field";
 }
 
 // Not the shards' paths: a copy of the dataset elsewhere is the same dataset.
@@ -85,6 +117,7 @@ std::uint64_t TarFormat::compute_fingerprint(const std::vector<FieldChoice>& fie
     fingerprint.add(field.description.name);
     for (const std::string& alternative : field.alternatives) fingerprint.add(alternative);
   }
+  if (options_.missing != Missing::kError) fingerprint.add(options_.missing == Missing::kSkip ? "skip" : "none");
   for (const auto& shard : shards_) {
     const ShardIndex& index = shard->index();
     fingerprint.add(index.samples());
@@ -101,7 +134,8 @@ std::uint64_t TarFormat::compute_fingerprint(const std::vector<FieldChoice>& fie
 TarFormat::Place TarFormat::place_of(std::uint64_t index) const {
   FEEDLINE_CHECK(index < size());
   const auto shard = static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
-  return {shards_[shard].get(), index - (shard == 0 ? 0 : ends_[shard - 1])};
+  const std::uint64_t sample = index - (shard == 0 ? 0 : ends_[shard - 1]);
+  return {shards_[shard].get(), whole_.empty() ? sample : whole_[shard][sample]};
 }
 
 Where TarFormat::where(std::uint64_t index) const {
@@ -160,11 +194,13 @@ Result<SampleFiles> TarFormat::read_files(const Place& place) const {
 }
 
 Result<void> TarFormat::find_members(const Place& place, std::span<Member> members) const {
+  const std::uint64_t first = place.shard->index().first_member(place.sample);
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     const auto member = place.shard->finder().find(place.sample, i);
-    if (!member) return data_error("field '" + fields_[i].name + "': the sample has no member for it", "format");
-    members[i] = *member;
-    if (member->bytes > 0) continue;
+    if (!member && !fields_[i].may_be_absent)
+      return data_error("field '" + fields_[i].name + "': the sample has no member for it", "format");
+    members[i] = member.value_or(Member{.offset = place.shard->index().member(first).offset, .extension = kAbsent});
+    if (!member || member->bytes > 0 || may_be_empty(fields_[i].kind)) continue;
     auto error = data_error("field '" + fields_[i].name + "': an empty file", "format");
     error.error().where.offset = member->offset;
     return error;
@@ -216,7 +252,8 @@ Result<void> TarFormat::accept_members(std::span<const Member> members, std::spa
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     record.bytes_read += payloads[i].size();
     record.fields[i].bytes = payloads[i];
-    if (fields_[i].kind == FieldKind::kImage) continue;
+    record.fields[i].absent = members[i].extension == kAbsent;
+    if (fields_[i].kind != FieldKind::kInteger || record.fields[i].absent) continue;
     const auto value = parse_integer(payloads[i]);
     if (value) {
       record.fields[i].value = *value;

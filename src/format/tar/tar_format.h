@@ -31,6 +31,7 @@ class TarFormat final : public RecordFormat {
   Result<void> accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const override;
   std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
   std::vector<std::uint64_t> shard_ends() const override { return ends_; }
+  std::string summary() const override;
   Where where(std::uint64_t index) const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
   Result<Inspection> inspect() const override;
@@ -44,8 +45,9 @@ class TarFormat final : public RecordFormat {
   TarFormat(std::string source, OpenOptions options, std::vector<std::unique_ptr<Shard>> shards,
             const std::vector<FieldChoice>& fields, std::vector<std::string> classes);
   Place place_of(std::uint64_t index) const;
+  void take_samples();
   std::uint64_t compute_fingerprint(const std::vector<FieldChoice>& fields) const;
-  // The member of each field. An error: the sample lacks one, or it is empty.
+  // The member of each field, or kAbsent. An error: the sample lacks one that it must have, or it is empty.
   Result<void> find_members(const Place& place, std::span<ShardIndex::Member> members) const;
   Result<void> read_sample(const Place& place, memory::Record& record) const;
   Result<SampleFiles> read_files(const Place& place) const;
@@ -58,7 +60,9 @@ class TarFormat final : public RecordFormat {
   OpenOptions options_;
   std::vector<std::unique_ptr<Shard>> shards_;
   mutable OpenShards open_shards_;
-  std::vector<std::uint64_t> ends_;  // samples of the shards up to and with this one
+  std::vector<std::uint64_t> ends_;                // samples of the shards up to and with this one
+  std::vector<std::vector<std::uint32_t>> whole_;  // per shard: the samples that lack nothing; none: all are taken
+  std::uint64_t left_out_ = 0;
   std::vector<FieldDescription> fields_;
   std::vector<std::string> classes_;  // none: only the samples know their label
   std::uint64_t fingerprint_ = 0;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "format/format_contract.h"
@@ -283,6 +284,59 @@ TEST_P(TarFormatTest, WithoutLabelsThereIsTheImageAlone) {
   const auto format = opened(write(TarWriter().add("1.jpg", "x").add("1.txt", "a cat").add("2.webp", "y").finish()));
   ASSERT_EQ(format->fields().size(), 1u);
   EXPECT_EQ(format->fields()[0].name, "image");
+}
+
+TEST_P(TarFormatTest, SamplesThatLackAFieldAreErrorsOrLeftOutOrSaySo) {
+  const std::string source = write(TarWriter()
+                                       .add("1.jpg", "one")
+                                       .add("1.txt", "")
+                                       .add("2.jpg", "two")
+                                       .add("3.txt", "three")
+                                       .add("4.jpg", "four")
+                                       .add("4.txt", "4")
+                                       .finish());
+  OpenOptions chosen = options();
+  chosen.fields = {"jpg", "txt"};
+  const auto with = [&](Missing missing) {
+    chosen.missing = missing;
+    const auto format = open_records(source, chosen);
+    EXPECT_TRUE(format) << format.error().message();
+    return *format;
+  };
+  memory::Record record;
+  const auto error = with(Missing::kError);
+  EXPECT_EQ(error->size(), 4u);
+  EXPECT_TRUE(error->read(0, record)) << "text may be empty";
+  EXPECT_FALSE(error->read(1, record));
+  EXPECT_FALSE(error->fields()[0].may_be_absent);
+
+  const auto skip = with(Missing::kSkip);
+  ASSERT_EQ(skip->size(), 2u);
+  EXPECT_EQ(skip->where(1).key, "4");
+  ASSERT_TRUE(skip->read(1, record));
+  EXPECT_EQ(record.fields[1].bytes.size(), 1u);
+  EXPECT_EQ(skip->shard_ends(), std::vector<std::uint64_t>{2});
+  EXPECT_CONTAINS(skip->summary(), "2 samples left out");
+  EXPECT_EQ(inspected(source, chosen), "missing_field:warning missing_field:warning");
+
+  const auto none = with(Missing::kNone);
+  ASSERT_EQ(none->size(), 4u);
+  EXPECT_TRUE(none->fields()[0].may_be_absent);
+  ASSERT_TRUE(none->read(1, record));
+  EXPECT_FALSE(record.fields[0].absent);
+  EXPECT_EQ(record.fields[0].bytes.size(), 3u);
+  EXPECT_TRUE(record.fields[1].absent);
+  ASSERT_TRUE(none->read(2, record));
+  EXPECT_TRUE(record.fields[0].absent);
+  EXPECT_FALSE(record.fields[1].absent);
+  EXPECT_EQ((std::set<std::uint64_t>{error->fingerprint(), skip->fingerprint(), none->fingerprint()}).size(), 3u);
+
+  chosen.missing = Missing::kSkip;
+  chosen.fields = {"jpg", "txt", "cls"};
+  const std::string lacking = write(TarWriter().add("1.jpg", "x").add("2.txt", "y").add("3.cls", "1").finish());
+  const auto refused = open(lacking, chosen);
+  ASSERT_FALSE(refused);
+  EXPECT_CONTAINS(refused.error().what, "leaves no sample");
 }
 
 TEST_P(TarFormatTest, FieldsThatNoSampleHasAreAConfigError) {

@@ -8,6 +8,7 @@
 
 #include "format/class_names.h"
 #include "format/each_shard.h"
+#include "format/field_kind.h"
 #include "format/finding.h"
 #include "format/tar/field_choice.h"
 #include "format/tar/shard.h"
@@ -87,20 +88,18 @@ void count_unread(const ShardIndex& index, std::uint64_t sample, const std::vect
 void add_unread(const std::string& source, const Counts& unread, Findings& findings) {
   for (const auto& [extension, count] : unread)
     if (extension != "__bad__")  // says of its sample that it is bad, or, empty, that it is not
-      findings.add(
-          {"unread_member",
-           Severity::kWarning,
-           source,
-           "",
-           {},
-           "members ending in ." + extension + " are not read, " + std::to_string(count) + " in all: " +
-               (is_field_extension(extension) ? "no field takes them; fields= chooses, as in fields=(\"jpg\", \"cls\")"
-                                              : "a reader of this version takes images and integers only")});
+      findings.add({"unread_member",
+                    Severity::kWarning,
+                    source,
+                    "",
+                    {},
+                    "members ending in ." + extension + " are not read, " + std::to_string(count) +
+                        " in all: " + "no field takes them; fields= chooses, as in fields=(\"jpg\", \"cls\")"});
 }
 
 // Sizes and missing fields of one shard's samples.
-void count_samples(const ShardIndex& index, const std::vector<FieldChoice>& fields, const std::string& shard,
-                   Inspection& inspection, Counts& unread, Findings& findings) {
+void count_samples(const ShardIndex& index, const std::vector<FieldChoice>& fields, Missing missing,
+                   const std::string& shard, Inspection& inspection, Counts& unread, Findings& findings) {
   const FieldFinder finder(index, fields);
   std::vector<std::uint64_t> taken;
   for (std::uint64_t sample = 0; sample < index.samples(); ++sample) {
@@ -111,11 +110,12 @@ void count_samples(const ShardIndex& index, const std::vector<FieldChoice>& fiel
       const FieldDescription& field = fields[i].description;
       const auto member = finder.find(sample, i);
       if (!member) {
-        findings.add({"missing_field", Severity::kError, shard, key, index.member(index.first_member(sample)).offset,
+        findings.add({"missing_field", missing == Missing::kError ? Severity::kError : Severity::kWarning, shard, key,
+                      index.member(index.first_member(sample)).offset,
                       "sample '" + key + "' has no member for the field '" + field.name + "'"});
         continue;
       }
-      if (member->bytes == 0)
+      if (member->bytes == 0 && !may_be_empty(field.kind))
         findings.add({"empty_file", Severity::kError, shard, key, member->offset,
                       "the member for the field '" + field.name + "' is an empty file"});
       inspection.bytes += member->bytes;
@@ -176,7 +176,8 @@ Result<Inspection> inspect_tar(const std::string& source, const std::vector<std:
   if (auto present = keep_present(*fields, are_default, indexes)) {
     fields = std::move(present);
     for (std::size_t i = 0; i < shards.size(); ++i)
-      if (looked[i].scan) count_samples(looked[i].scan->index, *fields, shards[i], inspection, unread, findings);
+      if (looked[i].scan)
+        count_samples(looked[i].scan->index, *fields, options.missing, shards[i], inspection, unread, findings);
     add_unread(source, unread, findings);
     count_classes(source, looked, inspection, findings);
   } else if (!indexes.empty()) {  // else none could be read, which is said

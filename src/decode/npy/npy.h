@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Arrays in NumPy's .npy files, of versions 1 to 3.
+//
+//     0   6  "\x93NUMPY"
+//     6   2  version: major, minor
+//     8   2  bytes of the header, little-endian; 4 of them from version 2 on
+//            the header: a Python dict of descr, fortran_order and shape, filled with spaces up to a newline
+//            the elements
+
+#include <cstddef>
+#include <span>
+
+#include "feedline/array.h"
+#include "feedline/error.h"
+
+namespace feedline::decode {
+
+struct NpyArray {
+  ArraySpec spec;
+  std::span<const std::byte> data;  // C order; into the file's bytes, so maybe unaligned
+};
+
+// kData: not such a file, cut short, or an array that a batch cannot hold: of objects, big-endian, in Fortran order, of
+// a dtype that Feedline does not have or of too many extents. The message says what to do.
+Result<NpyArray> read_npy(std::span<const std::byte> file);
+
+}  // namespace feedline::decode

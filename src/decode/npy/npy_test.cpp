@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/npy/npy.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace feedline::decode {
+namespace {
+
+// As numpy.save writes it.
+std::string npy(const std::string& header, const std::string& data, char version = 1) {
+  std::string text = header + "\n";
+  std::string file = "\x93NUMPY";
+  file += version;
+  file += '\0';
+  const auto bytes = static_cast<std::uint32_t>(text.size());
+  for (int i = 0; i < (version == 1 ? 2 : 4); ++i) file += static_cast<char>(bytes >> (8 * i));
+  return file + text + data;
+}
+
+std::string header_of(const std::string& descr, const std::string& shape, const std::string& fortran = "False") {
+  return "{'descr': " + descr + ", 'fortran_order': " + fortran + ", 'shape': " + shape + ", }";
+}
+
+Result<NpyArray> read(const std::string& file) { return read_npy(std::as_bytes(std::span(file))); }
+
+std::string refusal(const std::string& file) {
+  const auto array = read(file);
+  EXPECT_FALSE(array);
+  if (array) return "accepted";
+  EXPECT_EQ(array.error().code, ErrorCode::kData);
+  EXPECT_EQ(array.error().where.stage, "decode");
+  return array.error().what;
+}
+
+TEST(Npy, GivesDtypeShapeAndElements) {
+  const std::vector<float> numbers{1, 2, 3, 4, 5, 6};
+  const std::string data(reinterpret_cast<const char*>(numbers.data()), 24);
+  for (const char version : {1, 2, 3}) {
+    const std::string file = npy(header_of("'<f4'", "(2, 3)"), data, version);
+    const auto array = read(file);
+    ASSERT_TRUE(array) << array.error().message();
+    EXPECT_EQ(array->spec, (ArraySpec{DType::kFloat32, {2, 3}}));
+    EXPECT_EQ(std::memcmp(array->data.data(), numbers.data(), 24), 0);
+    EXPECT_EQ(array->data.size(), 24u);
+  }
+  EXPECT_EQ(read(npy(header_of("'|u1'", "()"), "x"))->spec, (ArraySpec{DType::kUint8, {}}));
+  EXPECT_EQ(read(npy(header_of("'<i8'", "(0, 4)"), ""))->spec, (ArraySpec{DType::kInt64, {0, 4}}));
+  EXPECT_EQ(read(npy(header_of("'|b1'", "(3,)", "True"), "abc"))->spec, (ArraySpec{DType::kBool, {3}}));
+  EXPECT_EQ(read(npy(header_of("'<f2'", "(1,)"), "ab and what follows"))->data.size(), 2u);
+}
+
+TEST(Npy, SaysWhatABatchCannotHold) {
+  EXPECT_NE(refusal(npy(header_of("'|O'", "(2,)"), "")).find("Python objects"), std::string::npos);
+  EXPECT_NE(refusal(npy(header_of("[('a', '<f4')]", "(2,)"), "")).find("structured"), std::string::npos);
+  EXPECT_NE(refusal(npy(header_of("'>f4'", "(2,)"), "12345678")).find("<f4"), std::string::npos);
+  EXPECT_NE(refusal(npy(header_of("'<c8'", "(1,)"), "12345678")).find("<c8"), std::string::npos);
+  EXPECT_NE(refusal(npy(header_of("'|u1'", "(2, 2)", "True"), "1234")).find("ascontiguousarray"), std::string::npos);
+  EXPECT_NE(refusal(npy(header_of("'|u1'", "(1, 1, 1, 1, 1, 1)"), "1")).find("more than 5"), std::string::npos);
+}
+
+TEST(Npy, DamageIsAnErrorAndNeverARead) {
+  EXPECT_NE(refusal("").find("empty"), std::string::npos);
+  EXPECT_NE(refusal("not an array").find("not a .npy"), std::string::npos);
+  EXPECT_NE(refusal(npy(header_of("'<f4'", "(2, 3)"), std::string(23, 'x'))).find("23 of 24 bytes"), std::string::npos);
+  EXPECT_NE(refusal(npy(header_of("'<f4'", "(4611686018427387904, 4)"), "")).find("damaged"), std::string::npos);
+  EXPECT_NE(refusal(npy(header_of("'<f4'", "(-1,)"), "")).find("damaged"), std::string::npos);
+  EXPECT_NE(refusal(npy(header_of("'<f4'", "(99999999999999999999,)"), "")).find("damaged"), std::string::npos);
+  EXPECT_NE(refusal(npy(header_of("'<f4'", "(1,)"), "1234", 9)).find("version 9"), std::string::npos);
+  const std::string whole = npy(header_of("'<f4'", "(2, 3)"), std::string(24, 'x'));
+  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) refusal(whole.substr(0, bytes));
+  for (std::size_t at = 0; at < whole.size() - 24; ++at)
+    for (const char byte : {'\0', '\xff', '(', '\'', ','}) {
+      std::string damaged = whole;
+      damaged[at] = byte;
+      if (const auto array = read(damaged)) {
+        EXPECT_LE(array->data.size(), 24u);
+      }
+    }
+}
+
+}  // namespace
+}  // namespace feedline::decode

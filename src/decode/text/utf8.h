@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "feedline/error.h"
+
+namespace feedline::decode {
+
+// kData: not UTF-8 as Python decodes it (no overlong forms, no surrogates, nothing above U+10FFFF); says at which byte.
+Result<void> check_utf8(std::span<const std::byte> text);
+
+}  // namespace feedline::decode

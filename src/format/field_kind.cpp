@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/field_kind.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+namespace feedline::format {
+namespace {
+
+struct Named {
+  std::string_view name;
+  FieldKind kind;
+};
+
+constexpr Named kKinds[] = {{"image", FieldKind::kImage}, {"value", FieldKind::kInteger}, {"array", FieldKind::kArray},
+                            {"mask", FieldKind::kMask},   {"bytes", FieldKind::kBytes},   {"text", FieldKind::kText},
+                            {"json", FieldKind::kJson}};
+
+// What decode can read, what WebDataset decodes to an integer, and what people call the others.
+constexpr Named kExtensions[] = {
+    {"jpg", FieldKind::kImage},      {"jpeg", FieldKind::kImage},  {"png", FieldKind::kImage},
+    {"webp", FieldKind::kImage},     {"cls", FieldKind::kInteger}, {"cls2", FieldKind::kInteger},
+    {"index", FieldKind::kInteger},  {"inx", FieldKind::kInteger}, {"id", FieldKind::kInteger},
+    {"npy", FieldKind::kArray},      {"json", FieldKind::kJson},   {"jsn", FieldKind::kJson},
+    {"txt", FieldKind::kText},       {"text", FieldKind::kText},   {"caption", FieldKind::kText},
+    {"transcript", FieldKind::kText}};
+
+}  // namespace
+
+std::string_view name_of(FieldKind kind) { return std::ranges::find(kKinds, kind, &Named::kind)->name; }
+
+std::optional<FieldKind> field_kind_of(std::string_view name) {
+  const auto named = std::ranges::find(kKinds, name, &Named::name);
+  if (named == std::end(kKinds)) return {};
+  return named->kind;
+}
+
+FieldKind usual_kind(std::string_view name, std::string_view extension) {
+  const auto known = std::ranges::find(kExtensions, extension.substr(extension.rfind('.') + 1), &Named::name);
+  if (known == std::end(kExtensions)) return FieldKind::kBytes;
+  const bool is_of_labels = name.starts_with("mask") || name.starts_with("seg");
+  return known->kind == FieldKind::kImage && is_of_labels ? FieldKind::kMask : known->kind;
+}
+
+bool may_be_empty(FieldKind kind) { return kind == FieldKind::kBytes || kind == FieldKind::kText; }
+
+Result<std::optional<FieldKind>> take_kind(std::string_view& spec) {
+  const std::size_t colon = spec.rfind(':');
+  if (colon == std::string_view::npos) return std::optional<FieldKind>();
+  const auto kind = field_kind_of(spec.substr(colon + 1));
+  if (!kind)
+    return config_error("fields: no such kind: '" + std::string(spec.substr(colon + 1)) + "' in '" + std::string(spec) +
+                        "'; there are image, mask, value, array, bytes, text and json");
+  spec.remove_suffix(spec.size() - colon);
+  return kind;
+}
+
+std::optional<std::int64_t> parse_integer(std::span<const std::byte> text) {
+  std::string_view digits(reinterpret_cast<const char*>(text.data()), text.size());
+  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  while (!digits.empty() && is_space(digits.front())) digits.remove_prefix(1);
+  while (!digits.empty() && is_space(digits.back())) digits.remove_suffix(1);
+  if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size()) return {};
+  return value;
+}
+
+}  // namespace feedline::format

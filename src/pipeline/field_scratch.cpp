@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/field_scratch.h"
+
+namespace feedline::pipeline {
+
+Result<void> check_drawn_size(DrawnFor& drawn_for, Size size, const std::string& field) {
+  if (drawn_for.field == nullptr) {
+    drawn_for = {size, &field};
+    return {};
+  }
+  if (size.height == drawn_for.size.height && size.width == drawn_for.size.width) return {};
+  const auto text = [](Size s) { return std::to_string(s.height) + " x " + std::to_string(s.width); };
+  return data_error("'" + field + "' has " + text(size) + " pixels and '" + *drawn_for.field + "' " +
+                        text(drawn_for.size) + "; what is drawn for one must fit the other",
+                    "transform");
+}
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "pipeline/field_path.h"
+
+namespace feedline::pipeline {
+
+// Bytes, text or JSON: delivered as they are stored, after a look whether they are what they are said to be.
+class StoredPath final : public FieldPath {
+ public:
+  using Check = Result<void> (*)(std::span<const std::byte> stored);
+  StoredPath(std::string name, Content content, Check check);
+
+  Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
+
+ private:
+  const Check check_;
+};
+
+}  // namespace feedline::pipeline

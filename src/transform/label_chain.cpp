@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transform/label_chain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "transform/border.h"
+#include "transform/drawer.h"
+#include "transform/inference.h"
+
+namespace feedline::transform {
+namespace {
+
+// StepBuilder's words, carried out on the two lists of places.
+class LabelBuilder {
+ public:
+  LabelBuilder(Size mask, LabelDrawing& drawing) : drawing_(drawing) {
+    const auto all = [](std::vector<int>& places, int count) {
+      places.resize(static_cast<std::size_t>(count));
+      std::iota(places.begin(), places.end(), 0);
+    };
+    all(drawing.columns, mask.width);
+    all(drawing.rows, mask.height);
+    drawing.decisions.clear();
+  }
+
+  Size size() const { return drawing_.size(); }
+  void crop(const Box& box) {
+    const auto keep = [](std::vector<int>& places, int first, int count) {
+      std::copy_n(places.begin() + first, count, places.begin());
+      places.resize(static_cast<std::size_t>(count));
+    };
+    keep(drawing_.columns, box.left, box.width);
+    keep(drawing_.rows, box.top, box.height);
+  }
+  void resize(Size out, Interpolation /*interpolation*/) {
+    select(drawing_.columns, out.width, nearest);
+    select(drawing_.rows, out.height, nearest);
+  }
+  void flip(bool x, bool y) {
+    if (x) std::ranges::reverse(drawing_.columns);
+    if (y) std::ranges::reverse(drawing_.rows);
+  }
+  void pad(const Padding& padding, PaddingMode mode, const std::array<std::uint8_t, 3>& /*fill*/) {
+    const auto widen = [&](std::vector<int>& places, int before, int after) {
+      const int in = static_cast<int>(places.size());
+      select(places, before + in + after, [=](int i, int, int) { return border_source(i - before, in, mode); });
+    };
+    widen(drawing_.columns, padding.left, padding.right);
+    widen(drawing_.rows, padding.top, padding.bottom);
+  }
+  void grayscale(int /*channels*/) {}
+  void jitter(const JitterDrawing& /*drawing*/) {}
+
+ private:
+  // torch: the ratio and the product are floats.
+  static int nearest(int i, int in, int out) {
+    const float scale = static_cast<float>(in) / static_cast<float>(out);
+    return std::min(static_cast<int>(std::floor(static_cast<float>(i) * scale)), in - 1);
+  }
+  // from(i, in, out): which of the places comes to place i; negative: none.
+  template <typename From>
+  void select(std::vector<int>& places, int out, From from) {
+    const int in = static_cast<int>(places.size());
+    drawing_.before.assign(places.begin(), places.end());
+    places.resize(static_cast<std::size_t>(out));
+    for (int i = 0; i < out; ++i) {
+      const int place = from(i, in, out);
+      places[static_cast<std::size_t>(i)] =
+          place < 0 ? LabelDrawing::kFill : drawing_.before[static_cast<std::size_t>(place)];
+    }
+  }
+
+  LabelDrawing& drawing_;
+};
+
+template <typename Label>
+void copy_labels(const LabelDrawing& drawing, memory::PixelView labels, std::byte* out) {
+  for (const int y : drawing.rows) {
+    if (y < 0) {
+      out = std::fill_n(out, drawing.columns.size() * sizeof(Label), std::byte{0});
+      continue;
+    }
+    const std::uint8_t* const row = labels.row(y);
+    for (const int x : drawing.columns) {
+      Label label{0};
+      if (x >= 0) std::memcpy(&label, row + static_cast<std::size_t>(x) * sizeof(Label), sizeof label);
+      std::memcpy(out, &label, sizeof label);
+      out += sizeof label;
+    }
+  }
+}
+
+}  // namespace
+
+LabelChain::LabelChain(std::vector<Operation> operations, std::optional<Size> size)
+    : operations_(std::move(operations)), size_(size) {}
+
+Result<std::shared_ptr<const LabelChain>> LabelChain::compile(std::vector<Operation> operations) {
+  FEEDLINE_TRY(const Inferred inferred, infer(operations));
+  return std::shared_ptr<const LabelChain>(new LabelChain(std::move(operations), inferred.size));
+}
+
+Result<void> LabelChain::draw(Size mask, const base::SampleKey& key, LabelDrawing& drawing) const {
+  LabelBuilder builder(mask, drawing);
+  Drawer drawer(0, key, drawing.decisions, builder);
+  for (std::size_t i = 0; i < operations_.size(); ++i)
+    FEEDLINE_CHECK_OK(drawer.draw(static_cast<int>(i), operations_[i]));
+  return {};
+}
+
+void LabelChain::apply(const LabelDrawing& drawing, memory::PixelView labels, std::byte* out) {
+  if (labels.channels == 1)
+    copy_labels<std::uint8_t>(drawing, labels, out);
+  else
+    copy_labels<std::uint16_t>(drawing, labels, out);
+}
+
+}  // namespace feedline::transform
