@@ -7,7 +7,7 @@
 namespace feedline::pipeline {
 
 Result<std::shared_ptr<Slot>> BatchMemory::take() const {
-  auto slot = Slot::make(plan_.options.batch_size);
+  auto slot = Slot::make(plan_.batch_size);
   // always what the largest batch takes: blocks of one size go round, and pages that nobody writes cost nothing
   FEEDLINE_TRY(slot->lease, memory::Lease::take(allocator_, plan_.batch_bytes));
   return slot;

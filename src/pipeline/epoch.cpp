@@ -73,7 +73,7 @@ std::optional<Ticket> Epoch::take_ticket() {
 }
 
 void Epoch::log_bad(Slot& slot, std::uint64_t sample, Error error) {
-  slot.bad.push_back({std::move(error), epoch(), index_of(slot.batch), sample, policy_.action()});
+  slot.bad.push_back({std::move(error), epoch(), index_of(slot.batch), sample, policy_.on_error()});
 }
 
 void Epoch::note(Slot& slot, std::uint64_t row, Outcome outcome) {
@@ -97,9 +97,9 @@ void Epoch::settle(Slot& completed) {
       // earlier refills took the batch over; had they come sooner, it would not have been opened at all
       if (deliverable_rows(*slot) == 0) slot->failures.clear();
     }
-    if (policy_.action() == OnError::kSkip && refill(slot)) return;  // come back when the refill is there
+    if (policy_.on_error() == OnError::kSkip && refill(slot)) return;  // come back when the refill is there
     // rows finish in any order: sorted, so that the log does not depend on threads
-    if (policy_.action() == OnError::kReplace) std::ranges::stable_sort(slot->bad, {}, &BadSample::sample);
+    if (policy_.on_error() == OnError::kReplace) std::ranges::stable_sort(slot->bad, {}, &BadSample::sample);
     slot->refilled = plan_->positions() - end_;
     slot->resolved = true;
     ++resolved_;
@@ -143,7 +143,7 @@ std::uint64_t Epoch::deliverable_rows(const Slot& slot) const {
 
 // Out of order, a slot may go before earlier ones are settled only if their refills can never reach its rows.
 bool Epoch::safe_out_of_order(const Slot& slot) const {
-  if (policy_.action() != OnError::kSkip) return true;
+  if (policy_.on_error() != OnError::kSkip) return true;
   // each unsettled row can take at most one refill that works, and every bad refill is one position more: keep twice
   return slot.failures.empty() && slot.first + slot.rows + 2 * unsettled_rows_ <= end_;
 }

@@ -134,7 +134,7 @@ def test_a_state_of_other_lengths_is_refused():
     values = numpy.zeros(10)
     loader = feedline.arrays(a=feedline.ragged(values, [4, 6])).loader(1, output="numpy")
     other = feedline.arrays(a=feedline.ragged(values, [5, 5])).loader(1, output="numpy")
-    with pytest.raises(feedline.ConfigError, match="another data set"):
+    with pytest.raises(feedline.ConfigError, match="another dataset"):
         other.load_state_dict(loader.state_dict())
 
 

@@ -121,7 +121,7 @@ def test_resuming_at_every_batch_gives_the_rest():
 
 def test_a_state_of_other_arrays_is_refused():
     loader = numbered(50).loader(5, output="numpy")
-    with pytest.raises(feedline.ConfigError, match="another data set"):
+    with pytest.raises(feedline.ConfigError, match="another dataset"):
         numbered(51).loader(5, output="numpy").load_state_dict(loader.state_dict())
 
 

@@ -162,7 +162,7 @@ def test_states_of_something_else_are_refused(train: feedline.Dataset, folder: P
         state = loader.state_dict()
     other = training(feedline.open(made_data.make_folder(tmp_path / "other", per_class=5)))
     refusals = {
-        "data set": other.loader(**OPTIONS),
+        "dataset": other.loader(**OPTIONS),
         "seed": train.loader(**{**OPTIONS, "seed": 24}),
         "shuffle": train.loader(**{**OPTIONS, "shuffle": False}),
     }

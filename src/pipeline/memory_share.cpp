@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/memory_share.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/cpus.h"
+#include "base/local_ranks.h"
+#include "format/format.h"
+
+namespace feedline::pipeline {
+namespace {
+
+// Without a budget of the user's: of the memory that this process may use. A loader should not be what fills a
+// machine that also holds the model, the optimizer and other ranks.
+constexpr std::uint64_t kMemoryShare = 8;
+// One batch being filled and one waiting: with rows, not batches, as the unit of work, more smooths nothing. Small
+// batches are filled faster than a thread wakes up: of those, as many as this much memory holds.
+constexpr std::uint64_t kDefaultSlots = 2;
+constexpr std::uint64_t kSmallBatchesBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kMostSmallBatches = 32;
+// Where the training loop comes in bursts, and the number of threads is the controller's, at most so many times that.
+constexpr std::uint64_t kDeeper = 4;
+// For samples that are read ahead: 256 photos. Where a given budget leaves less than the second number, and less than
+// an eighth of it, small batches give up theirs for it.
+constexpr std::uint64_t kMostReadAhead = std::uint64_t{32} << 20;
+constexpr std::uint64_t kSomeReadAhead = std::uint64_t{4} << 20;
+
+}  // namespace
+
+Result<void> share_memory(const Recipe& recipe, std::uint64_t asked_for, PipelinePlan& plan) {
+  const bool given = asked_for > 0;
+  const std::uint64_t one = std::max<std::uint64_t>(plan.batch_bytes, 1);
+  plan.memory_budget =
+      given ? asked_for
+            : base::usable_memory_bytes() / kMemoryShare / static_cast<std::uint64_t>(base::local_ranks().count);
+  plan.budget_reason = given ? "memory_budget" : "two batches or 4 MiB, within an eighth of usable memory";
+  if (plan.memory_budget < plan.batch_bytes)
+    return config_error(
+        "loader: one batch takes " + std::to_string(plan.batch_bytes) + " bytes, the memory budget is " +
+        std::to_string(plan.memory_budget) +
+        (given ? "; raise memory_budget or lower batch_size"
+               : " (an eighth of the memory that this process may use, shared by the ranks of this machine); lower "
+                 "batch_size or set memory_budget"));
+  plan.slots = plan.memory_budget / one;
+  if (!given) plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / one, kDefaultSlots, kMostSmallBatches));
+  if (recipe.format->storage() != nullptr) {
+    const std::uint64_t some = std::min(kSomeReadAhead, plan.memory_budget / 8);
+    if (plan.memory_budget - plan.slots * plan.batch_bytes < some && plan.batch_bytes <= some)
+      plan.slots = std::max(kDefaultSlots, (plan.memory_budget - some) / plan.batch_bytes);
+    plan.read_ahead_bytes = std::min(plan.memory_budget - plan.slots * plan.batch_bytes, kMostReadAhead);
+  }
+  plan.most_slots = plan.slots;
+  if (plan.adapts && !given)
+    plan.most_slots = std::clamp((plan.memory_budget - plan.read_ahead_bytes) / one, plan.slots, kDeeper * plan.slots);
+  return {};
+}
+
+}  // namespace feedline::pipeline
