@@ -26,7 +26,7 @@ from typing import Any
 
 from measure import commit, machine
 
-from feedline.diagnose.experiments.intervals import interval
+from feedline.watching.intervals import interval
 
 _HERE = Path(__file__).resolve().parent
 _FEEDLINE = "import sys; from feedline.cli import main; sys.exit(main())"
@@ -37,7 +37,7 @@ def run(case: str, watched: bool, folder: Path) -> dict[str, float]:
     """`wall_s` and `cpu_s` of the loop; of a watched one also what the diagnosis says."""
     result, said = folder / "result.json", folder / "said.json"
     script = [sys.executable, "-W", "ignore", str(_HERE / "diagnose_overhead_loops.py"), case, str(folder), str(result)]
-    diagnose = [sys.executable, "-c", _FEEDLINE, "diagnose", "--quick", "--output", str(said), "--"]
+    diagnose = [sys.executable, "-c", _FEEDLINE, "diagnose", "--quick", "--record", str(said), "--"]
     command = [*diagnose, *script] if watched else script
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

@@ -17,6 +17,7 @@ readme    a folder of src/ without a README.md, or with one of more than 40 line
 licence   a source file without the SPDX line first (second after #!)
 name      a word in a file or folder name that says nothing
 thread    C++ that makes a thread by itself: base::Thread alone does, as its body's exceptions must not end the process
+call      C++ of src/ that asks the system for a file by its name, outside the folders that may: storage does for others
 """
 
 from __future__ import annotations
@@ -72,6 +73,17 @@ SYSTEM_HEADERS = {
 THREAD = re.compile(r"\bstd::(?:j?thread\b(?!::)|async\b)|\b(?:pthread_create|thrd_create)\b")
 THREAD_FILES = {Path("src/base/thread.h"), Path("src/base/thread.cpp")}
 
+# What names a file to the system. Descriptors are not names: fstat, pread and the like are free, and so is
+# std::filesystem::path, which only takes names apart.
+CALL = re.compile(
+    r"(?<![\w>])::(?:open|openat|open64|creat|stat|lstat|fstatat|statx|access|faccessat|opendir|rename|renameat|unlink"
+    r"|unlinkat|mkdir|mkdirat|rmdir|link|symlink|readlink|truncate|statvfs|realpath|remove|fopen|freopen)\("
+    r"|\bstd::(?:fopen|freopen|remove|rename)\("
+    r"|\bstd::(?:basic_)?[io]?f(?:stream|ilebuf)\b"
+    r"|\bstd::filesystem::(?!path\b)\w+"
+    r"|(?<![\w:.>])(?:fopen|opendir|openat|lstat|fstatat|statx|unlink|mkdir)\("
+)
+
 TEST_HEADERS = ("gtest/", "gmock/")
 BENCH_HEADERS = ("benchmark/",)
 
@@ -81,6 +93,7 @@ class Table:
     may_include: dict[str, set[str]] = field(default_factory=dict)  # folder -> folders; "*" is every folder
     owners: list[tuple[str, set[str]]] = field(default_factory=list)  # header prefix -> folders
     without: dict[str, set[str]] = field(default_factory=dict)  # folder -> own headers, as they are included
+    callers: set[str] = field(default_factory=set)  # folders of src/ that may ask the system for a file by its name
 
     def is_free(self, folder: str) -> bool:
         return "*" in self.may_include[folder]
@@ -112,6 +125,8 @@ def read_table(path: Path) -> Table:
             continue
         if words[0] == "only":
             table.owners.append((words[1], set(words[2:])))
+        elif words[0] == "calls":
+            table.callers.update(words[1:])
         elif words[0] == "without":
             table.without.setdefault(words[1], set()).update(words[2:])
         else:
@@ -331,6 +346,16 @@ def check_threads(table: Table, path: Path, text: str) -> Iterator[Break]:
             yield Break(path, number, "thread", f"{found[0]}: use base::Thread, which is told what its body throws")
 
 
+def check_calls(table: Table, path: Path, text: str) -> Iterator[Break]:
+    if path.parts[0] != "src" or table.folder_of(path) in table.callers or is_test(path):
+        return
+    text = COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := CALL.search(line.partition("//")[0]):
+            what = found[0].rstrip("(").lstrip(":")
+            yield Break(path, number, "call", f"{what}: names of files go through storage, or cache for files of ours")
+
+
 def check_folders(root: Path, table: Table) -> Iterator[Break]:
     layers = Path("tools/layers.txt")
     for folder, allowed in table.may_include.items():
@@ -340,6 +365,8 @@ def check_folders(root: Path, table: Table) -> Iterator[Break]:
             yield Break(layers, 1, "folder", f"{folder} names {other}, which the table does not have")
     for folder in sorted(table.without.keys() - table.may_include.keys()):
         yield Break(layers, 1, "folder", f"`without` names {folder}, which the table does not have")
+    for folder in sorted(table.callers - table.may_include.keys()):
+        yield Break(layers, 1, "folder", f"`calls` names {folder}, which the table does not have")
     for path in sorted((root / "src").glob("*/")):
         folder = path.relative_to(root)
         if not any(path.rglob("*.*")):
@@ -380,6 +407,7 @@ def check(root: Path) -> list[Break]:
         breaks += check_file(path, text)
         if path.suffix in CPP_SUFFIXES:
             breaks += check_threads(table, path, text)
+            breaks += check_calls(table, path, text)
             breaks += check_includes(root, table, path)
         if path.suffix == ".py" and path.is_relative_to(PACKAGE):
             breaks += check_imports(root, table, path)

@@ -90,12 +90,35 @@ struct ArrayView {
   }
 };
 
-// One field of a sample (shape without the batch extent; the first extent may be kAnyLength). A schema lists the fields
-// in batch order.
+// How the rows of a field stand in a batch.
+enum class BatchForm : std::uint8_t {
+  kDense,   // rows of one shape, one behind the other. A first extent of kAnyLength is that of the batch's longest row,
+            // which is known before a row is read (tokens, ragged arrays): behind shorter ones the format itself pads
+  kPadded,  // the same, but how long a row is shows once it is read: the batch says each row's own length beside it
+  kList,    // rows of any shapes, in one buffer, with offsets
+};
+
+// What a row is to the user. All but arrays are uint8, of the shape (bytes,), and lists.
+enum class Content : std::uint8_t {
+  kArray,
+  kBytes,
+  kText,  // UTF-8
+  kJson,  // UTF-8, to be parsed
+};
+
+// One field of a sample (shape without the batch extent; the first extent may be kAnyLength, and of a list any may). A
+// schema lists the fields in batch order.
 struct FieldSpec {
   std::string name;
   ArraySpec array;
-  friend bool operator==(const FieldSpec&, const FieldSpec&) = default;
+  BatchForm form = BatchForm::kDense;
+  Content content = Content::kArray;
+  Element pad{};                  // kPadded: what stands behind a row that is shorter than the longest
+  std::uint64_t usual_bytes = 0;  // of a row, on average, where `form` is not kDense; 0: nobody knows before it is read
+  bool is_late() const { return form != BatchForm::kDense; }  // its place in a batch is known once the batch settles
+  friend bool operator==(const FieldSpec& a, const FieldSpec& b) {  // whatever their usual sizes
+    return a.name == b.name && a.array == b.array && a.form == b.form && a.content == b.content && a.pad == b.pad;
+  }
 };
 using Schema = std::vector<FieldSpec>;
 

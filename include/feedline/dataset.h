@@ -31,8 +31,11 @@ struct OpenOptions {
 struct Sample {
   struct Field {
     std::string name;
-    ArraySpec array;
+    ArraySpec array;  // with the extents that this sample has
     std::vector<std::byte> data;
+    BatchForm form = BatchForm::kDense;
+    Content content = Content::kArray;
+    bool absent = false;  // the sample does not have the field; the array is empty
   };
   std::vector<Field> fields;
 };

@@ -5,6 +5,7 @@
 
 #include "feedline/array.h"
 #include "feedline/dataset.h"
+#include "feedline/device.h"
 #include "feedline/error.h"
 #include "feedline/gpu.h"
 #include "feedline/image.h"

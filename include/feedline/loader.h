@@ -3,6 +3,7 @@
 
 // A running pipeline over a Dataset: native threads fill batches ahead of the training loop.
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "feedline/array.h"
+#include "feedline/device.h"
 #include "feedline/error.h"
 #include "feedline/operation.h"
 
@@ -105,9 +107,25 @@ struct EpochOptions {
   bool feeds_gpu = false;
 };
 
+// One field of a batch, of which there is, according to its form (BatchForm):
+//
+//   kDense    array    (rows, ...), C-contiguous
+//   kPadded   array    (rows, longest, ...), and behind a shorter row the field's `pad`
+//             lengths  int64 (rows,): the first extent of each row
+//   kList     buffer   row r is the bytes from offsets[r] to offsets[r + 1], of array.spec.dtype and shapes[r]
+//
+// The same bytes whatever the number of threads. Arrays and buffers of arrays are on the batch's device; what is text,
+// JSON or bytes, and all spans, are on the host.
 struct BatchField {
   std::string_view name;
-  ArrayView array;  // (rows, ...), C-contiguous
+  ArrayView array;  // of a list: no data, and one row's spec, whose extents may be kAnyLength
+  BatchForm form = BatchForm::kDense;
+  Content content = Content::kArray;
+  ArrayView lengths = {};
+  std::span<std::byte> buffer = {};
+  std::span<const std::int64_t> offsets = {};  // rows + 1, ascending, the first one 0
+  std::span<const Shape> shapes = {};
+  std::span<const bool> absent = {};  // kPadded, kList: rows whose sample does not have the field; they are empty
 };
 
 struct BadRow {
@@ -116,7 +134,8 @@ struct BadRow {
 };
 
 // A batch and the memory it lives in, which is the holder's until the last copy of the Batch goes: it is never
-// reused under a holder. Holding every batch of an epoch works.
+// reused under a holder. Holding every batch of an epoch works. On a device that is not the host a batch may still be
+// on its way there when it is delivered: what is on the device may be read once is_ready(), or after wait().
 class Batch {
  public:
   Batch() = default;
@@ -126,6 +145,9 @@ class Batch {
   std::span<const std::uint64_t> samples() const { return samples_; }  // index in the data set, per row
   const std::shared_ptr<void>& memory() const { return memory_; }      // keeps the arrays alive
   std::span<const BadRow> bad() const { return bad_; }                 // rows that hold nothing, with OnError::kReport
+  const DevicePlace& device() const { return device_; }                // where the arrays are
+  bool is_ready() const;
+  Result<void> wait() const;  // kStorage, kInternal: the device has failed
 
  private:
   friend class BatchAccess;  // src/batch/batch_layout.cpp: how the engine fills one
@@ -134,6 +156,8 @@ class Batch {
   std::uint64_t index_ = 0;
   std::shared_ptr<void> memory_;
   std::vector<BadRow> bad_;
+  DevicePlace device_;
+  std::array<std::shared_ptr<const Ready>, 2> ready_;  // nullptr: there is nothing to wait for
 };
 
 struct BadSample {

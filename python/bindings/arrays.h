@@ -8,8 +8,11 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "feedline/array.h"
+#include "feedline/dataset.h"
 #include "feedline/loader.h"
 
 namespace feedline::python {
@@ -38,7 +41,15 @@ class HeldBytes {
   Py_buffer buffer_{};
 };
 
-// One array for each field of a batch.
+// What Python has of a batch, for each of field_names(): an array, or a list with an array, bytes, text or a parsed
+// object for each row, and None for a row that is absent or bad. Arrays of a list are parts of one buffer. Waits for
+// the device, without the GIL. Raises feedline.Error where that has failed, and DataError for text or JSON that is
+// none.
 nanobind::list arrays_of(const Batch& batch, Framework framework);
+// The same of one sample, each with its name.
+nanobind::list rows_of(std::shared_ptr<Sample> sample);
+
+// The fields of a batch or a sample as Python names them: behind a padded one, NAME_length.
+std::vector<std::string> field_names(const Schema& schema);
 
 }  // namespace feedline::python

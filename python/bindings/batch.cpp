@@ -3,12 +3,15 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "arrays.h"
 #include "errors.h"
 #include "feedline/loader.h"
+#include "gil.h"
 #include "subjects.h"
 
 namespace nb = nanobind;
@@ -16,10 +19,93 @@ using namespace nb::literals;
 
 namespace feedline::python {
 
+namespace {
+
+std::string lengths_name(std::string_view field) { return std::string(field) + "_length"; }
+
+nb::object text_of(std::span<const std::byte> bytes) {
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  PyObject* const decoded = PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(bytes.size()), nullptr);
+  if (decoded == nullptr) throw nb::python_error();
+  return nb::steal(decoded);
+}
+
+// As formats promise it: they have looked, and what Python says to it is only for what slipped through.
+nb::object parsed(std::span<const std::byte> bytes) {
+  const CallingPython calling;
+  return nb::module_::import_("json").attr("loads")(text_of(bytes));
+}
+
+// A row of text, JSON or bytes.
+nb::object words_of(std::span<const std::byte> bytes, Content content, std::string_view field,
+                    std::optional<std::uint64_t> sample) {
+  if (content == Content::kBytes) return nb::bytes(bytes.data(), bytes.size());
+  Error error = data_error("field \"" + std::string(field) + "\": ", "decode").error();
+  error.where.record = sample;
+  try {
+    return content == Content::kJson ? parsed(bytes) : text_of(bytes);
+  } catch (const nb::python_error& raised) {
+    error.what += raised.what();
+  }
+  raise(error);
+}
+
+nb::list list_of(const Batch& batch, const BatchField& field, Framework framework) {
+  const std::uint64_t rows = batch.rows();
+  std::vector<bool> is_none(field.absent.begin(), field.absent.end());
+  for (const BadRow& bad : batch.bad()) is_none[bad.row] = true;
+  nb::list list;
+  for (std::uint64_t row = 0; row < rows; ++row) {
+    const auto first = static_cast<std::size_t>(field.offsets[row]);
+    const auto bytes = field.buffer.subspan(first, static_cast<std::size_t>(field.offsets[row + 1]) - first);
+    if (is_none[row])
+      list.append(nb::none());
+    else if (field.content == Content::kArray)
+      list.append(to_array({bytes.data(), {field.array.spec.dtype, field.shapes[row]}}, batch.memory(), framework));
+    else
+      list.append(words_of(bytes, field.content, field.name, batch.samples()[row]));
+  }
+  return list;
+}
+
+}  // namespace
+
 nb::list arrays_of(const Batch& batch, Framework framework) {
+  if (!batch.is_ready()) unwrap(without_gil([&] { return batch.wait(); }));
   nb::list arrays;
-  for (const BatchField& field : batch.fields()) arrays.append(to_array(field.array, batch.memory(), framework));
+  for (const BatchField& field : batch.fields()) {
+    if (field.form == BatchForm::kList) {
+      arrays.append(list_of(batch, field, framework));
+      continue;
+    }
+    arrays.append(to_array(field.array, batch.memory(), framework));
+    if (field.form == BatchForm::kPadded) arrays.append(to_array(field.lengths, batch.memory(), framework));
+  }
   return arrays;
+}
+
+nb::list rows_of(std::shared_ptr<Sample> sample) {
+  nb::list rows;
+  for (Sample::Field& field : sample->fields) {
+    nb::object value = nb::none();
+    if (field.content != Content::kArray && !field.absent)
+      value = words_of(field.data, field.content, field.name, std::nullopt);
+    else if (!field.absent || field.form == BatchForm::kPadded)
+      value = to_array({field.data.data(), field.array}, sample, Framework::kNumpy);
+    rows.append(nb::make_tuple(field.name, value));
+    if (field.form == BatchForm::kPadded)
+      rows.append(nb::make_tuple(lengths_name(field.name), field.absent ? 0 : field.array.shape[0]));
+  }
+  return rows;
+}
+
+std::vector<std::string> field_names(const Schema& schema) {
+  std::vector<std::string> names;
+  for (const FieldSpec& field : schema) {
+    names.push_back(field.name);
+    if (field.form == BatchForm::kPadded) names.push_back(lengths_name(field.name));
+  }
+  return names;
 }
 
 void bind_batch(nb::module_& module) {
@@ -27,7 +113,10 @@ void bind_batch(nb::module_& module) {
       .def_prop_ro("names",
                    [](const Batch& self) {
                      std::vector<std::string> names;
-                     for (const BatchField& field : self.fields()) names.emplace_back(field.name);
+                     for (const BatchField& field : self.fields()) {
+                       names.emplace_back(field.name);
+                       if (field.form == BatchForm::kPadded) names.push_back(lengths_name(field.name));
+                     }
                      return names;
                    })
       .def_prop_ro("index", &Batch::index)
@@ -45,7 +134,7 @@ void bind_batch(nb::module_& module) {
           nb::sig("def bad(self) -> list[tuple[int, Exception]]"))
       .def(
           "to_numpy", [](const Batch& self) { return arrays_of(self, Framework::kNumpy); },
-          nb::sig("def to_numpy(self) -> list[numpy.typing.NDArray[typing.Any]]"))
+          nb::sig("def to_numpy(self) -> list[typing.Any]"))
       .def(
           "to_torch", [](const Batch& self) { return arrays_of(self, Framework::kTorch); },
           nb::sig("def to_torch(self) -> list[typing.Any]"));

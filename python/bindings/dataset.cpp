@@ -38,15 +38,7 @@ nb::list schema_rows(const Schema& schema) {
   return rows;
 }
 
-nb::list sample_rows(Sample&& read) {
-  auto sample = std::make_shared<Sample>(std::move(read));
-  nb::list rows;
-  for (Sample::Field& field : sample->fields) {
-    const ArrayView view{field.data.data(), field.array};
-    rows.append(nb::make_tuple(field.name, to_array(view, sample, Framework::kNumpy)));
-  }
-  return rows;
-}
+nb::list sample_rows(Sample&& read) { return rows_of(std::make_shared<Sample>(std::move(read))); }
 
 nb::list drawn_rows(const std::vector<DrawnValue>& drawn) {
   nb::list rows;
@@ -84,8 +76,7 @@ void bind_reads(nb::class_<Dataset>& cls) {
            return sample_rows(unwrap(without_gil([&] { return self.sample(index, seed, epoch); })));
          },
          "index"_a, "seed"_a, "epoch"_a,
-         nb::sig("def sample(self, index: int, seed: int, epoch: int) -> list[tuple[str, "
-                 "numpy.typing.NDArray[typing.Any]]]"))
+         nb::sig("def sample(self, index: int, seed: int, epoch: int) -> list[tuple[str, typing.Any]]"))
       .def(
           "draw",
           [](const Dataset& self, std::uint64_t index, std::uint64_t seed, std::uint64_t epoch) {
@@ -146,8 +137,7 @@ void bind_reader(nb::module_& module, nb::class_<Dataset>& cls) {
             return sample_rows(unwrap(without_gil([&] { return self.read({index, draw}, seed, epoch); })));
           },
           "index"_a, "draw"_a, "seed"_a, "epoch"_a,
-          nb::sig("def read(self, index: int, draw: int, seed: int, epoch: int) -> list[tuple[str, "
-                  "numpy.typing.NDArray[typing.Any]]]"))
+          nb::sig("def read(self, index: int, draw: int, seed: int, epoch: int) -> list[tuple[str, typing.Any]]"))
       .def(
           "read_encoded",
           [](GuardedReader& self, nb::handle data, std::uint64_t draw, std::uint64_t seed, std::uint64_t epoch) {
@@ -156,7 +146,7 @@ void bind_reader(nb::module_& module, nb::class_<Dataset>& cls) {
           },
           "data"_a, "draw"_a, "seed"_a, "epoch"_a,
           nb::sig("def read_encoded(self, data: typing.Any, draw: int, seed: int, epoch: int) -> list[tuple[str, "
-                  "numpy.typing.NDArray[typing.Any]]]"));
+                  "typing.Any]]"));
   cls.def(
       "reader",
       [](const Dataset& self, const std::string& layout) {

@@ -94,12 +94,7 @@ void bind_loader(nb::module_& module) {
       .def("next_arrays", &next_arrays, "torch"_a,
            nb::sig("def next_arrays(self, torch: bool) -> list[typing.Any] | None"))
       .def_prop_ro("last_samples", [](const GuardedLoader& self) { return self.last_samples; })
-      .def_prop_ro("field_names",
-                   [](const GuardedLoader& self) {
-                     std::vector<std::string> names;
-                     for (const FieldSpec& field : self.schema()) names.push_back(field.name);
-                     return names;
-                   })
+      .def_prop_ro("field_names", [](const GuardedLoader& self) { return field_names(self.schema()); })
       .def_prop_ro("has_errors", &GuardedLoader::has_errors)
       .def(
           "take_errors", [](GuardedLoader& self) { return bad_samples(unwrap(self.take_errors())); },

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 from ._engine import Inspection, InspectionFinding
 from .data.dataset import Dataset, DecodeLimit, Drawn, FieldSpec, inspect, open
 from .data.images import (
+    IMAGENET_MEAN,
+    IMAGENET_STD,
     ImageInfo,
     active_simd_variant,
     decode_image,
     follow_pillow,
-    force_simd_variant,
     image_info,
     resize_image,
     simd_variants,
@@ -43,13 +44,9 @@ from .errors import (
     WorkerDiedError,
 )
 from .loader.loader import BadSample, Loader
-from .profiling import profile
+from .trace.profiling import profile
 from .tune.settings import load_settings
 from .version import installed_version as _installed_version
-
-# Of ImageNet's training images, per channel (red, green, blue), in units of [0, 1]; torchvision's values.
-IMAGENET_MEAN = (0.485, 0.456, 0.406)
-IMAGENET_STD = (0.229, 0.224, 0.225)
 
 if TYPE_CHECKING:
     from .drop_in.data_loader import DataLoader as DataLoader  # not in __all__: a star import would import torch
@@ -64,10 +61,6 @@ def __getattr__(name: str) -> Any:
         from .drop_in.data_loader import DataLoader
 
         return DataLoader
-    if name == "trace":
-        from importlib import import_module
-
-        return import_module(".trace", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -96,7 +89,6 @@ __all__ = [
     "arrays",
     "decode_image",
     "follow_pillow",
-    "force_simd_variant",
     "image_info",
     "inspect",
     "load_settings",

@@ -5,73 +5,62 @@
 
 #include "base/check.h"
 
-namespace feedline {
-
-// The one friend of Batch.
-class BatchAccess {
- public:
-  static Batch make(std::vector<BatchField> fields, std::vector<std::uint64_t> samples, std::uint64_t index,
-                    std::shared_ptr<void> memory, std::vector<BadRow> bad) {
-    Batch batch;
-    batch.fields_ = std::move(fields);
-    batch.samples_ = std::move(samples);
-    batch.index_ = index;
-    batch.memory_ = std::move(memory);
-    batch.bad_ = std::move(bad);
-    return batch;
-  }
-};
-
-}  // namespace feedline
-
 namespace feedline::batch {
 
 BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size)
     : schema_(std::move(schema)), batch_size_(batch_size) {
   FEEDLINE_CHECK(batch_size > 0);
   constexpr std::size_t kAlign = memory::Allocator::kAlignment;
-  for (const FieldSpec& field : schema_) {
+  for (std::size_t i = 0; i < schema_.size(); ++i) {
     offsets_.push_back(bytes_);
+    if (schema_[i].is_late()) {
+      late_.push_back(i);
+      continue;
+    }
+    const std::size_t row_bytes = schema_[i].array.bytes();
     std::size_t field_bytes = 0;
-    FEEDLINE_CHECK(!__builtin_mul_overflow(field.array.bytes(), batch_size, &field_bytes));
-    if (field.array.bytes() > schema_[largest_].array.bytes()) largest_ = offsets_.size() - 1;
+    FEEDLINE_CHECK(!__builtin_mul_overflow(row_bytes, batch_size, &field_bytes));
+    if (row_bytes > largest_row_) largest_ = i, largest_row_ = row_bytes;
     bytes_ += (field_bytes + kAlign - 1) / kAlign * kAlign;
   }
 }
 
 std::uint64_t BatchLayout::sample_bytes() const {
   std::uint64_t bytes = 0;
-  for (const FieldSpec& field : schema_) bytes += field.array.bytes();
+  for (const FieldSpec& field : schema_)
+    if (!field.is_late()) bytes += field.array.bytes();
   return bytes;
 }
 
 void BatchLayout::row_views(std::byte* data, std::uint64_t row, std::vector<ArrayView>& rows) const {
   rows.resize(schema_.size());
   for (std::size_t i = 0; i < schema_.size(); ++i)
-    rows[i] = {data + offsets_[i] + row * schema_[i].array.bytes(), schema_[i].array};
+    rows[i] = {schema_[i].is_late() ? nullptr : data + offsets_[i] + row * schema_[i].array.bytes(), schema_[i].array};
+}
+
+void BatchLayout::rows_at(std::byte* data, std::span<memory::ListItem> items, std::uint64_t row,
+                          std::vector<memory::Row>& rows) const {
+  rows.resize(schema_.size());
+  memory::ListItem* item = late_.empty() ? nullptr : &items[row * late_.size()];
+  for (std::size_t i = 0; i < schema_.size(); ++i) {
+    const FieldSpec& field = schema_[i];
+    if (field.is_late()) {
+      item->clear();
+      rows[i] = {{nullptr, field.array}, item++};
+    } else {
+      rows[i] = {{data + offsets_[i] + row * field.array.bytes(), field.array}};
+    }
+  }
 }
 
 std::pair<std::size_t, std::size_t> BatchLayout::largest_field_from(std::uint64_t row) const {
-  const std::size_t row_bytes = schema_[largest_].array.bytes();
-  return {offsets_[largest_] + row * row_bytes, offsets_[largest_] + batch_size_ * row_bytes};
+  if (largest_row_ == 0) return {0, 0};
+  return {offsets_[largest_] + row * largest_row_, offsets_[largest_] + batch_size_ * largest_row_};
 }
 
 ArrayView BatchLayout::field_view(std::byte* data, std::size_t field, std::uint64_t rows) const {
   const ArraySpec& spec = schema_[field].array;
   return {data + offsets_[field], {spec.dtype, spec.shape.with_front(static_cast<std::int64_t>(rows))}};
-}
-
-Batch make_batch(std::shared_ptr<const BatchLayout> layout, std::shared_ptr<memory::Lease> lease, std::uint64_t index,
-                 std::vector<std::uint64_t> samples, std::vector<BadRow> bad) {
-  std::vector<BatchField> fields;
-  for (std::size_t i = 0; i < layout->schema().size(); ++i)
-    fields.push_back({layout->schema()[i].name, layout->field_view(lease->data(), i, samples.size())});
-  struct Holder {
-    std::shared_ptr<const BatchLayout> layout;
-    std::shared_ptr<memory::Lease> lease;
-  };
-  auto holder = std::make_shared<Holder>(std::move(layout), std::move(lease));
-  return BatchAccess::make(std::move(fields), std::move(samples), index, std::move(holder), std::move(bad));
 }
 
 }  // namespace feedline::batch

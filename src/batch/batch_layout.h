@@ -4,6 +4,8 @@
 // Where each field and row of a batch lies in one allocation:
 //
 //   | field 0: row 0, row 1, ... | pad to kAlignment | field 1: row 0, row 1, ... | ...
+//
+// Fields that are padded or lists have no place there: their rows are items until the batch settles (composed.h).
 
 #include <cstdint>
 #include <memory>
@@ -12,8 +14,8 @@
 #include <vector>
 
 #include "feedline/array.h"
-#include "feedline/loader.h"
 #include "memory/allocator.h"
+#include "memory/row.h"
 
 namespace feedline::batch {
 
@@ -21,28 +23,32 @@ namespace feedline::batch {
 // names point into it, so batches hold it.
 class BatchLayout {
  public:
-  BatchLayout(Schema schema, std::uint64_t batch_size);  // Requires: no field is ragged
+  BatchLayout(Schema schema, std::uint64_t batch_size);  // Requires: no dense field is ragged
 
-  std::size_t bytes() const { return bytes_; }
-  std::uint64_t sample_bytes() const;  // of one row of every field, without what aligns them
+  std::size_t bytes() const { return bytes_; }  // of the dense fields; 0: there are none
+  std::uint64_t sample_bytes() const;           // of one row of every dense field, without what aligns them
   const Schema& schema() const { return schema_; }
-  // Views of one row of every field, for a batch at `data`. `rows` is reused.
+  // Views of one row of every field, without data where it is late, for a batch at `data`. `rows` is reused.
   void row_views(std::byte* data, std::uint64_t row, std::vector<ArrayView>& rows) const;
-  // Where rows from `row` on of the largest field lie: [first, last) bytes.
+  // Where one row of every field goes. items: of the whole batch, late_fields() for each row; those of this row are
+  // cleared. `rows` is reused.
+  void rows_at(std::byte* data, std::span<memory::ListItem> items, std::uint64_t row,
+               std::vector<memory::Row>& rows) const;
+  // Indices of the fields that are late (FieldSpec::is_late).
+  std::span<const std::size_t> late_fields() const { return late_; }
+  // Where rows from `row` on of the largest dense field lie: [first, last) bytes.
   std::pair<std::size_t, std::size_t> largest_field_from(std::uint64_t row) const;
-  // Views of the first `rows` rows of a field.
+  // Views of the first `rows` rows of a dense field.
   ArrayView field_view(std::byte* data, std::size_t field, std::uint64_t rows) const;
 
  private:
   Schema schema_;
-  std::vector<std::size_t> offsets_;
+  std::vector<std::size_t> offsets_;  // of the dense fields
+  std::vector<std::size_t> late_;
   std::size_t bytes_ = 0;
   std::uint64_t batch_size_;
-  std::size_t largest_ = 0;  // index of the field
+  std::size_t largest_ = 0;      // index of the dense field
+  std::size_t largest_row_ = 0;  // its bytes; 0: there is none
 };
-
-// A complete batch for the user, but for the rows in `bad`: `lease` and `layout` live as long as its memory is held.
-Batch make_batch(std::shared_ptr<const BatchLayout> layout, std::shared_ptr<memory::Lease> lease, std::uint64_t index,
-                 std::vector<std::uint64_t> samples, std::vector<BadRow> bad = {});
 
 }  // namespace feedline::batch

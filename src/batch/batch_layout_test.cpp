@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "batch/make_batch.h"
+
 namespace feedline::batch {
 namespace {
 
@@ -51,7 +53,7 @@ TEST(Batch, KeepsItsMemoryUntilTheLastHolderLetsGo) {
   auto layout = std::make_shared<const BatchLayout>(kSchema, 4);
   auto lease = memory::Lease::take(allocator, layout->bytes());
   ASSERT_TRUE(lease);
-  Batch batch = make_batch(layout, std::move(*lease), 9, {5, 6, 7});
+  Batch batch = make_batch({layout, std::move(*lease)}, 9, {5, 6, 7});
   layout.reset();
   EXPECT_EQ(batch.rows(), 3u);
   EXPECT_EQ(batch.index(), 9u);

@@ -120,6 +120,7 @@ std::string explain(const pipeline::Recipe& recipe, const pipeline::Pipeline& pi
   text += "threads    " + threads_of(pipeline) + "\n";
   if (const std::string reads = pipeline.explain_reads(); !reads.empty()) text += "reads      " + reads + "\n";
   text += "memory     " + memory_of(plan) + "\n";
+  if (const std::string late = pipeline.explain_late(); !late.empty()) text += "           " + late + "\n";
   text += "delivery   host memory, " + delivery_of(plan, asked) + "\n";
   return text;
 }

@@ -10,11 +10,15 @@ namespace {
 class HostDevice final : public Device {
  public:
   std::string_view name() const override { return "host"; }
+  bool is_host() const override { return true; }
   std::shared_ptr<memory::Allocator> allocator() override { return allocator_; }
-  Result<std::shared_ptr<memory::Lease>> deliver(std::shared_ptr<memory::Lease> filled) override { return filled; }
+  std::shared_ptr<memory::Allocator> late_allocator() override { return late_allocator_; }
+  Result<Begun> begin(std::shared_ptr<memory::Lease> filled) override { return Begun{std::move(filled), nullptr}; }
 
  private:
   std::shared_ptr<HostAllocator> allocator_ = std::make_shared<HostAllocator>();
+  // its own, as blocks of another size would take the place of the one that goes round
+  std::shared_ptr<HostAllocator> late_allocator_ = std::make_shared<HostAllocator>();
 };
 
 }  // namespace

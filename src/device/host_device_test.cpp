@@ -19,9 +19,10 @@ TEST(HostDevice, HandsTheSameMemoryOver) {
   auto lease = memory::Lease::take(device->allocator(), 100);
   ASSERT_TRUE(lease);
   const std::byte* filled = (*lease)->data();
-  const auto delivered = device->deliver(std::move(*lease));
-  ASSERT_TRUE(delivered);
-  EXPECT_EQ((*delivered)->data(), filled);
+  const auto begun = device->begin(std::move(*lease));
+  ASSERT_TRUE(begun);
+  EXPECT_EQ(begun->memory->data(), filled);
+  EXPECT_EQ(begun->ready, nullptr) << "there is nothing to wait for";
 }
 
 // Sanitizers keep memory of their own beside each page that is written.

@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
+
+#include "cache/checksum.h"
 
 namespace feedline::format {
 
-// XXH3-64: the same on every machine and in every version, so that it may be stored. Not against forgery.
-std::uint64_t xxh3(std::span<const std::byte> bytes, std::uint64_t seed = 0);
+using cache::xxh3;
 
 // Folds values, in their order, into 64 bits.
 class Fingerprint {
@@ -24,8 +24,5 @@ class Fingerprint {
  private:
   std::uint64_t value_ = 0;
 };
-
-// 16 hexadecimal digits that stand for a file, whichever way its path was written: for names in a cache folder.
-std::string path_digest(const std::string& path);
 
 }  // namespace feedline::format

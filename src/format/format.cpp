@@ -65,7 +65,7 @@ Result<Resolved> resolve(const std::string& source, OpenOptions options) {
   if (!options.format.empty() && options.format != "folder" && options.format != "tar" && options.format != "pixels")
     return config_error("no such format: '" + options.format + "'; there are folder, tar and pixels");
   if (source.empty()) return config_error("the source is empty: a folder or tar files were expected");
-  if (options.format == "pixels" || (options.format.empty() && is_pixel_file(source)))
+  if (options.format == "pixels" || (options.format.empty() && is_pixel_file(storage, source)))
     return Resolved{std::move(options), {}, true};
   const auto folder = storage.is_directory(source);
   if (folder && *folder && options.format != "tar") return Resolved{std::move(options), {}, false};

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/notes.h"
 #include "feedline/array.h"
 #include "feedline/error.h"
 #include "feedline/inspection.h"
@@ -36,6 +37,7 @@ struct OpenOptions {
   std::vector<std::string> fields;  // tar: one spec per field, alternatives split by ';' ("jpg;png"); empty: default
   std::string index_directory;      // where to keep an index; empty: beside the shard, else the cache folder
   std::shared_ptr<const storage::Storage> storage;  // nullptr: local files
+  std::shared_ptr<cache::Notes> notes = {};         // nullptr: nobody wants to know what became of kept files
 };
 
 // Immutable once opened; every method is thread-safe. Errors carry where (shard, key, record, offset, stage).

@@ -56,9 +56,9 @@ TEST_P(FormatContract, FetchedPiecesAreWhatReadingGives) {
     if (!*piece) continue;  // views need no fetching
     ++pieces;
     memory::Record expected, record;
-    storage::Fetch fetch;
+    storage::Read fetch;
     fetch.piece = **piece;
-    storage::fetch_now(*format->storage(), fetch);
+    storage::read_now(*format->storage(), fetch);
     ASSERT_TRUE(fetch.bytes) << fetch.bytes.error().message();
     ASSERT_TRUE(format->accept(i, *fetch.bytes, record));
     ASSERT_TRUE(format->read(i, expected));

@@ -4,30 +4,33 @@
 // Where indexes of shards are kept: beside the shard as "<shard>.feedline-index", in the user's cache folder where
 // the shard's folder takes no files, or in a folder that the user chose.
 
+#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "cache/kept_tables.h"
 #include "feedline/error.h"
 #include "format/tar/shard_index.h"
+#include "storage/storage.h"
 
 namespace feedline::format {
 
 // Thread-safe.
 class IndexStore {
  public:
-  // `directory`: the user's choice; empty: none.
-  explicit IndexStore(std::string directory) : directory_(std::move(directory)) {}
+  // directory: the user's choice; empty: none. notes: what a user wants to know of what is kept.
+  explicit IndexStore(std::string directory, std::shared_ptr<cache::Notes> notes = nullptr);
 
   // nullopt: none is kept, or only stale, damaged or foreign ones.
-  std::optional<ShardIndex> load(const std::string& shard, const storage::ObjectStat& stat) const;
+  std::optional<ShardIndex> load(const storage::Storage& storage, const std::string& shard,
+                                 const storage::Version& version) const;
   // Fails only where the user chose the folder: an index that cannot be kept is built again the next time.
-  Result<void> save(const std::string& shard, const ShardIndex& index) const;
+  Result<void> save(const storage::Storage& storage, const std::string& shard, const ShardIndex& index) const;
+  cache::Notes* notes() const { return notes_.get(); }
 
  private:
-  std::vector<std::string> places(const std::string& shard) const;
-
-  std::string directory_;
+  const std::shared_ptr<cache::Notes> notes_;
+  const cache::KeptTables tables_;
 };
 
 }  // namespace feedline::format

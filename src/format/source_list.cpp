@@ -150,4 +150,18 @@ std::vector<std::string> split_list(const std::string& text) {
   }
 }
 
+Result<LocatedSource> locate(const std::string& source, Result<storage::Location> (*open)(const std::string& url)) {
+  LocatedSource located{nullptr, ""};
+  for (const std::string& part : split_list(source)) {
+    FEEDLINE_TRY(storage::Location location, open(part));
+    if (located.storage && located.storage != location.storage)
+      return config_error("open: '" + part +
+                          "' is read by another storage than what stands before it; open them apart "
+                          "and mix them");
+    located.source += (located.storage ? "::" : "") + location.object;
+    located.storage = std::move(location.storage);
+  }
+  return located;
+}
+
 }  // namespace feedline::format

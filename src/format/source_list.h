@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "feedline/error.h"
+#include "storage/registry.h"
 
 namespace feedline::format {
 
@@ -15,5 +17,15 @@ Result<std::vector<std::string>> expand_braces(const std::string& text);
 
 // "a::b" is a, then b.
 std::vector<std::string> split_list(const std::string& text);
+
+// A source by what its one storage calls it.
+struct LocatedSource {
+  std::shared_ptr<const storage::Storage> storage;
+  std::string source;
+};
+// What the user wrote, whose parts may be URLs: "file:///a.tar::file:///b.tar" is "/a.tar::/b.tar" of the local
+// storage. Reads nothing. kConfig: a part that no storage reads, or parts of several storages.
+Result<LocatedSource> locate(const std::string& source,
+                             Result<storage::Location> (*open)(const std::string& url) = storage::open);
 
 }  // namespace feedline::format

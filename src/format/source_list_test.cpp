@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "storage/local_storage.h"
+
 namespace feedline::format {
 namespace {
 
@@ -47,6 +49,24 @@ TEST(SourceList, SplitsAtDoubleColons) {
   EXPECT_EQ(split_list("a::b:c::d"), (std::vector<std::string>{"a", "b:c", "d"}));
   EXPECT_EQ(split_list("a"), (std::vector<std::string>{"a"}));
   EXPECT_EQ(split_list("a::"), (std::vector<std::string>{"a", ""}));
+}
+
+TEST(SourceList, UrlsAreLocatedPartByPart) {
+  const auto source_of = [](const std::string& text) {
+    const auto located = locate(text);
+    return located ? located->source : "error: " + located.error().message();
+  };
+  for (const char* path : {"a", "/a/{0..3}.tar", "a::b//c", "", "a::", "./s3://x"}) EXPECT_EQ(source_of(path), path);
+  EXPECT_EQ(source_of("file:///a%20b/{0..3}.tar::c::file://localhost/d"), "/a b/{0..3}.tar::c::/d");
+  EXPECT_EQ(locate("a")->storage, storage::local_storage());
+  EXPECT_NE(source_of("a::s3://bucket//k").find("'s3://bucket//k': this version has no reader"), std::string::npos);
+  const auto two = locate("a::other", [](const std::string& part) -> Result<storage::Location> {
+    if (part == "a") return storage::Location{storage::local_storage(), part};
+    return storage::Location{std::make_shared<storage::LocalStorage>(storage::system_reads()), part};
+  });
+  ASSERT_FALSE(two);
+  EXPECT_EQ(two.error().code, ErrorCode::kConfig);
+  EXPECT_NE(two.error().message().find("another storage"), std::string::npos);
 }
 
 }  // namespace

@@ -19,6 +19,10 @@ class Allocator {
   // Requires: (data, bytes) from allocate() of this object. Thread-safe.
   virtual void release(std::byte* data, std::size_t bytes) = 0;
 
+  // Makes allocate() quick for `count` blocks of `bytes` at a time, where memory is slow to come by: pinned memory,
+  // which the driver stops everything for. Before the first batch. An error: there is not so much. Thread-safe.
+  virtual Result<void> prepare(std::size_t /*bytes*/, std::size_t /*count*/) { return {}; }
+
   // Says that nobody has written [first, last) of the live block at `data` yet, so that an allocator that has pages to
   // spare may put them there instead of having the kernel clear new ones. Contents of that range become unspecified.
   // Requires: nobody touches the range during the call. Cheap where there is nothing to do. Thread-safe.

@@ -20,6 +20,7 @@ namespace feedline::memory {
 class ByteBuffer {
  public:
   std::size_t capacity() const { return capacity_; }
+  const std::byte* data() const { return data_.get(); }
   // As resize(), for a size that a file or a header claims: kData where it is over `most`, or more than there is
   // memory.
   Result<std::span<std::byte>> make_room(std::uint64_t bytes, std::uint64_t most);

@@ -1,15 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/batch_memory.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/check.h"
 #include "batch/batch_layout.h"
 
 namespace feedline::pipeline {
+namespace {
 
-Result<std::shared_ptr<Slot>> BatchMemory::take() const {
+// Text becomes Python's, whatever the device.
+batch::Composed::Memory late_memory_of(device::Device& device) {
+  return {device.late_allocator(),
+          device.is_host() ? device.late_allocator() : device::host_device()->late_allocator()};
+}
+
+}  // namespace
+
+BatchMemory::BatchMemory(const Recipe& recipe, const PipelinePlan& plan, std::shared_ptr<device::Device> device)
+    : recipe_(recipe),
+      plan_(plan),
+      device_(std::move(device)),
+      allocator_(device_->allocator()),
+      late_memory_(late_memory_of(*device_)),
+      late_fields_(static_cast<std::size_t>(std::ranges::count_if(recipe.schema, &FieldSpec::is_late))),
+      items_(late_fields_ * plan.batch_size) {}
+
+Result<void> BatchMemory::prepare() const {
+  if (plan_.batch_bytes == 0) return {};
+  return allocator_->prepare(plan_.batch_bytes, plan_.slots);
+}
+
+Result<std::shared_ptr<Slot>> BatchMemory::take() {
   auto slot = Slot::make(plan_.batch_size);
   // always what the largest batch takes: blocks of one size go round, and pages that nobody writes cost nothing
-  FEEDLINE_TRY(slot->lease, memory::Lease::take(allocator_, plan_.batch_bytes));
+  if (plan_.batch_bytes > 0) {
+    FEEDLINE_TRY(slot->lease, memory::Lease::take(allocator_, plan_.batch_bytes));
+  }
+  slot->items = items_.take();
   return slot;
 }
 
@@ -20,10 +49,46 @@ void BatchMemory::lay_out(Slot& slot) const {
   FEEDLINE_CHECK(slot.layout->bytes() <= plan_.batch_bytes);
 }
 
+std::uint64_t BatchMemory::make_ready(Slot& slot) {
+  Result<void> made = compose(slot);
+  std::uint64_t late_bytes = slot.composed.bytes();
+  if (slot.items) {
+    late_bytes += slot.items->tidy();
+    items_.give_back(std::move(slot.items));
+  }
+  if (made) made = begin(slot);
+  if (!made) slot.broken = std::move(made).error();
+  return late_bytes;
+}
+
+Result<void> BatchMemory::compose(Slot& slot) const {
+  if (late_fields_ == 0) return {};
+  const std::span items(slot.items->all);
+  for (const BadRow& bad : slot.failures)  // half of it may be there
+    for (memory::ListItem& item : items.subspan(bad.row * late_fields_, late_fields_)) item.clear();
+  FEEDLINE_TRY(slot.composed, batch::Composed::make(*slot.layout, items, slot.rows, late_memory_));
+  return {};
+}
+
+Result<void> BatchMemory::begin(Slot& slot) const {
+  if (device_->is_host()) return {};
+  if (slot.lease) {
+    FEEDLINE_TRY(auto begun, device_->begin(std::move(slot.lease)));
+    slot.lease = std::move(begun.memory);
+    slot.arrivals[0] = std::move(begun.ready);
+  }
+  if (slot.composed.arrays()) {
+    FEEDLINE_TRY(auto begun, device_->begin(slot.composed.take_arrays()));
+    slot.composed.set_arrays(std::move(begun.memory));
+    slot.arrivals[1] = std::move(begun.ready);
+  }
+  return {};
+}
+
 bool BatchMemory::reuse_pages(Slot& slot) const {
   const std::uint64_t spare = allocator_->spare_pages();
   std::uint64_t seen = slot.seen_spare.load(std::memory_order_relaxed);
-  if (spare == 0 || spare == seen) return false;
+  if (spare == 0 || spare == seen || !slot.lease) return false;
   if (!slot.seen_spare.compare_exchange_strong(seen, spare, std::memory_order_relaxed)) return false;
   const auto row = slot.tickets.pause();
   if (!row) return false;

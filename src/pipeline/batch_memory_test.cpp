@@ -36,12 +36,13 @@ class BatchMemoryTest : public testing::Test {
 
   std::shared_ptr<const Recipe> recipe_;
   PipelinePlan plan_;
-  std::shared_ptr<FakeAllocator> allocator_ = std::make_shared<FakeAllocator>();
+  std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
+  std::shared_ptr<FakeAllocator> allocator_ = device_->memory;
   Slot slot_;
 };
 
 TEST_F(BatchMemoryTest, IsWhatTheLargestBatchTakes) {
-  BatchMemory memory(*recipe_, plan_, allocator_);
+  BatchMemory memory(*recipe_, plan_, device_);
   open(memory);
   EXPECT_EQ(slot_.lease->bytes(), plan_.batch_bytes);
   EXPECT_EQ(slot_.layout, plan_.layouts[0]);
@@ -51,14 +52,14 @@ TEST_F(BatchMemoryTest, IsWhatTheLargestBatchTakes) {
 
 TEST_F(BatchMemoryTest, WithoutLayoutsABatchIsLaidOutForItsOwnSamples) {
   plan_.layouts.clear();
-  BatchMemory memory(*recipe_, plan_, allocator_);
+  BatchMemory memory(*recipe_, plan_, device_);
   slot_.samples.resize(3);
   open(memory);
   EXPECT_EQ(slot_.layout->bytes(), batch::BatchLayout(recipe_->schema, 3).bytes());
 }
 
 TEST_F(BatchMemoryTest, AsksOncePerSparePagesAndOnlyForRowsThatNobodyHasBegun) {
-  BatchMemory memory(*recipe_, plan_, allocator_);
+  BatchMemory memory(*recipe_, plan_, device_);
   open(memory);
   memory.reuse_pages(slot_);
   EXPECT_TRUE(allocator_->asked.empty()) << "none are spare";

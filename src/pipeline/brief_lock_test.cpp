@@ -14,6 +14,7 @@
 
 #include "format/folder/folder_format.h"
 #include "pipeline/brief_lock_fixture.h"
+#include "pipeline/fake_device.h"
 #include "pipeline/fake_format.h"
 #include "pipeline/pipeline.h"
 #include "storage/slow_storage.h"
@@ -143,6 +144,24 @@ TEST_F(BriefLockTest, GivenOrdersAskForNothing) {
   }
   EXPECT_EQ(lock_watch::seen(), "");
   EXPECT_EQ(lock_watch::allocations, 0u);
+}
+
+// One with memory, a lock and a thread of its own, to which every batch goes.
+TEST_F(BriefLockTest, ADeviceAsksForNothing) {
+  const auto recipe = recipe_of(std::make_shared<FakeFormat>(2000));
+  for (const OnError on_error : {OnError::kRaise, OnError::kSkip}) {
+    const auto plan = plan_pipeline(*recipe, {.batch_size = 16, .num_workers = 4, .on_error = on_error});
+    ASSERT_TRUE(plan);
+    const auto device = std::make_shared<SlowDevice>(
+        SlowDevice::Course{.takes = [](std::uint64_t number) { return std::chrono::milliseconds(number % 3); }});
+    Pipeline pipeline(recipe, *plan, device);
+    for (std::uint64_t epoch = 0; epoch < 4; ++epoch) {
+      ASSERT_TRUE(pipeline.begin({.epoch = epoch}, true));
+      EXPECT_EQ(take(pipeline, epoch == 2 ? 7 : SIZE_MAX), epoch == 2 ? 7u : 125u) << "one is broken off";
+    }
+    EXPECT_EQ(lock_watch::seen(), "");
+    EXPECT_EQ(lock_watch::allocations, 0u);
+  }
 }
 
 // The controller's measures: a clock of each thread, and the group's quota.

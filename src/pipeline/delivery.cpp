@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "batch/batch_layout.h"
+#include "batch/make_batch.h"
 
 namespace feedline::pipeline {
 
@@ -39,15 +39,18 @@ Result<Loader::Polled> Delivery::count(const Epoch& epoch, const Slot& slot) {
         BadSample{first.error, epoch.epoch(), epoch.index_of(slot.batch), slot.samples[first.row], OnError::kRaise}));
     return std::unexpected(first.error);
   }
+  if (slot.broken) return std::unexpected(*slot.broken);
   ++batches_;
   samples_ += slot.rows;
   return Loader::Polled::kBatch;
 }
 
 Result<void> Delivery::hand_over(Slot& slot, std::uint64_t index, Batch& out) const {
-  FEEDLINE_TRY(auto lease, device_->deliver(std::move(slot.lease)));
-  out = batch::make_batch(std::move(slot.layout), std::move(lease), index, std::move(slot.samples),
-                          std::move(slot.failures));
+  for (const auto& arrival : slot.arrivals)
+    if (arrival && arrival->is_ready()) FEEDLINE_CHECK_OK(arrival->wait());
+  out = batch::make_batch(
+      {std::move(slot.layout), std::move(slot.lease), std::move(slot.composed), device_, std::move(slot.arrivals)},
+      index, std::move(slot.samples), std::move(slot.failures));
   return {};
 }
 

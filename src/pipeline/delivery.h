@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "device/device.h"
+#include "feedline/device.h"
 #include "feedline/loader.h"
 #include "pipeline/epoch.h"
 #include "pipeline/pipeline_plan.h"
@@ -17,11 +17,10 @@
 namespace feedline::pipeline {
 
 // Not thread-safe: under the pipeline's lock, as any thread may ask what was delivered, but for hand_over(), which the
-// consumer calls without it: what a device does with a batch may take long. The policy outlives it.
+// consumer calls without it. The policy outlives it.
 class Delivery {
  public:
-  Delivery(const BadSamplePolicy& policy, std::shared_ptr<device::Device> device)
-      : policy_(policy), device_(std::move(device)) {
+  Delivery(const BadSamplePolicy& policy, const DevicePlace& device) : policy_(policy), device_(device) {
     position_.delivered.reserve(kUsuallyAhead);
   }
   static constexpr std::size_t kUsuallyAhead = 256;  // spans of positions; more take memory under the lock
@@ -37,9 +36,10 @@ class Delivery {
   // allows, and the epoch ends.
   Result<void> note(const Epoch& epoch, const Slot& slot, std::uint64_t now_ns);
   // Counts a slot that was noted. kBatch: it is to be handed over. kPending: it holds no row, refills of others have
-  // taken it over. An error: of its first bad row, where the policy is to raise.
+  // taken it over. An error: of its first bad row, where the policy is to raise, or why it is not ready.
   Result<Loader::Polled> count(const Epoch& epoch, const Slot& slot);
-  // The batch of a slot that was counted, with its number. An error: of the device; take_back() it then.
+  // The batch of a slot that was counted, with its number; it may still be on its way to the device. An error: it is
+  // known that it will not arrive; take_back() it then.
   Result<void> hand_over(Slot& slot, std::uint64_t index, Batch& out) const;
   void take_back(std::uint64_t rows) { --batches_, samples_ -= rows; }
 
@@ -54,7 +54,7 @@ class Delivery {
 
  private:
   const BadSamplePolicy& policy_;
-  const std::shared_ptr<device::Device> device_;
+  const DevicePlace device_;
   EpochStart position_;
   std::optional<std::uint64_t> last_batch_;
   std::vector<std::shared_ptr<const BadSample>> bad_;

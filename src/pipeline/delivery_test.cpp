@@ -60,7 +60,7 @@ class DeliveryTest : public testing::Test {
   std::shared_ptr<FakeDevice> device_ = std::make_shared<FakeDevice>();
   std::shared_ptr<const batch::BatchLayout> layout_ =
       std::make_shared<batch::BatchLayout>(Schema{{"x", {DType::kInt64, {}}}}, kRows);
-  Delivery delivery_{policy_, device_};
+  Delivery delivery_{policy_, device_->place()};
 };
 
 TEST_F(DeliveryTest, AnEpochGoesOnBehindWhatWasNoted) {

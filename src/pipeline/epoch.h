@@ -29,6 +29,7 @@ class Epoch {
     bool given = false;          // batches come from give(), not from the plan
     std::uint64_t grain = 1;     // most rows of a ticket
     bool place_at_open = false;  // which samples a batch has is to be known when it opens, not ticket by ticket
+    bool prepares = false;       // a final slot has to be made ready: see take_final()
   };
   Epoch(const Config& config, const BadSamplePolicy& policy);
   ~Epoch();
@@ -53,12 +54,18 @@ class Epoch {
   // The last row of a slot was finished. Settles complete slots in batch order, so that refills do not depend on which
   // of them was complete first.
   void settle(Slot& completed);
+  // With Config::prepares: slots that have become final since the last call, each with the next one in next_final,
+  // whose `rows` are those that will be delivered. The caller makes them ready without the lock, and then says so of
+  // each. nullptr: there are none.
+  std::shared_ptr<Slot> take_final() { return std::move(final_); }
+  void note_ready(Slot& slot);
 
   // The next complete slot to deliver, removed from the epoch; nullptr: none yet.
   std::shared_ptr<Slot> take_ready();
   bool over() const;  // nothing left to deliver
   std::size_t open_slots() const { return slots_.size(); }
-  std::size_t ready_slots() const { return resolved_; }
+  std::size_t ready_slots() const { return ready_; }
+  std::uint64_t late_bytes() const { return late_bytes_; }  // of late fields of slots that are ready
   const std::shared_ptr<Slot>& oldest() const { return slots_.front(); }
   std::uint64_t oldest_batch() const { return slots_.empty() ? next_open_ : slots_.front()->batch; }  // not delivered
 
@@ -76,6 +83,9 @@ class Epoch {
  private:
   using Slots = std::list<std::shared_ptr<Slot>>;
 
+  void resolve();
+  void finalize(Slot& slot);
+  void finalize_ahead();
   bool refill(const std::shared_ptr<Slot>& slot);
   void log_bad(Slot& slot, std::uint64_t sample, Error error);
   std::uint64_t deliverable_rows(const Slot& slot) const;
@@ -92,7 +102,10 @@ class Epoch {
   // resolved.
   Slots::iterator drained_ = slots_.end(), unresolved_ = slots_.end();
   std::size_t resolved_ = 0, complete_ = 0;  // slots; of the latter only those that are not resolved
-  std::uint64_t unsettled_rows_ = 0;         // of slots that are not resolved
+  std::size_t ready_ = 0;                    // of those that are resolved
+  std::uint64_t late_bytes_ = 0;
+  std::shared_ptr<Slot> final_;       // the oldest that nobody has taken
+  std::uint64_t unsettled_rows_ = 0;  // of slots that are not resolved
   std::deque<Ticket> refills_;
   std::vector<std::uint64_t> delivered_ahead_;  // batches, the lowest first
   std::uint64_t next_batch_ = 0;                // lowest one not delivered

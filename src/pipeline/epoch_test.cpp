@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "pipeline/epoch_fixture.h"
@@ -34,6 +36,7 @@ class EpochRun {
   std::set<std::uint64_t> bad;
   std::uint64_t position = 0, left_out = 0;
   std::vector<Positions> delivered;
+  bool prepares = false;  // final slots are made ready later, in any order, and must not change from then on
 
   struct Outcome {
     std::vector<std::vector<std::uint64_t>> batches;
@@ -47,7 +50,7 @@ class EpochRun {
     int overtaken = 0;          // of them, with a batch that came early
   };
 
-  // The same run, gone on with where the state was taken.
+  // The same run, continued where the state was taken.
   EpochRun from(const Outcome::State& state) const {
     EpochRun rest = *this;
     rest.position = state.position;
@@ -67,9 +70,12 @@ class EpochRun {
                    .delivered = delivered,
                    .left_out = left_out};
     config.in_order = in_order;
+    config.prepares = prepares;
     Epoch epoch(config, policy);
     std::mt19937 schedule(schedule_seed);
     std::vector<Ticket> working;
+    std::vector<std::shared_ptr<Slot>> finals;
+    std::map<std::uint64_t, std::vector<std::uint64_t>> samples_when_final;  // by batch
     Outcome outcome;
     while (!epoch.over()) {
       if (epoch.can_open() && epoch.open_slots() < slots && schedule() % 2 == 0) open_batch(epoch);
@@ -87,9 +93,24 @@ class EpochRun {
         epoch.note(*ticket.slot, ticket.row, std::move(row));
         if (ticket.slot->tickets.finish(1)) epoch.settle(*ticket.slot);
       }
+      for (auto slot = epoch.take_final(); slot; slot = std::exchange(slot->next_final, nullptr)) {
+        EXPECT_TRUE(prepares);
+        samples_when_final[slot->batch].assign(slot->samples.begin(),
+                                               slot->samples.begin() + static_cast<std::ptrdiff_t>(slot->rows));
+        finals.push_back(slot);
+      }
+      if (!finals.empty() && schedule() % 3 == 0) {
+        const auto pick = finals.begin() + static_cast<std::ptrdiff_t>(schedule() % finals.size());
+        epoch.note_ready(**pick);
+        finals.erase(pick);
+      }
       if (schedule() % 4 != 0) continue;
       const auto slot = epoch.take_ready();
       if (!slot) continue;
+      EXPECT_EQ(std::ranges::find(finals, slot), finals.end()) << "it is not ready";
+      if (prepares && slot->rows > 0) {
+        EXPECT_EQ(slot->samples, samples_when_final[slot->batch]) << "it was not final";
+      }
       if (!epoch.delivered().empty()) ++outcome.overtaken;
       for (const BadSample& sample : slot->bad) outcome.logged.push_back(sample.sample);
       outcome.states.push_back({epoch.position(), epoch.left_out(), epoch.delivered()});
@@ -126,6 +147,7 @@ TEST_P(EpochSkips, SkipLosesNoGoodSampleAndKeepsBatchesFull) {
   run.batch_size = 1 + random() % 12;
   run.slots = 1 + random() % 5;
   run.in_order = random() % 2 == 0;
+  run.prepares = GetParam() % 2 == 1;
   const unsigned percent = random() % 3 == 0 ? 60 : 15;
   for (std::uint64_t i = 0; i < run.size; ++i)
     if (random() % 100 < percent) run.bad.insert(i);
@@ -153,6 +175,7 @@ TEST_P(EpochSkips, OutcomeDoesNotDependOnWhoFinishesWhen) {
   const auto first = run.run(1);
   for (unsigned schedule = 2; schedule < 8; ++schedule) {
     run.slots = 1 + schedule % 4;
+    run.prepares = schedule % 2 == 1;
     const auto other = run.run(schedule);
     EXPECT_EQ(first.batches, other.batches);
     EXPECT_EQ(first.logged, other.logged);
@@ -164,6 +187,7 @@ TEST_P(EpochSkips, ResumesAtEveryBatch) {
   EpochRun run;
   run.size = 20 + random() % 60;
   run.in_order = random() % 2 == 0;
+  run.prepares = GetParam() % 2 == 1;
   for (std::uint64_t i = 0; i < run.size; ++i)
     if (random() % 6 == 0) run.bad.insert(i);
   const auto whole = run.run(3);

@@ -23,6 +23,9 @@ struct DroppedEpochs {
   std::size_t open_slots() const {
     return (current ? current->open_slots() : 0) + (following ? following->open_slots() : 0);
   }
+  std::uint64_t late_bytes() const {
+    return (current ? current->late_bytes() : 0) + (following ? following->late_bytes() : 0);
+  }
 };
 
 // The epoch that is delivered, and the one after it, whose first batches are filled once the last ones of the former
@@ -50,6 +53,7 @@ class Epochs {
   // Could more be opened if there were room?
   bool can_open() const;
   std::size_t open_slots() const;
+  std::uint64_t late_bytes() const;
 
  private:
   struct Running {

@@ -12,12 +12,24 @@ namespace feedline::pipeline {
 
 using telemetry::Stage;
 
+namespace {
+
+// A batch whose late fields are larger than those of others says less with each batch that follows: after forty, a
+// twelfth of it is left.
+constexpr std::uint64_t kForgets = 16;
+// Batches that are open while nobody knows what their late fields take: one is filled and one begun, as by default.
+constexpr std::uint64_t kUnmeasured = 2;
+
+}  // namespace
+
 Exchange::Exchange(const Parts& parts)
     : parts_(parts),
       consumer_(parts.counters.back()[static_cast<std::size_t>(Stage::kConsumer)]),
-      memory_(parts.recipe, parts.plan, parts.device->allocator()),
+      memory_(parts.recipe, parts.plan, parts.device),
       settings_(parts.plan),
-      delivery_(parts.policy, parts.device),
+      delivery_(parts.policy, parts.device->place()),
+      late_bytes_(parts.plan.late_bytes),
+      late_is_guess_(parts.plan.late_is_guess),
       held_(parts.ahead ? parts.ahead->held() : own_held_),
       held_bytes_(held_) {}
 
@@ -32,6 +44,22 @@ void Exchange::wake(Wakes& wakes) {
     work_cv_.notify_one();
   if (wakes.parked) parked_cv_.notify_all();
   wakes = {};
+}
+
+// What late fields take is known only afterwards: with as much as the largest of the latest took, the next batch is to
+// fit too. One batch always has room.
+bool Exchange::has_room() const {
+  const std::uint64_t open = epochs_.open_slots() + leaving_;
+  if (open >= settings_.slots()) return false;
+  if (late_bytes_ == 0 || open == 0) return true;
+  if (late_is_guess_ && open >= kUnmeasured) return false;
+  const std::uint64_t of_batches = parts_.plan.memory_budget - parts_.plan.read_ahead_bytes;
+  return (open + 1) * (parts_.plan.batch_bytes + late_bytes_) <= of_batches;
+}
+
+void Exchange::note_held() {
+  const std::uint64_t late = memory_.held_by_items() + epochs_.late_bytes() + leaving_late_bytes_;
+  held_bytes_.set((epochs_.open_slots() + leaving_) * parts_.plan.batch_bytes + late);
 }
 
 // One worker at a time: what it claims is the oldest batch with rows left, and all threads are to share it.
@@ -75,11 +103,14 @@ void Exchange::let_go(BriefLock& lock, std::shared_ptr<Slot> slot, Wakes& wakes)
 
 void Exchange::let_go(BriefLock& lock, DroppedEpochs dropped, Wakes& wakes) {
   const std::size_t slots = dropped.open_slots();
+  const std::uint64_t late_bytes = dropped.late_bytes();
   leaving_ += slots;
+  leaving_late_bytes_ += late_bytes;
   lock.unlock();
   dropped = {};
   lock.lock();
   leaving_ -= slots;
+  leaving_late_bytes_ -= late_bytes;
   note_held();
   wakes.all_workers = true;
 }
@@ -102,7 +133,7 @@ bool Exchange::next(std::size_t worker, Task& task, bool finished) {
   Task done = std::exchange(task, {});
   Wakes wakes;
   BriefLock lock(mutex_);
-  if (finished) settle(done, wakes);
+  if (finished) settle(lock, worker, done, wakes);
   while (!stopping_) {
     const bool is_wanted = settings_.is_wanted(worker);
     if (is_wanted && !failure_) {
@@ -134,14 +165,44 @@ bool Exchange::next(std::size_t worker, Task& task, bool finished) {
   return false;
 }
 
-void Exchange::settle(const Task& task, Wakes& wakes) {
+void Exchange::settle(BriefLock& lock, std::size_t worker, const Task& task, Wakes& wakes) {
   Epoch* epoch = epochs_.epoch_of(task);
   if (epoch == nullptr) return;  // it was abandoned, and the slot with it
   epoch->settle(*task.ticket.slot);
   wakes.consumer = true;
-  if (!epoch->has_refill()) return;
-  update_recall();
-  wakes.one_worker = true;
+  if (epoch->has_refill()) {
+    update_recall();
+    wakes.one_worker = true;
+  }
+  if (auto slots = epoch->take_final()) make_ready(lock, worker, task, std::move(slots), wakes);
+}
+
+// Slots of the task's epoch, one after the other: the oldest is to be delivered first.
+void Exchange::make_ready(BriefLock& lock, std::size_t worker, const Task& task, std::shared_ptr<Slot> slots,
+                          Wakes& wakes) {
+  telemetry::StageCounters& stage = parts_.counters[worker][static_cast<std::size_t>(Stage::kBatch)];
+  while (slots) {
+    lock.unlock();
+    wake(wakes);
+    const std::uint64_t started = base::now_ns();
+    const std::uint64_t took = memory_.make_ready(*slots);
+    stage.add_busy(base::now_ns() - started);
+    stage.add_bytes(slots->composed.bytes());
+    std::shared_ptr<Slot> next = std::move(slots->next_final);
+    lock.lock();
+    late_bytes_ = late_is_guess_ ? took : std::max(took, late_bytes_ - late_bytes_ / kForgets);
+    late_is_guess_ = false;
+    if (Epoch* epoch = epochs_.epoch_of(task)) {
+      epoch->note_ready(*slots);
+      wakes.consumer = true;
+    } else {  // abandoned meanwhile: perhaps nobody else holds it
+      lock.unlock();
+      slots.reset();
+      lock.lock();
+    }
+    note_held();
+    slots = std::move(next);
+  }
 }
 
 void Exchange::reuse_pages(Slot& slot) {

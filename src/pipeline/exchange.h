@@ -19,7 +19,8 @@
 //   worker     gets memory for a batch, places it    claiming_: one at a time, the others wait for its rows
 //   worker     moves pages under rows                the slot's tickets are paused: likewise
 //   worker     gives up a batch that is no one's     nothing waits
-//   consumer   hands a batch over to the device      it belongs to no epoch any more
+//   worker     composes a final batch's late fields, gives it to the device      the batch is not ready
+//   consumer   makes a batch of a slot               it belongs to no epoch any more
 //   consumer   measures, drops epochs                leaving_: their batches count until their memory is free
 //   either     wakes others                          what they are woken for is there
 //
@@ -78,6 +79,7 @@ class Exchange {
                      bool feeds_gpu = false);
   Result<void> give(std::vector<GivenSample> samples);
   Result<void> end_giving();
+  Result<void> prepare() { return memory_.prepare(); }  // before the first batch: see BatchMemory
   Result<Loader::Polled> poll(std::chrono::milliseconds wait, Batch& out);
   void interrupt();  // any thread: see Loader
   void stop();       // workers get no rows any more
@@ -85,6 +87,7 @@ class Exchange {
 
   // ---- a worker's thread
 
+  bool prepares() const { return memory_.prepares(); }  // what Epoch::Config is to say
   void add_worker(std::size_t worker) { settings_.add_worker(worker); }
   // Settles the batch of `task`, where the worker finished its last row, and then makes it the next rows to fill.
   // false: the pipeline stops.
@@ -109,6 +112,8 @@ class Exchange {
   std::uint64_t bad_count() const;
   std::uint64_t changes() const { return settings_.changes(); }
   void add_to(LoaderStats& stats) const;
+  // What a batch takes for its late fields, as of the latest ones; before the first, as the plan has it.
+  std::uint64_t late_bytes() const;
 
  private:
   // Who has something to look at: told under the lock, woken without it.
@@ -127,14 +132,15 @@ class Exchange {
 
   // under mutex_
   Result<void> check_alive() const;
-  bool has_room() const { return epochs_.open_slots() + leaving_ < settings_.slots(); }
-  void note_held() { held_bytes_.set((epochs_.open_slots() + leaving_) * parts_.plan.batch_bytes); }
-  void settle(const Task& task, Wakes& wakes);
+  bool has_room() const;
+  void note_held();
   void wait_for_work(BriefLock& lock, std::size_t worker);
   void update_recall();
   void note_ready(HandOver& over, bool was_ready, Wakes& wakes);
   // with it, and without it meanwhile
   void open_slot(BriefLock& lock, Wakes& wakes);
+  void settle(BriefLock& lock, std::size_t worker, const Task& task, Wakes& wakes);
+  void make_ready(BriefLock& lock, std::size_t worker, const Task& task, std::shared_ptr<Slot> slots, Wakes& wakes);
   void let_go(BriefLock& lock, DroppedEpochs dropped, Wakes& wakes);
   void let_go(BriefLock& lock, std::shared_ptr<Slot> slot, Wakes& wakes);
   Result<Loader::Polled> late(BriefLock& lock, std::uint64_t started_ns);
@@ -153,8 +159,11 @@ class Exchange {
   BatchMemory memory_;
   SettingsInUse settings_;
   Delivery delivery_;
-  bool claiming_ = false;      // a worker gets memory for the next batch
-  std::uint64_t leaving_ = 0;  // batches of no epoch, whose memory is not free yet
+  bool claiming_ = false;                 // a worker gets memory for the next batch
+  std::uint64_t leaving_ = 0;             // batches of no epoch, whose memory is not free yet
+  std::uint64_t leaving_late_bytes_ = 0;  // what is composed of them
+  std::uint64_t late_bytes_;              // of a batch, lately: what the next one is taken to need for its late fields
+  bool late_is_guess_;                    // it is nobody's measure
   std::optional<Error> failure_, broken_;
   bool stopping_ = false;
   bool interrupted_ = false;       // and poll() has not said so yet

@@ -18,7 +18,8 @@ namespace {
 
 std::uint64_t bytes_of(const Batch& batch) {
   std::uint64_t bytes = 0;
-  for (const BatchField& field : batch.fields()) bytes += field.array.spec.bytes();
+  for (const BatchField& field : batch.fields())
+    bytes += field.form == BatchForm::kList ? field.buffer.size() : field.array.spec.bytes();
   return bytes;
 }
 
@@ -252,6 +253,11 @@ std::vector<BadSample> Exchange::bad_samples(std::uint64_t from) const {
 std::uint64_t Exchange::bad_count() const {
   const BriefLock lock(mutex_);
   return delivery_.bad().size();
+}
+
+std::uint64_t Exchange::late_bytes() const {
+  const BriefLock lock(mutex_);
+  return late_bytes_;
 }
 
 void Exchange::add_to(LoaderStats& stats) const {

@@ -33,9 +33,10 @@ class ExchangeTest : public testing::Test {
     plan_.slots = 2;
     make_exchange();
   }
-  void make_exchange() {
-    exchange_ =
-        std::make_unique<Exchange>(Exchange::Parts{*recipe_, plan_, policy_, counters_, progress_, nullptr, device_});
+  void make_exchange() { make_exchange(device_); }
+  void make_exchange(std::shared_ptr<device::Device> device) {
+    exchange_ = std::make_unique<Exchange>(
+        Exchange::Parts{*recipe_, plan_, policy_, counters_, progress_, nullptr, std::move(device)});
   }
   std::unique_ptr<Epoch> epoch(std::uint64_t number, std::uint64_t position = 0) const {
     plan::OrderConfig order;
@@ -44,6 +45,7 @@ class ExchangeTest : public testing::Test {
     config.epoch = number;
     config.order = plan::make_order(order, number);
     config.plan = {.batch_size = kRows, .begin = position};
+    config.prepares = exchange_->prepares();
     return std::make_unique<Epoch>(config, policy_);
   }
   Result<void> begin(std::uint64_t number, bool prepare_next = false, std::uint64_t position = 0) {
@@ -276,21 +278,46 @@ TEST_F(ExchangeTest, ABatchWhoseEpochEndsWhileItIsOpenedIsNobodys) {
   EXPECT_EQ(stats().held_bytes, plan_.batch_bytes);
 }
 
-TEST_F(ExchangeTest, ADeviceTakesABatchWithoutTheLock) {
-  ASSERT_TRUE(begin(0));
-  const Task next = settled(fill_batch());
-  device_->before_deliver = [&] {
-    EXPECT_EQ(exchange_->position().position, kRows) << "it is the consumer's already";
+// The thread that finished a batch's last row lets the device begin, and until then nobody gets it.
+TEST_F(ExchangeTest, ADeviceBeginsWithABatchWithoutTheLock) {
+  int begun = 0;
+  const auto device = std::make_shared<SlowDevice>(SlowDevice::Course{.before_begin = [&] {
+    ++begun;
+    EXPECT_EQ(poll(), Loader::Polled::kPending);
+    EXPECT_EQ(stats().ready_batches, 0u);
     EXPECT_EQ(stats().held_bytes, plan_.batch_bytes);
-  };
+  }});
+  make_exchange(device);
+  ASSERT_TRUE(begin(0));
+  Task task = fill_batch();
+  EXPECT_EQ(begun, 0);
+  const Task next = settled(std::move(task));
+  EXPECT_EQ(begun, 1);
+  EXPECT_EQ(stats().ready_batches, 1u);
   EXPECT_EQ(poll(), Loader::Polled::kBatch);
+  EXPECT_EQ(exchange_->position().position, kRows);
   EXPECT_EQ(stats().batches, 1u);
 }
 
-TEST_F(ExchangeTest, ABatchThatTheDeviceRefusesIsNotCounted) {
+TEST_F(ExchangeTest, ABatchWhoseEpochEndsWhileTheDeviceBeginsIsNobodys) {
+  bool once = true;
+  const auto device = std::make_shared<SlowDevice>(SlowDevice::Course{.before_begin = [&] {
+    if (std::exchange(once, false)) {
+      ASSERT_TRUE(begin(7));
+    }
+  }});
+  make_exchange(device);
   ASSERT_TRUE(begin(0));
   const Task next = settled(fill_batch());
-  device_->fails = true;
+  EXPECT_EQ(next.epoch, 7u);
+  EXPECT_EQ(poll(), Loader::Polled::kPending);
+  EXPECT_EQ(stats().held_bytes, plan_.batch_bytes);
+}
+
+TEST_F(ExchangeTest, ABatchThatTheDeviceRefusesIsNotCounted) {
+  make_exchange(std::make_shared<SlowDevice>(SlowDevice::Course{.refuses = [](std::uint64_t) { return true; }}));
+  ASSERT_TRUE(begin(0));
+  const Task next = settled(fill_batch());
   const auto polled = poll();
   ASSERT_FALSE(polled);
   EXPECT_EQ(polled.error().what, "the device is gone");

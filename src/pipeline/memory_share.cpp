@@ -25,34 +25,50 @@ constexpr std::uint64_t kDeeper = 4;
 // an eighth of it, small batches give up theirs for it.
 constexpr std::uint64_t kMostReadAhead = std::uint64_t{32} << 20;
 constexpr std::uint64_t kSomeReadAhead = std::uint64_t{4} << 20;
+// Of a row of a late field whose format does not know how long its rows are. What they take is seen with the first
+// batch, and heeded from then on.
+constexpr std::uint64_t kUnknownRowBytes = 1024;
+
+// Of the late fields of a batch: each row as it was read, and once more in its place. unknown: of a row of which the
+// format says nothing.
+std::uint64_t late_bytes_of(const Recipe& recipe, std::uint64_t rows, std::uint64_t unknown) {
+  std::uint64_t row_bytes = 0;
+  for (const FieldSpec& field : recipe.schema)
+    if (field.is_late()) row_bytes += field.usual_bytes > 0 ? field.usual_bytes : unknown;
+  return 2 * rows * row_bytes;
+}
 
 }  // namespace
 
 Result<void> share_memory(const Recipe& recipe, std::uint64_t asked_for, PipelinePlan& plan) {
+  plan.late_bytes = late_bytes_of(recipe, plan.batch_size, kUnknownRowBytes);
+  const std::uint64_t each = std::max<std::uint64_t>(plan.batch_bytes + plan.late_bytes, 1);
+  const std::uint64_t needed = plan.batch_bytes + late_bytes_of(recipe, plan.batch_size, 0);
+  plan.late_is_guess = plan.batch_bytes + plan.late_bytes > needed;
   const bool given = asked_for > 0;
-  const std::uint64_t one = std::max<std::uint64_t>(plan.batch_bytes, 1);
   plan.memory_budget =
       given ? asked_for
             : base::usable_memory_bytes() / kMemoryShare / static_cast<std::uint64_t>(base::local_ranks().count);
   plan.budget_reason = given ? "memory_budget" : "two batches or 4 MiB, within an eighth of usable memory";
-  if (plan.memory_budget < plan.batch_bytes)
+  if (plan.memory_budget < needed)
     return config_error(
-        "loader: one batch takes " + std::to_string(plan.batch_bytes) + " bytes, the memory budget is " +
-        std::to_string(plan.memory_budget) +
+        "loader: one batch takes " + std::string(needed > plan.batch_bytes ? "about " : "") + std::to_string(needed) +
+        " bytes, the memory budget is " + std::to_string(plan.memory_budget) +
         (given ? "; raise memory_budget or lower batch_size"
                : " (an eighth of the memory that this process may use, shared by the ranks of this machine); lower "
                  "batch_size or set memory_budget"));
-  plan.slots = plan.memory_budget / one;
-  if (!given) plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / one, kDefaultSlots, kMostSmallBatches));
+  plan.slots = std::max<std::uint64_t>(plan.memory_budget / each, 1);
+  if (!given)
+    plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / each, kDefaultSlots, kMostSmallBatches));
   if (recipe.format->storage() != nullptr) {
     const std::uint64_t some = std::min(kSomeReadAhead, plan.memory_budget / 8);
-    if (plan.memory_budget - plan.slots * plan.batch_bytes < some && plan.batch_bytes <= some)
-      plan.slots = std::max(kDefaultSlots, (plan.memory_budget - some) / plan.batch_bytes);
-    plan.read_ahead_bytes = std::min(plan.memory_budget - plan.slots * plan.batch_bytes, kMostReadAhead);
+    const auto left = [&] { return plan.memory_budget - std::min(plan.memory_budget, plan.slots * each); };
+    if (left() < some && each <= some) plan.slots = std::max(kDefaultSlots, (plan.memory_budget - some) / each);
+    plan.read_ahead_bytes = std::min(left(), kMostReadAhead);
   }
   plan.most_slots = plan.slots;
   if (plan.adapts && !given)
-    plan.most_slots = std::clamp((plan.memory_budget - plan.read_ahead_bytes) / one, plan.slots, kDeeper * plan.slots);
+    plan.most_slots = std::clamp((plan.memory_budget - plan.read_ahead_bytes) / each, plan.slots, kDeeper * plan.slots);
   return {};
 }
 

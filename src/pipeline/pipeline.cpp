@@ -16,6 +16,8 @@
 
 namespace feedline::pipeline {
 
+std::shared_ptr<device::Device> usual_device() { return device::host_device(); }
+
 Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std::shared_ptr<device::Device> device)
     : recipe_(std::move(recipe)),
       plan_(std::move(plan)),
@@ -26,9 +28,8 @@ Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std:
       // storage, format: what the plan has next is fetched before a thread comes for it
       ahead_(ReadAhead::make(recipe_->format, plan_, read_ahead_mode())),
       // batch, device: memory for batches, and where they go
-      exchange_(
-          std::make_unique<Exchange>(Exchange::Parts{*recipe_, plan_, policy_, counters_, progress_, ahead_.get(),
-                                                     device != nullptr ? std::move(device) : device::host_device()})) {
+      exchange_(std::make_unique<Exchange>(
+          Exchange::Parts{*recipe_, plan_, policy_, counters_, progress_, ahead_.get(), std::move(device)})) {
   // ---- who meets whom; threads are the first epoch's to start
 }
 
@@ -55,11 +56,14 @@ std::unique_ptr<Epoch> Pipeline::make_epoch(const EpochStart& start) const {
                                                .in_order = plan_.in_order,
                                                .given = plan_.is_given,
                                                .grain = RowFiller::grain(*recipe_, plan_.batch_size, plan_.threads),
-                                               .place_at_open = plan_.layouts.empty()},
+                                               .place_at_open = plan_.layouts.empty(),
+                                               .prepares = exchange_->prepares()},
                                  policy_);
 }
 
 Result<void> Pipeline::start_threads(bool feeds_gpu) {
+  FEEDLINE_CHECK_OK(exchange_->prepare());
+  // ---- the memory that a device pins: threads find it there
   const auto placed = place_workers(plan_.threads, feeds_gpu);
   for (int i = 0; i < plan_.threads; ++i) {
     const auto worker = static_cast<std::size_t>(i);
@@ -97,7 +101,8 @@ void Pipeline::stop() {
 // The consumer's way back: no further rows, then no thread, then nothing that is fetched, then no batch.
 void Pipeline::end() {
   exchange_->stop();
-  threads_.clear();  // joins
+  if (ahead_) ahead_->cancel();  // threads may wait for a slow read
+  threads_.clear();              // joins
   if (ahead_) ahead_->stop();
   exchange_->clear();
 }
@@ -167,6 +172,16 @@ std::string Pipeline::explain_reads() const {
   const std::string note = storage ? storage->summary() : std::string();
   const std::string ahead = ahead_ ? ahead_->explain() : std::string();
   return note + (note.empty() || ahead.empty() ? "" : "; ") + ahead;
+}
+
+std::string Pipeline::explain_late() const {
+  if (plan_.late_bytes == 0) return {};
+  const std::uint64_t bytes = exchange_->late_bytes();
+  const char* source = bytes != plan_.late_bytes ? "as measured"
+                       : plan_.late_is_guess     ? "a guess, until the first batch is measured"
+                                                 : "as the format says";
+  return "lists and padded fields: about " + std::to_string((bytes + 1023) / 1024) + " KiB a batch (" + source +
+         "), as read and once more in the batch";
 }
 
 LoaderStats Pipeline::stats() const {

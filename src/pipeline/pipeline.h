@@ -27,6 +27,9 @@ class Exchange;
 class ReadAhead;
 struct Progress;
 
+// What batches are filled for, where nobody says otherwise: the host.
+std::shared_ptr<device::Device> usual_device();
+
 // Threads that fill batches of one epoch after the other.
 //
 // Threads: begin, poll and stop belong to one caller at a time (the consumer); stats, bad_samples and position may be
@@ -35,8 +38,9 @@ struct Progress;
 // and the destructor do nothing, and all else must not be called where check_process() says so.
 class Pipeline {
  public:
-  // device: what batches are filled for; nullptr: this host.
-  Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std::shared_ptr<device::Device> device = nullptr);
+  // device: what batches are filled for.
+  Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan,
+           std::shared_ptr<device::Device> device = usual_device());
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -65,6 +69,7 @@ class Pipeline {
   LoaderStats stats() const;
   const PipelinePlan& plan() const { return plan_; }
   std::string explain_reads() const;  // empty: nothing is read ahead
+  std::string explain_late() const;   // what lists and padded fields take; empty: there are none
 
  private:
   std::unique_ptr<Epoch> make_epoch(const EpochStart& start) const;

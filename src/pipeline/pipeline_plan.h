@@ -47,7 +47,9 @@ struct PipelinePlan {
   std::string budget_reason;  // where the budget comes from, for explain()
   // Of every batch, or per bucket; empty: batches have lengths of their own, and no buckets.
   std::vector<std::shared_ptr<const batch::BatchLayout>> layouts;
-  std::uint64_t batch_bytes = 0;       // of the largest batch
+  std::uint64_t batch_bytes = 0;       // of the largest batch, without its late fields
+  std::uint64_t late_bytes = 0;        // of these in a usual batch; 0: there are none
+  bool late_is_guess = false;          // which no format knows; measured with the first batches
   std::uint64_t slots = 0;             // batches held ahead of the user at most
   std::uint64_t most_slots = 0;        // the same where the loop comes in bursts; see adapts
   bool short_rows = false;             // filled faster than a thread wakes up

@@ -156,7 +156,7 @@ TEST_F(PipelineTest, WhatAThreadThrowsEndsThePipelineAndNotTheProcess) {
   EXPECT_EQ(broken.errors[0].code, ErrorCode::kInternal);
 }
 
-// An epoch that is gone on with in the middle is not the one that was prepared from its start.
+// An epoch that is continued in the middle is not the one that was prepared from its start.
 TEST_F(PipelineTest, WhatIsPreparedIsAWholeEpoch) {
   const LoaderOptions options{.batch_size = 8, .shuffle = true, .num_workers = 2};
   const auto pipeline = this->pipeline(std::make_shared<FakeFormat>(50), options);

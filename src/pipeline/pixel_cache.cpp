@@ -7,6 +7,8 @@
 
 #include "base/cpus.h"
 #include "format/pixels/pixel_file.h"
+#include "format/source_list.h"
+#include "storage/registry.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -25,17 +27,9 @@ bool has_fixed_samples(const format::Format& format) { return format.name() != "
 // The same for every way to write the path of a data set, or of its parts.
 std::string place_of(const std::string& source) {
   std::string place;
-  std::size_t begin = 0;
-  while (true) {
-    const std::size_t end = source.find("::", begin);
-    std::error_code error;
-    const auto part = source.substr(begin, end == std::string::npos ? end : end - begin);
-    auto canonical = std::filesystem::weakly_canonical(std::filesystem::absolute(part, error), error).string();
-    while (canonical.size() > 1 && canonical.ends_with('/')) canonical.pop_back();
-    place += (begin == 0 ? "" : "::") + (error ? part : canonical);
-    if (end == std::string::npos) return place;
-    begin = end + 2;
-  }
+  for (const std::string& part : format::split_list(source))
+    place += (place.empty() ? "" : "::") + storage::identity_of(part);
+  return place;
 }
 
 // The file that a cache is going to be: in a folder that is there. A folder that is missing is a mistyped one more
@@ -44,13 +38,15 @@ Result<void> check_file(const std::string& path) {
   if (const std::size_t end = path.find("://"); end != std::string::npos)
     return config_error("cache: '" + path + "': this version keeps pixels in memory or in a local file, not at " +
                         path.substr(0, end + 3));
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error))
+  const auto local = storage::local_storage();
+  const auto is_folder = [&](const std::string& name) { return local->is_directory(name).value_or(false); };
+  if (is_folder(path))
     return config_error("cache: '" + path + "' is a folder; give the path of a file in it, such as '" +
                         (std::filesystem::path(path) / "train.pixels").string() + "'");
-  const auto folder = std::filesystem::absolute(path, error).parent_path();
-  if (!std::filesystem::is_directory(folder, error))
-    return config_error("cache: '" + path + "': the folder '" + folder.string() +
+  // of the path as it is written: that a file is a link does not move it
+  const auto folder = std::filesystem::path(path).parent_path().string();
+  if (!is_folder(folder.empty() ? "." : folder))
+    return config_error("cache: '" + path + "': the folder '" + local->identity(folder.empty() ? "." : folder) +
                         "' does not exist; make it first, or mend the path");
   return {};
 }

@@ -21,6 +21,10 @@ constexpr std::uint64_t kFirstMean = 128 << 10;  // bytes of a sample, until som
 constexpr int kSlowWeighs = 4;
 constexpr int kSlowEnough = 16;
 
+std::unexpected<Error> cancelled() {
+  return std::unexpected(Error{ErrorCode::kCancelled, "the loader is closed", {}, 0});
+}
+
 }  // namespace
 
 ReadAheadMode read_ahead_mode() {
@@ -81,7 +85,8 @@ void ReadAhead::give(std::span<const GivenSample> samples, std::uint64_t oldest)
   do_after(after);
 }
 
-void ReadAhead::stop() {
+void ReadAhead::cancel() {
+  is_cancelled_.store(true, std::memory_order_relaxed);
   After after;
   {
     const BriefLock lock(mutex_);
@@ -89,6 +94,10 @@ void ReadAhead::stop() {
     wake(after);
   }
   do_after(after);
+}
+
+void ReadAhead::stop() {
+  cancel();
   thread_.reset();  // joins
   queue_.reset();
 }
@@ -96,6 +105,7 @@ void ReadAhead::stop() {
 // ---- threads that come for a sample ----
 
 Result<void> ReadAhead::read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch) {
+  if (is_cancelled_.load(std::memory_order_relaxed)) return cancelled();
   if (is_far_.load(std::memory_order_relaxed)) return read_far(row, sample, record, watch);
   return read_near(sample, record, watch);
 }
@@ -146,6 +156,7 @@ Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, memor
   if (room() > depth_.reads() / 8) wake(after);
   lock.unlock();
   do_after(after);
+  if (!bytes && bytes.error().code == ErrorCode::kCancelled) return cancelled();
   const bool is_whole = bytes && (!piece.reader || bytes->size() == piece.bytes);
   return is_whole ? format_->accept(sample, *bytes, record) : format_->read(sample, record);
 }

@@ -72,7 +72,10 @@ class ReadAhead {
   // Where the order is given: the samples of the epoch's next batch. Nobody will come for those of batches before
   // `oldest`.
   void give(std::span<const GivenSample> samples, std::uint64_t oldest);
-  // Ends the thread, after the reads that are under way. Requires: nobody is in read(), nor comes to it later.
+  // Whoever waits in read() for what is under way gets kCancelled at once, and so does who comes to it later; the reads
+  // are waited for by nobody.
+  void cancel();
+  // cancel(), and ends the thread. Requires: nobody is in read(), nor comes to it later.
   void stop();
 
   // What a thread notices of its own reads, and how it is told that a fetch is finished; one per thread.
@@ -108,6 +111,7 @@ class ReadAhead {
   Result<void> read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
   void run();
   void serve();
+  void cancel_all(BriefLock& lock);
   void give_up();
 
   // What is to be done once the lock is given back.
@@ -141,6 +145,7 @@ class ReadAhead {
   const ReadAheadMode mode_;
   const std::uint64_t slack_;  // entries that threads may still come for after one behind them was taken
   std::atomic<bool> is_far_{false};
+  std::atomic<bool> is_cancelled_{false};
 
   mutable std::mutex mutex_;
   // guarded by mutex_

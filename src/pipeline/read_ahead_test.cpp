@@ -288,6 +288,34 @@ TEST_F(ReadAheadTest, KeepsWithinItsMemory) {
   EXPECT_LE(large->plan().slots * large->plan().batch_bytes + large->plan().read_ahead_bytes, options.memory_budget);
 }
 
+// The reads take an hour: only who is told of the end does not wait for them.
+TEST_F(ReadAheadTest, WhoWaitsForAReadIsTold) {
+  for (const ReadAheadMode mode : {ReadAheadMode::kAlways, ReadAheadMode::kThreads}) {
+    const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 1h});
+    const auto format = format::FolderFormat::open(folder_.path("data"), {.storage = slow});
+    const auto recipe = make_recipe({"data", *format}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
+    const auto plan = plan_given(**recipe, {.batch_size = options_.batch_size, .num_workers = options_.num_workers});
+    const auto reads = ReadAhead::make(*format, *plan, mode);
+    reads->begin(true);
+    reads->give(sampled(8, 1)[0], 0);
+    while (slow->counts().most_at_once < 8) std::this_thread::yield();
+    std::vector<std::jthread> threads;
+    for (std::uint64_t row = 0; row < 3; ++row)
+      threads.emplace_back([&, row] {
+        memory::Record record;
+        ReadAhead::Watch watch;
+        const auto read = reads->read({0, nullptr, 0, row, true}, sampled(8, 1)[0][row].index, record, watch);
+        ASSERT_FALSE(read);
+        EXPECT_EQ(read.error().code, ErrorCode::kCancelled);
+      });
+    std::this_thread::sleep_for(5ms);  // they wait by now, or come to it later
+    reads->cancel();
+    threads.clear();
+    reads->stop();
+    EXPECT_EQ(reads->held_bytes(), 0u);
+  }
+}
+
 TEST_F(ReadAheadTest, StopsWithReadsUnderWay) {
   for (const char* mode : {"always", "threads"}) {
     set_mode(mode);

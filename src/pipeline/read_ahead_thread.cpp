@@ -47,6 +47,7 @@ void ReadAhead::serve() {
   BriefLock lock(mutex_);
   while (true) {
     while (top_up(lock, fresh)) continue;
+    if (stopping_) cancel_all(lock);
     if (stopping_ && under_way_ == 0) return;
     is_asleep_ = !stopping_;
     lock.unlock();
@@ -63,6 +64,20 @@ void ReadAhead::serve() {
     finished.clear();
     lock.lock();
   }
+}
+
+// Only this thread finishes entries, so that they stay where they are without the lock.
+void ReadAhead::cancel_all(BriefLock& lock) {
+  std::vector<storage::Fetch*> under_way;
+  const std::size_t most = entries_.size();  // others only take some away
+  lock.unlock();
+  under_way.reserve(most);
+  lock.lock();
+  for (auto& entry : entries_.all())
+    if (!entry.is_finished) under_way.push_back(&entry);
+  lock.unlock();
+  for (storage::Fetch* fetch : under_way) queue_->cancel(*fetch);
+  lock.lock();
 }
 
 std::size_t ReadAhead::room() const {

@@ -145,5 +145,61 @@ TEST(Slot, IsJudgedAfterThoseAheadOfIt) {
   EXPECT_FALSE(epoch.has_refill());
 }
 
+// The next batch, complete, and what of it failed.
+Slot& completed(Epoch& epoch, bool fails = false) {
+  Slot& slot = open_batch(epoch);
+  while (const auto ticket = epoch.take_ticket()) {
+    ticket->place();
+    if (fails && ticket->row == 0) fail(epoch, *ticket);
+  }
+  EXPECT_TRUE(slot.tickets.finish(slot.rows));
+  return slot;
+}
+
+// What has late fields, or goes to a device, is made ready once nobody writes it.
+TEST(Slot, IsFinalWhenItIsCompleteAndDeliveredOnceItIsReady) {
+  const BadSamplePolicy policy(OnError::kRaise, 0);
+  Epoch::Config config = config_of(6, 2);
+  config.prepares = true;
+  Epoch epoch(config, policy);
+  Slot &first = completed(epoch), &second = completed(epoch), &third = completed(epoch, true);
+  epoch.settle(second);
+  EXPECT_EQ(epoch.take_final().get(), &second) << "ahead of the first: nothing will change it";
+  EXPECT_EQ(epoch.take_final(), nullptr) << "once";
+  epoch.settle(first);
+  EXPECT_EQ(epoch.take_final().get(), &first);
+  epoch.note_ready(second);
+  EXPECT_EQ(epoch.take_ready(), nullptr);
+  EXPECT_EQ(epoch.ready_slots(), 1u);
+  epoch.note_ready(first);
+  EXPECT_EQ(epoch.ready_slots(), 2u);
+  EXPECT_EQ(epoch.take_ready().get(), &first);
+  EXPECT_EQ(epoch.take_ready().get(), &second);
+  epoch.settle(third);
+  EXPECT_EQ(epoch.take_final(), nullptr) << "it is an error, and nobody gets the batch";
+  EXPECT_EQ(epoch.take_ready().get(), &third);
+  EXPECT_EQ(epoch.ready_slots(), 0u);
+}
+
+TEST(Slot, WhatRefillsMayStillReachIsNotFinal) {
+  const BadSamplePolicy policy(OnError::kSkip, 0);
+  Epoch::Config config = config_of(40, 2);
+  config.prepares = true;
+  Epoch epoch(config, policy);
+  Slot &first = completed(epoch, true), &second = completed(epoch);
+  epoch.settle(second);
+  EXPECT_EQ(epoch.take_final(), nullptr);
+  epoch.settle(first);
+  EXPECT_EQ(epoch.take_final(), nullptr) << "a row of it is filled again";
+  const auto refill = epoch.take_ticket();
+  ASSERT_TRUE(refill && refill->is_refill);
+  EXPECT_TRUE(first.tickets.finish(1));
+  epoch.settle(first);
+  const auto finals = epoch.take_final();
+  EXPECT_EQ(finals.get(), &first);
+  ASSERT_TRUE(finals);
+  EXPECT_EQ(finals->next_final.get(), &second) << "it is settled by the same thread";
+}
+
 }  // namespace
 }  // namespace feedline::pipeline

@@ -12,25 +12,28 @@
 #include "format/folder/given_files.h"
 #include "format/format.h"
 #include "format/joined_format.h"
+#include "format/source_list.h"
 #include "format/tokens/token_format.h"
 #include "memory/sample_limit.h"
 #include "plan/mixture.h"
+#include "storage/registry.h"
 #include "storage/slow_storage.h"
 
 namespace feedline::pipeline {
 namespace {
 
-// Local files; with FEEDLINE_SLOW_STORAGE=MICROSECONDS, for tests and benchmarks, as if each read took so long.
-std::shared_ptr<const storage::Storage> stored_files() {
+// With FEEDLINE_SLOW_STORAGE=MICROSECONDS, for tests and benchmarks, as if each read took so long.
+std::shared_ptr<const storage::Storage> as_asked_for(std::shared_ptr<const storage::Storage> storage) {
   const char* slow = std::getenv("FEEDLINE_SLOW_STORAGE");
   const long latency_us = slow ? std::atol(slow) : 0;
-  if (latency_us <= 0) return storage::local_storage();
-  return std::make_shared<storage::SlowStorage>(storage::local_storage(),
+  if (latency_us <= 0) return storage;
+  return std::make_shared<storage::SlowStorage>(std::move(storage),
                                                 storage::SlowReads{.latency = std::chrono::microseconds(latency_us)});
 }
 
-format::OpenOptions format_options(const OpenOptions& options) {
-  return {options.format, options.fields, options.index_directory, stored_files()};
+format::OpenOptions format_options(const OpenOptions& options, std::shared_ptr<const storage::Storage> storage) {
+  return {options.format, options.fields, options.index_directory, as_asked_for(std::move(storage)),
+          std::make_shared<cache::Notes>()};
 }
 
 bool is_image(const format::FieldDescription& field) { return field.kind == format::FieldKind::kImage; }
@@ -38,8 +41,12 @@ bool is_image(const format::FieldDescription& field) { return field.kind == form
 }  // namespace
 
 Result<Source> Source::open(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(auto opened, format::open(source, format_options(options)));
-  return Source(source, std::move(opened));
+  FEEDLINE_TRY(const auto located, format::locate(source));
+  const format::OpenOptions asked = format_options(options, located.storage);
+  FEEDLINE_TRY(auto opened, format::open(located.source, asked));
+  Source made(source, std::move(opened));
+  made.notes_ = asked.notes->lines();
+  return made;
 }
 
 Result<Source> Source::arrays(std::vector<NamedArray> arrays) {
@@ -48,7 +55,12 @@ Result<Source> Source::arrays(std::vector<NamedArray> arrays) {
 }
 
 Result<Source> Source::tokens(const std::vector<TokenFile>& files, const TokenOptions& options) {
-  FEEDLINE_TRY(auto opened, format::open_tokens(files, options, storage::local_storage()));
+  std::vector<TokenFile> objects = files;
+  for (TokenFile& file : objects) {
+    FEEDLINE_TRY(auto located, storage::open(file.path));
+    file.path = std::move(located.object);
+  }
+  FEEDLINE_TRY(auto opened, format::open_tokens(objects, options, storage::local_storage()));
   std::string name;
   for (const TokenFile& file : files) name += (name.empty() ? "" : "::") + file.path;
   return Source(std::move(name), std::move(opened));
@@ -72,7 +84,11 @@ std::uint64_t Source::size() const { return format_->size(); }
 std::string_view Source::format_name() const { return format_->name(); }
 const std::vector<std::string>& Source::classes() const { return format_->classes(); }
 std::vector<std::uint64_t> Source::shard_ends() const { return format_->shard_ends(); }
-std::string Source::summary() const { return format_->summary(); }
+std::string Source::summary() const {
+  std::string text = format_->summary();
+  for (const std::string& note : notes_) text += (text.empty() ? "" : "\n") + note;
+  return text;
+}
 std::string Source::key(std::uint64_t sample) const {
   return sample < size() ? format_->where(sample).key : std::string();
 }
@@ -114,14 +130,15 @@ Result<std::vector<std::byte>> Source::encoded(std::uint64_t sample) const {
 }
 
 GivenSource::GivenSource(std::string name)
-    : name_(std::move(name)), files_(std::make_shared<format::GivenFiles>(stored_files())) {}
+    : name_(std::move(name)), files_(std::make_shared<format::GivenFiles>(as_asked_for(storage::local_storage()))) {}
 Source GivenSource::source() const { return {name_, files_}; }
 std::uint64_t GivenSource::add(std::vector<std::string> paths) const { return files_->add(std::move(paths)); }
 void GivenSource::forget(std::uint64_t first) const { files_->forget(first); }
 void GivenSource::forget_all() const { files_->forget_all(); }
 
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options) {
-  return format::inspect(source, format_options(options));
+  FEEDLINE_TRY(const auto located, format::locate(source));
+  return format::inspect(located.source, format_options(options, located.storage));
 }
 
 Error with_place(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample) {

@@ -64,6 +64,7 @@ class Source {
   std::string name_;
   std::shared_ptr<const format::Format> format_;
   std::shared_ptr<const plan::Mixture> mixture_;  // nullptr: every sample once an epoch
+  std::vector<std::string> notes_;                // what became of kept files
 };
 
 // See feedline::GivenFiles. Thread-safe; copies share the files.

@@ -18,6 +18,7 @@
 #include "format/tar/tar_writer.h"
 #include "pipeline/brief_lock_fixture.h"
 #include "pipeline/fake_format.h"
+#include "pipeline/late_fixture.h"
 #include "pipeline/pipeline.h"
 #include "storage/temporary_folder.h"
 
@@ -347,6 +348,39 @@ TEST(SteadyState, AControllerCostsNoLock) {
     EXPECT_LT(cost.locks, kMostLocks);
   }
   ::unsetenv("FEEDLINE_CONTROLLER");
+}
+
+Cost cost_of_a_late_batch(std::uint64_t batch_size) {
+  const auto recipe = LateSamples::recipe(kLarge * 8);
+  LoaderOptions options{.batch_size = batch_size, .shuffle = true, .num_workers = kThreads};
+  const auto plan = plan_pipeline(*recipe, options);
+  options.memory_budget = kAhead * (plan->batch_bytes + plan->late_bytes);
+  LateRun run(recipe, options, {});
+  const std::uint64_t warm = 8 * std::max(kWarm, kWarmSamples / batch_size);  // an item meets few samples
+  std::uint64_t locks_then = 0, allocations_then = 0, epoch = 0;
+  run.begin(epoch, true);
+  for (std::uint64_t i = 0; i < warm + kCounted;) {
+    if (i == warm) locks_then = locks, allocations_then = allocations;
+    const auto batch = run.next();
+    EXPECT_TRUE(batch);
+    if (*batch)
+      ++i;
+    else
+      run.begin(++epoch, true);
+  }
+  return {static_cast<double>(locks - locks_then) / kCounted,
+          static_cast<double>(allocations - allocations_then) / kCounted};
+}
+
+// Rows that are lists, or as long as they turn out to be. Epochs cost what they cost: small batches have fewer.
+TEST(SteadyState, LateFieldsCostNoAllocationOfASample) {
+  if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which has a malloc of its own";
+  const Cost small = cost_of_a_late_batch(kSmall), large = cost_of_a_late_batch(kLarge);
+  record("small_late", small);
+  record("large_late", large);
+  EXPECT_GT(small.allocations, 1) << "nothing was counted";
+  constexpr double kRarely = 0.05;  // an item may still grow
+  EXPECT_LT((large.allocations - small.allocations) / (kLarge - kSmall), kRarely);
 }
 
 TEST(SteadyState, TokensCostNoLockOrAllocation) {

@@ -1,53 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads that are under way while their caller does something else: what reading ahead is made of.
+// Reads that are under way while their caller does something else, with a deadline, and cancelled when nobody wants
+// them any more: what reading ahead is made of, and the way to every byte that nobody waits for.
+//
+//   Fetch ──start()──► FetchQueue ──► Transport    io_uring, threads, a storage's own
+//     ▲                    │
+//     └────finished()──────┘    done, too late, or cancelled: its owner has it back at once
+//
+// A read that is cancelled or too late goes on below, into memory that the queue has taken over: a kernel that is
+// writing cannot be told to stop. The owner gets an empty buffer for it.
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <memory>
-#include <span>
-#include <string>
 #include <string_view>
+#include <vector>
 
-#include "feedline/error.h"
-#include "memory/record.h"
-#include "storage/reader.h"
+#include "storage/transport.h"
 
 namespace feedline::storage {
 
 class Storage;
+class FetchQueue;
 
-// Stored bytes that lie side by side.
-struct Piece {
-  std::shared_ptr<const Reader> reader;  // nullptr: the whole object at `path`
-  std::string path;
-  std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;  // with a reader
+// One read. Its owner keeps it where it is, and off its hands, until the queue says that it is finished; meanwhile it
+// says nothing of what it asks for.
+struct Fetch : Read {
+  // kStorage with ETIMEDOUT that names the object and the time, where it is not finished by then.
+  Transport::Clock::time_point deadline = Transport::Clock::time_point::max();
+
+ private:
+  friend class FetchQueue;
+  void* work_ = nullptr;  // while it is under way
 };
 
-// One read. Its owner keeps it where it is, and off its hands, until the queue says that it is finished.
-struct Fetch {
-  Piece piece;
-  std::uint64_t most_bytes = memory::kLeastSampleBytes;  // kData where there are more
-  memory::ByteBuffer buffer;
-  // Once finished: in `buffer`, or why not. Fewer than asked for: the object ends there.
-  Result<std::span<const std::byte>> bytes = std::span<const std::byte>();
-  bool was_near = false;  // nothing had to be waited for: the bytes were in memory
-};
-
-// Many reads at once. For one thread, but for wake(). Requires: nothing is under way when it is destroyed.
+// Many reads at once. For one thread, but for wake(). What is under way when it is destroyed is cancelled, and waited
+// for by nobody.
 class FetchQueue {
  public:
-  using Clock = std::chrono::steady_clock;
-  virtual ~FetchQueue() = default;
+  using Clock = Transport::Clock;
+  explicit FetchQueue(std::unique_ptr<Transport> transport);
+  ~FetchQueue();
+  FetchQueue(const FetchQueue&) = delete;
+  FetchQueue& operator=(const FetchQueue&) = delete;
 
-  virtual std::string_view name() const = 0;  // "io_uring", "threads", for explain()
-  virtual void start(Fetch& fetch) = 0;       // never waits for the read
+  std::string_view name() const;
+  void start(Fetch& fetch);  // never waits for the read
+  // kCancelled is what finished() will say of it, at once; nothing happens to one that is not under way, or is finished
+  // already, which stays as it is.
+  void cancel(Fetch& fetch);
   // A fetch that is finished, in any order. Waits for one until `until`, or until wake(): then nullptr.
-  virtual Fetch* finished(Clock::time_point until) = 0;
+  Fetch* finished(Clock::time_point until);
   // Any thread: ends the wait of finished(), or of its next call.
-  virtual void wake() = 0;
+  void wake();
+
+ private:
+  struct Work;
+  struct Carrier;
+  using Deadlines = std::multimap<Clock::time_point, Work*>;
+  void detach(Work& work, Error error);
+  void expire();
+  Fetch* give_back(Work& work);
+
+  std::unique_ptr<Carrier> carrier_;  // the transport, and all that it may write to
+  std::deque<Fetch*> ready_;          // cancelled or too late
+  Deadlines deadlines_;               // of those that have one
 };
 
 enum class QueueKind : std::uint8_t {
@@ -56,9 +76,5 @@ enum class QueueKind : std::uint8_t {
 };
 
 std::unique_ptr<FetchQueue> make_fetch_queue(std::shared_ptr<const Storage> storage, QueueKind kind);
-
-// The fetch done by the calling thread, which waits for it; read_piece() where it has a reader.
-void fetch_now(const Storage& storage, Fetch& fetch);
-void read_piece(Fetch& fetch);
 
 }  // namespace feedline::storage

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every FetchQueue must do, over every storage that gives one.
+// What a FetchQueue must do over every transport. What it does by itself, cancelling and deadlines:
+// fetch_control_test.cpp.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,11 +14,11 @@
 
 #include "base/check.h"
 #include "storage/fetch.h"
-#include "storage/ring_queue.h"
+#include "storage/ring_transport.h"
 #include "storage/short_reads_storage.h"
 #include "storage/slow_storage.h"
 #include "storage/storage_contract.h"
-#include "storage/thread_queue.h"
+#include "storage/thread_transport.h"
 
 namespace feedline::storage {
 namespace {
@@ -40,7 +41,8 @@ std::shared_ptr<const Storage> slow_storage() {
   return std::make_shared<SlowStorage>(local_storage(), SlowReads{.latency = 300us, .at_once = 7});
 }
 std::shared_ptr<const Storage> slow_storage_without_uring() {
-  return std::make_shared<SlowStorage>(local_storage(), SlowReads{.latency = 300us, .at_once = 7, .own_queue = false});
+  return std::make_shared<SlowStorage>(local_storage(),
+                                       SlowReads{.latency = 300us, .at_once = 7, .own_transport = false});
 }
 
 class FetchQueueContract : public testing::TestWithParam<QueueUnderTest> {
@@ -178,6 +180,61 @@ TEST_P(FetchQueueContract, AFileCutWhileItIsReadIsShort) {
   EXPECT_EQ(text(fetch), recognisable_bytes(1000).substr(500));
 }
 
+TEST_P(FetchQueueContract, ReadsTheVersionThatIsAskedForAndNoOther) {
+  const std::string path = folder_.write("object", recognisable_bytes(9000));
+  const Version version = *storage_->stat(path);
+  const std::shared_ptr<const Reader> reader = *storage_->open(path, Access::kRead);
+  const auto start_both = [&](const Version& asked) {
+    std::vector<Fetch*> fetches;
+    for (const bool whole : {true, false}) {
+      Fetch& fetch = *fetches_.emplace_back(std::make_unique<Fetch>());
+      fetch.piece = whole ? Piece{nullptr, path} : Piece{reader, "", 100, 2000};
+      fetch.version = asked;
+      queue_->start(fetch);
+      fetches.push_back(&fetch);
+    }
+    finish(2);
+    return fetches;
+  };
+  const auto right = start_both(version);
+  EXPECT_EQ(text(*right[0]), recognisable_bytes(9000));
+  EXPECT_EQ(text(*right[1]), recognisable_bytes(9000).substr(100, 2000));
+  for (const Version& other : {Version{8999, version.mtime_ns}, Version{9000, version.mtime_ns - 1}})
+    for (const Fetch* fetch : start_both(other)) {
+      ASSERT_FALSE(fetch->bytes);
+      EXPECT_EQ(fetch->bytes.error().code, ErrorCode::kStorage);
+      const std::string said = fetch->bytes.error().message();
+      for (const std::string& part :
+           {path, std::string("changed between index and read"), std::to_string(other.bytes) + " bytes",
+            std::string("9000 bytes"), std::string("open the dataset again")})
+        EXPECT_NE(said.find(part), std::string::npos) << said;
+    }
+}
+
+TEST_P(FetchQueueContract, SomeOfManyAreCancelledAndTheOthersCome) {
+  std::vector<std::string> contents;
+  for (std::size_t i = 0; i < 200; ++i) {
+    contents.push_back(recognisable_bytes(i * 41));
+    folder_.write(std::to_string(i), contents.back());
+  }
+  for (int round = 0; round < 5; ++round) {
+    fetches_.clear();
+    for (std::size_t i = 0; i < contents.size(); ++i) {
+      start_whole(folder_.path(std::to_string(i)));
+      if (i % 3 == 2) queue_->cancel(*fetches_[i - i % 5]);  // some twice, some that are long there
+    }
+    finish(contents.size());
+    for (std::size_t i = 0; i < contents.size(); ++i) {
+      if (fetches_[i]->bytes) {
+        EXPECT_EQ(text(*fetches_[i]), contents[i]);
+        continue;
+      }
+      EXPECT_EQ(fetches_[i]->bytes.error().code, ErrorCode::kCancelled);
+      EXPECT_EQ(fetches_[i]->buffer.capacity(), 0u);
+    }
+  }
+}
+
 TEST_P(FetchQueueContract, WaitingEndsAtItsTimeAndByWaking) {
   EXPECT_EQ(queue_->finished(FetchQueue::Clock::now() + 1ms), nullptr);
   queue_->wake();  // before the wait: not lost
@@ -204,7 +261,7 @@ INSTANTIATE_TEST_SUITE_P(Queues, FetchQueueContract,
                          [](const auto& test) { return test.param.name; });
 
 TEST(FetchQueue, IsIoUringWhereTheKernelHasIt) {
-  if (!RingQueue::make()) GTEST_SKIP() << "this kernel, or a filter of system calls, refuses io_uring";
+  if (!RingTransport::make()) GTEST_SKIP() << "this kernel, or a filter of system calls, refuses io_uring";
   EXPECT_EQ(make_fetch_queue(local_storage(), QueueKind::kBest)->name(), "io_uring");
   EXPECT_EQ(make_fetch_queue(slow_storage(), QueueKind::kBest)->name(), "io_uring");
   EXPECT_EQ(make_fetch_queue(no_uring_storage(), QueueKind::kBest)->name(), "threads");
@@ -243,10 +300,11 @@ int refusals = 0;  // that the kernel still has for whoever submits
 int submit_after_refusals(io_uring* ring) { return refusals > 0 && --refusals >= 0 ? -EBUSY : ::io_uring_submit(ring); }
 
 // More fetches than there is room for, from a kernel that takes nothing for a while, or until further notice.
-TEST(RingQueue, AKernelThatTakesNothingHoldsUpNobody) {
+TEST(RingTransport, AKernelThatTakesNothingHoldsUpNobody) {
   refusals = 0;
-  const auto queue = RingQueue::make(submit_after_refusals);
-  if (!queue) GTEST_SKIP() << "no io_uring here";
+  auto transport = RingTransport::make(submit_after_refusals);
+  if (!transport) GTEST_SKIP() << "no io_uring here";
+  const auto queue = std::make_unique<FetchQueue>(std::move(transport));
   const TemporaryFolder folder;
   std::vector<Fetch> fetches(700);
   const auto start_all = [&] {
@@ -280,9 +338,10 @@ TEST(RingQueue, AKernelThatTakesNothingHoldsUpNobody) {
   finish_all();
 }
 
-TEST(RingQueue, KnowsWhatWasInMemory) {
-  const auto queue = RingQueue::make();
-  if (!queue) GTEST_SKIP() << "no io_uring here";
+TEST(RingTransport, KnowsWhatWasInMemory) {
+  auto transport = RingTransport::make();
+  if (!transport) GTEST_SKIP() << "no io_uring here";
+  const auto queue = std::make_unique<FetchQueue>(std::move(transport));
   const TemporaryFolder folder;
   Fetch fetch;
   fetch.piece.path = folder.write("object", recognisable_bytes(50'000));
@@ -326,7 +385,7 @@ std::vector<Result<std::string>> fetched(FetchQueue& queue, const std::vector<st
   return texts;
 }
 
-TEST(ThreadQueue, WhatAReadThrowsIsItsFetchsErrorAndTheThreadGoesOn) {
+TEST(ThreadTransport, WhatAReadThrowsIsItsFetchsErrorAndTheThreadGoesOn) {
   const TemporaryFolder folder;
   const std::string good = folder.write("good", "content"), bad = folder.write("bad", ""),
                     broken = folder.path("broken");
@@ -347,13 +406,13 @@ TEST(ThreadQueue, WhatAReadThrowsIsItsFetchsErrorAndTheThreadGoesOn) {
 }
 
 // Nothing of ours throws what is no std::exception; a library behind a storage may. Such a thread ends.
-TEST(ThreadQueue, WhereThreadsEndNobodyWaitsForEver) {
+TEST(ThreadTransport, WhereThreadsEndNobodyWaitsForEver) {
   const TemporaryFolder folder;
   const std::string good = folder.write("good", "content"), bad = folder.write("bad", "");
   const auto queue = make_fetch_queue(
       std::make_shared<ThrowingStorage>([&](const std::string& path) { path == bad ? throw 42 : void(); }),
       QueueKind::kThreads);
-  for (std::size_t i = 0; i < ThreadQueue::kMostThreads; ++i) {
+  for (std::size_t i = 0; i < ThreadTransport::kMostThreads; ++i) {
     const auto texts = fetched(*queue, {bad});
     ASSERT_FALSE(texts[0]);
     EXPECT_EQ(texts[0].error().what, "internal error: an exception of no known type");
@@ -367,7 +426,7 @@ TEST(ThreadQueue, WhereThreadsEndNobodyWaitsForEver) {
   }
 }
 
-TEST(ThreadQueue, ManyThreadsThatEndAtOnce) {
+TEST(ThreadTransport, ManyThreadsThatEndAtOnce) {
   const auto queue =
       make_fetch_queue(std::make_shared<ThrowingStorage>([](const std::string&) { throw 42; }), QueueKind::kThreads);
   for (const auto& text : fetched(*queue, std::vector<std::string>(300, "any"))) EXPECT_FALSE(text);

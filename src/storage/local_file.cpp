@@ -3,9 +3,7 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -21,18 +19,6 @@ std::string_view unknown_to_the_system(std::string_view name) {
 }
 
 }  // namespace
-
-WholeFileRoom::WholeFileRoom(std::uint64_t file_bytes, std::uint64_t most)
-    : bytes_(file_bytes), most_(std::min(most, std::uint64_t{std::numeric_limits<off_t>::max()})) {}
-
-Result<std::span<std::byte>> WholeFileRoom::take(memory::ByteBuffer& buffer) {
-  constexpr std::uint64_t kSmallest = 4096;
-  if (bytes_ > most_) return memory::too_large(bytes_, most_);
-  room_ = std::min(std::max(bytes_ + 1, kSmallest), most_ + 1);
-  return buffer.make_room(room_, room_);
-}
-
-void WholeFileRoom::grow() { bytes_ = room_ > most_ ? room_ : std::min(2 * room_, most_); }
 
 std::unexpected<Error> file_error(std::string what, const std::string& name, int system_errno) {
   if (system_errno == ENOENT) {
@@ -72,21 +58,12 @@ ObjectStat to_object_stat(const struct ::stat& status) {
           std::int64_t{status.st_mtim.tv_sec} * kNanosecondsPerSecond + status.st_mtim.tv_nsec};
 }
 
-Result<std::size_t> read_fully(const SystemReads& reads, int fd, const std::string& name, std::uint64_t offset,
-                               std::span<std::byte> out) {
-  // a range that off_t cannot say lies behind every file's end; the kernel would call it invalid
-  std::uint64_t end = 0;
-  if (__builtin_add_overflow(offset, out.size(), &end) || end > std::uint64_t{std::numeric_limits<off_t>::max()})
-    return 0;
-  std::size_t done = 0;
-  while (done < out.size()) {
-    const ssize_t got = reads.pread(fd, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return file_error("cannot read", name, errno);
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
+Result<std::span<const std::byte>> read_file(const SystemReads& reads, int fd, FileRead read) {
+  while (const auto step = read.next()) {
+    const ssize_t got = reads.pread(fd, step->room.data(), step->room.size(), static_cast<off_t>(step->offset));
+    read.got(got < 0 ? -errno : got);
   }
-  return done;
+  return read.result();
 }
 
 }  // namespace feedline::storage

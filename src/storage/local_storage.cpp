@@ -6,13 +6,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "storage/local_file.h"
 #include "storage/mapped_reader.h"
 #include "storage/pread_reader.h"
-#include "storage/ring_queue.h"
+#include "storage/ring_transport.h"
 
 namespace feedline::storage {
 namespace {
@@ -52,18 +54,15 @@ Result<std::unique_ptr<Reader>> LocalStorage::open(const std::string& path, Acce
 Result<std::span<const std::byte>> LocalStorage::read_all(const std::string& path, memory::ByteBuffer& buffer,
                                                           std::uint64_t most) const {
   FEEDLINE_TRY(const OpenFile file, open_regular_file(path));
-  const auto named = [&path](Error error) {
-    error.where.shard = path;
-    return std::unexpected(std::move(error));
-  };
-  WholeFileRoom room(static_cast<std::uint64_t>(file.status.st_size), most);
-  while (true) {
-    const auto out = room.take(buffer);
-    if (!out) return named(out.error());
-    FEEDLINE_TRY(const std::size_t bytes, read_fully(reads_, file.fd.get(), path, 0, *out));
-    if (bytes < out->size()) return out->first(bytes);
-    room.grow();
-  }
+  const auto bytes = static_cast<std::uint64_t>(file.status.st_size);
+  return read_file(reads_, file.fd.get(), FileRead(path, buffer, bytes, most));
+}
+
+Result<std::span<const std::byte>> LocalStorage::read_version(const std::string& path, memory::ByteBuffer& buffer,
+                                                              std::uint64_t most, const Version& version) const {
+  FEEDLINE_TRY(const OpenFile file, open_regular_file(path));
+  FEEDLINE_CHECK_OK(check_version(path, version, to_object_stat(file.status)));
+  return read_file(reads_, file.fd.get(), FileRead(path, buffer, version.bytes, most));
 }
 
 Result<std::vector<Entry>> LocalStorage::list(const std::string& directory) const {
@@ -95,9 +94,17 @@ Result<bool> LocalStorage::is_directory(const std::string& path) const {
   return S_ISDIR(status.st_mode);
 }
 
-std::unique_ptr<FetchQueue> LocalStorage::own_queue() const {
+std::string LocalStorage::identity(const std::string& path) const {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(path, error);
+  std::string canonical = error ? path : std::filesystem::weakly_canonical(absolute, error).string();
+  while (canonical.size() > 1 && canonical.ends_with('/')) canonical.pop_back();
+  return error ? path : canonical;
+}
+
+std::unique_ptr<Transport> LocalStorage::own_transport() const {
   if (!reads_.ring) return nullptr;
-  return RingQueue::make();
+  return RingTransport::make();
 }
 
 }  // namespace feedline::storage

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,14 @@ class LocalStorage final : public Storage {
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
   Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                               std::uint64_t most) const override;
+  Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
+                                                  std::uint64_t most, const Version& version) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override;
   Result<ObjectStat> stat(const std::string& path) const override;
   Result<bool> is_directory(const std::string& path) const override;
-  std::unique_ptr<FetchQueue> own_queue() const override;
+  std::string identity(const std::string& path) const override;
+  std::optional<std::string> local_path(const std::string& path) const override { return path; }
+  std::unique_ptr<Transport> own_transport() const override;
 
  private:
   SystemReads reads_;

@@ -21,6 +21,8 @@ class MappedStorage final : public Storage {
   Result<std::vector<Entry>> list(const std::string& directory) const override { return local_->list(directory); }
   Result<ObjectStat> stat(const std::string& path) const override { return local_->stat(path); }
   Result<bool> is_directory(const std::string& path) const override { return local_->is_directory(path); }
+  std::string identity(const std::string& path) const override { return local_->identity(path); }
+  std::optional<std::string> local_path(const std::string& path) const override { return local_->local_path(path); }
 
  private:
   std::shared_ptr<const Storage> local_ = local_storage();

@@ -18,7 +18,8 @@ Result<ObjectStat> PreadReader::stat() const {
 }
 
 Result<std::size_t> PreadReader::read_at(std::uint64_t offset, std::span<std::byte> out) const {
-  return read_fully(reads_, fd_.get(), name_, offset, out);
+  FEEDLINE_TRY(const auto bytes, read_file(reads_, fd_.get(), FileRead(name_, out, offset)));
+  return bytes.size();
 }
 
 }  // namespace feedline::storage

@@ -82,25 +82,25 @@ class SlowReader final : public Reader {
   const std::shared_ptr<Turns> turns_;
 };
 
-// Holds back what another queue has read until the latency is over.
-class SlowQueue final : public FetchQueue {
+// Holds back what another transport has read until the latency is over.
+class SlowTransport final : public Transport {
  public:
-  SlowQueue(std::unique_ptr<FetchQueue> queue, std::shared_ptr<Turns> turns)
-      : queue_(std::move(queue)), turns_(std::move(turns)) {}
+  SlowTransport(std::unique_ptr<Transport> transport, std::shared_ptr<Turns> turns)
+      : transport_(std::move(transport)), turns_(std::move(turns)) {}
 
-  std::string_view name() const override { return queue_->name(); }
-  void wake() override { queue_->wake(); }
-  void start(Fetch& fetch) override {
-    const Reader* reader = fetch.piece.reader.get();
+  std::string_view name() const override { return transport_->name(); }
+  void wake() override { transport_->wake(); }
+  void start(Read& read) override {
+    const Reader* reader = read.piece.reader.get();
     if (reader == nullptr || reader->descriptor() >= 0) {
-      waiting_.push_back(&fetch);
+      waiting_.push_back(&read);
       return;
     }
-    read_piece(fetch);  // nothing asynchronous can be had of it
-    held_.push_back({&fetch, Clock::now(), false});
+    read_piece(read);  // nothing asynchronous can be had of it
+    held_.push_back({&read, Clock::now(), false});
   }
 
-  Fetch* finished(Clock::time_point until) override {
+  Read* finished(Clock::time_point until) override {
     while (true) {
       begin_waiting();
       const auto first = std::ranges::min_element(held_, {}, &Held::due);
@@ -109,14 +109,14 @@ class SlowQueue final : public FetchQueue {
         const Held held = *first;
         held_.erase(first);
         if (held.has_turn) turns_->end();
-        held.fetch->was_near = false;
-        return held.fetch;
+        held.read->was_near = false;
+        return held.read;
       }
       // where others use up all turns, ask again within a latency
       auto next = waiting_.empty() ? until : std::min(until, Clock::now() + turns_->latency());
       if (any) next = std::min(next, first->due);
-      if (Fetch* fetch = queue_->finished(next))
-        std::ranges::find(under_way_, fetch, &Held::fetch)->is_read = true;
+      if (Read* read = transport_->finished(next))
+        std::ranges::find(under_way_, read, &Held::read)->is_read = true;
       else if (Clock::now() < next || next == until)
         return nullptr;
       std::erase_if(under_way_, [this](const Held& held) {
@@ -128,7 +128,7 @@ class SlowQueue final : public FetchQueue {
 
  private:
   struct Held {
-    Fetch* fetch;
+    Read* read;
     Clock::time_point due;
     bool has_turn = true;
     bool is_read = false;
@@ -137,15 +137,15 @@ class SlowQueue final : public FetchQueue {
   void begin_waiting() {
     while (!waiting_.empty() && turns_->try_begin()) {
       under_way_.push_back({waiting_.front(), Clock::now() + turns_->latency()});
-      queue_->start(*waiting_.front());
+      transport_->start(*waiting_.front());
       waiting_.pop_front();
     }
   }
 
-  const std::unique_ptr<FetchQueue> queue_;
+  const std::unique_ptr<Transport> transport_;
   const std::shared_ptr<Turns> turns_;
-  std::deque<Fetch*> waiting_;   // for their turn
-  std::vector<Held> under_way_;  // in queue_
+  std::deque<Read*> waiting_;    // for their turn
+  std::vector<Held> under_way_;  // in transport_
   std::vector<Held> held_;       // read, and not due yet
 };
 
@@ -164,13 +164,18 @@ Result<std::span<const std::byte>> SlowStorage::read_all(const std::string& path
   return turns_->slowly([&] { return storage_->read_all(path, buffer, most); });
 }
 
+Result<std::span<const std::byte>> SlowStorage::read_version(const std::string& path, memory::ByteBuffer& buffer,
+                                                             std::uint64_t most, const Version& version) const {
+  return turns_->slowly([&] { return storage_->read_version(path, buffer, most, version); });
+}
+
 std::string SlowStorage::summary() const {
   return "made slow: " + std::to_string(slow_.latency.count()) + " us a read (FEEDLINE_SLOW_STORAGE)";
 }
 
-std::unique_ptr<FetchQueue> SlowStorage::own_queue() const {
-  auto queue = slow_.own_queue ? storage_->own_queue() : nullptr;
-  return queue ? std::make_unique<SlowQueue>(std::move(queue), turns_) : nullptr;
+std::unique_ptr<Transport> SlowStorage::own_transport() const {
+  auto transport = slow_.own_transport ? storage_->own_transport() : nullptr;
+  return transport ? std::make_unique<SlowTransport>(std::move(transport), turns_) : nullptr;
 }
 
 SlowStorage::Counts SlowStorage::counts() const { return turns_->counts(); }

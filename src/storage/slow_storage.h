@@ -19,10 +19,10 @@ namespace feedline::storage {
 struct SlowReads {
   std::chrono::microseconds latency{5000};  // of every read, its open included; opening a reader and listing take none
   std::uint64_t at_once = 64;               // reads that the storage works on; more wait for their turn
-  bool own_queue = true;                    // false: no asynchronous reads, as where io_uring is refused
+  bool own_transport = true;                // false: no asynchronous reads, as where io_uring is refused
 };
 
-// Thread-safe. Never interrupts a read: who stops waits for those under way.
+// Thread-safe. Never interrupts a read: one that is cancelled keeps its turn to its end.
 class SlowStorage final : public Storage {
  public:
   SlowStorage(std::shared_ptr<const Storage> storage, SlowReads slow);
@@ -30,11 +30,15 @@ class SlowStorage final : public Storage {
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
   Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                               std::uint64_t most) const override;
+  Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
+                                                  std::uint64_t most, const Version& version) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override { return storage_->list(directory); }
   Result<ObjectStat> stat(const std::string& path) const override { return storage_->stat(path); }
   Result<bool> is_directory(const std::string& path) const override { return storage_->is_directory(path); }
+  std::string identity(const std::string& path) const override { return storage_->identity(path); }
+  std::optional<std::string> local_path(const std::string& path) const override { return storage_->local_path(path); }
   std::string summary() const override;
-  std::unique_ptr<FetchQueue> own_queue() const override;
+  std::unique_ptr<Transport> own_transport() const override;
 
   // What the reads were, for tests: how many, and the most that the storage worked on at the same time.
   struct Counts {
@@ -43,7 +47,7 @@ class SlowStorage final : public Storage {
   };
   Counts counts() const;
 
-  class Turns;  // who may read; shared with readers and queues
+  class Turns;  // who may read; shared with readers and transports
 
  private:
   const std::shared_ptr<const Storage> storage_;

@@ -2,16 +2,17 @@
 #pragma once
 
 // A place that objects live in, by name. Local files are the first; http(s), s3 and wrappers (cache, faults) follow
-// the same interface.
+// the same interface. Which storage reads what a user wrote: registry.h.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "feedline/error.h"
 #include "memory/record.h"
-#include "storage/fetch.h"
 #include "storage/reader.h"
+#include "storage/transport.h"
 
 namespace feedline::storage {
 
@@ -34,14 +35,26 @@ class Storage {
   // more than `most` bytes, whatever it says of its size: `buffer` never gets larger than that by more than one.
   virtual Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                                       std::uint64_t most) const = 0;
+  // read_all() of this version and no other: see changed().
+  virtual Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
+                                                          std::uint64_t most, const Version& version) const;
   virtual Result<std::vector<Entry>> list(const std::string& directory) const = 0;  // sorted by name, links followed
   virtual Result<ObjectStat> stat(const std::string& path) const = 0;
   virtual Result<bool> is_directory(const std::string& path) const = 0;
+  // The same for every way to write the name of an object, another one for every other object, and known of what is
+  // not there too: what a cache calls it.
+  virtual std::string identity(const std::string& path) const { return path; }
+  // Where the object is a file of this machine: the path by which it can be mapped, and files kept beside it.
+  virtual std::optional<std::string> local_path(const std::string& /*path*/) const { return std::nullopt; }
   // What a user has to know of how it reads, for explain(); empty: nothing.
   virtual std::string summary() const { return {}; }
   // For many reads at once, better than by a thread for each; nullptr: it has nothing of the kind.
-  virtual std::unique_ptr<FetchQueue> own_queue() const { return nullptr; }
+  virtual std::unique_ptr<Transport> own_transport() const { return nullptr; }
 };
+
+// open() of this version and no other: see changed().
+Result<std::unique_ptr<Reader>> open_version(const Storage& storage, const std::string& path, Access access,
+                                             const Version& version);
 
 std::shared_ptr<const Storage> local_storage();
 

@@ -38,6 +38,7 @@ class alignas(64) StageCounters {  // own cache line: neighbours belong to other
   // Several that were done at once: each took its part of busy_ns. Requires: count > 0.
   void add_items(std::uint64_t count, std::uint64_t busy_ns, std::uint64_t bytes);
   void add_busy(std::uint64_t ns) { bump(busy_ns_, ns); }  // work on an item that another call, or thread, puts out
+  void add_bytes(std::uint64_t bytes) { bump(bytes_, bytes); }  // of an item that another call puts out
   void add_blocked(std::uint64_t ns) { bump(blocked_ns_, ns); }
   void add_starved(std::uint64_t ns) { bump(starved_ns_, ns); }
   void add_to(StageTotals& totals) const;

@@ -21,6 +21,7 @@ import made_data
 import PIL
 
 import feedline
+import feedline.testing
 
 # pixels are compared with the Pillow that is here, whichever it is
 feedline.follow_pillow(min(13, int(PIL.__version__.split(".")[0])))
@@ -100,4 +101,4 @@ def environment() -> dict[str, str]:
 def best_variant() -> Iterator[None]:
     """Whatever variant a test forces, the next test has the best again."""
     yield
-    feedline.force_simd_variant("")
+    feedline.testing.force_simd_variant("")

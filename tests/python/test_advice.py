@@ -17,17 +17,21 @@ cli = import_module("feedline.cli.root")
 PACKAGE = Path(feedline.__file__).parent
 # Where verbs say what to do; a sentence of another module is found by test_nobody_else_advises_what_is_checked_here.
 ADVISERS = (
-    "diagnose/fixes.py",
     "diagnose/verdict.py",
     "diagnose/gpu_text.py",
     "diagnose/more_workers.py",
     "diagnose/report.py",
     "diagnose/trial.py",
-    "diagnose/model/what_if.py",
-    "diagnose/summary/timeline.py",
-    "diagnose/summary/gpu_summary.py",
-    *(f"diagnose/causes/{path.name}" for path in (PACKAGE / "diagnose/causes").glob("*.py")),
-    *(f"{folder}/{path.name}" for folder in ("trace", "top", "tune") for path in (PACKAGE / folder).glob("*.py")),
+    "watching/model/what_if.py",
+    "watching/summary/timeline.py",
+    "watching/summary/gpu_summary.py",
+    "data/inspection.py",
+    "report/effects.py",
+    *(
+        str(path.relative_to(PACKAGE))
+        for folder in ("diagnose/causes", "diagnose/judging", "trace", "top", "tune")
+        for path in (PACKAGE / folder).rglob("*.py")
+    ),
     "report/page.py",
 )
 

@@ -72,7 +72,7 @@ def test_a_damaged_image_is_a_red_cell_and_a_problem(tmp_path: Path) -> None:
 
 
 def test_bench_tells_where_the_time_goes(folder: Path) -> None:
-    arguments = ("bench", folder, "--seconds", "0.2", "--batch-size", "4", "--threads", "2")
+    arguments = ("bench", folder, "--seconds", "0.2", "--batch-size", "4", "--num-workers", "2")
     result = json.loads(run(*arguments, "--json").stdout)
     assert result["feedline"]["threads"] == 2
     assert result["feedline"]["images_per_s"] > 0
@@ -141,7 +141,15 @@ def test_interrupting_ends_with_130(folder: Path) -> None:
     assert "Traceback" not in printed
 
 
-def test_says_what_to_install_when_its_packages_are_missing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["click", "rich", "fastjsonschema"])
+def test_says_what_to_install_when_its_packages_are_missing(name: str, tmp_path: Path) -> None:
+    hidden = f"import sys; sys.modules[{name!r}] = None; from feedline.cli import main; sys.exit(main())"
+    result = subprocess.run([sys.executable, "-c", hidden, "--help"], capture_output=True, text=True, timeout=HANG_S)
+    assert result.returncode == 2
+    assert f'needs {name}; run: pip install "feedline[cli]"' in result.stderr
+
+
+def test_says_what_to_install_when_a_package_does_not_load(tmp_path: Path) -> None:
     (tmp_path / "click.py").write_text("raise ModuleNotFoundError(\"No module named 'click'\", name='click')")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
     result = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, env=environment, timeout=HANG_S)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import made_records
 from running_processes import HANG_S
 
 from feedline import record
-from feedline.cli import exit_codes, outputs
+from feedline.cli import exit_codes, outputs, parameters
 
 
 def read_only_folder(tmp_path: Path) -> Path:
@@ -54,7 +55,7 @@ def test_a_place_that_cannot_be_written_is_named_with_the_next_step(place: str, 
     found = outputs.problem_of_file(path)
     assert found is not None and said in found and (str(path) in found or place == "read-only")
     with pytest.raises(click.BadParameter):
-        outputs.OUTPUT_FILE.convert(path, None, None)
+        parameters.OUTPUT_FILE.convert(path, None, None)
 
 
 def test_looking_changes_nothing_and_lets_pass_what_can_be_written(tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ def test_looking_changes_nothing_and_lets_pass_what_can_be_written(tmp_path: Pat
     before = {path: path.stat().st_mtime_ns for path in (kept, tmp_path)}
     for path in (kept, tmp_path / "to_be.json", "/dev/stdout", "/dev/null"):
         assert outputs.problem_of_file(path) is None, path
-        assert outputs.OUTPUT_FILE.convert(str(path), None, None) == Path(path)
+        assert parameters.OUTPUT_FILE.convert(str(path), None, None) == Path(path)
     assert outputs.problem_of_folder(tmp_path / "a" / "b" / "c") is None
     assert [path.name for path in tmp_path.iterdir()] == ["kept.json"] and kept.read_text() == "kept"
     assert before[kept] == kept.stat().st_mtime_ns
@@ -83,15 +84,15 @@ def test_a_folder_may_be_made_but_not_in_a_file_or_a_bucket(tmp_path: Path) -> N
 
 def test_two_places_that_are_one_file(tmp_path: Path) -> None:
     run = tmp_path / "run.json"
-    outputs.distinct({"--output": run, "--record": tmp_path / "other.json", "SOURCE": None})
-    outputs.distinct({"--output": "/dev/stdout", "--record": "/dev/stdout"})  # one after the other
+    outputs.distinct({"--settings": run, "--record": tmp_path / "other.json", "SOURCE": None})
+    outputs.distinct({"--settings": "/dev/stdout", "--record": "/dev/stdout"})  # one after the other
     for other in (run, tmp_path / "." / "run.json"):
-        with pytest.raises(click.UsageError, match="--output and --record are the same file"):
-            outputs.distinct({"--output": run, "--record": other})
+        with pytest.raises(click.UsageError, match="--settings and --record are the same file"):
+            outputs.distinct({"--settings": run, "--record": other})
     run.write_text("{}")
     (tmp_path / "link").symlink_to(run)
-    with pytest.raises(click.UsageError, match="SOURCE and --output are the same file"):
-        outputs.distinct({"SOURCE": run, "--output": tmp_path / "link"})
+    with pytest.raises(click.UsageError, match="SOURCE and --record are the same file"):
+        outputs.distinct({"SOURCE": run, "--record": tmp_path / "link"})
     assert stat.S_ISREG(run.stat().st_mode)
 
 
@@ -142,11 +143,16 @@ def test_every_verb_that_writes_looks_at_the_place_before_any_work(
     """One call per verb and option; a verb with an output that is not in here fails below."""
     missing = tmp_path / "missing" / "deeper" / "x"
     calls: dict[tuple[str, str], tuple[str | Path, ...]] = {
+        ("bench", "--record"): ("bench", folder, "--seconds", "600", "--record", missing),
         ("bench", "--output"): ("bench", folder, "--seconds", "600", "--output", missing),
+        ("report", "--page"): ("report", run_record, "--page", missing),
         ("report", "--output"): ("report", run_record, "-o", missing),
+        ("trace", "--json-file"): ("trace", run_record, "--json-file", missing),
         ("trace", "--output"): ("trace", run_record, "--output", missing),
         ("trace", "--merge"): ("trace", run_record, "--merge", run_record, missing),
+        ("diagnose", "--record"): ("diagnose", "--record", missing, "--", sys.executable, script),
         ("diagnose", "--output"): ("diagnose", "--output", missing, "--", sys.executable, script),
+        ("tune", "--settings"): ("tune", "--settings", missing, "--", sys.executable, script),
         ("tune", "--output"): ("tune", "--output", missing, "--", sys.executable, script),
         ("tune", "--record"): ("tune", "--record", missing, "--", sys.executable, script),
         ("inspect", "--show"): ("inspect", folder, "--show", missing),
@@ -157,7 +163,7 @@ def test_every_verb_that_writes_looks_at_the_place_before_any_work(
         assert status == exit_codes.USAGE, (call, said)
         assert str(missing.parent.parent) in said.replace(" ", "") or "missing" in said, (call, said)
     assert not (tmp_path / "ran").exists() and not missing.parent.parent.exists()
-    writing = ("--output", "--record", "--merge", "--show", "output")
+    writing = ("--output", "--record", "--settings", "--page", "--json-file", "--merge", "--show", "output")
     from feedline.cli.root import root
 
     found = {(name, option) for name, verb in root.commands.items() for parameter in verb.params
@@ -182,7 +188,7 @@ def test_an_option_that_is_mistyped_is_a_usage_error_with_the_right_one(
 
 def test_records_of_two_kinds_are_not_compared(run_record: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
-    record.write(record.of(made_records.diagnosis()), other)
+    record.write(record.from_diagnosis(made_records.diagnosis()), other)
     status, said = called("diff", run_record, other)
     assert status == exit_codes.USAGE
     assert "A is a record of `feedline bench`, B is a record of `feedline diagnose`" in said
@@ -220,3 +226,70 @@ def test_an_option_that_would_be_ignored_is_told(folder: Path, tmp_path: Path) -
 def test_what_a_comparison_lacks_is_told_before_the_run(tars: list[Path]) -> None:
     status, said = called("bench", tars[0], "--seconds", "600", "--against", "torch")
     assert status == exit_codes.USAGE and "--against torch: needs" in said
+
+
+ALIASES = {
+    ("bench", "--output"): "--record",
+    ("bench", "--threads"): "--num-workers",
+    ("diagnose", "--output"): "--record",
+    ("pack", "--jobs"): "--num-workers",
+    ("report", "--output"): "--page",
+    ("trace", "--output"): "--json-file",
+    ("tune", "--output"): "--settings",
+}
+
+
+def test_a_thing_has_one_name_over_all_verbs_and_others_are_aliases() -> None:
+    """An alias is the same option, is not listed, and is not what a usage error calls it."""
+    from feedline.cli.root import root
+
+    for (verb, alias), name in ALIASES.items():
+        command = root.commands[verb]
+        context = click.Context(command, info_name=verb)
+        (found,) = [one for one in command.params if alias in one.opts]
+        assert name in found.opts
+        assert name in command.get_help(context) and f"{alias} " not in command.get_help(context), (verb, alias)
+        assert alias not in found.get_error_hint(context) and name in found.get_error_hint(context)
+        assert alias in found.opts, "telling the name leaves the option as it is"
+    listed = {option for verb in root.commands.values() for one in verb.params for option in one.opts}
+    assert not listed & {"--workers", "--processes", "--n-jobs"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "taken"),
+    [
+        (parameters.Duration(), "60", 60.0),
+        (parameters.Duration(), "1.5s", 1.5),
+        (parameters.Duration(), "2m", 120.0),
+        (parameters.ByteSize(), "2GiB", 2 << 30),
+        (parameters.ByteSize(), "2000", 2000),
+        (parameters.BatchSizes(), "32:256", (32, 256)),
+        (parameters.NUM_WORKERS, "auto", "auto"),
+        (parameters.NUM_WORKERS, "3", 3),
+        (parameters.RESTART_INTERVAL, "65535", 65535),
+    ],
+)
+def test_values_are_taken_in_their_units(kind: click.ParamType, given: str, taken: object) -> None:
+    assert kind.convert(given, None, None) == taken
+    assert kind.convert(taken, None, None) == taken, "a default may be given as it is"
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "said"),
+    [
+        (parameters.Duration(), "soon", "a time such as 60s or 2m"),
+        (parameters.Duration(), "-1s", "a time such as 60s or 2m"),
+        (parameters.Duration(1.0), "0.5s", "from 1s on"),
+        (parameters.ByteSize(), "much", "512 MB"),
+        (parameters.ByteSize(), "-1", "512 MB"),
+        (parameters.BatchSizes(), "256:32", "a range such as 32:256"),
+        (parameters.BatchSizes(), "0:32", "a range such as 32:256"),
+        (parameters.NUM_WORKERS, "many", "a number from 1 nor 'auto'"),
+        (parameters.NUM_WORKERS, "0", "x>=1"),
+        (parameters.RESTART_INTERVAL, "65536", "1<=x<=65535"),
+        (parameters.RESTART_INTERVAL, "0.5", "a number from 1 to 65535 nor 'auto'"),
+    ],
+)
+def test_a_value_that_is_none_is_told_with_one_that_is(kind: click.ParamType, given: str, said: str) -> None:
+    with pytest.raises(click.BadParameter, match=re.escape(said)):
+        kind.convert(given, None, None)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import feedline
+import feedline.testing
 from feedline.data import arguments
 
 Call = Callable[[feedline.Dataset], object]
@@ -317,7 +318,7 @@ def test_single_images(folder: pathlib.Path) -> None:
         with pytest.raises(feedline.ConfigError, match="size"):
             feedline.resize_image(pixels, size)  # type: ignore[arg-type]
     with pytest.raises(feedline.ConfigError, match="variant"):
-        feedline.force_simd_variant("MMX")
+        feedline.testing.force_simd_variant("MMX")
     assert feedline.simd_variants()[-1] == "scalar"
 
 
@@ -342,9 +343,11 @@ def test_a_memory_budget_is_refused_alike_by_both_loaders(train: feedline.Datase
 def test_a_memory_budget_is_taken_alike_by_both_loaders(train: feedline.Dataset) -> None:
     train.loader(4, output="numpy", memory_budget="2 GiB").close()
     pytest.importorskip("torch", reason="torch is not installed")
+    from feedline.drop_in.settings import Settings
+
     for value in ("2 GiB", 2 << 30):
         loader = feedline.DataLoader([1, 2, 3], memory_budget=value)
-        assert loader.memory_budget == loader._budget_bytes() == 2 << 30
+        assert loader.memory_budget == Settings.of(loader).budget_bytes() == 2 << 30
         assert [batch.tolist() for batch in loader] == [[1], [2], [3]]
 
 

@@ -103,7 +103,7 @@ def test_a_smaller_page_cache_explains_slow_reading() -> None:
 
 
 def test_records_without_facts_say_so() -> None:
-    bare = record.of(made_records.diagnosis())
+    bare = record.from_diagnosis(made_records.diagnosis())
     bare["machine"] = None
     found = compare(bench(), bare)
     assert "B holds no facts about its machine: a difference there would not show" in found.notes

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import feedline
+import feedline.testing
 
 PHOTOS = 520
 INTERPOLATIONS = {
@@ -113,7 +114,7 @@ def test_regions(photos: list[tuple[str, bytes, Image.Image]]) -> None:
 @pytest.mark.parametrize("variant", feedline.simd_variants())
 def test_resized_regions(photos: list[tuple[str, bytes, Image.Image]], variant: str, best_variant: None) -> None:
     """crop().resize(), every photo with a box and a size of its own; every interpolation gets a quarter of them."""
-    feedline.force_simd_variant(variant)
+    feedline.testing.force_simd_variant(variant)
     assert feedline.active_simd_variant() == variant
     rng = np.random.default_rng(8)
     for i, (name, data, image) in enumerate(photos):
@@ -193,7 +194,7 @@ def test_a_loaders_uint8_batches(
     stored: tuple[feedline.Dataset, list[Image.Image]], variant: str, best_variant: None
 ) -> None:
     """random_resized_crop and flip, through the fused path of the loader, for every photo."""
-    feedline.force_simd_variant(variant)
+    feedline.testing.force_simd_variant(variant)
     dataset, images = stored
     dataset = dataset.random_resized_crop(96).random_horizontal_flip()
     with dataset.loader(40, seed=3, output="numpy", layout="NHWC") as loader:

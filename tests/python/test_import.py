@@ -16,6 +16,7 @@ HEAVY = [
     "concurrent.futures",
     "ctypes",
     "email",
+    "fastjsonschema",
     "html",
     "http",
     "importlib.metadata",
@@ -26,6 +27,7 @@ HEAVY = [
     "numpy",
     "pathlib",
     "PIL",
+    "prometheus_client",
     "rich",
     "socket",
     "ssl",
@@ -36,6 +38,7 @@ HEAVY = [
     "torch",
     "torchvision",
     "urllib",
+    "wsgiref",
     "xml",
 ]
 

@@ -62,7 +62,7 @@ def test_no_sample_and_no_order_depends_on_it(
     with train.loader(**options) as loader:
         assert [arranged(taken(loader)) for _ in range(2)] == expected
         assert loader.stats()["controller"]["changed"] == 2 * len(expected[0])
-    with train.loader(**options) as loader:  # left in the middle, and gone on with in another
+    with train.loader(**options) as loader:  # left in the middle, and continued in another
         begun = taken(loader, stop) if stop else []
         state = loader.state_dict()
     with train.loader(**options) as loader:

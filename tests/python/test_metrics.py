@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenMetrics over HTTP: what a strict parser reads is what stats() says."""
+"""Metrics over HTTP: what a strict parser reads is what stats() says."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import socket
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -16,16 +17,19 @@ from typing import Any
 import pytest
 from running_processes import HANG_S, until
 
+pytest.importorskip("prometheus_client", reason="prometheus_client, which writes metrics, is not installed")
+
 import feedline
 from feedline.loader import statistics
 from feedline.serving import exposition, metrics
 
+OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
 SAMPLE = re.compile(r'([a-z_][a-z0-9_]*)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)$')
 
 
-def get(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=HANG_S) as answer:
-        assert answer.headers["Content-Type"] == exposition.CONTENT_TYPE
+def get(url: str, accept: str = OPEN_METRICS, answered: str = OPEN_METRICS) -> str:
+    with urllib.request.urlopen(urllib.request.Request(url, headers={"Accept": accept}), timeout=HANG_S) as answer:
+        assert answer.headers["Content-Type"].startswith(answered)
         return str(answer.read().decode())
 
 
@@ -38,21 +42,22 @@ def parsed(text: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
     for line in text.removesuffix("# EOF\n").splitlines():
         if line.startswith("# "):
             _, keyword, name, *rest = line.split(" ", 3)
+            assert name == family or name not in kinds, "a family's lines follow each other"
+            family = name
             if keyword == "TYPE":
-                assert name not in kinds, "a family's lines follow each other"
-                family, kinds[name] = name, rest[0]
+                kinds[name] = rest[0]
                 assert rest[0] in ("counter", "gauge", "histogram")
             elif keyword == "UNIT":
-                assert name == family and name.endswith("_" + rest[0])
+                assert name.endswith("_" + rest[0])
             else:
-                assert keyword == "HELP" and name == family
+                assert keyword == "HELP"
             continue
         match = SAMPLE.match(line)
         assert match, line
         name, given, value = match.groups()
         suffixes = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_count", "_sum"]}[kinds[family]]
         assert name in [family + suffix for suffix in suffixes], line
-        labels = tuple(re.findall(r'([a-z]+)="((?:[^"\\]|\\.)*)"', given or ""))
+        labels = tuple(sorted(re.findall(r'([a-z]+)="((?:[^"\\]|\\.)*)"', given or ""), key=lambda one: one[0] == "le"))
         assert labels not in samples.get(name, {}), "no sample twice"
         samples.setdefault(name, {})[labels] = float(value)
     return samples
@@ -85,14 +90,70 @@ def test_what_is_served_is_what_stats_says(train: feedline.Dataset) -> None:
 
 
 def test_an_independent_parser_accepts_it(train: feedline.Dataset) -> None:
-    parser = pytest.importorskip("prometheus_client.openmetrics.parser", reason="prometheus_client is not installed")
+    from prometheus_client.openmetrics import exposition as written
+    from prometheus_client.openmetrics import parser
+
     with train.loader(4, output="numpy") as loader:
         list(loader)
-        text = exposition.text({'odd "name"\\\n': loader._counters(), "b": loader._counters()})
+        loaders = {'odd "name"\\\n': loader._counters(), "b": loader._counters()}
+        text = written.generate_latest(exposition.registry(lambda: loaders)).decode()
     families = {family.name: family for family in parser.text_string_to_metric_families(text)}
     assert families["feedline_samples"].type == "counter"
     assert families["feedline_stage_latency_seconds"].unit == "seconds"
     assert {sample.labels["loader"] for sample in families["feedline_samples"].samples} == {'odd "name"\\\n', "b"}
+
+
+def test_who_does_not_ask_for_open_metrics_gets_prometheus_text(train: feedline.Dataset) -> None:
+    with train.loader(4, output="numpy") as loader:
+        url = loader.metrics(name="train")
+        list(loader)
+        text = get(url, accept="*/*", answered="text/plain; version=0.0.4")
+    assert "# TYPE feedline_samples_total counter\n" in text and "# EOF" not in text
+    assert 'feedline_samples_total{loader="train"} 21.0\n' in text
+
+
+def test_a_part_may_be_asked_for_by_name(train: feedline.Dataset) -> None:
+    with train.loader(4, output="numpy") as loader:
+        found = parsed(get(loader.metrics(name="train") + "?name[]=feedline_threads"))
+    assert found.keys() == {"feedline_threads"}
+
+
+def test_names_types_and_units_are_those_that_dashboards_know(train: feedline.Dataset) -> None:
+    with train.loader(4, output="numpy") as loader:
+        list(loader)
+        lines = get(loader.metrics()).splitlines()
+    assert [line[2:] for line in lines if line.startswith("# TYPE")] == [
+        "TYPE feedline_batches counter",
+        "TYPE feedline_samples counter",
+        "TYPE feedline_bad_samples counter",
+        "TYPE feedline_running_seconds counter",
+        "TYPE feedline_threads gauge",
+        "TYPE feedline_ready_batches gauge",
+        "TYPE feedline_held_bytes gauge",
+        "TYPE feedline_held_peak_bytes gauge",
+        "TYPE feedline_budget_bytes gauge",
+        "TYPE feedline_stage_items counter",
+        "TYPE feedline_stage_output_bytes counter",
+        "TYPE feedline_stage_busy_seconds counter",
+        "TYPE feedline_stage_blocked_seconds counter",
+        "TYPE feedline_stage_starved_seconds counter",
+        "TYPE feedline_stage_latency_seconds histogram",
+    ]
+    units = [line.split()[2:] for line in lines if line.startswith("# UNIT")]
+    assert len(units) == 9 and all(name.endswith("_" + unit) for name, unit in units)
+
+
+def test_without_prometheus_client_it_says_what_to_install(
+    train: feedline.Dataset, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with train.loader(4, output="numpy") as loader, pytest.raises(feedline.ConfigError, match=r"feedline\[metrics\]"):
+        loader.metrics()
+    assert not metrics._servers
+    monkeypatch.setenv("FEEDLINE_METRICS_PORT", "0")
+    with caplog.at_level(logging.WARNING), train.loader(4, output="numpy") as loader:
+        assert len(list(loader)) == 6
+    assert "feedline[metrics]" in caplog.text
 
 
 def test_loaders_share_a_port_and_the_last_one_frees_it(train: feedline.Dataset) -> None:

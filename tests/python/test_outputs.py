@@ -75,7 +75,7 @@ def test_outputs_are_looked_at_before_the_source(tmp_path: Path) -> None:
         packing.pack(tmp_path / "missing", "s3://bucket/x")
     with pytest.raises(feedline.ConfigError, match="local paths only"):
         run("inspect", tmp_path / "missing", "--show", "s3://bucket/x.png")
-    for wrong in ({"jobs": 0}, {"seed": -1}, {"seed": "x", "shuffle": True}, {"shuffle": "yes"}):
+    for wrong in ({"num_workers": 0}, {"jobs": 0}, {"seed": -1}, {"seed": "x", "shuffle": True}, {"shuffle": "yes"}):
         with pytest.raises(feedline.ConfigError, match=f"pack: {next(iter(wrong))} must be"):
             packing.pack(tmp_path / "missing", tmp_path / "out", **wrong)
 

@@ -175,7 +175,7 @@ def test_shards_keep_to_their_limit(folder: Path, tmp_path: Path, limits: dict[s
 
 def test_the_same_arguments_give_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     for name, seed, jobs in (("a", 1, 1), ("b", 1, 4), ("c", 2, 4)):
-        packing.pack(folder, tmp_path / name, samples_per_shard=5, shuffle=True, seed=seed, jobs=jobs)
+        packing.pack(folder, tmp_path / name, samples_per_shard=5, shuffle=True, seed=seed, num_workers=jobs)
         time.sleep(0.01)
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
     assert contents(tmp_path / "a") != contents(tmp_path / "c")
@@ -232,7 +232,7 @@ def test_restart_markers_go_where_they_gain(tmp_path: Path) -> None:
     assert samples(feedline.open(report["pattern"])) == samples(feedline.open(tmp_path / "in"))
 
 
-ARGUMENTS = ("--samples-per-shard", "3", "--shuffle", "--restart-interval", "2", "--jobs", "2")
+ARGUMENTS = ("--samples-per-shard", "3", "--shuffle", "--restart-interval", "2", "--num-workers", "2")
 
 
 def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(folder: Path, tmp_path: Path) -> None:

@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 from running_processes import HANG_S
 
 from feedline import record
-from feedline.diagnose.probe import events
-from feedline.diagnose.probe.events import Event
-from feedline.diagnose.session import ProcessRecord, Recording
 from feedline.diagnose.steps import steps_of
 from feedline.machine import facts as machine
 from feedline.machine import storage
-from feedline.record import checking, files, series
+from feedline.record import checking, series
+from feedline.watching.probe import events
+from feedline.watching.probe.events import Event
+from feedline.watching.recordings import ProcessRecord, Recording
 
 
 def subschemas(schema: Any) -> list[dict[str, Any]]:
@@ -40,24 +40,29 @@ def subschemas(schema: Any) -> list[dict[str, Any]]:
     return found
 
 
-def test_the_schema_holds_only_what_the_check_understands() -> None:
-    known = checking.KEYWORDS | checking.ANNOTATIONS
-    for schema in subschemas(files.schema()):
-        assert schema.keys() <= known
+STRUCTURE = {"$ref", "$defs", "properties", "additionalProperties", "items"}
+ANNOTATIONS = {"$schema", "$id", "title", "description"}
+
+
+def test_there_is_a_sentence_for_whatever_the_schema_asks() -> None:
+    for schema in subschemas(checking.schema()):
+        assert schema.keys() <= checking.SENTENCES.keys() | STRUCTURE | ANNOTATIONS
     library = pytest.importorskip("jsonschema", reason="jsonschema, which knows the whole standard, is not installed")
-    library.Draft202012Validator.check_schema(files.schema())
+    library.Draft202012Validator.check_schema(checking.schema())
 
 
-@pytest.mark.parametrize("made", [made_records.bench(), record.of(made_records.diagnosis(), made_records.STEPS)])
+@pytest.mark.parametrize(
+    "made", [made_records.bench(), record.from_diagnosis(made_records.diagnosis(), made_records.STEPS)]
+)
 def test_what_the_verbs_make_is_as_the_schema_has_it(made: dict[str, Any], tmp_path: Path) -> None:
     assert record.check(made) is made
     record.write(made, tmp_path / "run.json")
     assert record.read(tmp_path / "run.json") == made
     library = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-    library.validate(made, files.schema())
+    library.validate(made, checking.schema())
 
 
-RECORDS = [made_records.bench(), record.of(made_records.diagnosis(), made_records.STEPS[:5])]
+RECORDS = [made_records.bench(), record.from_diagnosis(made_records.diagnosis(), made_records.STEPS[:5])]
 VALUES = [None, True, 0, -1, 1.0, 2.5, "x", [], {}, [1, 2, 3, 4], ["x"], {"a": []}, {"a": 1}]
 
 
@@ -79,8 +84,10 @@ def test_the_check_agrees_with_jsonschema(data: st.DataObject) -> None:
         del holder[path[-1]]
     else:
         holder[path[-1]] = data.draw(st.sampled_from(VALUES))
-    valid = library.Draft202012Validator(files.schema()).is_valid(made)
-    assert (checking.problem(made, files.schema(), files.schema()) is None) == valid
+    valid = library.Draft202012Validator(checking.schema()).is_valid(made)
+    before = copy.deepcopy(made)
+    assert (checking.problem(made) is None) == valid
+    assert made == before, "checking changes nothing"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +95,7 @@ def test_the_check_agrees_with_jsonschema(data: st.DataObject) -> None:
     [
         ("", "not JSON"),
         ("[1, 2]", "no JSON object"),
-        ('{"a": 1}', "feedline bench SOURCE --output FILE"),
+        ('{"a": 1}', "feedline bench SOURCE --record FILE"),
         ('{"run_record": 2}', "version 2; this Feedline reads up to 1: update it"),
         ('{"run_record": true}', "lacks 'run_record'"),
         ('{"run_record": 1}', "lacks 'verb'"),
@@ -131,7 +138,7 @@ def test_a_diagnosis_of_before_records_is_read(tmp_path: Path) -> None:
 
 def test_the_record_of_a_diagnosis_still_holds_what_the_diagnosis_holds() -> None:
     document = made_records.diagnosis()
-    made = record.of(document, made_records.STEPS)
+    made = record.from_diagnosis(document, made_records.STEPS)
     for name in ("verdicts", "abstained", "step_ms", "wait_ms", "overhead_share", "summary", "experiments"):
         assert made[name] == json.loads(json.dumps(document[name]))
     assert made["machine"]["cpus_allowed"] >= 1 and made["software"]["python"]
@@ -270,7 +277,7 @@ def test_bench_writes_one_that_holds_what_it_printed_before(folder: Path, tmp_pa
         str(folder),
     ]
     output = tmp_path / "run.json"
-    options = ["--seconds", "0.3", "--batch-size", "4", "--threads", "2", "--output", str(output), "--json"]
+    options = ["--seconds", "0.3", "--batch-size", "4", "--num-workers", "2", "--record", str(output), "--json"]
     printed = subprocess.run([*command, *options], capture_output=True, text=True, timeout=HANG_S, check=True).stdout
     found = record.read(output)
     assert json.loads(printed) == found
@@ -289,7 +296,7 @@ def test_bench_writes_one_that_holds_what_it_printed_before(folder: Path, tmp_pa
     failed = subprocess.run([*command, *options], capture_output=True, text=True, timeout=HANG_S)
     assert failed.returncode == 3 and "No space left" in failed.stderr
     assert json.loads(failed.stdout)["figures"], "a full disk does not take them along"
-    refused = subprocess.run([*command, "--shuffle-quality", "--output", str(output)], capture_output=True, text=True)
+    refused = subprocess.run([*command, "--shuffle-quality", "--record", str(output)], capture_output=True, text=True)
     assert refused.returncode == 2 and "makes no run record" in refused.stderr
 
 
@@ -301,8 +308,8 @@ def test_a_diagnosis_is_a_record_that_report_and_diff_read(tmp_path):
     )
     found, page = tmp_path / "run.json", tmp_path / "run.html"
     for command in (
-        ["diagnose", "--quick", "--output", str(found), "--", sys.executable, str(script)],
-        ["report", str(found), "-o", str(page)],
+        ["diagnose", "--quick", "--record", str(found), "--", sys.executable, str(script)],
+        ["report", str(found), "--page", str(page)],
         ["diff", str(found), str(found)],
     ):
         verb = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())", *command]

@@ -25,7 +25,7 @@ from feedline.report import numbers, page
 
 RECORDS = {
     "bench": made_records.bench(),
-    "diagnose": record.of(made_records.diagnosis(), made_records.STEPS),
+    "diagnose": record.from_diagnosis(made_records.diagnosis(), made_records.STEPS),
     "bare": {**made_records.bench(), **empty_measurements()},
 }
 HOSTILE = "<script>alert(1)</script>\"'&</style><img src=x onerror=alert(2)>\x00\ud800"

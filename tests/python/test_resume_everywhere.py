@@ -85,7 +85,7 @@ def loader(dataset: feedline.Dataset, rank: int, world_size: int, threads: int, 
 
 def steps(dataset: feedline.Dataset, world_size: int, threads: int, state: Any = None, **options: Any) -> list[Step]:
     """What all ranks deliver, step by step, from `state` on. Ranks that have nothing at a step add nothing."""
-    result: dict[tuple[int, int], Step] = {}  # epoch, and step from where it was gone on with
+    result: dict[tuple[int, int], Step] = {}  # epoch, and step from where it was continued
     for rank in range(world_size):
         with loader(dataset, rank, world_size, threads, **options) as one:
             if state is not None:

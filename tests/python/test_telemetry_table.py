@@ -512,11 +512,11 @@ def test_what_bench_tells_of_a_stage_is_of_what_it_puts_out(folder: Path, tmp_pa
         "bench",
         str(folder),
     ]
-    arguments = ["--batch-size", str(batch), "--size", str(SIDE), "--seconds", "0.3", "--threads", "2"]
+    arguments = ["--batch-size", str(batch), "--size", str(SIDE), "--seconds", "0.3", "--num-workers", "2"]
     from feedline.cli.console import bytes_text
 
     out = tmp_path / "run.json"
-    done = subprocess.run([*command, *arguments, "--output", str(out)], capture_output=True, text=True, check=True)
+    done = subprocess.run([*command, *arguments, "--record", str(out)], capture_output=True, text=True, check=True)
     made = json.loads(out.read_text())
     counted, told = made["feedline"]["stages"], {stage["name"]: stage for stage in made["stages"]}
     assert counted["consumer"]["items"] == made["feedline"]["images"] / batch

@@ -26,12 +26,16 @@ from limits import Limits, NotPermitted, refusal
 from promises import NEAR, Change, Promise
 from scenarios import BLIND, HELD_OUT, SCENARIOS, Scenario
 
-from feedline.diagnose import fixes, session, trial, verdict
-from feedline.diagnose.findings import Diagnosis
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary import timeline
-from feedline.diagnose.summary.figures import Summary
-from feedline.diagnose.verdict import CERTAIN, Verdict
+from feedline.diagnose import causes, trial, verdict
+from feedline.diagnose.diagnosis import Diagnosis
+from feedline.diagnose.verdict import CERTAIN
+from feedline.diagnose.watch import watch
+from feedline.findings import Finding
+from feedline.watching import session
+from feedline.watching.model import prediction
+from feedline.watching.recordings import Recording
+from feedline.watching.summary import timeline
+from feedline.watching.summary.figures import Summary
 
 # Of a script's second form: the cause that it leaves out, and the workers that it was said to need.
 MENDED, WORKERS = "FEEDLINE_SCENARIO_MENDED", "FEEDLINE_SCENARIO_WORKERS"
@@ -71,7 +75,7 @@ class Rung:
 @dataclass(frozen=True)
 class Outcome:
     scenario: Scenario
-    verdicts: list[Verdict]
+    verdicts: list[Finding]
     seconds: float
     overhead: float | None
     others_cpus: float | None
@@ -86,14 +90,14 @@ class Outcome:
     @property
     def right(self) -> bool:
         """All planted causes are named, and the first that is named is true of the script."""
-        named = [v.cause for v in self.verdicts]
+        named = [v.code for v in self.verdicts]
         true = self.scenario.causes + self.scenario.also
         return set(self.scenario.causes) <= set(named) and named[0] in true
 
     @property
     def wrongly_certain(self) -> list[str]:
         true = self.scenario.causes + self.scenario.also
-        return [v.cause for v in self.verdicts if v.confidence >= CERTAIN and v.cause not in true]
+        return [v.code for v in self.verdicts if v.confidence >= CERTAIN and v.code not in true]
 
 
 def run(scenario: Scenario, ladder_s: float = 0.0, rounds: int = 0) -> Outcome:
@@ -121,17 +125,17 @@ def run(scenario: Scenario, ladder_s: float = 0.0, rounds: int = 0) -> Outcome:
 
 
 def _promises(
-    scenario: Scenario, rounds: int, recording: session.Recording, summary: Summary, diagnosis: Diagnosis
+    scenario: Scenario, rounds: int, recording: Recording, summary: Summary, diagnosis: Diagnosis
 ) -> list[Promise]:
     """What --apply would try, and the script's own second forms, as far as verdicts promise something of them."""
     changes = []
     proposal = trial.propose(summary, diagnosis, recording)
     if trial.refusal(summary, recording, proposal) is None:
-        causes = tuple(v.cause for v in diagnosis.verdicts if v.cause not in (*proposal.left, "compute_bound"))
+        causes = tuple(v.code for v in diagnosis.verdicts if v.code not in (*proposal.left, "compute_bound"))
         changes.append(Change(causes, proposal.predicted, settings=proposal.settings))
-    promised = {v.cause: v.predicted_gain for v in diagnosis.verdicts}
+    promised = {v.code: v.gain for v in diagnosis.verdicts}
     changes += [
-        Change((cause,), promised[cause], mended=cause, workers=fixes.workers_of(cause, summary))
+        Change((cause,), promised[cause], mended=cause, workers=_workers_of(cause, summary))
         for cause in scenario.mended
         if cause in promised
     ]
@@ -148,31 +152,36 @@ def _promises(
     return promises.tried(changes, rounds, first[0] if first else None, rate)
 
 
+def _workers_of(code: str, summary: Summary) -> int | None:
+    cause = causes.named(code)
+    return None if cause is None else cause.workers(summary)
+
+
 def _watch(
     scenario: Scenario, budget: float, change: Change | None = None, summary: Summary | None = None
-) -> session.Recording:
+) -> Recording:
     """Runs it once, in its limits. A `change` needs the summary of the run that it was proposed for."""
     if scenario.limits is not None and not (change and change.mended and scenario.unlimited):
         return _watch_inside(scenario.limits, scenario, budget, change, summary)
     return _watch_here(scenario, budget, change, summary)
 
 
-def _watch_here(scenario: Scenario, budget: float, change: Change | None, summary: Summary | None) -> session.Recording:
+def _watch_here(scenario: Scenario, budget: float, change: Change | None, summary: Summary | None) -> Recording:
     command = [sys.executable, "-W", "ignore", *scenario.launcher, str(scenario.path)]
     given = session.Change(change.settings, summary.loader) if change and change.settings and summary else None
     if change is None or not change.mended:
-        return session.run(command, budget, given)
+        return watch(command, budget, given)
     os.environ[MENDED] = change.mended
     if change.workers is not None:
         os.environ[WORKERS] = str(change.workers)
     try:
-        return session.run(command, budget, given)
+        return watch(command, budget, given)
     finally:
         for name in (MENDED, WORKERS):
             os.environ.pop(name, None)
 
 
-def _rungs(recording: session.Recording, summary: Summary | None) -> list[Rung]:
+def _rungs(recording: Recording, summary: Summary | None) -> list[Rung]:
     tried = timeline.experiments_of(recording, summary.loader) if summary is not None else None
     if summary is None or tried is None:
         return []
@@ -187,7 +196,7 @@ def _rungs(recording: session.Recording, summary: Summary | None) -> list[Rung]:
     return rungs
 
 
-def _watch_inside(limits: Limits, *arguments: Any) -> session.Recording:
+def _watch_inside(limits: Limits, *arguments: Any) -> Recording:
     """A process of its own joins the limits and makes the recording there, as it would in a container."""
     refused = refusal(limits)
     if refused is not None:
@@ -210,7 +219,7 @@ def _watch_inside(limits: Limits, *arguments: Any) -> session.Recording:
         os.waitpid(child, 0)
         if not result.exists():
             raise RuntimeError(f"{arguments[0].script} was not watched inside its limits")
-        recording: session.Recording = pickle.loads(result.read_bytes())
+        recording: Recording = pickle.loads(result.read_bytes())
         return recording
 
 
@@ -234,7 +243,7 @@ def main() -> int:
             print(f"skipped  {scenario.script}: {error}", flush=True)
             continue
         outcomes.append(outcome)
-        named = ", ".join(f"{v.cause} {v.share:.0%} ({v.confidence:.2f})" for v in outcome.verdicts) or "nothing"
+        named = ", ".join(f"{v.code} {v.share:.0%} ({v.confidence:.2f})" for v in outcome.verdicts) or "nothing"
         mark = "right" if outcome.right else "WRONG"
         certain = f"  WRONGLY CERTAIN: {', '.join(outcome.wrongly_certain)}" if outcome.wrongly_certain else ""
         named += "  (on a stand-in device)" if scenario.stand_in else ""
@@ -300,7 +309,7 @@ def matrix(outcomes: list[Outcome]) -> str:
     planted = sorted({outcome.scenario.causes[0] for outcome in outcomes})
     counts: dict[tuple[str, str], int] = {}
     for outcome in outcomes:
-        first = outcome.verdicts[0].cause if outcome.verdicts else "(none)"
+        first = outcome.verdicts[0].code if outcome.verdicts else "(none)"
         # of two planted causes either may come first
         row = first if first in outcome.scenario.causes else outcome.scenario.causes[0]
         counts[row, first] = counts.get((row, first), 0) + 1
@@ -317,7 +326,7 @@ def as_dict(outcome: Outcome) -> dict[str, object]:
         "scenario": outcome.scenario.script,
         "planted": list(outcome.scenario.causes),
         "stand_in_device": outcome.scenario.stand_in,
-        "named": [{"cause": v.cause, "share": v.share, "confidence": v.confidence} for v in outcome.verdicts],
+        "named": [{"cause": v.code, "share": v.share, "confidence": v.confidence} for v in outcome.verdicts],
         "right": outcome.right,
         "wrongly_certain": outcome.wrongly_certain,
         "overhead_share": outcome.overhead,

@@ -35,12 +35,12 @@ def test_the_planted_cause_is_named(scenario, monkeypatch):
             outcome = run(scenario)
         except NotPermitted as error:
             pytest.skip(str(error))
-        named = {verdict.cause for verdict in outcome.verdicts}
+        named = {verdict.code for verdict in outcome.verdicts}
         if set(scenario.causes) <= named and not outcome.wrongly_certain:
             assert outcome.overhead is not None and outcome.overhead < 0.2  # tools/scenarios tells how small it is
             return
         most_free = max(most_free, len(os.sched_getaffinity(0)) - (outcome.others_cpus or 0.0))
-        seen.append([(verdict.cause, verdict.share, verdict.confidence) for verdict in outcome.verdicts])
+        seen.append([(verdict.code, verdict.share, verdict.confidence) for verdict in outcome.verdicts])
     if most_free < scenario.free_cpus:
         pytest.skip(f"{scenario.free_cpus} CPUs must be free for it, and other programs left {most_free:.1f}")
     pytest.fail(f"{scenario.causes} was planted, and these were named: {seen}")

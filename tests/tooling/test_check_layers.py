@@ -305,3 +305,38 @@ def test_threads_are_made_in_one_place(tree):
         tree.source(path, "std::thread thread(work);")
     tree.source("src/format/tar.cpp", "std::thread::id self = std::this_thread::get_id();  // not a std::thread")
     assert tree.check() == (0, [])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "::open(path.c_str(), O_RDONLY)",
+        "::stat(path.c_str(), &status)",
+        "std::ifstream file(path)",
+        "std::fopen(path, text)",
+        "std::filesystem::exists(path)",
+        "std::rename(from, to)",
+        "return ::unlink(path.c_str())",
+    ],
+)
+def test_a_file_is_asked_for_by_its_name_where_that_may_be(tree, call):
+    what = call.removeprefix("return ").partition("(")[0].partition(" ")[0].lstrip(":")
+    tree.source("src/format/tar.cpp", f'#include "format/tar.h"\nauto found = {call};')
+    tree.source("src/format/tar_test.cpp", f"auto found = {call};")
+    assert tree.check() == (
+        1,
+        [f"src/format/tar.cpp:3: call: {what}: names of files go through storage, or cache for files of ours"],
+    )
+    tree.write("tools/layers.txt", TABLE + "calls src/format  # the door\n")
+    assert tree.check() == (0, [])
+    tree.write("tools/layers.txt", TABLE + "calls src/nowhere\n")
+    assert "tools/layers.txt:1: folder: `calls` names src/nowhere, which the table does not have" in tree.check()[1]
+
+
+def test_what_only_looks_like_a_call_for_a_file_is_free(tree):
+    tree.source(
+        "src/format/tar.cpp",
+        "storage::open(path); reader->stat(); ::fstat(fd, &status); Shard::open(path);  // ::open(path)\n"
+        "std::filesystem::path(path).filename(); result.open(path); list.unlink(x); Tar::stat(x);",
+    )
+    assert tree.check() == (0, [])

@@ -163,10 +163,11 @@ def test_it_works_where_the_codecs_of_the_system_are_unusable(empty_python, phot
 
 DIAGNOSE = """
 import json, sys
-from feedline.diagnose import report, session, verdict
-from feedline.diagnose.summary import timeline
+from feedline.diagnose import report, verdict
+from feedline.diagnose.watch import watch
+from feedline.watching.summary import timeline
 for budget in (2.0, 120.0):  # a machine that others keep busy needs more
-    recording = session.run([sys.executable, "-c", sys.argv[1], sys.argv[2]], budget)
+    recording = watch([sys.executable, "-c", sys.argv[1], sys.argv[2]], budget)
     if recording.experiments is not None and recording.experiments.rungs:
         break
 summary = timeline.summarise(recording)
@@ -209,7 +210,7 @@ def test_what_the_wheel_holds(wheel):
         licence = any(re.search(rf"/licenses/bundled/{codec}\d*[-\w.]*\.txt$", name) for name in names)
         assert licence or not shutil.which("dpkg-query"), (codec, names)
     assert "feedline/py.typed" in names
-    assert "feedline/diagnose/probe/inject/sitecustomize.py" in names  # no import finds it: PYTHONPATH does
+    assert "feedline/watching/probe/inject/sitecustomize.py" in names  # no import finds it: PYTHONPATH does
     assert "feedline/_engine.pyi" in names
     assert {name.partition("/")[0] for name in names} == {"feedline", "feedline.libs", info.partition("/")[0]}
     needs = [text for text in metadata.get_all("Requires-Dist") if "extra ==" not in text]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..record import series
-from ..record.diagnosis import figure, link
+from ..record.figures import figure, link
 
 # whose items are batches; those of the other stages are samples
 BATCH_STAGES = ("batch", "consumer")

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import feedline
+from feedline.data.images import IMAGENET_MEAN, IMAGENET_STD
 
 _EXTENSIONS = {".jpg", ".jpeg", ".png", ".webp"}
 
@@ -40,8 +40,8 @@ class PillowTransform:
         import torch
 
         self.size = size
-        self.mean = torch.tensor(feedline.IMAGENET_MEAN)[:, None, None]
-        self.std = torch.tensor(feedline.IMAGENET_STD)[:, None, None]
+        self.mean = torch.tensor(IMAGENET_MEAN)[:, None, None]
+        self.std = torch.tensor(IMAGENET_STD)[:, None, None]
 
     def __call__(self, image: Any) -> Any:
         import numpy as np
@@ -94,7 +94,7 @@ def transform_of(size: int, preferred: str = "any") -> tuple[Any, str]:
         transforms.RandomResizedCrop(size),
         transforms.RandomHorizontalFlip(),
         transforms.ToTensor(),
-        transforms.Normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD),
+        transforms.Normalize(IMAGENET_MEAN, IMAGENET_STD),
     ]
     return transforms.Compose(steps), "torchvision transforms"
 
@@ -110,7 +110,7 @@ def check_stock(source: str) -> None:
         if importlib.util.find_spec(name) is None:
             raise StockLoaderMissing(f"needs {name}")
     if not Path(source).is_dir():
-        raise StockLoaderMissing(f"needs a folder of class folders as SOURCE, and {source!r} is none")
+        raise StockLoaderMissing(f"needs a folder of class folders as SOURCE; {source!r} is not one")
 
 
 def measure_stock(source: str, size: int, batch_size: int, workers: int, seconds: float) -> dict[str, Any]:

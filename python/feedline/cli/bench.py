@@ -5,58 +5,56 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 from click.core import ParameterSource
 from rich.markup import escape
 
-import feedline
+from feedline.bench import measuring, orders
 from feedline.bench import record as records
-from feedline.bench.stock_loader import StockLoaderMissing, check_stock, measure_stock
-from feedline.cli import shuffle
-from feedline.cli.amounts import FiniteRange
-from feedline.cli.console import OUT, bytes_text, print_json, progress, table
-from feedline.cli.outputs import OUTPUT_FILE, distinct
+from feedline.bench.stock_loader import StockLoaderMissing, check_stock
+from feedline.cli import parameters, shuffle
+from feedline.cli.console import OUT, bytes_text, print_json, progress, steps, table
+from feedline.cli.outputs import distinct
 from feedline.machine import limits
 from feedline.record import envelope, write
 
-# of a batch: when it came, its samples, the seconds that next() took
-_Arrival = tuple[float, int, float]
-
-_OF_LOADING = ("batch_size", "size", "threads", "seconds", "against", "output")
+_OF_LOADING = ("batch_size", "size", "num_workers", "seconds", "against", "record")
 _OF_ORDERS = ("samples", "seed")
-_LIMIT_IMAGES = 500  # decoded for the limit: about a second on one core
 
 
 @click.command()
 @click.argument("source", required=False)
-@click.option("--batch-size", default=64, show_default=True, type=click.IntRange(1))
+@click.option("--batch-size", default=64, show_default=True, type=click.IntRange(1), help="Samples per batch.")
 @click.option("--size", default=224, show_default=True, type=click.IntRange(1), help="Side of the crops, in pixels.")
-@click.option("--threads", type=click.IntRange(1), help="Default: the usable CPUs.")
-@click.option("--seconds", default=5.0, show_default=True, type=FiniteRange(0.1), help="How long to measure.")
-@click.option("--against", type=click.Choice(["torch"]), help="Measure this loader beside, with as many workers.")
-@click.option("--shuffle-quality", is_flag=True, help="Measure the order instead, by statistics.")
-@click.option("--samples", type=click.IntRange(100), help="With --shuffle-quality: so many made-up ones, no SOURCE.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="With --shuffle-quality.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, the run record: docs/run-record.md.")
-@click.option("--output", type=OUTPUT_FILE, help="Write the run record to this file.")
+@parameters.num_workers("--threads", help="Threads; auto: the usable CPUs.")
+@click.option(
+    "--seconds", default=5.0, show_default=True, type=parameters.FiniteRange(0.1), help="How long to measure."
+)
+@click.option("--against", type=click.Choice(["torch"]), help="Also measure this loader, with as many workers.")
+@click.option("--shuffle-quality", is_flag=True, help="Judge the order of samples instead, by statistics.")
+@click.option("--samples", type=click.IntRange(100), help="With --shuffle-quality: make up so many in place of SOURCE.")
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the orders of --shuffle-quality."
+)
+@parameters.as_json("Print one JSON object, the run record: docs/run-record.md.")
+@parameters.record_file("--output")
 @click.pass_context
 def bench(
     context: click.Context,
     source: str | None,
     batch_size: int,
     size: int,
-    threads: int | None,
+    num_workers: int | Literal["auto"],
     seconds: float,
     against: str | None,
     shuffle_quality: bool,
     samples: int | None,
     seed: int,
     as_json: bool,
-    output: Path | None,
+    record: Path | None,
 ) -> int:
     """Load SOURCE with random_resized_crop, flip and normalize, and tell where the time goes.
 
@@ -66,53 +64,45 @@ def bench(
     With --shuffle-quality nothing is decoded: the orders that loaders of this size give are compared with a shuffle
     buffer and with true permutations.
     """
-    began = time.time()
     _refuse_what_is_not_used(context, shuffle_quality)
     if shuffle_quality:
-        if (source is None) == (samples is None):
-            raise click.UsageError("--shuffle-quality: give either SOURCE or --samples")
-        orders = shuffle.measure(source, samples, seed)
-        print_json(orders) if as_json else shuffle.show(orders)
-        return 0
+        return _bench_orders(source, samples, seed, as_json)
     if source is None:
         raise click.UsageError("give a SOURCE")
-    distinct({"SOURCE": source, "--output": output})
-    if against == "torch":
-        _of_stock(check_stock, source)
-    dataset = (
-        feedline.open(source)
-        .random_resized_crop(size)
-        .random_horizontal_flip()
-        .normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
-    )
-    result: dict[str, Any] = {"source": source, "samples": len(dataset), "batch_size": batch_size, "size": size}
-    result["feedline"], arrivals = _measure(dataset, batch_size, threads, seconds)
-    used = result["feedline"]["threads"]
-    if dataset.format != "pixels":  # those need no decoding
-        limit = dataset.measure_decode(min(_LIMIT_IMAGES, len(dataset)), used)
-        result["decode_limit"] = {
-            "images_per_s": limit.images / limit.wall_s,
-            "cpu_ms_per_image": 1000 * limit.cpu_s / limit.images,
-            "encoded_bytes_per_image": limit.encoded_bytes / limit.images,
-        }
-        result["share_of_limit"] = result["feedline"]["images_per_s"] / result["decode_limit"]["images_per_s"]
-    if against == "torch":
-        result["torch"] = _of_stock(measure_stock, source, size, batch_size, used, seconds)
-        result["speed_up"] = result["feedline"]["images_per_s"] / result["torch"]["images_per_s"]
-    if as_json or output is not None:
+    distinct({"SOURCE": source, "--record": record})
+    began = time.time()
+    try:
+        if against == "torch":
+            check_stock(source)
+        result, arrivals = measuring.measure(
+            source,
+            batch_size=batch_size,
+            size=size,
+            num_workers=num_workers,
+            seconds=seconds,
+            against_torch=against == "torch",
+            show=lambda phase: steps(None, phase),
+        )
+    except StockLoaderMissing as error:
+        raise click.UsageError(f"--against torch: {error}") from error
+    if as_json or record is not None:
         facts = envelope("bench", ["feedline", *sys.argv[1:]], source, began=began, source=source)
-        record = records.of_bench({**facts, "wall_s": time.time() - began}, result, arrivals)
-    print_json(record) if as_json else _print(result)
-    if output is not None:  # last: a full disk must not take the figures along
-        write(record, output)
+        whole = records.of_bench({**facts, "wall_s": time.time() - began}, result, arrivals)
+    print_json(whole) if as_json else _print(result)
+    if record is not None:  # last: a full disk must not take the figures along
+        write(whole, record)
     return 0
 
 
-def _of_stock(call: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return call(*arguments)
-    except StockLoaderMissing as error:
-        raise click.UsageError(f"--against torch: {error}") from error
+def _bench_orders(source: str | None, samples: int | None, seed: int, as_json: bool) -> int:
+    if (source is None) == (samples is None):
+        raise click.UsageError("--shuffle-quality: give either SOURCE or --samples")
+    with progress(None, "shuffling") as bar:
+        found = orders.measure(
+            source, samples, seed, lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total)
+        )
+    print_json(found) if as_json else shuffle.show(found)
+    return 0
 
 
 def _refuse_what_is_not_used(context: click.Context, shuffle_quality: bool) -> None:
@@ -121,73 +111,14 @@ def _refuse_what_is_not_used(context: click.Context, shuffle_quality: bool) -> N
     for name in ignored:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             option = f"--{name.replace('_', '-')}"
-            if name == "output":
-                raise click.UsageError("--output: --shuffle-quality makes no run record; use --json")
+            if name == "record":
+                raise click.UsageError("--record: --shuffle-quality makes no run record; use --json")
             words = (
                 "does not go with --shuffle-quality, which loads nothing"
                 if shuffle_quality
                 else "is for --shuffle-quality"
             )
             raise click.UsageError(f"{option} {words}")
-
-
-def _measure(
-    dataset: feedline.Dataset, batch_size: int, threads: int | None, seconds: float
-) -> tuple[dict[str, Any], list[_Arrival]]:
-    with dataset.loader(batch_size, shuffle=True, num_workers=threads or "auto", output="numpy") as loader:
-        started = time.perf_counter()
-        next(iter(loader))
-        first_batch_s = time.perf_counter() - started
-        with progress(None, "warming up") as bar:
-            _run(loader, seconds / 2, bar, epochs=1)
-        before, cpu = loader.stats(), time.process_time()
-        started = time.perf_counter()
-        with progress(None, "measuring") as bar:
-            arrivals = _run(loader, seconds, bar)
-        wall = time.perf_counter() - started
-        images = sum(samples for _, samples, _ in arrivals)
-        after, cpu = loader.stats(), time.process_time() - cpu
-    stages = {name: _difference(after["stages"][name], stage) for name, stage in before["stages"].items()}
-    measured = {
-        "threads": after["threads"],
-        "images": images,
-        "images_per_s": images / wall,
-        "cpu_s_per_1000_images": 1000 * cpu / images,
-        "first_batch_s": first_batch_s,
-        "held_bytes_peak": after["held_bytes_peak"],
-        "stages": stages,
-    }
-    return measured, arrivals
-
-
-def _run(loader: feedline.Loader, seconds: float, bar: Any, epochs: int | None = None) -> list[_Arrival]:
-    """Loads for `seconds`, at least one batch and at most `epochs`."""
-    arrivals: list[_Arrival] = []
-    begin = before = time.perf_counter()
-    while epochs is None or epochs > 0:
-        for batch in loader:
-            now = time.perf_counter()
-            arrivals.append((now - begin, len(batch[0]), now - before))
-            bar.advance(bar.task_ids[0], len(batch[0]))
-            if now > begin + seconds:
-                return arrivals
-            before = time.perf_counter()
-        epochs = None if epochs is None else epochs - 1
-    return arrivals
-
-
-def _difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, float]:
-    items = after["items"] - before["items"]
-    busy = after["busy_s"] - before["busy_s"]
-    return {
-        "items": items,
-        "bytes": after["bytes"] - before["bytes"],
-        "busy_s": busy,
-        "us_per_item": 1e6 * busy / items if items else 0.0,
-        "items_per_s_and_thread": items / busy if busy else 0.0,
-        "blocked_s": after["blocked_s"] - before["blocked_s"],
-        "starved_s": after["starved_s"] - before["starved_s"],
-    }
 
 
 def _print(result: dict[str, Any]) -> None:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -51,3 +52,10 @@ def progress(total: int | None, label: str) -> Progress:
     )
     bar.add_task(label, total=total)
     return bar
+
+
+@contextlib.contextmanager
+def steps(total: int | None, label: str) -> Iterator[Callable[[int], None]]:
+    """A progress bar while the block runs; what it gives moves the bar on by so many."""
+    with progress(total, label) as bar:
+        yield lambda count: bar.advance(bar.task_ids[0], count)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import resource
 import signal
 import sys
@@ -14,61 +13,73 @@ from pathlib import Path
 
 import click
 
-from feedline.cli import exit_codes
+from feedline.cli import exit_codes, parameters
 from feedline.diagnose.steps import steps_of
 
 
-def _seconds(_context: click.Context, _parameter: click.Parameter, value: str) -> float:
-    """60, 60s or 2m."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m)?", value.strip())
-    if match is None:
-        raise click.BadParameter(f"{value!r} is not a time such as 60s or 2m")
-    return float(match[1]) * (60 if match[2] == "m" else 1)
-
-
 @click.command(context_settings={"allow_interspersed_args": False})
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object after the script has ended.")
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the JSON object to this file.")
+@parameters.as_json("Print one JSON object, the run record, after the script has ended.")
+@parameters.record_file("--output")
 @click.option("--quick", is_flag=True, help="No experiments after the script has ended.")
-@click.option("--budget", default="60s", show_default=True, callback=_seconds, help="Time for experiments at most.")
+@click.option(
+    "--budget",
+    default="60s",
+    show_default=True,
+    type=parameters.Duration(),
+    help="Time limit for experiments.",
+)
 @click.option(
     "--apply", "try_it", is_flag=True, help="Run it once more with the proposed settings, and check the gain."
 )
+@click.option(
+    "--causes",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    multiple=True,
+    help="A folder of further causes to look for, in the form of docs/findings.md.",
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def diagnose(
-    as_json: bool, output: Path | None, quick: bool, budget: float, try_it: bool, command: tuple[str, ...]
+    as_json: bool,
+    record: Path | None,
+    quick: bool,
+    budget: float,
+    try_it: bool,
+    causes: tuple[Path, ...],
+    command: tuple[str, ...],
 ) -> int:
     """Run COMMAND, watch its data loading, and say where the time goes: feedline diagnose -- python train.py
 
     The command runs as without Feedline: same output, same exit status. The text goes to standard error; with --json
-    one JSON object follows on standard output, with --output it goes to a file. With --apply it runs a second time, as
+    one JSON object follows on standard output, with --record it goes to a file. With --apply it runs a second time, as
     it would by itself, with other arguments of its DataLoader; what that run prints goes to standard error.
     """
-    from feedline import record
-    from feedline.diagnose import report, session, trial, verdict
-    from feedline.diagnose.summary import timeline
+    from feedline import record as records
+    from feedline.diagnose import report, trial, verdict
+    from feedline.diagnose.causes import registered
+    from feedline.diagnose.watch import watch
+    from feedline.watching.command import CommandError
+    from feedline.watching.summary import timeline
 
-    if output is not None:
-        _check(output)
+    known = registered(causes)
     progress = Progress()
     try:
-        recording = session.run(command, 0.0 if quick else budget, tell=progress)
-    except session.CommandError as error:
+        recording = watch(command, 0.0 if quick else budget, tell=progress)
+    except CommandError as error:
         click.echo(f"feedline: {error.strerror}", err=True)
         return 127 if isinstance(error, FileNotFoundError) or error.errno == 2 else 126
     finally:
         progress.clear()
     summary = timeline.summarise(recording)
-    diagnosis = verdict.judge(summary)
+    diagnosis = verdict.judge(summary, known)
     tried = trial.run(command, summary, diagnosis, recording) if try_it and summary is not None else None
     document = report.as_json(recording, summary, diagnosis, tried)
     # what the machine is makes it a run record; where that cannot be found out, the script's exit status still counts
     with contextlib.suppress(Exception):
-        document = record.of(document, steps_of(recording))
+        document = records.from_diagnosis(document, steps_of(recording))
     # a closed pipe must not change the exit status
     with contextlib.suppress(OSError):
         print(report.as_text(recording, summary, diagnosis, tried), file=sys.stderr, flush=True)
-    written = output is None or _write(output, json.dumps(document, indent=2) + "\n")
+    written = record is None or _write(record, json.dumps(document, indent=2) + "\n")
     if as_json:
         with contextlib.suppress(OSError):
             print(json.dumps(document, indent=2), flush=True)
@@ -97,20 +108,6 @@ class Progress:
             with contextlib.suppress(OSError):
                 print(f"\r{text:<{self._width}}" + ("" if text else "\r"), end="", file=sys.stderr, flush=True)
             self._width = max(self._width, len(text))
-
-
-def _check(path: Path) -> None:
-    """Before anything runs. Raises click.UsageError where no file can be written there."""
-    is_there = path.exists()
-    try:
-        with path.open("ab"):
-            pass
-        if not is_there:
-            path.unlink()
-    except OSError as error:
-        raise click.UsageError(
-            f"--output: cannot write {path}: {error.strerror}; name a file in a folder that is there"
-        ) from error
 
 
 def _write(path: Path, text: str) -> bool:

@@ -8,21 +8,20 @@ from pathlib import Path
 import click
 from rich.markup import escape
 
-from feedline.cli import exit_codes
+from feedline.cli import exit_codes, parameters
 from feedline.cli.console import OUT, print_json, table
 from feedline.record import read
 from feedline.report import Comparison, compare
 from feedline.report.measured import FigureDifference
 from feedline.report.numbers import fact, number, with_unit
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
 _WIDEST = 48
 
 
 @click.command()
-@click.argument("a", type=_FILE)
-@click.argument("b", type=_FILE)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.argument("a", type=parameters.INPUT_FILE)
+@click.argument("b", type=parameters.INPUT_FILE)
+@parameters.as_json()
 def diff(a: Path, b: Path, as_json: bool) -> int:
     """Compare the run records A and B: figures beyond their spread, and the facts that explain them, by rank.
 

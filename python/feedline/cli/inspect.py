@@ -10,10 +10,11 @@ import click
 from rich.markup import escape
 
 import feedline
-from feedline.cli import exit_codes
-from feedline.cli.console import OUT, bytes_text, print_json, progress, table
-from feedline.cli.contact_sheet import contact_sheet, write_png
-from feedline.data import arguments
+from feedline.cli import exit_codes, parameters
+from feedline.cli.console import OUT, bytes_text, print_json, steps, table
+from feedline.data import inspection
+from feedline.data.contact_sheet import contact_sheet, write_png
+from feedline.findings import Finding
 
 _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _MOST_ROWS = 20
@@ -26,42 +27,41 @@ _UNDECODED = dict.fromkeys(
 @click.command()
 @click.argument("source")
 @click.option("--format", "format_", type=click.Choice(["folder", "tar", "pixels"]), help="Default: by what SOURCE is.")
-@click.option("--show", type=click.Path(dir_okay=False), help="Write a contact sheet to this PNG file.")
+@click.option("--show", type=parameters.OutputPath(dir_okay=False), help="Write a contact sheet to this PNG file.")
 @click.option(
     "--images", default=24, show_default=True, type=click.IntRange(1, 400), help="Images on the contact sheet."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@parameters.as_json()
 def inspect(source: str, format_: str | None, show: str | None, images: int, as_json: bool) -> int:
     """Tell what SOURCE holds, and what a reader would drop, merge or refuse.
 
     SOURCE is a folder of class folders, a .tar or .tar.gz, or a brace list of them ("shards/{000..146}.tar").
     Exit status 1: a finding of severity "error" or "warning"; 3: nothing there to read.
     """
-    if show is not None:
-        arguments.output_path("inspect", "--show", show)
     found = feedline.inspect(source, format=format_)
+    findings = inspection.findings_of(found)
     sheet: dict[str, Any] | None = None
     if show is not None:
         sheet = _write_sheet(source, format_, Path(show), images)
     if as_json:
-        print_json(_as_dict(source, found) | ({"contact_sheet": sheet} if sheet else {}))
+        print_json(_as_dict(source, found, findings) | ({"contact_sheet": sheet} if sheet else {}))
     else:
-        _print(source, found, sheet)
-    if not found.samples and any(finding.code == "unreadable_file" for finding in found.findings):
+        _print(source, found, findings, sheet)
+    if not found.samples and any(finding.code == "unreadable_file" for finding in findings):
         return exit_codes.FAILED
-    bad = any(finding.severity != "note" for finding in found.findings) or bool(sheet and sheet["damaged"])
+    bad = any(finding.severity != "note" for finding in findings) or bool(sheet and sheet["damaged"])
     return exit_codes.PROBLEMS_FOUND if bad else exit_codes.FINE
 
 
 def _write_sheet(source: str, format_: str | None, path: Path, images: int) -> dict[str, Any]:
     dataset = feedline.open(source, format=format_)
-    with progress(min(images, len(dataset)), "decoding") as bar:
-        sheet, damaged = contact_sheet(dataset, images, lambda: bar.advance(bar.task_ids[0]))
+    with steps(min(images, len(dataset)), "decoding") as advance:
+        sheet, damaged = contact_sheet(dataset, images, lambda: advance(1))
     write_png(path, sheet)
     return {"path": str(path), "images": min(images, len(dataset)), "damaged": damaged}
 
 
-def _as_dict(source: str, found: feedline.Inspection) -> dict[str, Any]:
+def _as_dict(source: str, found: feedline.Inspection, findings: list[Finding]) -> dict[str, Any]:
     plain = (
         "format",
         "samples",
@@ -73,15 +73,14 @@ def _as_dict(source: str, found: feedline.Inspection) -> dict[str, Any]:
         "extensions",
         "classes",
     )
-    finding = ("code", "severity", "shard", "key", "text")
     return {
         "source": source,
         **{name: getattr(found, name) for name in plain},
-        "findings": [{name: getattr(entry, name) for name in finding} for entry in found.findings],
+        "findings": [{"code": one.code, "severity": one.severity, **one.about, "text": one.text} for one in findings],
     }
 
 
-def _print(source: str, found: feedline.Inspection, sheet: dict[str, Any] | None) -> None:
+def _print(source: str, found: feedline.Inspection, findings: list[Finding], sheet: dict[str, Any] | None) -> None:
     OUT.print(f"[bold]{escape(source)}[/]")
     shards = f" in {found.shards:,} shards" if found.shards else ""
     OUT.print(f"{found.format}: {found.samples:,} samples{shards}, {bytes_text(found.bytes)}")
@@ -90,15 +89,15 @@ def _print(source: str, found: feedline.Inspection, sheet: dict[str, Any] | None
     OUT.print(f"fields: {', '.join(found.fields) or 'none'}")
     _print_counts("extension", "files", found.extensions)
     _print_counts("class", "samples", found.classes)
-    for entry in found.findings[:_MOST_ROWS]:
-        place = ", ".join(part for part in (entry.shard, entry.key) if part)
+    for entry in findings[:_MOST_ROWS]:
+        place = ", ".join(part for part in entry.about.values() if part)
         OUT.print(
             f"[{_STYLE.get(entry.severity, '')}]{entry.severity}[/] [bold]{entry.code}[/] "
             f"{escape(entry.text)}" + (f" [dim]({escape(place)})[/]" if place else "")
         )
-    if len(found.findings) > _MOST_ROWS:
-        OUT.print(f"... and {len(found.findings) - _MOST_ROWS:,} more findings; --json lists all")
-    if not found.findings:
+    if len(findings) > _MOST_ROWS:
+        OUT.print(f"... and {len(findings) - _MOST_ROWS:,} more findings; --json lists all")
+    if not findings:
         OUT.print("[green]nothing that a reader would drop, merge or refuse[/]" + _UNDECODED.get(found.format, ""))
     if sheet:
         OUT.print(f"contact sheet of {sheet['images']} images: {escape(sheet['path'])}")

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Places that a verb will write to: looked at while the command line is read, before any work.
 
-A verb gives its option (or argument) one of these types, and is never called with a place that cannot be written::
+The types ``OUTPUT_FILE`` and ``OUTPUT_FOLDER`` of :mod:`feedline.cli.parameters` look, so that no verb is called with a
+place that cannot be written. What is wrong with it is a usage error, exit status 2, that names the option, the place
+and the next step. Where a verb reads files too, or writes several, it begins with :func:`distinct`, so that none is
+written over another::
 
-    @click.option("--output", type=OUTPUT_FILE, help="Write the run record to this file.")
-    @click.argument("output", type=OUTPUT_FOLDER)
-
-What is wrong with the place is then a usage error, exit status 2, that names the option, the place and the next step.
-Where a verb reads files too, or writes several, it begins with :func:`distinct`, so that none is written over another::
-
-    distinct({"SOURCE": source, "--output": output, "--record": record})
+    distinct({"SOURCE": source, "--settings": settings, "--record": record})
 
 Nothing is made or changed by looking. A disk can still fill up meanwhile: verbs write last, and whole or not at all.
 """
@@ -22,7 +19,6 @@ import stat
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -67,33 +63,6 @@ def problem_of_folder(path: str | os.PathLike[str]) -> str | None:
     except OSError as error:
         return f"'{path}': {error.strerror}"
     return _problem_of_making(nearest)
-
-
-class OutputFile(click.Path):
-    """The type of an option for a file that a verb writes; gives a :class:`pathlib.Path`."""
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        found = problem_of_file(value)
-        if found is not None:
-            self.fail(found, param, ctx)
-        return super().convert(value, param, ctx)
-
-
-class OutputFolder(click.Path):
-    """The type of an option for a folder that a verb writes into, made where it is missing; gives the text as given."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        found = problem_of_folder(value)
-        if found is not None:
-            self.fail(found, param, ctx)
-        return super().convert(value, param, ctx)
-
-
-OUTPUT_FILE = OutputFile()
-OUTPUT_FOLDER = OutputFolder()
 
 
 def distinct(places: Mapping[str, str | os.PathLike[str] | None]) -> None:

@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 from rich.markup import escape
 
 import feedline
-from feedline.cli import exit_codes
+from feedline.cli import exit_codes, parameters
 from feedline.cli.console import OUT, bytes_text, print_json, progress
-from feedline.data import arguments
 
 if TYPE_CHECKING:
     from feedline.packing import Report
@@ -20,33 +19,33 @@ if TYPE_CHECKING:
 _MOST_ROWS = 20
 
 
-class _Interval(click.ParamType):
-    name = "mcus"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        if value == "auto" or isinstance(value, int):
-            return value
-        if not value.isdecimal() or not 1 <= int(value) <= 65535:
-            self.fail(f"{value!r} is neither 1 to 65535 nor 'auto'", param, ctx)
-        return int(value)
-
-
 @click.command()
 @click.argument("source")
-@click.argument("output", type=click.Path())
+@click.argument("output", type=parameters.OUTPUT_PATH)
 @click.option("--format", "format_", type=click.Choice(["folder", "tar"]), help="Default: by what SOURCE is.")
 @click.option("--shard-size", metavar="BYTES", help="No shard gets larger: 500MB, 5G, 1GiB. [default: 1GB]")
 @click.option("--samples-per-shard", type=click.IntRange(1), help="Instead of a size.")
 @click.option("--shuffle", is_flag=True, help="Pack in a random order.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of that order.")
-@click.option("--restart-interval", type=_Interval(), help="Restart markers in JPEGs, without loss; 'auto': by size.")
-@click.option("--raw", metavar="SIZE", type=click.IntRange(0), help="Pixels instead, smaller edge SIZE; 0: as it is.")
+@click.option(
+    "--restart-interval",
+    metavar="MCUS",
+    type=parameters.RESTART_INTERVAL,
+    help="Restart markers in JPEGs, without loss; auto: by size.",
+)
+@click.option(
+    "--raw", metavar="SIZE", type=click.IntRange(0), help="Write pixels instead, smaller edge SIZE; 0: as stored."
+)
 @click.option("--check", is_flag=True, help="Decode every image, so that no damaged one is packed.")
 @click.option(
-    "--on-error", default="raise", show_default=True, type=click.Choice(["raise", "skip"]), help="skip: list."
+    "--on-error",
+    default="raise",
+    show_default=True,
+    type=click.Choice(["raise", "skip"]),
+    help="skip: leave bad samples out, and list them.",
 )
-@click.option("--jobs", type=click.IntRange(1), help="Threads. [default: usable CPUs]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@parameters.num_workers("--jobs", help="Threads; auto: the usable CPUs.")
+@parameters.as_json()
 def pack(
     source: str,
     output: str,
@@ -55,11 +54,11 @@ def pack(
     samples_per_shard: int | None,
     shuffle: bool,
     seed: int,
-    restart_interval: int | str | None,
+    restart_interval: int | Literal["auto"] | None,
     raw: int | None,
     check: bool,
     on_error: str,
-    jobs: int | None,
+    num_workers: int | Literal["auto"],
     as_json: bool,
 ) -> int:
     """Write SOURCE as tar shards into the folder OUTPUT.
@@ -75,9 +74,9 @@ def pack(
     if raw is not None:
         if shard_size or samples_per_shard or shuffle or restart_interval is not None or check or on_error != "raise":
             raise click.UsageError(
-                "--raw writes one file of all samples: it goes with --format, --jobs and --json only"
+                "--raw writes one file of all samples: it goes with --format, --num-workers and --json only"
             )
-        return _pack_pixels(source, output, format_, raw, jobs, as_json)
+        return _pack_pixels(source, output, format_, raw, num_workers, as_json)
     if Path(output).is_file():
         raise click.UsageError(f"OUTPUT {output!r} is a file; tar shards go into a folder")
     if shard_size is not None and samples_per_shard is not None:
@@ -96,7 +95,7 @@ def pack(
             seed=seed,
             transcoders=transcoders,
             on_error="skip" if on_error == "skip" else "raise",
-            jobs=jobs,
+            num_workers=num_workers,
             progress=lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total),
         )
     if as_json:
@@ -106,15 +105,16 @@ def pack(
     return exit_codes.PROBLEMS_FOUND if report.skipped else exit_codes.FINE
 
 
-def _pack_pixels(source: str, output: str, format_: str | None, size: int, jobs: int | None, as_json: bool) -> int:
-    arguments.output_path("pack", "OUTPUT", output)
+def _pack_pixels(
+    source: str, output: str, format_: str | None, size: int, num_workers: int | Literal["auto"], as_json: bool
+) -> int:
     dataset = feedline.open(source, format=format_)
     total = len(dataset)
     with progress(None, "packing") as bar:
         packed = feedline.pack_pixels(
             dataset.resize(size) if size else dataset,
             output,
-            num_workers=jobs or "auto",
+            num_workers=num_workers,
             progress=lambda done: bar.update(bar.task_ids[0], completed=done, total=total),
         )
     written = Path(output).stat().st_size

@@ -12,6 +12,7 @@ from feedline.cli.bench import bench
 from feedline.cli.console import ERR
 from feedline.cli.diagnose import diagnose
 from feedline.cli.diff import diff
+from feedline.cli.explain import explain
 from feedline.cli.inspect import inspect
 from feedline.cli.pack import pack
 from feedline.cli.report import report
@@ -35,6 +36,7 @@ root.add_command(tune)
 root.add_command(top)
 root.add_command(report)
 root.add_command(diff)
+root.add_command(explain)
 
 
 def run(arguments: list[str]) -> int:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from feedline.cli import exit_codes
-from feedline.cli.amounts import FiniteRange
+from feedline.cli import exit_codes, parameters
 from feedline.cli.console import OUT, print_json
 
 if TYPE_CHECKING:
@@ -22,9 +21,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("pid", required=False, type=click.IntRange(1))
-@click.option("--interval", default=1.0, show_default=True, type=FiniteRange(0.1, 60), help="Seconds per look.")
-@click.option("--once", is_flag=True, help="Look for one interval, print, and end. So it is without a terminal.")
-@click.option("--json", "as_json", is_flag=True, help="As --once, and print one JSON object.")
+@click.option(
+    "--interval", default=1.0, show_default=True, type=parameters.FiniteRange(0.1, 60), help="Seconds between looks."
+)
+@click.option("--once", is_flag=True, help="Look for one interval, print, and end; the default without a terminal.")
+@parameters.as_json("As --once, and print one JSON object.")
 def top(pid: int | None, interval: float, once: bool, as_json: bool) -> int:
     """Watch what the loaders of a running process do, and what the machine does meanwhile.
 
@@ -62,5 +63,5 @@ def _print_once(watching: Watch, interval: float, as_json: bool) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has seen enough; at its end Python would flush once more, and complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    has_alarms = any(alarm.severity == "alarm" for alarm in seen.alarms)
+    has_alarms = any(alarm.severity == "critical" for alarm in seen.alarms)
     return exit_codes.PROBLEMS_FOUND if has_alarms else exit_codes.FINE

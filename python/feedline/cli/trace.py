@@ -11,30 +11,32 @@ import click
 from rich.markup import escape
 
 from feedline import trace as traces
-from feedline.cli import exit_codes
-from feedline.cli.console import ERR, OUT, bytes_text, print_json, progress, table
-from feedline.cli.outputs import OUTPUT_FILE, distinct
+from feedline.cli import exit_codes, parameters
+from feedline.cli.console import ERR, OUT, bytes_text, print_json, steps, table
+from feedline.cli.outputs import distinct
 from feedline.trace.merging import merge as merge_files
+from feedline.trace.report import has_problems
 
 _STYLE = {"critical": "bold red", "warning": "yellow", "note": "cyan"}
-_FILE = click.Path(dir_okay=False, path_type=Path)  # a missing one is a missing source, as for every verb
 _WIDEST_NAME = 60
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=_FILE)
+@click.argument("files", nargs=-1, required=True, type=parameters.INPUT_FILE)
 @click.option(
     "--merge",
     nargs=2,
-    type=(_FILE, OUTPUT_FILE),
+    type=(parameters.INPUT_FILE, parameters.OUTPUT_FILE),
     metavar="SPANS MERGED",
     help="Write FILE with the stages in SPANS on its time line to MERGED, for ui.perfetto.dev.",
 )
 @click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Operators and kernels to list.")
-@click.option("--output", type=OUTPUT_FILE, help="Write the JSON object to this file.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@parameters.option(
+    "--json-file", aliases=("--output",), type=parameters.OUTPUT_FILE, help="Write the JSON object to this file."
+)
+@parameters.as_json()
 def trace(
-    files: tuple[Path, ...], merge: tuple[Path, Path] | None, top: int, output: Path | None, as_json: bool
+    files: tuple[Path, ...], merge: tuple[Path, Path] | None, top: int, json_file: Path | None, as_json: bool
 ) -> int:
     """Read Chrome traces of torch.profiler, FILE.json or FILE.json.gz, and tell where the step's time goes.
 
@@ -44,7 +46,7 @@ def trace(
     if merge and len(files) > 1:
         raise click.UsageError("--merge: give one FILE")
     distinct(
-        {**{f"FILE {file}": file for file in files}, "--output": output}
+        {**{f"FILE {file}": file for file in files}, "--json-file": json_file}
         | ({"SPANS": merge[0], "MERGED": merge[1]} if merge else {})
     )
     shown = files
@@ -55,23 +57,21 @@ def trace(
     result = traces.analyse([_read(path) for path in shown])
     if merged:
         result["merged"] = merged
-    if output:
-        output.write_text(json.dumps(result, indent=2) + "\n")
+    if json_file:
+        json_file.write_text(json.dumps(result, indent=2) + "\n")
     print_json(result) if as_json else _print(result, top)
-    bad = [v for v in result["verdicts"] if v["severity"] != "note" and v["cause"] != "compute_bound"]
-    damaged = any(file["damage"] for file in result["files"]) or bool(merged and merged["damage"])
-    return exit_codes.PROBLEMS_FOUND if bad or damaged else exit_codes.FINE
+    return exit_codes.PROBLEMS_FOUND if has_problems(result) else exit_codes.FINE
 
 
 def _read(path: Path) -> traces.Trace:
-    with progress(path.stat().st_size, f"reading {path.name}") as bar:
-        return traces.read(path, lambda count: bar.advance(bar.task_ids[0], count))
+    with steps(path.stat().st_size, f"reading {path.name}") as advance:
+        return traces.read(path, advance)
 
 
 def _merge(file: Path, spans: Path, output: Path) -> dict[str, Any]:
-    with progress(file.stat().st_size, "merging") as bar:
-        done = merge_files(file, [spans], output, lambda count: bar.advance(bar.task_ids[0], count))
-    if done.spans and not done.beside:
+    with steps(file.stat().st_size, "merging") as advance:
+        done = merge_files(file, [spans], output, advance)
+    if done.is_of_another_run:
         ERR.print(f"[yellow]feedline:[/] none of the {done.spans} spans lies within the trace's time: of another run?")
     return {"path": str(output), **vars(done)}
 
@@ -164,16 +164,18 @@ def _print_gpu(gpu: dict[str, Any]) -> None:
     cores = gpu["tensor_cores"]
     if cores["share_of_matrix_time"] is not None:
         OUT.print(f"  Tensor Cores: {cores['share_of_matrix_time']:.0%} of matrix time ({cores['inferred_from']})")
-    for row in gpu["copies"]:
-        row["rate"] = f"{row['GB_per_s']:.1f}" if row["GB_per_s"] else ""
-        row["beside"] = f"{row['overlapped_share']:.0%}"
     _table(
         "copies",
         ("kind", "count", "MB", "ms", "GB/s", "beside kernels"),
-        [{**row, "mb": row["bytes"] / 1e6} for row in gpu["copies"]],
+        [_copy_row(row) for row in gpu["copies"]],
         ("name", "count", "mb", "ms", "rate", "beside"),
     )
     _table("longest times without GPU work", ("at ms", "ms", "the host was"), gpu["gaps"][:5], ("at_ms", "ms", "host"))
+
+
+def _copy_row(row: dict[str, Any]) -> dict[str, Any]:
+    rate = f"{row['GB_per_s']:.1f}" if row["GB_per_s"] else ""
+    return {**row, "mb": row["bytes"] / 1e6, "rate": rate, "beside": f"{row['overlapped_share']:.0%}"}
 
 
 def _print_synchronisation(rows: list[dict[str, Any]]) -> None:

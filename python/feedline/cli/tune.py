@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import shutil
 import sys
 import time
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.markup import escape
 
-from feedline.cli import exit_codes
+from feedline.cli import exit_codes, parameters
 from feedline.cli.console import ERR, OUT, print_json, progress, table
-from feedline.cli.outputs import OUTPUT_FILE, distinct
+from feedline.cli.outputs import distinct
 from feedline.tune.setting import Options
 
 if TYPE_CHECKING:
@@ -37,50 +36,39 @@ class _Verb(click.Command):
         return super().parse_args(ctx, args)
 
 
-def _seconds(_context: click.Context, _parameter: click.Parameter, value: str) -> float:
-    """60, 60s or 2m."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m)?", value.strip())
-    seconds = float(match[1]) * (60 if match[2] == "m" else 1) if match else 0.0
-    if seconds < _LEAST_BUDGET_S:
-        raise click.BadParameter(f"{value!r} is not a time such as 60s or 2m, from 1s on")
-    return seconds
-
-
-def _bytes(_context: click.Context, _parameter: click.Parameter, value: str | None) -> int | None:
-    if value is None:
-        return None
-    from feedline import ConfigError
-    from feedline.data import arguments
-
-    try:
-        return arguments.byte_count("tune", "--memory", int(value) if value.isdigit() else value)
-    except ConfigError as error:
-        raise click.BadParameter(str(error)) from error
-
-
-def _range(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
-    if value is None:
-        return None
-    match = re.fullmatch(r"(\d+):(\d+)", value.strip())
-    if match is None or not 1 <= int(match[1]) <= int(match[2]) < 2**31:
-        raise click.BadParameter(f"{value!r} is not a range such as 32:256")
-    return int(match[1]), int(match[2])
-
-
 @click.command(cls=_Verb)
 @click.argument("what", nargs=-1, required=True, metavar="SOURCE | -- COMMAND...")
-@click.option("--budget", default="60s", show_default=True, callback=_seconds, help="Time for measuring.")
-@click.option("--cpus", type=click.IntRange(1), help="That the loader may use.  Default: all usable ones.")
 @click.option(
-    "--memory", callback=_bytes, help="For batches made ahead, such as 2GiB.  Default: a quarter of what is left."
+    "--budget",
+    default="60s",
+    show_default=True,
+    type=parameters.Duration(_LEAST_BUDGET_S),
+    help="Time for measuring.",
 )
-@click.option("--batch-size-range", callback=_range, metavar="LOW:HIGH", help="Allow other batch sizes.")
-@click.option("--batch-size", default=64, show_default=True, type=click.IntRange(1), help="Of a SOURCE.")
-@click.option("--size", default=224, show_default=True, type=click.IntRange(1), help="Of a SOURCE: side of the crops.")
+@click.option("--cpus", type=click.IntRange(1), help="Keep the loader on so many CPUs.  Default: all usable ones.")
+@click.option(
+    "--memory",
+    type=parameters.ByteSize(),
+    help="Memory for batches made ahead, such as 2GiB.  Default: a quarter of what is free.",
+)
+@click.option(
+    "--batch-size-range", type=parameters.BatchSizes(), metavar="LOW:HIGH", help="Also try batch sizes in this range."
+)
+@click.option(
+    "--batch-size", default=64, show_default=True, type=click.IntRange(1), help="For a SOURCE: samples per batch."
+)
+@click.option(
+    "--size", default=224, show_default=True, type=click.IntRange(1), help="For a SOURCE: side of the crops, in pixels."
+)
 @click.option("--keep-running", is_flag=True, help="Let COMMAND go on, as it is, when its loader has been measured.")
-@click.option("--output", type=OUTPUT_FILE, help="Save the settings to this file, where they were shown to gain.")
-@click.option("--record", type=OUTPUT_FILE, help="Write a run record: docs/run-record.md.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@parameters.option(
+    "--settings",
+    aliases=("--output",),
+    type=parameters.OUTPUT_FILE,
+    help="Save the settings to this file, where they were shown to gain.",
+)
+@parameters.record_file()
+@parameters.as_json()
 @click.pass_context
 def tune(
     context: click.Context,
@@ -92,7 +80,7 @@ def tune(
     batch_size: int,
     size: int,
     keep_running: bool,
-    output: Path | None,
+    settings: Path | None,
     record: Path | None,
     as_json: bool,
 ) -> int:
@@ -103,12 +91,12 @@ def tune(
     feedline tune -- python train.py            the DataLoader of a script, with its code as it is
 
     Of a script the first loop is watched for some seconds and then held, while a copy of its process tries other
-    settings on its loader; then the script is ended. `DataLoader(**feedline.load_settings(FILE))` takes what --output
-    saves.
+    settings on its loader; then the script is ended. `DataLoader(**feedline.load_settings(FILE))` takes what
+    --settings saves.
     """
     is_command = context.meta[_COMMAND]
     _check_call(context, what, is_command)
-    distinct({"SOURCE": None if is_command else what[0], "--output": output, "--record": record})
+    distinct({"SOURCE": None if is_command else what[0], "--settings": settings, "--record": record})
     began = time.time()
     options = Options(budget, cpus, memory, batch_size_range, keep_running)
     with _showing() as (tell, say):
@@ -118,7 +106,7 @@ def tune(
             tuned = _tune_source(what[0], batch_size, size, options, tell, say)
     if isinstance(tuned, int):
         return tuned
-    return _give(tuned, output, record, as_json, began)
+    return _give(tuned, settings, record, as_json, began)
 
 
 def _check_call(context: click.Context, what: tuple[str, ...], is_command: bool) -> None:
@@ -141,8 +129,8 @@ def _check_call(context: click.Context, what: tuple[str, ...], is_command: bool)
 
 
 def _tune_script(command: tuple[str, ...], options: Options, tell: Any, say: Any) -> Tuned | int:
-    from feedline.diagnose.session import CommandError
     from feedline.tune import script
+    from feedline.watching.command import CommandError
 
     try:
         return script.tune(command, options, tell, say)
@@ -178,9 +166,9 @@ def _showing() -> Iterator[tuple[Callable[[Any], None], Callable[[str], None]]]:
         yield tell, say
 
 
-def _give(tuned: Tuned | TunedSource, output: Path | None, record: Path | None, as_json: bool, began: float) -> int:
+def _give(tuned: Tuned | TunedSource, settings: Path | None, record: Path | None, as_json: bool, began: float) -> int:
     from feedline import record as records
-    from feedline.tune import report, settings
+    from feedline.tune import report
 
     document = report.as_json(tuned)
     if as_json:
@@ -196,20 +184,22 @@ def _give(tuned: Tuned | TunedSource, output: Path | None, record: Path | None, 
         for note in tuned.notes:
             ERR.print(f"feedline: {escape(note)}")
         return exit_codes.FAILED
-    if output is not None:
-        _save(document, output, settings, as_json)
+    if settings is not None:
+        _save(document, settings, as_json)
     returncode = getattr(tuned, "returncode", None)
     return exit_codes.FINE if returncode is None or returncode == 0 else abs(returncode) + 128 * (returncode < 0)
 
 
-def _save(document: dict[str, Any], output: Path, settings: Any, as_json: bool) -> None:
+def _save(document: dict[str, Any], path: Path, as_json: bool) -> None:
+    from feedline.tune import settings
+
     show = ERR if as_json else OUT  # standard output is one JSON object
     if document["settings"] is not None:
-        settings.write(document["settings"], output)
-        taken = f'**feedline.load_settings("{output}"{_FOR[document["best"]["loader"]]})'
+        settings.write(document["settings"], path)
+        taken = f'**feedline.load_settings("{path}"{_FOR[document["best"]["loader"]]})'
         show.print(f"saved: take it as {escape(taken)}")
         return
-    left = f"; {output} is from before, and was left as it is" if output.exists() else ""
+    left = f"; {path} is from before, and was left as it is" if path.exists() else ""
     show.print(f"nothing was saved: only settings that were shown to gain are{escape(left)}")
 
 

@@ -476,7 +476,7 @@ class Dataset:
         """One transformed sample as in ``epoch`` of a loader with ``seed``: arrays, and numbers for labels."""
         rows = self._engine.sample(self._index(index), *_seed_and_epoch("sample", seed, epoch))
         # a field without extents is a number
-        return batches.named((name for name, _ in rows), (array if array.ndim else array.item() for _, array in rows))
+        return batches.named((name for name, _ in rows), (_plain(value) for _, value in rows))
 
     def draw(self, index: SupportsIndex, *, seed: int = 0, epoch: int = 0) -> list[Drawn]:
         """What the operations decide for a sample, without decoding it."""
@@ -652,6 +652,11 @@ def _seed_and_epoch(where: str, seed: int, epoch: int) -> tuple[int, int]:
         arguments.integer(where, "seed", seed, low=0, high=high),
         arguments.integer(where, "epoch", epoch, low=0, high=high),
     )
+
+
+def _plain(value: Any) -> Any:
+    """A number where it is an array of none but one; text, bytes and objects as they are."""
+    return value.item() if getattr(value, "shape", None) == () else value
 
 
 def _refuse_device(device: Any) -> None:

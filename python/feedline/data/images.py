@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# Of ImageNet's training images, per channel (red, green, blue), in units of [0, 1]; torchvision's values.
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+
 Buffer = bytes | bytearray | memoryview
 
 
@@ -94,11 +98,6 @@ def simd_variants() -> list[str]:
 def active_simd_variant() -> str:
     """The one in use."""
     return _engine.active_simd_variant()
-
-
-def force_simd_variant(name: str) -> None:
-    """Uses one of :func:`simd_variants` in the whole process; ``""`` is the best. Not while a loader runs."""
-    _engine.force_simd_variant(name)
 
 
 def follow_pillow(major: int) -> None:

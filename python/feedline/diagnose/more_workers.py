@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from feedline.diagnose import rungs_told
-from feedline.diagnose.findings import Verdict
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
+from feedline.findings import Finding
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 
-def more_workers(summary: Summary, named: list[Verdict]) -> str | None:
+def more_workers(summary: Summary, named: list[Finding]) -> str | None:
     """What becomes of the usual advice."""
     if summary.workers == 0 or summary.making.batches == 0:
         return None
@@ -24,7 +24,7 @@ def more_workers(summary: Summary, named: list[Verdict]) -> str | None:
         gain = now / prediction.cycle_ms(summary, best) - 1
         more = f"{summary.counted(best)} instead of {summary.workers} would help"
         if summary.loader.get("iterable"):
-            return f"{more} by up to {gain:.0%}, if the data set, which divides its samples itself, has some for each"
+            return f"{more} by up to {gain:.0%}, if the dataset, which divides its samples itself, has some for each"
         return f"{more}: {gain:.0%} more batches per second"
     if is_undecided:
         present = summary.counted(summary.workers)
@@ -33,7 +33,7 @@ def more_workers(summary: Summary, named: list[Verdict]) -> str | None:
     more = f"more {summary.makers} will not help"
     if prediction.memory_is_short(summary.host):
         return f"{more}: memory is short already, and each takes some of its own"
-    causes = {v.cause for v in named}
+    causes = {finding.code for finding in named}
     if "compute_bound" in causes:
         return f"{more}: the loop does not wait for them"
     making, host = summary.making, summary.host

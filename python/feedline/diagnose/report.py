@@ -7,13 +7,15 @@ import signal
 from typing import Any
 
 from feedline.diagnose import gpu_text
-from feedline.diagnose.model import prediction
-from feedline.diagnose.model.what_if import what_if
-from feedline.diagnose.session import Recording
-from feedline.diagnose.summary import timeline
-from feedline.diagnose.summary.figures import Summary
+from feedline.diagnose.diagnosis import Diagnosis
+from feedline.diagnose.experiments import told
 from feedline.diagnose.trial import Trial
-from feedline.diagnose.verdict import CERTAIN, Diagnosis
+from feedline.findings import shown
+from feedline.watching.model import prediction
+from feedline.watching.model.what_if import what_if
+from feedline.watching.recordings import Recording
+from feedline.watching.summary import timeline
+from feedline.watching.summary.figures import Summary
 
 SCHEMA = "feedline.diagnosis/1"
 _BAR = 40
@@ -78,15 +80,13 @@ def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis,
     lines = ["", "feedline diagnose"]
     if summary is not None:
         lines += _measured(summary)
-    for verdict in diagnosis.verdicts:
-        sure = "certain" if verdict.confidence >= CERTAIN else f"confidence {verdict.confidence:.0%}"
-        low, high = verdict.predicted_gain
-        lines += ["", f"  {verdict.share:>4.0%}  {verdict.cause}  ({sure})"]
-        lines += [f"        {sentence}" for sentence in verdict.evidence]
-        lines += [f"        but: {sentence}" for sentence in verdict.counter_evidence]
-        lines += [f"        -> {verdict.fix}"]
-        if verdict.cause != "compute_bound" and high > 0:
-            lines += [f"        predicted gain: {low:.0%} to {high:.0%} more batches per second"]
+    for finding in diagnosis.verdicts:
+        gain = shown.gain_of(finding, "batches")
+        lines += ["", f"  {finding.share:>4.0%}  {finding.code}  ({shown.how_sure(finding)})"]
+        lines += [f"        {sentence}" for sentence in shown.sentences(finding)]
+        lines += [f"        -> {finding.fix}"]
+        if finding.code != "compute_bound" and gain:
+            lines += [f"        predicted gain: {gain}"]
     if summary is not None and not diagnosis.verdicts:
         lines += ["", f"  no cause takes as much as 5 % by itself; all waiting together {summary.waits.loader:.0%}"]
     if diagnosis.more_workers:
@@ -94,12 +94,12 @@ def as_text(recording: Recording, summary: Summary | None, diagnosis: Diagnosis,
     if diagnosis.drop_in:
         lines += ["", f"  {diagnosis.drop_in}"]
     if recording.experiments is not None:
-        lines += ["", *recording.experiments.lines(_what_if(summary, recording))]
+        lines += ["", *told.lines(recording.experiments, _what_if(summary, recording))]
     if summary is not None:
         lines += _changes(summary)
     if trial is not None:
         lines += ["", *trial.lines()]
-    abstained = [(a.cause, a.missing) for a in diagnosis.abstained] if summary is not None else []
+    abstained = [(a.code, a.missing) for a in diagnosis.abstained] if summary is not None else []
     if abstained:
         lines += ["", "  not judged:"] + [f"    {cause}: {missing}" for cause, missing in abstained]
     notes = notes_of(recording, summary)

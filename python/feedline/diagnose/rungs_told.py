@@ -7,9 +7,9 @@ what is not shown beyond its interval is said to be undecided, and a rung withou
 
 from __future__ import annotations
 
-from feedline.diagnose.experiments.intervals import GAIN, Shown, shown
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import DROP_IN, Summary
+from feedline.watching.intervals import GAIN, Shown, shown
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import DROP_IN, Summary
 
 
 def of_workers(summary: Summary) -> str | None:

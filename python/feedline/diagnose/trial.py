@@ -10,14 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from feedline.diagnose import apply, fixes, session
-from feedline.diagnose.experiments.intervals import is_known, rate_interval
-from feedline.diagnose.findings import Diagnosis, Verdict
-from feedline.diagnose.model import prediction, what_if
-from feedline.diagnose.probe import events
-from feedline.diagnose.session import Change, Recording
-from feedline.diagnose.summary import timeline
-from feedline.diagnose.summary.figures import Summary
+from feedline.diagnose import causes
+from feedline.diagnose.diagnosis import Diagnosis
+from feedline.watching import apply, session
+from feedline.watching.intervals import is_known, rate_interval
+from feedline.watching.model import prediction, what_if
+from feedline.watching.probe import events
+from feedline.watching.session import Change, Recording
+from feedline.watching.summary import timeline
+from feedline.watching.summary.figures import Summary
 
 _PREFETCH = "prefetch_factor="
 _WORTH = 1.02  # times the batches
@@ -99,14 +100,15 @@ def propose(summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Pro
     settings: dict[str, Any] = {}
     gains: list[tuple[float, float]] = []
     left = []
-    for verdict in diagnosis.verdicts:
-        change = _change_of(verdict, summary)
+    for finding in diagnosis.verdicts:
+        cause = causes.named(finding.code)
+        change = None if cause is None else cause.change(summary)
         if change is None:
-            if verdict.cause != "compute_bound":
-                left.append(verdict.cause)
+            if finding.code != "compute_bound":
+                left.append(finding.code)
         elif not set(change) & set(settings):  # of two numbers of workers the larger share's counts
             settings |= change
-            gains.append(verdict.predicted_gain)
+            gains.append(finding.gain)
     fewer = prediction.fewer_workers(summary)
     if fewer is not None and "num_workers" not in settings:
         settings["num_workers"] = fewer
@@ -131,30 +133,19 @@ def _together(gains: Sequence[float]) -> float:
     return 1 / max(1 - gone, _SHORTEST) - 1
 
 
-def _change_of(verdict: Verdict, summary: Summary) -> dict[str, Any] | None:
-    workers = fixes.workers_of(verdict.cause, summary)
-    if workers is not None:
-        return {"num_workers": workers}
-    if verdict.cause == "worker_startup" and summary.epochs > 1 and not summary.loader.get("persistent_workers"):
-        return {"persistent_workers": True}
-    if verdict.cause == "unpinned_copy" and not summary.loader.get("pin_memory"):
-        return {"pin_memory": True}
-    return None
-
-
 def run(command: Sequence[str], summary: Summary, diagnosis: Diagnosis, recording: Recording) -> Trial:
     """Runs `command` once more with what is proposed, if anything is. Raises session.CommandError."""
     proposal = propose(summary, diagnosis, recording)
     reason = refusal(summary, recording, proposal)
     if reason is not None:
         return Trial(proposal.settings, proposal.predicted, proposal.left, not_tried=reason)
-    again = session.run(command, change=Change(proposal.settings, summary.loader))
-    refused = apply.refused_by_all(again.applied)
-    if again.returncode != 0:
-        reason = f"the second run failed with exit status {again.returncode}"
+    second = session.run(command, change=Change(proposal.settings, summary.loader))
+    refused = apply.refused_by_all(second.applied)
+    if second.returncode != 0:
+        reason = f"the second run failed with exit status {second.returncode}"
     else:
-        reason = refused_whole(again, proposal.settings)
-    measured, low, high = gain(recording, again) if reason is None else (None, None, None)
+        reason = refused_whole(second, proposal.settings)
+    measured, low, high = gain(recording, second) if reason is None else (None, None, None)
     return Trial(proposal.settings, proposal.predicted, proposal.left, refused, measured, low, high, reason)
 
 
@@ -169,11 +160,11 @@ def refusal(summary: Summary, recording: Recording, proposal: Proposal) -> str |
     return None
 
 
-def refused_whole(again: Recording, settings: Mapping[str, Any]) -> str | None:
+def refused_whole(changed: Recording, settings: Mapping[str, Any]) -> str | None:
     """Why a run that was to have other settings had the same: what it measured is no gain of theirs."""
-    if not again.applied:
+    if not changed.applied:
         return "the second run had no such loader"
-    refused = apply.refused_by_all(again.applied)
+    refused = apply.refused_by_all(changed.applied)
     if "loader" in refused:
         return refused["loader"]
     return "; ".join(dict.fromkeys(refused.values())) if set(settings) <= set(refused) else None

@@ -15,12 +15,15 @@ from torch.utils.data import _utils as torch_utils
 from torch.utils.data import dataloader as torch_dataloader
 
 from . import fetch, state
+from .course import Course, epochs_of
 from .crew import Died, ProcessCrew
 from .failures import Failure
+from .lowering import PrefixPlan
 from .orders import lean_iterator
 from .page_lock import PageLock, page_lock_for
 from .payload import Payload
 from .position import ITERABLE, NO_MORE, Position, recipe_of
+from .settings import Settings
 from .threads import ThreadCrew
 from .watchdog import Watchdog
 from .worker import ASK, BAD, CRASHED, DATA_AND_MORE, END, EPOCH, FAILED, TASK, EpochStart, Spec
@@ -40,12 +43,14 @@ class _Task:
 class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
     """num_workers > 0. Task numbers never start again at 0, so that answers of an epoch given up are known as such."""
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: Any, prefix: PrefixPlan | None = None) -> None:
+        """`prefix`: what of reading the dataset runs natively, within each worker."""
         self._shutdown = False
         self._crashes: dict[int, Failure] = {}  # by worker: what it said before it ended
         self._crew: Any = None
         self._page_lock: PageLock | None = None
         torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
+        self._take_settings(loader)
         self._profile_name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
         self._prefetch_factor = loader.prefetch_factor
         self._in_order = loader.in_order
@@ -63,29 +68,29 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._ahead: _NextEpoch | None = None
         self._prints: dict[int, int] = {}
         self._broken = False
-        resumed = loader._resumed_base_seed()
+        resumed = self._course.resumed_base_seed()
         if resumed is not None:
             self._base_seed = resumed
-        self._dataset = loader._readable(self._dataset)
+        self._dataset = self._dataset if prefix is None else prefix.wrap(self._dataset)
         self._crew = self._make_crew(loader)
         self._workers = self._crew.workers
         self._reset(loader, first_iter=True)
 
     def _make_crew(self, loader: Any) -> Any:
         spec = Spec(
-            num_workers=self._num_workers,
+            num_workers=self._settings.num_workers,
             base_seed=self._base_seed,
-            recipe=recipe_of(self, loader),
-            wants_state=loader._snapshot_steps() if self._may_have_state() else 0,
-            budget=max(1, loader._budget_bytes() // self._num_workers),
+            recipe=recipe_of(self),
+            wants_state=self._course.snapshot_steps(self._settings) if self._may_have_state() else 0,
+            budget=max(1, self._settings.budget_bytes() // self._num_workers),
             ahead=self._prefetch_factor,
         )
         payload = Payload(self._dataset, self._collate_fn, self._worker_init_fn)
-        if loader._works_in_threads():
+        if self._settings.in_threads:
             return ThreadCrew(spec, payload)
         crew = ProcessCrew(spec, payload, loader.multiprocessing_context or torch.multiprocessing)
-        if self._pin_memory and loader._page_lock_refusal is None:
-            self._page_lock, loader._page_lock_refusal = page_lock_for(crew.ring, crew.reader)
+        if self._pin_memory and self._course.page_lock_refusal is None:
+            self._page_lock, self._course.page_lock_refusal = page_lock_for(crew.ring, crew.reader)
             crew.reader.page_lock = self._page_lock
         return crew
 
@@ -111,7 +116,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 "until the batches that are on their way have come. %s",
                 remedy,
             )
-        elif not self._loader._fresh_workers:
+        elif not self._course.fresh_workers:
             _log.warning(
                 "state_dict(): workers were not asked for their states before, so resuming from here reads the epoch "
                 "again with a data set as you make it, which knows nothing of the epochs before. %s",
@@ -119,12 +124,14 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             )
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
-        loader._wait_s = 0.0
+        self._take_settings(loader)
+        course = self._course
+        course.wait_s = 0.0
         ahead, self._ahead = self._ahead, None
-        if ahead is not None and loader._may_use(ahead):
+        if ahead is not None and course.may_use(ahead, self._settings):
             self._num_yielded = self._bad_count = 0
             ahead.adopt(self)
-            loader._adopt_cursor(self._cursor)
+            course.adopt(self._cursor, self._settings)
             return
         torch_dataloader._BaseDataLoaderIter._reset(self, loader, first_iter)
         self._open_epoch(loader)
@@ -137,6 +144,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._workers_num_tasks = [0] * self._num_workers
         self._sampler_ended = False
         if self._dataset_kind == ITERABLE and self._cursor.delivered:
+            assert self._resume is not None  # or nothing of this epoch was delivered
             cycle_from = (self._resume["last_worker"] + 1) % self._num_workers
         elif self._cursor.delivered:
             cycle_from = self._cursor.delivered % self._num_workers
@@ -154,8 +162,9 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._task_info.clear()
 
     def _epoch_start(self, worker: int) -> EpochStart:
-        loader, entry = self._loader, self._cursor.by_worker[worker]
-        start = EpochStart(self._cursor.epoch, self._shared_seed, loader._dataset_epoch(), batch_size=loader.batch_size)
+        settings, entry = self._settings, self._cursor.by_worker[worker]
+        dataset_epoch = self._course.dataset_epoch(settings.dataset)
+        start = EpochStart(self._cursor.epoch, self._shared_seed, dataset_epoch, batch_size=settings.batch_size)
         if self._resume is not None and self._resume.get("workers"):
             entry |= self._resume["workers"][worker]
         if self._dataset_kind == ITERABLE or entry["state"] is not None:
@@ -182,13 +191,13 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             index = self._next_index()
         except StopIteration:
             if self._may_look_ahead():
-                self._ahead = _NextEpoch(self, self._loader)
+                self._ahead = _NextEpoch(self, self._settings, self._course)
                 self._ahead.put(self)
             return
         self._put_task(index)
 
     def _may_look_ahead(self) -> bool:
-        if not (self._loader.prefetch_epochs and self._persistent_workers) or self._refills is not None:
+        if not (self._settings.prefetch_epochs and self._persistent_workers) or self._refills is not None:
             return False
         return self._dataset_kind != ITERABLE and not isinstance(self._dataset, MapDataPipe)
 
@@ -284,7 +293,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 return event[1]
             if watchdog is None:
                 awaited = [task.worker] if self._in_order else sorted({t.worker for t in self._task_info.values()})
-                watchdog = Watchdog(self._crew, awaited, self._loader.stall_timeout)
+                watchdog = Watchdog(self._crew, awaited, self._settings.stall_timeout)
             try:
                 slice_s = watchdog.step()
             except BaseException:
@@ -296,7 +305,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                     raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
             began = time.monotonic()
             event = self._crew.receive(slice_s)
-            self._loader._wait_s = (self._loader._wait_s or 0.0) + time.monotonic() - began
+            self._course.wait_s = (self._course.wait_s or 0.0) + time.monotonic() - began
 
     def state_cursor(self) -> state.Cursor:
         """What the state is to be made of: at the end of an epoch, the next one where that has begun."""
@@ -314,7 +323,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             (number, task) for number, task in self._task_info.items() if task.worker == worker and task.frame is None
         ]
         current = mine[0][1] if mine else None
-        may_replace = self._loader.on_error != "raise" and isinstance(self._crew, ProcessCrew)
+        may_replace = self._settings.on_error != "raise" and isinstance(self._crew, ProcessCrew)
         if not may_replace or (current is not None and current.deaths >= 1):
             self._break()
             raise error
@@ -382,7 +391,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         if self._page_lock is not None:
             refusal = self._page_lock.lock(task.worker)
             if refusal is not None:
-                self._loader._page_lock_refusal = refusal
+                self._course.page_lock_refusal = refusal
         if more:
             if "bad" in more:
                 self._log_bad(more["bad"], self._cursor.delivered)
@@ -395,8 +404,8 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
 
     def _compare_print(self, worker: int, crc: int) -> None:
         other = self._prints.setdefault(crc, worker)
-        if other != worker and not self._loader._warned_unsharded:
-            self._loader._warned_unsharded = True
+        if other != worker and not self._course.warned_unsharded:
+            self._course.warned_unsharded = True
             _log.warning(
                 "workers %d and %d began with the same batch: this IterableDataset seems not to be sharded by "
                 "get_worker_info(), so every sample would come %d times",
@@ -431,18 +440,18 @@ class _NextEpoch:
     Workers take messages in order, so they begin the epoch between the two epochs' tasks.
     """
 
-    def __init__(self, iterator: WorkerIterator, loader: Any) -> None:
+    def __init__(self, iterator: WorkerIterator, settings: Settings, course: Course) -> None:
         self.border = iterator._send_idx  # tasks from here on are of the next epoch
-        loader._begin_epoch()
-        self.epoch = loader._epoch
-        self.sampler_epochs = [getattr(sampler, "epoch", None) for sampler in state.samplers_of(loader)]
+        course.begin(settings)
+        self.epoch = course.epoch
+        self.sampler_epochs = epochs_of(settings)
         self.cursor = state.Cursor(self.epoch, iterator._num_workers)
         self.cursor.base_seed = iterator._base_seed
-        self.cursor.samplers, self.cursor.epochs = state.take_samplers(loader)
+        self.cursor.samplers, self.cursor.epochs = state.take_samplers(settings.order)
         indices = iter(iterator._index_sampler)
-        self.cursor.randomness = state.take_randomness(loader)
+        self.cursor.randomness = state.take_randomness(settings.order)
         self._indices = lean_iterator(iterator._index_sampler, indices)
-        start = EpochStart(self.epoch, dataset_epoch=loader._dataset_epoch(next_epoch=True))
+        start = EpochStart(self.epoch, dataset_epoch=course.dataset_epoch(settings.dataset, next_epoch=True))
         for worker in range(iterator._num_workers):
             iterator._crew.send(worker, 0, EPOCH, start)
 

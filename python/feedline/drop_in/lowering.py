@@ -24,8 +24,10 @@ from ..data.draws import is_random
 from ..errors import ConfigError
 from ..machine import limits
 from . import native_webdataset, sources, transforms
+from .course import Course
 from .native_prefix import NativePrefix
 from .orders import is_unique
+from .settings import Settings
 
 NATIVE = "native"
 _STOCK_COLLATE = dict(torch_collate.default_collate_fn_map)
@@ -108,37 +110,37 @@ class PrefixPlan:
 Plan = ImagePlan | ArrayPlan | PrefixPlan | Reason
 
 
-def plan_lowering(loader: Any) -> Plan:
-    """What of `loader`, as it is now, runs natively."""
-    if loader.lower == "never":
-        return _reason(loader, 'lower="never"')
-    blocked = _blocked(loader)
+def plan_lowering(settings: Settings, course: Course) -> Plan:
+    """What of a loader with `settings` runs natively, after what its epochs have told."""
+    if settings.lower == "never":
+        return _reason(settings, 'lower="never"')
+    blocked = _blocked(settings)
     if blocked:
-        return _reason(loader, blocked)
-    if loader._dataset_kind == 1:
-        return _plan_webdataset(loader)
-    leaves = sources.leaves(loader.dataset)
+        return _reason(settings, blocked)
+    if settings.iterable:
+        return _plan_webdataset(settings)
+    leaves = sources.leaves(settings.dataset)
     if all(sources.is_image_folder(leaf) for leaf in leaves):
-        return _plan_images(loader, leaves)
+        return _plan_images(settings, course, leaves)
     if len(leaves) == 1 and type(leaves[0]) is Dataset:
-        return _plan_dataset(loader, leaves[0])
-    return _plan_arrays(loader)
+        return _plan_dataset(settings, leaves[0])
+    return _plan_arrays(settings)
 
 
-def _blocked(loader: Any) -> str:
+def _blocked(settings: Settings) -> str:
     """What keeps every part in Python, whatever the data set is."""
-    if loader._dataset_kind == 1 and not native_webdataset.is_pipeline(loader.dataset):
+    if settings.iterable and not native_webdataset.is_pipeline(settings.dataset):
         return "an IterableDataset gives its samples itself"
-    if loader.num_workers and loader.worker_init_fn is not None:
+    if settings.num_workers and settings.worker_init_fn is not None:
         return "worker_init_fn may change the data set of each worker"
     return ""
 
 
-def _collating(loader: Any) -> str:
+def _collating(settings: Settings) -> str:
     """Why the engine cannot do what collate_fn does; empty where it can."""
-    if not loader._auto_collation:
+    if not settings.auto_collation:
         return "batch_size=None: there is no batch"
-    if loader.collate_fn is not torch_collate.default_collate:
+    if settings.collate_fn is not torch_collate.default_collate:
         return "collate_fn is not torch's default_collate"
     if dict(torch_collate.default_collate_fn_map) != _STOCK_COLLATE:
         return "default_collate_fn_map was changed"
@@ -148,43 +150,43 @@ def _collating(loader: Any) -> str:
 # -- images
 
 
-def _plan_images(loader: Any, leaves: list[Any]) -> Plan:
+def _plan_images(settings: Settings, course: Course, leaves: list[Any]) -> Plan:
     for leaf in leaves:
         why = sources.why_not_readable(leaf)
         if why:
-            return _reason(loader, why)
-    foreign = _foreign(leaves) or _missed(loader)
+            return _reason(settings, why)
+    foreign = _foreign(leaves) or _missed(course)
     if foreign:
-        return _reason(loader, foreign)
+        return _reason(settings, foreign)
     files = sources.given_files(leaves[0])
     chains = [transforms.chain_of(leaf.transform, files.dataset) for leaf in leaves]
-    collating, labels = _collating(loader), any(leaf.target_transform is not None for leaf in leaves)
+    collating, labels = _collating(settings), any(leaf.target_transform is not None for leaf in leaves)
     same = all(chain.dataset.operations == chains[0].dataset.operations for chain in chains)
     if not same and not any(chain.rest for chain in chains):
         collating = collating or "the joined data sets have different transforms"
     if not any(chain.rest for chain in chains) and not collating and not labels:
-        whole = _whole_images(loader, chains[0], files)
+        whole = _whole_images(settings, chains[0], files)
         if whole is not None:
             return whole
-    return _prefix_images(loader, leaves, chains, collating)
+    return _prefix_images(settings, leaves, chains, collating)
 
 
-def _whole_images(loader: Any, chain: transforms.Chain, files: Any) -> Plan | None:
+def _whole_images(settings: Settings, chain: transforms.Chain, files: Any) -> Plan | None:
     if chain.flows == transforms.PIL or not transforms.has_fixed_size(chain.dataset):
         return None
     follow_pillow()
-    threads, native = _threads(loader)
-    unique = is_unique(loader._index_sampler)
-    stages = [_order(loader), Stage("read", type(loader.dataset).__qualname__, native, "sample by sample")]
+    threads, native = _threads(settings)
+    unique = is_unique(settings.index_sampler)
+    stages = [_order(settings), Stage("read", type(settings.dataset).__qualname__, native, "sample by sample")]
     stages += _known_stages(chain, native, _drawn_by(unique))
     stages.append(Stage("collate", "default_collate", native, "rows are written where they stay; labels by Python"))
-    return ImagePlan(stages, chain.dataset, files, threads, unique, loader._adapts)
+    return ImagePlan(stages, chain.dataset, files, threads, unique, settings.adapts)
 
 
-def _threads(loader: Any) -> tuple[int, str]:
+def _threads(settings: Settings) -> tuple[int, str]:
     """How many work at most, and in words."""
-    threads = limits.share_of_cpus() if loader._adapts else max(1, loader.num_workers)
-    return threads, f"{NATIVE}, {'up to ' if loader._adapts else ''}{threads} thread{'s' if threads > 1 else ''}"
+    threads = limits.share_of_cpus() if settings.adapts else max(1, settings.num_workers)
+    return threads, f"{NATIVE}, {'up to ' if settings.adapts else ''}{threads} thread{'s' if threads > 1 else ''}"
 
 
 def _drawn_by(unique: bool) -> str:
@@ -192,20 +194,20 @@ def _drawn_by(unique: bool) -> str:
     return f"the engine's own random numbers, by {key}"
 
 
-def _prefix_images(loader: Any, leaves: list[Any], chains: list[transforms.Chain], collating: str) -> Plan:
+def _prefix_images(settings: Settings, leaves: list[Any], chains: list[transforms.Chain], collating: str) -> Plan:
     chain = transforms.fixed_size_front(leaves[0].transform, sources.given_files(leaves[0]).dataset)
-    where = _where(loader)
+    where = _where(settings)
     if len(leaves) > 1 or not chain.known:
-        return _reason(loader, chain.why if len(leaves) == 1 else collating or chains[0].why or "joined data sets")
+        return _reason(settings, chain.why if len(leaves) == 1 else collating or chains[0].why or "joined data sets")
     follow_pillow()
-    native = f"{NATIVE}, within each worker" if loader.num_workers else f"{NATIVE}, in this process"
-    stages = [_order(loader), Stage("read", type(loader.dataset).__qualname__, native, "sample by sample")]
+    native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
+    stages = [_order(settings), Stage("read", type(settings.dataset).__qualname__, native, "sample by sample")]
     stages += _known_stages(chain, native, "the engine's own random numbers, by one of torch's for each sample")
     for i, transform in enumerate(chain.rest):
         stages.append(Stage("transform", type(transform).__qualname__, where, chain.why if i == 0 else "comes after"))
     if leaves[0].target_transform is not None:
         stages.append(Stage("target", "target_transform", where, "yours"))
-    stages.append(_collate_stage(loader, collating or "follows what runs in Python"))
+    stages.append(_collate_stage(settings, collating or "follows what runs in Python"))
     return PrefixPlan(stages, chain.known, NativePrefix)
 
 
@@ -224,9 +226,9 @@ def _foreign(leaves: list[Any]) -> str:
     return f"{len(foreign)} of the first {len(looked)} files are not JPEG, PNG or WebP by name"
 
 
-def _missed(loader: Any) -> str:
+def _missed(course: Course) -> str:
     """Whether too many files turned out, in the epochs before, to be none that the engine reads."""
-    misses, rows = loader._native_misses, loader._native_rows
+    misses, rows = course.native_misses, course.native_rows
     if misses < _LOOKED_AT or misses <= _MOST_FOREIGN * rows:
         return ""
     return f"{misses} of {rows} files so far were not read natively"
@@ -246,21 +248,21 @@ def follow_pillow() -> None:
 # -- our own data sets
 
 
-def _plan_dataset(loader: Any, dataset: Dataset) -> Plan:
-    why = _collating(loader) or _why_not_batches(dataset)
+def _plan_dataset(settings: Settings, dataset: Dataset) -> Plan:
+    why = _collating(settings) or _why_not_batches(dataset)
     if why:
-        return _reason(loader, why)
-    threads, native = _threads(loader)
-    unique = is_unique(loader._index_sampler)
-    what = type(loader.dataset).__qualname__
-    if loader.dataset is not dataset:
+        return _reason(settings, why)
+    threads, native = _threads(settings)
+    unique = is_unique(settings.index_sampler)
+    what = type(settings.dataset).__qualname__
+    if settings.dataset is not dataset:
         what += " of Dataset"
-    stages = [_order(loader), Stage("read", f"{what} ({dataset.format})", native, "sample by sample")]
+    stages = [_order(settings), Stage("read", f"{what} ({dataset.format})", native, "sample by sample")]
     for operation in dataset.operations:
         why = _drawn_by(unique) if is_random(operation) else "as dataset.loader() does"
         stages.append(Stage("transform", operation, native, why))
     stages.append(Stage("collate", "default_collate", native, "rows are written where they stay"))
-    return ImagePlan(stages, dataset, None, threads, unique, loader._adapts)
+    return ImagePlan(stages, dataset, None, threads, unique, settings.adapts)
 
 
 def _why_not_batches(dataset: Dataset) -> str:
@@ -279,40 +281,42 @@ def _why_not_batches(dataset: Dataset) -> str:
 # -- webdataset
 
 
-def _plan_webdataset(loader: Any) -> Plan:
-    found = native_webdataset.find(loader.dataset)
+def _plan_webdataset(settings: Settings) -> Plan:
+    found = native_webdataset.find(settings.dataset)
     if isinstance(found, str):
-        return _reason(loader, found)
+        return _reason(settings, found)
     follow_pillow()
-    where = _where(loader)
-    native = f"{NATIVE}, within each worker" if loader.num_workers else f"{NATIVE}, in this process"
-    stages = [Stage("order", type(loader.dataset).__qualname__, where, "shards, splits and shuffles are webdataset's")]
+    where = _where(settings)
+    native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
+    stages = [
+        Stage("order", type(settings.dataset).__qualname__, where, "shards, splits and shuffles are webdataset's")
+    ]
     stages.append(Stage("read", "tar files", where, "webdataset's, encoded images and other fields"))
     stages.append(Stage("decode", "JPEG, PNG, WebP", native, "where the transform is applied"))
     stages += _known_stages(found.chain, native, "the engine's own random numbers, by one of torch's for each sample")
     for i, transform in enumerate(found.chain.rest):
         why = found.chain.why if i == 0 else "comes after"
         stages.append(Stage("transform", type(transform).__qualname__, where, why))
-    stages.append(_collate_stage(loader, "follows what runs in Python"))
+    stages.append(_collate_stage(settings, "follows what runs in Python"))
     return PrefixPlan(stages, found.chain.known, native_webdataset.wrap)
 
 
 # -- arrays
 
 
-def _plan_arrays(loader: Any) -> Plan:
+def _plan_arrays(settings: Settings) -> Plan:
     from . import native_arrays
 
-    table = native_arrays.table_of(loader.dataset)
+    table = native_arrays.table_of(settings.dataset)
     if isinstance(table, str):
-        return _reason(loader, table)
-    collating = _collating(loader)
+        return _reason(settings, table)
+    collating = _collating(settings)
     if collating:
-        return _reason(loader, collating)
-    threads = native_arrays.thread_count(table, loader)
+        return _reason(settings, collating)
+    threads = native_arrays.thread_count(table, settings)
     where = f"{NATIVE}, {threads} threads" if threads else f"{NATIVE}, in this thread"
-    why = "one gather for each array" + ("" if threads or not loader.num_workers else "; a worker would take longer")
-    stages = [_order(loader), Stage("read", table.name, where, why)]
+    why = "one gather for each array" + ("" if threads or not settings.num_workers else "; a worker would take longer")
+    stages = [_order(settings), Stage("read", table.name, where, why)]
     stages.append(Stage("collate", "default_collate", where, "the gather makes the batch"))
     return ArrayPlan(stages, table, threads)
 
@@ -320,39 +324,39 @@ def _plan_arrays(loader: Any) -> Plan:
 # -- words
 
 
-def _reason(loader: Any, why: str) -> Reason:
-    where = _where(loader)
-    stages = [_order(loader), Stage("read", type(loader.dataset).__qualname__, where, why)]
-    leaves = sources.leaves(loader.dataset)
+def _reason(settings: Settings, why: str) -> Reason:
+    where = _where(settings)
+    stages = [_order(settings), Stage("read", type(settings.dataset).__qualname__, where, why)]
+    leaves = sources.leaves(settings.dataset)
     if len(leaves) == 1 and type(leaves[0]) is Dataset:
         for operation in leaves[0].operations:
             drawn = "by a number of torch's for each sample" if is_random(operation) else "comes after"
             stages.append(Stage("transform", operation, where, drawn))
-    transform = getattr(loader.dataset, "transform", None)
+    transform = getattr(settings.dataset, "transform", None)
     if transform is not None:
         stages.append(Stage("transform", type(transform).__qualname__, where, "comes after"))
-    stages.append(_collate_stage(loader, "comes after"))
+    stages.append(_collate_stage(settings, "comes after"))
     return Reason(stages)
 
 
-def _order(loader: Any) -> Stage:
-    sampler = loader._index_sampler
+def _order(settings: Settings) -> Stage:
+    sampler = settings.index_sampler
     name = type(sampler).__name__
     if type(sampler) is BatchSampler:
         name += f"({type(sampler.sampler).__name__})"
     return Stage("order", name, "Python, in this process", "samplers are yours")
 
 
-def _collate_stage(loader: Any, why: str) -> Stage:
-    collate = getattr(loader.collate_fn, "__qualname__", type(loader.collate_fn).__qualname__)
-    return Stage("collate", collate, _where(loader), why)
+def _collate_stage(settings: Settings, why: str) -> Stage:
+    collate = getattr(settings.collate_fn, "__qualname__", type(settings.collate_fn).__qualname__)
+    return Stage("collate", collate, _where(settings), why)
 
 
-def _where(loader: Any) -> str:
-    if loader.num_workers == 0:
+def _where(settings: Settings) -> str:
+    if settings.num_workers == 0:
         return "Python, in this process"
-    kind = "threads" if loader._works_in_threads() else "processes"
-    return f"Python, in {loader.num_workers} worker {kind}"
+    kind = "threads" if settings.in_threads else "processes"
+    return f"Python, in {settings.num_workers} worker {kind}"
 
 
 def plain_tensor(value: Any) -> bool:

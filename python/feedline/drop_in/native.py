@@ -52,25 +52,26 @@ class NativeIterator(SingleIterator):
     def _start(self, loader: Any) -> None:
         self._open_epoch(loader)
         self._all_drawn = False
-        self._must_move = self._pin_memory or loader._target_device is not None
+        settings = self._settings
+        self._must_move = self._pin_memory or settings.device is not None
         self._drawn_batches = self._cursor.delivered
         # Samples that have to be read in this process leave its random numbers alone where workers would have.
-        self._seeded = loader.seed is not None or loader.num_workers > 0
-        recipe = recipe_of(self, loader)
-        if self._seeded and loader.seed is None:
+        self._seeded = settings.seed is not None or settings.num_workers > 0
+        recipe = recipe_of(self)
+        if self._seeded and settings.seed is None:
             recipe = dataclasses.replace(recipe, seed=self._base_seed)
         self._dataset_fetcher = fetch.make_fetcher(
             recipe, self._dataset, self._cursor.epoch, None, lambda stage, sample: None
         )
-        if loader.num_workers:
-            self._ahead_count = loader.prefetch_factor * loader.num_workers
+        if settings.num_workers:
+            self._ahead_count = loader.prefetch_factor * settings.num_workers
             self._draw_ahead()
         else:
             # Without workers torch draws a batch of indices right before it reads it, which a sampler may notice.
-            unique = is_unique(self._index_sampler) and loader.on_error != "skip"
+            unique = is_unique(self._index_sampler) and settings.on_error != "skip"
             self._ahead_count = 2 if unique else 1
             # Not past what is there, for torch's RandomSampler draws once more from its generator at its end.
-            self._count = len(self._index_sampler) - bool(state.generators_of(loader)) if unique else 0
+            self._count = len(self._index_sampler) - bool(state.generators_of(settings.order)) if unique else 0
 
     def _draw_ahead(self, awaited: bool = False) -> None:
         """Begins batches until enough are. `awaited`: one that was begun before them is still on its way."""

@@ -18,6 +18,7 @@ from .. import _engine
 from .lowering import ArrayPlan, plain_tensor
 from .native import Late, NativeIterator
 from .orders import tensor_iterator
+from .settings import Settings
 
 _NUMBERS = (
     torch.uint8,
@@ -211,10 +212,10 @@ def _joined(dataset: Any) -> Table | str:
     return _Joined(tables, dataset)
 
 
-def thread_count(table: Table, loader: Any) -> int:
+def thread_count(table: Table, settings: Settings) -> int:
     """Threads that gather ahead; 0 where handing over would cost more than gathering."""
-    batch_bytes = table.row_bytes() * (loader.batch_size or 1)
-    return loader.num_workers if table.mapped or batch_bytes >= _WORTH_A_THREAD else 0
+    batch_bytes = table.row_bytes() * (settings.batch_size or 1)
+    return settings.num_workers if table.mapped or batch_bytes >= _WORTH_A_THREAD else 0
 
 
 def _gathering_threads(count: int) -> ThreadPoolExecutor:

@@ -59,11 +59,11 @@ class NativeDatasetIterator(NativeImageIterator):
         assert batch is not None
         columns = [column[: len(index)] for column in batch.to_torch()]
         bad = {row for row, _ in batch.bad if row < len(index)}
-        loader = self._loader
-        loader._native_rows += len(index)
+        course = self._course
+        course.native_rows += len(index)
         if not bad:
             return self._batch_type(*map(_collated, columns, self._is_number))
-        loader._native_misses += len(bad)
+        course.native_misses += len(bad)
         return self._mended(index, self._samples_of(columns, len(index)), bad)
 
     def _samples_of(self, columns: list[torch.Tensor], rows: int) -> list[Any]:

@@ -21,8 +21,10 @@ from .. import _engine
 from ..errors import StalledError
 from ..loader import changes
 from . import fetch, sources
+from .course import Course
 from .lowering import ImagePlan
 from .native import Late, NativeIterator
+from .settings import Settings
 
 _log = logging.getLogger("feedline")
 _MASK = (1 << 64) - 1
@@ -72,25 +74,25 @@ class NativeImageIterator(NativeIterator):
     def _open(self) -> None:
         if self._pipeline is not None:
             self._pipeline.give_back()
-        loader = self._loader
+        settings = self._settings
         setting = Setting(
             dataset=self._plan.dataset if self._plan.files is None else None,
             operations=tuple(self._plan.dataset.operations),
             batch_size=self._size,
             threads=self._plan.threads,
             adapts=self._plan.adapts,
-            seed=0 if loader.seed is None else loader.seed & _MASK,
-            timeout_ms=round(1000 * (self._timeout or loader.stall_timeout)),
-            memory_budget=loader.memory_budget,
+            seed=0 if settings.seed is None else settings.seed & _MASK,
+            timeout_ms=round(1000 * (self._timeout or settings.stall_timeout)),
+            memory_budget=settings.memory_budget,
         )
-        self._pipeline = Pipeline.take(loader, setting, self._plan)
+        self._pipeline = Pipeline.take(self._course, settings, setting, self._plan)
         self._pipeline.begin(self._cursor.epoch)
 
     def _draw(self, sample: int, batch: int, row: int) -> int:
         """What a sample's random operations draw from, besides the seed and the epoch."""
         if not self._plan.unique:
             sample = fetch.seed_of(sample, batch, row)
-        return sample & _MASK if self._loader.seed is not None else (self._base_seed + sample * _SPREAD) & _MASK
+        return sample & _MASK if self._settings.seed is not None else (self._base_seed + sample * _SPREAD) & _MASK
 
     def _finish(self, index: Any, begun: _Begun | None) -> Any:
         if begun is None:
@@ -98,13 +100,13 @@ class NativeImageIterator(NativeIterator):
         images, bad = self._take(begun)
         images, labels = images[: len(index)], begun.labels[: len(index)]
         bad = [row for row in bad if row < len(index)]
-        loader = self._loader
-        loader._native_rows += len(index)
+        course = self._course
+        course.native_rows += len(index)
         if not bad:
             return [images, default_collate(tuple(labels))]  # as torch transposes samples: text stays in a tuple
-        if not loader._native_misses:
+        if not course.native_misses:
             _log.info("the engine does not read all files; the data set reads the others in this process")
-        loader._native_misses += len(bad)
+        course.native_misses += len(bad)
         return self._mended(index, list(zip(images, labels, strict=True)), set(bad))
 
     def _take(self, begun: _Begun) -> tuple[torch.Tensor, list[int]]:
@@ -179,20 +181,21 @@ class Setting(NamedTuple):
 class Pipeline:
     """An engine loader that follows a given order, of given files or of a data set's own samples.
 
-    One at a time uses it; between epochs it rests with its loader, its threads and memory warm. Used by one thread.
+    One at a time uses it; between epochs it rests with its loader's course, its threads and memory warm. Used by one
+    thread.
     """
 
     _resting: ClassVar[weakref.WeakKeyDictionary[Any, Pipeline]] = weakref.WeakKeyDictionary()
     _lock = threading.Lock()
 
-    def __init__(self, loader: Any, setting: Setting, plan: ImagePlan) -> None:
+    def __init__(self, course: Course, settings: Settings, setting: Setting, plan: ImagePlan) -> None:
         self.setting = setting
         self.files = None if plan.files is None else plan.files.engine
-        self._owner, self._pid = weakref.ref(loader), os.getpid()
+        self._owner, self._pid = weakref.ref(course), os.getpid()
         one = _batch_bytes(plan, setting)
         batches = max(_BATCHES_AHEAD * one, _SMALL_BATCHES)
         ahead = batches + _READ_AHEAD if setting.memory_budget is None else setting.memory_budget
-        budget = max(min(ahead, loader._budget_bytes()), one)
+        budget = max(min(ahead, settings.budget_bytes()), one)
         self.engine = _engine.make_given_loader(
             plan.dataset._engine,
             batch_size=setting.batch_size,
@@ -202,18 +205,18 @@ class Pipeline:
             memory_budget=budget,
             timeout_ms=setting.timeout_ms,
         )
-        self._feeds_gpu = _feeds_gpu(loader)
+        self._feeds_gpu = settings.feeds_gpu()
         self._changes = changes.Log()
         self._closing = weakref.finalize(self, self.engine.close)
 
     @classmethod
-    def take(cls, loader: Any, setting: Setting, plan: ImagePlan) -> Pipeline:
-        """The one that rests with `loader`, where it fits, or another."""
+    def take(cls, course: Course, settings: Settings, setting: Setting, plan: ImagePlan) -> Pipeline:
+        """The one that rests with `course`, where it fits, or another."""
         with cls._lock:
-            resting = cls._resting.pop(loader, None)
+            resting = cls._resting.pop(course, None)
         if resting is not None and resting.setting == setting and resting._pid == os.getpid():
             return resting
-        return cls(loader, setting, plan)
+        return cls(course, settings, setting, plan)
 
     def begin(self, epoch: int) -> None:
         self.engine.set_epoch(epoch)
@@ -249,14 +252,6 @@ class Pipeline:
         if owner is not None:
             with self._lock:
                 self._resting[owner] = self
-
-
-def _feeds_gpu(loader: Any) -> bool:
-    """Whether its batches go to a GPU: the thread that launches work there needs a CPU."""
-    device = loader._target_device
-    if device is not None and device.type == "cuda":
-        return True
-    return torch.cuda.is_initialized() or (loader.pin_memory and torch.cuda.is_available())
 
 
 def _expected_size(loader: Any) -> int:

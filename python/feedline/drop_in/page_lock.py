@@ -25,7 +25,6 @@ import os
 import sys
 import threading
 from collections import deque
-from typing import Any
 
 import numpy as np
 import torch
@@ -211,15 +210,15 @@ def page_lock_for(ring: Ring, reader: RingReader) -> tuple[PageLock | None, str 
         return None, str(error)
 
 
-def explain(loader: Any, has_ring: bool) -> str:
-    """How `loader` pins, in a line."""
+def explain(refusal: str | None, has_ring: bool) -> str:
+    """How a loader pins, in a line. `refusal`: why its ring is not page-locked, where that was tried."""
     if not getattr(torch, "accelerator", torch.cuda).is_available():  # torch before 2.6 has no accelerator
         return "nothing: there is no accelerator"
     if not torch.cuda.is_available():
         return "one copy of each batch, by torch: page-locking the ring is for CUDA"
     if not has_ring:
         return "one copy of each batch, by torch: batches do not come through a ring"
-    why = loader._page_lock_refusal
+    why = refusal
     if why is None:
         try:
             open_driver()

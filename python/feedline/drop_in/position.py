@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import os
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from torch.utils.data import _utils as torch_utils
@@ -14,10 +15,12 @@ from torch.utils.data import dataloader as torch_dataloader
 from ..errors import ConfigError, Error
 from ..loader.loader import BadSample
 from . import fetch, state
+from .course import Course
 from .devices import to_device
 from .failures import Failure
 from .fetch import Recipe
 from .orders import RefillOrder, lean_iterator
+from .settings import Settings
 
 _log = logging.getLogger("feedline")
 ITERABLE = torch_dataloader._DatasetKind.Iterable
@@ -27,11 +30,11 @@ NO_MORE: dict[str, Any] = {}
 class Position:
     """A mixin of the iterators: drawing indices, replaying them, counting what was delivered, bad samples."""
 
-    _loader_ref: Any
-    _loader_shadow: Any
+    _course: Course
     _refills: RefillOrder | None
     _owner: int
-    _is_watched = False  # by the loader, which wants to know when it is gone
+    # by the loader, which wants to know when nobody may ask for another batch; with the iterator
+    _when_paused: Callable[[Any], None] | None = None
     _draw_order = staticmethod(lean_iterator)
     # torch's iterator sets these
     _base_seed: Any
@@ -42,22 +45,25 @@ class Position:
     _pin_memory_device: Any
     _dataset: Any
 
-    @property
-    def _loader(self) -> Any:
-        """The loader, or what it was when it went away before its iterator."""
-        loader = self._loader_ref()
-        return self._loader_shadow if loader is None else loader
-
     def _open_epoch(self, loader: Any) -> None:
-        # A loader with workers that live on holds its iterator: holding it in turn would keep both for ever.
         self._owner = os.getpid()
-        self._loader_ref, self._loader_shadow = weakref.ref(loader), loader._without_iterator()
-        self._cursor, self._resume = loader._open_cursor()
+        self._take_settings(loader)
+        self._cursor, self._resume = self._course.open(self._settings)
         self._cursor.base_seed = self._base_seed
-        loader._latest = weakref.ref(self)
+        self._course.latest = weakref.ref(self)
         self._drawn = False
         self._refills = None
         self._bad_count = 0
+
+    def _take_settings(self, loader: Any) -> None:
+        """As they are now. The loader itself is not kept: with workers that live on it keeps its iterator."""
+        self._course = loader._course
+        self._course.settings = Settings.of(loader)
+
+    @property
+    def _settings(self) -> Settings:
+        assert self._course.settings is not None  # since _take_settings()
+        return self._course.settings
 
     def want_states(self, every: int) -> None:
         """From now on the data set is asked for its state after every so many batches. Here: whenever one is wanted."""
@@ -79,9 +85,8 @@ class Position:
 
     def _pause(self) -> None:
         """Nobody may ask for another batch: the loader is not shown as running until an epoch begins."""
-        loader = self._loader_ref()
-        if loader is not None:
-            loader._runs_no_more(self)
+        if self._when_paused is not None:
+            self._when_paused(self)
 
     def _next_index(self) -> Any:
         if not self._drawn:
@@ -91,30 +96,31 @@ class Position:
     def _draw_first(self) -> None:
         """Right before the first index: notes the generators, or puts them where they were and passes indices over."""
         self._drawn = True
-        loader, cursor, resume = self._loader, self._cursor, self._resume
+        settings, cursor, resume = self._settings, self._cursor, self._resume
+        order = settings.order
         if self._dataset_kind == ITERABLE:
             return
-        loader._seed_order(cursor.epoch)  # again: workers that live on draw no seed of their own from it
-        state.put_generators(loader, (resume or {}).get("order_generators"))
-        before = state.take_randomness(loader)
-        replay = resume is not None and resume.get("randomness") is not None
-        if replay:
-            state.put_randomness(loader, state.randomness_of(resume["randomness"]))
+        settings.seed_order(cursor.epoch)  # again: workers that live on draw no seed of their own from it
+        state.put_generators(order, (resume or {}).get("order_generators"))
+        before = state.take_randomness(order)
+        replay = (resume or {}).get("randomness")
+        if replay is not None:
+            state.put_randomness(order, state.randomness_of(replay))
             self._sampler_iter = iter(self._index_sampler)
-        cursor.randomness = state.take_randomness(loader) if replay else before
+        cursor.randomness = before if replay is None else state.take_randomness(order)
         try:
             self._sampler_iter = self._draw_order(self._index_sampler, self._sampler_iter)
-            if loader.on_error == "skip" and self._auto_collation:
+            if settings.on_error == "skip" and self._auto_collation:
                 end = resume.get("refill_end") if resume else None
                 self._refills = RefillOrder(self._index_sampler, self._sampler_iter, end)
                 self._sampler_iter = self._refills
             if cursor.delivered:
                 self._pass_over(cursor)
-            if replay:
+            if replay is not None:
                 self._sampler_iter = _ReplayedOrder(self._sampler_iter)
         finally:
-            if replay:
-                state.put_randomness(loader, {**before, "generators": []})
+            if replay is not None:
+                state.put_randomness(order, {**before, "generators": []})
 
     def _pass_over(self, cursor: state.Cursor) -> None:
         last = None
@@ -129,7 +135,7 @@ class Position:
             )
 
     def _log_bad(self, failures: list[Failure], batch: int) -> None:
-        loader = self._loader
+        settings = self._settings
         for failure in failures:
             message = f"{failure.summary}{failure.place}".replace("\n", "; ")
             record = failure.sample if isinstance(failure.sample, int) else None
@@ -144,15 +150,15 @@ class Position:
                 "data",
                 self._cursor.epoch,
                 batch,
-                loader.on_error,
+                settings.on_error,
             )
-            loader.errors.append(entry)
-            _log.warning("bad sample, %s: %s", loader.on_error, message)
+            self._course.errors.append(entry)
+            _log.warning("bad sample, %s: %s", settings.on_error, message)
             self._bad_count += 1
-            if loader.error_budget and self._bad_count > loader.error_budget:
+            if settings.error_budget and self._bad_count > settings.error_budget:
                 error = failure.exception()
                 raise Error(
-                    f"more than error_budget={loader.error_budget} bad samples in epoch {self._cursor.epoch}; "
+                    f"more than error_budget={settings.error_budget} bad samples in epoch {self._cursor.epoch}; "
                     f"the last: {message}",
                     record=record,
                     stage="python",
@@ -182,18 +188,18 @@ class Position:
         """Pins and moves, for the user."""
         if self._pin_memory:
             data = torch_utils.pin_memory.pin_memory(data, self._pin_memory_device)
-        device = self._loader._target_device
+        device = self._settings.device
         return data if device is None else to_device(data, device)
 
 
-def recipe_of(iterator: Any, loader: Any) -> Recipe:
+def recipe_of(iterator: Any) -> Recipe:
     return Recipe(
         iterable=iterator._dataset_kind == ITERABLE,
         auto_collation=iterator._auto_collation,
         collate_fn=iterator._collate_fn,
         drop_last=iterator._drop_last,
-        on_error=loader.on_error,
-        seed=loader.seed,
+        on_error=iterator._settings.on_error,
+        seed=iterator._settings.seed,
     )
 
 

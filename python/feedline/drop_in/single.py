@@ -12,6 +12,7 @@ from torch.utils.data import dataloader as torch_dataloader
 
 from . import fetch, state
 from .fetch import BadSamplesError, make_fetcher
+from .lowering import PrefixPlan
 from .position import ITERABLE, NO_MORE, Position, recipe_of
 
 _log = logging.getLogger("feedline")
@@ -20,12 +21,13 @@ _log = logging.getLogger("feedline")
 class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
     """num_workers=0: everything in the calling thread."""
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: Any, prefix: PrefixPlan | None = None) -> None:
+        """`prefix`: what of reading the dataset runs natively."""
         torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         self._profile_name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
         if self._timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
-        self._dataset = loader._readable(self._dataset)
+        self._dataset = self._dataset if prefix is None else prefix.wrap(self._dataset)
         self._open_epoch(loader)
         if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
             torch.utils.data.graph_settings.apply_sharding(self._dataset, self._world_size, self._rank)
@@ -35,12 +37,12 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
         if dataset_state is not None and dataset_state.get("dataset") is not None:
             self._dataset.load_state_dict(dataset_state["dataset"])
         self._dataset_fetcher = make_fetcher(
-            recipe_of(self, loader), self._dataset, self._cursor.epoch, None, lambda stage, sample: None
+            recipe_of(self), self._dataset, self._cursor.epoch, None, lambda stage, sample: None
         )
-        self._seeded = loader.seed is not None
+        self._seeded = self._settings.seed is not None
         if self._dataset_kind == ITERABLE and self._cursor.delivered and resume is not None:
             self._cursor.by_worker[0] |= resume
-            _fast_forward(self._dataset_fetcher, resume, self._loader)
+            _fast_forward(self._dataset_fetcher, resume, loader.batch_size)
 
     def _next_data(self) -> Any:
         try:
@@ -77,7 +79,7 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
                     error.add_note(f"Feedline: sample {fetcher.sample!r:.200}" + (f" (file {path})" if path else ""))
                 raise
             if fetcher.bad:
-                if self._loader.on_error == "replace" or fetcher.recipe.iterable:
+                if self._settings.on_error == "replace" or fetcher.recipe.iterable:
                     self._log_bad(fetcher.bad, batch)
                 fetcher.bad = []
             if self._refills:
@@ -97,11 +99,11 @@ class SingleIterator(Position, torch_dataloader._SingleProcessDataLoaderIter):
         return self._dataset_fetcher.state()
 
 
-def _fast_forward(fetcher: fetch.Fetcher, entry: dict[str, Any], loader: Any) -> None:
+def _fast_forward(fetcher: fetch.Fetcher, entry: dict[str, Any], batch_size: int | None) -> None:
     own = entry.get("state")
     if own is not None and isinstance(fetcher, fetch.IterableFetcher):
         fetcher.restore(own)
     skip = entry["since"] if own is not None else entry["batches"]
     if skip and own is None:
         _log.warning("resuming an iterable data set without state_dict(): reading and dropping %d batches", skip)
-    fetcher.skip(skip, loader.batch_size)
+    fetcher.skip(skip, batch_size)

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from ..errors import ConfigError
+from .settings import Order, Settings
 
 VERSION = 1
 
@@ -54,11 +55,11 @@ class Cursor:
             entry["since"] += 1
 
 
-def generators_of(loader: Any) -> list[torch.Generator]:
+def generators_of(order: Order) -> list[torch.Generator]:
     """Explicit generators that the order may be drawn from, each once, in a fixed order."""
-    sampler = loader.sampler
-    found = [loader.generator, getattr(sampler, "generator", None), getattr(loader.batch_sampler, "generator", None)]
-    found.append(getattr(getattr(loader.batch_sampler, "sampler", None), "generator", None))
+    sampler, batch_sampler = order.sampler, order.batch_sampler
+    found = [order.generator, getattr(sampler, "generator", None), getattr(batch_sampler, "generator", None)]
+    found.append(getattr(getattr(batch_sampler, "sampler", None), "generator", None))
     unique: list[torch.Generator] = []
     for generator in found:
         if isinstance(generator, torch.Generator) and all(generator is not u for u in unique):
@@ -66,41 +67,41 @@ def generators_of(loader: Any) -> list[torch.Generator]:
     return unique
 
 
-def samplers_of(loader: Any) -> list[Any]:
+def samplers_of(order: Order) -> list[Any]:
     """Sampler, batch sampler and what that wraps, each once."""
     found: list[Any] = []
-    for sampler in (loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None)):
+    for sampler in (order.sampler, order.batch_sampler, getattr(order.batch_sampler, "sampler", None)):
         if sampler is not None and all(sampler is not f for f in found):
             found.append(sampler)
     return found
 
 
-def take_randomness(loader: Any) -> dict[str, Any]:
+def take_randomness(order: Order) -> dict[str, Any]:
     return {
         "torch": torch.get_rng_state(),
         "python": random.getstate(),
         "numpy": np.random.get_state(),
-        "generators": [g.get_state() for g in generators_of(loader)],
+        "generators": [g.get_state() for g in generators_of(order)],
     }
 
 
-def put_randomness(loader: Any, taken: Mapping[str, Any]) -> None:
+def put_randomness(order: Order, taken: Mapping[str, Any]) -> None:
     torch.set_rng_state(taken["torch"])
     random.setstate(taken["python"])
     np.random.set_state(taken["numpy"])
-    for generator, state in zip(generators_of(loader), taken["generators"], strict=False):
+    for generator, state in zip(generators_of(order), taken["generators"], strict=False):
         generator.set_state(state)
 
 
-def put_generators(loader: Any, words: list[str] | None) -> None:
-    for generator, one in zip(generators_of(loader), words or [], strict=False):
+def put_generators(order: Order, words: list[str] | None) -> None:
+    for generator, one in zip(generators_of(order), words or [], strict=False):
         generator.set_state(tensor_of(one))
 
 
-def take_samplers(loader: Any) -> tuple[list[Any], list[int | None]]:
+def take_samplers(order: Order) -> tuple[list[Any], list[int | None]]:
     """What stateful samplers say of themselves at the start of the order, and the epoch they were set to."""
     states, epochs = [], []
-    for sampler in samplers_of(loader):
+    for sampler in samplers_of(order):
         own = callable(getattr(sampler, "state_dict", None)) and callable(getattr(sampler, "load_state_dict", None))
         states.append(copy.deepcopy(sampler.state_dict()) if own else None)
         epoch = getattr(sampler, "epoch", None)
@@ -108,8 +109,8 @@ def take_samplers(loader: Any) -> tuple[list[Any], list[int | None]]:
     return states, epochs
 
 
-def put_samplers(loader: Any, states: list[Any], epochs: list[int | None]) -> None:
-    for sampler, state, epoch in zip(samplers_of(loader), states, epochs, strict=False):
+def put_samplers(order: Order, states: list[Any], epochs: list[int | None]) -> None:
+    for sampler, state, epoch in zip(samplers_of(order), states, epochs, strict=False):
         if epoch is not None:
             sampler.set_epoch(epoch)
         if state is not None:
@@ -122,18 +123,18 @@ def fingerprint(index: Any) -> int | None:
     return None if index is None else zlib.crc32(repr(index).encode())
 
 
-def to_json(cursor: Cursor, loader: Any, single_state: dict[str, Any] | None) -> dict[str, Any]:
+def to_json(cursor: Cursor, settings: Settings, single_state: dict[str, Any] | None) -> dict[str, Any]:
     """The state after the last delivered batch; after an epoch's last batch, the start of the next epoch."""
-    iterable = loader._dataset_kind == 1
+    iterable, order = settings.iterable, settings.order
     state: dict[str, Any] = {"version": VERSION, "kind": "iterable" if iterable else "map"}
     if cursor.finished:
-        states, epochs = take_samplers(loader)
+        states, epochs = take_samplers(order)
         # The next epoch is the one that the loader would go on to by itself.
         epochs = [None if epoch is None else epoch + 1 for epoch in epochs]
         state |= {"epoch": cursor.epoch + 1, "delivered": 0, "samplers": states, "sampler_epochs": epochs}
         # Workers that live on draw no seed at iter(), so their order begins right here.
-        key = "order_generators" if loader.persistent_workers else "generators"
-        state[key] = [_words(g.get_state()) for g in generators_of(loader)]
+        key = "order_generators" if settings.persistent_workers else "generators"
+        state[key] = [_words(g.get_state()) for g in generators_of(order)]
         if single_state is not None:
             state["dataset"] = single_state.get("dataset")
         return state
@@ -142,31 +143,31 @@ def to_json(cursor: Cursor, loader: Any, single_state: dict[str, Any] | None) ->
     if cursor.randomness is not None:
         state["randomness"] = _randomness_to_json(cursor.randomness)
     else:
-        generators = cursor.generators or [g.get_state() for g in generators_of(loader)]
+        generators = cursor.generators or [g.get_state() for g in generators_of(order)]
         state["generators"] = [_words(g) for g in generators]
     state["last_index"] = fingerprint(cursor.last_index) if cursor.delivered else None
     if iterable or single_state is not None or any(w["state"] is not None for w in cursor.by_worker):
         workers = copy.deepcopy(cursor.by_worker)
         if single_state is not None:
             workers[0] |= {"state": single_state, "since": 0}
-        state |= {"workers": workers, "last_worker": cursor.last_worker, "num_workers": loader.num_workers}
+        state |= {"workers": workers, "last_worker": cursor.last_worker, "num_workers": settings.num_workers}
     return state
 
 
-def check(state: Mapping[str, Any], loader: Any) -> dict[str, Any]:
+def check(state: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """`state` as a dictionary of ours, or ConfigError."""
     if not isinstance(state, Mapping) or state.get("version") != VERSION or "delivered" not in state:
         raise ConfigError("load_state_dict: this is not a state of feedline.DataLoader")
-    kind = "iterable" if loader._dataset_kind == 1 else "map"
+    kind = "iterable" if settings.iterable else "map"
     if state["kind"] != kind:
         raise ConfigError(
             f"load_state_dict: the state is of a data set of {state['kind']} style, this one is of {kind} style"
         )
-    if kind == "iterable" and state["delivered"] and state["num_workers"] != loader.num_workers:
+    if kind == "iterable" and state["delivered"] and state["num_workers"] != settings.num_workers:
         raise ConfigError(
             f"load_state_dict: an iterable data set has its position in each worker; the state has "
-            f"{state['num_workers']} worker(s) and this loader {loader.num_workers}. Resume with the same num_workers "
-            "within an epoch"
+            f"{state['num_workers']} worker(s) and this loader {settings.num_workers}. Resume with the same "
+            "num_workers within an epoch"
         )
     return dict(state)
 

@@ -57,8 +57,11 @@ class Loader:
     """Batches of a :class:`Dataset`, filled ahead by native threads. Made by :meth:`Dataset.loader`.
 
     Each ``iter()`` goes through the next epoch (or ``epochs`` of them), or on from where a loaded state was taken.
-    A batch is a named tuple of its fields (``image, label``), arrays of shape (rows, ...). The first batches of the
-    next epoch are filled while the last ones of this are used, unless ``epochs`` says that no other will follow.
+    A batch is a named tuple of its fields (``image, label``), arrays of shape (rows, ...). A field whose samples differ
+    in length is padded to the longest of the batch, and ``NAME_length`` (int64, (rows,)) behind it has each row's own;
+    or it is a list with one array, ``bytes``, ``str`` or parsed JSON object a row, None where a sample does not have
+    it. The arrays of a list are parts of one buffer. The first batches of the next epoch are filled while the last ones
+    of this are used, unless ``epochs`` says that no other will follow.
 
     The threads start with the first ``iter()`` and end with :meth:`close`, with the ``with`` block, or with the last
     reference. After ``fork()`` a child must make its own: a copy of a started loader raises ConfigError.
@@ -163,7 +166,7 @@ class Loader:
         return statistics.summary(self._engine.stats())
 
     def metrics(self, port: int = 0, *, name: str | None = None) -> str:
-        """Serves :meth:`stats` as OpenMetrics text, to this machine alone, until the loader is closed; returns the URL.
+        """Serves :meth:`stats` as metrics, to this machine alone, until the loader is closed; returns the URL.
 
         See :func:`feedline.serving.metrics.serve`. The environment variable ``FEEDLINE_METRICS_PORT`` does it for all
         loaders.

@@ -134,13 +134,14 @@ def pack(
     seed: int = 0,
     transcoders: Sequence[Transcoder] = (),
     on_error: Literal["raise", "skip"] = "raise",
+    num_workers: int | Literal["auto"] = "auto",
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
     """Writes a data set as tar shards in WebDataset's layout.
 
     The shards' bytes depend on the arguments and the samples alone. A call that was interrupted, even by a power cut,
-    is continued by another one with the same arguments; ``on_error`` and ``jobs`` may differ.
+    is continued by another one with the same arguments; ``on_error`` and ``num_workers`` may differ.
 
     Args:
         source: what :func:`feedline.open` opens: a folder of class folders, or tars. Of a folder, each sample becomes
@@ -155,7 +156,8 @@ def pack(
         shuffle: in a random order that depends on ``seed`` alone.
         transcoders: what happens to each file, one after the other.
         on_error: what a sample that cannot be read, or is found damaged, means. ``"skip"`` leaves it out and lists it.
-        jobs: threads; by default one per usable CPU.
+        num_workers: threads; ``"auto"`` takes one per usable CPU.
+        jobs: another name of ``num_workers``.
         progress: called as ``progress(done, total)`` in samples.
 
     Raises:
@@ -169,7 +171,9 @@ def pack(
     arguments.flag("pack", "shuffle", shuffle)
     arguments.integer("pack", "seed", seed, low=0, high=2**64 - 1)
     if jobs is not None:
-        arguments.integer("pack", "jobs", jobs, low=1)
+        num_workers = arguments.integer("pack", "jobs", jobs, low=1)
+    elif num_workers != "auto":
+        arguments.integer("pack", "num_workers", num_workers, low=1)
     arguments.output_path("pack", "output", output)
     dataset = _engine.open(os.fspath(source), format or "", [], "")
     warn_of_merged_folders("pack", dataset)
@@ -195,7 +199,7 @@ def pack(
         found = len(manifest.shards)
         if not manifest.complete:
             packed_source = _Source(dataset, transcoders, shuffle, seed)
-            threads = jobs or host_limits.usable_cpus()
+            threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
             _write_shards(packed_source, folder, manifest, on_error, threads, progress or (lambda done, total: None))
     return _report(manifest, folder, found)
 

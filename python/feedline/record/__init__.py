@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from feedline.errors import RecordError
 
-from .diagnosis import of
+from .diagnosis import from_diagnosis
 from .files import VERSION, check, envelope, is_replaced, read, replace, write
 
-__all__ = ["RecordError", "VERSION", "check", "envelope", "is_replaced", "of", "read", "replace", "steps_of", "write"]
+__all__ = ["RecordError", "VERSION", "check", "envelope", "from_diagnosis", "is_replaced", "read", "replace", "write"]

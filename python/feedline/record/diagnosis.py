@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from . import series
+from .figures import figure, link
 
 # (seconds since the first, ms waited, ms of the loop's own work)
 Step = tuple[float, float, float]
@@ -16,7 +17,9 @@ _SETTINGS = (str, int, float, bool, type(None))
 _NO_SETTINGS = ("pid", "number", "cpus", "local_rank", "sharing_ranks", "torch", "threads", "cuda")
 
 
-def of(document: Mapping[str, Any], steps: Iterable[Step] = (), source: str | None = None) -> dict[str, Any]:
+def from_diagnosis(
+    document: Mapping[str, Any], steps: Iterable[Step] = (), source: str | None = None
+) -> dict[str, Any]:
     """The record of a diagnosis made just now on this machine: `document` with everything that a record has beside.
 
     Args:
@@ -78,20 +81,6 @@ def _figures(summary: Mapping[str, Any], steps: Sequence[Step]) -> list[dict[str
     ]
 
 
-def figure(
-    name: str,
-    label: str,
-    unit: str,
-    value: float,
-    low: float | None = None,
-    high: float | None = None,
-    *,
-    better: str | None,
-) -> dict[str, Any]:
-    """One of a record's ``figures``."""
-    return {"name": name, "label": label, "unit": unit, "value": value, "low": low, "high": high, "better": better}
-
-
 def _stages(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
     making = summary.get("making") or {}
     shares = making.get("stages") or {}
@@ -120,11 +109,6 @@ def _chain(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
         if summary
         else link("gpu", None, None, "no loop was seen"),
     ]
-
-
-def link(name: str, ms_per_batch: float | None, bytes_per_s: float | None, note: str) -> dict[str, Any]:
-    """One of a record's ``chain``."""
-    return {"name": name, "ms_per_batch": ms_per_batch, "bytes_per_s": bytes_per_s, "note": note}
 
 
 def _histograms(steps: Sequence[Step]) -> dict[str, Any]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import json
 import math
@@ -12,7 +11,6 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -73,14 +71,6 @@ def empty_measurements() -> dict[str, Any]:
     }
 
 
-@functools.cache
-def schema() -> dict[str, Any]:
-    """The JSON Schema of the records that this version writes."""
-    text = files("feedline.record").joinpath("run.schema.json").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
-
-
 def check(record: Any, name: str = "the record") -> dict[str, Any]:
     """`record`, if it is a run record of a version known here, brought to this version.
 
@@ -96,14 +86,14 @@ def check(record: Any, name: str = "the record") -> dict[str, Any]:
     version = record.get("run_record")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise RecordError(
-            f"{name} is no run record: it lacks 'run_record'; `feedline bench SOURCE --output FILE` and "
-            "`feedline diagnose --output FILE -- COMMAND` write them"
+            f"{name} is no run record: it lacks 'run_record'; `feedline bench SOURCE --record FILE` and "
+            "`feedline diagnose --record FILE -- COMMAND` write them"
         )
     if version > VERSION:
         raise RecordError(
             f"{name} is a run record of version {version}; this Feedline reads up to {VERSION}: update it"
         )
-    found = problem(record, schema(), schema()) or _unequal_edges(record)
+    found = problem(record) or _unequal_edges(record)
     if found:
         raise RecordError(f"{name} is a damaged run record: {found}")
     return record

@@ -17,27 +17,56 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..findings import Finding
+from .effects import (
+    AGAINST,
+    BY_RANK,
+    EXPLAINS,
+    MOST,
+    PARTLY,
+    POSSIBLE,
+    SEVERITIES,
+    SOME,
+    UNKNOWN,
+    UNSEEN,
+    WORKLOAD,
+    code_of,
+)
 from .measured import FigureDifference, StageDifference, Work, figures_of, speed_of
 from .rules import Rule, is_usual, rule_of
 
 GROUPS = ("configuration", "machine", "storage", "software")
-_MOST = 0.5  # of the difference: a fact that gives so much explains it
-_SOME = 0.2
-# By rank: what changes the measurement itself comes before what explains it.
-WORKLOAD, EXPLAINS, PARTLY, POSSIBLE = "other workload", "explains", "explains part", "may explain"
-UNSEEN, UNKNOWN, AGAINST = "none seen", "unknown", "speaks against"
-_RANKS = {e: i for i, e in enumerate((WORKLOAD, EXPLAINS, PARTLY, POSSIBLE, UNSEEN, UNKNOWN, AGAINST))}
+_EFFECTS = {code_of(effect): effect for effect in BY_RANK}
 
 
 @dataclass(frozen=True)
 class FactDifference:
-    group: str
-    name: str
+    """A fact that differs, and what it does to the figure."""
+
+    finding: Finding  # about its group and name; the evidence is what is known of the fact
     a: Any
     b: Any
-    effect: str
     share: float | None  # of the figure's difference that it gives, from -inf; 1: all
-    why: str
+
+    @property
+    def group(self) -> str:
+        return str(self.finding.about["group"])
+
+    @property
+    def name(self) -> str:
+        return str(self.finding.about["name"])
+
+    @property
+    def effect(self) -> str:
+        """The finding's code in words."""
+        return _EFFECTS[self.finding.code]
+
+    @property
+    def why(self) -> str:
+        return self.finding.text
+
+    def as_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("group", "name", "a", "b", "effect", "share", "why")}
 
 
 @dataclass(frozen=True)
@@ -51,7 +80,7 @@ class Comparison:
     notes: list[str]
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return asdict(self) | {"facts": [fact.as_dict() for fact in self.facts]}
 
 
 def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> Comparison:
@@ -64,8 +93,8 @@ def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> Comparison:
     for group, name, of_a, of_b in _differing(a, b):
         rule = rule_of(group, name)
         effect, share = _effect(rule, of_a, of_b, speed, work)
-        facts.append(FactDifference(group, name, of_a, of_b, effect, share, _why(rule, name, a, b)))
-    facts.sort(key=lambda fact: (_RANKS[fact.effect], -(fact.share or 0.0)))
+        facts.append(FactDifference(_finding(group, name, effect, _why(rule, name, a, b)), of_a, of_b, share))
+    facts.sort(key=lambda fact: (BY_RANK.index(fact.effect), -(fact.share or 0.0)))
     explained = [fact.name for fact in facts if fact.effect in (EXPLAINS, PARTLY)]
     notes = [
         f"{label} holds no facts about its {group}: a difference there would not show"
@@ -75,6 +104,11 @@ def compare(a: Mapping[str, Any], b: Mapping[str, Any]) -> Comparison:
     ]
     conclusion = _conclusion(first, speed, facts, work)
     return Comparison(figures, facts, work.rows, speed is not None, explained, conclusion, notes)
+
+
+def _finding(group: str, name: str, effect: str, why: str) -> Finding:
+    about = {"group": group, "name": name}
+    return Finding(code_of(effect), SEVERITIES.get(effect, "note"), evidence=(why,), about=about)
 
 
 def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[tuple[str, str, Any, Any]]:
@@ -103,7 +137,7 @@ def _effect(rule: Rule | None, a: Any, b: Any, speed: float | None, work: Work) 
         share = math.log(b / a) / speed
         if share < 0:
             return AGAINST, share
-        return EXPLAINS if share >= _MOST else PARTLY if share >= _SOME else UNSEEN, share
+        return EXPLAINS if share >= MOST else PARTLY if share >= SOME else UNSEEN, share
     if not rule.stages:
         return POSSIBLE, None
     direction = rule.faster(a, b) if rule.faster else 0
@@ -112,11 +146,11 @@ def _effect(rule: Rule | None, a: Any, b: Any, speed: float | None, work: Work) 
     borne_out = work.share(rule.stages, speed)
     if borne_out is None:
         return POSSIBLE, None
-    if borne_out < _SOME:
+    if borne_out < SOME:
         return UNSEEN, borne_out  # its stages took no longer: it did nothing here
     if direction == 0:
         return POSSIBLE, borne_out
-    return (EXPLAINS if borne_out >= _MOST else PARTLY), borne_out
+    return (EXPLAINS if borne_out >= MOST else PARTLY), borne_out
 
 
 def _positive(value: Any) -> bool:
@@ -147,7 +181,7 @@ def _conclusion(figure: FigureDifference | None, speed: float | None, facts: lis
     if speed is None:
         return f"{figure.label}: no difference beyond the spread"
     faster = f"B is {math.exp(abs(speed)):.2f} times as {'fast' if speed > 0 else 'slow'} as A ({figure.label})"
-    by = {effect: [fact for fact in facts if fact.effect == effect] for effect in _RANKS}
+    by = {effect: [fact for fact in facts if fact.effect == effect] for effect in BY_RANK}
     if by[WORKLOAD]:
         names = ", ".join(fact.name for fact in by[WORKLOAD])
         return f"{faster}, and they measured different things: {names}. Compare runs in which these are equal."

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from ..findings import shown
 from . import charts
 from .markup import Element, add, make, text_of
 from .numbers import fact, number, size, with_unit
 
 # Nothing may be loaded and nothing may run, whatever a record holds.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-_CERTAIN = 0.9
 _WAITS = {
     "step": "own work",
     "production": "being made",
@@ -83,13 +83,10 @@ def _section(title: str, *content: Element | str | None, wide: bool = False) -> 
 def _verdicts(record: Mapping[str, Any]) -> Element:
     section = _section("Verdict", wide=True)
     for verdict in record["verdicts"]:
-        sure = "certain" if verdict["confidence"] >= _CERTAIN else f"confidence {verdict['confidence']:.0%}"
-        add(section, make("h3", f"{verdict['share']:.0%} of the time: {verdict['cause']} ({sure})"))
-        sentences = [*verdict["evidence"], *(f"but: {s}" for s in verdict.get("counter_evidence", []))]
-        add(section, make("ul", *(make("li", sentence) for sentence in sentences)))
-        low, high = verdict["predicted_gain"]
-        gain = f" Predicted gain: {low:.0%} to {high:.0%} more batches per second." if high > 0 else ""
-        add(section, make("p", verdict["fix"] + gain, class_="fix"))
+        found = shown.pieces(shown.of_cause(verdict))
+        add(section, make("h3", found.heading))
+        add(section, make("ul", *(make("li", sentence) for sentence in found.sentences)))
+        add(section, make("p", found.fix, class_="fix"))
     if not record["verdicts"]:
         judged = record["verb"] == "diagnose"
         add(

@@ -1,94 +1,110 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader's statistics as OpenMetrics text, version 1.0.0."""
+"""The statistics of loaders as families of metrics, which prometheus_client writes as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+from prometheus_client.core import CollectorRegistry, CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
+
+Statistics: TypeAlias = Mapping[str, Mapping[str, Any]]  # of loaders by name, as the engine or the drop-in has them
+Family: TypeAlias = "CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily"
 
 
-class Family(NamedTuple):
-    """A metric: its name ends with its unit, if it has one."""
+class Counted(NamedTuple):
+    """A number of the statistics. The metric's name ends with its unit, if it has one."""
 
     name: str
-    kind: str  # "counter", "gauge" or "histogram"
+    kind: Literal["counter", "gauge"]
     unit: str
     help: str
-    key: str  # in the engine's statistics
+    key: str  # in the statistics
+
+    def family(self, labels: list[str]) -> CounterMetricFamily | GaugeMetricFamily:
+        made = CounterMetricFamily if self.kind == "counter" else GaugeMetricFamily
+        return made(self.name, self.help, labels=labels, unit=self.unit)
 
 
 _TOTALS = (
-    Family("feedline_batches", "counter", "", "Batches delivered to the training loop.", "batches"),
-    Family("feedline_samples", "counter", "", "Samples delivered to the training loop.", "samples"),
-    Family("feedline_bad_samples", "counter", "", "Samples that could not be used.", "bad_samples"),
-    Family("feedline_running_seconds", "counter", "seconds", "Time within epochs.", "wall_s"),
-    Family("feedline_wait_seconds", "counter", "seconds", "Time in next() of the epoch's iterator.", "wait_s"),
-    Family("feedline_threads", "gauge", "", "Threads that fill batches.", "threads"),
-    Family("feedline_ready_batches", "gauge", "", "Complete batches that wait for the training loop.", "ready_batches"),
-    Family("feedline_held_bytes", "gauge", "bytes", "Batches held ahead.", "held_bytes"),
-    Family("feedline_held_peak_bytes", "gauge", "bytes", "The most that was held ahead.", "held_bytes_peak"),
-    Family("feedline_budget_bytes", "gauge", "bytes", "What may be held ahead.", "budget_bytes"),
+    Counted("feedline_batches", "counter", "", "Batches delivered to the training loop.", "batches"),
+    Counted("feedline_samples", "counter", "", "Samples delivered to the training loop.", "samples"),
+    Counted("feedline_bad_samples", "counter", "", "Samples that could not be used.", "bad_samples"),
+    Counted("feedline_running_seconds", "counter", "seconds", "Time within epochs.", "wall_s"),
+    Counted("feedline_wait_seconds", "counter", "seconds", "Time in next() of the epoch's iterator.", "wait_s"),
+    Counted("feedline_threads", "gauge", "", "Threads that fill batches.", "threads"),
+    Counted(
+        "feedline_ready_batches", "gauge", "", "Complete batches that wait for the training loop.", "ready_batches"
+    ),
+    Counted("feedline_held_bytes", "gauge", "bytes", "Batches held ahead.", "held_bytes"),
+    Counted("feedline_held_peak_bytes", "gauge", "bytes", "The most that was held ahead.", "held_bytes_peak"),
+    Counted("feedline_budget_bytes", "gauge", "bytes", "What may be held ahead.", "budget_bytes"),
 )
 _STAGES = (
-    Family("feedline_stage_items", "counter", "", "Items that the stage put out.", "items"),
-    Family("feedline_stage_output_bytes", "counter", "bytes", "Bytes that the stage put out.", "bytes"),
-    Family("feedline_stage_busy_seconds", "counter", "seconds", "Working, summed over threads.", "busy_s"),
-    Family("feedline_stage_blocked_seconds", "counter", "seconds", "Waiting for room downstream.", "blocked_s"),
-    Family("feedline_stage_starved_seconds", "counter", "seconds", "Waiting for input.", "starved_s"),
+    Counted("feedline_stage_items", "counter", "", "Items that the stage put out.", "items"),
+    Counted("feedline_stage_output_bytes", "counter", "bytes", "Bytes that the stage put out.", "bytes"),
+    Counted("feedline_stage_busy_seconds", "counter", "seconds", "Working, summed over threads.", "busy_s"),
+    Counted("feedline_stage_blocked_seconds", "counter", "seconds", "Waiting for room downstream.", "blocked_s"),
+    Counted("feedline_stage_starved_seconds", "counter", "seconds", "Waiting for input.", "starved_s"),
 )
-_LATENCY = Family("feedline_stage_latency_seconds", "histogram", "seconds", "Time per item of the stage.", "latency_us")
 
 
-def text(loaders: Mapping[str, Mapping[str, Any]]) -> str:
-    """The exposition of the statistics of several loaders, by their names; what none of them has is left out."""
-    lines: list[str] = []
-    for family in _TOTALS:
-        having = {name: raw[family.key] for name, raw in loaders.items() if raw.get(family.key) is not None}
-        if having:
-            lines += _head(family)
-            lines += [_sample(family, {"loader": name}, value) for name, value in having.items()]
+def registry(statistics: Callable[[], Statistics]) -> CollectorRegistry:
+    """Of these loaders and nothing else; `statistics` is called for each answer."""
+    made = CollectorRegistry()
+    made.register(_Loaders(statistics))
+    return made
+
+
+class _Loaders(Collector):
+    def __init__(self, statistics: Callable[[], Statistics]) -> None:
+        self._statistics = statistics
+
+    def collect(self) -> Iterator[Family]:
+        return families(self._statistics())
+
+    def describe(self) -> Iterator[Family]:
+        """Every family there can be: a client may ask for some by name."""
+        yield from (total.family(["loader"]) for total in _TOTALS)
+        yield from (counted.family(["loader", "stage"]) for counted in _STAGES)
+        yield _latency()
+
+
+def families(loaders: Statistics) -> Iterator[Family]:
+    """Of several loaders; a family that none of them has is left out."""
+    for total in _TOTALS:
+        family = total.family(["loader"])
+        for name, raw in loaders.items():
+            if raw.get(total.key) is not None:
+                family.add_metric([name], raw[total.key])
+        if family.samples:
+            yield family
     stages = [
-        ({"loader": name, "stage": stage}, values)
-        for name, raw in loaders.items()
-        for stage, values in raw.get("stages", {}).items()
+        ([name, stage], values) for name, raw in loaders.items() for stage, values in raw.get("stages", {}).items()
     ]
     if not stages:
-        return "\n".join([*lines, "# EOF", ""])
-    for family in _STAGES:
-        lines += _head(family)
-        lines += [_sample(family, labels, values[family.key]) for labels, values in stages]
-    lines += _head(_LATENCY)
+        return
+    for counted in _STAGES:
+        family = counted.family(["loader", "stage"])
+        for labels, values in stages:
+            family.add_metric(labels, values[counted.key])
+        yield family
+    latency = _latency()
     for labels, values in stages:
-        lines += _histogram(labels, values[_LATENCY.key], values["busy_s"])
-    return "\n".join([*lines, "# EOF", ""])
+        latency.add_metric(labels, _buckets(values["latency_us"]), values["busy_s"])
+    yield latency
 
 
-def _head(family: Family) -> Iterable[str]:
-    yield f"# TYPE {family.name} {family.kind}"
-    if family.unit:
-        yield f"# UNIT {family.name} {family.unit}"
-    yield f"# HELP {family.name} {family.help}"
+def _latency() -> HistogramMetricFamily:
+    return HistogramMetricFamily(
+        "feedline_stage_latency_seconds", "Time per item of the stage.", labels=["loader", "stage"], unit="seconds"
+    )
 
 
-def _sample(family: Family, labels: Mapping[str, str], value: float) -> str:
-    return f"{family.name}{'_total' if family.kind == 'counter' else ''}{_labels(labels)} {value}"
-
-
-def _histogram(labels: Mapping[str, str], counts: list[int], spent_s: float) -> Iterable[str]:
+def _buckets(counts: list[int]) -> list[tuple[str, float]]:
     """`counts[b]`: items of [2^b, 2^(b+1)) microseconds, all longer ones in the last."""
-    below = 0
-    for bucket, count in enumerate(counts):
-        below += count
-        bound = "+Inf" if bucket == len(counts) - 1 else str(2.0 ** (bucket + 1) / 1e6)
-        yield f"{_LATENCY.name}_bucket{_labels({**labels, 'le': bound})} {below}"
-    yield f"{_LATENCY.name}_count{_labels(labels)} {below}"
-    yield f"{_LATENCY.name}_sum{_labels(labels)} {spent_s}"
-
-
-def _labels(labels: Mapping[str, str]) -> str:
-    escaped = {
-        name: value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"') for name, value in labels.items()
-    }
-    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped.items()) + "}"
+    last = len(counts) - 1
+    bounds = ["+Inf" if bucket == last else str(2.0 ** (bucket + 1) / 1e6) for bucket in range(len(counts))]
+    return list(zip(bounds, itertools.accumulate(counts), strict=True))

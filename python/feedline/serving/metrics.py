@@ -1,25 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of running loaders over HTTP, for Prometheus and whoever else reads OpenMetrics text.
+"""Statistics of running loaders over HTTP, for Prometheus and others that read its text or OpenMetrics.
 
 Off unless asked for, by :meth:`feedline.Loader.metrics` or by the environment variable ``FEEDLINE_METRICS_PORT``. It
 listens on 127.0.0.1 alone. One thread serves all loaders of a port, and ends with the last of them.
+
+prometheus_client (``feedline[metrics]``) writes the answer: OpenMetrics for clients that ask for it, Prometheus' own
+text for others. The server is ours, because it ends with its loaders, is left behind at a fork and prints nothing
+(docs/decisions/0054-metrics-by-prometheus-client.md).
 """
 
 from __future__ import annotations
 
 import contextlib
-import http.server
+import io
 import itertools
 import os
 import socket
+import socketserver
 import threading
 import weakref
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from ..errors import ConfigError, Error
-from . import exposition
 
 if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
     from ..drop_in.data_loader import DataLoader
     from ..loader.loader import Loader
 
@@ -43,7 +51,7 @@ def serve(loader: AnyLoader, port: int = 0, name: str | None = None) -> str:
         name: value of that label; a running number by default.
 
     Raises:
-        ConfigError: the port is taken, or another loader there has that name.
+        ConfigError: prometheus_client is not installed, the port is taken, or another loader there has that name.
     """
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
         raise ConfigError(f"metrics: port must be an integer from 0 to 65535, not {port!r}")
@@ -82,16 +90,18 @@ def withdraw(loader: AnyLoader) -> None:
         server.stop()
 
 
-class _Server(http.server.ThreadingHTTPServer):
+class _Server(socketserver.ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
     def __init__(self, port: int) -> None:
+        self._write = _writer(self.statistics)
         super().__init__((ADDRESS, port), _Handler)
         self.loaders: dict[str, weakref.ref[AnyLoader]] = {}
         self.port = int(self.server_address[1])
         self.url = f"http://{ADDRESS}:{self.port}/metrics"
         self.ended = False
         self.timeout = _LOOK_S
+        self.set_app(self._application)
         self._thread = threading.Thread(target=self._run, name="feedline-metrics", daemon=True)
 
     def start(self) -> None:
@@ -112,17 +122,23 @@ class _Server(http.server.ThreadingHTTPServer):
         if threading.current_thread() is not self._thread:
             self._thread.join(_REQUEST_S)  # it closes the socket, which on a busy machine can take a while
 
-    def text(self) -> str:
-        """What a request is answered with."""
-        statistics: dict[str, dict[str, Any]] = {}
+    def statistics(self) -> dict[str, dict[str, Any]]:
+        """Of every loader that is still there, by its label."""
+        found: dict[str, dict[str, Any]] = {}
         for label, reference in list(self.loaders.items()):
             loader = reference()
             if loader is not None:
-                statistics[label] = loader._counters()
-        return exposition.text(statistics)
+                found[label] = loader._counters()
+        return found
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is no news for the training's output."""
+
+    def _application(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        if environ["PATH_INFO"] == "/metrics":
+            return self._write(environ, start_response)
+        start_response("404 Not Found", [("Content-Type", "text/plain")])
+        return [b"see /metrics\n"]
 
     def _run(self) -> None:
         while not self.ended:
@@ -134,23 +150,28 @@ class _Server(http.server.ThreadingHTTPServer):
                     self.server_close()
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(WSGIRequestHandler):
     timeout = _REQUEST_S
-    server: _Server
 
-    def do_GET(self) -> None:
-        if self.path.partition("?")[0] != "/metrics":
-            self.send_error(404, "see /metrics")
-            return
-        body = self.server.text().encode()
-        self.send_response(200)
-        self.send_header("Content-Type", exposition.CONTENT_TYPE)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+    def get_stderr(self) -> io.StringIO:
+        """For tracebacks of what could not be answered: the terminal is the training's."""
+        return io.StringIO()
 
     def log_message(self, format: str, *values: Any) -> None:
-        """Says nothing: the terminal is the training's."""
+        """Says nothing, for the same reason."""
+
+
+def _writer(statistics: Callable[[], dict[str, dict[str, Any]]]) -> WSGIApplication:
+    try:
+        from prometheus_client import make_wsgi_app
+
+        from . import exposition
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "prometheus_client":
+            raise
+        raise ConfigError('metrics: prometheus_client is not installed; run: pip install "feedline[metrics]"') from None
+    # compressing would cost CPU time of the training and saves nothing on the way to this machine
+    return make_wsgi_app(exposition.registry(statistics), disable_compression=True)
 
 
 def _start(port: int) -> _Server:

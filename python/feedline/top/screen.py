@@ -229,7 +229,7 @@ def _gpus(view: View, width: int) -> Section:
 def _alarms(view: View, width: int) -> Section:
     found = []
     for alarm in view.alarms:
-        found += _wrapped("!", alarm.text, width, "bold red" if alarm.severity == "alarm" else "yellow")
+        found += _wrapped("!", alarm.text, width, "bold red" if alarm.severity == "critical" else "yellow")
     return found
 
 

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
+from ..findings import Finding
+from ..findings.shown import as_alarm
 from ..machine.gpu import Gpus, Reading
 from ..machine.host import Figures, HostWatch
 from ..machine.processes import Identity, identify
 from . import published
-from .alarms import LOOKS, Alarm, Alarms, Moment
+from .alarms import LOOKS, Alarms, Moment
 from .rates import LoaderRates, between
 
 _HISTORY = 60
@@ -54,13 +56,13 @@ class View:
     host: Figures
     gpus: tuple[Reading, ...]
     gpus_unavailable: str
-    alarms: tuple[Alarm, ...]
+    alarms: tuple[Finding, ...]  # the worst first; an alarm is "critical"
     notes: tuple[str, ...]
     others: tuple[Identity, ...]  # of the same user, with loaders, outside this run
 
     def as_dict(self) -> dict[str, Any]:
         """For ``--json``."""
-        return dataclasses.asdict(self)
+        return dataclasses.asdict(self) | {"alarms": [as_alarm(alarm) for alarm in self.alarms]}
 
 
 class Watch:

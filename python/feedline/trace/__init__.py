@@ -8,8 +8,23 @@
     with trace.record("stages.json"): ...  # Feedline's own stages, to be merged
 """
 
-from .events import Trace, read
-from .report import analyse
-from .spans import record
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .events import Trace as Trace
+    from .events import read as read
+    from .report import analyse as analyse
+    from .spans import record as record
+
+# Where each name is: importing Feedline brings `profile` from here, and must not bring NumPy.
+_MODULES = {"Trace": ".events", "analyse": ".report", "read": ".events", "record": ".spans"}
 
 __all__ = ["Trace", "analyse", "read", "record"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_MODULES[name], __name__), name)

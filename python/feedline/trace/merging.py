@@ -31,6 +31,11 @@ class Merged:
     beside: int
     damage: list[str]
 
+    @property
+    def is_of_another_run(self) -> bool:
+        """Whether there are spans and none lies within the trace's time."""
+        return self.spans > 0 and self.beside == 0
+
 
 def merge(
     trace: str | os.PathLike[str],

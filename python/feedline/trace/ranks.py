@@ -8,19 +8,13 @@ waits least in them. No clocks are compared: ranks of other machines have others
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from .causes import straggling_rank
 from .device import COLLECTIVE, Device
 from .events import Trace
 from .intervals import EMPTY, Intervals, covered_within, union
 from .steps import Steps
-from .verdicts import NOTE, gain_of, severity
-
-_CONSTANT = 0.8  # of the steps: from there on it is one rank, and not one after the other
 
 
 def number_of(trace: Trace, position: int) -> int:
@@ -42,7 +36,7 @@ def collectives(trace: Trace, steps: Steps, device: Device | None) -> Intervals:
 
 
 def compare(ranks: dict[int, tuple[Steps, Intervals]]) -> dict[str, Any]:
-    """Per rank, means in ms per step, and a verdict ``straggling_rank`` where one makes the others wait.
+    """Per rank, means in ms per step, and the finding ``straggling_rank`` where one makes the others wait.
 
     Args:
         ranks: by number, the steps and the collectives of each.
@@ -64,57 +58,5 @@ def compare(ranks: dict[int, tuple[Steps, Intervals]]) -> dict[str, Any]:
     if not all(len(when) for _, when in ranks.values()):
         result["missing"] = "collectives (NCCL kernels, gloo calls) in the trace of every rank"
     else:
-        result["verdict"] = _straggler(ranks, rows)
+        result["verdict"] = straggling_rank.found(ranks, rows)
     return result
-
-
-def _straggler(ranks: dict[int, tuple[Steps, Intervals]], rows: list[dict[str, Any]]) -> dict[str, Any] | None:
-    shared = sorted(set.intersection(*(set(steps.numbers) for steps, _ in ranks.values())))
-    if not shared:
-        return None
-    numbers = sorted(ranks)
-    own, length = (np.stack([_per_step(*ranks[rank], shared)[i] for rank in numbers]) for i in (0, 1))
-    slowest = own.argmax(axis=0)
-    # what the others wait: the slowest one's own time over that of the one in the middle of the others
-    lost = own.max(axis=0) - np.median(np.sort(own, axis=0)[:-1], axis=0)
-    share = float(lost.sum() / max(1.0, float(length.mean(axis=0).sum())))
-    if share < NOTE:
-        return None
-    ((place, times),) = Counter(slowest.tolist()).most_common(1)
-    constant = times / len(shared) >= _CONSTANT
-    rank = numbers[place]
-    by_rank = {row["rank"]: row for row in rows}
-    others = [row["loader_ms"] for row in rows if row["rank"] != rank]
-    in_loader = by_rank[rank]["loader_ms"] - float(np.median(others))
-    behind = float(lost.mean() / 1e6)
-    evidence = [
-        f"the slowest rank has {behind:.2f} ms more of its own per step than the one in the middle of the others; "
-        f"it is rank {rank} in {times} of {len(shared)} steps"
-        if constant
-        else f"the slowest rank changes from step to step, as with samples that differ; it is {behind:.2f} ms behind",
-        f"{max(0.0, in_loader):.2f} ms of that are in its loader's next()"
-        if constant
-        else f"rank {rank} is it most often, in {times} of {len(shared)} steps",
-    ]
-    loading = constant and in_loader > behind / 2
-    return {
-        "cause": "straggling_rank",
-        "share": share,
-        "severity": severity(share),
-        "confidence": 0.9 if constant and len(shared) >= 5 else 0.6,
-        "rank": rank if constant else None,
-        "evidence": evidence,
-        "fix": "feed that rank as the others are fed: its storage, cores and workers"
-        if loading
-        else "compare that rank's machine and GPU with the others' (`feedline diff`)"
-        if constant
-        else "make ranks' batches alike in cost: bucket by length, or prefetch deeper",
-        "predicted_gain": [gain_of(share / 2), gain_of(share)],
-    }
-
-
-def _per_step(steps: Steps, when: Intervals, shared: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nanoseconds of a rank's own, and of the whole, of each of the steps `shared`."""
-    rows = [steps.numbers.index(number) for number in shared]
-    own = steps.durations - covered_within(when, steps.windows)
-    return own[rows].astype(np.float64), steps.durations[rows].astype(np.float64)

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ..findings.shown import as_step_cause
 from . import operators, ranks, steps, synchronisation
-from .causes import Judge
+from .causes import judge
 from .device import Device, devices
 from .events import Trace
 from .intervals import covered_within, total, union
+from .judging import Case
 
 VERSION = 1
 _MOST_OPERATORS = 30
@@ -43,11 +45,18 @@ def analyse(traces: Sequence[Trace]) -> dict[str, Any]:
         )
         result["ranks"] = compared["ranks"]
         if compared["verdict"]:
-            verdicts = [*result["verdicts"], compared["verdict"]]
+            verdicts = [*result["verdicts"], as_step_cause(compared["verdict"])]
             result["verdicts"] = sorted(verdicts, key=lambda verdict: -verdict["share"])
         if compared["missing"]:
             result["abstained"] = [*result["abstained"], {"cause": "straggling_rank", "missing": compared["missing"]}]
     return result
+
+
+def has_problems(result: dict[str, Any]) -> bool:
+    """Whether `result` of :func:`analyse` names a cause to act on, or a file that could not be read to its end."""
+    bad = [one for one in result["verdicts"] if one["severity"] != "note" and one["cause"] != "compute_bound"]
+    files = [*result["files"], result.get("merged", {})]
+    return bool(bad) or any(file.get("damage") for file in files)
 
 
 def _analyse(trace: Trace) -> _Analysis:
@@ -57,7 +66,7 @@ def _analyse(trace: Trace) -> _Analysis:
     device = gpus[0] if gpus else None
     tree = operators.Operators(trace)
     waits = synchronisation.find(trace, found, tree)
-    findings = Judge(trace, found, waits, device).judge()
+    findings = judge(Case(trace, found, waits, device))
     summary = steps.summary(found)
     result = {
         "file": _file(trace),
@@ -65,8 +74,8 @@ def _analyse(trace: Trace) -> _Analysis:
         "wait_ms": summary["loader"]["wait_ms"]["mean"],
         "wait_share": summary["loader"]["share"],
         "steps": summary,
-        "verdicts": findings.verdicts,
-        "abstained": findings.abstained,
+        "verdicts": [as_step_cause(finding) for finding in findings.verdicts],
+        "abstained": [{"cause": one.code, "missing": one.missing} for one in findings.abstained],
         "gpus": [_gpu(gpu, found, waits, trace) for gpu in gpus],
         "synchronisation": synchronisation.table(waits, device, found),
         "operators": tree.ranking(found.windows)[:_MOST_OPERATORS],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts: how large a cause is, how sure, and what its fix saves.
+"""What is found: how large a cause is, how sure, and what its fix saves.
 
 A share is of the steps' time. ``predicted_gain`` is how many more steps a second there are with the fix, as a share of
 those now (0.25: a quarter more): an interval, from a bootstrap over the steps and from what stays unknown about the
@@ -13,18 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..findings import Abstention, Finding, severity_of
+from ..findings.finding import NOTE
 from .intervals import Intervals, covered_within
 from .steps import Steps
 
-NOTE, WARNING, CRITICAL = 0.05, 0.10, 0.20  # shares of the step's time from which a cause is worth that word
 _ENOUGH_STEPS = 5
 _DRAWS = 1000
 _MOST_SAVED = 0.99
-
-
-def severity(share: float) -> str:
-    """The word for a cause of this share, from :data:`NOTE` on."""
-    return "critical" if share >= CRITICAL else "warning" if share >= WARNING else "note"
 
 
 def gain_of(saved: float) -> float:
@@ -41,14 +37,14 @@ class Findings:
     """
 
     def __init__(self, steps: Steps) -> None:
-        self.verdicts: list[dict[str, Any]] = []
-        self.abstained: list[dict[str, str]] = []
+        self.verdicts: list[Finding] = []
+        self.abstained: list[Abstention] = []
         self._windows = steps.windows
         self._durations = steps.durations.astype(np.float64)
 
     def abstain(self, missing: str, *causes: str) -> None:
         """Says that `causes` could not be judged."""
-        self.abstained += [{"cause": cause, "missing": missing} for cause in causes]
+        self.abstained += [Abstention(cause, missing) for cause in causes]
 
     def add(
         self,
@@ -61,7 +57,7 @@ class Findings:
         gained: tuple[float, float] = (1.0, 1.0),
         per_step: NDArray[np.floating[Any]] | None = None,
     ) -> bool:
-        """A verdict, if the time `lost` is worth one; whether it was.
+        """A finding, if the time `lost` is worth one; whether it was.
 
         Args:
             lost: when the steps lost time by `cause`; or `per_step`, nanoseconds lost in each.
@@ -74,15 +70,15 @@ class Findings:
         low, high = self._interval(each)
         few = len(each) < _ENOUGH_STEPS
         self.verdicts.append(
-            {
-                "cause": cause,
-                "share": share,
-                "severity": severity(share),
-                "confidence": round(confidence * (0.8 if few else 1.0), 2),
-                "evidence": evidence + ([f"only {len(each)} steps were recorded"] if few else []),
-                "fix": fix,
-                "predicted_gain": [gain_of(low * gained[0]), gain_of(high * gained[1])],
-            }
+            Finding(
+                cause,
+                severity_of(share),
+                share,
+                round(confidence * (0.8 if few else 1.0), 2),
+                (*evidence, *([f"only {len(each)} steps were recorded"] if few else [])),
+                fix=fix,
+                gain=(gain_of(low * gained[0]), gain_of(high * gained[1])),
+            )
         )
         return True
 

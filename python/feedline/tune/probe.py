@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """In the script's processes under ``feedline tune``: the copy that measures, and the loop that is held meanwhile.
 
-The copy is taken as ``feedline diagnose`` takes its own (feedline.diagnose.experiments.clones), when the first loop
-begins. The loop then runs on, so that its steps can be timed, until the watching side asks it to hold: it does so
-inside next(), and goes on, or ends the script by SystemExit, as it is told.
+The copy is taken when the first loop begins. The loop then runs on, so that its steps can be timed, until the watching
+side asks it to hold: it does so inside next(), and goes on, or ends the script by SystemExit, as it is told.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from feedline.diagnose.experiments import clones
-from feedline.diagnose.probe.recorder import Recorder
+from feedline.watching import copies
+from feedline.watching.probe.recorder import Recorder
+from feedline.watching.variables import EXTENSION, SESSION
 
-VARIABLE = "FEEDLINE_EXTENSION"  # names this module in the command's environment
 SOCKET, CLAIM, HOLD, HELD, RELEASE = "tune.socket", "tune.claim", "tune.hold", "held", "tune.release"
 GO, END = "go", "end"
 STEPS, STEPPING = 8, "stepping"  # calls of next() after which a loop is said to be under way
@@ -73,7 +72,7 @@ def _wait(session: Path) -> None:
     (session / f"{os.getpid()}.{HELD}").touch()
     answer = END
     with contextlib.suppress(OSError):
-        watcher = Path("/proc", (session / clones.WATCHER).read_text())
+        watcher = Path("/proc", (session / copies.WATCHER).read_text())
         while watcher.exists():
             if (session / RELEASE).exists():
                 answer = (session / RELEASE).read_text()
@@ -89,13 +88,12 @@ def _offer(loader: Any, recorder: Recorder) -> None:
     try:
         if (recorder.session / CLAIM).exists():
             return
-        refused = clones.refusal(loader)
+        refused = copies.refusal(loader)
         if refused is not None:
             recorder.note(f"no copy: {refused}")
             return
-        with contextlib.suppress(FileExistsError):
-            os.close(os.open(recorder.session / CLAIM, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            clones.fork_away(lambda: _live(loader, recorder))
+        if copies.claim(recorder.session / CLAIM):
+            copies.fork_away(lambda: _live(loader, recorder))
     except Exception as error:
         recorder.note(f"no copy: the script's process could not be copied: {error!r}")
 
@@ -103,10 +101,10 @@ def _offer(loader: Any, recorder: Recorder) -> None:
 def _live(loader: Any, recorder: Recorder) -> None:
     """The copy: connects to the watching side and does what that asks for, until it hangs up."""
     recorder.silent = True
-    (recorder.session / clones.PID).write_text(str(os.getpid()))
-    for name in (VARIABLE, "FEEDLINE_DIAGNOSE_SESSION"):  # what this process starts is nobody's to watch
+    (recorder.session / copies.PID).write_text(str(os.getpid()))
+    for name in (EXTENSION, SESSION):  # what this process starts is nobody's to watch
         os.environ.pop(name, None)
-    clones.let_go()
+    copies.let_go()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connect(connection, recorder.session)
         lines = connection.makefile("rw", encoding="utf-8")
@@ -130,7 +128,7 @@ def connect(connection: socket.socket, session: Path) -> None:
 
 def _end_with(session: Path) -> None:
     """Ends the copy when the watching side has died, even in the middle of a measurement."""
-    watcher = Path("/proc", (session / clones.WATCHER).read_text())
+    watcher = Path("/proc", (session / copies.WATCHER).read_text())
     while watcher.exists():
         time.sleep(1)
     os.killpg(0, signal.SIGKILL)

@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary.figures import Summary
 from feedline.record import envelope, series
-from feedline.record.diagnosis import figure
+from feedline.record.figures import figure
 from feedline.record.files import finite
 from feedline.tune import outcome
 from feedline.tune import settings as saved
@@ -19,6 +17,8 @@ from feedline.tune.ladder import Climb, Rung
 from feedline.tune.script import Tuned
 from feedline.tune.setting import DROP_IN, SOURCE, Setting, words
 from feedline.tune.source import TunedSource
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
 
 SCHEMA = "feedline.tune/1"
 

@@ -21,14 +21,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from feedline import _engine
-from feedline.diagnose import session
-from feedline.diagnose.experiments import clones
-from feedline.diagnose.summary import timeline
-from feedline.diagnose.summary.figures import Summary
 from feedline.tune import probe
 from feedline.tune.ladder import Climb, Lost, Refused, Rung, Visit, climb
 from feedline.tune.setting import Limits, Options, Setting
+from feedline.watching import copies, session
+from feedline.watching.command import environment_of, sampler_of, start
+from feedline.watching.summary import timeline
+from feedline.watching.summary.figures import Summary
 
 _WATCH_S, _WATCH_SHARE = 10.0, 0.15  # at most so long, and at most this share of the budget, are steps timed
 _START_SHARE = 0.4  # of the budget, until the loop is under way
@@ -73,7 +72,7 @@ def tune(
         tell: hears of every rung.
         say: hears what is being done now.
 
-    Raises session.CommandError where the command cannot be started. Whatever ends it, no process of it is left, unless
+    Raises CommandError where the command cannot be started. Whatever ends it, no process of it is left, unless
     the script was to go on.
     """
     run = _Run(command, options)
@@ -93,12 +92,12 @@ class _Run:
         self._ended_by_us = True  # but where it ended by itself
 
     def to_its_end(self, tell: Callable[[Rung], None], say: Callable[[str], None]) -> Tuned:
-        (self._folder / clones.WATCHER).write_text(str(os.getpid()))
+        (self._folder / copies.WATCHER).write_text(str(os.getpid()))
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             self._listen(listener)
             begin_ns = time.perf_counter_ns()
             script = self._script = self._start()
-            sampler = _sampler(script.pid)
+            sampler = sampler_of(script.pid)
             say("waiting for the script's first loop")
             connection = self._accept(listener, script)
         if connection is None:
@@ -149,12 +148,9 @@ class _Run:
 
     def _start(self) -> subprocess.Popen[bytes]:
         """In a process group of its own, so that all of it can be ended; it cannot read from the terminal then."""
-        environment = {**session.environment_of(self._folder, 0.0), probe.VARIABLE: probe.__name__}
+        environment = environment_of(self._folder, probe.__name__)
         stdin = subprocess.DEVNULL if os.isatty(0) else None
-        try:
-            return subprocess.Popen(self._command, env=environment, process_group=0, stdin=stdin)
-        except OSError as error:
-            raise session.CommandError(error.errno, f"cannot start {self._command[0]}: {error.strerror}") from error
+        return start(self._command, environment, process_group=0, stdin=stdin)
 
     def _accept(self, listener: socket.socket, script: subprocess.Popen[bytes]) -> socket.socket | None:
         """The copy; None: the script has ended, or has said that there will be none."""
@@ -368,13 +364,6 @@ def _ending_on_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _sampler(pid: int) -> _engine.HostSampler | None:
-    try:
-        return _engine.HostSampler(pid, 0.1)
-    except Exception:  # the model goes without
-        return None
-
-
 def _refusal(folder: Path) -> str | None:
     for path in folder.glob("*.note"):
         with contextlib.suppress(OSError):
@@ -387,5 +376,5 @@ def _refusal(folder: Path) -> str | None:
 def _has_clone(folder: Path) -> bool:
     """Whether a copy that was begun still runs: it has the folder's name in no argument, but its number in a file."""
     with contextlib.suppress(OSError, ValueError):
-        return Path("/proc", (folder / clones.PID).read_text()).exists()
+        return Path("/proc", (folder / copies.PID).read_text()).exists()
     return False

@@ -15,12 +15,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, TextIO
 
-from feedline.diagnose import apply
-from feedline.diagnose.experiments import attempts, clones
 from feedline.machine import limits
 from feedline.tune.ladder import Refused
 from feedline.tune.live import Live, Stable, Step
 from feedline.tune.setting import DROP_IN, Setting
+from feedline.watching import apply, attempts, copies
 
 
 class Service:
@@ -30,7 +29,7 @@ class Service:
         self._loader = loader
         self._stable = Stable(self._live)
         self._batch_bytes: int | None = None
-        self._lost_gpu = clones.has_lost_its_device()
+        self._lost_gpu = copies.has_lost_its_device()
 
     def serve(self, lines: TextIO) -> None:
         """Until the other side hangs up."""
@@ -58,7 +57,7 @@ class Service:
 
     def _facts(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Takes the process back to `cpus` of its CPUs, too."""
-        from feedline.diagnose.probe.loop_hooks import torch_facts
+        from feedline.watching.probe.loader_facts import torch_facts
 
         share, usable, allowed = limits.share_of_cpus(), limits.usable_cpus(), limits.allowed_cpus()
         if request.get("cpus"):
@@ -125,9 +124,9 @@ class Service:
 
 def _class_of(setting: Setting) -> Any:
     if setting.loader == DROP_IN:
-        import feedline
+        from feedline.drop_in.data_loader import DataLoader as DropIn
 
-        return feedline.DataLoader
+        return DropIn
     from torch.utils.data import DataLoader
 
     return DataLoader

@@ -33,7 +33,7 @@ _MOST = 2**63 - 1
 
 
 def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, source: Any = None) -> dict[str, Any]:
-    """The settings that ``feedline tune --output PATH`` saved, as keyword arguments.
+    """The settings that ``feedline tune --settings PATH`` saved, as keyword arguments.
 
     ::
 
@@ -110,7 +110,7 @@ def _arguments_for(saved: Mapping[str, Any], for_: str, name: str) -> dict[str, 
 def check(settings: Any, name: str) -> dict[str, Any]:
     """`settings` if they are as ``feedline tune`` writes them; else ConfigError, with `name` in the message."""
     if not isinstance(settings, dict) or "feedline_settings" not in settings:
-        raise ConfigError(f"{name} holds no settings: `feedline tune --output FILE` writes them")
+        raise ConfigError(f"{name} holds no settings: `feedline tune --settings FILE` writes them")
     version = settings["feedline_settings"]
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise ConfigError(f"{name} is damaged: feedline_settings is {version!r}, not a version")

@@ -9,12 +9,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-import feedline
-from feedline.diagnose.summary.figures import Host, Making, Summary
+from feedline.data.dataset import Dataset
+from feedline.errors import ConfigError, Error
+from feedline.loader.loader import Loader
 from feedline.machine import limits as host_limits
 from feedline.tune.ladder import Climb, Refused, Rung, Visit, climb
 from feedline.tune.live import Live, Stable
 from feedline.tune.setting import SOURCE, Limits, Options, Setting
+from feedline.watching.summary.figures import Host, Making, Summary
 
 _WARM_SHARE = 0.15  # of the budget, for a first epoch: what lies in the page cache is then the same for all
 _MEMORY_SHARE = 4
@@ -36,7 +38,7 @@ class TunedSource:
 
 
 def tune(
-    dataset: feedline.Dataset,
+    dataset: Dataset,
     source: str,
     batch_size: int,
     options: Options,
@@ -59,7 +61,7 @@ def tune(
         try:
             base = plant.warm_up(batch_size, _WARM_SHARE * options.budget_s)
         except Refused as error:
-            raise feedline.Error(f"{source} could not be measured: {error}. Give it a larger --budget") from error
+            raise Error(f"{source} could not be measured: {error}. Give it a larger --budget") from error
         ahead = _BATCHES_AHEAD * plant.batch_bytes
         limits = Limits(cpus, memory, _THREADS_PER_CPU * cpus, options.batch_sizes, ahead=ahead)
         say("measuring")
@@ -71,7 +73,7 @@ def tune(
 class SourcePlant:
     """Loaders over one data set, that stay alive between their turns."""
 
-    def __init__(self, dataset: feedline.Dataset, budget_s: float) -> None:
+    def __init__(self, dataset: Dataset, budget_s: float) -> None:
         self._dataset = dataset
         self._until = time.monotonic() + budget_s
         self._stable = Stable(self._live)
@@ -79,7 +81,7 @@ class SourcePlant:
         self.batch_bytes = 0  # known from warm_up() on
 
     def _live(self, setting: Setting) -> Live:
-        def make() -> feedline.Loader:
+        def make() -> Loader:
             try:
                 return self._dataset.loader(
                     setting.batch_size,
@@ -88,7 +90,7 @@ class SourcePlant:
                     memory_budget=setting.memory_budget,
                     output="numpy",
                 )
-            except feedline.ConfigError as error:  # a budget that does not hold one batch
+            except ConfigError as error:  # a budget that does not hold one batch
                 raise Refused(str(error)) from error
 
         # threads share batches, so the one after those that were ready is of this turn
@@ -130,7 +132,7 @@ class SourcePlant:
         return None
 
     def summary(self, cpus: int) -> Summary | None:
-        """For the model of ``feedline diagnose``: a batch's time on one thread, all of it CPU."""
+        """For the model of a loop: a batch's time on one thread, all of it CPU."""
         if self._stages is None:
             return None
         making_ms = sum(ms for name, ms in self._stages.items() if name != "consumer")

@@ -92,13 +92,14 @@ Result<std::shared_ptr<const Format>> FolderFormat::open(const std::string& sour
   const auto format = [&](FolderIndex index) {
     return std::shared_ptr<const Format>(new FolderFormat(source, options.storage, std::move(index)));
   };
-  if (auto index = load_folder_index(*options.storage, root, options.index_directory)) return format(std::move(*index));
+  if (auto index = load_folder_index(*options.storage, root, options.index_directory, options.notes))
+    return format(std::move(*index));
   const auto started = std::chrono::system_clock::now();
   FEEDLINE_TRY(const FolderListing listing, list_complete(source, options));
   FolderIndex index = FolderIndex::build(root, listing);
   const bool is_wanted = !options.index_directory.empty() || index.samples() >= kWorthKeeping;
   if (is_wanted && is_settled(index, started))
-    if (auto saved = save_folder_index(index, root, options.index_directory); !saved)
+    if (auto saved = save_folder_index(*options.storage, index, root, options.index_directory, options.notes); !saved)
       return std::unexpected(located(std::move(saved).error(), source));
   return format(std::move(index));
 }

@@ -12,12 +12,17 @@
 #include <string>
 #include <string_view>
 
+#include "cache/frame.h"
+#include "cache/notes.h"
 #include "feedline/error.h"
 #include "format/folder/folder_listing.h"
 #include "memory/record.h"
 #include "storage/storage.h"
 
 namespace feedline::format {
+
+// What its file is; another format number with every change of its layout, drawn in folder_index.cpp.
+inline constexpr cache::FrameKind kFolderIndex{0x64'6c'66'6c'64'65'65'66, 1};  // "feedlfld"
 
 // Immutable; any thread may read.
 class FolderIndex {
@@ -70,8 +75,10 @@ class FolderIndex {
 // The index that is kept of this folder, in `directory` or, where that is empty, in the user's cache folder; nullopt:
 // there is none, or none that is still true.
 std::optional<FolderIndex> load_folder_index(const storage::Storage& storage, const std::string& root,
-                                             const std::string& directory);
+                                             const std::string& directory,
+                                             const std::shared_ptr<cache::Notes>& notes = nullptr);
 // Keeps it. An error only where `directory` was chosen: it is made again the next time.
-Result<void> save_folder_index(const FolderIndex& index, const std::string& root, const std::string& directory);
+Result<void> save_folder_index(const storage::Storage& storage, const FolderIndex& index, const std::string& root,
+                               const std::string& directory, const std::shared_ptr<cache::Notes>& notes = nullptr);
 
 }  // namespace feedline::format

@@ -16,17 +16,16 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 #include <vector>
 
+#include "cache/file_lock.h"
+#include "cache/own_files.h"
 #include "format/pixels/pixel_record.h"
 #include "storage/local_file.h"
 
@@ -43,39 +42,9 @@ constexpr int kMostTries = 100;
 
 std::string filling_name(const std::string& path) { return path + ".filling"; }
 
-Result<FileDescriptor> opened(const std::string& path, int flags) {
-  FileDescriptor fd(::open(path.c_str(), flags | O_CLOEXEC, 0666));  // less the umask
-  if (!fd.valid()) return file_error("cannot open", path, errno);
-  return fd;
-}
-
-bool lock(const FileDescriptor& fd, int how) {
-  int taken = 0;
-  do taken = ::flock(fd.get(), how);
-  while (taken != 0 && errno == EINTR);
-  return taken == 0;
-}
-
-// Of this running system: another one after every start.
-std::string machine() {
-  FileDescriptor fd(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
-  char text[sizeof PixelHead::machine] = {};
-  const ssize_t bytes = fd.valid() ? ::read(fd.get(), text, sizeof text - 1) : 0;
-  return std::string(text, static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
-}
-
-bool has_name(const FileDescriptor& fd, const std::string& path) {
-  struct ::stat open_file, named;
-  return ::fstat(fd.get(), &open_file) == 0 && ::stat(path.c_str(), &named) == 0 && open_file.st_ino == named.st_ino &&
-         open_file.st_dev == named.st_dev;
-}
-
-Result<void> write_all(const FileDescriptor& fd, const std::string& name, std::uint64_t offset, const void* data,
-                       std::size_t bytes) {
-  const ssize_t written = ::pwrite(fd.get(), data, bytes, static_cast<off_t>(offset));
-  if (written < 0) return file_error("cannot write", name, errno);
-  if (static_cast<std::size_t>(written) != bytes) return file_error("cannot write", name, ENOSPC);
-  return {};
+template <typename Value>
+std::span<const std::byte> bytes_of(const Value& value) {
+  return std::as_bytes(std::span(&value, 1));
 }
 
 // The head goes last: a file without one is begun anew.
@@ -86,8 +55,8 @@ Result<void> make_empty(const FileDescriptor& fd, const std::string& name, const
   // with its blocks: the index is written through a mapping, where a full disk would be a signal
   if (const int error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(head.data_offset)))
     return file_error("cannot make room", name, error);
-  FEEDLINE_CHECK_OK(write_all(fd, name, kPageBytes, serialized.data(), serialized.size()));
-  return write_all(fd, name, 0, &head, sizeof head);
+  FEEDLINE_CHECK_OK(cache::write_at(fd, name, kPageBytes, serialized));
+  return cache::write_at(fd, name, 0, bytes_of(head));
 }
 
 Result<std::uint64_t> count_present(const FileDescriptor& fd, const std::string& name, const PixelHead& head) {
@@ -115,38 +84,32 @@ Result<void> take_over(const FileDescriptor& fd, const std::string& name, const 
     head.end = std::max(head.end, (size + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment);
     head.finished = 0;  // all was there, and then the process ended before the file had its name
   }
-  const std::string here = machine();
+  const std::string here = cache::running_system();
   std::memset(head.machine, 0, sizeof head.machine);
   std::memcpy(head.machine, here.data(), std::min(here.size(), sizeof head.machine - 1));
-  return write_all(fd, name, 0, &head, sizeof head);
+  return cache::write_at(fd, name, 0, bytes_of(head));
 }
 
 // Steps 1 and 2; false: the file got its name, or was deleted, meanwhile.
 Result<bool> join(const FileDescriptor& fd, const std::string& name, const PixelContents& contents) {
-  if (lock(fd, LOCK_EX | LOCK_NB)) {
-    if (!has_name(fd, name)) return false;
+  if (cache::lock_open_file(fd, LOCK_EX | LOCK_NB)) {
+    if (!cache::is_named(fd, name)) return false;
     FEEDLINE_CHECK_OK(take_over(fd, name, contents));
   } else if (errno != EWOULDBLOCK) {
     return file_error("cannot lock, which filling a pixel file needs; give a path on a local disk", name, errno);
   }
-  if (!lock(fd, LOCK_SH)) return file_error("cannot lock", name, errno);
-  if (!has_name(fd, name)) return false;
+  if (!cache::lock_open_file(fd, LOCK_SH)) return file_error("cannot lock", name, errno);
+  if (!cache::is_named(fd, name)) return false;
   PixelHead head;
   if (::pread(fd.get(), &head, sizeof head, 0) != sizeof head || head.magic != kPixelMagic) return false;
-  if (head.machine != machine())
+  if (head.machine != cache::running_system().substr(0, sizeof head.machine - 1))
     return file_error("another machine is filling this pixel file; give each machine a path of its own", name, 0);
   return true;
 }
 
 Result<PixelStore::Extent> extent_of(const std::string& name, const FileDescriptor& fd, std::uint64_t budget) {
-  struct ::stat status;
-  struct ::statvfs disk;
-  if (::fstat(fd.get(), &status) != 0 || ::fstatvfs(fd.get(), &disk) != 0)
-    return file_error("cannot look up", name, errno);
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  // twice what is free: more may be, later; a disk that is full says so itself
-  const std::uint64_t most =
-      std::min(size + 2 * std::uint64_t{disk.f_bavail} * disk.f_frsize + kPageBytes, kMostMapped);
+  FEEDLINE_TRY(const std::uint64_t room, cache::room_for(fd, name));
+  const std::uint64_t most = std::min(room + kPageBytes, kMostMapped);
   return PixelStore::Extent{most, budget == 0 ? most : std::min(budget, most)};
 }
 
@@ -160,31 +123,33 @@ Result<std::unique_ptr<PixelStore>> checked(Result<std::unique_ptr<PixelStore>> 
 
 }  // namespace
 
-Result<std::unique_ptr<PixelStore>> open_pixel_file(const std::string& path) {
-  FEEDLINE_TRY(FileDescriptor fd, opened(path, O_RDONLY));
-  struct ::stat status;
-  if (::fstat(fd.get(), &status) != 0) return file_error("cannot look up", path, errno);
-  const auto bytes = static_cast<std::uint64_t>(status.st_size);
-  FEEDLINE_TRY(auto store, PixelStore::map(std::move(fd), path, PixelStore::Kind::kFinished, {bytes, bytes}));
-  return store;
+Result<std::unique_ptr<PixelStore>> open_pixel_file(const std::string& path, const storage::Storage& storage) {
+  const auto local = storage.local_path(path);
+  if (!local)
+    return config_error("a pixel file is mapped, which needs a local file; copy '" + path + "' to this machine");
+  FEEDLINE_TRY(storage::OpenFile file, storage::open_regular_file(*local));
+  const auto bytes = static_cast<std::uint64_t>(file.status.st_size);
+  return PixelStore::map(std::move(file.fd), path, PixelStore::Kind::kFinished, {bytes, bytes});
 }
 
-bool is_pixel_file(const std::string& path) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+bool is_pixel_file(const storage::Storage& storage, const std::string& path) {
+  const auto reader = storage.open(path, storage::Access::kRead);
   std::uint64_t magic = 0;
-  return fd.valid() && ::pread(fd.get(), &magic, sizeof magic, 0) == sizeof magic && magic == kPixelMagic;
+  if (!reader) return false;
+  const auto got = (*reader)->read_at(0, std::as_writable_bytes(std::span(&magic, 1)));
+  return got && *got == sizeof magic && magic == kPixelMagic;
 }
 
 Result<std::unique_ptr<PixelStore>> open_or_fill_pixel_file(const std::string& path, const PixelContents& contents,
                                                             std::uint64_t budget) {
   const std::string name = filling_name(path);
   for (int tries = 0; tries < kMostTries; ++tries) {
-    if (std::filesystem::exists(path)) {
-      if (!is_pixel_file(path))
+    if (cache::is_there(path)) {
+      if (!is_pixel_file(*storage::local_storage(), path))
         return config_error("cache: '" + path + "' is there and is no pixel file; give another path");
       return checked(open_pixel_file(path), contents);
     }
-    FEEDLINE_TRY(FileDescriptor fd, opened(name, O_RDWR | O_CREAT | O_NOFOLLOW));
+    FEEDLINE_TRY(FileDescriptor fd, cache::open_own_file(name));
     FEEDLINE_TRY(const bool joined, join(fd, name, contents));
     if (!joined) continue;
     FEEDLINE_TRY(const auto extent, extent_of(name, fd, budget));
@@ -199,9 +164,7 @@ Result<std::unique_ptr<PixelStore>> open_or_fill_pixel_file(const std::string& p
 Result<void> finish_pixel_file(PixelStore& store, const std::string& path) {
   if (!store.is_complete()) return {};  // a damaged record was found meanwhile
   FEEDLINE_CHECK_OK(store.finish());
-  const std::string name = filling_name(path);
-  if (std::rename(name.c_str(), path.c_str()) == 0 || errno == ENOENT) return {};  // another process was quicker
-  return file_error("cannot rename to", path, errno);
+  return cache::give_name(filling_name(path), path);
 }
 
 }  // namespace feedline::format

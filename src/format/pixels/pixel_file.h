@@ -9,13 +9,16 @@
 
 #include "feedline/error.h"
 #include "format/pixels/pixel_store.h"
+#include "storage/storage.h"
 
 namespace feedline::format {
 
-// PATH, whoever made it. kConfig: there is only an unfinished one. kData: damaged. kStorage: it cannot be opened.
-Result<std::unique_ptr<PixelStore>> open_pixel_file(const std::string& path);
-// Does the file begin like a pixel file?
-bool is_pixel_file(const std::string& path);
+// The pixel file that a storage calls `path`, whoever made it. kConfig: there is only an unfinished one, or it is no
+// local file, which is what can be mapped. kData: damaged. kStorage: it cannot be opened.
+Result<std::unique_ptr<PixelStore>> open_pixel_file(const std::string& path,
+                                                    const storage::Storage& storage = *storage::local_storage());
+// Does the object begin like a pixel file?
+bool is_pixel_file(const storage::Storage& storage, const std::string& path);
 
 // PATH if it is there, else PATH.filling, which other processes of this machine may be filling too, else a new one.
 // budget: bytes that the file may grow to; 0: whatever the disk has.

@@ -116,13 +116,7 @@ std::string PixelContents::difference(const PixelContents& other) const {
   return classes == other.classes ? std::string() : "the classes there have other names";
 }
 
-std::string PixelContents::digest() const {
-  const std::uint64_t hash = xxh3(serialized());
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) text += kDigits[(hash >> shift) & 15];
-  return text;
-}
+std::string PixelContents::digest() const { return cache::hex_of(xxh3(serialized())); }
 
 PixelHead make_head(const PixelContents& contents, std::span<const std::byte> serialized) {
   PixelHead head;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "cache/own_files.h"
 #include "format/checksum.h"
 #include "format/pixels/pixel_record.h"
 #include "storage/local_file.h"
@@ -21,17 +22,6 @@ namespace {
 constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ: Linux 5.14, not in the headers of older C libraries
 
 std::atomic_ref<std::uint64_t> shared(std::uint64_t& number) { return std::atomic_ref<std::uint64_t>(number); }
-
-Result<void> write_at(int fd, const std::string& name, std::uint64_t offset, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return storage::file_error("cannot write", name, errno);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-    offset += static_cast<std::uint64_t>(written);
-  }
-  return {};
-}
 
 }  // namespace
 
@@ -227,7 +217,7 @@ Result<bool> PixelStore::add(std::uint64_t sample, std::span<const std::byte> re
   if (is_full() || entry(sample).load(std::memory_order_relaxed) != 0) return false;
   const std::uint64_t offset = claim(record.size());
   if (offset == 0) return false;
-  FEEDLINE_CHECK_OK(write_at(fd_.get(), name_, offset, record));
+  FEEDLINE_CHECK_OK(cache::write_at(fd_, name_, offset, record));
   // named only now: whoever sees the offset sees the record. Another thread may have been quicker with this sample;
   // its record stays, and these bytes are not used.
   std::uint64_t none = 0;

@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -102,6 +103,29 @@ TEST_P(GzippedTar, DamagedOrCutIsAnErrorAndLeavesNothing) {
     EXPECT_NE(inspected(source, options()).find(":error"), std::string::npos);
     EXPECT_EQ(cached(".unfinished"), 0u);
   }
+}
+
+TEST_P(GzippedTar, AFullCacheFolderIsAnErrorThatSaysWhatToDo) {
+  const std::string source = write(gzipped(tar_of(some_samples(1, 3))), "x.tar.gz");
+  static cache::SystemWrites writes;
+  writes = cache::system_writes();
+  writes.write = [](int, const void*, std::size_t) -> ssize_t {
+    errno = ENOSPC;
+    return -1;
+  };
+  const auto full = decompressed(*storage::local_storage(), source, nullptr, writes);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, ErrorCode::kStorage);
+  EXPECT_EQ(full.error().system_errno, ENOSPC);
+  for (const std::string& part : {source, std::string("make room in the cache folder"), std::string("XDG_CACHE_HOME")})
+    EXPECT_NE(full.error().message().find(part), std::string::npos) << full.error().message();
+  EXPECT_EQ(cached(".unfinished"), 0u);
+  EXPECT_EQ(opened(source)->size(), 3u) << "there is room again";
+  folder_.write("file", "");
+  ::setenv("XDG_CACHE_HOME", folder_.path("file").c_str(), 1);
+  const auto nowhere = open(source, options());
+  ASSERT_FALSE(nowhere);
+  EXPECT_NE(nowhere.error().message().find("XDG_CACHE_HOME"), std::string::npos) << nowhere.error().message();
 }
 
 TEST_P(GzippedTar, FourThreadsMakeOneCopy) {

@@ -7,38 +7,30 @@
 #include "format/tar/shard_scan.h"
 
 namespace feedline::format {
-namespace {
 
-std::unexpected<Error> changed(const std::string& name) {
-  auto error = storage_error("the file has changed since the data set was opened; open it again", 0);
-  error.error().where.shard = name;
-  return error;
-}
-
-}  // namespace
-
-Result<ShardFile> locate_shard(std::shared_ptr<const storage::Storage> storage, const std::string& name) {
+Result<ShardFile> locate_shard(std::shared_ptr<const storage::Storage> storage, const std::string& name,
+                               cache::Notes* notes) {
   FEEDLINE_TRY(const auto stat, storage->stat(name));
   FEEDLINE_TRY(const auto reader, storage->open(name, storage::Access::kRead));
   FEEDLINE_TRY(const bool gzip, is_gzip(*reader));
   if (!gzip) return ShardFile{name, name, std::move(storage), stat};
-  FEEDLINE_TRY(std::string plain, decompressed(*storage, name));
+  FEEDLINE_TRY(std::string plain, decompressed(*storage, name, notes));
   FEEDLINE_TRY(const auto plain_stat, storage::local_storage()->stat(plain));
   return ShardFile{name, std::move(plain), storage::local_storage(), plain_stat};
 }
 
 Result<std::unique_ptr<Shard>> Shard::open(std::shared_ptr<const storage::Storage> storage, const std::string& name,
                                            const IndexStore& indexes) {
-  FEEDLINE_TRY(ShardFile file, locate_shard(std::move(storage), name));
-  if (auto index = indexes.load(file.path, file.stat))
+  FEEDLINE_TRY(ShardFile file, locate_shard(std::move(storage), name, indexes.notes()));
+  if (auto index = indexes.load(*file.storage, file.path, file.version))
     return std::unique_ptr<Shard>(new Shard(std::move(file), std::move(*index)));
   FEEDLINE_TRY(const auto reader, file.storage->open(file.path, storage::Access::kRead));
   Findings findings;
-  FEEDLINE_TRY(ShardScan scan, scan_shard(*reader, file.stat, name, findings));
+  FEEDLINE_TRY(ShardScan scan, scan_shard(*reader, file.version, name, findings));
   if (const Finding* finding = findings.first_error()) return std::unexpected(to_error(*finding));
   FEEDLINE_TRY(const auto stat, reader->stat());
-  if (stat != file.stat) return changed(name);  // written to while it was scanned
-  FEEDLINE_CHECK_OK(indexes.save(file.path, scan.index));
+  FEEDLINE_CHECK_OK(storage::check_version(name, file.version, stat));  // written to while it was scanned
+  FEEDLINE_CHECK_OK(indexes.save(*file.storage, file.path, scan.index));
   return std::unique_ptr<Shard>(new Shard(std::move(file), std::move(scan.index)));
 }
 
@@ -50,8 +42,8 @@ Result<Shard::Opened> Shard::reader() const {
   const std::lock_guard lock(mutex_);
   if (reader_) return Opened{reader_, false};
   FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, file_.storage->open(file_.path, storage::Access::kRead));
-  FEEDLINE_TRY(const auto stat, reader->stat());
-  if (stat != file_.stat) return changed(file_.name);
+  FEEDLINE_TRY(const auto now, reader->stat());
+  FEEDLINE_CHECK_OK(storage::check_version(file_.name, file_.version, now));
   reader_ = std::move(reader);
   return Opened{reader_, true};
 }

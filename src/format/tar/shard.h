@@ -24,9 +24,10 @@ struct ShardFile {
   std::string name;  // as the user gave it
   std::string path;  // what is opened
   std::shared_ptr<const storage::Storage> storage;
-  storage::ObjectStat stat;  // of path
+  storage::Version version;  // of path
 };
-Result<ShardFile> locate_shard(std::shared_ptr<const storage::Storage> storage, const std::string& name);
+Result<ShardFile> locate_shard(std::shared_ptr<const storage::Storage> storage, const std::string& name,
+                               cache::Notes* notes = nullptr);
 
 // One tar file of a data set: its index, and its bytes once somebody reads them. Thread-safe.
 class Shard {

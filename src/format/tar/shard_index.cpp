@@ -2,58 +2,23 @@
 #include "format/tar/shard_index.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <utility>
 
 #include "base/check.h"
-#include "format/checksum.h"
 
 namespace feedline::format {
 namespace {
 
-// An index file, little-endian. S samples, M members, E extensions, N bytes of names; every section 8-byte aligned.
+// An index file is a frame (cache/frame.h). S samples, M members, E extensions, N bytes of names.
 //
-//      0  8       "feedlidx"
-//      8  8       version
-//     16  8       size of the shard
-//     24  8       modification time of the shard, ns since 1970
-//     32  8 x 4   S, M, E, N
-//     64  8 x M   offset of each member's payload in the shard
-//         8 x M   size of each member's payload
-//         8 x S+1 number of the first member of each sample; the last is M
-//         8 x E+S end of each name in the names: first the extensions, then the keys
-//         4 x M   extension of each member, padded to 8
-//         N       names, padded to 8
-//     -8  8       XXH3-64 of everything before
-static_assert(std::endian::native == std::endian::little, "index files are read in place");
-
-constexpr std::uint64_t kMagic = 0x78'64'69'6c'64'65'65'66;  // "feedlidx"
-constexpr std::uint64_t kVersion = 1;
-
-struct Head {
-  std::uint64_t magic, version, shard_bytes;
-  std::int64_t shard_mtime_ns;
-  std::uint64_t samples, members, extensions, name_bytes;
-};
-static_assert(sizeof(Head) == 64);
-constexpr std::size_t kSumBytes = 8;
-
-constexpr std::uint64_t pad8(std::uint64_t bytes) { return (bytes + 7) / 8 * 8; }
-
-// The size of the file that such a head describes; nullopt where no file could be that large.
-std::optional<std::uint64_t> file_size(const Head& head) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // far above any index, far below overflow
-  if (head.samples > kMost || head.members > kMost || head.extensions > kMost || head.name_bytes > kMost) return {};
-  return sizeof(Head) + 8 * (2 * head.members + head.samples + 1 + head.extensions + head.samples) +
-         pad8(4 * head.members) + pad8(head.name_bytes) + kSumBytes;
-}
-
-std::uint64_t stored_sum(std::span<const std::byte> file) {
-  std::uint64_t sum = 0;
-  std::memcpy(&sum, file.data() + file.size() - kSumBytes, kSumBytes);
-  return sum;
-}
+//     numbers     size of the shard, its modification time in ns since 1970, S, M, E, N
+//     8 x M       offset of each member's payload in the shard
+//     8 x M       size of each member's payload
+//     8 x S+1     number of the first member of each sample; the last is M
+//     8 x E+S     end of each name in the names: first the extensions, then the keys
+//     4 x M       extension of each member
+//     N           names
+enum Number : std::size_t { kShardBytes, kShardMtime, kSamples, kMembers, kExtensions, kNameBytes, kNumbers };
 
 // Is each value at least the one before, and the last exactly `end`?
 bool ascends_to(std::span<const std::uint64_t> values, std::uint64_t end) {
@@ -73,31 +38,23 @@ std::optional<ShardIndex> ShardIndex::parse(memory::ByteBuffer buffer, std::size
 
 // The one place that knows the order of the sections.
 bool ShardIndex::find_sections() {
-  Head head;
-  if (file_.size() < sizeof head) return false;
-  std::memcpy(&head, file_.data(), sizeof head);
-  if (head.magic != kMagic || head.version != kVersion || file_size(head) != file_.size()) return false;
-  samples_ = head.samples;
-  extensions_ = head.extensions;
-  const std::byte* section = file_.data() + sizeof head;
-  const auto take = [&section]<typename T>(std::span<const T>& values, std::uint64_t count) {
-    values = {reinterpret_cast<const T*>(section), count};
-    section += pad8(count * sizeof(T));
-  };
-  take(member_offsets_, head.members);
-  take(member_bytes_, head.members);
-  take(first_members_, head.samples + 1);
-  take(name_ends_, head.extensions + head.samples);
-  take(member_extensions_, head.members);
-  names_ = {reinterpret_cast<const char*>(section), head.name_bytes};
-  return true;
+  cache::FrameReader reader(file_, kShardIndex, kNumbers);
+  shard_ = {reader.number(kShardBytes), static_cast<std::int64_t>(reader.number(kShardMtime))};
+  samples_ = reader.count(kSamples);
+  extensions_ = reader.count(kExtensions);
+  const std::uint64_t members = reader.count(kMembers), name_bytes = reader.count(kNameBytes);
+  member_offsets_ = reader.take<std::uint64_t>(members);
+  member_bytes_ = reader.take<std::uint64_t>(members);
+  first_members_ = reader.take<std::uint64_t>(samples_ + 1);
+  name_ends_ = reader.take<std::uint64_t>(extensions_ + samples_);
+  member_extensions_ = reader.take<std::uint32_t>(members);
+  const auto names = reader.take<char>(name_bytes);
+  names_ = {names.data(), names.size()};
+  return reader.is_whole();
 }
 
 bool ShardIndex::is_consistent(const storage::ObjectStat& shard) const {
-  Head head;
-  std::memcpy(&head, file_.data(), sizeof head);
-  if (head.shard_bytes != shard.bytes || head.shard_mtime_ns != shard.mtime_ns) return false;
-  if (xxh3(file_.first(file_.size() - kSumBytes)) != stored_sum(file_)) return false;
+  if (shard_ != shard || !cache::is_undamaged(file_)) return false;
   if (!ascends_to(first_members_, members()) || first_members_[0] != 0) return false;
   if (!ascends_to(name_ends_, names_.size())) return false;
   for (std::uint64_t i = 0; i < members(); ++i) {
@@ -150,29 +107,19 @@ ShardIndex ShardIndexBuilder::build(const storage::ObjectStat& shard) const {
       names += name;
       name_ends.push_back(names.size());
     }
-  const Head head{
-      kMagic,      kVersion, shard.bytes, shard.mtime_ns, keys_.size(), offsets_.size(), extension_names_.size(),
-      names.size()};
   std::vector<std::uint64_t> first_members = first_members_;
   first_members.push_back(offsets_.size());
 
+  cache::FrameBuilder builder(kShardIndex, {shard.bytes, static_cast<std::uint64_t>(shard.mtime_ns), keys_.size(),
+                                            offsets_.size(), extension_names_.size(), names.size()});
+  builder.add(offsets_);
+  builder.add(bytes_);
+  builder.add(first_members);
+  builder.add(name_ends);
+  builder.add(extensions_);
+  builder.add(names);
   ShardIndex index;
-  index.file_ = index.buffer_.resize(file_size(head).value());
-  std::ranges::fill(index.file_, std::byte{0});
-  std::byte* out = index.file_.data();
-  const auto put = [&out](const void* data, std::size_t bytes) {
-    if (bytes > 0) std::memcpy(out, data, bytes);
-    out += pad8(bytes);
-  };
-  put(&head, sizeof head);
-  put(offsets_.data(), 8 * offsets_.size());
-  put(bytes_.data(), 8 * bytes_.size());
-  put(first_members.data(), 8 * first_members.size());
-  put(name_ends.data(), 8 * name_ends.size());
-  put(extensions_.data(), 4 * extensions_.size());
-  put(names.data(), names.size());
-  const std::uint64_t sum = xxh3(index.file_.first(index.file_.size() - kSumBytes));
-  put(&sum, sizeof sum);
+  index.file_ = builder.write(index.buffer_);
   FEEDLINE_CHECK(index.find_sections() && index.is_consistent(shard));
   return index;
 }

@@ -13,10 +13,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cache/frame.h"
 #include "memory/record.h"
 #include "storage/reader.h"
 
 namespace feedline::format {
+
+// What its file is; another format number with every change of its layout, drawn in shard_index.cpp.
+inline constexpr cache::FrameKind kShardIndex{0x78'64'69'6c'64'65'65'66, 1};  // "feedlidx"
 
 // Immutable; any thread may read.
 class ShardIndex {
@@ -53,6 +57,7 @@ class ShardIndex {
 
   memory::ByteBuffer buffer_;
   std::span<std::byte> file_;
+  storage::ObjectStat shard_;
   std::uint64_t samples_ = 0, extensions_ = 0;
   std::span<const std::uint64_t> member_offsets_, member_bytes_, first_members_, name_ends_;
   std::span<const std::uint32_t> member_extensions_;

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cache/places.h"
 #include "format/checksum.h"
 #include "format/index_store.h"
-#include "storage/local_folders.h"
 #include "storage/temporary_folder.h"
 
 namespace feedline::format {
@@ -97,23 +97,24 @@ TEST(ShardIndex, IsRefusedWhenItsNumbersLeadOutside) {
 TEST(IndexStore, KeepsBesideTheShard) {
   const TemporaryFolder folder;
   const IndexStore store{""};
-  EXPECT_FALSE(store.load(folder.path("x.tar"), kShard));
-  ASSERT_TRUE(store.save(folder.path("x.tar"), small_index()));
+  EXPECT_FALSE(store.load(*storage::local_storage(), folder.path("x.tar"), kShard));
+  ASSERT_TRUE(store.save(*storage::local_storage(), folder.path("x.tar"), small_index()));
   EXPECT_TRUE(std::filesystem::exists(folder.path("x.tar.feedline-index")));
-  EXPECT_TRUE(store.load(folder.path("x.tar"), kShard));
-  EXPECT_FALSE(store.load(folder.path("x.tar"), {1, 2}));
+  EXPECT_TRUE(store.load(*storage::local_storage(), folder.path("x.tar"), kShard));
+  EXPECT_FALSE(store.load(*storage::local_storage(), folder.path("x.tar"), {1, 2}));
 }
 
 TEST(IndexStore, KeepsInTheChosenFolderApartByPath) {
   const TemporaryFolder folder;
   const IndexStore store{folder.path("some/where")};
-  ASSERT_TRUE(store.save(folder.path("train/0.tar"), small_index()));
-  EXPECT_TRUE(store.load(folder.path("train/0.tar"), kShard));
-  EXPECT_TRUE(store.load(folder.path("train/../train/0.tar"), kShard));
-  EXPECT_FALSE(store.load(folder.path("val/0.tar"), kShard));
+  ASSERT_TRUE(store.save(*storage::local_storage(), folder.path("train/0.tar"), small_index()));
+  EXPECT_TRUE(store.load(*storage::local_storage(), folder.path("train/0.tar"), kShard));
+  EXPECT_TRUE(store.load(*storage::local_storage(), folder.path("train/../train/0.tar"), kShard));
+  EXPECT_FALSE(store.load(*storage::local_storage(), folder.path("val/0.tar"), kShard));
   EXPECT_FALSE(std::filesystem::exists(folder.path("train")));
   folder.write("file", "");
-  EXPECT_FALSE(IndexStore{folder.path("file/below")}.save(folder.path("0.tar"), small_index()));
+  EXPECT_FALSE(
+      IndexStore{folder.path("file/below")}.save(*storage::local_storage(), folder.path("0.tar"), small_index()));
 }
 
 // Roots may write anywhere, so the shard's folder is made one that does not exist.
@@ -121,12 +122,13 @@ TEST(IndexStore, FallsBackToTheCacheFolder) {
   const TemporaryFolder folder;
   ::setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
   const IndexStore store{""};
-  ASSERT_TRUE(store.save("/proc/nowhere/x.tar", small_index()));
-  EXPECT_TRUE(store.load("/proc/nowhere/x.tar", kShard));
+  ASSERT_TRUE(store.save(*storage::local_storage(), "/proc/nowhere/x.tar", small_index()));
+  EXPECT_TRUE(store.load(*storage::local_storage(), "/proc/nowhere/x.tar", kShard));
   EXPECT_TRUE(std::filesystem::exists(folder.path("feedline/index")));
   ::setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
-  EXPECT_TRUE(store.save("/proc/nowhere/x.tar", small_index()));  // kept nowhere: slower the next time, no error
-  EXPECT_FALSE(store.load("/proc/nowhere/x.tar", kShard));
+  EXPECT_TRUE(store.save(*storage::local_storage(), "/proc/nowhere/x.tar",
+                         small_index()));  // kept nowhere: slower the next time, no error
+  EXPECT_FALSE(store.load(*storage::local_storage(), "/proc/nowhere/x.tar", kShard));
 }
 
 }  // namespace

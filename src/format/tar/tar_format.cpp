@@ -44,7 +44,7 @@ Result<std::shared_ptr<const Format>> TarFormat::open(const std::string& source,
   auto fields =
       options.fields.empty() ? Result<std::vector<FieldChoice>>(default_fields()) : parse_fields(options.fields);
   if (!fields) return located(std::move(fields).error());
-  const IndexStore indexes(options.index_directory);
+  const IndexStore indexes(options.index_directory, options.notes);
   auto shards = each_shard<std::unique_ptr<Shard>>(names.size(), [&](std::size_t i) {
     auto shard = Shard::open(options.storage, names[i], indexes);
     if (!shard && shard.error().where.shard.empty()) shard.error().where.shard = names[i];

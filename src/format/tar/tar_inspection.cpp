@@ -64,7 +64,7 @@ Looked look(const OpenOptions& options, const std::vector<FieldChoice>& fields, 
   if (!file) return give_up(file.error()), std::move(looked);
   const auto reader = file->storage->open(file->path, storage::Access::kRead);
   if (!reader) return give_up(reader.error()), std::move(looked);
-  auto scan = scan_shard(**reader, file->stat, name, looked.findings);
+  auto scan = scan_shard(**reader, file->version, name, looked.findings);
   if (!scan) return give_up(scan.error()), std::move(looked);
   if (scan->index.samples() == 0 && !looked.findings.first_error())
     looked.findings.add({"no_samples", Severity::kWarning, name, "", {}, "the tar file holds no samples"});

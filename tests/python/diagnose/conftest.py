@@ -2,4 +2,5 @@
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent))  # behind those of the folder above, which has a conftest too
+here = Path(__file__).parent
+sys.path += [str(here), str(here.parent / "watching")]  # behind those of the folder above, which has a conftest too

@@ -3,7 +3,7 @@
 
 from dataclasses import replace
 
-from feedline.diagnose.summary.figures import Copies, Gpu, Host, Making, Place, Summary, WaitedFor, Waits
+from feedline.watching.summary.figures import Copies, Gpu, Host, Making, Place, Summary, WaitedFor, Waits
 
 LOADER = {"num_workers": 4, "batch_size": 32, "persistent_workers": False, "native": False, "cuda": False}
 EVEN = {"storage": 0.0, "decode": 0.0, "transform": 0.0, "python": 0.0, "collate": 0.0}

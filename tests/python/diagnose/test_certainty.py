@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from summaries import BY_CAUSE, HALF, stages, summary, waiting, without
 from test_verdict import summaries
 
-from feedline.diagnose.causes import certainty
-from feedline.diagnose.summary.figures import Waits
+from feedline.diagnose.causes import registered
+from feedline.diagnose.judging import certainty
 from feedline.diagnose.verdict import CAUSES, CERTAIN, judge
+from feedline.watching.summary.figures import Waits
 
 SLOW = BY_CAUSE["cpu_decode"]  # half of the time, certain
 PACKED = {"pickle_ms": 4.0, "unpickle_ms": 4.0, "busy": 0.2}
@@ -34,19 +35,22 @@ CASES = {
 
 
 def confidence(measured, cause):
-    (found,) = [verdict for verdict in judge(measured).verdicts if verdict.cause == cause]
+    (found,) = [verdict for verdict in judge(measured).verdicts if verdict.code == cause]
     return found.confidence
 
 
+OWN_LIMITS = {name: cause.limits for cause in registered() for name in cause.limits}
+
+
 def test_every_limit_has_a_case():
-    assert set(CASES) == set(certainty.LIMITS)
+    assert set(CASES) == {*certainty.LIMITS, *OWN_LIMITS}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_limit_keeps_its_case_from_being_certain_and_no_other_does(name, monkeypatch):
     measured, cause = CASES[name]
     assert confidence(measured, cause) < CERTAIN
-    monkeypatch.delitem(certainty.LIMITS, name)
+    monkeypatch.delitem(OWN_LIMITS.get(name, certainty.LIMITS), name)
     assert confidence(measured, cause) >= CERTAIN
 
 
@@ -60,7 +64,7 @@ def test_where_memory_is_short_only_a_measurement_speaks_for_more_workers(short,
     host = {"cpus": 8.0, "wanted_cpus": 2.0, "used_cpus": 2.0, **(SHORT if short else {})}
     split = {"stages": stages(storage=0.5, python=0.5), "busy": 0.98}
     diagnosis = judge(summary(waiting(production=0.95), split, host, workers=2, rungs=rungs))
-    proposed = [v.cause for v in diagnosis.verdicts if v.fix.startswith("num_workers=")]
+    proposed = [v.code for v in diagnosis.verdicts if v.fix.startswith("num_workers=")]
     assert bool(proposed) is (bool(rungs) or not short)
     assert ("memory is short" in diagnosis.more_workers) is (short and not rungs)
     assert ("would help" in diagnosis.more_workers) is bool(proposed)
@@ -104,8 +108,8 @@ def test_the_shares_from_which_on_a_cause_may_be_certain(certain, doubtful, caus
 def test_nothing_is_certain_without_the_machine_the_consumer_or_the_recording(signal, cause):
     blind = replace(BY_CAUSE[cause], missing={signal: "nobody looked"})
     assert confidence(blind, cause) < CERTAIN
-    (found,) = [verdict for verdict in judge(blind).verdicts if verdict.cause == cause]
-    assert any("nobody looked" in sentence for sentence in found.counter_evidence)
+    (found,) = [verdict for verdict in judge(blind).verdicts if verdict.code == cause]
+    assert any("nobody looked" in sentence for sentence in found.against)
 
 
 @pytest.mark.parametrize("cause", BY_CAUSE)
@@ -115,19 +119,19 @@ def test_few_steps_make_nothing_certain(cause):
 
 def test_a_thread_that_fetches_for_another_promises_no_gain():
     """What the other one does with the batches may take as long as they do."""
-    assert judge(SLOW).verdicts[0].predicted_gain[0] > 0
-    assert judge(replace(SLOW, missing={"consumer": "who"})).verdicts[0].predicted_gain[0] == 0
+    assert judge(SLOW).verdicts[0].gain[0] > 0
+    assert judge(replace(SLOW, missing={"consumer": "who"})).verdicts[0].gain[0] == 0
 
 
 def test_a_stream_that_divides_itself_promises_no_gain_of_more_workers():
     measured = BY_CAUSE["storage_latency"]
-    assert judge(measured).verdicts[0].predicted_gain[0] > 0
+    assert judge(measured).verdicts[0].gain[0] > 0
     making = replace(measured.making, fewest=8, most=31)
     stream = replace(measured, loader={**measured.loader, "iterable": True}, making=making)
     first = judge(stream).verdicts[0]
-    assert first.cause == "storage_latency" and first.predicted_gain[0] == 0
-    assert any("IterableDataset" in sentence for sentence in first.counter_evidence)
-    assert any("made 31 batches, another 8" in sentence for sentence in first.counter_evidence)
+    assert first.code == "storage_latency" and first.gain[0] == 0
+    assert any("IterableDataset" in sentence for sentence in first.against)
+    assert any("made 31 batches, another 8" in sentence for sentence in first.against)
     assert "up to" in judge(stream).more_workers
 
 
@@ -142,7 +146,7 @@ def test_a_stream_that_divides_itself_promises_no_gain_of_more_workers():
     ],
 )
 def test_pressure_on_the_memory_of_others_is_not_this_runs(host, named):
-    found = {v.cause: v for v in judge(summary(HALF, host={"memory_pressure": 0.4, **host})).verdicts}
+    found = {v.code: v for v in judge(summary(HALF, host={"memory_pressure": 0.4, **host})).verdicts}
     assert ("memory_pressure" in found) is named
     assert not named or host["memory_events"] or found["memory_pressure"].confidence < CERTAIN
 
@@ -179,13 +183,13 @@ def test_nothing_is_certain_without_what_could_speak_against_it(measured):
     assert sum(v.share for v in diagnosis.verdicts) <= 1.001
     assert [v.share for v in diagnosis.verdicts] == sorted((v.share for v in diagnosis.verdicts), reverse=True)
     for verdict in [v for v in diagnosis.verdicts if v.confidence >= CERTAIN]:
-        needed = NEEDED.get(verdict.cause, set()) | {"host", "consumer", "recording"}
+        needed = NEEDED.get(verdict.code, set()) | {"host", "consumer", "recording"}
         assert not needed & set(measured.missing), verdict
         assert measured.steps >= 20 and verdict.share >= 0.15, verdict
         assert (measured.overhead_share or 0.0) <= 0.05
     if "workers" in measured.missing:
-        assert not {"python_main_process", "worker_handover", "cpu_decode"} & {v.cause for v in diagnosis.verdicts}
-    assert not {v.cause for v in diagnosis.verdicts} & {a.cause for a in diagnosis.abstained}
+        assert not {"python_main_process", "worker_handover", "cpu_decode"} & {v.code for v in diagnosis.verdicts}
+    assert not {v.code for v in diagnosis.verdicts} & {a.code for a in diagnosis.abstained}
 
 
 @settings(max_examples=100, deadline=None)

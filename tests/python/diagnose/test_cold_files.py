@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 
 from feedline import _engine
-from feedline.diagnose import session
-from feedline.diagnose.dataset_files import DatasetFiles
-from feedline.diagnose.experiments import cold_files
+from feedline.diagnose.experiments import cold_files, told
+from feedline.diagnose.experiments.after_run import read_from_disk
 from feedline.diagnose.experiments.cold_files import ColdFiles
-from feedline.diagnose.experiments.results import Experiments, Rung
+from feedline.watching.dataset_files import DatasetFiles
+from feedline.watching.experiments import Experiments, Rung
 
 BYTES = 64 << 10
 
@@ -71,7 +71,7 @@ HEARD = """
 import sys, types
 from feedline import _engine
 from feedline.diagnose.experiments import cold_files
-from feedline.diagnose.probe.opened_files import OpenedFiles
+from feedline.watching.probe.opened_files import OpenedFiles
 opened = OpenedFiles(types.SimpleNamespace(in_worker=False, local=None, silent=True))
 opened.listen()
 assert cold_files.listen(opened, False) is None and opened.collected is None
@@ -92,18 +92,18 @@ def test_a_run_was_cold_if_its_files_were_and_its_bytes_came_from_disks():
     files = DatasetFiles(100, 100, BYTES, ("sda",), False, cached_before=0.1, cached_after=1.0)
     rows = [{"pid": 1, "read_bytes": 10, "device_bytes": 8}, {"pid": 2, "read_bytes": 20, "device_bytes": 16}]
     rows = [{"pid": 1, "read_bytes": 0, "device_bytes": 0}, *rows]
-    assert session._read_from_disk({"processes": rows}, files)
-    assert not session._read_from_disk({"processes": rows}, replace(files, cached_before=0.9))
-    assert not session._read_from_disk({"processes": rows}, replace(files, cached_before=None))
-    assert not session._read_from_disk({"processes": rows}, None)
+    assert read_from_disk({"processes": rows}, files)
+    assert not read_from_disk({"processes": rows}, replace(files, cached_before=0.9))
+    assert not read_from_disk({"processes": rows}, replace(files, cached_before=None))
+    assert not read_from_disk({"processes": rows}, None)
     cached = [{"pid": 1, "read_bytes": 30, "device_bytes": 3}]
-    assert not session._read_from_disk({"processes": cached}, files)
-    assert not session._read_from_disk({}, files)
+    assert not read_from_disk({"processes": cached}, files)
+    assert not read_from_disk({}, files)
 
 
 def test_the_text_says_where_rungs_read_from():
     rungs = [Rung(1, 10.0, 9.0, 11.0, 20, kept=True)]
-    assert any("out of the page cache" in line for line in Experiments(rungs, cold=True).lines({1: 11.0}))
-    warm = Experiments(rungs, warm_because="more than 1 GiB of files was read").lines({})
+    assert any("out of the page cache" in line for line in told.lines(Experiments(rungs, cold=True), {1: 11.0}))
+    warm = told.lines(Experiments(rungs, warm_because="more than 1 GiB of files was read"), {})
     assert any("from the page cache" in line and "1 GiB" in line for line in warm)
-    assert not any("page cache" in line for line in Experiments(rungs).lines({1: 11.0}))
+    assert not any("page cache" in line for line in told.lines(Experiments(rungs), {1: 11.0}))

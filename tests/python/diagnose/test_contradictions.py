@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from summaries import BY_CAUSE, HALF, IN_FILES, stages, summary, waiting
 
-from feedline.diagnose.causes import contradictions
+from feedline.diagnose.causes import named, registered
+from feedline.diagnose.judging import contradictions
 from feedline.diagnose.verdict import CERTAIN, judge
 
 READING = {"stages": stages(storage=1.0), "cpu_ms": 2.0}
@@ -83,12 +84,12 @@ CASES = {
 
 
 def found(measured, cause):
-    return next(verdict for verdict in judge(measured).verdicts if verdict.cause == cause)
+    return next(verdict for verdict in judge(measured).verdicts if verdict.code == cause)
 
 
 def test_every_rule_has_a_case_and_every_cause_of_a_rule_is_one():
-    assert set(CASES) == set(contradictions.RULES)
-    assert {cause for rule in contradictions.RULES.values() for cause in rule.causes} <= set(BY_CAUSE)
+    assert set(CASES) == {name for cause in registered() for name in cause.contradicted}
+    assert {cause.code for cause in registered() if cause.contradicted} <= set(BY_CAUSE)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -96,9 +97,9 @@ def test_a_contradicted_cause_is_not_certain_promises_nothing_and_says_why(name,
     run, contradict, cause = CASES[name]
     assert found(run, cause).confidence >= CERTAIN, "without the contradiction"
     doubted = found(contradict(run), cause)
-    assert doubted.confidence <= contradictions.MOST and doubted.predicted_gain[0] == 0.0
-    assert doubted.counter_evidence
-    monkeypatch.delitem(contradictions.RULES, name)
+    assert doubted.confidence <= contradictions.MOST and doubted.gain[0] == 0.0
+    assert doubted.against
+    monkeypatch.delitem(named(cause).contradicted, name)
     assert found(contradict(run), cause).confidence > contradictions.MOST, "another rule speaks against it, too"
 
 
@@ -107,7 +108,7 @@ def test_waits_that_were_no_files_are_never_storages(cause):
     """20 ms of sleep and then a small file: its bytes came from the disk once, and its time did not go there."""
     slept = {"waited_for": BY_CAUSE["blocked_outside_files"].making.waited_for}
     for disk in (DISK, FULL, {"device_share": 1.0, "read_bytes_per_sample": 12e3}):
-        named = {verdict.cause: verdict for verdict in judge(summary(HALF, {**READING, **slept}, disk)).verdicts}
+        named = {verdict.code: verdict for verdict in judge(summary(HALF, {**READING, **slept}, disk)).verdicts}
         assert cause not in named and named["blocked_outside_files"].confidence >= CERTAIN
         assert "train.py:8" in " ".join(named["blocked_outside_files"].evidence)
 
@@ -115,22 +116,22 @@ def test_waits_that_were_no_files_are_never_storages(cause):
 def test_waits_that_nobody_looked_at_are_certain_of_nothing():
     for disk in (DISK, FULL, {}):
         for verdict in judge(summary(HALF, {**READING, "waited_for": None}, disk)).verdicts:
-            assert verdict.confidence < CERTAIN and "was not seen" in " ".join(verdict.counter_evidence)
+            assert verdict.confidence < CERTAIN and "was not seen" in " ".join(verdict.against)
 
 
 def test_few_looks_are_certain_of_nothing():
     few = {"waited_for": replace(IN_FILES, looks=5)}
     first = judge(summary(HALF, {**READING, **few}, {**DISK, "disk_small_read_ms": 2.5})).verdicts[0]
-    assert first.cause == "small_files" and first.confidence < CERTAIN
+    assert first.code == "small_files" and first.confidence < CERTAIN
 
 
 def test_waits_of_both_kinds_are_two_causes_and_shards_help_with_one():
     both = replace(IN_FILES, kinds={"file": 0.5, "network": 0.5})
     run = summary(HALF, {**READING, "waited_for": both}, {**DISK, "disk_small_read_ms": 2.5}, workers=64)
-    named = {verdict.cause: verdict for verdict in judge(run).verdicts}
+    named = {verdict.code: verdict for verdict in judge(run).verdicts}
     assert named["small_files"].share == pytest.approx(0.25) == named["blocked_outside_files"].share
     whole = found(replace(run, making=replace(run.making, waited_for=IN_FILES)), "small_files")
-    assert named["small_files"].predicted_gain[1] < whole.predicted_gain[1]
+    assert named["small_files"].gain[1] < whole.gain[1]
 
 
 def test_more_workers_are_not_advised_against_a_lock_that_they_may_share():

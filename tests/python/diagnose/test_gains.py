@@ -9,9 +9,10 @@ import pytest
 from simulated_loader import Load, batches_per_s
 from summaries import BY_CAUSE, HALF, LOADER, stages, summary, waiting
 
-from feedline.diagnose.causes import gains
-from feedline.diagnose.model import prediction
+from feedline.diagnose.causes import named
+from feedline.diagnose.judging import gains
 from feedline.diagnose.verdict import judge
+from feedline.watching.model import prediction
 
 NEAR = 0.2
 
@@ -94,11 +95,11 @@ def test_workers_that_persist_start_once(epochs, start_s, work_s):
     """Steps per second are measured without the first epoch's start, before and after."""
     whole = epochs * (start_s + work_s)
     seen = replace(BY_CAUSE["worker_startup"], epochs=epochs, waits=waiting(startup=epochs * start_s / whole))
-    low, high = gains.of_startup(seen, seen.waits.startup)
+    low, high = named("worker_startup").gain(seen, seen.waits.startup)
     gained = (whole - start_s) / (epochs * work_s) - 1
     assert low < gained < high and (1 + high) / (1 + low) < 1.3
     once = replace(seen, loader={**LOADER, "persistent_workers": True})
-    assert gains.of_startup(once, 0.5)[0] == 0.0
+    assert named("worker_startup").gain(once, 0.5)[0] == 0.0
 
 
 def test_a_start_behind_an_order_that_takes_longer_comes_back_for_its_forks_only():
@@ -108,22 +109,22 @@ def test_a_start_behind_an_order_that_takes_longer_comes_back_for_its_forks_only
     waits = waiting(startup=epochs * start_ms / whole, border=(epochs - 1) * rest_ms / whole)
     loop_s = (whole - start_ms) / 1000
     seen = summary(waits, {"wall_ms": 1.0, "startup_ms": 200.0}, epochs=epochs, loop_s=loop_s)
-    low, high = gains.of_startup(seen, seen.waits.startup)
+    low, high = named("worker_startup").gain(seen, seen.waits.startup)
     assert low <= 1000 * loop_s / (1000 * loop_s - 30 * (epochs - 1)) - 1 <= high < 0.2
     quick = replace(seen, waits=waiting(startup=0.8, border=0.08))  # no order took that long
-    assert gains.of_startup(quick, 0.8)[0] > 1
+    assert named("worker_startup").gain(quick, 0.8)[0] > 1
     filling = replace(seen, making=replace(seen.making, wall_ms=500.0))  # what is waited for is the first batch
-    assert gains.of_startup(filling, filling.waits.startup)[0] > 0.3
+    assert named("worker_startup").gain(filling, filling.waits.startup)[0] > 0.3
 
 
 def test_a_full_shared_memory_that_costs_nothing_promises_nothing():
     """It is named for what it may do, not for what it takes."""
     costly = BY_CAUSE["shared_memory_limit"]
-    (found,) = (v for v in judge(costly).verdicts if v.cause == "shared_memory_limit")
-    assert found.predicted_gain[0] > 0.2
+    (found,) = (v for v in judge(costly).verdicts if v.code == "shared_memory_limit")
+    assert found.gain[0] > 0.2
     free = replace(costly, waits=waiting(production=0.02))
-    (found,) = (v for v in judge(free).verdicts if v.cause == "shared_memory_limit")
-    assert found.predicted_gain == (0.0, 0.0)
+    (found,) = (v for v in judge(free).verdicts if v.code == "shared_memory_limit")
+    assert found.gain == (0.0, 0.0)
 
 
 def test_the_work_of_a_pool_stays():
@@ -132,8 +133,8 @@ def test_the_work_of_a_pool_stays():
     for pools in (0.0, 4.0):
         made = {**making, "pools_ms": pools}
         seen = summary(HALF, made, {"cpus": 2.0, "used_cpus": 1.8}, workers=2, step_ms=1.0)
-        (found,) = (v for v in judge(seen).verdicts if v.cause == "nested_pool")
-        low, high = found.predicted_gain
+        (found,) = (v for v in judge(seen).verdicts if v.code == "nested_pool")
+        low, high = found.gain
         assert low == pytest.approx(48 / (36 - pools) / prediction.LONGER - 1, abs=0.02)
         assert high == pytest.approx(48 / (36 - 2.5 * pools) / prediction.SHORTER - 1, abs=0.02)
 
@@ -142,7 +143,7 @@ def test_the_work_of_a_pool_stays():
 def test_objects_that_are_not_unpacked_need_not_be_let_go_of(message_bytes, objects):
     """Of cycles of 10 ms, half is hand-over; the step runs for 1 ms, which is freed objects' or not."""
     seen = summary(HALF, {"message_bytes": message_bytes, "unpickle_ms": 3.0}, step_cpu_ms=1.0, steps=100, loop_s=1.0)
-    low, high = gains.of_cause("worker_handover", 0.5, seen)
+    low, high = named("worker_handover").gain(seen, 0.5)
     assert (low, high) == (gains.of_share(seen, 0.5)[0], gains.of_share(seen, 0.6 if objects else 0.5)[1])
 
 
@@ -189,8 +190,8 @@ def test_memory_that_suffices_gives_back_the_kernels_search_for_pages_and_readin
     made = {"wall_ms": 60.0, "cpu_ms": 20.0, "stages": stages(python=1 / 3, storage=2 / 3), "pickle_ms": 0.0}
     host = {"cpus": 4.0, "in_kernel": 0.75, "memory_pressure": 0.4, "memory_events": 900, "io_pressure": 0.4}
     seen = summary(HALF, {**made, "unpickle_ms": 0.0}, host, workers=2, step_ms=1.0)
-    (found,) = (v for v in judge(seen).verdicts if v.cause == "memory_pressure")
-    low, high = found.predicted_gain
+    (found,) = (v for v in judge(seen).verdicts if v.code == "memory_pressure")
+    low, high = found.gain
     assert 1 + low < 30 / 2.5 < 1 + high and (1 + high) / (1 + low) < 1.4
 
 
@@ -199,8 +200,8 @@ def test_a_quota_that_is_raised_gives_what_the_workers_can_use():
     seen = summary(
         waiting(production=0.9), making, {"cpus": 0.5, "quota_cpus": 0.5, "throttled": 0.6}, workers=2, step_ms=1.0
     )
-    (found,) = (v for v in judge(seen).verdicts if v.cause == "cpu_quota")
-    assert 1 + found.predicted_gain[0] < 32 / 8 < 1 + found.predicted_gain[1]  # 0.5 CPUs, then two workers
+    (found,) = (v for v in judge(seen).verdicts if v.code == "cpu_quota")
+    assert 1 + found.gain[0] < 32 / 8 < 1 + found.gain[1]  # 0.5 CPUs, then two workers
 
 
 def test_a_loop_without_its_synchronisation_waits_for_its_loader():
@@ -209,8 +210,7 @@ def test_a_loop_without_its_synchronisation_waits_for_its_loader():
         quick, making=replace(quick.making, wall_ms=36.0, cpu_ms=36.0)
     )  # four workers: 9 ms of the step's 10
     found = [
-        judge(one).verdicts[0].predicted_gain
-        for one in (replace(quick, workers=40, host=replace(quick.host, cpus=40.0)), slow)
+        judge(one).verdicts[0].gain for one in (replace(quick, workers=40, host=replace(quick.host, cpus=40.0)), slow)
     ]
     assert found[0][1] > 3 and found[1][1] < 0.35
 
@@ -221,16 +221,16 @@ def test_a_loop_without_its_synchronisation_goes_no_faster_than_its_loader_was_m
     seen = summary(synchronising=0.9, synchronising_calls=500.0, workers=1, step_ms=10.0)
     seen = replace(seen, making=replace(seen.making, **making), host=replace(seen.host, cpus=4.0))
     modelled, measured = (judge(one).verdicts[0] for one in (seen, replace(seen, rungs={1: 250.0})))
-    assert modelled.cause == measured.cause == "loop_synchronisation"
-    low, high = measured.predicted_gain
-    assert 1 + low < 10 / 4 < 1 + high and high < modelled.predicted_gain[0]
+    assert modelled.code == measured.code == "loop_synchronisation"
+    low, high = measured.gain
+    assert 1 + low < 10 / 4 < 1 + high and high < modelled.gain[0]
 
 
 @pytest.mark.parametrize("cause", sorted(set(BY_CAUSE) - {"unpinned_copy", "blocking_copy", "host_to_device"}))
 def test_no_promise_is_too_wide_to_be_wrong(cause):
     """The copies' are: what a side stream hides is not known before it is tried."""
     for verdict in judge(BY_CAUSE[cause]).verdicts:
-        low, high = verdict.predicted_gain
+        low, high = verdict.gain
         assert 0 <= low <= high and (1 + high) / (1 + low) < 2, (cause, verdict)
 
 
@@ -238,4 +238,4 @@ def test_half_of_the_time_is_twice_the_steps():
     low, high = gains.of_share(summary(HALF), 0.5)
     assert low < 1.0 < high and high - low < 0.5
     (found,) = judge(summary(HALF, {"stages": stages(collate=1.0), "wall_ms": 80.0}, {"cpus": 16.0})).verdicts
-    assert found.cause == "collate" and found.predicted_gain[1] > 0.5
+    assert found.code == "collate" and found.gain[1] > 0.5

@@ -14,11 +14,11 @@ GPU_CAUSES = {*COPY_CAUSES, "precision_not_reduced"}
 
 
 def verdicts(measured):
-    return {verdict.cause: verdict for verdict in judge(measured).verdicts}
+    return {verdict.code: verdict for verdict in judge(measured).verdicts}
 
 
 def abstained(measured):
-    return {a.cause: a.missing for a in judge(measured).abstained}
+    return {a.code: a.missing for a in judge(measured).abstained}
 
 
 def test_a_script_without_a_gpu_is_asked_nothing():
@@ -65,14 +65,14 @@ def test_two_kinds_of_copies_are_both_named():
 def test_copies_longer_than_the_step_take_the_step_and_no_more():
     diagnosis = judge(on_gpu(copied(40.0), copied(40.0, pinned=True), waits=waiting(production=0.4)))
     assert sum(v.share for v in diagnosis.verdicts) <= 1.0001
-    assert {v.cause: v.share for v in diagnosis.verdicts}["unpinned_copy"] == pytest.approx(0.6)
+    assert {v.code: v.share for v in diagnosis.verdicts}["unpinned_copy"] == pytest.approx(0.6)
 
 
 def test_copies_behind_a_slow_loader_promise_nothing_certain():
     found = verdicts(on_gpu(copied(4.0), waits=waiting(production=0.5)))
-    assert found["unpinned_copy"].predicted_gain[0] == 0.0
-    assert any("loader" in sentence for sentence in found["unpinned_copy"].counter_evidence)
-    assert verdicts(on_gpu(copied(4.0)))["unpinned_copy"].predicted_gain[0] > 0.1
+    assert found["unpinned_copy"].gain[0] == 0.0
+    assert any("loader" in sentence for sentence in found["unpinned_copy"].against)
+    assert verdicts(on_gpu(copied(4.0)))["unpinned_copy"].gain[0] > 0.1
 
 
 def test_copies_that_nobody_timed_are_abstained_from():
@@ -101,10 +101,10 @@ def test_steps_that_were_not_watched_are_abstained_from():
 def test_float32_on_a_busy_gpu_with_tensor_cores():
     found = verdicts(BESIDE_COMPUTING["precision_not_reduced"])
     first, second = judge(BESIDE_COMPUTING["precision_not_reduced"]).verdicts
-    assert (first.cause, second.cause) == ("compute_bound", "precision_not_reduced")
+    assert (first.code, second.code) == ("compute_bound", "precision_not_reduced")
     assert found["precision_not_reduced"].confidence < CERTAIN
-    assert found["precision_not_reduced"].predicted_gain[0] == 0
-    assert any("assumed" in sentence for sentence in found["precision_not_reduced"].counter_evidence)
+    assert found["precision_not_reduced"].gain[0] == 0
+    assert any("assumed" in sentence for sentence in found["precision_not_reduced"].against)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_what_gpu_util_is_worth(gpu, waits, words):
 
 def test_a_gpu_that_waits_for_the_step_is_said_beside_compute_bound():
     idle = replace(IDLE, memory_used_bytes=8 << 30)
-    (evidence,) = (v.evidence for v in judge(on_gpu(gpu=idle)).verdicts if v.cause == "compute_bound")
+    (evidence,) = (v.evidence for v in judge(on_gpu(gpu=idle)).verdicts if v.code == "compute_bound")
     assert any("GPU-Util is 30%: most of the time it waits" in sentence for sentence in evidence)
     low = replace(idle, utilisation=0.2)
     assert any("larger batch" in hint for hint in gpu_text.hints(on_gpu(gpu=low)))

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from watched import FEEDLINE, watched
 
-from feedline.diagnose import session
-from feedline.diagnose.probe import events
-from feedline.diagnose.probe.recorder import CAPACITY, Recorder
+from feedline.watching.harvest import Harvest
+from feedline.watching.probe import events
+from feedline.watching.probe.recorder import CAPACITY, Recorder
 
 pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
 pytest.importorskip("click", reason="click, for the command line, is not installed")
@@ -106,7 +106,7 @@ def test_days_of_loops_take_a_bounded_folder(tmp_path):
     sizes = [path.stat().st_size for path in tmp_path.iterdir()]
     assert len(sizes) < 100 and sum(sizes) < 2 * 56 * CAPACITY
     assert len((tmp_path / f"{os.getpid()}.note").read_text().splitlines()) < 50
-    (ring,) = session._Harvest(tmp_path).processes()
+    (ring,) = Harvest(tmp_path).processes()
     assert ring.totals[events.WAIT].times == 50_000 and len(ring.events) <= CAPACITY
     assert ring.events[-1].b == 49_999  # the latest are kept
 

@@ -10,11 +10,11 @@ from test_signals import record_of, recording
 from watched import watched
 
 from feedline import _engine
-from feedline.diagnose.probe import events, hooks
-from feedline.diagnose.probe.events import Event
-from feedline.diagnose.probe.recorder import Recorder
-from feedline.diagnose.summary import timeline
 from feedline.diagnose.verdict import judge
+from feedline.watching.probe import events, fetch_hooks
+from feedline.watching.probe.events import Event
+from feedline.watching.probe.recorder import Recorder
+from feedline.watching.summary import timeline
 
 
 class Loader:
@@ -62,7 +62,7 @@ def test_processes_whose_records_were_let_go_are_a_missing_signal():
 
 def test_a_thread_promises_nothing_by_more_workers():
     more = summary(HALF, {"stages": {"storage": 1.0}, "cpu_ms": 2.0}, missing={"consumer": "who"})
-    assert all(verdict.predicted_gain[0] == 0 for verdict in judge(more).verdicts)
+    assert all(verdict.gain[0] == 0 for verdict in judge(more).verdicts)
 
 
 @pytest.mark.parametrize(("collects", "waits", "slow"), [(True, 0.0, False), (False, 0.3, True), (True, 0.3, True)])
@@ -79,7 +79,7 @@ def test_a_sample_in_which_garbage_was_collected_is_not_slow_for_that(tmp_path, 
             time.sleep(waits if index == 30 else 0)
             return index
 
-    timed = hooks._TimedSamples(OneIsLate(), Recorder(str(tmp_path)))
+    timed = fetch_hooks._TimedSamples(OneIsLate(), Recorder(str(tmp_path)))
     for index in range(40):
         timed[index]
     (ring,) = tmp_path.glob("*.ring")

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from feedline.diagnose import session
 from feedline.diagnose.experiments import pinning
-from feedline.diagnose.summary import timeline
+from feedline.diagnose.watch import watch
+from feedline.watching.summary import timeline
 
 torch = pytest.importorskip("torch", reason="torch, whose tensors are watched, is not installed")
 if not torch.cuda.is_available():
@@ -33,7 +33,7 @@ for _ in torch.utils.data.DataLoader(range(300), batch_size=1):
 def found(tmp_path_factory):
     script = tmp_path_factory.mktemp("gpu") / "train.py"
     script.write_text(SCRIPT)
-    recording = session.run([sys.executable, "-W", "ignore", str(script)])
+    recording = watch([sys.executable, "-W", "ignore", str(script)])
     assert recording.returncode == 0, recording.notes
     return timeline.summarise(recording)
 
@@ -85,7 +85,7 @@ def test_a_process_that_uses_a_gpu_is_copied_and_keeps_nothing_there(tmp_path, c
     before = torch.cuda.mem_get_info()
     script.write_text(COPIED.replace("SAMPLE", "gc.collect()"))
     command = f"{python} {script} && {python} -c {shlex.quote(FREE)}"  # while the second one runs, the copy sleeps
-    recording = session.run(["sh", "-c", command], budget=12.0)
+    recording = watch(["sh", "-c", command], budget=12.0)
     assert recording.returncode == 0, recording.notes
     used = int(capfd.readouterr().out.split("used ")[1].split()[0])
     assert used - (before[1] - before[0]) < 2 << 30
@@ -96,7 +96,7 @@ def test_a_process_that_uses_a_gpu_is_copied_and_keeps_nothing_there(tmp_path, c
 def test_samples_that_use_the_gpu_are_a_reason(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(COPIED.replace("SAMPLE", "torch.ones(2, device='cuda')"))
-    recording = session.run([sys.executable, "-W", "ignore", str(script)], budget=5.0)
+    recording = watch([sys.executable, "-W", "ignore", str(script)], budget=5.0)
     assert recording.returncode == 0, recording.notes
     assert "reading samples uses the GPU, which a copied process cannot" in recording.experiments.refused
 

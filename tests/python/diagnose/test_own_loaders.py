@@ -9,9 +9,9 @@ from summaries import HALF, LOADER, stages, summary
 from test_signals import recording
 from watched import rungs_of, watched, with_experiments
 
-from feedline.diagnose.model import prediction
-from feedline.diagnose.summary import engine_summary, host_summary
 from feedline.diagnose.verdict import judge
+from feedline.watching.model import prediction
+from feedline.watching.summary import engine_summary, host_summary
 
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 
@@ -92,9 +92,9 @@ def test_more_threads_do_not_shorten_what_is_read_ahead():
 
 def test_fixes_are_in_the_loaders_own_words():
     decode = judge(summary(HALF, loader=OWN)).verdicts[0]
-    assert decode.cause == "cpu_decode" and ".cache(" in decode.fix and "--raw" in decode.fix
+    assert decode.code == "cpu_decode" and ".cache(" in decode.fix and "--raw" in decode.fix
     few = judge(summary(HALF, {"wall_ms": 40.0, "cpu_ms": 39.0}, {"wanted_cpus": 2.1}, workers=2, loader=OWN))
-    assert (few.verdicts[0].cause, few.verdicts[0].fix) == ("too_few_workers", "num_workers=4.")
+    assert (few.verdicts[0].code, few.verdicts[0].fix) == ("too_few_workers", "num_workers=4.")
     assert few.verdicts[0].evidence[0].startswith("2 threads")
     assert judge(summary(HALF, loader=OWN)).more_workers.startswith("more threads will not help")
 
@@ -107,7 +107,7 @@ FROM_DISK = {"device_share": 0.9, "read_bytes_per_sample": 4096.0, "files_seen":
 def test_small_samples_are_small_files_where_each_has_one(form, cause):
     loader = {**OWN, "engine": {"format": form}}
     found = judge(summary(HALF, {"stages": stages(storage=1.0), "cpu_ms": 1.0}, FROM_DISK, workers=2, loader=loader))
-    assert found.verdicts[0].cause == cause
+    assert found.verdicts[0].code == cause
 
 
 def test_what_threads_read_is_counted_by_their_engine():

@@ -11,7 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch, whose loader is measured, is not installed")
 
-from feedline.diagnose.experiments import clones, hand_over, rungs  # noqa: E402
+from feedline.diagnose.experiments import hand_over, ladder, rungs  # noqa: E402
+from feedline.watching import copies  # noqa: E402
 
 
 class Clock:
@@ -178,7 +179,7 @@ def test_waiting_for_a_cpu_is_no_part_of_a_hand_over():
 
 def test_every_rung_draws_the_same_order():
     def order():
-        clones._the_same_samples_again()
+        ladder._the_same_samples_again()
         loader = torch.utils.data.DataLoader(range(50), batch_size=5, shuffle=True)
         return [batch.tolist() for batch in loader]
 
@@ -188,10 +189,9 @@ def test_every_rung_draws_the_same_order():
 def test_only_the_loader_that_was_copied_says_so(tmp_path, monkeypatch):
     """The second process of a run is told that another was first; its loader is not the one that was tried."""
     forked = []
-    monkeypatch.setenv(clones.BUDGET, "5")
-    monkeypatch.setattr(clones, "fork_away", forked.append)
+    monkeypatch.setattr(copies, "fork_away", forked.append)
     loader = torch.utils.data.DataLoader(range(4))
-    processes = [SimpleNamespace(cloned=False, session=tmp_path, note=print) for _ in range(2)]
-    assert [clones.offer(loader, process) for process in processes] == [True, False]
-    assert [clones.offer(loader, process) for process in processes] == [False, False]
+    processes = [SimpleNamespace(copied=False, session=tmp_path, note=print) for _ in range(2)]
+    assert [ladder.offer(loader, process) for process in processes] == [True, False]
+    assert [ladder.offer(loader, process) for process in processes] == [False, False]
     assert len(forked) == 1

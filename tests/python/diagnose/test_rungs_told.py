@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from summaries import BY_CAUSE, HALF, LOADER, stages, summary, waiting
 
 from feedline.diagnose import report, trial
-from feedline.diagnose.experiments.intervals import UNKNOWN, Shown, shown
-from feedline.diagnose.experiments.results import Comparison, Experiments, Rung, keep
-from feedline.diagnose.session import Recording
-from feedline.diagnose.summary.figures import DROP_IN
 from feedline.diagnose.verdict import judge
+from feedline.watching.experiments import Comparison, Experiments, Rung, keep
+from feedline.watching.intervals import UNKNOWN, Shown, shown
+from feedline.watching.recordings import Recording
+from feedline.watching.summary.figures import DROP_IN
 
 
 def compared(change, ratio, low, high):
@@ -155,10 +155,10 @@ def test_a_loop_without_workers_is_offered_feedlines_loader_where_it_was_measure
 
 
 def test_a_loop_without_workers_hears_of_feedlines_loader_without_experiments_too():
-    (first,) = (v for v in judge(WITHOUT).verdicts if v.cause == "python_main_process")
+    (first,) = (v for v in judge(WITHOUT).verdicts if v.code == "python_main_process")
     assert "from feedline import DataLoader" in first.fix
     useless = replace(WITHOUT, tried={DROP_IN: (0.95, 0.9, 1.0)})
-    (first,) = (v for v in judge(useless).verdicts if v.cause == "python_main_process")
+    (first,) = (v for v in judge(useless).verdicts if v.code == "python_main_process")
     assert "feedline" not in first.fix
 
 

@@ -8,11 +8,11 @@ from summaries import BY_CAUSE, summary, waiting
 from test_signals import MS, event, record_of, recording
 from watched import recorded, watched
 
-from feedline.diagnose.experiments.results import Experiments, Rung
-from feedline.diagnose.probe import events
-from feedline.diagnose.probe.events import Total
-from feedline.diagnose.summary import making, timeline
 from feedline.diagnose.verdict import judge
+from feedline.watching.experiments import Experiments, Rung
+from feedline.watching.probe import events
+from feedline.watching.probe.events import Total
+from feedline.watching.summary import making, timeline
 
 
 def loop(loader, waits, step_ms=5, begin=0.0):
@@ -74,7 +74,7 @@ def test_a_rank_is_slow_only_where_its_batches_take_longer(second_ms, alike):
     whole.loaders[:] = [{"pid": 10 * (r + 1), "number": 0, "rank": str(r), "num_workers": 1} for r in range(2)]
     found = timeline.summarise(whole)
     assert found.ranks_alike is alike and len(found.ranks) == 2
-    assert ("straggling_rank" in {v.cause for v in judge(found).verdicts}) is not alike
+    assert ("straggling_rank" in {v.code for v in judge(found).verdicts}) is not alike
 
 
 @pytest.mark.parametrize("longest", [0, 1])
@@ -88,7 +88,7 @@ def test_the_other_ranks_wait_for_a_slow_one_in_their_steps(longest):
     whole = recording(ranks)
     whole.loaders[:] = [{"pid": 10 + rank, "number": 0, "rank": str(rank), "num_workers": 0} for rank in range(2)]
     first = judge(timeline.summarise(whole)).verdicts[0]
-    assert first.cause == "straggling_rank" and first.share == pytest.approx(0.875, abs=0.05)
+    assert first.code == "straggling_rank" and first.share == pytest.approx(0.875, abs=0.05)
     assert first.evidence[0].startswith("rank 1 waits ")
 
 
@@ -104,9 +104,9 @@ def test_experiments_on_another_loader_are_not_this_ones():
 def test_what_next_does_itself_is_the_loops_process():
     measured = summary(waiting(handover=0.5), {"next_cpu_ms": 9.0, "busy": 0.1})
     first = judge(measured).verdicts[0]
-    assert first.cause == "python_main_process" and first.share == pytest.approx(0.45)
+    assert first.code == "python_main_process" and first.share == pytest.approx(0.45)
     assert "sampler" in first.evidence[0] and "order" in first.fix
-    assert "python_main_process" not in {v.cause for v in judge(BY_CAUSE["worker_handover"]).verdicts}
+    assert "python_main_process" not in {v.code for v in judge(BY_CAUSE["worker_handover"]).verdicts}
 
 
 def test_time_in_which_threads_of_a_worker_run_is_no_waiting_for_storage():

@@ -14,12 +14,13 @@ pytest.importorskip("torch", reason="torch, whose loader is watched, is not inst
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 
 from feedline.diagnose import trial
-from feedline.diagnose.experiments.results import Comparison, Experiments
-from feedline.diagnose.findings import Diagnosis, Verdict
-from feedline.diagnose.model import prediction, what_if
-from feedline.diagnose.session import Recording
+from feedline.diagnose.diagnosis import Diagnosis
 from feedline.diagnose.trial import Trial
 from feedline.diagnose.verdict import judge
+from feedline.findings import Finding
+from feedline.watching.experiments import Comparison, Experiments
+from feedline.watching.model import prediction, what_if
+from feedline.watching.recordings import Recording
 
 FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 SCRIPT = """
@@ -42,7 +43,7 @@ def recording(*comparisons, returncode=0):
 
 
 def verdict(cause, gain):
-    return Verdict(cause, 0.4, 0.9, [], [], "", (gain, gain))
+    return Finding(cause, "critical", 0.4, 0.9, gain=(gain, gain))
 
 
 def proposed(summary, *comparisons):

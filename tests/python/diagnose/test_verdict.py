@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from summaries import BESIDE_COMPUTING, BUSY, BY_CAUSE, EVEN, FLOAT32, HALF, copied, stages, summary, waiting, without
 
-from feedline.diagnose.summary.figures import Waits
 from feedline.diagnose.verdict import CAUSES, CERTAIN, judge
+from feedline.watching.summary.figures import Waits
 
 
 def names(diagnosis):
-    return [verdict.cause for verdict in diagnosis.verdicts]
+    return [verdict.code for verdict in diagnosis.verdicts]
 
 
 def test_the_summaries_here_cover_every_cause_that_is_judged():
@@ -26,24 +26,24 @@ def test_a_planted_cause_comes_first(cause):
     assert names(diagnosis)[0] == cause
     first = diagnosis.verdicts[0]
     assert first.evidence and first.fix
-    low, high = first.predicted_gain
+    low, high = first.gain
     assert 0 <= low <= high
 
 
 @pytest.mark.parametrize("cause", BY_CAUSE)
 def test_what_is_not_planted_is_not_certain(cause):
     for verdict in judge(BY_CAUSE[cause]).verdicts[1:]:
-        assert verdict.confidence < CERTAIN or verdict.cause in ("compute_bound", "cpu_decode"), verdict
+        assert verdict.confidence < CERTAIN or verdict.code in ("compute_bound", "cpu_decode"), verdict
 
 
 def test_a_loop_that_waits_for_another_rank_is_not_certainly_computing():
-    verdicts = {v.cause: v for v in judge(BY_CAUSE["straggling_rank"]).verdicts}
+    verdicts = {v.code: v for v in judge(BY_CAUSE["straggling_rank"]).verdicts}
     assert verdicts["compute_bound"].confidence < CERTAIN
 
 
 def test_two_causes_are_both_named_with_their_shares():
     diagnosis = judge(summary(HALF, {"stages": stages(storage=0.6, decode=0.4), "cpu_ms": 9.0}))
-    shares = {verdict.cause: verdict.share for verdict in diagnosis.verdicts}
+    shares = {verdict.code: verdict.share for verdict in diagnosis.verdicts}
     assert shares["storage_latency"] == pytest.approx(0.3)
     assert shares["cpu_decode"] == pytest.approx(0.2)
 
@@ -55,7 +55,7 @@ def test_waits_of_different_kinds_are_told_apart():
 
 def test_no_loop_abstains_from_everything():
     diagnosis = judge(None)
-    assert diagnosis.verdicts == [] and [a.cause for a in diagnosis.abstained] == list(CAUSES)
+    assert diagnosis.verdicts == [] and [a.code for a in diagnosis.abstained] == list(CAUSES)
 
 
 def test_few_steps_are_no_ground_for_certainty():
@@ -75,14 +75,14 @@ def test_few_steps_are_no_ground_for_certainty():
 )
 def test_a_missing_signal_is_an_abstention(signal, causes, host):
     diagnosis = judge(without(BY_CAUSE["storage_latency"], signal, **host))
-    assert causes <= {a.cause for a in diagnosis.abstained}
+    assert causes <= {a.code for a in diagnosis.abstained}
     assert all(a.missing for a in diagnosis.abstained)
 
 
 def test_without_stages_no_stage_is_blamed():
     diagnosis = judge(without(summary(HALF, {"stages": None}), "stages"))
     assert not {"cpu_decode", "cpu_transform", "collate", "storage_latency"} & set(names(diagnosis))
-    assert {"cpu_decode", "cpu_transform", "collate", "storage_latency"} <= {a.cause for a in diagnosis.abstained}
+    assert {"cpu_decode", "cpu_transform", "collate", "storage_latency"} <= {a.code for a in diagnosis.abstained}
 
 
 def test_other_programs_make_no_cause():
@@ -119,7 +119,7 @@ def test_the_measured_ladder_overrules_the_model():
     assert names(diagnosis) == ["cpu_decode"]
     steep = judge(replace(flat, rungs={1: 25.0, 2: 50.0, 4: 97.0}))
     first = steep.verdicts[0]
-    assert first.cause == "too_few_workers" and first.confidence >= CERTAIN and first.fix == "num_workers=4."
+    assert first.code == "too_few_workers" and first.confidence >= CERTAIN and first.fix == "num_workers=4."
 
 
 READING = {"stages": stages(storage=1.0), "cpu_ms": 2.0}
@@ -146,7 +146,7 @@ SMALL = {"device_share": 1.0, "read_bytes_per_sample": 12e3, "read_bytes_per_s":
 )
 def test_a_disk_that_is_late_full_or_asked_too_often_is_told_apart(host, cause, certain):
     first = judge(summary(HALF, READING, host)).verdicts[0]
-    assert first.cause == cause and (first.confidence >= CERTAIN) == certain, first
+    assert first.code == cause and (first.confidence >= CERTAIN) == certain, first
 
 
 def test_what_a_cold_cache_costs_speaks_for_or_against_the_disk():
@@ -154,32 +154,32 @@ def test_what_a_cold_cache_costs_speaks_for_or_against_the_disk():
     cold = judge(summary(HALF, READING, {**known, "cold_share": 0.4})).verdicts[0]
     assert any("40% of the batches" in sentence for sentence in cold.evidence)
     same = judge(summary(HALF, READING, {**known, "cold_share": 0.98})).verdicts[0]
-    assert any("98% of the batches" in sentence for sentence in same.counter_evidence)
+    assert any("98% of the batches" in sentence for sentence in same.against)
 
 
 def test_a_spent_quota_is_what_its_tasks_wait_for():
     limited = {"throttled": 0.2, "quota_cpus": 0.5, "used_cpus": 0.49, "cpus": 0.5, "wanted_cpus": 3.0}
-    spent = {v.cause: v for v in judge(summary(HALF, {"delayed": 0.8}, limited)).verdicts}
+    spent = {v.code: v for v in judge(summary(HALF, {"delayed": 0.8}, limited)).verdicts}
     assert spent["cpu_quota"].share == pytest.approx(0.4) and "oversubscribed" not in spent
     # others take the CPUs: the quota is not what holds the run up
-    shared = {v.cause: v for v in judge(summary(HALF, {"delayed": 0.8}, {**limited, "used_cpus": 0.2})).verdicts}
+    shared = {v.code: v for v in judge(summary(HALF, {"delayed": 0.8}, {**limited, "used_cpus": 0.2})).verdicts}
     assert shared["cpu_quota"].share == pytest.approx(0.1)
 
 
 def test_a_quotas_stops_are_not_taken_for_storage():
     stopped = summary(HALF, {"stages": stages(storage=0.6, python=0.4)}, {"throttled": 0.3, "quota_cpus": 1.5})
-    shares = {v.cause: v.share for v in judge(stopped).verdicts}
+    shares = {v.code: v.share for v in judge(stopped).verdicts}
     assert shares["cpu_quota"] == pytest.approx(0.15) and shares["storage_latency"] == pytest.approx(0.15)
 
 
 def test_memory_pressure_takes_what_the_kernel_spends_on_finding_pages():
     thrashing = {"memory_pressure": 0.2, "memory_events": 9, "io_pressure": 0.2, "in_kernel": 0.9}
     split = {"stages": stages(storage=0.5, python=0.5)}
-    shares = {v.cause: v.share for v in judge(summary(HALF, split, thrashing)).verdicts}
+    shares = {v.code: v.share for v in judge(summary(HALF, split, thrashing)).verdicts}
     assert shares["memory_pressure"] == pytest.approx(0.25 + 0.9 * 0.25)
-    reading = {v.cause: v.share for v in judge(summary(HALF, split, {**thrashing, "io_pressure": 0.8})).verdicts}
+    reading = {v.code: v.share for v in judge(summary(HALF, split, {**thrashing, "io_pressure": 0.8})).verdicts}
     assert reading["memory_pressure"] < shares["memory_pressure"]
-    usual = {v.cause: v.share for v in judge(summary(HALF, split, {**thrashing, "in_kernel": 0.05})).verdicts}
+    usual = {v.code: v.share for v in judge(summary(HALF, split, {**thrashing, "in_kernel": 0.05})).verdicts}
     assert usual["memory_pressure"] == pytest.approx(0.25)
 
 
@@ -243,9 +243,9 @@ def test_whatever_was_measured_the_verdicts_are_sound(measured):
     assert [v.share for v in diagnosis.verdicts] == sorted((v.share for v in diagnosis.verdicts), reverse=True)
     assert len(set(names(diagnosis))) == len(diagnosis.verdicts)
     for verdict in diagnosis.verdicts:
-        assert verdict.cause in CAUSES and 0 <= verdict.confidence <= 1 and verdict.fix
-        low, high = verdict.predicted_gain
+        assert verdict.code in CAUSES and 0 <= verdict.confidence <= 1 and verdict.fix
+        low, high = verdict.gain
         assert 0 <= low <= high
     rest_on_stages = {"cpu_decode", "cpu_transform", "collate", "storage_latency", "small_files", "storage_bandwidth"}
     if {"stages", "processes"} & set(measured.missing):
-        assert not [v for v in diagnosis.verdicts if v.cause in rest_on_stages and v.confidence >= CERTAIN]
+        assert not [v for v in diagnosis.verdicts if v.code in rest_on_stages and v.confidence >= CERTAIN]

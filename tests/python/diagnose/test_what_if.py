@@ -11,10 +11,10 @@ from simulated_loader import Load, batches_per_s
 from summaries import BY_CAUSE, HALF, LOADER, stages, summary, waiting
 
 from feedline.diagnose import report
-from feedline.diagnose.model import prediction
-from feedline.diagnose.model.loop_model import Batch, cycle_ms
-from feedline.diagnose.model.what_if import scaled, what_if
 from feedline.diagnose.more_workers import more_workers
+from feedline.watching.model import prediction
+from feedline.watching.model.loop_model import Batch, cycle_ms
+from feedline.watching.model.what_if import scaled, what_if
 
 
 def batch_of(load):

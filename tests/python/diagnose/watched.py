@@ -7,7 +7,7 @@ import subprocess
 import sys
 import textwrap
 
-from feedline.diagnose import session
+from feedline.watching import session
 
 FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 

@@ -11,11 +11,12 @@ from torch.utils.data import DataLoader as TorchLoader
 
 from feedline import DataLoader
 from feedline.drop_in.lowering import ArrayPlan, ImagePlan, PrefixPlan, Reason, plan_lowering
+from feedline.drop_in.settings import Settings
 
 
 def plan_of(loader) -> str:
     return {ArrayPlan: "arrays", ImagePlan: "images", PrefixPlan: "prefix", Reason: "python"}[
-        type(plan_lowering(loader))
+        type(plan_lowering(Settings.of(loader), loader._course))
     ]
 
 
@@ -52,7 +53,7 @@ def assert_same_epochs(dataset, *, plan: str, epochs: int = 1, workers: int = 0,
     after = random_states()
     if plan == "images":
         rows = sum(len(images) for batches in found for images, _ in batches)
-        assert (ours._native_rows, ours._native_misses) == (rows, 0)
+        assert (ours._course.native_rows, ours._course.native_misses) == (rows, 0)
     torch.manual_seed(5)
     theirs = TorchLoader(dataset, **options)
     assert_same(found, [list(theirs) for _ in range(epochs)])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import json
 import multiprocessing
 import pickle
 import threading
@@ -17,6 +18,7 @@ from drop_in_data import Failing, Numbers, Stream, flatten
 from torch.utils.data import DistributedSampler, TensorDataset, get_worker_info
 
 from feedline import DataLoader
+from feedline.drop_in.settings import Settings
 from feedline.serving import publishing
 
 # -- attributes
@@ -51,6 +53,26 @@ def test_a_loader_is_made_anew_from_its_public_attributes(workers):
     assert {name: getattr(again, name) for name in given} == given
     assert again.errors == [] and again.errors is not loader.errors
     assert flatten(again) == flatten(loader)
+
+
+def test_a_loader_that_is_made_anew_from_an_automatic_one_is_automatic():
+    loader = DataLoader(Numbers(12), 4, num_workers="auto")
+    workers = vars(loader)["num_workers"]
+    assert type(Settings.of(loader).num_workers) is int and workers == Settings.of(loader).num_workers > 0
+    assert Settings.of(DataLoader(Numbers(12), 4, num_workers=workers)).adapts
+    assert Settings.of(pickle.loads(pickle.dumps(loader))).adapts
+    assert DataLoader([1, 2, 3], num_workers=workers).num_workers == 0, "these are in memory"
+    loader.num_workers = 2  # as a framework, or an experiment, may ask for it
+    assert not Settings.of(loader).adapts
+    assert json.dumps(loader.state_dict(), default=lambda value: pytest.fail(repr(value)))
+
+
+def test_a_copy_goes_its_own_way():
+    loader = DataLoader(Failing(12, {1}, ValueError("bad")), 4, on_error="skip", seed=0)
+    list(loader)
+    other = copy.copy(loader)
+    list(other)
+    assert (loader.state_dict()["epoch"], other.state_dict()["epoch"]) == (1, 2)
 
 
 def test_errors_are_those_of_the_loader():

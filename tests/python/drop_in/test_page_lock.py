@@ -438,8 +438,8 @@ def test_on_a_gpu_that_lags_behind():
     loader = loader_of(400, num_workers=2)
     arrived = []
     for i, batch in enumerate(loader):
-        if loader._page_lock_refusal is not None:
-            pytest.skip(loader._page_lock_refusal)
+        if loader._course.page_lock_refusal is not None:
+            pytest.skip(loader._course.page_lock_refusal)
         assert batch.is_pinned()
         assert i > 0 or loader.stats()["bytes_held"] >= batch.nbytes  # it lies in the ring still
         if i % 10 == 0:

@@ -33,6 +33,7 @@ from torch.utils.data import IterableDataset
 
 from feedline import DataLoader
 from feedline.drop_in.lowering import ArrayPlan, plan_lowering
+from feedline.drop_in.settings import Settings
 
 CASES = int(os.environ.get("FEEDLINE_FUZZ_CASES", "2000"))
 FIRST = int(os.environ.get("FEEDLINE_FUZZ_SEED", "0"))
@@ -151,7 +152,8 @@ def behaviour(make_loader, scenario):
 
 def is_lowered(dataset, arguments):
     try:
-        return plan_lowering(DataLoader(dataset, **arguments)).__class__ is ArrayPlan
+        loader = DataLoader(dataset, **arguments)
+        return plan_lowering(Settings.of(loader), loader._course).__class__ is ArrayPlan
     except Exception:  # refused
         return False
 

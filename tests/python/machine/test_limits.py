@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from feedline import _engine
-from feedline.diagnose.probe import loop_hooks
 from feedline.machine import facts as machine
 from feedline.machine import limits, memory
+from feedline.watching.probe import loader_facts
 
 ROOT = Path(__file__).resolve().parents[3]
 GIB = 1 << 30
@@ -137,7 +137,9 @@ def test_ranks_share_cpus_and_memory(make: Make, monkeypatch: pytest.MonkeyPatch
     assert (limits.local_rank(), limits.sharing_ranks()) == (3, 8)
     assert (limits.usable_cpus(), limits.share_of_cpus()) == (16, 2)
     assert limits.share_of_memory_left() == limits.memory_left() // 8
-    assert loop_hooks.process_facts() | {"cpus": 16, "sharing_ranks": 8, "local_rank": 3} == loop_hooks.process_facts()
+    assert (
+        loader_facts.process_facts() | {"cpus": 16, "sharing_ranks": 8, "local_rank": 3} == loader_facts.process_facts()
+    )
 
 
 def test_ranks_that_the_launcher_has_bound_share_no_cpus(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,6 +151,7 @@ def test_ranks_that_the_launcher_has_bound_share_no_cpus(make: Make, monkeypatch
 def test_the_drop_ins_workers_and_budget_are_a_ranks_share(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
     import feedline
+    from feedline.drop_in.settings import Settings
 
     class Slow:
         def __len__(self) -> int:
@@ -160,12 +163,12 @@ def test_the_drop_ins_workers_and_budget_are_a_ranks_share(make: Make, monkeypat
     make(NO_LIMITS)
     alone = feedline.DataLoader(Slow(), num_workers="auto")
     assert alone.num_workers == 15
-    assert alone._budget_bytes() == 61 * GIB // 4
+    assert Settings.of(alone).budget_bytes() == 61 * GIB // 4
     monkeypatch.setenv("LOCAL_RANK", "3")
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     one_of_four = feedline.DataLoader(Slow(), num_workers="auto")
     assert one_of_four.num_workers == 3
-    assert one_of_four._budget_bytes() == 61 * GIB // 16
+    assert Settings.of(one_of_four).budget_bytes() == 61 * GIB // 16
 
 
 def test_the_engines_memory_is_a_ranks_share(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,12 +210,12 @@ def test_the_copies_of_diagnose_try_workers_up_to_a_ranks_share(make: Make, monk
     pytest.importorskip("torch", reason="torch is not installed")
     from torch.utils.data import DataLoader
 
-    from feedline.diagnose.experiments import clones
+    from feedline.diagnose.experiments import ladder
 
     make(NO_LIMITS)
-    assert max(clones._ladder(DataLoader([1, 2, 3]))) == 16
+    assert max(ladder._ladder(DataLoader([1, 2, 3]))) == 16
     eight_ranks(monkeypatch, "torchrun")
-    assert max(clones._ladder(DataLoader([1, 2, 3]))) == 4
+    assert max(ladder._ladder(DataLoader([1, 2, 3]))) == 4
 
 
 # What tells CPUs and limits: known to the reader, and to nobody else.

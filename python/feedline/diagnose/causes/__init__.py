@@ -1,41 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules: each books a share of the loop's time under the names of its causes, in this order.
+"""One file per cause: its rule, thresholds, gain, fix, abstention and page. A file registers by being here.
 
-The first that explains time takes it. Those of WITHOUT_WORKERS do without any sight of what makes the batches.
+Each makes one `CAUSE`, whose code is the file's name: docs/findings.md says how to add one.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
 
-from feedline.diagnose.causes import gpu, host, loop, stages, workers
-from feedline.diagnose.causes.case import Case
+import functools
+import sys
+from dataclasses import replace
+from pathlib import Path
 
-RULES: tuple[Callable[[Case], None], ...] = (
-    gpu.copies,
-    loop.synchronisation,
-    loop.ranks,
-    host.shared_memory,
-    workers.drawing,
-    workers.handover,
-    gpu.precision,
-    loop.compute_bound,
-    host.quota,
-    host.memory,
-    workers.startup,
-    workers.border,
-    workers.straggler,
-    workers.nested_pool,
-    workers.main_process,
-    workers.oversubscribed,
-    workers.too_few_workers,
-    stages.stages,
-)
+from feedline.diagnose.judging.cause import Cause, Rule
+from feedline.errors import ConfigError
+from feedline.findings import Entry, modules_in, thresholds_of
+from feedline.findings.registry import name_of
 
-WITHOUT_WORKERS: tuple[Callable[[Case], None], ...] = (
-    gpu.copies,
-    loop.synchronisation,
-    host.shared_memory,
-    gpu.precision,
-    loop.compute_bound,
-    host.quota,
-    host.memory,
-)
+__all__ = ["entries", "in_turn", "named", "registered"]
+
+
+@functools.cache
+def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Cause, ...]:
+    """All causes, those of this folder and of further `folders`, in their rules' turns.
+
+    Raises:
+        ConfigError: a file makes no cause, or one of another name than its own; the file is named.
+    """
+    causes = []
+    for module in modules_in(sys.modules[__name__], folders):
+        cause = getattr(module, "CAUSE", None)
+        if not isinstance(cause, Cause):
+            raise ConfigError(f"{module.__file__} makes no CAUSE; docs/findings.md says how a file of a cause looks")
+        if cause.code != name_of(module):
+            raise ConfigError(f"{module.__file__} makes the cause {cause.code!r}; name both alike")
+        page = replace(cause.page, thresholds=thresholds_of(module), contradicted=tuple(cause.contradicted))
+        causes.append(replace(cause, page=page))
+    return tuple(sorted(causes, key=lambda cause: (cause.rules[0].turn, cause.code)))
+
+
+def named(code: str) -> Cause | None:
+    """The cause of this folder with this code; None: there is none."""
+    return next((cause for cause in registered() if cause.code == code), None)
+
+
+def in_turn(causes: tuple[Cause, ...]) -> list[tuple[Rule, Cause]]:
+    """All rules, in the order in which they are asked."""
+    rules = [(rule, cause) for cause in causes for rule in cause.rules]
+    return sorted(rules, key=lambda one: (one[0].turn, one[1].code))
+
+
+def entries(folders: tuple[Path | str, ...] = ()) -> list[Entry]:
+    """The pages of all causes."""
+    return [cause.page for cause in registered(folders)]

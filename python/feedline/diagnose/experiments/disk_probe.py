@@ -15,35 +15,16 @@ import random
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
-from feedline.diagnose.experiments.intervals import interval, rate_interval
+from feedline.watching.experiments import DiskProbe
+from feedline.watching.intervals import interval, rate_interval
 
 _LARGE, _SMALL = 1 << 20, 4096
 _THREADS = 4
 _SEQUENTIAL_S, _RANDOM_S = 0.8, 0.4
 _FEWEST = 8  # reads that make a figure
 _MOST_PIECES, _MOST_SMALL = 16384, 5000
-
-
-@dataclass(frozen=True)
-class DiskProbe:
-    """Intervals are of 95 %."""
-
-    files: int = 0
-    device: str = ""
-    bytes_per_s: float | None = None  # whole files, in reads of up to 1 MiB, four at a time
-    bytes_per_s_low: float | None = None
-    bytes_per_s_high: float | None = None
-    read_bytes: float | None = None  # of a read, on average
-    latency_ms: float | None = None  # of one read of 4 KiB at a random place, mean
-    latency_ms_low: float | None = None
-    latency_ms_high: float | None = None
-    refused: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def probe(facts: Sequence[Mapping[str, Any]], seconds: float = _SEQUENTIAL_S + _RANDOM_S) -> DiskProbe:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from feedline.diagnose.experiments import other_workers
-from feedline.diagnose.experiments.rungs import NotTried
+from feedline.watching.attempts import NotTried
 
 _FEWEST, _MOST = 12, 400  # batches
 _FIRST = 4  # batches that are left out, as the worker starts

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from feedline.diagnose.experiments import copy_probe, rungs
+from feedline.watching.attempts import NotTried
+from feedline.watching.experiments import ASKED, LOCKED
 
-LOCKED, ASKED = "pin_memory=True", "non_blocking=True"
-OWN = "page-locking"
 _PROGRAM = Path(copy_probe.__file__)
 _MEASURED_S = 1.0
 _LEAST_S = 4.0  # for the start of a process with torch and a GPU
@@ -34,11 +34,11 @@ def measure(devices: Sequence[Mapping[str, Any]], limit_s: float) -> tuple[list[
         return [], []
     try:
         if not facts.get("python"):
-            raise rungs.NotTried("the script's Python does not say where it is")
+            raise NotTried("the script's Python does not say where it is")
         if limit_s < _LEAST_S:
-            raise rungs.NotTried("the budget is too small to start a process that uses the GPU")
+            raise NotTried("the budget is too small to start a process that uses the GPU")
         return _comparisons(_run(facts, limit_s)), []
-    except rungs.NotTried as error:
+    except NotTried as error:
         return [], [{"change": f"{LOCKED}, {ASKED}", "why": str(error)}]
 
 
@@ -55,13 +55,13 @@ def _run(facts: Mapping[str, Any], limit_s: float) -> dict[str, Any]:
         answer = json.loads(done.stdout.splitlines()[-1])
         found: dict[str, Any] = {name: answer.get(name) for name in ("why", "bytes", "page_locking", *copy_probe.WAYS)}
     except subprocess.TimeoutExpired:
-        raise rungs.NotTried(f"copies to {facts['device']} were not timed after {limit_s:.0f} s") from None
+        raise NotTried(f"copies to {facts['device']} were not timed after {limit_s:.0f} s") from None
     except OSError as error:
-        raise rungs.NotTried(f"{facts['python']} could not be started again: {error.strerror}") from None
+        raise NotTried(f"{facts['python']} could not be started again: {error.strerror}") from None
     except (ValueError, IndexError, AttributeError):
-        raise rungs.NotTried(f"the process that copied to {facts['device']} ended with {done.returncode}") from None
+        raise NotTried(f"the process that copied to {facts['device']} ended with {done.returncode}") from None
     if found["why"]:
-        raise rungs.NotTried(f"copies to {facts['device']} failed in a process of their own: {found['why']}")
+        raise NotTried(f"copies to {facts['device']} failed in a process of their own: {found['why']}")
     return found
 
 

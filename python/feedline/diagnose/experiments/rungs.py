@@ -11,9 +11,10 @@ from typing import Any
 
 from feedline import _engine
 from feedline.diagnose.experiments import cold_files
-from feedline.diagnose.experiments.intervals import interval, rate_interval
-from feedline.diagnose.probe.opened_files import OpenedFiles, open_for_reading
-from feedline.diagnose.summary.figures import DROP_IN
+from feedline.watching.attempts import NotTried
+from feedline.watching.intervals import interval, rate_interval
+from feedline.watching.probe.opened_files import OpenedFiles, open_for_reading
+from feedline.watching.summary.figures import DROP_IN
 
 _ROUNDS = 3
 _FEWEST_ROUNDS = 4  # of workers: two blocks of two
@@ -21,10 +22,6 @@ _MOST_STARTS = 5
 _MOST_SAMPLES = 2048
 _FEWEST_SAMPLES = 8
 _STILL_CACHED = 0.5
-
-
-class NotTried(Exception):
-    """An experiment that cannot be made here; str() says why."""
 
 
 def loader_like(loader: Any, workers: int, dataset: Any = None, kind: Any = None, **others: Any) -> Any:
@@ -99,7 +96,7 @@ def prefetching(loader: Any, workers: int, factor: int, seconds: float, step_s: 
 
 def drop_in(loader: Any, workers: int, seconds: float) -> dict[str, Any]:
     """torch's loader and Feedline's with the same arguments, in turn: the changed line, and nothing else."""
-    from feedline import DataLoader
+    from feedline.drop_in.data_loader import DataLoader
 
     both = [loader_like(loader, workers), loader_like(loader, workers, kind=DataLoader)]
     each = seconds / _ROUNDS / 2

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Where the arrays of a batch are, and when they are there.
+
+#include <cstdint>
+
+#include "feedline/error.h"
+
+namespace feedline {
+
+enum class DeviceKind : std::uint8_t {
+  kHost,
+  kCuda,
+};
+
+struct DevicePlace {
+  DeviceKind kind = DeviceKind::kHost;
+  int index = 0;  // among the devices of its kind
+  friend bool operator==(const DevicePlace&, const DevicePlace&) = default;
+};
+
+// The end of a device's work on a batch's memory, however it ends. Any thread; outlives device and loader.
+class Ready {
+ public:
+  virtual ~Ready() = default;
+  virtual bool is_ready() const = 0;      // has it ended? Waits for nothing
+  virtual Result<void> wait() const = 0;  // until it has; an error: the device has failed, and the arrays hold nothing
+};
+
+}  // namespace feedline

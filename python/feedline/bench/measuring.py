@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast a source loads with the usual training operations, and what this machine could reach."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Literal
+
+from feedline.data import dataset as datasets
+from feedline.data.dataset import Dataset
+from feedline.data.images import IMAGENET_MEAN, IMAGENET_STD
+from feedline.loader.loader import Loader
+
+from .stock_loader import measure_stock
+
+# of a batch: when it came, its samples, the seconds that next() took
+Arrival = tuple[float, int, float]
+# told of each phase by its name; what it gives is called with the samples that came
+Show = Callable[[str], AbstractContextManager[Callable[[int], None]]]
+
+_LIMIT_IMAGES = 500  # decoded for the limit: about a second on one core
+
+
+def measure(
+    source: str,
+    *,
+    batch_size: int,
+    size: int,
+    num_workers: int | Literal["auto"],
+    seconds: float,
+    against_torch: bool,
+    show: Show,
+) -> tuple[dict[str, Any], list[Arrival]]:
+    """What ``feedline bench`` prints of `source`, and every batch's arrival.
+
+    Args:
+        size: side of the crops, in pixels.
+        num_workers: as of :meth:`feedline.Dataset.loader`; torch's loader gets as many workers as threads were used.
+        seconds: how long to measure, after a warm-up of one epoch or half of it.
+
+    Raises:
+        StockLoaderMissing: torch's loader is asked for, and does not load.
+    """
+    dataset = (
+        datasets.open(source).random_resized_crop(size).random_horizontal_flip().normalize(IMAGENET_MEAN, IMAGENET_STD)
+    )
+    result: dict[str, Any] = {"source": source, "samples": len(dataset), "batch_size": batch_size, "size": size}
+    ours, arrivals = _of_loader(dataset, batch_size, num_workers, seconds, show)
+    result["feedline"] = ours
+    if dataset.format != "pixels":  # those need no decoding
+        result["decode_limit"] = _limit(dataset, ours["threads"])
+        result["share_of_limit"] = ours["images_per_s"] / result["decode_limit"]["images_per_s"]
+    if against_torch:
+        result["torch"] = measure_stock(source, size, batch_size, ours["threads"], seconds)
+        result["speed_up"] = ours["images_per_s"] / result["torch"]["images_per_s"]
+    return result, arrivals
+
+
+def _limit(dataset: Dataset, threads: int) -> dict[str, float]:
+    limit = dataset.measure_decode(min(_LIMIT_IMAGES, len(dataset)), threads)
+    return {
+        "images_per_s": limit.images / limit.wall_s,
+        "cpu_ms_per_image": 1000 * limit.cpu_s / limit.images,
+        "encoded_bytes_per_image": limit.encoded_bytes / limit.images,
+    }
+
+
+def _of_loader(
+    dataset: Dataset, batch_size: int, num_workers: int | Literal["auto"], seconds: float, show: Show
+) -> tuple[dict[str, Any], list[Arrival]]:
+    with dataset.loader(batch_size, shuffle=True, num_workers=num_workers, output="numpy") as loader:
+        started = time.perf_counter()
+        next(iter(loader))
+        first_batch_s = time.perf_counter() - started
+        with show("warming up") as advance:
+            _run(loader, seconds / 2, advance, epochs=1)
+        before, cpu = loader.stats(), time.process_time()
+        started = time.perf_counter()
+        with show("measuring") as advance:
+            arrivals = _run(loader, seconds, advance)
+        wall = time.perf_counter() - started
+        images = sum(samples for _, samples, _ in arrivals)
+        after, cpu = loader.stats(), time.process_time() - cpu
+    measured = {
+        "threads": after["threads"],
+        "images": images,
+        "images_per_s": images / wall,
+        "cpu_s_per_1000_images": 1000 * cpu / images,
+        "first_batch_s": first_batch_s,
+        "held_bytes_peak": after["held_bytes_peak"],
+        "stages": {name: _difference(after["stages"][name], stage) for name, stage in before["stages"].items()},
+    }
+    return measured, arrivals
+
+
+def _run(loader: Loader, seconds: float, advance: Callable[[int], None], epochs: int | None = None) -> list[Arrival]:
+    """Loads for `seconds`, at least one batch and at most `epochs`."""
+    arrivals: list[Arrival] = []
+    begin = before = time.perf_counter()
+    while epochs is None or epochs > 0:
+        for batch in loader:
+            now = time.perf_counter()
+            arrivals.append((now - begin, len(batch[0]), now - before))
+            advance(len(batch[0]))
+            if now > begin + seconds:
+                return arrivals
+            before = time.perf_counter()
+        epochs = None if epochs is None else epochs - 1
+    return arrivals
+
+
+def _difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, float]:
+    items = after["items"] - before["items"]
+    busy = after["busy_s"] - before["busy_s"]
+    return {
+        "items": items,
+        "bytes": after["bytes"] - before["bytes"],
+        "busy_s": busy,
+        "us_per_item": 1e6 * busy / items if items else 0.0,
+        "items_per_s_and_thread": items / busy if busy else 0.0,
+        "blocked_s": after["blocked_s"] - before["blocked_s"],
+        "starved_s": after["starved_s"] - before["starved_s"],
+    }

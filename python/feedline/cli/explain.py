@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``feedline explain``: what a finding means, how it is recognised, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import click
+
+from feedline.cli import exit_codes
+from feedline.cli.console import OUT, print_json, table
+from feedline.findings import Entry, shown
+
+
+@click.command()
+@click.argument("code", required=False)
+@click.option(
+    "--causes",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    multiple=True,
+    help="A folder of further causes of diagnose, in the form of docs/findings.md.",
+)
+@click.option("--markdown", is_flag=True, help="Print all pages as one document: docs/causes.md.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def explain(code: str | None, causes: tuple[Path, ...], markdown: bool, as_json: bool) -> int:
+    """Print the page of CODE: what a verb means that says so, by which numbers, and what to do. Without CODE, list all.
+
+    A code that several verbs use has a page of each. Exit status 2: there is no such code.
+    """
+    pages = pages_of(causes)
+    if markdown:
+        print(shown.document(pages), end="")
+        return exit_codes.FINE
+    if code is None:
+        _list(pages, as_json)
+        return exit_codes.FINE
+    named = [page for page in pages if page.code == code.replace("-", "_").lower()]
+    if not named:
+        raise click.UsageError(_unknown(code, pages))
+    if as_json:
+        print_json({"code": named[0].code, "pages": [shown.entry_as_dict(page) for page in named]})
+        return exit_codes.FINE
+    for i, page in enumerate(named):
+        for line in ["", *shown.entry_lines(page)] if i else shown.entry_lines(page):
+            OUT.print(line, markup=False)
+    return exit_codes.FINE
+
+
+def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
+    """All pages, verb by verb; `causes`: folders of further causes of diagnose."""
+    from feedline.data import inspection
+    from feedline.diagnose import causes as of_diagnose
+    from feedline.report import effects
+    from feedline.top import alarms
+    from feedline.trace import causes as of_trace
+
+    return [
+        *of_diagnose.entries(causes),
+        *of_trace.entries(),
+        *alarms.entries(),
+        *inspection.entries(),
+        *effects.entries(),
+    ]
+
+
+def _list(pages: list[Entry], as_json: bool) -> None:
+    if as_json:
+        print_json({"codes": [{"code": page.code, "verb": page.verb, "title": page.title} for page in pages]})
+    else:
+        table(("code", "of", "says"), [(page.code, page.verb, shown.plain(page.title)) for page in pages])
+
+
+def _unknown(code: str, pages: list[Entry]) -> str:
+    near = difflib.get_close_matches(code, sorted({page.code for page in pages}), n=3, cutoff=0.5)
+    if near:
+        return f"no finding has the code {code!r}; near it: {', '.join(near)}"
+    return f"no finding has the code {code!r}; `feedline explain` lists all"

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What verbs have in common on the command line: types of values, and options that carry one name over all verbs.
+
+A thing is called what it is called in Python: ``--num-workers``. A file that is written is called by what it holds:
+``--record``, ``--settings``, ``--page``, ``--json-file``. Further names of an option are its `aliases`: they work, and
+help does not list them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from feedline.cli.outputs import problem_of_file, problem_of_folder
+
+_MOST_BATCH_SIZE = 2**31 - 1
+_MOST_MCUS = 65535  # a JPEG's restart interval has 16 bits
+_UNITS_S = {"": 1.0, "s": 1.0, "m": 60.0}
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class FiniteRange(click.FloatRange):
+    """A number within bounds. ``nan`` is beside every bound, not beyond one: a clock never gets there."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is no number to wait for; give one such as 5", param, ctx)
+        return number
+
+
+class Duration(click.ParamType):
+    """``60``, ``60s`` or ``2m``, as seconds from `least_s` on."""
+
+    name = "duration"
+
+    def __init__(self, least_s: float = 0.0) -> None:
+        self.least_s = least_s
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m)?", value.strip())
+        seconds = float(match[1]) * _UNITS_S[match[2] or ""] if match else -1.0
+        if seconds < self.least_s:
+            least = f", from {self.least_s:g}s on" if self.least_s else ""
+            self.fail(f"{value!r} is not a time such as 60s or 2m{least}", param, ctx)
+        return seconds
+
+
+class ByteSize(click.ParamType):
+    """``2GiB``, ``500MB`` or a number of bytes, as bytes."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        from feedline import ConfigError
+        from feedline.data import arguments
+
+        try:
+            given = int(value) if isinstance(value, str) and value.isdigit() else value
+            return arguments.byte_count("feedline", "the size", given)
+        except ConfigError as error:
+            self.fail(str(error).removeprefix("feedline: "), param, ctx)
+
+
+class BatchSizes(click.ParamType):
+    """``32:256``, as (low, high)."""
+
+    name = "range"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        match = re.fullmatch(r"(\d+):(\d+)", value.strip())
+        if match is None or not 1 <= int(match[1]) <= int(match[2]) <= _MOST_BATCH_SIZE:
+            self.fail(f"{value!r} is not a range such as 32:256", param, ctx)
+        return int(match[1]), int(match[2])
+
+
+class AutoOrRange(click.ParamType):
+    """A number within bounds, or ``auto``, as an int or the word."""
+
+    name = "number"
+
+    def __init__(self, low: int, high: int | None = None) -> None:
+        self._numbers = click.IntRange(low, high)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        if value == "auto":
+            return "auto"
+        if isinstance(value, int):
+            return value
+        if not value.isdecimal():
+            high = "" if self._numbers.max is None else f" to {self._numbers.max}"
+            self.fail(f"{value!r} is neither a number from {self._numbers.min}{high} nor 'auto'", param, ctx)
+        return int(self._numbers.convert(value, param, ctx))
+
+
+class OutputFile(click.Path):
+    """A file that a verb writes, looked at before the verb runs; gives a :class:`pathlib.Path`."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = problem_of_file(value)
+        if found is not None:
+            self.fail(found, param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class OutputFolder(click.Path):
+    """A folder that a verb writes into, made where it is missing; gives the text as given."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = problem_of_folder(value)
+        if found is not None:
+            self.fail(found, param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class OutputPath(click.Path):
+    """A file or folder that the library writes, by the library's own rule; gives the text as given.
+
+    Unlike that of a verb's own files, it is known to Python callers too: :func:`feedline.data.arguments.output_path`.
+    """
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from feedline import ConfigError
+        from feedline.data import arguments
+
+        try:
+            arguments.output_path("feedline", "the path", value)
+        except ConfigError as error:
+            self.fail(str(error).removeprefix("feedline: "), param, ctx)
+        return super().convert(value, param, ctx)
+
+
+OUTPUT_FILE = OutputFile()
+OUTPUT_FOLDER = OutputFolder()
+OUTPUT_PATH = OutputPath()
+INPUT_FILE = click.Path(dir_okay=False, path_type=Path)  # a missing one is a missing source, as for every verb
+RESTART_INTERVAL = AutoOrRange(1, _MOST_MCUS)
+NUM_WORKERS = AutoOrRange(1)
+
+
+class AliasedOption(click.Option):
+    """An option with further names, which work as the others do and are not listed."""
+
+    def __init__(self, names: list[str], aliases: tuple[str, ...] = (), **attributes: Any) -> None:
+        super().__init__([*names, *aliases], **attributes)
+        self._aliases = aliases
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        return self._without_aliases(super().get_help_record, ctx)
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        return self._without_aliases(super().get_error_hint, ctx)
+
+    def _without_aliases(self, told: Callable[[Any], Any], ctx: click.Context | None) -> Any:
+        names = self.opts
+        self.opts = [name for name in names if name not in self._aliases]
+        try:
+            return told(ctx)
+        finally:
+            self.opts = names
+
+
+def option(*names: str, aliases: tuple[str, ...] = (), **attributes: Any) -> Callable[[Command], Command]:
+    """``click.option`` with `aliases`."""
+    return click.option(*names, cls=AliasedOption, aliases=aliases, **attributes)
+
+
+def num_workers(*aliases: str, help: str) -> Callable[[Command], Command]:
+    """``--num-workers``: threads or processes that load, as the argument of that name in Python."""
+    return option(
+        "--num-workers", aliases=aliases, default="auto", show_default=True, type=NUM_WORKERS, metavar="N", help=help
+    )
+
+
+def as_json(help: str = "Print one JSON object.") -> Callable[[Command], Command]:
+    """``--json``, which every verb has."""
+    return click.option("--json", "as_json", is_flag=True, help=help)
+
+
+def record_file(*aliases: str) -> Callable[[Command], Command]:
+    """``--record FILE``: the run record of a verb that measures."""
+    return option("--record", aliases=aliases, type=OUTPUT_FILE, help="Write a run record: docs/run-record.md.")

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `feedline inspect` finds, in the words that all verbs share. The rules are the formats' own, in the engine."""
+
+from __future__ import annotations
+
+from .._engine import Inspection
+from ..findings import Entry, Finding
+
+# Pages: code, title, what it means, what to do. Which it is, an error, a warning or a note, the engine says.
+_PAGES = (
+    (
+        "bad_checksum",
+        "a member's header has a wrong checksum",
+        "The tar file is damaged there, and nothing behind it can be read.",
+        "Copy or download it again, and compare checksums.",
+    ),
+    (
+        "bad_header",
+        "a member's header cannot be understood",
+        "The tar file is damaged there, or written in a form that no reader knows.",
+        "Copy or download it again; or write it with another tar.",
+    ),
+    (
+        "class_names_differ",
+        "shards were packed with different class names",
+        "A label means one class in some shards and another in others.",
+        "Open those of one packing at a time, or map the labels.",
+    ),
+    (
+        "class_without_images",
+        "a class folder holds no image",
+        "torchvision's ImageFolder refuses it, as the labels of all later classes would depend on it.",
+        "Remove the folder, or put its images in.",
+    ),
+    (
+        "damaged_file",
+        "a file of pixels is damaged",
+        "Its header or its index does not fit to its size: it was cut, or changed after it was written.",
+        "Pack it again.",
+    ),
+    (
+        "damaged_record",
+        "a record of a file of pixels is damaged",
+        "Its checksum is not that of its bytes.",
+        "Copy the file again, or pack it again.",
+    ),
+    (
+        "data_after_end",
+        "bytes follow the end mark of a tar file",
+        "Readers stop at the mark. Members behind it, as after `cat a.tar b.tar`, are lost.",
+        "Join archives with `tar --concatenate`, or list them one by one.",
+    ),
+    (
+        "duplicate_suffix",
+        "a sample has two members with one suffix",
+        "Which of them is the field cannot be told; others' readers take the last.",
+        "Give each field of a sample a suffix of its own.",
+    ),
+    ("empty_file", "a file is empty", "A sample or a shard of no bytes cannot be decoded.", "Copy it again."),
+    (
+        "key_not_adjacent",
+        "members of one key do not stand side by side",
+        "A reader that goes through the archive makes two samples of them, each without some fields.",
+        "Write the archive sorted by name: `tar --sort=name`.",
+    ),
+    (
+        "marked_bad",
+        "a sample is marked as bad",
+        "A member `__bad__` with content says so, and the sample is dropped, as WebDataset does.",
+        "Nothing, if that was meant.",
+    ),
+    (
+        "member_without_dot",
+        "a member's name has no key and extension",
+        "It belongs to no sample, and is skipped.",
+        "Name members KEY.EXTENSION.",
+    ),
+    (
+        "merged_folders",
+        "folders within a class folder become one class",
+        "A class is a folder directly below the source, so all folders within it are one.",
+        "Open the folder that holds the classes.",
+    ),
+    (
+        "missing_field",
+        "a sample lacks a field that others have",
+        "A batch needs the field of every sample.",
+        "Write it, leave the sample out, or choose other fields with fields=.",
+    ),
+    (
+        "no_classes",
+        "the folder has no class folders with images",
+        "Labels come from the names of folders, and there are none.",
+        "Open the folder that holds the classes; images without classes go into one folder of it.",
+    ),
+    (
+        "no_end_of_archive",
+        "a tar file ends without its end mark",
+        "It was cut while it was written or copied; the last member may be cut as well.",
+        "Copy, download or write it again.",
+    ),
+    ("no_field", "no field can be read", "No member has a suffix that is known.", "Choose members with fields=."),
+    (
+        "no_samples",
+        "a shard holds no sample",
+        "All of its members are skipped, or it has none.",
+        "Leave it out, or write it again.",
+    ),
+    (
+        "not_an_integer",
+        "the member of a label is not an integer",
+        "A label is a number in text, such as 17.",
+        "Write the class's number there, or read images alone.",
+    ),
+    (
+        "not_regular",
+        "a member is a link or a device, not a file",
+        "It has no bytes of its own, and is skipped.",
+        "Write the archive with `--dereference --hard-dereference`.",
+    ),
+    (
+        "not_tar",
+        "the file is no tar file",
+        "Its first block is no header: it is compressed in an unknown way, or something else altogether.",
+        "Look what it is with `file`, and unpack it.",
+    ),
+    (
+        "other_files",
+        "files of other kinds lie in the class folders",
+        "They are no images by their names, and are not read.",
+        "Nothing, if that was meant.",
+    ),
+    (
+        "reserved_name",
+        "a member is metadata",
+        "Names that begin and end with underscores are metadata, as WebDataset has it, and are skipped.",
+        "Nothing.",
+    ),
+    (
+        "sparse_member",
+        "a member is stored sparse",
+        "Its bytes do not stand in the archive as they are in the file.",
+        "Write the archive without `--sparse`.",
+    ),
+    (
+        "stray_file",
+        "a file lies beside the class folders",
+        "Only what is in class folders is read.",
+        "Put it into a class, or away.",
+    ),
+    (
+        "truncated_header",
+        "a tar file is cut inside a header",
+        "It was not copied to its end.",
+        "Copy or download it again.",
+    ),
+    (
+        "truncated_member",
+        "a tar file is cut inside a member",
+        "It was not copied to its end.",
+        "Copy or download it again.",
+    ),
+    (
+        "unknown_extension",
+        "files of an unknown extension are not read",
+        "A reader knows images by .jpg, .jpeg, .png and .webp.",
+        "Rename or convert them.",
+    ),
+    (
+        "unread_member",
+        "members that no field takes are not read",
+        "They take space and time of reading, and nobody sees them.",
+        "Choose them with fields=, or pack the shards without them.",
+    ),
+    (
+        "unreadable_file",
+        "a file cannot be read",
+        "The system refuses it: it is gone, or rights are missing.",
+        "Look at its rights, and whether the storage is mounted.",
+    ),
+    (
+        "unsupported_extension",
+        "listed as ImageFolder lists it, and cannot be decoded",
+        "It is counted, so that labels and lengths are those of torchvision, but only JPEG, PNG and WebP are decoded.",
+        "Convert it.",
+    ),
+    (
+        "zero_filled_tail",
+        "a tar file ends in megabytes of zeros",
+        "A preallocated file that was never filled, or a download that was broken off.",
+        "Copy or download it again.",
+    ),
+)
+_RECOGNISED = "Seen while the source is listed or its shards are scanned, at the shard, key and byte that are named."
+
+
+def entries() -> list[Entry]:
+    """The pages of all that is found in a source."""
+    return [
+        Entry(code, "inspect", title, means, _RECOGNISED, to_do, "Images are decoded only with --show, and few.")
+        for code, title, means, to_do in _PAGES
+    ]
+
+
+def findings_of(inspected: Inspection) -> list[Finding]:
+    """What an inspection found, errors first; `about` has the shard and the key, "" where it is about neither."""
+    return [
+        Finding(one.code, one.severity, evidence=(one.text,), about={"shard": one.shard, "key": one.key})
+        for one in inspected.findings
+    ]

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loop's own work sets the pace: nothing in the loader will help."""
+
+from __future__ import annotations
+
+from feedline.diagnose.judging.case import Case
+from feedline.diagnose.judging.cause import Cause, Found, Rule
+from feedline.diagnose.judging.fixes import Fix
+from feedline.diagnose.judging.shares import CROWDED, IDLE_LOADER, LARGE, NAMED
+from feedline.findings import Entry, Threshold
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
+
+LOW_UTILISATION = Threshold(0.5, "GPU-Util: below, the text says what the GPU waits for")
+SLOWER = Threshold(0.9, "of the loop's pace: a loader that is so slow by itself cannot leave the loop to its own work")
+
+
+def _books(case: Case) -> Found | None:
+    summary, waits = case.summary, case.summary.waits
+    crowded = summary.workers >= CROWDED * summary.host.cpus  # then the lack of CPUs is the loader's own doing
+    queued = case.unexplained + case.stretched
+    loader = waits.loader - (0.0 if crowded else queued)
+    if loader >= IDLE_LOADER:
+        return None
+    evidence = [
+        f"next() waits {summary.wait_ms:.2f} ms, the loop works {summary.step_ms:.2f} ms per step",
+        f"a perfect loader would save {loader:.1%}",
+    ]
+    if summary.gpu is not None:
+        waiting = ": most of the time it waits for the step's own Python, launches or .item()"
+        low = summary.gpu.utilisation < LOW_UTILISATION
+        evidence.append(f"GPU-Util is {summary.gpu.utilisation:.0%}{waiting if low else ''}")
+    confidence = 0.95 if loader < NAMED else 0.8
+    against = []
+    if case.named("straggling_rank"):
+        against.append("a step also waits for the other ranks")
+        confidence = 0.6
+    if queued >= NAMED:
+        against.append(f"{queued:.0%} of the time, finished batches waited for a CPU or a wake-up to hand them over")
+        confidence = 0.8 if queued < LARGE else 0.6
+    return Found(case.step, confidence, evidence, against, prediction.gain_of_share(loader, 0.0))
+
+
+def _loader_is_slower(summary: Summary, _share: float) -> str | None:
+    measured = summary.rung_intervals.get(summary.workers)
+    if measured is None or summary.workers == 0 or not summary.loop_s:
+        return None
+    pace = summary.steps / summary.loop_s
+    if measured[1] >= SLOWER * pace:
+        return None
+    return f"measured: the loader alone gives {measured[1]:.1f} batches/s at most, and the loop took {pace:.1f}"
+
+
+CAUSE = Cause(
+    Entry(
+        code="compute_bound",
+        verb="diagnose",
+        title="the loop's own work sets the pace; nothing to do in the loader",
+        means="Batches are ready when the loop asks for them. A faster loader would only have them ready earlier.",
+        recognised="Waits below 10 %, without those of finished batches for a CPU or a wake-up.",
+        to_do="Nothing in the loader. Look at the step: `feedline trace` shows what the GPU does in it.",
+        example="next() waits 0.20 ms, the loop works 10.00 ms per step; a perfect loader would save 2.0 %.",
+    ),
+    rules=(Rule(100, _books),),
+    fix=Fix("Nothing to do in the loader: the loop's own work sets the pace."),
+    contradicted={"the loader alone is slower": _loader_is_slower},
+    minds_others=False,
+)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""So many workers share the CPUs that they wait for each other."""
+
+from __future__ import annotations
+
+from feedline.diagnose.judging import signals
+from feedline.diagnose.judging.case import Case
+from feedline.diagnose.judging.cause import Cause, Found, Rule
+from feedline.diagnose.judging.fixes import is_slower
+from feedline.diagnose.judging.shares import CROWDED, NAMED, SAME
+from feedline.findings import Entry, Threshold
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
+
+DELAYED = Threshold(0.3, "of the time that workers want to run, without a CPU")
+LEAST = Threshold(0.1, "of the share, that fewer workers give back: the work itself stays")
+
+
+def _books(case: Case) -> Found | None:
+    summary, making, host = case.summary, case.summary.making, case.summary.host
+    delayed = making.delayed
+    if delayed is None or delayed < DELAYED or summary.workers < CROWDED * host.cpus:
+        return None
+    if case.named("cpu_quota"):
+        return None  # it is the quota that they wait for
+    running = case.stage_share("decode", "transform", "python", "collate")
+    share = running * delayed + case.unexplained
+    if share < NAMED:
+        return None
+    best = prediction.best_workers(summary, range(1, max(int(host.cpus), 1) + 1))
+    evidence = [
+        f"{summary.counted(summary.workers)} on {host.cpus:.3g} CPUs: ready to run, they waited {delayed:.0%} "
+        "of the time",
+        f"{summary.counted(best)} can use all of these CPUs",
+    ]
+    against = ["fewer of them free CPUs and memory; the work itself stays"]
+    case.production -= running * delayed
+    return Found(share, 0.92, evidence, against, (0.0, prediction.gain_of_share(share, LEAST)[0] + LEAST))
+
+
+def _workers(summary: Summary) -> int | None:
+    fewer = max(int(summary.host.cpus), 1)
+    return None if is_slower(summary, fewer) else fewer
+
+
+def _fix(summary: Summary) -> str:
+    workers = _workers(summary)
+    if workers is None:
+        return "Leave their number: fewer were measured to make fewer batches. More CPUs are what they want."
+    return f"num_workers={workers}: as many workers as there are CPUs to run them."
+
+
+def _fewer_are_slower(summary: Summary, _share: float) -> str | None:
+    present = summary.rungs.get(summary.workers)
+    fewer = {workers: rate for workers, rate in summary.rungs.items() if 1 <= workers < summary.workers}
+    if not present or not fewer or max(fewer.values()) > SAME * present:
+        return None
+    best = max(fewer, key=lambda workers: fewer[workers])
+    return f"measured, the loader alone: {summary.counted(best)}: {fewer[best] / present:.2f} times the batches"
+
+
+CAUSE = Cause(
+    Entry(
+        code="oversubscribed",
+        verb="diagnose",
+        title="three or more workers per CPU wait for each other",
+        means="More workers than CPUs make no more batches. They take memory, empty each other's caches, and a batch "
+        "that is nearly done waits for those that are not.",
+        recognised="The delay on the run queue: ready to run, and no CPU.",
+        to_do="As many workers as there are CPUs; they use all of them.",
+        abstains="The host's counters were not read: the run was too short. Nothing is said beside a CPU quota that "
+        "stops them.",
+        example="16 workers on 4 CPUs: ready to run, they waited 70 % of the time.",
+    ),
+    rules=(Rule(180, _books),),
+    fix=_fix,
+    workers=_workers,
+    signals=(signals.WORKERS, signals.PROCESSES, signals.HOST),
+    contradicted={"fewer workers are slower": _fewer_are_slower},
+)

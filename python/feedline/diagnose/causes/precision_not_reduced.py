@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A busy GPU with Tensor Cores computes in float32."""
+
+from __future__ import annotations
+
+from feedline.diagnose.judging.case import Case
+from feedline.diagnose.judging.cause import Cause, Found, Rule
+from feedline.diagnose.judging.copies import TRACE
+from feedline.diagnose.judging.fixes import Fix
+from feedline.diagnose.judging.shares import IDLE_LOADER
+from feedline.findings import Entry, Threshold
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
+
+FEWEST_WATCHED = Threshold(5, "steps, to say that none of them used autocast")
+BUSY = Threshold(0.8, "GPU-Util: below, the GPU's own speed is not what a step waits for")
+MATRIX = Threshold(0.5, "of a busy GPU's time, taken to be products and convolutions; only kernels' names would tell")
+VOLTA = Threshold(70, "compute capability: the first with Tensor Cores")
+AMPERE = Threshold(80, "compute capability: the first with TF32")
+MOST_FLOAT32 = Threshold(0.5, "of the parameters: with less of them in float32 the work runs in lower precision")
+LEAST = Threshold(0.8, "of the matrix time, that lower precision may give back")
+
+
+def _books(case: Case) -> Found | None:
+    summary, gpu = case.summary, case.summary.gpu
+    capability = _capability(summary)
+    if gpu is None or gpu.shared or gpu.utilisation < BUSY or summary.waits.loader >= IDLE_LOADER:
+        return None
+    if capability is None or capability < VOLTA or _is_reduced(summary) is not False:
+        return None
+    share = case.step * gpu.utilisation * MATRIX
+    case.step -= share
+    evidence = [
+        f"{gpu.name or 'the GPU'} (compute capability {capability / 10:.1f}) has Tensor Cores, and is busy "
+        f"{gpu.utilisation:.0%} of the time",
+        "parameters are float32, no autocast was entered, "
+        f"float32 matrix products are set to {summary.device.get('matmul_precision', '(unknown)')!r}",
+    ]
+    against = [f"that products and convolutions take {MATRIX:.0%} of it is assumed, not seen; {TRACE}"]
+    if capability >= AMPERE and summary.device.get("cudnn_tf32"):
+        against.append("convolutions use TF32 already, cuDNN's default")
+    return Found(share, 0.5, evidence, against, (0.0, prediction.gain_of_share(share, LEAST)[0]))
+
+
+def _capability(summary: Summary) -> int | None:
+    known = summary.device.get("capability")
+    return known if isinstance(known, int) else summary.gpu.capability if summary.gpu else None
+
+
+def _is_reduced(summary: Summary) -> bool | None:
+    """Whether the work runs in lower precision than float32; None where too little was seen."""
+    if summary.device.get("autocast"):
+        return True
+    elements = summary.device.get("elements") or {}
+    if not elements or summary.watched_steps < FEWEST_WATCHED:
+        return None
+    if elements.get("torch.float32", 0) < MOST_FLOAT32 * sum(elements.values()):
+        return True
+    tf32 = (_capability(summary) or 0) >= AMPERE and summary.device.get("matmul_precision") in ("high", "medium")
+    return bool(tf32)
+
+
+def _unseen(summary: Summary) -> str | None:
+    on_cuda = summary.loader.get("cuda") or summary.device.get("type") == "cuda"
+    if not summary.uses_device or not on_cuda or summary.waits.loader >= IDLE_LOADER:
+        return None
+    why = _unseen_in_words(summary)
+    return None if why is None else f"{why}; {TRACE}"
+
+
+def _unseen_in_words(summary: Summary) -> str | None:
+    if _is_reduced(summary) is None:
+        return "no optimizer's step over parameters on the GPU was seen in a watched step"
+    if _is_reduced(summary):
+        return None
+    if summary.gpu is None:
+        return summary.missing.get("gpu", "how busy the GPU is was not seen")
+    if summary.gpu.shared:
+        return "other programs use the same GPU, so how busy this one keeps it was not seen"
+    return "the GPU's compute capability was not seen" if _capability(summary) is None else None
+
+
+CAUSE = Cause(
+    Entry(
+        code="precision_not_reduced",
+        verb="diagnose",
+        title="float32 on a busy GPU with Tensor Cores",
+        means="Tensor Cores multiply matrices of bfloat16, float16 and TF32 several times as fast as float32, and the "
+        "run uses none of these.",
+        recognised="Types of the parameters, autocast, TF32 settings and GPU-Util. Never certain: how much of the time "
+        "are products is assumed.",
+        to_do="Enter autocast, or allow TF32.",
+        abstains="Other programs use the GPU too; no optimizer's step was seen; the GPU's kind or load is not known.",
+        example="A100 (compute capability 8.0) has Tensor Cores, and is busy 96 % of the time.",
+    ),
+    rules=(Rule(90, _books),),
+    fix=Fix(
+        "torch.autocast with bfloat16 (float16 and GradScaler before Ampere), or "
+        "torch.set_float32_matmul_precision('high')."
+    ),
+    unseen=_unseen,
+)

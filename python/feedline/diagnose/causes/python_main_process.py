@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loop's own process makes the batches, between the steps; or draws their order there for too long."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from feedline.diagnose.judging import contradictions, gains, signals, waiting
+from feedline.diagnose.judging.case import Case, gain_of_workers, stage_sentence
+from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
+from feedline.diagnose.judging.fixes import with_workers
+from feedline.diagnose.judging.shares import LARGE, NAMED
+from feedline.findings import Entry, Threshold
+from feedline.watching.intervals import GAIN
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import DROP_IN, Summary
+
+ONE_CPU = Threshold(0.9, "of a cycle: one CPU that is used up so far has no room for another process")
+CPUS_FOR_TWO = Threshold(2, "usable CPUs: the fewest that a loop and a worker can run on at once")
+MOSTLY_WAITING = Threshold(0.5, "of the making: then threads would hide it as well as processes")
+USEFUL = Threshold(0.95, "of the cycle as it is: a change that leaves more is none")
+_MOST_TRIED = 17  # one more than the workers that are looked at
+
+
+def _draws(case: Case) -> Found | None:
+    """What next() itself does in the loop's process: samplers run there, whatever the number of workers."""
+    summary = case.summary
+    cycle = max(prediction.current_ms(summary), 1e-9)
+    share = min(summary.making.next_cpu_ms / cycle, case.handover + case.production)
+    if summary.workers == 0 or summary.native or share < NAMED:
+        return None
+    evidence = [
+        f"next() itself takes {summary.making.next_cpu_ms:.1f} ms of CPU per batch in the loop's process, beside "
+        "unpacking: samplers and batch samplers run there"
+    ]
+    case.handover, late = max(case.handover - share, 0.0), max(share - case.handover, 0.0)
+    case.production -= late
+    return Found(share, 0.9 if share >= LARGE / 2 else 0.75, evidence)
+
+
+def _makes(case: Case) -> Found | None:
+    """num_workers=0: all of the making."""
+    summary, host = case.summary, case.summary.host
+    if summary.workers > 0 or summary.loader.get("native") or case.production < NAMED:
+        return None
+    best = prediction.advised_workers(summary, range(1, _MOST_TRIED))
+    cycle = prediction.cycle_ms(summary, best or 1)
+    waits = case.stages.get("storage", 0.0)
+    if cycle > ONE_CPU * (summary.step_ms + summary.making.wall_ms) and host.cpus < CPUS_FOR_TWO:
+        return None  # one CPU, all of it used: another process has none to run on
+    evidence = [
+        f"num_workers=0: next() makes each batch itself in {summary.wait_ms:.1f} ms, and the loop waits",
+        stage_sentence(case.summary.making.stages),
+    ]
+    against = [] if waits < MOSTLY_WAITING else ["most of that is waiting, which threads would hide as well"]
+    evidence += waiting.sentences(summary.making.waited_for if waits >= NAMED else None)
+    confidence = 0.95 if host.cpus >= CPUS_FOR_TWO else 0.8
+    gain, doubts = (0.0, 0.0), ["measured, the loader alone: workers gained nothing just now"]
+    if best is not None:
+        gain, doubts = gain_of_workers(summary, best)
+    if best is None or (best in summary.rungs and cycle > USEFUL * prediction.cycle_ms(summary, 0)):
+        confidence = 0.6
+    share, case.production = case.production, 0.0
+    return Found(share, confidence, evidence, [*against, *doubts], gain, needs=("stages",))
+
+
+def _workers(summary: Summary) -> int | None:
+    if summary.workers > 0:
+        return None
+    return prediction.advised_workers(summary, range(summary.workers + 1, 65))
+
+
+def _fix(summary: Summary) -> str:
+    if summary.workers > 0:
+        return "Draw the order before the epoch begins, all at once (a list of batches), or draw it with less work."
+    workers, drop_in = _workers(summary), _drop_in(summary)
+    if workers is not None:
+        return with_workers(workers, drop_in)
+    own = "Make a batch with less work in its process: workers were measured to gain nothing."
+    return f"{own} {drop_in}".rstrip()
+
+
+def _drop_in(summary: Summary) -> str:
+    if summary.tried.get(DROP_IN, (0.0, 0.0, math.inf))[2] <= GAIN and not summary.native:
+        return ""  # measured: it gains nothing
+    return "Or `from feedline import DataLoader`: datasets that it knows are read by native threads."
+
+
+def _gain(summary: Summary, _share: float) -> Gain:
+    """Nothing is drawn inside next()."""
+    return gains.of_batch(summary, replace(prediction.batch_of(summary), drawing=0.0))
+
+
+def _more_gain_nothing(summary: Summary, share: float) -> str | None:
+    return None if summary.workers else contradictions.more_gain_nothing(summary, share)
+
+
+CAUSE = Cause(
+    Entry(
+        code="python_main_process",
+        verb="diagnose",
+        title="`num_workers=0`: batches are made between steps; or a sampler's work, which runs inside `next()` "
+        "whatever the workers",
+        means="While the loop's process makes a batch it trains nothing, and while it trains it makes none. A sampler "
+        "runs in that process even where workers make the batches.",
+        recognised="No workers, and a CPU or waiting to use; with workers, CPU of the loop's thread inside `next()` "
+        "beside unpacking.",
+        to_do="Workers, as many as were measured or predicted to help; or Feedline's loader, where it knows the "
+        "dataset. A sampler: draw the order at once, before the epoch.",
+        abstains="Nothing is said on a single CPU that is used up: another process has none to run on.",
+        example="num_workers=0: next() makes each batch itself in 40.0 ms, and the loop waits.",
+    ),
+    rules=(Rule(70, _draws), Rule(170, _makes)),
+    fix=_fix,
+    gain=_gain,  # what the workers give is the rule's own
+    workers=_workers,
+    signals=(signals.WORKERS,),
+    contradicted={"more workers gain nothing": _more_gain_nothing},
+    collects_garbage=True,
+)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each sample is a tiny file of its own, and the disk is asked for thousands of them."""
+
+from __future__ import annotations
+
+from feedline.diagnose.judging import contradictions, gains, reading, signals
+from feedline.diagnose.judging.case import Case
+from feedline.diagnose.judging.cause import Cause, Found, Rule
+from feedline.diagnose.judging.certainty import READS_OF_PAGING
+from feedline.diagnose.judging.fixes import Fix
+from feedline.diagnose.judging.reading import FEWEST_BYTES, FROM_DEVICE, NEAR_CEILING
+from feedline.diagnose.judging.shares import NAMED
+from feedline.findings import Entry, Threshold
+from feedline.watching.summary.figures import Summary
+
+__all__ = ["CAUSE", "FEWEST_BYTES", "FROM_DEVICE", "LARGEST", "NAMED", "NEAR_CEILING", "SMALLEST"]
+
+SMALLEST = Threshold(reading.SMALL_FILE_BYTES.start, "bytes of a sample: less is no image or record")
+LARGEST = Threshold(reading.SMALL_FILE_BYTES.stop, "bytes of a sample: from there on the bytes take as long as asking")
+_OF_FILES = ("folder", "files")  # Feedline's formats with a file per sample
+
+
+def _books(case: Case) -> Found | None:
+    host, read = case.summary.host, reading.of(case)
+    small = int(host.read_bytes_per_sample or 0) in reading.SMALL_FILE_BYTES
+    if not read.is_named or not read.from_device or not small or not _may_be_files(case.summary):
+        return None
+    if read.full and reading.bytes_are_scarce(host):
+        return None  # storage_bandwidth
+    evidence = [*read.evidence, f"a sample reads {(host.read_bytes_per_sample or 0) / 1024:.0f} KiB, from the disk"]
+    confidence = reading.UNMEASURED if host.disk_ceiling_bytes_per_s is None else 0.9
+    return reading.found(case, read, confidence, evidence, read.against)
+
+
+def _may_be_files(summary: Summary) -> bool:
+    """Whether a sample may be a file: Feedline says of its own loaders, elsewhere the sample's size has to."""
+    form = (summary.loader.get("engine") or {}).get("format")
+    return not form or form in _OF_FILES
+
+
+CAUSE = Cause(
+    Entry(
+        code="small_files",
+        verb="diagnose",
+        title="samples wait for storage: files are tiny",
+        means="A disk takes as long to find a file of 10 KB as to read 100 KB of it. Where every sample is a file the "
+        "number of requests sets the pace, and not their bytes.",
+        recognised="Waiting without CPU, in files' calls; bytes per sample, from a local disk; what the run reads per "
+        "second against what a probe of the disk got.",
+        to_do="Pack the files into shards, which are read in large pieces.",
+        abstains="The run's reads cannot be counted, as of another user's processes.",
+        example="a sample reads 9 KiB, from the disk.",
+    ),
+    rules=(Rule(220, _books),),
+    fix=Fix(
+        "Pack the files into shards (WebDataset tars): one large read instead of thousands of small ones.",
+        own="feedline pack SOURCE 'shards/{:06d}.tar': one large read instead of thousands of small ones.",
+    ),
+    gain=gains.stages("storage"),
+    signals=(signals.WORKERS, signals.IO),
+    contradicted={
+        "its files' place does not matter": contradictions.page_cache,
+        "reads are quick": contradictions.quick_reads,
+    },
+    beside_paging=READS_OF_PAGING,
+)

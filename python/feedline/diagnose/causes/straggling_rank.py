@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank waits for its data, and all others wait for that rank."""
+
+from __future__ import annotations
+
+from feedline.diagnose.judging import gains, signals
+from feedline.diagnose.judging.case import Case
+from feedline.diagnose.judging.cause import Cause, Found, Rule
+from feedline.diagnose.judging.fixes import Fix
+from feedline.diagnose.judging.shares import IDLE_LOADER
+from feedline.findings import Entry
+
+
+def _books(case: Case) -> Found | None:
+    ranks = case.summary.ranks
+    if len(ranks) < 2 or case.summary.ranks_alike:
+        return None
+    others = sorted(ranks)[: len(ranks) - 1]
+    slowest, usual = max(ranks), others[len(others) // 2]
+    share = min(slowest - usual, max(case.step, 0.0))
+    if share < IDLE_LOADER:
+        return None
+    evidence = [f"rank {ranks.index(slowest)} waits {slowest:.0%} of its time for data, the others {usual:.0%}"]
+    case.step -= share
+    return Found(share, 0.8, evidence)
+
+
+CAUSE = Cause(
+    Entry(
+        code="straggling_rank",
+        verb="diagnose",
+        title="one rank waits for data and all others for it",
+        means="Ranks meet in every step, so all of them go at the pace of the one whose batches come last.",
+        recognised="The share of waiting by rank, and batches that take half as long again to make there. Never "
+        "certain: the others' waits are part of their steps.",
+        to_do="Give every rank the same work, and look at what that rank's machine or share of the samples has "
+        "different.",
+        abstains="Fewer than two ranks were seen, or their batches take as long as each other's to make.",
+        example="rank 1 waits 60 % of its time for data, the others 2 %.",
+    ),
+    rules=(Rule(50, _books),),
+    fix=Fix("Give every rank the same work: look at that rank's storage, CPUs and share of the samples."),
+    gain=gains.of_share,
+    signals=(signals.WORKERS,),
+)

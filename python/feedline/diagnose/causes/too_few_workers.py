@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers are always busy, and CPUs are free."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from feedline.diagnose.judging import contradictions, signals
+from feedline.diagnose.judging.case import Case, gain_of_workers
+from feedline.diagnose.judging.cause import Cause, Found, Rule
+from feedline.diagnose.judging.certainty import CPU_OF_PAGING
+from feedline.diagnose.judging.fixes import with_workers
+from feedline.diagnose.judging.shares import HELPS, NAMED, UNCERTAIN
+from feedline.findings import Entry, Threshold
+from feedline.watching.model import prediction
+from feedline.watching.summary.figures import Summary
+
+BUSY_WORKERS = Threshold(0.7, "of the workers' time, at a task: below, more of them would wait as well")
+FREE_CPUS = Threshold(0.75, "of the usable CPUs wanted: below, there is room for another worker")
+
+
+def _books(case: Case) -> Found | None:
+    summary, making, host = case.summary, case.summary.making, case.summary.host
+    share = case.stage_share("decode", "transform", "python")
+    if summary.workers == 0 or share < NAMED or (making.busy is not None and making.busy < BUSY_WORKERS):
+        return None
+    if host.wanted_cpus is None or host.wanted_cpus > FREE_CPUS * host.cpus:
+        return None
+    if prediction.best_workers(replace(summary, rungs={})) <= summary.workers:
+        return None
+    evidence = [
+        f"{summary.counted(summary.workers)} at work {making.busy or 0:.0%} of the time",
+        f"the run wanted {host.wanted_cpus:.1f} of {host.cpus:.3g} CPUs: there is room for more",
+    ]
+    confidence = 0.92
+    more = {workers: rate for workers, rate in summary.rungs.items() if workers > summary.workers}
+    if more and summary.workers in summary.rungs:
+        ratio = max(more.values()) / max(summary.rungs[summary.workers], 1e-9)
+        if ratio < HELPS:
+            return None  # tried, and of no use: the work itself is what costs
+        shown = prediction.best_workers(summary, {summary.workers, *more}) > summary.workers
+        confidence = 0.95 if shown else UNCERTAIN
+        measured = "" if shown else ", which their intervals leave undecided"
+        evidence.append(f"measured, the loader alone: {ratio:.2f} times the batches with more{measured}")
+    elif prediction.memory_is_short(host):
+        return None
+    best = _workers(summary)
+    if best is None:
+        return None
+    gain, against = gain_of_workers(summary, best)
+    # running code is explained; what is left of production is storage and collation
+    case.keep_stages("storage", "collate")
+    return Found(share, confidence, evidence, against, gain, needs=("stages", "processes"))
+
+
+def _workers(summary: Summary) -> int | None:
+    return prediction.advised_workers(summary, range(summary.workers + 1, 65))
+
+
+CAUSE = Cause(
+    Entry(
+        code="too_few_workers",
+        verb="diagnose",
+        title="workers are always busy, and CPUs are free",
+        means="The batches are made as fast as so many workers can, and the machine could run more of them.",
+        recognised="The share of their time in which workers have a task, the CPUs that the run wanted, and the ladder "
+        "of workers.",
+        to_do="The number of workers that is named.",
+        abstains="The host's counters were not read: the run was too short. Where memory is short only a measured rung "
+        "speaks for more workers.",
+        example="2 workers at work 95 % of the time; the run wanted 2.1 of 4 CPUs: there is room for more.",
+    ),
+    rules=(Rule(190, _books),),
+    fix=lambda summary: with_workers(_workers(summary), ""),
+    workers=_workers,
+    signals=(signals.WORKERS, signals.PROCESSES, signals.HOST),
+    contradicted={"more workers gain nothing": contradictions.more_gain_nothing},
+    beside_paging=CPU_OF_PAGING,
+)

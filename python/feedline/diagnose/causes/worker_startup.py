@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each epoch begins with the start of its workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from feedline.diagnose.judging import gains, signals
+from feedline.diagnose.judging.case import Case
+from feedline.diagnose.judging.cause import Cause, Found, Gain, Rule
+from feedline.diagnose.judging.shares import NAMED, NO_SHORTER, SAME
+from feedline.findings import Entry, Threshold
+from feedline.watching.summary.figures import Summary
+
+LATER = Threshold(0.5, "of a start: what an epoch begins later than that is no delay of the start itself")
+
+
+def _books(case: Case) -> Found | None:
+    summary, share = case.summary, case.summary.waits.startup
+    if share < NAMED:
+        return None
+    ready = summary.making.startup_ms
+    evidence = [f"{summary.epochs} epochs began with {summary.workers} workers to start"]
+    if ready is not None:
+        evidence.append(f"a worker takes {ready:.0f} ms from its first line to its first task")
+    once = summary.epochs == 1 or bool(summary.loader.get("persistent_workers"))
+    against = ["this is paid once, not per epoch"] if once else []
+    return Found(share, 0.7 if once else 0.92, evidence, against)
+
+
+def _gain(summary: Summary, share: float) -> Gain:
+    """Workers start once instead of in each epoch; what is paid once already comes back only from lighter starts.
+
+    The loop's process draws the order while they start. Where an epoch begins clearly later than that and the making of
+    a batch explain, it is the order that is waited for, and of a start only what precedes the worker's first line comes
+    back.
+    """
+    waits, making, epochs = summary.waits, summary.making, summary.epochs
+    if epochs < 2 or summary.loader.get("persistent_workers"):
+        return 0.0, gains.of_share(summary, share)[1]
+    share -= gains.first_start(summary)
+    whole_ms = 1000 * summary.loop_s / (1.0 - gains.first_start(summary))
+    start_ms, border_ms = waits.startup * whole_ms / epochs, waits.border * whole_ms / (epochs - 1)
+    if border_ms > max(LATER * start_ms, making.wall_ms) and making.startup_ms is not None:
+        share *= 1.0 - min(making.startup_ms / max(start_ms, 1e-9), 1.0)
+    return gains.of_share(summary, share)
+
+
+def _fix(summary: Summary) -> str:
+    if summary.loader.get("persistent_workers"):
+        return "Make the start lighter: import less at the script's top, open files and models at first use."
+    return "persistent_workers=True keeps workers from epoch to epoch; import less at the script's top."
+
+
+def _settings(summary: Summary) -> dict[str, Any] | None:
+    worth_it = summary.epochs > 1 and not summary.loader.get("persistent_workers")
+    return {"persistent_workers": True} if worth_it else None
+
+
+def _start_is_light(summary: Summary, _share: float) -> str | None:
+    tried = summary.tried.get("persistent_workers=True")
+    if tried is None or tried[0] < NO_SHORTER or tried[1] < SAME:
+        return None
+    return f"measured: an epoch's first batch of workers that stayed comes after {tried[0]:.2f} times as long"
+
+
+CAUSE = Cause(
+    Entry(
+        code="worker_startup",
+        verb="diagnose",
+        title="each epoch begins with workers' start",
+        means="Without persistent_workers torch's loader starts its processes anew for every epoch. Where they are "
+        "spawned, each imports the script and all that it imports.",
+        recognised="The first waits of epochs, until the first worker had its first task.",
+        to_do="Keep the workers, and make their start lighter.",
+        abstains="Nothing of the workers was seen.",
+        example="2 epochs began with 4 workers to start; a worker takes 900 ms from its first line to its first task.",
+    ),
+    rules=(Rule(130, _books),),
+    fix=_fix,
+    gain=_gain,
+    settings=_settings,
+    signals=(signals.WORKERS,),
+    contradicted={"workers start quickly": _start_is_light},
+)

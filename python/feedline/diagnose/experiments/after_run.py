@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is tried after the script has ended: on a copy of its process (ladder.py), its files' disk, and its device."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from feedline.diagnose.experiments import disk_probe, ladder, pinning
+from feedline.watching import copies
+from feedline.watching.dataset_files import DatasetFiles
+from feedline.watching.experiments import Ceiling, Comparison, Experiments, Handing, Rung, keep
+from feedline.watching.intervals import rate_interval
+from feedline.watching.probe.events import STEP
+from feedline.watching.recordings import ProcessRecord, Recording
+
+_GRACE_S = 5.0  # beyond the budget
+_PROBE_S, _PROBE_SHARE = 1.2, 0.25  # of the budget, at most
+_COPIES_S, _COPIES_SHARE = 20.0, 0.3  # likewise; most of it is the start of a process with torch
+_CACHED, _FROM_DEVICE = 0.5, 0.3
+
+
+def make_experiments(
+    session: Path,
+    recording: Recording,
+    files: Sequence[Mapping[str, Any]],
+    *,
+    budget: float,
+    tell: Callable[[str, float], None] = lambda _what, _left_s: None,
+) -> Experiments:
+    """All that `budget` seconds are enough for. Ended by an exception, it leaves no process behind.
+
+    `session`: the run's folder; `files`: of its dataset, as `_engine.look_at_files` tells of them. `tell` hears what is
+    tried, and the seconds left, again and again.
+    """
+    until = time.monotonic() + budget
+    cold, ceiling = read_from_disk(recording.host, recording.files), ceiling_of(recording.processes)
+    tell("the disk", budget)
+    disk = disk_probe.probe(files, min(_PROBE_S, _PROBE_SHARE * budget))
+    tell("copies to the device", until - time.monotonic())
+    to_device, no_copies = pinning.measure(recording.devices, min(_COPIES_S, _COPIES_SHARE * budget))
+    step_s = 1 / ceiling.steps_per_s if ceiling is not None else 0.0
+    found = _ask_the_copy(session, until - time.monotonic(), step_s, cold, tell)
+    warm_because = [why for rung in found.get("rungs", []) if (why := rung.pop("warm_because", None))]
+    return Experiments(
+        keep([Rung(**rung) for rung in found.get("rungs", [])]),
+        found.get("refused"),
+        ceiling,
+        [Comparison(**one) for one in [*found.get("comparisons", []), *to_device]],
+        [*found.get("not_tried", []), *no_copies],
+        disk,
+        Handing(**found["handing"][0]) if found.get("handing") else None,
+        cold and bool(found.get("rungs")) and not warm_because,
+        next(iter(warm_because), None),
+    )
+
+
+def read_from_disk(host: Mapping[str, Any], files: DatasetFiles | None) -> bool:
+    """Whether most of the dataset's files were not in the page cache, and much of what was read came from disks."""
+    if files is None or files.cached_before is None or files.cached_before > _CACHED:
+        return False
+    last = {row["pid"]: row for row in host.get("processes", [])}
+    read, device = (sum(row[name] for row in last.values()) for name in ("read_bytes", "device_bytes"))
+    return bool(device > _FROM_DEVICE * read)
+
+
+def ceiling_of(processes: Sequence[ProcessRecord]) -> Ceiling | None:
+    """Of the process whose steps take most of the time."""
+    steps = max(([e for e in p.events if e.kind == STEP] for p in processes), key=lambda s: sum(e.wall_ns for e in s))
+    done, seconds = [(0.0, 0.0)], 0.0
+    for step in steps:  # laid end to end: as if no batch were waited for
+        seconds += step.wall_ns / 1e9
+        done.append((seconds, 1.0))
+    if len(done) < 3 or seconds <= 0:
+        return None
+    return Ceiling(*rate_interval(done), steps=len(steps))
+
+
+def _ask_the_copy(
+    session: Path, budget: float, step_s: float, cold: bool, tell: Callable[[str, float], None]
+) -> dict[str, Any]:
+    """Wakes the copy in `session` and waits for what it measures."""
+    try:
+        pid = int((session / copies.PID).read_text())
+    except (OSError, ValueError):
+        return {"refused": "there is no copy of the script's process to try it on"}
+    unfinished = session / f"{ladder.GO}.part"
+    unfinished.write_text(f"{budget} {step_s} {int(cold)}")
+    unfinished.replace(session / ladder.GO)
+    until = time.monotonic() + budget + _GRACE_S
+    try:
+        while time.monotonic() < until and _is_alive(pid):
+            made = _read(session) or {}
+            if made.get("finished"):
+                break
+            tell(made.get("trying", "the loader"), until - _GRACE_S - time.monotonic())
+            time.sleep(0.05)
+    finally:
+        copies.end_the_copy(session)
+    found = _read(session)
+    if found is None:
+        return {"refused": "the copy of the script's process ended, or got stuck, before it had measured"}
+    return found
+
+
+def _read(session: Path) -> dict[str, Any] | None:
+    try:
+        value = json.loads((session / ladder.RESULT).read_text())
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return text.rsplit(")", 1)[-1].split()[0] not in "ZX"

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How sure a cause can be: what keeps one from being certain, whatever its rule says for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from feedline.diagnose.judging.cause import Cause
+from feedline.diagnose.judging.shares import DOUBTFUL, LARGE, UNCERTAIN
+from feedline.findings import Threshold
+from feedline.watching.summary.figures import Summary
+
+FEWEST_STEPS = Threshold(20, "steps: fewer are an impression")
+SMALL = Threshold(
+    0.15, "of the time: shares of the same script differ by some 0.05 from run to run, as does what booking leaves"
+)
+DEAR = Threshold(0.05, "of the time, for watching: it may be what was measured")
+CPU_OF_PAGING = "its CPU time holds that of reading pages again"
+READS_OF_PAGING = "what is read may be what was let go for want of memory"
+# Without these, whatever is found may have another reason.
+_ALWAYS = ("host", "consumer", "recording")
+
+
+class Claim(NamedTuple):
+    """What a rule has found."""
+
+    summary: Summary
+    cause: Cause
+    share: float
+    needs: tuple[str, ...]  # signals that could speak against it
+    before: tuple[str, ...]  # codes of causes that were named already
+
+
+class Limit(NamedTuple):
+    most: float
+    speaks: Callable[[Claim], str | None]  # why, in words; "" where the share says it; None: nothing
+
+
+def limited(claim: Claim, confidence: float) -> tuple[float, list[str]]:
+    """The confidence that is left, and the reasons."""
+    against = []
+    for limit in (*LIMITS.values(), *claim.cause.limits.values()):
+        reason = limit.speaks(claim)
+        if reason is not None:
+            confidence = min(confidence, limit.most)
+            against += [reason] if reason else []
+    return confidence, against
+
+
+def _unseen(claim: Claim) -> str | None:
+    missing = claim.summary.missing
+    absent = [signal for signal in dict.fromkeys((*claim.needs, *_ALWAYS)) if signal in missing]
+    return "not seen: " + "; ".join(missing[signal] for signal in absent) if absent else None
+
+
+def _few_steps(claim: Claim) -> str | None:
+    steps = claim.summary.steps
+    return f"only {steps} steps were seen" if steps < FEWEST_STEPS else None
+
+
+def others_cpus(claim: Claim) -> str | None:
+    """Other programs' work, in words, where it is much."""
+    host = claim.summary.host
+    if host.others_cpus is None or host.others_cpus <= host.cpus / 2 or not claim.cause.minds_others:
+        return None
+    return f"other programs used {host.sharing * host.others_cpus:.1f} CPUs meanwhile"
+
+
+def _busy_machine(claim: Claim) -> str | None:
+    return others_cpus(claim) if claim.share < LARGE else None
+
+
+def _small(claim: Claim) -> str | None:
+    return "" if claim.share < SMALL else None
+
+
+def _paging(claim: Claim) -> str | None:
+    return claim.cause.beside_paging or None if "memory_pressure" in claim.before else None
+
+
+def _dear(claim: Claim) -> str | None:
+    cost = claim.summary.overhead_share
+    return f"watching itself took {cost:.0%} of the time" if cost is not None and cost > DEAR else None
+
+
+# Of every cause; those of one cause stand in its file.
+LIMITS = {
+    "a signal is missing": Limit(UNCERTAIN, _unseen),
+    "few steps": Limit(DOUBTFUL, _few_steps),
+    "a busy machine": Limit(UNCERTAIN, _busy_machine),
+    "a small share": Limit(UNCERTAIN, _small),
+    "CPU time beside memory pressure": Limit(UNCERTAIN, _paging),
+    "watching was dear": Limit(UNCERTAIN, _dear),
+}

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a command, watched, and makes experiments when it has ended."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+from feedline.diagnose.experiments import after_run, ladder
+from feedline.watching import session
+from feedline.watching.recordings import Recording
+from feedline.watching.session import Change, Trying
+
+
+def watch(
+    command: Sequence[str],
+    budget: float = 0.0,
+    change: Change | None = None,
+    tell: Callable[[str, float], None] = lambda _what, _left_s: None,
+) -> Recording:
+    """`session.run` of `command`, and then experiments for up to `budget` seconds; 0: none.
+
+    `tell` hears how experiments get on. Raises CommandError where the command cannot be started.
+    """
+    if budget <= 0:
+        return session.run(command, change)
+    make = functools.partial(after_run.make_experiments, budget=budget, tell=tell)
+    return session.run(command, change, Trying(ladder.__name__, make))

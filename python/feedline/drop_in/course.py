@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a loader stands in its epochs, and what they have told: shared by the loader and the iterators it has made.
+
+It holds neither of them: a loader with workers that live on holds its iterator, and an iterator may outlive its loader.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from ..loader.loader import BadSample
+from . import state
+from .sampler_epochs import SamplerEpochs
+from .settings import Settings
+
+
+class Course:
+    """Used by the thread that iterates, but for `latest`, `cursor` and the counters, which others may look at.
+
+    Attributes:
+        epoch: the one that begins next, or is being begun.
+        cursor: of the epoch that was begun last.
+        pending: the state that the next epoch goes on from.
+        settings: the loader's, as they were when the epoch began or an attribute of it was set last.
+        latest: the iterator that was made last.
+        running: iterators in the middle of an epoch.
+        fresh_workers: the workers of the epoch were started for it.
+        wants_state: somebody has asked for a state, and may do so again.
+        errors: bad samples that were skipped or replaced.
+        wait_s: seconds in ``next()``, of the epoch that was begun last; None: nobody measures it.
+        page_lock_refusal: why batches are pinned by torch, where there is a GPU.
+        native_rows, native_misses: samples that the engine was to read, and those that it could not.
+    """
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        self.cursor: state.Cursor | None = None
+        self.pending: dict[str, Any] | None = None
+        self.settings: Settings | None = None  # until an epoch begins
+        self.latest: weakref.ref[Any] | None = None
+        self.running: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.fresh_workers = True
+        self.wants_state = False
+        self.errors: list[BadSample] = []
+        self.wait_s: float | None = None
+        self.page_lock_refusal: str | None = None
+        self.warned_unsharded = False
+        self.native_rows = self.native_misses = 0
+        self._sampler_epochs = SamplerEpochs()
+        self._generators_before: list[torch.Tensor] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy: everything but iterators, which belong to this one."""
+        return {**self.__dict__, "settings": None, "latest": None, "running": None}
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        self.__dict__.update(attributes, running=weakref.WeakSet())
+
+    def iterator(self) -> Any:
+        """The latest, while it lives."""
+        return None if self.latest is None else self.latest()
+
+    # -- epochs
+
+    def begin(self, settings: Settings) -> None:
+        """Before anything is drawn: generators and samplers go where a loaded state or the epoch wants them."""
+        order = settings.order
+        if self.pending is not None:
+            self.epoch = self.pending["epoch"]
+            state.put_generators(order, self.pending.get("generators"))
+        else:
+            self._sampler_epochs.advance(state.samplers_of(order))
+        settings.seed_order(self.epoch)
+        self._generators_before = [g.get_state() for g in state.generators_of(order)]
+
+    def open(self, settings: Settings) -> tuple[state.Cursor, dict[str, Any] | None]:
+        """For an iterator that begins: where it stands, and the state that it goes on from, if any."""
+        resume, self.pending = self.pending, None
+        cursor = state.Cursor(self.epoch, settings.num_workers)
+        cursor.samplers, cursor.epochs = state.take_samplers(settings.order)
+        cursor.generators = self._generators_before
+        if resume is not None:
+            cursor.delivered = resume["delivered"]
+        self.cursor = cursor
+        self.epoch += 1
+        return cursor, resume
+
+    def may_use(self, ahead: Any, settings: Settings) -> bool:
+        """Whether the epoch that was begun ahead is still the one that is wanted."""
+        if ahead is None or self.pending is not None or self.epoch != ahead.epoch:
+            return False
+        return bool(ahead.sampler_epochs == epochs_of(settings))
+
+    def adopt(self, cursor: state.Cursor, settings: Settings) -> None:
+        """The epoch that was begun ahead is now the one that is iterated."""
+        self._sampler_epochs.note(state.samplers_of(settings.order))
+        self.cursor = cursor
+        self.epoch += 1
+
+    def set_epoch(self, epoch: int, settings: Settings) -> None:
+        self.epoch = epoch
+        for sampler in state.samplers_of(settings.order):
+            if callable(getattr(sampler, "set_epoch", None)):
+                sampler.set_epoch(epoch)
+        self._sampler_epochs.forget()
+        if callable(getattr(settings.dataset, "set_epoch", None)):
+            settings.dataset.set_epoch(epoch)
+
+    def dataset_epoch(self, dataset: Any, next_epoch: bool = False) -> int | None:
+        """The epoch to tell persistent workers' data sets. Fresh workers have a fresh copy and need none."""
+        if (self.fresh_workers and not next_epoch) or not callable(getattr(dataset, "set_epoch", None)):
+            return None
+        for name in ("epoch", "_epoch"):
+            value = None if next_epoch else getattr(dataset, name, None)
+            if value is not None:
+                try:
+                    return int(value)
+                except (TypeError, ValueError):
+                    continue
+        return self.epoch if next_epoch else self.epoch - 1
+
+    # -- states
+
+    def state_dict(self, settings: Settings) -> dict[str, Any]:
+        iterator = self.iterator()
+        self.wants_state = True
+        if iterator is not None:
+            iterator.want_states(self.snapshot_steps(settings))
+        if self.pending is not None:
+            return dict(self.pending)
+        cursor = self.cursor or state.Cursor(self.epoch, settings.num_workers)
+        if iterator is not None and cursor is iterator._cursor:
+            cursor = iterator.state_cursor()
+        return state.to_json(cursor, settings, None if iterator is None else iterator._own_state())
+
+    def load_state_dict(self, saved: Mapping[str, Any], settings: Settings) -> None:
+        self.wants_state = True
+        if saved:
+            self.pending = pending = state.check(saved, settings)
+            # Now and not at iter(), so that a set_epoch of yours between the two is the last word.
+            state.put_samplers(settings.order, pending["samplers"], pending["sampler_epochs"])
+            self._sampler_epochs.note(state.samplers_of(settings.order))
+
+    def resumed_base_seed(self) -> int | None:
+        return None if self.pending is None else self.pending.get("base_seed")
+
+    def snapshot_steps(self, settings: Settings) -> int:
+        """After every how many batches workers are asked for a state; 0: not now."""
+        if settings.snapshot_every_n_steps == "auto":
+            return int(self.wants_state)
+        return int(settings.snapshot_every_n_steps or 0)
+
+
+def epochs_of(settings: Settings) -> list[Any]:
+    """What the samplers say of theirs."""
+    return [getattr(sampler, "epoch", None) for sampler in state.samplers_of(settings.order)]

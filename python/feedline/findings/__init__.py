@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What verbs say they found: one vocabulary, its catalogue, and how it is shown."""
+
+from .catalogue import Entry, Named, Threshold, thresholds_of
+from .finding import CERTAIN, SEVERITIES, Abstention, Finding, severity_of
+from .registry import modules_in
+
+__all__ = [
+    "CERTAIN",
+    "SEVERITIES",
+    "Abstention",
+    "Entry",
+    "Finding",
+    "Named",
+    "Threshold",
+    "modules_in",
+    "severity_of",
+    "thresholds_of",
+]

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules register by being there: a folder's modules are found, and no table lists them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import sys
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+from ..errors import ConfigError
+
+
+def modules_in(package: ModuleType, folders: Iterable[Path | str] = ()) -> list[ModuleType]:
+    """The modules of a package by name, then those of further `folders`, imported.
+
+    Args:
+        package: a package whose modules are one finding each; names that begin with an underscore are left out.
+        folders: folders of files of the same form.
+
+    Raises:
+        ConfigError: one of `folders` is not there, a file of it cannot be imported, or two files have one name.
+    """
+    names = sorted(found.name for found in pkgutil.iter_modules(package.__path__) if found.name[0] != "_")
+    modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names]
+    for folder in map(Path, folders):
+        if not folder.is_dir():
+            raise ConfigError(f"no such folder: {folder}")
+        modules += [_loaded(path, package) for path in sorted(folder.glob("[!_]*.py"))]
+    files: dict[str, str] = {}
+    for module in modules:
+        stem, file = name_of(module), str(module.__file__)
+        if stem in files:
+            raise ConfigError(f"two files are named {stem}.py: {files[stem]} and {file}; rename one, with its code")
+        files[stem] = file
+    return modules
+
+
+def name_of(module: ModuleType) -> str:
+    """The name of its file, which is the code of what it finds."""
+    return Path(str(module.__file__)).stem
+
+
+def _loaded(path: Path, package: ModuleType) -> ModuleType:
+    place = zlib.crc32(str(path.absolute()).encode())  # files of one name in two folders are two modules
+    name = f"{package.__name__}.added_{place:08x}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{path} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up there
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever a stranger's file raises
+        del sys.modules[name]
+        raise ConfigError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    return module

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How findings and their pages are shown: as JSON, as text, and in the pieces that a page of HTML is made of."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from .catalogue import Entry
+from .finding import CERTAIN, Finding
+
+_WIDTH = 100
+_HEAD = (
+    "What each code means, how it is recognised, by which numbers, and what to do. `feedline explain CODE` prints the",
+    "same in a terminal. This document is made of the rules' files: `feedline explain --markdown > docs/causes.md`.",
+    "[findings.md](findings.md) says what a finding is, and how a cause is added.",
+)
+
+
+def as_cause(finding: Finding) -> dict[str, Any]:
+    """A finding of `feedline diagnose`, as its JSON and run records have it."""
+    return {
+        "cause": finding.code,
+        "share": finding.share,
+        "confidence": finding.confidence,
+        "evidence": list(finding.evidence),
+        "counter_evidence": list(finding.against),
+        "fix": finding.fix,
+        "predicted_gain": list(finding.gain),
+    }
+
+
+def as_step_cause(finding: Finding) -> dict[str, Any]:
+    """A finding of `feedline trace`, as its JSON has it."""
+    return {
+        "cause": finding.code,
+        "share": finding.share,
+        "severity": finding.severity,
+        "confidence": finding.confidence,
+        **finding.about,
+        "evidence": list(finding.evidence),
+        "fix": finding.fix,
+        "predicted_gain": list(finding.gain),
+    }
+
+
+def as_alarm(finding: Finding) -> dict[str, Any]:
+    """A finding of `feedline top`, as its JSON has it."""
+    severity = "alarm" if finding.severity == "critical" else finding.severity
+    return {"name": finding.code, "severity": severity, "text": finding.text}
+
+
+def of_cause(cause: Mapping[str, Any]) -> Finding:
+    """The finding that a run record holds, of whichever verb."""
+    low, high = cause["predicted_gain"]
+    return Finding(
+        cause["cause"],
+        cause.get("severity", "note"),
+        cause["share"],
+        cause["confidence"],
+        tuple(cause["evidence"]),
+        tuple(cause.get("counter_evidence", ())),
+        cause["fix"],
+        (low, high),
+    )
+
+
+def how_sure(finding: Finding) -> str:
+    """``certain``, or ``confidence 60%``."""
+    return "certain" if finding.confidence >= CERTAIN else f"confidence {finding.confidence:.0%}"
+
+
+def gain_of(finding: Finding, unit: str) -> str:
+    """``40% to 90% more batches per second``; "": nothing is promised."""
+    low, high = finding.gain
+    return f"{low:.0%} to {high:.0%} more {unit} per second" if high > 0 else ""
+
+
+def sentences(finding: Finding) -> list[str]:
+    """The evidence, and what speaks against it with a "but"."""
+    return [*finding.evidence, *(f"but: {sentence}" for sentence in finding.against)]
+
+
+class Pieces(NamedTuple):
+    """What a page shows of a finding: a heading, sentences, and the fix with its gain."""
+
+    heading: str
+    sentences: list[str]
+    fix: str
+
+
+def pieces(finding: Finding) -> Pieces:
+    gain = gain_of(finding, "batches")
+    promised = f" Predicted gain: {gain}." if gain else ""
+    heading = f"{finding.share:.0%} of the time: {finding.code} ({how_sure(finding)})"
+    return Pieces(heading, sentences(finding), finding.fix + promised)
+
+
+def entry_as_dict(entry: Entry) -> dict[str, Any]:
+    """A page as JSON."""
+    return {
+        **asdict(entry),
+        "thresholds": [threshold._asdict() for threshold in entry.thresholds],
+        "contradicted": list(entry.contradicted),
+    }
+
+
+def entry_lines(entry: Entry) -> list[str]:
+    """A page as text."""
+    lines = [f"{entry.code}  (feedline {entry.verb})", ""]
+    lines += _wrapped(plain(entry.title[:1].upper() + entry.title[1:] + "."))
+    for title, text in _parts(entry):
+        lines += ["", title, *_wrapped(plain(text), "  ")]
+    if entry.contradicted:
+        lines += ["", "Never certain where", *(f"  {one}" for one in entry.contradicted)]
+    if entry.thresholds:
+        width = max(len(one.name) for one in entry.thresholds)
+        rows = (f"{one.name:<{width}} {one.value:>9.6g}  {plain(one.reason)}" for one in entry.thresholds)
+        lines += ["", "Numbers", *(line for row in rows for line in _wrapped(row, "  ", " " * (width + 14)))]
+    return lines
+
+
+def entry_markdown(entry: Entry) -> list[str]:
+    """A page as a section of a document."""
+    lines = [f"### {entry.verb}: {entry.code}", "", entry.title[:1].upper() + entry.title[1:] + ".", ""]
+    for title, text in _parts(entry):
+        lines += [f"**{title}.** {text}", ""]
+    if entry.contradicted:
+        lines += [f"**Never certain where** {'; '.join(entry.contradicted)}.", ""]
+    if entry.thresholds:
+        lines += ["| number | is | reason |", "|---|---|---|"]
+        lines += [f"| {one.name} | {one.value:.6g} | {one.reason} |" for one in entry.thresholds]
+        lines.append("")
+    return lines
+
+
+def document(entries: Sequence[Entry]) -> str:
+    """All pages as one document, verb by verb: docs/causes.md."""
+    lines = ["# Findings, one by one", "", *_HEAD, ""]
+    for verb in dict.fromkeys(entry.verb for entry in entries):
+        pages = [entry for entry in entries if entry.verb == verb]
+        lines += [f"## {verb}", "", "| code | says |", "|---|---|"]
+        lines += [f"| [{page.code}](#{_anchor(page)}) | {page.title} |" for page in pages]
+        lines += ["", *(line for page in pages for line in entry_markdown(page))]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _parts(entry: Entry) -> list[tuple[str, str]]:
+    parts = [
+        ("What it means", entry.means),
+        ("How it is recognised", entry.recognised),
+        ("What to do", entry.to_do),
+        ("When nothing is said", entry.abstains),
+        ("An example", entry.example),
+    ]
+    return [(title, text) for title, text in parts if text]
+
+
+def _anchor(entry: Entry) -> str:
+    """As GitHub makes it of a heading."""
+    return f"{entry.verb}-{entry.code}"
+
+
+def _wrapped(text: str, indent: str = "", further: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=indent if further is None else further,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def plain(text: str) -> str:
+    """Without the marks of code, which a terminal does not show."""
+    return text.replace("`", "")

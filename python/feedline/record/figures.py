@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of a record that several verbs write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def figure(
+    name: str,
+    label: str,
+    unit: str,
+    value: float,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    better: str | None,
+) -> dict[str, Any]:
+    """One of a record's ``figures``."""
+    return {"name": name, "label": label, "unit": unit, "value": value, "low": low, "high": high, "better": better}
+
+
+def link(name: str, ms_per_batch: float | None, bytes_per_s: float | None, note: str) -> dict[str, Any]:
+    """One of a record's ``chain``."""
+    return {"name": name, "ms_per_batch": ms_per_batch, "bytes_per_s": bytes_per_s, "note": note}

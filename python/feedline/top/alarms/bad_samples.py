@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples were skipped or replaced."""
+
+from ...findings import Entry
+from ..judging import LOADERS, Alarm, Seen, Told
+
+
+def _judges(seen: Seen) -> Told:
+    for at, (name, loader, _, _) in enumerate(seen.now.loaders):
+        if loader.bad_samples:
+            yield at, False, f"{name}: {loader.bad_samples:,.0f} bad samples; see loader.errors"
+
+
+ALARM = Alarm(
+    Entry(
+        code="bad_samples",
+        verb="top",
+        title="samples could not be read",
+        means="The loader's `on_error` lets it go on without them.",
+        recognised="It counts at least one: a note.",
+        to_do="`loader.errors` has the latest, with shard, key and stage; `feedline inspect` looks at all.",
+        example="pid 13075, loader 0: 3 bad samples; see loader.errors",
+    ),
+    turn=LOADERS + 20,
+    judges=_judges,
+)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The container's CPU quota stops the run."""
+
+from ...findings import Entry, Threshold
+from ..judging import HOST, Alarm, Seen, Told
+
+THROTTLED = Threshold(0.10, "of the time, stopped by the quota")
+
+
+def _judges(seen: Seen) -> Told:
+    throttled = seen.held(m.host.throttled_share for m in seen.recent)
+    if throttled is not None and throttled >= THROTTLED:
+        yield 0, True, f"stopped {throttled:.0%} of the time by the CPU quota: fewer workers"
+
+
+ALARM = Alarm(
+    Entry(
+        code="cpu_quota",
+        verb="top",
+        title="the container's CPU quota stops the run",
+        means="A quota lets a group of processes run for so much of each tenth of a second, and stops all of them for "
+        "the rest.",
+        recognised="Stopped by the quota 10 % of the time.",
+        to_do="Fewer workers, or a larger quota.",
+        abstains="It has to last for ten looks.",
+        example="stopped 30% of the time by the CPU quota: fewer workers",
+    ),
+    turn=HOST,
+    judges=_judges,
+)

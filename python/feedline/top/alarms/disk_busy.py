@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A disk is always busy."""
+
+from ...findings import Entry, Threshold
+from ..judging import HOST, Alarm, Seen, Told
+
+DISK_BUSY = Threshold(0.95, "of the time: less has gaps")
+IO_PRESSURE = Threshold(0.10, "of the time, in which something waits for a disk")
+
+
+def _judges(seen: Seen) -> Told:
+    if not seen.now.host.disks:
+        return
+    disk = seen.now.host.disks[0]
+    busy = seen.held(d.busy_share for m in seen.recent for d in m.host.disks if d.name == disk.name)
+    pressure = seen.held(m.host.io_pressure for m in seen.recent)
+    if busy is None or busy < DISK_BUSY:
+        return
+    if pressure is None or pressure < IO_PRESSURE:
+        yield 0, False, f"{disk.name} is always busy, and nobody waits: it takes many at once"
+    else:
+        waits = f"{disk.name} is always busy, and work waits for it {pressure:.0%} of the time"
+        yield 0, True, f"{waits}: cache or pack the data"
+
+
+ALARM = Alarm(
+    Entry(
+        code="disk_busy",
+        verb="top",
+        title="a disk is always busy",
+        means="Reads stand in line. A device that takes many requests at once is busy long before it is at its limit, "
+        "so without anybody who waits it is a note.",
+        recognised="A device always busy, while work waits for disks 10 % of the time.",
+        to_do="Keep what is read in memory or on a faster disk, or pack small files into shards.",
+        abstains="It has to last for ten looks.",
+        example="vda is always busy, and work waits for it 40% of the time: cache or pack the data",
+    ),
+    turn=HOST + 20,
+    judges=_judges,
+)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GPU's memory is nearly full."""
+
+from ...findings import Entry, Threshold
+from ..judging import GPUS, Alarm, Seen, Told, free_share
+
+GPU_MEMORY_LEFT = Threshold(0.05, "of a GPU's memory, free: a longer batch may need it")
+
+
+def _judges(seen: Seen) -> Told:
+    for at, gpu in seen.own_gpus():
+        free = free_share(gpu)
+        if free is not None and free < GPU_MEMORY_LEFT:
+            yield at, True, f"GPU {gpu.index} has {free:.0%} of its memory left: smaller batches"
+
+
+ALARM = Alarm(
+    Entry(
+        code="gpu_memory",
+        verb="top",
+        title="a GPU's memory is nearly full",
+        means="The next allocation may fail, and end the run.",
+        recognised="Under 5 % of a GPU's memory is left.",
+        to_do="Smaller batches.",
+        abstains="GPUs on which only other processes compute raise none, where the driver tells.",
+        example="GPU 0 has 2% of its memory left: smaller batches",
+    ),
+    turn=GPUS,
+    judges=_judges,
+)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A GPU goes from busy to idle and back."""
+
+from collections.abc import Iterable
+
+from ...findings import Entry, Threshold
+from ..judging import GPUS, Alarm, Seen, Told
+
+SAW_LOW = Threshold(0.20, "utilisation: below it is idle")
+SAW_HIGH = Threshold(0.70, "utilisation: from there on it is busy")
+SAW_TURNS = Threshold(4, "turns in ten looks: twice down and up")
+
+
+def turns(utilisation: Iterable[float | None]) -> int:
+    """How often it went from high to low or back."""
+    high: bool | None = None
+    count = 0
+    for value in utilisation:
+        if value is None or SAW_LOW < value < SAW_HIGH:
+            continue
+        count += high is not None and high != (value >= SAW_HIGH)
+        high = value >= SAW_HIGH
+    return count
+
+
+def _judges(seen: Seen) -> Told:
+    for at, gpu in seen.own_gpus():
+        history = seen.utilisations(gpu)
+        if seen.held(history) is not None and turns(history) >= SAW_TURNS:
+            yield at, True, f"GPU {gpu.index} goes from busy to idle and back: data supply?"
+
+
+ALARM = Alarm(
+    Entry(
+        code="gpu_sawtooth",
+        verb="top",
+        title="a GPU goes from busy to idle and back",
+        means="It works through what is ready, and then waits: mostly for data.",
+        recognised="From above 70 % to under 20 % and back, twice in ten looks.",
+        to_do="Run `feedline diagnose`.",
+        abstains="GPUs on which only other processes compute raise none, where the driver tells.",
+        example="GPU 0 goes from busy to idle and back: data supply?",
+    ),
+    turn=GPUS + 20,
+    judges=_judges,
+)

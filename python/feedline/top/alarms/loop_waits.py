@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loop waits for its loader."""
+
+from ...findings import Entry, Threshold
+from ..judging import LOADERS, WAIT_NOTE, Alarm, Seen, Told
+
+WAIT_ALARM = Threshold(0.20, "of the loop's time: as of what diagnose and trace call critical")
+
+
+def _judges(seen: Seen) -> Told:
+    for at, (name, _, _, _) in enumerate(seen.now.loaders):
+        waits = [r.wait_share for m in seen.recent for n, _, r, _ in m.loaders if n == name and r is not None]
+        wait = seen.held(waits)
+        if wait is not None and wait >= WAIT_NOTE:
+            sentence = f"the loop waits {wait:.0%} of its time for {name}; run `feedline diagnose`"
+            yield at, wait >= WAIT_ALARM, sentence
+
+
+ALARM = Alarm(
+    Entry(
+        code="loop_waits",
+        verb="top",
+        title="the loop waits for its loader",
+        means="Batches are not ready when the loop asks for them.",
+        recognised="The loop waits 20 % of its time (10 %: a note).",
+        to_do="Run `feedline diagnose`, which proves the cause and predicts what a change gains.",
+        abstains="It has to last for ten looks.",
+        example="the loop waits 69% of its time for pid 13075, loader 0; run `feedline diagnose`",
+    ),
+    turn=LOADERS,
+    judges=_judges,
+)

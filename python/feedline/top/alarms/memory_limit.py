@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cgroup's memory limit is near, or was met."""
+
+from ...findings import Entry, Threshold
+from ..judging import LESS_MEMORY, MEMORY, Alarm, Seen, Told, gb
+
+MEMORY_LEFT = Threshold(0.10, "of the limit, free: a larger batch or one more worker may need it")
+
+
+def _judges(seen: Seen) -> Told:
+    host = seen.now.host
+    limit, used = host.memory.limit_bytes, host.memory.used_bytes
+    if limit and used is not None and used > (1 - MEMORY_LEFT) * limit:
+        yield 0, True, f"{gb(used)} of the limit of {gb(limit)} are used: {LESS_MEMORY}"
+    if host.limit_hits_per_s:
+        yield 0, True, f"the memory limit was hit: {LESS_MEMORY}"
+
+
+ALARM = Alarm(
+    Entry(
+        code="memory_limit",
+        verb="top",
+        title="the container's memory limit is near",
+        means="At the limit the kernel takes pages back, which makes everything slow, and then ends a process.",
+        recognised="Over 90 % of the cgroup's limit, without page cache that gives way; or the limit was hit.",
+        to_do="Hold less: less prefetching, fewer workers, smaller batches; or raise the limit.",
+        abstains="There is no limit.",
+        example="15.1 GB of the limit of 16.0 GB are used: less prefetching, fewer workers, smaller batches",
+    ),
+    turn=MEMORY + 10,
+    judges=_judges,
+)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No batch has come for long, and none is ready."""
+
+from ...findings import Entry, Threshold
+from ..judging import LOADERS, Alarm, Seen, Told
+
+STALL_S = Threshold(30.0, "seconds without a batch: longer than a slow one takes")
+
+
+def _judges(seen: Seen) -> Told:
+    for at, (name, loader, rates, idle_s) in enumerate(seen.now.loaders):
+        if rates is not None and idle_s > STALL_S and loader.ready_batches == 0:
+            yield at, True, f"{name}: no batch for {idle_s:.0f} s, and none is ready"
+
+
+ALARM = Alarm(
+    Entry(
+        code="no_batch",
+        verb="top",
+        title="no batch has come for long",
+        means="The loader is stuck, or its storage does not answer.",
+        recognised="No batch for 30 s, and none is ready.",
+        to_do="Look at the storage; `loader.stats()` and py-spy show where its threads or workers are.",
+        example="pid 13075, loader 0: no batch for 45 s, and none is ready",
+    ),
+    turn=LOADERS + 10,
+    judges=_judges,
+)

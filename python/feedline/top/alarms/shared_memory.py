@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""/dev/shm is nearly full."""
+
+from ...findings import Entry, Threshold
+from ..judging import MEMORY, Alarm, Seen, Told, gb
+
+MEMORY_LEFT = Threshold(0.10, "of /dev/shm, free: the next batch may not fit")
+
+
+def _judges(seen: Seen) -> Told:
+    shared, limit = seen.now.host.memory.shared_bytes, seen.now.host.memory.shared_limit_bytes
+    if limit and shared is not None and shared > (1 - MEMORY_LEFT) * limit:
+        sentence = f"/dev/shm holds {gb(shared)} of {gb(limit)}: remove leftovers, or docker run --shm-size"
+        yield 0, True, sentence
+
+
+ALARM = Alarm(
+    Entry(
+        code="shared_memory",
+        verb="top",
+        title="/dev/shm is nearly full",
+        means="Workers hand over tensors through it. Where it is full a worker dies of a bus error.",
+        recognised="Over 90 % of it is used.",
+        to_do="Remove leftovers of runs that were killed, or enlarge it (docker run --shm-size).",
+        example="/dev/shm holds 62.0 MB of 64.0 MB: remove leftovers, or docker run --shm-size",
+    ),
+    turn=MEMORY + 20,
+    judges=_judges,
+)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches are page-locked, and the host waits for each copy all the same."""
+
+from __future__ import annotations
+
+from ...findings import Entry
+from ..intervals import join
+from ..judging import Case, Cause, copies_from, copy_line, waits_for_pinned
+
+
+def _judges(case: Case) -> None:
+    device, waited = case.device, waits_for_pinned(case.waits)
+    assert device is not None
+    pinned = copies_from(device, "Pinned")
+    if pinned is None or not any(waited):
+        return
+    case.findings.add(
+        "blocking_copy",
+        join(case.waits.idle_after(device, waited), device.exposed("HtoD", "Pinned")),
+        0.9,
+        [copy_line(pinned), f"the host waited for {sum(waited)} of them: .to() without non_blocking=True"],
+        ".to(device, non_blocking=True), under torch.cuda.stream(...) with a stream of its own one batch ahead",
+        gained=(0.5, 1.0),
+    )
+
+
+CAUSE = Cause(
+    Entry(
+        code="blocking_copy",
+        verb="trace",
+        title="copies to the GPU from page-locked memory, for which the host waits",
+        means="The device could fetch the batch while the host goes on, but the call waits until it is there, and the "
+        "GPU is idle until the host has queued more.",
+        recognised="Waits of the host for copies from page-locked memory, with the GPU's idle time behind them.",
+        to_do="Ask for copies that do not wait, on a stream of their own, one batch ahead.",
+        abstains="The trace holds no events of a GPU.",
+        example="the host waited for 8 of them: .to() without non_blocking=True.",
+    ),
+    turn=60,
+    judges=_judges,
+    of_device=True,
+)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The step's own work sets the pace: nothing in the loader will help."""
+
+from __future__ import annotations
+
+from ...findings import Entry, Threshold
+from ...findings.finding import NOTE
+from ..intervals import EMPTY, total
+from ..judging import Case, Cause
+
+BUSY = Threshold(0.9, "of the time: a GPU that works so much has no need of a faster loader")
+
+
+def _judges(case: Case) -> None:
+    device, share, has_loader = case.device, case.loader_share, len(case.steps.loader) > 0
+    if device is not None:
+        busy = total(device.busy) / max(1, device.window[1] - device.window[0])
+        evidence = [f"the GPU is busy {busy:.0%} of the time"]
+        if busy < BUSY:
+            return
+    elif has_loader and share < NOTE:
+        busy, evidence = 1.0 - share, []
+    else:
+        return
+    if has_loader:
+        evidence.append(f"the loop waits {share:.1%} of its time for the loader")
+    explained = sum(finding.share for finding in case.findings.verdicts)
+    case.findings.add(
+        "compute_bound",
+        EMPTY,
+        0.9,
+        evidence,
+        "nothing in the loader will help: the model, its precision and its operators are what takes the time",
+        gained=(0.0, 0.0),
+        per_step=case.durations * max(0.0, busy - explained),
+    )
+
+
+CAUSE = Cause(
+    Entry(
+        code="compute_bound",
+        verb="trace",
+        title="the step's own work sets the pace; nothing to do in the loader",
+        means="The GPU works nearly all of the time, or, without one, the loop hardly waits for its loader.",
+        recognised="The union of kernels, copies and memsets within the steps, less what other causes explain.",
+        to_do="Nothing in the loader: the model, its precision and its operators take the time.",
+        example="the GPU is busy 97% of the time.",
+    ),
+    turn=90,
+    judges=_judges,
+)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The step waits for the GPU, which has nothing to do until the host has queued more."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...findings import Entry
+from .. import synchronisation
+from ..intervals import covered_within
+from ..judging import Case, Cause
+
+_MOST_PLACES = 3
+
+
+def _judges(case: Case) -> None:
+    device, waits, steps = case.device, case.waits, case.steps
+    assert device is not None
+    of_loop = [copy is None or not copy.startswith("Memcpy HtoD") for copy in waits.copy]
+    inside_loader = covered_within(steps.loader, np.stack((waits.start, waits.start + 1), axis=1)) > 0
+    which = [mine and not loader for mine, loader in zip(of_loop, inside_loader.tolist(), strict=True)]
+    if not any(which):
+        if not len(case.trace["runtime"]):
+            case.findings.abstain("calls of the CUDA runtime (ProfilerActivity.CUDA)", "loop_synchronisation")
+        return
+    case.findings.add(
+        "loop_synchronisation",
+        waits.idle_after(device, which),
+        0.85,
+        _places(case),
+        "keep values on the GPU: .detach() instead of .item(), read them every hundredth step, no boolean masks of "
+        "unknown size",
+        gained=(0.3, 1.0),
+    )
+
+
+def _places(case: Case) -> list[str]:
+    assert case.device is not None
+    table = synchronisation.table(case.waits, case.device, case.steps)
+    rows = [row for row in table if not (row["copy"] or "").startswith("Memcpy HtoD")]
+    places = [
+        f"{row['operator']}{' in ' + row['place'] if row['place'] else ''}: {row['per_step']:.1f} per step, "
+        f"GPU idle {row['gpu_idle_after_ms']:.2f} ms behind them"
+        for row in rows[:_MOST_PLACES]
+    ]
+    if not any(row["place"] for row in rows):
+        places.append("record with_stack=True to see which line asks")
+    return places
+
+
+CAUSE = Cause(
+    Entry(
+        code="loop_synchronisation",
+        verb="trace",
+        title="the step waits for the GPU, which is idle until the host has queued more",
+        means="`.item()`, `.nonzero()` and their like need a value from the GPU. The host waits for it, and then the "
+        "GPU waits for the host.",
+        recognised="Waits of the host outside of the loader and of copies to the device, by the idle time of the GPU "
+        "right behind each.",
+        to_do="Keep values on the GPU, and read them seldom.",
+        abstains="The trace holds no calls of the CUDA runtime.",
+        example="aten::item: 2.0 per step, GPU idle 1.10 ms behind them.",
+    ),
+    turn=70,
+    judges=_judges,
+    of_device=True,
+)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products and convolutions run on plain cores of a GPU that has Tensor Cores."""
+
+from __future__ import annotations
+
+from ...findings import Entry, Threshold
+from ..intervals import EMPTY
+from ..judging import Case, Cause
+
+VOLTA = Threshold(7, "compute capability's major number: the first with Tensor Cores")
+MOST_PLAIN = Threshold(0.5, "of the matrix time, on Tensor Cores: from there on precision is reduced already")
+
+
+def _judges(case: Case) -> None:
+    assert case.device is not None
+    facts = case.device.tensor_cores()
+    majors = [p.get("computeMajor") for p in case.trace.device_properties]
+    major = max((major for major in majors if isinstance(major, int)), default=0)
+    if not major:
+        case.findings.abstain("the GPU's compute capability (deviceProperties)", "precision_not_reduced")
+        return
+    if major < VOLTA or facts["share_of_matrix_time"] is None or facts["share_of_matrix_time"] >= MOST_PLAIN:
+        return
+    spent = facts["plain_matrix_ms"] * 1e6
+    per_step = case.durations / case.durations.sum() * spent
+    case.findings.add(
+        "precision_not_reduced",
+        EMPTY,
+        0.6,
+        [
+            f"{facts['plain_matrix_ms']:.1f} ms in products and convolutions whose names show no Tensor Cores, "
+            f"{1 - facts['share_of_matrix_time']:.0%} of such time (inferred from names)"
+        ],
+        "torch.autocast with bfloat16 (float16 and GradScaler before Ampere); channels a multiple of 8",
+        gained=(0.3, 0.8),
+        per_step=per_step,
+    )
+
+
+CAUSE = Cause(
+    Entry(
+        code="precision_not_reduced",
+        verb="trace",
+        title="products and convolutions on plain cores of a GPU that has Tensor Cores",
+        means="Tensor Cores multiply matrices of bfloat16, float16 and TF32 several times as fast as float32.",
+        recognised="The names that cuBLAS, cuDNN and CUTLASS give to kernels: an inference, and called one.",
+        to_do="Enter autocast; make channels a multiple of 8.",
+        abstains="The trace does not tell the GPU's compute capability.",
+        example="387.7 ms in products and convolutions whose names show no Tensor Cores, 100% of such time.",
+    ),
+    turn=80,
+    judges=_judges,
+    of_device=True,
+)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank makes the others wait in their collectives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...findings import Entry, Finding, Threshold, severity_of
+from ...findings.finding import NOTE
+from ..intervals import Intervals, covered_within
+from ..judging import Cause
+from ..steps import Steps
+from ..verdicts import gain_of
+
+CONSTANT = Threshold(0.8, "of the steps: from there on it is one rank, and not one after the other")
+ENOUGH_STEPS = Threshold(5, "steps: with fewer it is an impression")
+
+
+def found(ranks: Mapping[int, tuple[Steps, Intervals]], rows: Sequence[Mapping[str, Any]]) -> Finding | None:
+    """Who makes the others wait; None: nobody does, or the ranks share no step.
+
+    Args:
+        ranks: by number, the steps and the collectives of each.
+        rows: of each rank, means in ms per step.
+    """
+    shared = sorted(set.intersection(*(set(steps.numbers) for steps, _ in ranks.values())))
+    if not shared:
+        return None
+    numbers = sorted(ranks)
+    own, length = (np.stack([_per_step(*ranks[rank], shared)[i] for rank in numbers]) for i in (0, 1))
+    slowest = own.argmax(axis=0)
+    # what the others wait: the slowest one's own time over that of the one in the middle of the others
+    lost = own.max(axis=0) - np.median(np.sort(own, axis=0)[:-1], axis=0)
+    share = float(lost.sum() / max(1.0, float(length.mean(axis=0).sum())))
+    if share < NOTE:
+        return None
+    ((place, times),) = Counter(slowest.tolist()).most_common(1)
+    constant = times / len(shared) >= CONSTANT
+    rank, behind = numbers[place], float(lost.mean() / 1e6)
+    by_rank = {row["rank"]: row for row in rows}
+    others = [row["loader_ms"] for row in rows if row["rank"] != rank]
+    in_loader = by_rank[rank]["loader_ms"] - float(np.median(others))
+    return Finding(
+        "straggling_rank",
+        severity_of(share),
+        share,
+        0.9 if constant and len(shared) >= ENOUGH_STEPS else 0.6,
+        _evidence(constant, rank, times, len(shared), behind, in_loader),
+        fix=_fix(constant, loading=constant and in_loader > behind / 2),
+        gain=(gain_of(share / 2), gain_of(share)),
+        about={"rank": rank if constant else None},
+    )
+
+
+def _evidence(
+    constant: bool, rank: int, times: int, steps: int, behind_ms: float, in_loader_ms: float
+) -> tuple[str, str]:
+    if constant:
+        return (
+            f"the slowest rank has {behind_ms:.2f} ms more of its own per step than the one in the middle of the "
+            f"others; it is rank {rank} in {times} of {steps} steps",
+            f"{max(0.0, in_loader_ms):.2f} ms of that are in its loader's next()",
+        )
+    return (
+        f"the slowest rank changes from step to step, as with samples that differ; it is {behind_ms:.2f} ms behind",
+        f"rank {rank} is it most often, in {times} of {steps} steps",
+    )
+
+
+def _fix(constant: bool, loading: bool) -> str:
+    if loading:
+        return "feed that rank as the others are fed: its storage, cores and workers"
+    if constant:
+        return "compare that rank's machine and GPU with the others' (`feedline diff`)"
+    return "make ranks' batches alike in cost: bucket by length, or prefetch deeper"
+
+
+def _per_step(steps: Steps, when: Intervals, shared: list[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Nanoseconds of a rank's own, and of the whole, of each of the steps `shared`."""
+    rows = [steps.numbers.index(number) for number in shared]
+    own = steps.durations - covered_within(when, steps.windows)
+    return own[rows].astype(np.float64), steps.durations[rows].astype(np.float64)
+
+
+CAUSE = Cause(
+    Entry(
+        code="straggling_rank",
+        verb="trace",
+        title="one rank makes the others wait in their collectives",
+        means="Ranks meet in every step. The slowest has come last, so it is the one that waits least.",
+        recognised="A rank's own time, which is its step without collectives, over that of the one in the middle of "
+        "the others. No clocks are compared.",
+        to_do="One rank in most steps: compare its feeding and its machine with the others'. Another one in each step: "
+        "make their batches alike in cost.",
+        abstains="The trace of a rank holds no collectives, or there is one rank.",
+        example="the slowest rank has 4.10 ms more of its own per step; it is rank 1 in 6 of 6 steps.",
+    ),
+    turn=100,
+    judges=None,
+)

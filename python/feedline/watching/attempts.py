@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes one experiment in a process of its own: what goes wrong there ends that one alone, and nobody waits for ever.
+
+The copy of a script's process has none of its threads, and must not touch a GPU that the script has used: torch raises,
+other libraries' drivers hang or end the process. Reading samples rarely does any of that, and cannot be known not to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+_POLL_S = 0.01
+_CHILD_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+_OF_A_DEVICE = ("in forked subprocess", "CUDA error", "HIP error", "CUDA_ERROR")
+
+
+class NotTried(Exception):
+    """An experiment that cannot be made here; str() says why."""
+
+
+def make(attempt: Callable[[], dict[str, Any]], limit_s: float, result: Path) -> dict[str, Any]:
+    """What `attempt` gives. Raises NotTried where it fails, dies, or takes longer than `limit_s`.
+
+    Only for a process without children: all that there are after it are ended. `result`: a path to write to.
+    """
+    result.unlink(missing_ok=True)
+    _adopt()
+    before = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # the script's own handler is none for this process
+    child = os.fork()
+    if child > 0:
+        status = _wait(child, time.monotonic() + limit_s)
+        _end_children()
+    if before is not None:
+        signal.signal(signal.SIGCHLD, before)  # torch's tells a loop at once that a worker has died
+    if child == 0:
+        _run(attempt, result)
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads(result.read_text())
+        if "why" in found:
+            raise NotTried(found["why"])
+        return dict(found)
+    if status is None:
+        raise NotTried(f"it was not done after {limit_s:.0f} s, and was ended")
+    if os.WIFSIGNALED(status):
+        raise NotTried(f"the process that tried it was ended by {signal.Signals(os.WTERMSIG(status)).name}")
+    raise NotTried(f"the process that tried it ended with status {os.waitstatus_to_exitcode(status)}")
+
+
+def _run(attempt: Callable[[], dict[str, Any]], result: Path) -> NoReturn:
+    try:
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            torch.set_num_threads(1)  # OpenMP's other threads are gone, and a loop shared with them would never end
+        try:
+            found = attempt()
+        except BaseException as error:
+            found = {"why": reason_of(error)}
+        unfinished = result.with_name(f"{result.name}.part")
+        unfinished.write_text(json.dumps(found))
+        unfinished.replace(result)
+    finally:
+        os._exit(0)
+
+
+def reason_of(error: BaseException) -> str:
+    """In one line, why reading samples failed in a copied process; a worker's error comes with its whole traceback."""
+    if isinstance(error, NotTried):
+        return str(error)
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    for line in reversed(lines):  # in front of an error stand lines of the code that raised it
+        if any(words in line for words in _OF_A_DEVICE):
+            return f"reading samples uses the GPU, which a copied process cannot: {line}"
+    line = lines[-1] if any(line.startswith("Original Traceback") for line in lines) else lines[0]
+    return f"{type(error).__name__}: {line}"
+
+
+def _wait(child: int, until: float) -> int | None:
+    """Its exit status; None: it has not ended in time."""
+    while time.monotonic() < until:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status
+        time.sleep(_POLL_S)
+    return None
+
+
+def _adopt() -> None:
+    """Has processes whose parent has died become this one's children, as a dead loader's workers."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _end_children() -> None:
+    """All of this process, and theirs, which become its own as their parents die."""
+    while children := _children():
+        for child in children:
+            with contextlib.suppress(OSError):
+                os.kill(child, signal.SIGKILL)
+        for child in children:
+            with contextlib.suppress(OSError):
+                os.waitpid(child, 0)
+
+
+def _children() -> list[int]:
+    own, found = os.getpid(), []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                fields = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
+                if int(fields[1]) == own:
+                    found.append(int(name))
+    return found

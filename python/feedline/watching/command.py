@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command that is watched: its environment, which the probe is in, its start, its sampler, and its signals."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from feedline import _engine
+from feedline.watching.probe.events import LOOPS
+from feedline.watching.variables import EXTENSION, SESSION
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_PERIOD_S = 0.1
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+class CommandError(OSError):
+    """The command could not be started."""
+
+
+def environment_of(folder: Path, extension: str = "") -> dict[str, str]:
+    """This process's environment, with the probe that records into `folder` in it.
+
+    `extension`: the name of a module that the probe loads and calls ``install(module, recorder)`` of; "": none.
+    """
+    environment = dict(os.environ)
+    paths = [str(_PACKAGE / "watching" / "probe" / "inject")]
+    if environment.get("PYTHONPATH"):
+        paths.append(environment["PYTHONPATH"])
+    environment["PYTHONPATH"] = os.pathsep.join(paths)
+    environment[SESSION] = str(folder)
+    environment.pop(EXTENSION, None)  # of a verb that this one runs under
+    if extension:
+        environment[EXTENSION] = extension
+    return environment
+
+
+def start(command: Sequence[str], environment: dict[str, str], **options: Any) -> subprocess.Popen[bytes]:
+    """Starts it; `options` are Popen's. Raises CommandError where that cannot be done."""
+    try:
+        return subprocess.Popen(list(command), env=environment, **options)
+    except OSError as error:
+        raise CommandError(error.errno, f"cannot start {command[0]}: {error.strerror}") from error
+
+
+def sampler_of(pid: int, folder: Path | None = None) -> _engine.HostSampler | None:
+    """Samples the host and the process's tree; None: it cannot, and whoever asks goes without.
+
+    `folder`: of a session; the command is sampled closely only from its first loop on.
+    """
+    closely_from = "" if folder is None else str(folder / LOOPS)
+    try:
+        return _engine.HostSampler(pid, _PERIOD_S, closely_from=closely_from)
+    except Exception:
+        return None
+
+
+@dataclass
+class Forwarding:
+    children: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    interrupted: bool = False
+
+
+@contextlib.contextmanager
+def signals_of_child() -> Iterator[Forwarding]:
+    """Signals meant for the script reach it; a terminal's Ctrl-C reaches it by itself."""
+    forwarding = Forwarding()
+
+    def forward(number: int, _frame: Any) -> None:
+        forwarding.interrupted |= number == signal.SIGINT
+        for child in forwarding.children:
+            with contextlib.suppress(OSError):
+                child.send_signal(number)
+
+    def reached_by_terminal(_number: int, _frame: Any) -> None:
+        forwarding.interrupted = True
+
+    if threading.current_thread() is not threading.main_thread():
+        yield forwarding
+        return
+    before = {number: signal.signal(number, forward) for number in _FORWARDED}
+    # a handler of ours, unlike SIG_IGN, does not pass to the child
+    by_terminal = _has_terminal()
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, reached_by_terminal if by_terminal else forward)
+    try:
+        yield forwarding
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sample of the data set's files: how large they are, on which disk, and how much of them is in the page cache.
+
+A file that was just read is in the cache for that reason. So what was there before is told by neighbours: files of the
+same folder and kind that no worker is known to have opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import random
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from feedline import _engine
+from feedline.watching.probe.opened_files import SUFFIX
+
+_MOST_FILES = 256  # that are looked at, and as many neighbours
+_MOST_FOLDERS = 16
+_NEIGHBOURS = 16  # of one folder
+_LISTED = 2000  # entries of a folder, at most
+_CODE = (".py", ".pyc", ".so")
+
+
+@dataclass(frozen=True)
+class DatasetFiles:
+    """Shares are of bytes. None: not known."""
+
+    seen: int  # files that were opened while samples were read, or stayed open
+    looked_at: int  # of them and their neighbours
+    median_bytes: int
+    devices: tuple[str, ...]  # whole disks; empty: a network, or memory
+    rotational: bool | None
+    cached_before: float | None  # of neighbours, when they were first looked at
+    cached_after: float | None  # of all, after the script had ended
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class FilesWatch:
+    """Looks at files while their script runs, a few thousand at most however many it reads."""
+
+    def __init__(self, session: Path, seed: int = 0) -> None:
+        self._session = session
+        self._random = random.Random(seed)
+        self._offsets: dict[str, int] = {}
+        self._opened: set[str] = set()
+        self._neighbours: dict[str, Mapping[str, Any]] = {}
+        self._folders: set[tuple[str, str]] = set()
+
+    def look(self, names: Iterable[str]) -> None:
+        """At what was opened since the last time. `names`: of the session's files. Never raises."""
+        with contextlib.suppress(Exception):
+            fresh = self._heard(names) - self._opened
+            fresh = set(itertools.islice(sorted(fresh), max(_MOST_FILES - len(self._opened), 0)))
+            self._opened |= fresh
+            self._meet_neighbours(fresh)
+
+    def finish(self, open_files: Iterable[str]) -> list[dict[str, Any]]:
+        """All files, as `look_at_files` tells of them now; those that were opened first."""
+        self.look(names_in(self._session))
+        more = {path for path in open_files if not path.endswith(_CODE)}
+        self._opened |= set(itertools.islice(sorted(more), max(_MOST_FILES - len(self._opened), 0)))
+        neighbours = [path for path in self._neighbours if path not in self._opened]
+        try:
+            return _engine.look_at_files([*sorted(self._opened), *neighbours])
+        except Exception:
+            return []
+
+    def summary(self, facts: Iterable[Mapping[str, Any]]) -> DatasetFiles | None:
+        """Of what `finish` gave; None: no files were seen."""
+        all_of_them = list(facts)
+        if not all_of_them:
+            return None
+        unread = [f for path, f in self._neighbours.items() if path not in self._opened]
+        rotational = {f["rotational"] for f in all_of_them if f["rotational"] is not None}
+        return DatasetFiles(
+            seen=sum(f["path"] in self._opened for f in all_of_them),
+            looked_at=len(all_of_them),
+            median_bytes=int(statistics.median(f["bytes"] for f in all_of_them)),
+            devices=tuple(sorted({f["device"] for f in all_of_them if f["device"]})),
+            rotational=any(rotational) if rotational else None,
+            cached_before=cached_share(unread),
+            cached_after=cached_share(all_of_them),
+        )
+
+    def _heard(self, names: Iterable[str]) -> set[str]:
+        paths = set()
+        for file in (name for name in names if name.endswith(SUFFIX)):
+            with open(self._session / file, "rb") as stream:
+                stream.seek(self._offsets.get(file, 0))
+                text = stream.read()
+            whole = text[: text.rfind(b"\n") + 1]  # another process may be writing the last line
+            self._offsets[file] = self._offsets.get(file, 0) + len(whole)
+            for line in whole.splitlines():
+                with contextlib.suppress(ValueError, UnicodeError):
+                    path = json.loads(line)
+                    path.encode()  # the engine takes names that are UTF-8
+                    paths.add(path)
+        return paths
+
+    def _meet_neighbours(self, fresh: Iterable[str]) -> None:
+        there = [path for path in fresh if os.path.isfile(path)]
+        kinds = sorted({(os.path.dirname(path), os.path.splitext(path)[1]) for path in there} - self._folders)
+        met = []
+        for folder, ending in kinds[: max(_MOST_FOLDERS - len(self._folders), 0)]:
+            self._folders.add((folder, ending))
+            with contextlib.suppress(OSError), os.scandir(folder) as entries:
+                names = [e.path for e in itertools.islice(entries, _LISTED) if os.path.splitext(e.name)[1] == ending]
+                unread = [name for name in names if name not in self._opened]
+                met += self._random.sample(unread, min(_NEIGHBOURS, len(unread)))
+        for facts in _engine.look_at_files(met) if met else []:
+            self._neighbours.setdefault(facts["path"], facts)
+
+
+def names_in(folder: Path) -> list[str]:
+    """Empty where the folder has gone: a script may have removed it."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def cached_share(facts: Iterable[Mapping[str, Any]]) -> float | None:
+    known = [f for f in facts if f["cached_bytes"] is not None]
+    whole = sum(f["bytes"] for f in known)
+    return sum(f["cached_bytes"] for f in known) / whole if whole else None

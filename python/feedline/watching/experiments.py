@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What experiments after a run found: figures alone. Who makes them is a verb's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from feedline.watching.intervals import GAIN, Shown, beside_fewer, finite, is_known
+
+# changes of a copy to a device, as comparisons name them; and what one of them takes by itself
+LOCKED, ASKED, OWN = "pin_memory=True", "non_blocking=True", "page-locking"
+_TELLING = 0.5  # of a rung's rate: where its interval is wider to either side, it says little of the pace
+_BESIDE = {
+    Shown.BETTER: "",
+    Shown.NOT_BETTER: "no more than with fewer",
+    Shown.UNDECIDED: "no gain shown",
+    Shown.UNMEASURED: "",  # its interval says so
+}
+
+
+@dataclass(frozen=True)
+class Rung:
+    """The loader alone, without the loop's work, with so many workers."""
+
+    workers: int
+    batches_per_s: float
+    low: float  # 95 % interval
+    high: float
+    batches: int
+    kept: bool = False  # gains over the rungs below
+    beside: str = ""  # what the rungs below show of it, in words
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """What the loop could do at most: one step after the other, none of them waiting for a batch."""
+
+    steps_per_s: float
+    low: float  # 95 % interval
+    high: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One change, and what it did to one figure; both were measured in turn. Intervals are of 95 %.
+
+    The ratio is after / before, round by round: what a machine does meanwhile meets both, so its interval is narrower.
+    """
+
+    change: str
+    figure: str
+    before: float
+    before_low: float
+    before_high: float
+    after: float
+    after_low: float
+    after_high: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    files: int | None = None  # whose pages were dropped
+    file_bytes: int | None = None
+    own_ms: float | None = None  # that the change itself takes, outside of the figure
+
+    @property
+    def kept(self) -> bool:
+        """It is better by more than its interval and five percent. Of times less is better, of rates more."""
+        if not is_known(self.ratio_low, self.ratio_high):
+            return False
+        if self.figure.startswith("ms"):
+            return self.ratio_high < 1 and self.ratio < 1 / GAIN
+        return self.ratio_low > 1 and self.ratio > GAIN
+
+
+@dataclass(frozen=True)
+class DiskProbe:
+    """What the disk of the dataset's files gives. Intervals are of 95 %."""
+
+    files: int = 0
+    device: str = ""
+    bytes_per_s: float | None = None  # whole files, in reads of up to 1 MiB, four at a time
+    bytes_per_s_low: float | None = None
+    bytes_per_s_high: float | None = None
+    read_bytes: float | None = None  # of a read, on average
+    latency_ms: float | None = None  # of one read of 4 KiB at a random place, mean
+    latency_ms_low: float | None = None
+    latency_ms_high: float | None = None
+    refused: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Handing:
+    """One batch from a worker to the loop, apart from making it; ms."""
+
+    packing_ms: float  # CPU of the worker
+    unpacking_ms: float  # CPU of the loop's process
+    waiting_ms: float  # of the loop's process for the worker's answers meanwhile
+
+
+@dataclass(frozen=True)
+class Experiments:
+    rungs: list[Rung] = field(default_factory=list)
+    refused: str | None = None  # why there are no rungs
+    ceiling: Ceiling | None = None
+    comparisons: list[Comparison] = field(default_factory=list)
+    not_tried: list[dict[str, str]] = field(default_factory=list)  # "change" and "why"
+    disk: DiskProbe | None = None
+    handing: Handing | None = None
+    cold: bool = False  # the rungs read their files from the disk, as the run did
+    warm_because: str | None = None  # why they did not, though the run did: they answer another question
+
+    def as_dict(self) -> dict[str, Any]:
+        made = asdict(self)
+        made["comparisons"] = [{**asdict(one), "kept": one.kept} for one in self.comparisons]
+        return {name: finite(value) for name, value in made.items()}
+
+    def rates(self) -> dict[int, float]:
+        """Batches per second by workers, of rungs long enough: one of a second cannot hold what happens once in ten."""
+        telling = (rung for rung in self.rungs if rung.high - rung.low <= 2 * _TELLING * rung.batches_per_s)  # not inf
+        return {rung.workers: rung.batches_per_s for rung in telling}
+
+    def rate_intervals(self) -> dict[int, tuple[float, float]]:
+        """The 95 % intervals of all that have one, also of those that tell too little for `rates()`."""
+        return {rung.workers: (rung.low, rung.high) for rung in self.rungs if is_known(rung.low, rung.high)}
+
+    def beside_fewer(self) -> dict[int, str]:
+        """By workers: what each rung shows beside the best of fewer, as Shown has it."""
+        return {workers: one.value for workers, one in _beside_fewer(self.rungs).items()}
+
+    def copies(self) -> dict[str, tuple[float, float]]:
+        """By change: what copies take with it, as a share of what they take without, [low, high].
+
+        Under OWN likewise what page-locking itself takes.
+        """
+        made = [one for one in self.comparisons if one.change in (LOCKED, ASKED)]
+        shares = {one.change: (one.ratio_low, one.ratio_high) for one in made}
+        for one in made:
+            if one.own_ms is not None:
+                shares[OWN] = (one.own_ms / max(one.before_high, 1e-9), one.own_ms / max(one.before_low, 1e-9))
+        return shares
+
+
+def keep(rungs: Sequence[Rung]) -> list[Rung]:
+    """The same rungs; those are kept whose interval lies above the best so far."""
+    found = _beside_fewer(rungs)
+    ordered = sorted(rungs, key=lambda rung: rung.workers)
+    return [
+        replace(rung, kept=found[rung.workers] is Shown.BETTER, beside=_BESIDE[found[rung.workers]]) for rung in ordered
+    ]
+
+
+def _beside_fewer(rungs: Sequence[Rung]) -> dict[int, Shown]:
+    return beside_fewer({one.workers: (one.batches_per_s, one.low, one.high) for one in rungs})

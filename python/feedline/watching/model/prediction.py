@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What another number of workers would gain, from measured times. loop_model.py has the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from feedline.watching.intervals import GAIN, Figure, Shown, beside_fewer, shown
+from feedline.watching.model import loop_model
+from feedline.watching.model.loop_model import Batch
+from feedline.watching.summary.figures import Host, Making, Summary
+
+# The interval around a prediction: of a ladder's rungs five in six were no further off, as often longer as shorter.
+LONGER, SHORTER = 1.15, 1 / 1.15
+_MOST_WORKERS = 64
+_REACH = 4  # times the present workers: further off, the model has been checked against nothing
+_CLEARLY, _CLEARLY_MEASURED = 0.95, 0.9
+_PREFETCH = 2  # torch's
+_PRESSED = 0.05
+_FULL, _FROM_DEVICE = 0.7, 0.3  # of what a probe of the disk got; of what was read
+
+
+def batch_of(summary: Summary) -> Batch:
+    """What a batch of this run costs."""
+    making = summary.making
+    waiting, disk = _waiting(summary), 0.0
+    cpu = max(making.wall_ms - waiting, 0.0)
+    if disk_is_full(summary.host):  # the present workers wait for each other's reads
+        waiting = disk = waiting / max(summary.workers, 1)
+    packing, unpacking, exchange = _handing(making)
+    return Batch(
+        waiting=waiting,
+        ahead=min(making.read_ahead_ms, waiting),
+        disk=disk,
+        cpu=cpu,
+        packing=packing,
+        unpacking=unpacking,
+        exchange=exchange,
+        drawing=making.next_cpu_ms,
+        step=summary.step_ms,
+        step_cpu=min(summary.step_cpu_ms, summary.step_ms),
+        spread=making.spread or 0.0,
+        times=making.times,
+        order=max(_order_ms(summary), _starting_ms(summary)),  # both begin with iter()
+        epoch=round(summary.steps / summary.epochs) if summary.epochs > 1 else 0,
+    )
+
+
+def _waiting(summary: Summary) -> float:
+    """For storage, per batch: without the CPU of the threads and processes that a data set has for itself."""
+    making = summary.making
+    waiting = max(making.wall_ms - making.cpu_ms, 0.0)
+    if making.stages is None or summary.native:
+        return waiting
+    waiting = min(waiting, making.stages.get("storage", 0.0) * making.wall_ms)
+    if not making.nested_pools or summary.host.used_cpus is None:
+        return waiting
+    known = making.wall_ms - waiting + making.pickle_ms + making.unpickle_ms + making.next_cpu_ms + summary.step_cpu_ms
+    return max(waiting - max(summary.host.used_cpus * current_ms(summary) - known, 0.0), 0.0)
+
+
+def disk_is_full(host: Host) -> bool:
+    """Whether the run read about as much as a probe of the disk got: then its workers wait for each other."""
+    read, ceiling = host.read_bytes_per_s, host.disk_ceiling_bytes_per_s
+    from_device = (host.device_share or 0.0) > _FROM_DEVICE
+    return from_device and read is not None and bool(ceiling) and read > _FULL * (ceiling or 0.0)
+
+
+def memory_is_short(host: Host) -> bool:
+    """Whether the run is at its container's limit: more workers take more of what there is not. No model has that."""
+    return bool(host.memory_events) and (host.memory_pressure or 0.0) >= _PRESSED
+
+
+def _handing(making: Making) -> tuple[float, float, float]:
+    """(packing, unpacking, waiting while unpacking) of one batch: what the run saw of it, or experiments if more."""
+    packing, unpacking = (
+        max(making.pickle_ms, making.sent_ms or 0.0),
+        max(making.unpickle_ms, making.received_ms or 0.0),
+    )
+    return packing, unpacking, making.exchange_ms or 0.0
+
+
+def _order_ms(summary: Summary) -> float:
+    """What an epoch's begin takes besides making its first batch, which the model waits for anyway."""
+    if not summary.native or summary.epochs < 2:
+        return summary.order_ms
+    # threads of the engine begin an epoch, by no clock of the loop's thread
+    began = 1000 * summary.waits.border * summary.loop_s / (summary.epochs - 1)
+    return max(began - max(summary.making.wall_ms - summary.wait_ms, 0.0), summary.order_ms)
+
+
+def _starting_ms(summary: Summary) -> float:
+    """Of workers, at every epoch's begin; of those that stay, none."""
+    return 1000 * summary.waits.startup * summary.loop_s / summary.epochs if summary.epochs > 1 else 0.0
+
+
+def prefetch_of(summary: Summary) -> int:
+    return int(summary.loader.get("prefetch_factor") or _PREFETCH)
+
+
+def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float:
+    """Predicted time of one batch of the loop, with epochs' begins. Where a rung measured the loader, at its pace."""
+    batch, available = batch_of(summary), cpus or summary.host.cpus
+    order, starting = _order_ms(summary), _starting_ms(summary) if workers else 0.0
+    measured, modelled = summary.rungs.get(workers), loader_rate(summary, workers)
+    if measured and modelled:
+        batch, order = slower(batch, modelled / measured), order * modelled / measured
+    batch = replace(batch, order=max(order, starting))
+    return loop_model.cycle_ms(batch, workers, available, prefetch_of(summary), summary.workers)
+
+
+def slower(batch: Batch, factor: float) -> Batch:
+    """All that the loader does takes so many times as long, and so does a batch of it alone. The step is as it was."""
+    return replace(
+        batch,
+        waiting=batch.waiting * factor,
+        ahead=batch.ahead * factor,
+        disk=batch.disk * factor,
+        cpu=batch.cpu * factor,
+        packing=batch.packing * factor,
+        unpacking=batch.unpacking * factor,
+        exchange=batch.exchange * factor,
+        drawing=batch.drawing * factor,
+        order=batch.order * factor,
+    )
+
+
+def loader_rate(summary: Summary, workers: int) -> float | None:
+    """Batches per second that the model gives the loader alone: what a rung of the ladder measures."""
+    alone = replace(batch_of(summary), step=0.0, step_cpu=0.0, order=_order_ms(summary))  # a rung keeps its workers
+    if summary.native:  # at least one thread, which does not wait for the loop
+        workers = max(workers, 1)
+    ms = loop_model.cycle_ms(alone, workers, summary.host.cpus, prefetch_of(summary), summary.workers)
+    return 1000 / ms if ms > 0 else None
+
+
+def current_ms(summary: Summary) -> float:
+    """Measured time of a batch, with epochs' borders spread over all."""
+    return 1000 * summary.loop_s / max(summary.steps, 1)
+
+
+def gain(summary: Summary, cycle: float) -> tuple[float, float]:
+    """(low, high): by which share more batches per second, if a batch then takes `cycle` ms.
+
+    Compared with what the model gives for the settings as they are, so that a busy machine speaks for neither.
+    """
+    now = cycle_ms(summary, summary.workers)
+    if cycle <= 0 or now <= 0:
+        return 0.0, 0.0
+    return max(now / (cycle * LONGER) - 1, 0.0), max(now / (cycle * SHORTER) - 1, 0.0)
+
+
+def gain_of_share(share: float, least: float = 0.5) -> tuple[float, float]:
+    """If at least a part `least`, at most all, of this share of the time went away."""
+    share = min(max(share, 0.0), 0.99)
+    return least * share / (1 - least * share), share / (1 - share)
+
+
+def within_reach(summary: Summary) -> range:
+    """Numbers of workers, from the present one on, that a prediction from this run is good for."""
+    present = max(summary.workers, 1)
+    if memory_is_short(summary.host):
+        return range(present, max([present, *summary.rungs]) + 1)
+    return range(present, _REACH * present + 1)
+
+
+def best_workers(summary: Summary, candidates: Iterable[int] | None = None) -> int:
+    """The fewest workers that no larger number beats clearly; of the measured ones where a ladder was measured."""
+    numbers = sorted(candidates or range(1, _MOST_WORKERS + 1))
+    if summary.rungs and summary.workers not in summary.rungs:  # what they are to be compared with was not measured
+        summary = replace(summary, rungs={})
+    measured = [workers for workers in numbers if workers in summary.rungs]
+    clearly = _CLEARLY_MEASURED if measured else _CLEARLY
+    best, *larger = measured or numbers
+    for workers in larger:
+        if cycle_ms(summary, workers) < clearly * cycle_ms(summary, best) and is_shown(summary, workers, best):
+            best = workers
+    return best
+
+
+def is_shown(summary: Summary, workers: int, other: int) -> bool:
+    """Whether so many workers were measured to give more than the other number; True: they were not both measured."""
+    if workers not in summary.rungs or other not in summary.rungs:
+        return True
+    return shown(_rung(summary, workers), _rung(summary, other)) is Shown.BETTER
+
+
+def _rung(summary: Summary, workers: int) -> Figure:
+    rate = summary.rungs[workers]
+    return (rate, *summary.rung_intervals.get(workers, (rate, rate)))
+
+
+def advised_workers(summary: Summary, candidates: Iterable[int] | None = None) -> int | None:
+    """The number of workers, above the present one, that is to be advised; None: none is.
+
+    One that was measured to be better; else the model's best, but for those that were measured to be no better.
+    """
+    present, numbers = summary.workers, set(candidates or range(1, _MOST_WORKERS + 1))
+    best_known = at_its_best(summary)
+    if present in best_known.rungs:
+        best = best_workers(best_known, {present, *numbers})
+        if best > present:
+            return best
+    found: Mapping[int, str] = summary.rungs_beside
+    if not found:
+        figures = {workers: _rung(summary, workers) for workers in summary.rungs}
+        found = {workers: one.value for workers, one in beside_fewer(figures).items()}
+    left = {n for n in numbers if n >= present and _nearest(found, present, n) != Shown.NOT_BETTER.value}
+    best = best_workers(replace(summary, rungs={}), left) if left else present
+    return best if best > present and not _is_no_gain(best_known, best) else None
+
+
+def _is_no_gain(summary: Summary, workers: int) -> bool:
+    """Whether this many were measured, and give no more than the present number may."""
+    rungs = summary.rungs
+    return workers in rungs and summary.workers in rungs and rungs[workers] < GAIN * rungs[summary.workers]
+
+
+def _nearest(found: Mapping[int, str], present: int, workers: int) -> str | None:
+    """What is shown of the largest measured number up to `workers`, above the present one; None: none is that."""
+    measured = [n for n in found if present < n <= workers]
+    return found[max(measured)] if measured else None
+
+
+def at_its_best(summary: Summary) -> Summary:
+    """Where the present rung tells little: as if it gave what it may give at most. What is better than that, is."""
+    interval = summary.rung_intervals.get(summary.workers)
+    if summary.workers in summary.rungs or interval is None or interval[1] <= 0:
+        return summary
+    high = interval[1]
+    rungs = {**summary.rungs, summary.workers: high}
+    return replace(summary, rungs=rungs, rung_intervals={**summary.rung_intervals, summary.workers: (high, high)})
+
+
+def comparable(summary: Summary) -> Summary:
+    """With rungs only where the present one is among them, if need be at its best: a rate by itself is no gain."""
+    known = at_its_best(summary)
+    return known if known.workers in known.rungs else replace(summary, rungs={})
+
+
+def fewer_workers(summary: Summary) -> int | None:
+    """The fewest workers, below the present number, that were measured to make the loop clearly faster."""
+    summary = at_its_best(summary)
+    if summary.workers not in summary.rungs:
+        return None
+    best, least = None, _CLEARLY_MEASURED * cycle_ms(summary, summary.workers)
+    for workers in sorted(n for n in summary.rungs if n < summary.workers):
+        cycle = cycle_ms(summary, workers)
+        if cycle < least and is_shown(summary, workers, summary.workers):
+            best, least = workers, _CLEARLY * cycle
+    return best

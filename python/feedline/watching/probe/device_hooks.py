@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hooks of a watched step that see a device's side of it: copies of host memory to it, and its work's precision.
+
+A copy's time on the device is what lies between two events on the stream that it is made on: no privileges, no
+profiler, and nobody waits for it. The events are read in a later watched step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+from collections import defaultdict, deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from feedline.watching.probe import events
+from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
+
+_MOST_PENDING = 64  # copies whose events nobody has read: a device that is so far behind is looked at less
+_MOST_PARAMETERS = 4096  # whose types are looked at
+_MOST_SIZES = 16  # of a step's copies
+_INSTALL_NS = 12_000  # what install() and remove() were measured to take, for the sum of costs that is printed
+_HOST = ("cpu", "meta")
+_ABSENT = object()
+
+
+class _Timing(NamedTuple):
+    start: Any
+    end: Any
+    stream: Any
+
+
+class KeptHooks:
+    """Of the methods that steps are watched by: making a hook takes longer than putting it in its place."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[Any, Any]] = {}
+
+    def around(self, name: str, original: Any, around: Callable[[Any], Any]) -> Any:
+        """The hook that `around` makes of `original`; the last one, where that was made of the same."""
+        made = self._made.get(name)
+        if made is None or made[0] is not original:
+            made = self._made[name] = (original, around(original))
+        return made[1]
+
+
+class DeviceHooks:
+    """Of one kind of loop in one process. `install` when a step begins that is watched, `remove` when it ends."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._torch: Any = None
+        self._hidden: list[tuple[Any, str, Any]] = []
+        self._kept = KeptHooks()
+        self._copies: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])  # flags: copies, bytes, ns in the calls
+        self._pending: deque[tuple[Any, Any, int]] = deque(maxlen=_MOST_PENDING)
+        self._sizes: list[int] = []  # of this step's copies, but of parameters; and of the step with most bytes
+        self._batch: list[int] = []
+        self._well = True  # all copies so far were from page-locked memory, and not waited for
+        self._optimizer_hook: Any = None
+        self._cost_ns = 0
+        self._devices: set[Any] = set()
+        self._parameters: dict[int, dict[str, int]] = {}  # by optimizer: elements by type
+        self._autocast: set[str] = set()
+        self._told: dict[str, Any] = {}
+
+    def install(self, torch: Any) -> None:
+        self._torch = torch
+        self._resolve()
+        tensor = torch.Tensor
+        for name, target in (("to", _target_of_to), ("cuda", _target_of_cuda), ("copy_", _target_of_copy)):
+            self._hide(tensor, name, functools.partial(self._around, target))
+        autocast = getattr(torch, "autocast", None)
+        if autocast is not None:
+            self._hide(autocast, "__enter__", self._around_enter)
+        optimizers: Any = sys.modules.get("torch.optim.optimizer")
+        if hasattr(optimizers, "register_optimizer_step_pre_hook"):
+            self._optimizer_hook = optimizers.register_optimizer_step_pre_hook(self._before_step)
+
+    def remove(self) -> int:
+        """What watching the step has cost beside what install() and this take, in ns."""
+        for owner, name, original in self._hidden:
+            if original is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, original)
+        self._hidden.clear()
+        if self._optimizer_hook is not None:
+            self._optimizer_hook.remove()
+            self._optimizer_hook = None
+        for flags, (copies, size, spent) in self._copies.items():
+            self._recorder.record(events.COPIES, clock() - spent, 0, size, flags + 256 * copies)
+        self._copies.clear()
+        if sum(self._sizes) > sum(self._batch):
+            self._batch = sorted(self._sizes, reverse=True)[:_MOST_SIZES]
+        self._sizes.clear()
+        cost, self._cost_ns = self._cost_ns, 0
+        self._recorder.record(events.DEVICE_COST, clock(), 0, cost + _INSTALL_NS, 0, False)
+        return cost
+
+    def _hide(self, owner: Any, name: str, around: Callable[[Any], Any]) -> None:
+        self._hidden.append((owner, name, owner.__dict__.get(name, _ABSENT)))
+        setattr(owner, name, self._kept.around(name, getattr(owner, name), around))
+
+    # -- copies
+
+    def _around(self, target: Callable[..., tuple[Any, Any, bool]], original: Any) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def call(tensor: Any, *arguments: Any, **options: Any) -> Any:
+            entered = cpu_clock()
+            source, device, flags, timing = self._look(target, tensor, arguments, options)
+            self._cost_ns += cpu_clock() - entered
+            if device is None:
+                return original(tensor, *arguments, **options)
+            begin = clock()
+            result = original(tensor, *arguments, **options)
+            spent, ended = clock() - begin, cpu_clock()
+            self._copied(source, device, flags, timing, spent)
+            self._cost_ns += cpu_clock() - ended
+            return result
+
+        return call
+
+    def _look(
+        self, target: Callable[..., tuple[Any, Any, bool]], tensor: Any, arguments: Any, options: Any
+    ) -> tuple[Any, Any, int, _Timing | None]:
+        """(source, device, flags, timing) of a copy from the host; device None: it is none. Never raises."""
+        torch = self._torch
+        try:
+            source, device, asked = target(torch, tensor, arguments, options)
+            plain = type(source) is torch.Tensor or type(source) is torch.nn.Parameter
+            if not plain or source.device.type != "cpu" or device is None or device.type in _HOST:
+                return None, None, 0, None
+            flags = (events.PINNED if source.is_pinned() else 0) | (events.ASKED if asked else 0)
+            timing = self._timing(device)
+            if timing is not None and timing.stream != self._module(device).default_stream(device):
+                flags |= events.OTHER_STREAM
+        except Exception:  # a wrong call, which the method itself is to name
+            return None, None, 0, None
+        return source, device, flags, timing
+
+    def _module(self, device: Any) -> Any:
+        """torch.cuda for "cuda"; None where such a device has no module."""
+        return getattr(self._torch, device.type, None)
+
+    def _timing(self, device: Any) -> _Timing | None:
+        module = self._module(device)
+        if not all(hasattr(module, name) for name in ("Event", "current_stream", "default_stream")):
+            return None
+        capturing = getattr(module, "is_current_stream_capturing", None)
+        if capturing is not None and capturing():
+            return None
+        stream = module.current_stream(device)
+        timing = _Timing(module.Event(enable_timing=True), module.Event(enable_timing=True), stream)
+        timing.start.record(stream)
+        return timing
+
+    def _copied(self, source: Any, device: Any, flags: int, timing: _Timing | None, spent: int) -> None:
+        with contextlib.suppress(Exception):
+            counts = self._copies[flags]
+            counts[0] += 1
+            counts[1] += source.nbytes
+            counts[2] += spent
+            self._devices.add(device)
+            if type(source) is not self._torch.nn.Parameter:
+                self._sizes.append(source.nbytes)
+                self._well = self._well and bool(flags & events.PINNED and flags & events.ASKED)
+            if timing is not None:
+                timing.end.record(timing.stream)
+                self._pending.append((timing.start, timing.end, flags))
+
+    def _resolve(self) -> None:
+        """Reads the events of copies that have been made by now."""
+        times: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+        with contextlib.suppress(Exception):
+            while self._pending and self._pending[0][1].query():
+                start, end, flags = self._pending.popleft()
+                times[flags][0] += 1
+                times[flags][1] += int(start.elapsed_time(end) * 1e6)
+        for flags, (copies, spent) in times.items():
+            self._recorder.record(events.DEVICE_TIMES, clock(), 0, spent, flags + 256 * copies)
+
+    # -- precision
+
+    def _around_enter(self, original: Any) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def enter(context: Any) -> Any:
+            with contextlib.suppress(Exception):
+                if context._enabled and context.device not in _HOST:
+                    self._autocast.add(str(context.fast_dtype))
+            return original(context)
+
+        return enter
+
+    def _before_step(self, optimizer: Any, _arguments: Any, _options: Any) -> None:
+        with contextlib.suppress(Exception):
+            if id(optimizer) in self._parameters:
+                return
+            entered = cpu_clock()
+            types: dict[str, int] = defaultdict(int)
+            parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+            for parameter in parameters[:_MOST_PARAMETERS]:
+                if parameter.device.type not in _HOST:
+                    self._devices.add(parameter.device)
+                    types[str(parameter.dtype)] += parameter.numel()
+            self._parameters[id(optimizer)] = types
+            self._cost_ns += cpu_clock() - entered
+
+    def tell(self) -> None:
+        """Leaves a note of the devices that this process uses, and how, whenever that has changed."""
+        if not self._devices:
+            return
+        with contextlib.suppress(Exception):
+            elements: dict[str, int] = defaultdict(int)
+            for types in self._parameters.values():
+                for name, count in types.items():
+                    elements[name] += count
+            seen = {"devices": len(self._devices), "elements": dict(elements), "autocast": sorted(self._autocast)}
+            seen |= {"batch_bytes": self._batch, "copied_well": self._well}
+            if seen == self._told:
+                return
+            self._told = seen
+            device = min(self._devices, key=str)
+            facts = {**seen, **_facts_of(self._torch, device), "pid": os.getpid()}
+            self._recorder.write_json(f"{os.getpid()}.device", facts)
+
+
+def _target_of_to(torch: Any, tensor: Any, arguments: Any, options: Any) -> tuple[Any, Any, bool]:
+    options = {name: value for name, value in options.items() if name != "copy"}
+    if arguments and isinstance(arguments[0], torch.Tensor):
+        return tensor, arguments[0].device, bool(options.get("non_blocking", len(arguments) > 1 and arguments[1]))
+    device, _, asked, _ = torch._C._nn._parse_to(*arguments[:3], **options)
+    return tensor, device, bool(asked)
+
+
+def _target_of_cuda(torch: Any, tensor: Any, arguments: Any, options: Any) -> tuple[Any, Any, bool]:
+    device = arguments[0] if arguments else options.get("device")
+    asked = arguments[1] if len(arguments) > 1 else options.get("non_blocking", False)
+    if device is None or isinstance(device, int):
+        device = torch.device("cuda", torch.cuda.current_device() if device is None else device)
+    return tensor, torch.device(device), bool(asked)
+
+
+def _target_of_copy(_torch: Any, tensor: Any, arguments: Any, options: Any) -> tuple[Any, Any, bool]:
+    source = arguments[0] if arguments else options.get("src", options.get("other"))
+    asked = arguments[1] if len(arguments) > 1 else options.get("non_blocking", False)
+    return source, tensor.device, bool(asked)
+
+
+def _facts_of(torch: Any, device: Any) -> dict[str, Any]:
+    facts: dict[str, Any] = {"device": str(device), "type": device.type, "python": sys.executable}
+    facts["visible"] = os.environ.get("CUDA_VISIBLE_DEVICES")
+    with contextlib.suppress(Exception):  # a setting that a version of torch has under another name
+        facts["matmul_precision"] = torch.get_float32_matmul_precision()
+    with contextlib.suppress(Exception):
+        facts["cudnn_tf32"] = bool(torch.backends.cudnn.allow_tf32)
+    if device.type == "cuda":
+        with contextlib.suppress(Exception):
+            properties = torch.cuda.get_device_properties(device)
+            facts["name"] = str(properties.name)
+            facts["capability"] = 10 * properties.major + properties.minor
+            facts["uuid"] = f"GPU-{properties.uuid}"
+    return facts

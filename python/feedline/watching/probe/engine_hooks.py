@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What native threads did while a loop went through a Feedline loader: the engine's counters, looked at now and then.
+
+A look takes the counters of all stages and the CPU time of the engine's threads, and adds what has changed since the
+one before to the loop's tally, which stands beside the loader's settings. What threads do between two epochs is for the
+second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from typing import Any, ClassVar
+
+from feedline.watching.probe import events
+from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
+
+_FIRST_LOOK_NS, _MOST_NS = 50_000_000, 1_000_000_000  # short loops are looked at early, long ones once a second
+_COST_SHARE, _FREE_NS = 1000, 400_000  # looks may cost 1/1000 of the time, and one or two of them whatever it is
+_COUNTED = ("items", "bytes", "busy_s", "blocked_s", "starved_s")
+_READS_AHEAD = " at once by "  # in the engine's plan, once the storage was slow enough for it
+_FORMAT = re.compile(r"^format +(\w+)", re.MULTILINE)  # there too
+_LOOKS_AT_OTHERS = 2  # a thread has no name yet when it begins; after so many looks it is somebody else's
+_THREADS = b"feedline-"  # the engine's own begin so, and go on with a number; torch's and the script's do not
+
+
+class Tally:
+    """Of all loops of one process over loaders with the same settings."""
+
+    def __init__(self, recorder: Recorder, number: int, facts: dict[str, Any]) -> None:
+        self._recorder, self._number, self._facts = recorder, number, facts
+        self._before: dict[str, float] = {}
+        self._engine: Any = None
+        self._due = self._spent_ns = 0
+        self._first_ns = clock()
+        self._period = _FIRST_LOOK_NS
+        self._totals: dict[str, float] = {}
+        self._times = ThreadTimes()
+        self._threads = 0
+        self._reads_ahead = False
+        self._format = ""
+
+    def begin(self, engine: Any) -> None:
+        """Called when a loop begins, with its threads at work. Never raises, as below."""
+        with contextlib.suppress(Exception):
+            if engine is not self._engine:
+                self._engine, self._times = engine, ThreadTimes()
+                before = self._counters(engine)
+                self._before = before if before["batches"] else {}  # one that has just begun has done nothing before
+            self._due = clock() + self._period
+
+    def look_if_due(self, engine: Any) -> bool:
+        """Whether it was."""
+        due = clock() >= self._due
+        if due:
+            self.look(engine)
+        return due
+
+    def look_at_end(self, engine: Any) -> None:
+        """Of a loop. Where loops are so short that this would cost too much, a later loop's look has this one too."""
+        if self._spent_ns <= _FREE_NS + (clock() - self._first_ns) / _COST_SHARE:
+            self.look(engine)
+
+    def look(self, engine: Any) -> None:
+        begin, cpu = clock(), cpu_clock()
+        with contextlib.suppress(Exception):
+            if engine is not self._engine:  # the loader has made another: what it did until now is not known
+                self.begin(engine)
+                return
+            now = self._counters(engine)
+            for name, value in now.items():
+                self._totals[name] = self._totals.get(name, 0.0) + max(value - self._before.get(name, 0.0), 0.0)
+            self._before = now
+            self._write()
+        cost = cpu_clock() - cpu
+        self._spent_ns += cost
+        self._period = max(min(2 * self._period, _MOST_NS), cost * _COST_SHARE)
+        self._due = clock() + self._period
+        self._recorder.record(events.LOOK, begin, cost)
+
+    def _counters(self, engine: Any) -> dict[str, float]:
+        raw = engine.stats()
+        self._threads = int(raw["threads"])
+        plan = engine.explain()
+        self._reads_ahead = self._reads_ahead or _READS_AHEAD in plan
+        self._format = next((m[1] for m in [_FORMAT.search(plan)] if m), "")
+        counters = {"batches": float(raw["batches"]), "samples": float(raw["samples"])}
+        for name, stage in raw["stages"].items():
+            counters |= {f"{name}/{counted}": float(stage[counted]) for counted in _COUNTED}
+        times = self._times.total()
+        if times is not None:
+            counters["running_s"], counters["delayed_s"] = times
+        return counters
+
+    def _write(self) -> None:
+        stages: dict[str, dict[str, float]] = {}
+        for name, value in self._totals.items():
+            stage, _, counted = name.partition("/")
+            if counted:
+                stages.setdefault(stage, {})[counted] = value
+        engine = {name: value for name, value in self._totals.items() if "/" not in name}
+        known = {"threads": self._threads, "reads_ahead": self._reads_ahead, "format": self._format}
+        found = {**known, **engine, "stages": stages}
+        self._recorder.rewrite_loader(self._number, {**self._facts, "engine": found})
+
+
+class ThreadTimes:
+    """CPU times of one engine's threads: of those with the engine's names that no other engine had before."""
+
+    _owners: ClassVar[dict[str, ThreadTimes]] = {}
+
+    def __init__(self) -> None:
+        self._looks: dict[str, int] = {}  # at threads that were somebody else's
+
+    def total(self) -> tuple[float, float] | None:
+        """Seconds that they ran, and were ready to run without a CPU. None: the kernel does not tell."""
+        running = delayed = 0
+        threads = os.listdir("/proc/self/task")
+        for ended in self._owners.keys() - set(threads):
+            self._owners.pop(ended, None)
+        for thread in threads:
+            try:
+                if not self._is_ours(thread):
+                    continue
+                words = _read(f"/proc/self/task/{thread}/schedstat").split()
+            except FileNotFoundError:
+                if os.path.exists(f"/proc/self/task/{thread}/stat"):
+                    return None
+                continue  # it has just ended
+            except OSError:
+                return None
+            running += int(words[0])
+            delayed += int(words[1])
+        return running / 1e9, delayed / 1e9
+
+    def _is_ours(self, thread: str) -> bool:
+        owner = self._owners.get(thread)
+        looks = self._looks.get(thread, 0)
+        if owner is not None or looks >= _LOOKS_AT_OTHERS:
+            return owner is self
+        ours = _read(f"/proc/self/task/{thread}/comm").startswith(_THREADS)
+        if ours:
+            self._owners[thread] = self
+        else:
+            self._looks[thread] = looks + 1
+        return ours
+
+
+def _read(path: str) -> bytes:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(file, 4096)
+    finally:
+        os.close(file)
+
+
+def engine_of(iterator: Any) -> Any:
+    """The engine behind an iterator of Feedline's; None where Python, or torch, makes its batches."""
+    pipeline = iterator.__dict__.get("_pipeline")
+    if pipeline is not None:
+        return pipeline.engine
+    return getattr(iterator.__dict__.get("_loader"), "_engine", None)

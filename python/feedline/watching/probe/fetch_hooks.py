@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hooks around the making of a batch: its samples, its collation, and rows of arrays that are gathered."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+from collections.abc import Callable
+from typing import Any
+
+from feedline.watching.probe import events, worker_hooks
+from feedline.watching.probe.pace import Pace
+from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
+
+# A sample that takes so much longer than others is kept as an event of its own.
+_SLOW_TIMES = 5
+_SLOW_NS = 1_000_000
+_ALL_GENERATIONS = 2
+_EVENTS_PER_FETCH = 3  # with collation and all
+_EVENTS_PER_GATHER = 2
+
+
+class _TimedSamples:
+    """A map-style data set whose samples are timed. It lives for one fetch."""
+
+    def __init__(self, dataset: Any, recorder: Recorder) -> None:
+        self._dataset, self._recorder = dataset, recorder
+        self.longest = self.count = 0
+        self._collecting_since = self._collected_ns = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._dataset, name)
+
+    def __getitem__(self, index: Any) -> Any:
+        begin, cpu = clock(), cpu_clock()
+        try:
+            return self._dataset[index]
+        finally:
+            self.took(begin, cpu, index)
+
+    def took(self, begin: int, cpu: int, index: Any = 0) -> None:
+        ended, took = cpu_clock(), clock() - begin - self._collected_ns
+        self._collected_ns = 0
+        mean = self._recorder.sample_mean_ns
+        slow = mean > 0 and took > _SLOW_TIMES * mean and took > _SLOW_NS
+        number = index if type(index) is int and 0 <= index < events.NO_TASK else 0
+        self._recorder.record(events.SAMPLE, begin, ended - cpu, number, int(slow), slow)
+        self._recorder.sample_mean_ns = took if mean == 0 else mean + (min(took, 10 * mean) - mean) / 32
+        self.longest = max(self.longest, took)
+        self.count += 1
+        self._recorder.inside(ended)
+
+    def collecting(self, phase: str, info: dict[str, int]) -> None:
+        """Called by the interpreter's collector of garbage: a full collection goes through all objects, 100 ms with
+        torch imported, and is no fault of the sample that it falls into.
+        """
+        if info["generation"] == _ALL_GENERATIONS:
+            if phase == "start":
+                self._collecting_since = clock()
+            elif self._collecting_since:
+                self._collected_ns += clock() - self._collecting_since
+                self._collecting_since = 0
+
+
+class _TimedStream:
+    """An iterator over samples, likewise."""
+
+    def __init__(self, samples: Any, timed: _TimedSamples) -> None:
+        self._samples, self._timed = samples, timed
+
+    def __iter__(self) -> _TimedStream:
+        return self
+
+    def __next__(self) -> Any:
+        begin, cpu = clock(), cpu_clock()
+        sample = next(self._samples)
+        self._timed.took(begin, cpu)
+        return sample
+
+
+class _TimedCollate:
+    """Pickles as what it hides, should anybody pickle a fetcher."""
+
+    def __init__(self, collate: Any, recorder: Recorder) -> None:
+        self._collate, self._recorder = collate, recorder
+
+    def __reduce__(self) -> Any:
+        return (_itself, (self._collate,))
+
+    def __call__(self, samples: Any) -> Any:
+        begin, cpu = clock(), cpu_clock()
+        try:
+            return self._collate(samples)
+        finally:
+            ended = cpu_clock()
+            count = len(samples) if isinstance(samples, list) else 1
+            self._recorder.record(events.COLLATE, begin, ended - cpu, count, 0, False)
+            self._recorder.inside(ended)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _around_fetch(
+    original: Callable[..., Any], recorder: Recorder, stream: str | None, collates: bool = False
+) -> Callable[..., Any]:
+    """`stream`: the attribute that holds an iterable data set's iterator; None: a map-style data set.
+
+    `collates`: by its `collate_fn`.
+    """
+
+    @functools.wraps(original)
+    def fetch(self: Any, index: Any) -> Any:
+        local = recorder.local
+        if local.unseen > 0:
+            if local.by_task:
+                return original(self, index)
+            try:
+                return original(self, index)
+            finally:
+                local.unseen -= 1
+        entered = cpu_clock()
+        count = len(index) if isinstance(index, (list, tuple)) else 1
+        if not recorder.in_worker and not local.in_next:
+            _announce_worker(recorder)
+        # a sample has its own event, its decoding, its Compose and single transforms
+        detail = recorder.may_detail(count * getattr(local, "events_per_sample", 8))
+        attribute = stream or "dataset"
+        hidden = getattr(self, attribute, None)
+        timed = _TimedSamples(hidden, recorder)
+        if detail:
+            setattr(self, attribute, _TimedStream(hidden, timed) if stream else timed)
+            local.detail, local.details = True, 0
+            gc.callbacks.append(timed.collecting)
+        collate = self.collate_fn if collates else None
+        if collates:
+            self.collate_fn = _TimedCollate(collate, recorder)
+        before = recorder.taken()
+        recorder.waits.begin()
+        begin, cpu = clock(), cpu_clock()
+        try:
+            return original(self, index)
+        finally:
+            ended, cpu_ended = clock(), cpu_clock()
+            recorder.waits.end()
+            if collates:
+                self.collate_fn = collate
+            used = cpu_ended - cpu
+            late = recorder.was_late(ended - begin, timed.longest > 0)
+            kept = late and not recorder.in_worker  # a worker's task tells itself
+            recorder.record(events.FETCH, begin, used, count, timed.longest, kept)
+            if not local.by_task:
+                local.unseen = recorder.unseen_after(ended - begin, _EVENTS_PER_FETCH, _pace_of(local, "fetch_pace"))
+            recorder.opened.tell()
+            local.longest = timed.longest
+            if recorder.in_worker and not local.by_task:  # a worker whose tasks are not seen
+                recorder.record(events.WORK, begin, used, events.NO_TASK, timed.longest)
+            if detail:
+                with contextlib.suppress(ValueError):  # the script may have emptied the list
+                    gc.callbacks.remove(timed.collecting)
+                setattr(self, attribute, hidden)
+                recorder.record(events.DETAILED_FETCH, begin, used, count, timed.longest, False)
+                local.detail = False
+                if timed.count:
+                    local.events_per_sample = 1 + local.details // timed.count
+                recorder.detailed(detail, local.details + timed.count, local.hooks_ns)
+                recorder.paid(recorder.taken())
+            inside = before + recorder.taken()
+            recorder.paid(cpu - entered + cpu_clock() - cpu_ended, _EVENTS_PER_FETCH, inside)
+
+    return fetch
+
+
+def _pace_of(local: Any, name: str) -> Pace:
+    """Of this thread."""
+    pace: Pace | None = getattr(local, name, None)
+    if pace is None:
+        pace = Pace()
+        setattr(local, name, pace)
+    return pace
+
+
+def _announce_worker(recorder: Recorder) -> None:
+    """A process that fetches, and not inside next(), is a worker, though not one of torch's."""
+    import multiprocessing
+
+    if multiprocessing.parent_process() is not None:
+        recorder.in_worker = True
+        recorder.record(events.READY, clock(), 0, worker_hooks.loop_process(), 0)
+
+
+def patch_torch_fetch(module: Any, recorder: Recorder) -> None:
+    for kind, stream in ((module._MapDatasetFetcher, None), (module._IterableDatasetFetcher, "dataset_iter")):
+        kind.fetch = _around_fetch(kind.fetch, recorder, stream, collates=True)
+
+
+def patch_drop_in_fetch(module: Any, recorder: Recorder) -> None:
+    collate = module.Fetcher._collate
+
+    @functools.wraps(collate)
+    def timed_collate(self: Any, samples: Any, index: Any) -> Any:
+        if recorder.local.unseen:
+            return collate(self, samples, index)
+        begin, cpu = clock(), cpu_clock()
+        try:
+            return collate(self, samples, index)
+        finally:
+            ended = cpu_clock()
+            count = len(samples) if isinstance(samples, list) else 1
+            recorder.record(events.COLLATE, begin, ended - cpu, count, 0, False)
+            recorder.inside(ended)
+
+    module.Fetcher._collate = timed_collate
+    module.Fetcher.fetch = _around_fetch(module.Fetcher.fetch, recorder, None)
+
+
+def patch_gather(module: Any, recorder: Recorder) -> None:
+    """Rows of arrays are put together without samples: what runs is collation, what waits is reading."""
+    gather = module.ArrayIterator._gather
+
+    @functools.wraps(gather)
+    def timed_gather(self: Any, index: Any) -> Any:
+        local = recorder.local
+        unseen = getattr(local, "unseen_gathers", 0)
+        if unseen > 0:
+            local.unseen_gathers = unseen - 1
+            return gather(self, index)
+        recorder.waits.begin()
+        begin, cpu = clock(), cpu_clock()
+        try:
+            return gather(self, index)
+        finally:
+            ended, cpu_ended = clock(), cpu_clock()
+            recorder.waits.end()
+            used, rows = cpu_ended - cpu, len(index)
+            recorder.record(events.GATHER, begin, used, rows, 0, False)
+            recorder.record(events.FETCH, begin, used, rows, 0, False)
+            gap = recorder.unseen_after(ended - begin, _EVENTS_PER_GATHER, _pace_of(local, "gather_pace"))
+            local.unseen_gathers = gap
+            recorder.paid(cpu_clock() - cpu_ended, _EVENTS_PER_GATHER)
+
+    module.ArrayIterator._gather = timed_gather

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The probe: what is put around functions of torch, torchvision, Pillow and Feedline in the watched processes.
+
+A hook calls what it hides with the same arguments, gives its result or raises its exception, and records beside it.
+Loaded by ``inject/sitecustomize.py``, never by ``import feedline``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+from feedline.watching.probe import fetch_hooks, loop_hooks, pool_hooks, sample_hooks, worker_hooks
+from feedline.watching.probe.inject.feedline_hooked_modules import PRIMARY, SECONDARY
+from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
+from feedline.watching.variables import APPLY, EXTENSION
+
+_HOOKS = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (fetch_hooks, loop_hooks, pool_hooks, sample_hooks, worker_hooks)
+}
+_HOOKED = {**PRIMARY, **SECONDARY}
+# Those with a loader, or an iterator of one: changed by settings to be applied, and by a verb's extension.
+_EXTENDED = (*PRIMARY, "feedline.drop_in.data_loader", "feedline.drop_in.native")
+
+_recorder: Recorder | None = None
+_patched: set[str] = set()
+
+
+def start(session: str, begin_ns: int = 0, begin_cpu_ns: int = 0) -> None:
+    """`begin_ns`, `begin_cpu_ns`: when loading this probe began, by ``clock`` and ``cpu_clock``."""
+    global _recorder
+    _recorder = Recorder(session)
+    if EXTENSION in os.environ:
+        importlib.import_module(os.environ[EXTENSION])  # a part of what loading takes
+    if begin_ns:
+        _recorder.load = (cpu_clock() - begin_cpu_ns, clock() - begin_ns)
+    _recorder.opened.listen()
+
+
+def patch(module_name: str) -> None:
+    """Puts the hooks into a module that has been executed. Unknown names are of no interest."""
+    module = sys.modules.get(module_name)
+    if module is None or _recorder is None or module_name in _patched or module_name not in _HOOKED:
+        return
+    _patched.add(module_name)
+    hooks, _, function = _HOOKED[module_name].partition(".")
+    try:
+        getattr(_HOOKS[hooks], function)(module, _recorder)
+        if module_name in _EXTENDED:
+            _extend(module, _recorder)
+    except Exception as error:  # a version of the module that nobody here has seen
+        _recorder.note(f"{module_name} is not watched: {error!r}")
+
+
+def _extend(module: Any, recorder: Recorder) -> None:
+    """Outside of the hooks above, so that these see the loader as it then is."""
+    if APPLY in os.environ and hasattr(module, "DataLoader"):
+        from feedline.watching import apply
+
+        apply.install(module)
+    if EXTENSION in os.environ:
+        importlib.import_module(os.environ[EXTENSION]).install(module, recorder)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modules that the probe goes around functions of, and which of its own functions puts the hooks there.
+
+sitecustomize imports this at the start of every Python process that is watched, by this name, as its folder is on the
+path then; so it imports nothing. hooks.py is told of modules by it, too.
+"""
+
+# An import of one of these makes the probe load; the others are worth nothing without them.
+PRIMARY = {
+    "torch.utils.data.dataloader": "loop_hooks.patch_torch_loader",
+    "feedline.loader.loader": "loop_hooks.patch_own_loader",
+}
+SECONDARY = {
+    "torch.utils.data._utils.fetch": "fetch_hooks.patch_torch_fetch",
+    "torch.utils.data._utils.worker": "worker_hooks.patch_torch_worker",
+    "torch.utils.data._utils.pin_memory": "loop_hooks.patch_pin_memory",
+    "torchvision.transforms.transforms": "sample_hooks.patch_compose",
+    "torchvision.transforms.v2._container": "sample_hooks.patch_compose_v2",
+    "torchvision.io.image": "sample_hooks.patch_torchvision_io",
+    "PIL.Image": "sample_hooks.patch_pillow_open",
+    "PIL.ImageFile": "sample_hooks.patch_pillow_file",
+    "PIL.TiffImagePlugin": "sample_hooks.patch_pillow_tiff",
+    "PIL.WebPImagePlugin": "sample_hooks.patch_pillow_webp",
+    "cv2": "sample_hooks.patch_opencv",
+    "feedline.drop_in.data_loader": "loop_hooks.patch_drop_in",
+    "feedline.drop_in.fetch": "fetch_hooks.patch_drop_in_fetch",
+    "feedline.drop_in.native": "loop_hooks.patch_native_iterator",
+    "feedline.drop_in.native_arrays": "fetch_hooks.patch_gather",
+    "feedline.drop_in.native_prefix": "sample_hooks.patch_native_prefix",
+    "multiprocessing.pool": "pool_hooks.patch_multiprocessing_pool",
+    "concurrent.futures.process": "pool_hooks.patch_process_pool",
+    "concurrent.futures.thread": "pool_hooks.patch_thread_pool",
+}

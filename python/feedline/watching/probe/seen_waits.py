@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks, now and then, at what a thread waits for while it makes a batch, and at which line of Python.
+
+A thread of its own looks: it is no thread of Python's `threading` module, which the script may count. It takes what its
+own CPU clock says of the time, LOOK_SHARE at most after a few first looks, and nothing while no batch is made.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import os
+import threading
+import time
+from collections import Counter
+from sys import _current_frames
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from feedline.watching.probe import system_calls
+from feedline.watching.probe.system_calls import FILE, LOCK, NETWORK
+
+if TYPE_CHECKING:
+    from feedline.watching.probe.recorder import Recorder
+
+SUFFIX = ".waits"
+LOOK_SHARE = 0.001  # of the time, as details may cost
+_FIRST_LOOKS, _FIRST_PAUSE_S = 8, 0.01  # of a process, whatever they cost: runs of a second have some, too
+_LONGEST_PAUSE_S = 0.5
+_AGAIN_S = 0.0002  # a thread that only waits for the interpreter has it by then
+_OTHER_THREADS = 16  # that a lock may be waited for
+_WRITTEN_EARLY, _WRITTEN = 8, 32  # looks from one writing to the next
+_PLACES = 16
+_OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+_LIBRARIES = (os.path.dirname(os.path.abspath(os.__file__)) + os.sep, "<frozen", _OURS)
+_INSTALLED = ("/site-packages/", "/dist-packages/")
+
+
+class SeenWaits:
+    """Of one process. Never raises: what it cannot see stays unseen."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self.restart()
+
+    def restart(self) -> None:
+        """In a process of its own, which has the thread of its parent no more."""
+        self._watched: tuple[int, int] | None = None
+        self._looks = {"waiting": 0, "running": 0}
+        self._seen: Counter[tuple[str, str]] = Counter()
+        self._process = 0
+
+    def begin(self) -> None:
+        """This thread begins to make a batch."""
+        if self._process == 0:
+            self._start()
+        self._watched = (threading.get_ident(), threading.get_native_id())
+
+    def end(self) -> None:
+        self._watched = None
+
+    def _start(self) -> None:
+        self._process = os.getpid()
+        with contextlib.suppress(Exception):
+            if not self._recorder.silent and system_calls.are_known():
+                _thread.start_new_thread(self._run, (self._process,))
+
+    def _run(self, process: int) -> None:
+        pause, made, spent = _FIRST_PAUSE_S, 0, time.thread_time_ns()
+        while True:
+            time.sleep(pause)
+            if self._process != process or self._recorder.silent:
+                return
+            watched = self._watched
+            if watched is not None:
+                made += 1
+                with contextlib.suppress(Exception):
+                    self._look(*watched)
+            now = time.thread_time_ns()  # with waking up
+            took, spent = now - spent, now
+            self._recorder.passed(took)
+            dear = took / 1e9 / LOOK_SHARE
+            pause = _FIRST_PAUSE_S if made < _FIRST_LOOKS else min(max(dear, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
+
+    def _look(self, ident: int, native: int) -> None:
+        text = _call_of(native)
+        kind = system_calls.kind_of(text)
+        if kind == LOCK:
+            time.sleep(_AGAIN_S)
+            kind = LOCK if _call_of(native) == text else None
+            kind = (_of_other_threads(native) or LOCK) if kind else None
+        if self._watched is None or kind is None:
+            self._looks["running"] += kind is None
+            return
+        place = "" if kind == FILE else place_of(_current_frames().get(ident))
+        self._looks["waiting"] += 1
+        self._seen[kind, place] += 1
+        looks = self._looks["waiting"]
+        if looks % (_WRITTEN_EARLY if looks <= _WRITTEN else _WRITTEN) == 0:
+            self.write()
+
+    def write(self) -> None:
+        """What was seen so far, in the place of what was written before."""
+        if not self._seen:
+            return
+        with contextlib.suppress(Exception):  # its own thread may add to it meanwhile
+            seen = [[kind, place, count] for (kind, place), count in self._seen.most_common(_PLACES)]
+            self._recorder.write_json(f"{os.getpid()}{SUFFIX}", {"pid": os.getpid(), **self._looks, "seen": seen})
+
+
+def _call_of(native: int) -> bytes:
+    """Reading lets go of the interpreter: a thread that waited for nothing else runs then."""
+    file = os.open(f"/proc/self/task/{native}/syscall", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(file, 256)
+    finally:
+        os.close(file)
+
+
+def _of_other_threads(native: int) -> str | None:
+    """Who waits for a thread that reads, waits for what is read: FILE or NETWORK. None: no other thread is at that."""
+    found = None
+    for name in os.listdir("/proc/self/task")[:_OTHER_THREADS]:
+        if int(name) != native:
+            with contextlib.suppress(OSError, ValueError):
+                kind = system_calls.kind_of(_call_of(int(name)))
+                if kind == FILE:
+                    return FILE
+                found = NETWORK if kind == NETWORK else found
+    return found
+
+
+def place_of(frame: FrameType | None) -> str:
+    """The innermost line of the script's own code, and where inside a library it is; "": the thread runs no Python."""
+    inner, own = frame, frame
+    while own is not None and _is_library(own.f_code.co_filename):
+        own = own.f_back
+    if inner is None:
+        return ""
+    place = _line_of(own or inner)
+    if own is not None and own is not inner:
+        place += f", in {os.path.basename(inner.f_code.co_filename)}'s {inner.f_code.co_name}()"
+    return place
+
+
+def _is_library(path: str) -> bool:
+    return path.startswith(_LIBRARIES) or any(part in path for part in _INSTALLED)
+
+
+def _line_of(frame: FrameType) -> str:
+    path = frame.f_code.co_filename
+    near = os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path
+    return f"{near}:{frame.f_lineno} in {frame.f_code.co_name}()"

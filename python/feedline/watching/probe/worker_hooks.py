@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hooks of torch's workers: their tasks, and the packing of batches, which the loop's process unpacks."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+
+from feedline.watching.probe import events
+from feedline.watching.probe.pace import Pace
+from feedline.watching.probe.recorder import Recorder, clock, cpu_clock
+
+LATE_TIMES = 3  # as long as tasks usually take: told of, whosever turn it is
+_WEIGHT = 1 / 8  # of a task, in what tasks usually take
+_EVENTS_PER_TASK = 5  # with fetch, collation and packing
+_PASSING = 2 / 3  # of an event: what lets a task pass, in all its hooks; 7 us were measured, half of it in a tight loop
+
+
+class _Tasks:
+    """Which of a worker's tasks are seen, and how many pass unseen in between.
+
+    Of one that is seen everything is: its samples, if details are due, its collation and its packing. One that passes
+    is only timed, as it may be late.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder, self._local = recorder, recorder.local
+        self._pace = Pace()
+        self._next = -1  # number of the next task that is seen, or of one that was another worker's
+        self._begin = self._cpu = self._hooks = 0
+        self._unseen = self._since = 0  # tasks since the last WORK: those that passed unseen, and all
+        self._took = self._used = 0  # of the last WORK
+        self._usual_ns = self._late_ns = 0.0
+        self._told_ns = clock()  # when the last WORK was
+
+    def begun(self, number: int) -> None:
+        if number > self._next:
+            self._next = self._pace.first_from(number)
+        local = self._local
+        local.by_task, local.unseen = True, number != self._next
+        if number == self._next:
+            self._hooks = local.charged_ns + local.hooks_ns
+        self._begin, self._cpu = clock(), cpu_clock()
+
+    def ended(self, number: int, item: Any) -> None:
+        begin, self._begin = self._begin, 0
+        if not begin:
+            return
+        self._since += 1
+        took = clock() - begin
+        if number == self._next or took > self._late_ns:
+            self._tell(number, begin, took, item)
+        else:
+            self._unseen += 1
+
+    def epoch_ended(self) -> None:
+        self._tell_unseen()
+        self._recorder.opened.write()
+        self._recorder.waits.write()
+        self._next = -1  # numbers begin anew
+
+    def _tell(self, number: int, begin: int, took: int, item: Any) -> None:
+        recorder, local, ended = self._recorder, self._local, cpu_clock()
+        # those that pass unseen have not had these
+        hooks = 0 if local.unseen else local.charged_ns + local.hooks_ns - self._hooks
+        took, used = max(took - hooks, 0), max(ended - self._cpu - hooks, 0)
+        straggles = took > self._late_ns > 0
+        late = straggles and (self._unseen > 0 or self._pace.level > 0)
+        kind, longest = events.LATE_WORK if late else events.WORK, 0 if local.unseen else local.longest
+        recorder.record(kind, begin + hooks, used, number, longest)
+        if recorder.sending is not None:
+            recorder.sending[id(item)] = events.PICKLE_BESIDE if late else events.PICKLE
+        self._usual_ns += _WEIGHT * (min(took, self._late_ns or took) - self._usual_ns) if self._usual_ns else took
+        self._late_ns = LATE_TIMES * self._usual_ns
+        if not straggles:
+            self._took, self._used = took, used
+        if not late:
+            self._tell_unseen()
+            self._choose()
+        recorder.paid(cpu_clock() - ended + recorder.call_ns, 0, recorder.taken())  # with begun()
+
+    def _tell_unseen(self) -> None:
+        """As if they had been like the last one that was seen."""
+        if self._unseen:
+            passed, self._unseen = self._unseen, 0
+            begin = max(clock() - passed * self._took, 0)
+            self._recorder.record(events.UNSEEN_WORK, begin, passed * self._used, passed)
+            self._recorder.passed(int(passed * _PASSING * self._recorder.event_ns))
+
+    def _choose(self) -> None:
+        """By the time from task to task: a worker that waits for tasks has the time to look at each."""
+        recorder, now = self._recorder, clock()
+        standing_for = recorder.standing_for(_EVENTS_PER_TASK * recorder.event_ns)
+        self._pace.choose((now - self._told_ns) / self._since, standing_for)
+        self._told_ns, self._since, self._next = now, 0, -1
+
+
+class _TaskQueue:
+    """A worker's end of the queue of its tasks."""
+
+    def __init__(self, queue: Any, tasks: _Tasks, on_first: Callable[[], None]) -> None:
+        self._queue, self._tasks, self._on_first = queue, tasks, on_first
+        self._asked = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._queue, name)
+
+    def get(self, *arguments: Any, **options: Any) -> Any:
+        if not self._asked:
+            self._asked = True
+            self._on_first()
+        task = self._queue.get(*arguments, **options)
+        if isinstance(task, tuple) and len(task) == 2:
+            self._tasks.begun(task[0])
+        else:
+            self._tasks.epoch_ended()
+        return task
+
+
+class _ResultQueue:
+    """A worker's end of the queue of finished batches."""
+
+    def __init__(self, queue: Any, tasks: _Tasks) -> None:
+        self._queue, self._tasks = queue, tasks
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._queue, name)
+
+    def put(self, item: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(item, tuple) and isinstance(item[0], int):
+            self._tasks.ended(item[0], item)
+        return self._queue.put(item, *arguments, **options)
+
+
+def patch_torch_worker(module: Any, recorder: Recorder) -> None:
+    original = module._worker_loop
+
+    # the name stays: spawned workers find this function by it, and their own probe is around it there
+    @functools.wraps(original)
+    def _worker_loop(dataset_kind: Any, dataset: Any, index_queue: Any, data_queue: Any, *others: Any) -> None:
+        begin, cpu = clock(), cpu_clock()
+        recorder.in_worker, recorder.sending = True, {}
+        worker = others[6] if len(others) > 6 and isinstance(others[6], int) else 0
+
+        def on_first() -> None:
+            started = events.WORKERS * recorder.passes  # a forked worker has this number from the loop's process
+            recorder.record(events.READY, begin, cpu_clock() - cpu, loop_process(), worker + started)
+
+        seen = _Tasks(recorder)
+        tasks, results = _TaskQueue(index_queue, seen, on_first), _ResultQueue(data_queue, seen)
+        return original(dataset_kind, dataset, tasks, results, *others)
+
+    module._worker_loop = _worker_loop
+
+
+def loop_process() -> int:
+    """The process that runs the loop: not the fork server that made this one."""
+    import multiprocessing
+
+    parent = multiprocessing.parent_process()
+    return os.getppid() if parent is None or parent.pid is None else parent.pid
+
+
+def patch_pickling(recorder: Recorder) -> None:
+    from multiprocessing import reduction
+
+    pickler = reduction.ForkingPickler
+    dumps, loads = pickler.dumps, pickler.loads
+
+    def timed_dumps(kind: Any, value: Any, protocol: Any = None) -> Any:
+        if not recorder.in_worker:
+            return dumps(value, protocol)
+        sending, local = recorder.sending, recorder.local
+        event = events.PICKLE if sending is None else sending.pop(id(value), None)
+        if event is not None:
+            local.sends = True
+        elif not local.sends:
+            return dumps(value, protocol)  # what a pool inside a worker is given is not handed to the loop
+        begin = clock()
+        timed = event is not None or bool(sending) or begin < local.sent_until
+        cpu = cpu_clock() if timed else 0
+        data = dumps(value, protocol)
+        if timed or sending:  # one that is seen waits for it, since it began or since then
+            ended, now = cpu_clock(), clock()
+            took = now - begin
+            used = ended - cpu if timed else int(took * local.packing_runs)
+            if event is not None:
+                local.packing_runs, local.sent_until = min(used / max(took, 1), 1.0), now + 2 * took
+            recorder.record(events.PICKLE_BESIDE if event is None else event, begin, used, len(data))
+            recorder.inside(ended)
+            recorder.settle()  # it is done by a thread of its own
+        return data
+
+    def timed_loads(data: Any, *arguments: Any, **options: Any) -> Any:
+        if not recorder.local.in_next:
+            return loads(data, *arguments, **options)
+        begin, cpu = clock(), cpu_clock()
+        value = loads(data, *arguments, **options)
+        ended = cpu_clock()
+        recorder.record(events.UNPICKLE, begin, ended - cpu, len(data))
+        recorder.inside(ended)
+        return value
+
+    pickler.dumps = classmethod(timed_dumps)  # type: ignore[assignment]
+    pickler.loads = staticmethod(timed_loads)  # type: ignore[assignment]

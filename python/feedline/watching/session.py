@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a command with the probe on its path, samples its process tree, and collects what its processes recorded.
+
+The command keeps its standard streams, arguments, working directory and exit status; a few variables of its
+environment are added to: PYTHONPATH and those of variables.py.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from feedline.watching import apply, copies
+from feedline.watching.command import environment_of, sampler_of, signals_of_child, start
+from feedline.watching.experiments import Experiments
+from feedline.watching.harvest import Harvest, count_of_pythons, json_files, notes_in
+from feedline.watching.probe.seen_waits import SUFFIX
+from feedline.watching.recordings import Recording
+
+
+@dataclass(frozen=True)
+class Change:
+    """Settings that a script's loader is to be given while it runs."""
+
+    settings: Mapping[str, Any]
+    loader: Mapping[str, Any]  # facts of the one that is meant
+
+
+@dataclass(frozen=True)
+class Trying:
+    """What a verb tries beside watching.
+
+    Attributes:
+        extension: the module that the command's processes load for it; see probe/hooks.py.
+        make: called after the command has ended, with the session's folder, what was recorded, and the facts of the
+            dataset's files, as `_engine.look_at_files` tells of them.
+    """
+
+    extension: str
+    make: Callable[[Path, Recording, Sequence[Mapping[str, Any]]], Experiments]
+
+
+def run(command: Sequence[str], change: Change | None = None, trying: Trying | None = None) -> Recording:
+    """Runs `command` to its end, and then what `trying` makes.
+
+    Nothing is tried where the command was interrupted: whoever wanted it to end is not kept waiting. With `change` what
+    it prints goes to standard error: it is not the run that was asked for. Raises CommandError where it cannot be
+    started.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="feedline-diagnose-"))
+    harvest = Harvest(folder)
+    try:
+        (folder / copies.WATCHER).write_text(str(os.getpid()))
+        begin = time.perf_counter_ns()
+        with signals_of_child() as forward:
+            child = _start(command, folder, change, trying)
+            forward.children.append(child)
+            watching = time.process_time_ns()
+            sampler = sampler_of(child.pid, folder)
+            harvest.start()
+            returncode = child.wait()
+            end, watching = time.perf_counter_ns(), time.process_time_ns() - watching
+        harvest.stop()
+        host: dict[str, Any] = {}
+        if sampler is not None:
+            sampler.stop()
+            host = sampler.record()
+        files = harvest.files.finish(host.get("files", []))
+        recording = Recording(
+            list(command),
+            returncode,
+            begin,
+            end,
+            harvest.processes(),
+            json_files(folder, "*.loader"),
+            host,
+            notes_in(folder) + list(host.get("unseen", [])) + list(host.get("gpu_notes", [])),
+            count_of_pythons(folder),
+            harvest.dropped,
+            None,
+            json_files(folder, "*.device"),
+            harvest.files.summary(files),
+            apply.outcome(folder) if change is not None else [],
+            json_files(folder, f"*{SUFFIX}"),
+            watching,
+        )
+        if trying is not None and forward.interrupted:
+            recording.notes.insert(0, "no experiments were made, as it was interrupted")
+        elif trying is not None and recording.processes:
+            recording.experiments = trying.make(folder, recording, files)
+        return recording
+    finally:
+        copies.end_the_copy(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def so_far(folder: Path, command: Sequence[str], begin_ns: int, host: dict[str, Any]) -> Recording:
+    """What the processes of a command have recorded in `folder`, though it may still run; what is taken is gone there.
+
+    `host`: a sampler's record.
+    """
+    end_ns, processes = time.perf_counter_ns(), Harvest(folder).processes()
+    loaders, notes, pythons = json_files(folder, "*.loader"), notes_in(folder), count_of_pythons(folder)
+    return Recording(list(command), 0, begin_ns, end_ns, processes, loaders, host, notes, pythons)
+
+
+def _start(
+    command: Sequence[str], folder: Path, change: Change | None, trying: Trying | None
+) -> subprocess.Popen[bytes]:
+    environment = environment_of(folder, "" if trying is None else trying.extension)
+    if change is None:
+        return start(command, environment)
+    environment |= apply.request(folder, change.settings, change.loader)
+    return start(command, environment, stdin=subprocess.DEVNULL, stdout=2)

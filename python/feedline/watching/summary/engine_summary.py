@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How Feedline's native threads make batches, from the counters that the probe has kept of their engine.
+
+A thread's busy time is CPU, waiting for a CPU, or waiting for something else, which for these threads is storage: the
+kernel tells the first two of each thread, the third is what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from feedline.watching.summary.figures import Making
+
+_WORKING = ("storage", "decode", "transform", "batch")
+
+
+def making_of(facts: Mapping[str, Any]) -> Making | None:
+    """None: no engine fills this loader's batches, or it has delivered none while it was watched."""
+    engine: Mapping[str, Any] = facts.get("engine") or {}
+    batches = float(engine.get("batches") or 0)
+    if batches < 1:
+        return None
+    stages: Mapping[str, Mapping[str, float]] = engine.get("stages") or {}
+    busy = {name: float(stages.get(name, {}).get("busy_s", 0.0)) for name in _WORKING}
+    whole = sum(busy.values())
+    running, delayed, waiting = _divided(engine, busy, whole)
+    alone = running + waiting  # on a machine that has a CPU whenever one is wanted
+    idle = sum(stage.get("blocked_s", 0.0) + stage.get("starved_s", 0.0) for n, stage in stages.items() if n in busy)
+    return Making(
+        batches=int(batches),
+        wall_ms=1000 * alone / batches,
+        cpu_ms=1000 * running / batches,
+        stages=_shares(stages, busy, running, waiting),
+        busy=whole / (whole + idle) if whole > 0 else None,
+        delayed=delayed / (running + delayed) if running + delayed > 0 else None,
+        read_ahead_ms=1000 * waiting / batches if engine.get("reads_ahead") else 0.0,
+    )
+
+
+def read_per_sample(facts: Mapping[str, Any]) -> float | None:
+    """Bytes, as Feedline's threads counted them, who may read by no call that /proc counts. None: it was not they."""
+    storage = ((facts.get("engine") or {}).get("stages") or {}).get("storage") or {}
+    return storage["bytes"] / storage["items"] if storage.get("items") else None
+
+
+def samples_per_batch(facts: Mapping[str, Any]) -> float | None:
+    engine: Mapping[str, Any] = facts.get("engine") or {}
+    batches = float(engine.get("batches") or 0)
+    return float(engine.get("samples") or 0) / batches if batches else None
+
+
+def _divided(engine: Mapping[str, Any], busy: Mapping[str, float], whole: float) -> tuple[float, float, float]:
+    """Busy seconds as (running, waiting for a CPU, waiting for storage)."""
+    running = engine.get("running_s")
+    if running is None:  # then reading counts as waiting, and the rest as running
+        return whole - busy["storage"], 0.0, busy["storage"]
+    running = min(float(running), whole)
+    delayed = min(float(engine.get("delayed_s") or 0.0), whole - running)
+    return running, delayed, min(whole - running - delayed, busy["storage"])
+
+
+def _shares(
+    stages: Mapping[str, Mapping[str, float]], busy: Mapping[str, float], running: float, waiting: float
+) -> dict[str, float] | None:
+    """By the names of :data:`feedline.watching.summary.figures.STAGES`. CPU is divided as time without waiting is.
+
+    Copying bytes out of the page cache goes with what is made of them: with decoding, or, where nothing is decoded,
+    with the rows of the batch.
+    """
+    parts = {**busy, "storage": max(busy["storage"] - waiting, 0.0)}
+    scale = running / max(sum(parts.values()), 1e-12)
+    decodes = stages.get("decode", {}).get("items", 0.0) > 0
+    times = {
+        "storage": waiting,
+        "decode": scale * (parts["decode"] + (parts["storage"] if decodes else 0.0)),
+        "transform": scale * parts["transform"],
+        "python": 0.0,
+        "collate": scale * (parts["batch"] + (0.0 if decodes else parts["storage"])),
+    }
+    whole = sum(times.values())
+    return {name: time / whole for name, time in times.items()} if whole > 0 else None

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What watched steps say of copies to a device, and what NVML's samples say of the GPUs that a run used."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from feedline.watching.probe import events
+from feedline.watching.probe.events import Total
+from feedline.watching.recordings import ProcessRecord, Recording
+from feedline.watching.summary.figures import Copies, Gpu
+
+_FEWEST_SAMPLES = 4  # a second of them
+_LOWEST, _HIGHEST = 0.1, 0.9  # quantiles that say how far the samples lie apart
+
+
+def copies_of(process: ProcessRecord) -> tuple[Copies, ...]:
+    """The copies of host memory to a device in watched steps, by kind; the longest on the device first."""
+    made: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
+    timed: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+    watched = sum(1 for event in process.events if event.kind == events.CALLS)
+    for event in process.events:
+        flags, count = event.b % 256, event.b // 256
+        if event.kind == events.COPIES:
+            for i, value in enumerate((count, event.a, event.wall_ns)):
+                made[flags][i] += value
+        elif event.kind == events.DEVICE_TIMES:
+            timed[flags][0] += count
+            timed[flags][1] += event.a
+    kinds = []
+    for flags, (count, size, spent) in made.items():
+        times, on_device = timed[flags]
+        kinds.append(
+            Copies(
+                pinned=bool(flags & events.PINNED),
+                asked=bool(flags & events.ASKED),
+                other_stream=bool(flags & events.OTHER_STREAM),
+                per_step=count / max(watched, 1),
+                bytes_per_step=size / max(watched, 1),
+                host_ms=spent / max(watched, 1) / 1e6,
+                device_ms=on_device / times * count / max(watched, 1) / 1e6 if times else None,
+                timed=times,
+            )
+        )
+    return tuple(sorted(kinds, key=lambda kind: -(kind.device_ms or kind.host_ms)))
+
+
+def device_of(recording: Recording, process: ProcessRecord) -> dict[str, Any]:
+    """What a process told of the device that it uses; empty where it used none in a watched step."""
+    return next((facts for facts in recording.devices if facts.get("pid") == process.pid), {})
+
+
+def gpu_of(
+    host: Mapping[str, Any], span: tuple[int, int], device: Mapping[str, Any], uses_cuda: bool
+) -> tuple[Gpu | None, str | None]:
+    """The GPU that the loop's process used between two times: (what was sampled of it, why there is nothing of it).
+
+    Both are None where no GPU was used.
+    """
+    if not uses_cuda:
+        return None, None
+    if host.get("gpu_unavailable"):
+        return None, str(host["gpu_unavailable"])
+    known: Sequence[Mapping[str, Any]] = host.get("gpus", [])
+    tree = {row["pid"] for row in host.get("processes", [])}
+    listed = [process for process in host.get("gpu_processes", []) if process["pid"] in tree]
+    used = {gpu["index"] for gpu in known if gpu["uuid"] and gpu["uuid"] == device.get("uuid")}
+    used = used or {process["index"] for process in listed}
+    if not used and len(known) == 1:
+        used = {known[0]["index"]}
+    if not used:
+        return None, "NVML does not say which of the machine's GPUs the run used"
+    rows = [row for row in host.get("gpu", []) if span[0] <= row["time_ns"] <= span[1] and row["index"] in used]
+    busy = [row["utilisation"] for row in rows if row["utilisation"] is not None]
+    if rows and not busy:
+        divided = any(gpu["partitioned"] for gpu in known if gpu["index"] in used)
+        return None, "NVML does not tell how busy the GPU is" + (", as it is divided by MIG" if divided else "")
+    if len(busy) < _FEWEST_SAMPLES:
+        return None, "the loop was too short for samples of the GPU"
+    strangers = {p["index"] for p in host.get("gpu_processes", []) if p["pid"] not in tree} if listed else set()
+    return _gpu(known, used, rows, bool(strangers & used)), None
+
+
+def _gpu(
+    known: Sequence[Mapping[str, Any]], used: Collection[int], rows: Sequence[Mapping[str, Any]], shared: bool
+) -> Gpu:
+    facts = [gpu for gpu in known if gpu["index"] in used]
+
+    def values(name: str) -> list[float]:
+        return sorted(float(row[name]) for row in rows if row[name] is not None)
+
+    def mean(name: str) -> float | None:
+        return sum(values(name)) / len(values(name)) if values(name) else None
+
+    busy = values("utilisation")
+    memory = values("memory_used_bytes")
+    return Gpu(
+        indices=tuple(sorted(used)),
+        name=facts[0]["name"],
+        capability=facts[0]["capability"],
+        utilisation=sum(busy) / len(busy),
+        lowest=busy[int(_LOWEST * (len(busy) - 1))],
+        highest=busy[int(_HIGHEST * (len(busy) - 1) + 0.5)],
+        memory_used_bytes=int(memory[-1]) if memory else None,
+        memory_bytes=min(gpu["memory_bytes"] for gpu in facts),
+        received_bytes_per_s=mean("received_bytes_per_s"),
+        power_w=mean("power_w"),
+        slowed=mean("slowed"),
+        shared=shared,
+    )
+
+
+def pin_ms(process: ProcessRecord) -> float | None:
+    """Time per batch that the stock loader takes to page-lock it."""
+    pins = process.totals.get(events.PIN, Total())
+    return pins.wall_ns / pins.times / 1e6 if pins.times else None

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "batch/composed.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+
+namespace feedline::batch {
+namespace {
+
+constexpr std::size_t kAlign = memory::Allocator::kAlignment;
+
+std::size_t aligned(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+// Eight sizes to a power of two, so that blocks of batches of like size go round. At least a page.
+std::size_t block_bytes(std::size_t bytes) {
+  constexpr std::size_t kLeast = 4096, kSteps = 8;
+  const std::size_t step = std::bit_floor(std::max(bytes, kLeast)) / kSteps;
+  return (std::max(bytes, kLeast) + step - 1) / step * step;
+}
+
+// Rows of equal length in the memory of a padded field.
+void pad(std::byte* from, std::byte* to, const Element& element, std::size_t element_bytes) {
+  if (std::all_of(element.begin(), element.begin() + static_cast<std::ptrdiff_t>(element_bytes),
+                  [&](std::byte byte) { return byte == element[0]; })) {
+    std::memset(from, std::to_integer<int>(element[0]), static_cast<std::size_t>(to - from));
+    return;
+  }
+  for (; from < to; from += element_bytes) std::memcpy(from, element.data(), element_bytes);
+}
+
+// Of a row of a padded field; none where the row was cleared.
+std::int64_t length_of(const memory::ListItem& item, const FieldSpec& spec) {
+  return item.shape.dims() == spec.array.shape.dims() ? item.shape[0] : 0;
+}
+
+}  // namespace
+
+Composed::Field Composed::measure_list(std::span<const memory::ListItem> items, std::size_t stride,
+                                       std::uint64_t rows) {
+  Field field;
+  field.offsets.reserve(rows + 1);
+  field.shapes.reserve(rows);
+  field.offsets.push_back(0);
+  for (std::uint64_t row = 0; row < rows; ++row) {
+    const memory::ListItem& item = items[row * stride];
+    field.bytes += item.size;
+    field.offsets.push_back(static_cast<std::int64_t>(field.bytes));
+    field.shapes.push_back(item.shape);
+  }
+  return field;
+}
+
+Composed::Field Composed::measure_padded(const FieldSpec& spec, std::span<const memory::ListItem> items,
+                                         std::size_t stride, std::uint64_t rows) {
+  Field field;
+  for (std::uint64_t row = 0; row < rows; ++row) {
+    const memory::ListItem& item = items[row * stride];
+    const std::int64_t length = length_of(item, spec);
+    FEEDLINE_CHECK(item.size == 0 || item.shape == spec.array.shape.with_first(length));
+    field.longest = std::max(field.longest, length);
+  }
+  const ArraySpec row{spec.array.dtype, spec.array.shape.with_first(field.longest)};
+  FEEDLINE_CHECK(!__builtin_mul_overflow(row.bytes(), rows, &field.bytes));
+  field.lengths_at = aligned(field.bytes);
+  return field;
+}
+
+Result<Composed> Composed::make(const BatchLayout& layout, std::span<const memory::ListItem> items, std::uint64_t rows,
+                                const Memory& memory) {
+  Composed made;
+  made.rows_ = rows;
+  const auto late = layout.late_fields();
+  const std::size_t stride = late.size();
+  std::size_t array_bytes = 0, word_bytes = 0;
+  for (std::size_t k = 0; k < stride; ++k) {
+    const FieldSpec& spec = layout.schema()[late[k]];
+    const bool is_padded = spec.form == BatchForm::kPadded;
+    Field field =
+        is_padded ? measure_padded(spec, items.subspan(k), stride, rows) : measure_list(items.subspan(k), stride, rows);
+    field.is_words = spec.content != Content::kArray;
+    std::size_t& end = field.is_words ? word_bytes : array_bytes;
+    field.at = end;
+    end += aligned(is_padded ? field.lengths_at + rows * sizeof(std::int64_t) : field.bytes);
+    field.absent = std::make_unique<bool[]>(rows);
+    for (std::uint64_t row = 0; row < rows; ++row) field.absent[row] = items[row * stride + k].absent;
+    made.fields_.push_back(std::move(field));
+  }
+  made.bytes_ = array_bytes + word_bytes;
+  const auto has = [&](bool words) {
+    return std::ranges::any_of(made.fields_, [&](const Field& field) { return field.is_words == words; });
+  };
+  if (has(false)) {
+    FEEDLINE_TRY(made.arrays_, memory::Lease::take(memory.arrays, block_bytes(array_bytes)));
+  }
+  if (has(true)) {
+    FEEDLINE_TRY(made.words_, memory::Lease::take(memory.words, block_bytes(word_bytes)));
+  }
+  for (std::size_t k = 0; k < stride; ++k) made.copy(k, layout.schema()[late[k]], items.subspan(k), stride);
+  return made;
+}
+
+void Composed::copy(std::size_t k, const FieldSpec& spec, std::span<const memory::ListItem> items, std::size_t stride) {
+  const Field& field = fields_[k];
+  std::byte* to = begin_of(field);
+  const bool is_padded = spec.form == BatchForm::kPadded;
+  const std::size_t row_bytes = is_padded && rows_ > 0 ? field.bytes / rows_ : 0;
+  for (std::uint64_t row = 0; row < rows_; ++row) {
+    const memory::ListItem& item = items[row * stride];
+    if (item.size > 0) std::memcpy(to, item.bytes.data(), item.size);
+    if (!is_padded) {
+      to += item.size;
+      continue;
+    }
+    pad(to + item.size, to + row_bytes, spec.pad, size_of(spec.array.dtype));
+    to += row_bytes;
+    const std::int64_t length = length_of(item, spec);
+    std::memcpy(begin_of(field) + field.lengths_at + row * sizeof length, &length, sizeof length);
+  }
+}
+
+BatchField Composed::field(std::size_t k, const FieldSpec& spec) const {
+  const Field& field = fields_[k];
+  const std::span<const bool> absent(field.absent.get(), rows_);
+  std::byte* const data = begin_of(field);
+  if (spec.form == BatchForm::kList)
+    return {.name = spec.name,
+            .array = {nullptr, spec.array},
+            .form = spec.form,
+            .content = spec.content,
+            .buffer = {data, field.bytes},
+            .offsets = field.offsets,
+            .shapes = field.shapes,
+            .absent = absent};
+  const auto rows = static_cast<std::int64_t>(rows_);
+  return {.name = spec.name,
+          .array = {data, {spec.array.dtype, spec.array.shape.with_first(field.longest).with_front(rows)}},
+          .form = spec.form,
+          .content = spec.content,
+          .lengths = {data + field.lengths_at, {DType::kInt64, {rows}}},
+          .absent = absent};
+}
+
+}  // namespace feedline::batch

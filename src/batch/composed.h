@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What of a batch has its place only once all rows are there: padded fields and lists, composed from the rows' items.
+//
+//   arrays   | padded: row 0 to the longest, row 1, ... | its lengths | list of arrays: row 0, row 1, ... | ...
+//   words    | list of bytes, text or JSON: row 0, row 1, ... | ...
+//
+// Each field begins on a multiple of kAlignment. Arrays go to the batch's device; words stay on the host, where Python
+// makes its objects of them.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "batch/batch_layout.h"
+#include "feedline/error.h"
+#include "feedline/loader.h"
+#include "memory/allocator.h"
+#include "memory/row.h"
+
+namespace feedline::batch {
+
+class Composed {
+ public:
+  struct Memory {
+    std::shared_ptr<memory::Allocator> arrays, words;
+  };
+  // Of the first `rows` rows of a batch of this layout. The same bytes whichever thread it is. An error: there is no
+  // memory. Requires: an item of a padded field has the field's shape but for its first extent.
+  static Result<Composed> make(const BatchLayout& layout, std::span<const memory::ListItem> items, std::uint64_t rows,
+                               const Memory& memory);
+  Composed() = default;  // of a batch without late fields
+
+  std::size_t bytes() const { return bytes_; }
+  // nullptr: there are none.
+  const std::shared_ptr<memory::Lease>& arrays() const { return arrays_; }
+  // To be put back as the same bytes elsewhere.
+  std::shared_ptr<memory::Lease> take_arrays() { return std::move(arrays_); }
+  void set_arrays(std::shared_ptr<memory::Lease> arrays) { arrays_ = std::move(arrays); }
+  // Late field k, in the order of BatchLayout::late_fields(), of spec `field`. Valid as long as this, wherever it
+  // moves.
+  BatchField field(std::size_t k, const FieldSpec& field) const;
+
+ private:
+  struct Field {
+    bool is_words = false;
+    std::size_t at = 0, bytes = 0, lengths_at = 0;  // in its block
+    std::int64_t longest = 0;
+    std::vector<std::int64_t> offsets;
+    std::vector<Shape> shapes;
+    std::unique_ptr<bool[]> absent;  // std::vector<bool> gives no span
+  };
+  static Field measure_list(std::span<const memory::ListItem> items, std::size_t stride, std::uint64_t rows);
+  static Field measure_padded(const FieldSpec& spec, std::span<const memory::ListItem> items, std::size_t stride,
+                              std::uint64_t rows);
+  void copy(std::size_t k, const FieldSpec& spec, std::span<const memory::ListItem> items, std::size_t stride);
+  std::byte* begin_of(const Field& field) const { return (field.is_words ? words_ : arrays_)->data() + field.at; }
+
+  std::vector<Field> fields_;
+  std::uint64_t rows_ = 0;
+  std::size_t bytes_ = 0;
+  std::shared_ptr<memory::Lease> arrays_, words_;
+};
+
+}  // namespace feedline::batch

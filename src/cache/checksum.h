@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace feedline::cache {
+
+// XXH3-64: the same on every machine and in every version, so that it may be stored. Not against forgery.
+std::uint64_t xxh3(std::span<const std::byte> bytes, std::uint64_t seed = 0);
+
+// 16 hexadecimal digits.
+std::string hex_of(std::uint64_t number);
+// 16 hexadecimal digits that stand for an object, by its Storage::identity(): for names in a cache folder.
+std::string digest_of(std::string_view identity);
+
+}  // namespace feedline::cache

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Tables about stored objects (frame.h) that are kept from one run to the next: beside the object, in the user's cache
+// folder, or in a folder that the user chose. Whoever finds none makes one; several may at once, as each appears whole
+// by its rename and carries its own checksum, and making one takes less time than a wait for it may.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/frame.h"
+#include "cache/notes.h"
+#include "feedline/error.h"
+#include "memory/record.h"
+#include "storage/storage.h"
+
+namespace feedline::cache {
+
+struct TableKind {
+  FrameKind frame;
+  std::string_view suffix;  // of its file
+  bool beside = false;      // is it kept beside the object, where that is a local file and its folder takes files?
+};
+
+// Thread-safe.
+class KeptTables {
+ public:
+  // directory: the user's choice; empty: none.
+  KeptTables(TableKind kind, std::string directory, std::shared_ptr<Notes> notes)
+      : kind_(kind), directory_(std::move(directory)), notes_(std::move(notes)) {}
+
+  // A table's bytes, which stay as long as `pin`, or as `buffer`.
+  struct Bytes {
+    std::span<const std::byte> file;
+    memory::ByteBuffer buffer;
+    std::shared_ptr<const void> pin;
+  };
+  // Offers what is kept of the object, one after the other, until one is taken. A table of another version is not
+  // offered, and noted.
+  using Take = std::function<bool(Bytes bytes)>;
+  void read(const storage::Storage& storage, const std::string& object, std::uint64_t most_bytes,
+            const Take& take) const;
+  void map(const storage::Storage& storage, const std::string& object, const Take& take) const;
+  // Fails only where the user chose the folder: elsewhere it is noted, and the table made again the next time.
+  Result<void> save(const storage::Storage& storage, const std::string& object, std::span<const std::byte> file) const;
+
+ private:
+  std::vector<std::string> places(const storage::Storage& storage, const std::string& object) const;
+  bool is_ours(const std::string& place, std::span<const std::byte> file) const;
+
+  const TableKind kind_;
+  const std::string directory_;
+  const std::shared_ptr<Notes> notes_;
+};
+
+}  // namespace feedline::cache

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/own_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+
+#include "storage/local_file.h"
+
+namespace feedline::cache {
+
+using storage::file_error;
+using storage::FileDescriptor;
+
+Result<FileDescriptor> open_own_file(const std::string& path) {
+  constexpr mode_t kMode = 0666;  // less the umask
+  FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kMode));
+  if (!fd.valid()) return file_error("cannot open", path, errno);
+  return fd;
+}
+
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+bool is_named(const FileDescriptor& fd, const std::string& path) {
+  struct ::stat open_file, named;
+  return ::fstat(fd.get(), &open_file) == 0 && ::stat(path.c_str(), &named) == 0 && open_file.st_ino == named.st_ino &&
+         open_file.st_dev == named.st_dev;
+}
+
+Result<std::uint64_t> room_for(const FileDescriptor& fd, const std::string& name) {
+  struct ::stat status;
+  struct ::statvfs disk;
+  if (::fstat(fd.get(), &status) != 0 || ::fstatvfs(fd.get(), &disk) != 0)
+    return file_error("cannot look up", name, errno);
+  return static_cast<std::uint64_t>(status.st_size) + 2 * std::uint64_t{disk.f_bavail} * disk.f_frsize;
+}
+
+Result<void> write_at(const FileDescriptor& fd, const std::string& name, std::uint64_t offset,
+                      std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return file_error("cannot write", name, errno);
+    if (written == 0) return file_error("cannot write", name, ENOSPC);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    offset += static_cast<std::uint64_t>(written);
+  }
+  return {};
+}
+
+Result<void> give_name(const std::string& from, const std::string& to, const SystemWrites& writes) {
+  if (writes.rename(from.c_str(), to.c_str()) != 0)
+    return errno == ENOENT ? Result<void>() : file_error("cannot rename to", to, errno);
+  flush_folder_of(to, writes);
+  return {};
+}
+
+std::string running_system() {
+  const FileDescriptor fd(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  std::array<char, 64> text{};
+  const ssize_t bytes = fd.valid() ? ::read(fd.get(), text.data(), text.size()) : 0;
+  return bytes > 0 ? std::string(text.data(), static_cast<std::size_t>(bytes)) : std::string();
+}
+
+}  // namespace feedline::cache

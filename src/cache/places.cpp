@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/places.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "storage/local_file.h"
+
+namespace feedline::cache {
+
+Result<void> make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return storage::file_error("cannot make the folder", path, error.value());
+  return {};
+}
+
+Result<std::string> cache_folder() {
+  // the XDG base directory specification: relative values are to be ignored
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && cache[0] == '/')
+    return std::string(cache) + "/feedline";
+  if (const char* home = std::getenv("HOME"); home && home[0] == '/') return std::string(home) + "/.cache/feedline";
+  return storage_error("no cache folder: neither XDG_CACHE_HOME nor HOME is set", 0);
+}
+
+std::string last_part(const std::string& name) { return std::filesystem::path(name).filename().string(); }
+std::string folder_of(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
+
+}  // namespace feedline::cache

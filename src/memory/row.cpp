@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/row.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace feedline::memory {
+namespace {
+
+// What an item grows to for a row of so many bytes: eight sizes to a power of two, as rows of like size that come one
+// after the other would otherwise let it grow with each that is a little longer.
+std::uint64_t roomy(std::uint64_t bytes) {
+  constexpr std::uint64_t kLeast = 64, kSteps = 8, kMost = std::uint64_t{1} << 62;
+  if (bytes > kMost) return bytes;
+  const std::uint64_t step = std::bit_floor(std::max(bytes, kLeast)) / kSteps;
+  return (std::max(bytes, kLeast) + step - 1) / step * step;
+}
+
+}  // namespace
+
+std::span<std::byte> ListItem::take(const Shape& row, DType dtype) {
+  shape = row;
+  size = ArraySpec{dtype, row}.bytes();
+  absent = false;
+  return bytes.resize(size > bytes.capacity() ? roomy(size) : size).first(size);
+}
+
+Result<std::span<std::byte>> ListItem::make_room(const Shape& row, DType dtype, std::uint64_t most) {
+  clear();
+  std::uint64_t wanted = size_of(dtype);
+  for (const std::int64_t extent : row)
+    if (extent < 0 || __builtin_mul_overflow(wanted, static_cast<std::uint64_t>(extent), &wanted))
+      return data_error("the shape " + row.to_string() + " is no array's", "storage");
+  if (wanted > most) return too_large(wanted, most);
+  FEEDLINE_TRY(const auto room, bytes.make_room(wanted > bytes.capacity() ? roomy(wanted) : wanted, roomy(wanted)));
+  shape = row;
+  size = wanted;
+  return room.first(wanted);
+}
+
+void ListItem::clear(bool is_absent) {
+  shape = Shape{0};
+  size = 0;
+  absent = is_absent;
+}
+
+}  // namespace feedline::memory

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cancelling, deadlines and leaving, of reads that stand still until the test lets them go.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "storage/fetch.h"
+#include "storage/lingering.h"
+#include "storage/storage_contract.h"
+
+namespace feedline::storage {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = FetchQueue::Clock;
+
+class Gate {
+ public:
+  void wait() {
+    std::unique_lock lock(mutex_);
+    opened_.wait(lock, [this] { return is_open_; });
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    is_open_ = true;
+    opened_.notify_all();
+  }
+  bool is_open() {
+    const std::lock_guard lock(mutex_);
+    return is_open_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable opened_;
+  bool is_open_ = false;
+};
+
+// What the transport below gives, from the moment on that the gate is open.
+class GatedTransport final : public Transport {
+ public:
+  GatedTransport(std::unique_ptr<Transport> transport, std::shared_ptr<Gate> gate)
+      : transport_(std::move(transport)), gate_(std::move(gate)) {}
+  std::string_view name() const override { return "gated"; }
+  void start(Read& read) override { waiting_.push_back(&read); }
+  Read* finished(Clock::time_point until) override {
+    if (gate_->is_open())
+      for (; !waiting_.empty(); waiting_.pop_back()) transport_->start(*waiting_.back());
+    return transport_->finished(until);
+  }
+  void wake() override { transport_->wake(); }
+
+ private:
+  const std::unique_ptr<Transport> transport_;
+  const std::shared_ptr<Gate> gate_;
+  std::vector<Read*> waiting_;
+};
+
+class GatedStorage final : public Storage {
+ public:
+  explicit GatedStorage(std::shared_ptr<Gate> gate) : gate_(std::move(gate)) {}
+  Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override {
+    return local_storage()->open(path, access);
+  }
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                              std::uint64_t most) const override {
+    auto got = local_storage()->read_all(path, buffer, most);  // into the memory at once, and again at the end
+    gate_->wait();
+    if (got) got = local_storage()->read_all(path, buffer, most);
+    return got;
+  }
+  Result<std::vector<Entry>> list(const std::string& folder) const override { return local_storage()->list(folder); }
+  Result<ObjectStat> stat(const std::string& path) const override { return local_storage()->stat(path); }
+  Result<bool> is_directory(const std::string& path) const override { return local_storage()->is_directory(path); }
+  std::unique_ptr<Transport> own_transport() const override {
+    auto transport = local_storage()->own_transport();
+    return transport ? std::make_unique<GatedTransport>(std::move(transport), gate_) : nullptr;
+  }
+
+ private:
+  const std::shared_ptr<Gate> gate_;
+};
+
+class FetchControl : public testing::TestWithParam<QueueKind> {
+ protected:
+  ~FetchControl() override {
+    gate_->open();
+    queue_.reset();
+    expect_nothing_left();
+  }
+  static void expect_nothing_left() {
+    const auto longest = Clock::now() + 200s;
+    while (lingering() > 0 && Clock::now() < longest) std::this_thread::yield();
+    EXPECT_EQ(lingering(), 0u);
+  }
+  std::unique_ptr<Fetch> start(const std::string& name, Clock::time_point deadline = Clock::time_point::max()) {
+    auto fetch = std::make_unique<Fetch>();
+    fetch->piece.path = folder_.write(name, "content of " + name);
+    fetch->deadline = deadline;
+    queue_->start(*fetch);
+    return fetch;
+  }
+  Fetch* next() {
+    Fetch* fetch = queue_->finished(Clock::now() + 200s);
+    EXPECT_NE(fetch, nullptr) << "waited for what does not come";
+    return fetch;
+  }
+  static void expect_cancelled(const Fetch& fetch) {
+    ASSERT_FALSE(fetch.bytes);
+    EXPECT_EQ(fetch.bytes.error().code, ErrorCode::kCancelled);
+    EXPECT_NE(fetch.bytes.error().message().find(fetch.piece.path), std::string::npos);
+    EXPECT_FALSE(fetch.piece.path.empty());
+    EXPECT_EQ(fetch.buffer.capacity(), 0u) << "it is being written to";
+  }
+
+  TemporaryFolder folder_;
+  std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
+  std::unique_ptr<FetchQueue> queue_ = make_fetch_queue(std::make_shared<GatedStorage>(gate_), GetParam());
+};
+
+TEST_P(FetchControl, WhatIsCancelledIsGivenAtOnceAndTheOthersInTheirTime) {
+  auto first = start("first"), second = start("second"), third = start("third");
+  EXPECT_EQ(queue_->finished(Clock::now() + 2ms), nullptr);
+  queue_->cancel(*second);
+  queue_->cancel(*second);
+  ASSERT_EQ(next(), second.get());
+  expect_cancelled(*second);
+  second.reset();  // its owner is free to go, whatever the transport still does
+  EXPECT_EQ(queue_->finished({}), nullptr);
+  gate_->open();
+  const std::set<Fetch*> came{next(), next()};
+  EXPECT_EQ(came, (std::set<Fetch*>{first.get(), third.get()}));
+  EXPECT_EQ(text_of(*first->bytes), "content of first");
+  EXPECT_EQ(text_of(*third->bytes), "content of third");
+}
+
+TEST_P(FetchControl, WhatHasNotBegunIsCancelledToo) {
+  std::vector<std::unique_ptr<Fetch>> fetches;
+  for (int i = 0; i < 150; ++i) fetches.push_back(start(std::to_string(i)));  // more than there are threads
+  for (const auto& fetch : fetches) queue_->cancel(*fetch);
+  std::set<Fetch*> came;
+  for (int i = 0; i < 150; ++i) came.insert(next());
+  EXPECT_EQ(came.size(), 150u);
+  for (const auto& fetch : fetches) expect_cancelled(*fetch);
+  fetches.clear();
+  gate_->open();
+  const auto last = start("last");
+  ASSERT_EQ(next(), last.get());
+  EXPECT_EQ(text_of(*last->bytes), "content of last");
+}
+
+TEST_P(FetchControl, WhatWasGivenIsNotCancelledAndMayBeStartedAgain) {
+  gate_->open();
+  const auto fetch = start("object");
+  ASSERT_EQ(next(), fetch.get());
+  queue_->cancel(*fetch);
+  EXPECT_EQ(queue_->finished({}), nullptr);
+  EXPECT_EQ(text_of(*fetch->bytes), "content of object");
+  queue_->start(*fetch);
+  ASSERT_EQ(next(), fetch.get());
+  EXPECT_EQ(text_of(*fetch->bytes), "content of object");
+}
+
+TEST_P(FetchControl, WhatIsTooLateSaysSoWithItsNameAndItsTime) {
+  const auto late = start("late", Clock::now() + 20ms), past = start("past", Clock::now() - 1h);
+  const auto other = start("other"), in_time = start("in_time", Clock::now() + 1h);
+  for (const Fetch* expected : {past.get(), late.get()}) {
+    ASSERT_EQ(next(), expected);
+    ASSERT_FALSE(expected->bytes);
+    const Error& error = expected->bytes.error();
+    EXPECT_EQ(error.code, ErrorCode::kStorage);
+    EXPECT_EQ(error.system_errno, ETIMEDOUT);
+    EXPECT_EQ(error.where.shard, expected->piece.path);
+    EXPECT_NE(error.what.find(" ms"), std::string::npos);
+    EXPECT_EQ(expected->buffer.capacity(), 0u);
+  }
+  EXPECT_NE(past->bytes.error().what.find("within 0 ms"), std::string::npos);
+  gate_->open();
+  const std::set<Fetch*> came{next(), next()};
+  EXPECT_EQ(came, (std::set<Fetch*>{other.get(), in_time.get()}));
+  EXPECT_EQ(text_of(*in_time->bytes), "content of in_time");
+  EXPECT_EQ(queue_->finished({}), nullptr) << "what was late came after all, and is nobody's";
+}
+
+TEST_P(FetchControl, WhatIsCancelledHasNoDeadlineAnyMore) {
+  const auto late = start("late", Clock::now() + 5ms);
+  queue_->cancel(*late);
+  ASSERT_EQ(next(), late.get());
+  expect_cancelled(*late);
+  EXPECT_EQ(queue_->finished(Clock::now() + 20ms), nullptr) << "its deadline went with it";
+  std::jthread waker([this] { queue_->wake(); });
+  const auto other = start("other", Clock::now() + 1h);
+  EXPECT_EQ(queue_->finished(Clock::now() + 200s), nullptr) << "wake() is heard while something is under way";
+}
+
+// The owner's memory goes as well: the sanitizers see what is written to it afterwards.
+TEST_P(FetchControl, AQueueThatGoesWaitsForNothing) {
+  std::vector<std::unique_ptr<Fetch>> fetches;
+  for (int i = 0; i < 20; ++i) fetches.push_back(start(std::to_string(i)));
+  std::this_thread::sleep_for(5ms);  // threads may have begun by now, or not
+  queue_.reset();
+  fetches.clear();
+  EXPECT_EQ(lingering(), 1u) << "what may still be written to is kept";
+  gate_->open();
+  expect_nothing_left();
+}
+
+INSTANTIATE_TEST_SUITE_P(Queues, FetchControl, testing::Values(QueueKind::kBest, QueueKind::kThreads),
+                         [](const auto& test) {
+                           return std::string(test.param == QueueKind::kBest ? "best" : "threads");
+                         });
+
+}  // namespace
+}  // namespace feedline::storage

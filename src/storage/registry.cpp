@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/registry.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace feedline::storage {
+namespace {
+
+constexpr std::string_view kMark = "://";
+// Schemes that people have data under and this version does not read: no spelling mistakes.
+constexpr std::array<std::string_view, 8> kWithoutReader{"az", "ftp", "gs", "hf", "http", "https", "s3", "sftp"};
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_of_scheme(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.'; }
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::unexpected<Error> refused(std::string_view url, const std::string& why) {
+  return config_error("open: '" + std::string(url) + "': " + why);
+}
+
+// nullopt: a % without two hexadecimal digits, or one that stands for the end of a C string.
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += text[i];
+      continue;
+    }
+    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+    if (high < 0 || low < 0 || (high == 0 && low == 0)) return {};
+    decoded += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return decoded;
+}
+
+// file:///path, or file://localhost/path.
+Result<Location> open_file_url(std::string_view url) {
+  const std::string_view behind = url.substr(url.find(kMark) + kMark.size());
+  const std::size_t slash = behind.find('/');
+  const std::string_view host = behind.substr(0, slash);
+  if (slash == behind.npos || (!host.empty() && host != "localhost"))
+    return refused(url,
+                   "a file URL names no machine and a path from the root on, as file:///data/train does; mount "
+                   "what is on another machine, and give its path");
+  auto path = percent_decoded(behind.substr(slash));
+  if (!path) return refused(url, "% in a URL stands before two hexadecimal digits; write %25 for the character itself");
+  return Location{local_storage(), std::move(*path)};
+}
+
+}  // namespace
+
+std::string scheme_of(std::string_view url) {
+  const std::size_t end = url.find(kMark);
+  if (end == url.npos || end == 0 || !is_letter(url[0]) || !std::ranges::all_of(url.substr(0, end), is_of_scheme))
+    return {};
+  std::string scheme(url.substr(0, end));
+  for (char& c : scheme) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return scheme;
+}
+
+std::string Registry::known() const {
+  std::string names;
+  for (const auto& [scheme, reader] : schemes_) names += (names.empty() ? "" : ", ") + scheme + std::string(kMark);
+  return names;
+}
+
+Result<Location> Registry::open(const std::string& url) const {
+  const std::string scheme = scheme_of(url);
+  if (scheme.empty()) return Location{local_storage(), url};
+  if (const auto found = schemes_.find(scheme); found != schemes_.end()) return found->second(url);
+  if (std::ranges::find(kWithoutReader, scheme) != kWithoutReader.end())
+    return refused(url, "this version has no reader for " + scheme + std::string(kMark) + ", only for paths and " +
+                            known() + ": copy or mount it, and open that");
+  return refused(url, "'" + scheme + "' is no scheme that is known; there are paths and " + known() +
+                          ": mend it, or write ./" + url + " for a path that is spelled so");
+}
+
+Registry built_in_schemes() {
+  Registry registry;
+  registry.add("file", open_file_url);
+  return registry;
+}
+
+Result<Location> open(const std::string& url) {
+  static const Registry registry = built_in_schemes();
+  return registry.open(url);
+}
+
+std::string identity_of(const std::string& url) {
+  const auto location = open(url);
+  return location ? location->storage->identity(location->object) : url;
+}
+
+}  // namespace feedline::storage

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <liburing.h>
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "storage/file_descriptor.h"
+#include "storage/file_read.h"
+#include "storage/transport.h"
+
+namespace feedline::storage {
+
+// Reads of local files through io_uring: any number of reads under way, and no thread that waits for one of them.
+//
+// A piece of an open reader is one read, and more where the kernel gives it in parts. A whole file is
+//
+//   openat -> (completed) fstat, room for its size -> read -> ... -> read of no bytes, or of fewer than there is room
+//          -> close
+//
+// with each step made when the one before it has completed; links of requests would save a completion, but could not
+// know the file's size nor refuse what is no regular file. What is in memory completes within the call that submits it.
+class RingTransport final : public Transport {
+ public:
+  // nullptr: the kernel has no io_uring, or a filter of system calls refuses it, as many containers' does.
+  // submit: as io_uring_submit(3), a seam for tests of what the kernel may answer.
+  using Submit = int (*)(io_uring* ring);
+  static std::unique_ptr<RingTransport> make(Submit submit = ::io_uring_submit);
+  ~RingTransport() override;
+
+  std::string_view name() const override { return "io_uring"; }
+  void start(Read& read) override;
+  Read* finished(Clock::time_point until) override;
+  void wake() override;
+
+ private:
+  struct Running {
+    Read* read = nullptr;
+    FileDescriptor own;             // of a whole file, once open
+    int descriptor = -1;            // read from
+    std::optional<FileRead> steps;  // none yet: the file is being opened
+    std::uint64_t submission = 0;   // that takes its request to the kernel
+    bool has_waited = false;
+  };
+
+  explicit RingTransport(Submit submit) : submit_(submit) {}
+  io_uring_sqe* request();  // nullptr: there is no room, and the kernel takes nothing at the moment
+  void submit_open(Running& running);
+  void submit_read(Running& running);
+  void submit_wake_up();
+  void advance(Running& running, int result);
+  void opened(Running& running, int result);
+  void go_on(Running& running);
+  void finish(Running& running, Result<std::span<const std::byte>> bytes);
+  bool reap();
+  void submit_deferred();
+  bool submit_and_reap();
+  void rest();
+  void wait(__kernel_timespec longest);  // until something has completed
+
+  const Submit submit_;
+  io_uring ring_{};
+  bool is_ready_ = false;
+  FileDescriptor wake_up_;  // an eventfd, which a request reads from at all times
+  std::uint64_t wake_ups_ = 0;
+  bool woken_ = false;
+  std::uint64_t submission_ = 0;  // the next one
+  bool in_submission_ = false;    // what the last one brought, and completes now, had not to be waited for
+  std::vector<std::unique_ptr<Running>> all_;
+  std::vector<Running*> free_;
+  std::deque<Running*> deferred_;  // whose next request found no room
+  bool wake_up_is_deferred_ = false;
+  std::deque<Read*> finished_;
+};
+
+}  // namespace feedline::storage

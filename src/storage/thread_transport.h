@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/thread.h"
+#include "storage/transport.h"
+
+namespace feedline::storage {
+
+// Reads of any storage, by threads that wait, one read each: where the kernel offers or allows nothing better.
+//
+// What a read throws is its error. Where a thread ends all the same, so does the read in its hand, the others go on,
+// and where none is left and none may be made every read fails with what ended the last one.
+class ThreadTransport final : public Transport {
+ public:
+  // As many reads at once as there are threads: they sleep nearly always, and each costs a stack of some pages.
+  static constexpr std::size_t kMostThreads = 64;
+
+  explicit ThreadTransport(std::shared_ptr<const Storage> storage);
+  ~ThreadTransport() override;
+
+  std::string_view name() const override { return "threads"; }
+  void start(Read& read) override;
+  Read* finished(Clock::time_point until) override;
+  void wake() override;
+
+ private:
+  using Reads = std::list<Read*>;  // a list, so that a thread needs no memory to pass one on
+  void carry_out(Read& read) const;
+  void work(Reads& hand);
+  void lose(Reads& hand, Error error);
+  void fail_unserved();  // under mutex_
+
+  const std::shared_ptr<const Storage> storage_;
+  std::mutex mutex_;
+  std::condition_variable work_cv_;      // threads: a read to do, or the end
+  std::condition_variable finished_cv_;  // finished(): one is done, or wake()
+  // guarded by mutex_
+  Reads waiting_;
+  Reads finished_;
+  std::size_t idle_ = 0;
+  std::size_t lost_ = 0;     // threads that have ended by an exception
+  Error lost_by_;            // the last of them
+  std::deque<Reads> hands_;  // what each thread is reading; made with the thread, and never moved
+  bool woken_ = false;
+  bool stopping_ = false;
+  std::vector<base::Thread> threads_;  // last: they use all of the above
+};
+
+}  // namespace feedline::storage

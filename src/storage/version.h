@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "feedline/error.h"
+#include "storage/reader.h"
+
+namespace feedline::storage {
+
+// Which bytes an object has: what an index knows of what it describes, and a read compares. An ETag joins size and time
+// with the first storage that has one.
+using Version = ObjectStat;
+
+// kStorage, naming both and what to do, where the object is not the one any more that was indexed.
+Result<void> check_version(const std::string& name, const Version& indexed, const Version& now);
+
+}  // namespace feedline::storage

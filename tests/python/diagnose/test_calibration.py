@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of the made-up runs stays what it was: shares, confidence, promises and fixes, to the last digit.
+
+`calibration.json` was written by the rules before each cause had a file of its own. Whoever changes a number of a rule
+on purpose changes it here too, and says why: `python tests/python/diagnose/test_calibration.py`.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from summaries import BESIDE_COMPUTING, BY_CAUSE
+
+from feedline.diagnose.verdict import judge
+
+RUNS = {**BY_CAUSE, **BESIDE_COMPUTING}
+FILE = Path(__file__).parent / "calibration.json"
+
+
+def told(measured):
+    diagnosis = judge(measured)
+    return {
+        "abstained": sorted(one.code for one in diagnosis.abstained),
+        "verdicts": [[v.code, v.share, v.confidence, *v.gain, v.fix] for v in diagnosis.verdicts],
+    }
+
+
+@pytest.mark.parametrize("cause", RUNS)
+def test_the_same_is_said_as_before(cause):
+    assert told(RUNS[cause]) == json.loads(FILE.read_text())[cause]
+
+
+def test_every_run_has_its_figures():
+    assert set(json.loads(FILE.read_text())) == set(RUNS)
+
+
+if __name__ == "__main__":
+    rows = [f"  {json.dumps(cause)}: {json.dumps(told(measured))}" for cause, measured in RUNS.items()]
+    sys.stdout.write("{\n" + ",\n".join(rows) + "\n}\n")

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every code has a page, every page is whole, and the documents say what the rules' files say."""
+
+import importlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("click", reason="click, for the command line, is not installed")
+pytest.importorskip("rich", reason="rich, for the command line, is not installed")
+
+from feedline.cli.explain import pages_of
+from feedline.cli.root import run
+from feedline.diagnose import causes
+from feedline.findings import shown
+from feedline.top import alarms
+from feedline.trace import causes as of_trace
+
+CHECKOUT = Path(__file__).parents[3]
+PAGES = pages_of()
+VERBS = ("diagnose", "trace", "top", "inspect", "diff")
+
+
+def explain(capsys, *arguments):
+    status = run(["explain", *arguments])
+    told = capsys.readouterr()
+    return status, told.out, told.err
+
+
+def test_every_verb_has_pages_and_none_has_two_of_a_code():
+    assert {page.verb for page in PAGES} == set(VERBS)
+    assert len({(page.verb, page.code) for page in PAGES}) == len(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.verb}-{page.code}")
+def test_a_page_is_whole(page):
+    assert re.fullmatch(r"[a-z]+(_[a-z]+)*", page.code)
+    assert page.title and page.means and page.recognised and page.to_do
+    assert page.verb in ("inspect", "diff") or page.example
+    assert page.title[-1] != "." and all(text[-1] in ".!?" for text in (page.means, page.recognised, page.to_do))
+    assert all(one.reason for one in page.thresholds)
+    assert "data set" not in json.dumps(shown.entry_as_dict(page))
+
+
+def number(text):
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+@pytest.mark.parametrize("folder", ["diagnose.causes", "trace.causes", "top.alarms"])
+def test_a_file_compares_with_numbers_that_have_a_name_and_a_reason(folder):
+    """A bare number in a comparison of a rule would be a threshold that no page lists."""
+    package = importlib.import_module(f"feedline.{folder}")
+    for path in sorted(Path(package.__path__[0]).glob("[!_]*.py")):
+        for line in path.read_text().splitlines():
+            for found in re.findall(r"(?:[<>]=?) (\d[\d_.]*)", line):
+                assert number(found) in (0.0, 1.0, 2.0), (path.name, line)  # none, one alone, a pair
+
+
+def test_every_cause_has_a_turn_of_its_own():
+    turns = [rule.turn for cause in causes.registered() for rule in cause.rules]
+    assert len(set(turns)) == len(turns)
+    of_others = [cause.turn for cause in of_trace.registered()], [alarm.turn for alarm in alarms.registered()]
+    assert all(len(set(turns)) == len(turns) for turns in of_others)
+
+
+def test_every_code_of_the_engine_has_a_page():
+    """The literals with a severity behind them, and those that end a tar file's scan."""
+    source = CHECKOUT / "src/format"
+    if not source.is_dir():
+        pytest.skip("the engine's sources are not here")
+    texts = [path.read_text() for path in source.rglob("*.cpp") if not path.name.endswith("_test.cpp")]
+    behind = re.compile(r'"([a-z]+(?:_[a-z]+)+)",\s*(?:format::)?Severity::k|\bstop\("([a-z_]+)"')
+    said = {name for text in texts for names in behind.findall(text) for name in names if name}
+    assert said == {page.code for page in PAGES if page.verb == "inspect"}
+
+
+def test_the_document_is_made_of_the_files(capsys):
+    document = CHECKOUT / "docs/causes.md"
+    if not document.is_file():
+        pytest.skip("the documents are not here")
+    status, text, _ = explain(capsys, "--markdown")
+    assert status == 0 and text == document.read_text(), "feedline explain --markdown > docs/causes.md"
+
+
+@pytest.mark.parametrize("code", sorted({page.code for page in PAGES}))
+def test_a_code_is_explained(capsys, code):
+    status, text, _ = explain(capsys, code)
+    assert status == 0
+    told = json.loads(explain(capsys, code, "--json")[1])
+    assert told["code"] == code and [page["verb"] for page in told["pages"]] == [
+        page.verb for page in PAGES if page.code == code
+    ]
+    flat = " ".join(text.split())
+    for page in told["pages"]:
+        assert f"{code} (feedline {page['verb']})" in flat
+        assert " ".join(page["means"].replace("`", "").split()) in flat
+        assert all(f"{one['name']} " in flat for one in page["thresholds"])
+
+
+def test_without_a_code_all_are_listed(capsys):
+    status, text, _ = explain(capsys)
+    assert status == 0 and all(page.code in text for page in PAGES)
+    listed = json.loads(explain(capsys, "--json")[1])["codes"]
+    assert [(one["code"], one["verb"]) for one in listed] == [(page.code, page.verb) for page in PAGES]
+
+
+@pytest.mark.parametrize(
+    ("code", "near"), [("stragling_sample", "straggling_sample"), ("cpu-decod", "cpu_decode"), ("qqq", "lists all")]
+)
+def test_an_unknown_code_is_a_usage_error_that_names_those_near_it(capsys, code, near):
+    status, text, error = explain(capsys, code)
+    assert status == 2 and not text and near in error and code in error
+
+
+def test_a_code_may_be_written_with_hyphens(capsys):
+    assert explain(capsys, "CPU-Quota")[1] == explain(capsys, "cpu_quota")[1]

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+import sys
+from pathlib import Path
+
+here = Path(__file__).parent
+sys.path += [str(here), str(here.parent / "diagnose")]  # behind those of the folder above, which has a conftest too

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the hooks of a watched step see of a device, and that a script sees nothing of them."""
+
+import json
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from feedline.watching import session
+from feedline.watching.probe import device_hooks, events
+from feedline.watching.probe.device_hooks import DeviceHooks
+from feedline.watching.probe.events import Event, Total
+from feedline.watching.probe.recorder import Recorder
+from feedline.watching.recordings import ProcessRecord
+from feedline.watching.summary import gpu_summary, timeline
+
+torch = pytest.importorskip("torch", reason="torch, whose tensors are watched, is not installed")
+SCRIPTS = Path(__file__).parents[2] / "scenarios" / "scripts"
+
+
+@pytest.fixture
+def hooks(tmp_path):
+    hooks = DeviceHooks(Recorder(str(tmp_path)))
+    yield hooks
+    hooks.remove()
+
+
+WAYS = (
+    lambda tensor: tensor.to(torch.float16),
+    lambda tensor: tensor.to("cpu", non_blocking=True),
+    lambda tensor: tensor.to(torch.device("cpu"), torch.int32, False, True),
+    lambda tensor: tensor.to(tensor.double(), copy=True),
+    lambda tensor: tensor.to(device="meta"),
+    lambda tensor: tensor.to(),
+    lambda tensor: tensor.to("no such device"),
+    lambda tensor: tensor.to(1, 2, 3, 4, 5, 6),
+    lambda tensor: tensor.to(dtype="float16"),
+    lambda tensor: tensor.cuda("cpu"),
+    lambda tensor: tensor.copy_(torch.ones(2, 3)),
+    lambda tensor: tensor.copy_(torch.ones(1), True),
+    lambda tensor: tensor.copy_(),
+    lambda tensor: tensor.copy_(torch.ones(7)),
+)
+
+
+def outcome(way):
+    try:
+        result = way(torch.zeros(2, 3))
+        return result.device, result.dtype, result.shape, result.is_meta or result.tolist()
+    except Exception as error:
+        return type(error), str(error).splitlines()[0]
+
+
+@pytest.mark.parametrize("way", range(len(WAYS)))
+def test_calls_give_what_they_give_without_hooks(hooks, way):
+    plain = outcome(WAYS[way])
+    hooks.install(torch)
+    assert outcome(WAYS[way]) == plain
+    assert hooks.remove() >= 0
+    assert not [name for name in ("to", "cuda", "copy_") if name in torch.Tensor.__dict__]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sampled_from(range(len(WAYS))), max_size=6))
+def test_steps_are_watched_again_and_again(tmp_path_factory, ways):
+    before = dict(torch.Tensor.__dict__), torch.autocast.__enter__
+    watching = DeviceHooks(Recorder(str(tmp_path_factory.mktemp("session"))))
+    for way in ways:
+        watching.install(torch)
+        outcome(WAYS[way])
+        watching.remove()
+    assert (dict(torch.Tensor.__dict__), torch.autocast.__enter__) == before
+
+
+def test_methods_that_a_script_has_replaced_come_back(hooks, monkeypatch):
+    def its_own(tensor, *_arguments):
+        return "its own"
+
+    monkeypatch.setattr(torch.Tensor, "to", its_own)
+    hooks.install(torch)
+    assert torch.zeros(1).to("cpu") == "its own"
+    hooks.remove()
+    assert torch.Tensor.__dict__["to"] is its_own
+
+
+# -- on a device
+
+
+def diagnosed(tmp_path, source):
+    pytest.importorskip("torch.utils.backend_registration")
+    import torch.utils.backend_registration as registration
+
+    if not hasattr(registration, "_setup_privateuseone_for_python_backend"):
+        pytest.skip("this torch has no devices that are written in Python")
+    script = tmp_path / "train.py"
+    script.write_text(f"import sys; sys.path.insert(0, {str(SCRIPTS)!r})\n" + textwrap.dedent(source))
+    recording = session.run([sys.executable, "-W", "ignore", str(script)])
+    assert recording.returncode == 0, recording.notes
+    return timeline.summarise(recording)
+
+
+def test_copies_are_counted_and_timed_by_kind(tmp_path):
+    found = diagnosed(
+        tmp_path,
+        """
+        import stand_in_device, torch
+        plain = torch.zeros(8 << 20, dtype=torch.uint8)
+        locked = plain.pin_memory()
+        target = torch.empty(8 << 20, dtype=torch.uint8, device="standin")
+        data = [torch.zeros(1)] * 240  # short loops are watched less closely
+        for batch in torch.utils.data.DataLoader(data, batch_size=1, num_workers=1, pin_memory=True):
+            assert batch.is_pinned()
+            plain.to("standin")
+            target.copy_(plain, non_blocking=True)
+            locked.to(device="standin", non_blocking=True)
+            target.to("cpu")            # the other way
+            target.to("standin")        # it is there
+            stand_in_device.launch(2)
+        """,
+    )
+    kinds = {(copies.pinned, copies.asked): copies for copies in found.copies}
+    assert set(kinds) == {(False, False), (False, True), (True, True)}
+    for copies in kinds.values():
+        assert copies.per_step == 1 and copies.bytes_per_step == 8 << 20 and not copies.other_stream
+        assert copies.timed >= 1 and copies.device_ms >= (2.0 if copies.pinned else 4.1)  # 8 MiB at 4, and at 2 GB/s
+    assert kinds[False, False].host_ms >= 4.1  # it waits for the copy
+    assert found.device["type"] == "standin" and found.uses_device
+    assert found.missing.get("gpu") is None  # no GPU of NVIDIA's
+    assert found.making.pin_ms > 0
+
+
+def test_the_types_of_parameters_are_seen_when_an_optimizer_steps(hooks, tmp_path, monkeypatch):
+    import torch.optim
+
+    class Still(torch.optim.Optimizer):
+        def step(self):
+            pass
+
+    monkeypatch.setattr(device_hooks, "_HOST", ("cpu",))  # "meta" is the device here
+    large = torch.nn.Parameter(torch.empty(300, device="meta", dtype=torch.bfloat16))
+    small = torch.nn.Parameter(torch.empty(100, device="meta"))
+    optimizer = Still([large, small, torch.nn.Parameter(torch.zeros(5))], {})
+    hooks.install(torch)
+    optimizer.step()
+    hooks.remove()
+    hooks.tell()
+    found = json.loads(next(tmp_path.glob("*.device")).read_text())
+    assert found["elements"] == {"torch.bfloat16": 300, "torch.float32": 100}
+    assert (found["type"], found["autocast"], found["matmul_precision"]) == ("meta", [], "highest")
+    optimizer.param_groups.clear()
+    optimizer.step()  # nobody looks
+
+
+def test_autocast_is_seen_where_it_is_entered(hooks, tmp_path):
+    hooks._devices.add(torch.device("cuda:0"))
+    hooks.install(torch)
+    with torch.autocast("cuda", torch.bfloat16, enabled=False):
+        pass
+    hooks.remove()
+    hooks.tell()
+    (note,) = tmp_path.glob("*.device")
+    assert json.loads(note.read_text())["autocast"] == []
+    hooks.install(torch)
+    context = torch.autocast("cpu", torch.bfloat16)
+    context.device = "cuda"  # one of its own would be disabled where there is none
+    with context:
+        pass
+    hooks.remove()
+    hooks.tell()
+    assert json.loads(note.read_text())["autocast"] == ["torch.bfloat16"]
+
+
+# -- from events and samples to figures
+
+MS = 1_000_000
+
+
+def test_time_on_the_device_is_that_of_the_copies_that_were_timed():
+    pinned = events.PINNED | events.ASKED
+    recorded = [
+        Event(events.CALLS, 1, 0, 10 * MS, 0, 0, 0),
+        Event(events.COPIES, 1, 0, 3 * MS, 0, 800, pinned + 256 * 2),
+        Event(events.CALLS, 1, 0, 10 * MS, 0, 0, 0),
+        Event(events.COPIES, 1, 0, 5 * MS, 0, 1200, pinned + 256 * 2),
+        Event(events.DEVICE_TIMES, 1, 0, 0, 0, 6 * MS, pinned + 256 * 3),
+        Event(events.COPIES, 1, 0, MS, 0, 7, events.OTHER_STREAM + 256),
+    ]
+    process = ProcessRecord(1, 0, 0, recorded, {events.CALLS: Total(2)})
+    timed, other = gpu_summary.copies_of(process)
+    assert (timed.pinned, timed.asked, timed.per_step, timed.bytes_per_step) == (True, True, 2, 1000)
+    assert timed.host_ms == 4 and timed.device_ms == pytest.approx(4) and timed.timed == 3
+    assert other.other_stream and other.device_ms is None
+
+
+def sampled(**changes):
+    gpus = [
+        {"index": i, "uuid": f"GPU-{i}", "name": "A100", "capability": 80, "memory_bytes": 80, "partitioned": False}
+        for i in range(2)
+    ]
+    row = {"memory_used_bytes": 7, "received_bytes_per_s": None, "power_w": None, "slowed": False}
+    rows = [{**row, "time_ns": t, "index": i, "utilisation": 0.1 * t * (i + 1)} for t in range(6) for i in range(2)]
+    host = {"gpus": gpus, "gpu": rows, "gpu_processes": [], "gpu_unavailable": "", "processes": [{"pid": 5}]}
+    return {**host, **changes}
+
+
+def test_the_gpu_is_found_by_what_the_script_says_or_by_its_processes():
+    by_uuid, _ = gpu_summary.gpu_of(sampled(), (0, 9), {"uuid": "GPU-1"}, True)
+    assert by_uuid.indices == (1,) and by_uuid.utilisation == pytest.approx(0.5) and not by_uuid.shared
+    assert (by_uuid.lowest, by_uuid.highest) == (0.0, 1.0) and by_uuid.memory_used_bytes == 7
+    assert by_uuid.received_bytes_per_s is None and by_uuid.slowed == 0
+    listed = sampled(gpu_processes=[{"index": 0, "pid": 5}, {"index": 0, "pid": 99}, {"index": 1, "pid": 98}])
+    by_process, _ = gpu_summary.gpu_of(listed, (0, 9), {}, True)
+    assert by_process.indices == (0,) and by_process.shared
+    assert gpu_summary.gpu_of(sampled(), (0, 9), {}, True)[1].startswith("NVML does not say which")
+    only = sampled(gpus=sampled()["gpus"][:1])
+    assert gpu_summary.gpu_of(only, (0, 9), {}, True)[0].indices == (0,)
+
+
+def test_numbers_of_another_process_space_make_nobody_share():
+    host = sampled(gpu_processes=[{"index": 0, "pid": 1234567}])
+    assert not gpu_summary.gpu_of(host, (0, 9), {"uuid": "GPU-0"}, True)[0].shared
+
+
+def test_what_keeps_a_gpu_from_being_seen_is_said():
+    assert gpu_summary.gpu_of(sampled(), (0, 9), {}, False) == (None, None)
+    why = gpu_summary.gpu_of(sampled(gpu_unavailable="there is no libnvidia-ml.so.1"), (0, 9), {}, True)[1]
+    assert why == "there is no libnvidia-ml.so.1"
+    assert "too short" in gpu_summary.gpu_of(sampled(), (0, 1), {"uuid": "GPU-0"}, True)[1]
+    blind = [{**row, "utilisation": None} for row in sampled()["gpu"]]
+    divided = [{**gpu, "partitioned": True} for gpu in sampled()["gpus"]]
+    why = gpu_summary.gpu_of(sampled(gpu=blind, gpus=divided), (0, 9), {"uuid": "GPU-0"}, True)[1]
+    assert "MIG" in why
