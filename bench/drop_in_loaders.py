@@ -22,7 +22,7 @@ import drop_in_sets as sets
 
 @dataclass(frozen=True)
 class Case:
-    """A data set, the arguments that both loaders get, and what is timed."""
+    """A dataset, the arguments that both loaders get, and what is timed."""
 
     dataset: Callable[[argparse.Namespace], Any]
     run: Callable[[Any, argparse.Namespace], dict[str, Any]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the drop-in is measured on: data sets as users write them. Spawned workers import this, so it imports little."""
+"""What the drop-in is measured on: datasets as users write them. Spawned workers import this, so it imports little."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Scalars(Dataset[dict[str, float]]):
 
 
 class Paths(Dataset[int]):
-    """A list of paths, as a data set of files holds it. Nothing is read."""
+    """A list of paths, as a dataset of files holds it. Nothing is read."""
 
     def __init__(self, count: int) -> None:
         self.paths = [f"/data/train/class_{i % 1000:04}/image_{i:08}.jpg" for i in range(count)]

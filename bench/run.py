@@ -73,7 +73,7 @@ def goals(results: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
         {"goal": "times the stock DataLoader", "at_least": 2.5, "measured": speed},
         {"goal": "share of decoding alone", "at_least": 0.6, "measured": limit},
         {"goal": "share of the stock loader's memory", "at_most": 1 / 3, "measured": memory},
-        {"goal": "first batch of an indexed data set, s", "at_most": 0.1, "measured": first},
+        {"goal": "first batch of an indexed dataset, s", "at_most": 0.1, "measured": first},
     ]
 
 
@@ -144,7 +144,7 @@ def main() -> int:
         "Feedline, tar": lambda: measure("loaders.py", "tar", tars, **common),
         "decoding alone": lambda: decode_limit(options.limit_program, boxes, options.threads, options.epochs),
     }
-    feedline.open(tars)  # makes the index, which "indexed data set" asks for
+    feedline.open(tars)  # makes the index, which "indexed dataset" asks for
     started = time.time()
     results = rounds(tasks, options.rounds)
     reached = goals(results)

@@ -26,7 +26,7 @@ ROWS, COLUMNS, ROW_BATCH = 200_000, 16, 256
 
 
 class Windows(Dataset[Any]):
-    """The usual way to read tokens: a data set in Python over a mapped file."""
+    """The usual way to read tokens: a dataset in Python over a mapped file."""
 
     def __init__(self, path: str) -> None:
         self.tokens = np.memmap(path, dtype="uint16", mode="r")

@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     const auto member = index.member(i);
     FEEDLINE_CHECK(member.offset <= bytes && member.bytes <= bytes - member.offset);
   }
-  // no end mark, no data set
+  // no end mark, no dataset
   if (!findings.first_error()) FEEDLINE_CHECK(bytes >= 2 * format::kBlockBytes);
 
   const auto file = index.file_bytes();

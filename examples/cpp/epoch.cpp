@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// One epoch over a data set: feedline_epoch SOURCE [BATCH_SIZE]
+// One epoch over a dataset: feedline_epoch SOURCE [BATCH_SIZE]
 
 #include <chrono>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A data set and the operations on its images. Immutable: every operation returns a new Dataset, cheap to copy.
+// A dataset and the operations on its images. Immutable: every operation returns a new Dataset, cheap to copy.
 
 #include <cstdint>
 #include <memory>
@@ -119,7 +119,7 @@ class Dataset {
   // `threads` threads: the ceiling of any loader over these samples.
   Result<DecodeLimit> measure_decode(std::uint64_t images, int threads, std::uint64_t seed = 0) const;
 
-  // kConfig: an operation or option is wrong, the memory budget does not hold one batch, the data set is empty.
+  // kConfig: an operation or option is wrong, the memory budget does not hold one batch, the dataset is empty.
   Result<Loader> loader(const LoaderOptions& options) const;
   Result<Loader> given_loader(const GivenOptions& options) const;
 
@@ -142,7 +142,7 @@ class SampleReader {
   const Schema& schema() const;  // of one sample
   // As the loader makes it of a GivenSample, with its seed and the epoch. kConfig: index out of range.
   Result<Sample> read(GivenSample sample, std::uint64_t seed = 0, std::uint64_t epoch = 0);
-  // An image file that is in memory already, as if it were stored in the data set. kConfig: samples have other fields.
+  // An image file that is in memory already, as if it were stored in the dataset. kConfig: samples have other fields.
   Result<Sample> read(std::span<const std::byte> encoded, std::uint64_t draw, std::uint64_t seed = 0,
                       std::uint64_t epoch = 0);
 
@@ -215,30 +215,30 @@ Result<Dataset> tokens(const std::vector<TokenFile>& files, const TokenOptions& 
 
 enum class MixUntil : std::uint8_t {
   kSamples,  // an epoch has MixOptions::samples
-  kFirst,    // until one of the data sets would have to repeat a sample
-  kLast,     // until all samples of all data sets have come
+  kFirst,    // until one of the datasets would have to repeat a sample
+  kLast,     // until all samples of all datasets have come
 };
 
 struct MixOptions {
-  std::vector<double> weights;  // of samples, not of data sets' sizes; empty: by size, which is every sample once
+  std::vector<double> weights;  // of samples, not of datasets' sizes; empty: by size, which is every sample once
   MixUntil until = MixUntil::kSamples;
-  std::uint64_t samples = 0;  // 0: as many as all data sets have together
+  std::uint64_t samples = 0;  // 0: as many as all datasets have together
 };
 
-// Several data sets, of which each gives its share of every stretch of the order; one that ends starts over, in another
-// order when shuffled. Sample i is that of the data sets one behind the other. A weight of 0 leaves a data set out.
-// kConfig: no data set, one that is empty, different fields or operations, weights that are none, a mixture in one.
+// Several datasets, of which each gives its share of every stretch of the order; one that ends starts over, in another
+// order when shuffled. Sample i is that of the datasets one behind the other. A weight of 0 leaves a dataset out.
+// kConfig: no dataset, one that is empty, different fields or operations, weights that are none, a mixture in one.
 Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& options = {});
 
-// Image files that the caller names while a loader runs: for data sets that are listed elsewhere. Copies share the
+// Image files that the caller names while a loader runs: for datasets that are listed elsewhere. Copies share the
 // files; every method is thread-safe.
 class GivenFiles {
  public:
-  explicit GivenFiles(std::string name);  // what errors call the data set
+  explicit GivenFiles(std::string name);  // what errors call the dataset
 
   // One field, the image. Its samples are those that add() numbers.
   Dataset dataset() const;
-  // The index of the first of `paths` in the data set; the others follow.
+  // The index of the first of `paths` in the dataset; the others follow.
   std::uint64_t add(std::vector<std::string> paths);
   // The paths of the add() that gave `first` are not needed any more: reading one is an error from now on.
   void forget(std::uint64_t first);

@@ -25,7 +25,7 @@ struct Where {
   std::string dataset;                  // what the user passed to open()
   std::string shard;                    // path of the shard or file
   std::string key;                      // the sample's key: relative path, or WebDataset key
-  std::optional<std::uint64_t> record;  // index of the sample in the data set
+  std::optional<std::uint64_t> record;  // index of the sample in the dataset
   std::optional<std::uint64_t> offset;  // byte offset in the shard or file
   std::string stage;                    // "storage", "format", "decode", "transform", ...
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Single images through the engine's own decoder and kernels, without a data set.
+// Single images through the engine's own decoder and kernels, without a dataset.
 
 #include <cstddef>
 #include <cstdint>

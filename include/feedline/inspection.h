@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What `feedline inspect` tells of a data set without decoding it.
+// What `feedline inspect` tells of a dataset without decoding it.
 
 #include <cstdint>
 #include <string>

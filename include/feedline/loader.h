@@ -30,7 +30,7 @@ enum class OnError : std::uint8_t {
 
 // One sample of an order that the caller gives.
 struct GivenSample {
-  std::uint64_t index = 0;  // in the data set
+  std::uint64_t index = 0;  // in the dataset
   // What its random operations draw from, besides the loader's seed and the epoch: a sample that is given twice with
   // two numbers comes twice with two crops.
   std::uint64_t draw = 0;
@@ -142,7 +142,7 @@ class Batch {
   std::span<const BatchField> fields() const { return fields_; }
   std::uint64_t rows() const { return samples_.size(); }
   std::uint64_t index() const { return index_; }                       // of the batch in its epoch
-  std::span<const std::uint64_t> samples() const { return samples_; }  // index in the data set, per row
+  std::span<const std::uint64_t> samples() const { return samples_; }  // index in the dataset, per row
   const std::shared_ptr<void>& memory() const { return memory_; }      // keeps the arrays alive
   std::span<const BadRow> bad() const { return bad_; }                 // rows that hold nothing, with OnError::kReport
   const DevicePlace& device() const { return device_; }                // where the arrays are
@@ -164,7 +164,7 @@ struct BadSample {
   Error error;
   std::uint64_t epoch = 0;
   std::uint64_t batch = 0;           // of the epoch, on this rank
-  std::uint64_t sample = 0;          // index in the data set
+  std::uint64_t sample = 0;          // index in the dataset
   OnError action = OnError::kRaise;  // what was done about it
 };
 
@@ -181,7 +181,7 @@ struct StageStats {
 // Of the pixels that Dataset::cache keeps, by all processes that share them.
 struct CacheStats {
   std::string where;               // "memory" or a path
-  std::uint64_t samples = 0;       // of the data set
+  std::uint64_t samples = 0;       // of the dataset
   std::uint64_t present = 0;       // of them kept
   std::uint64_t bytes = 0;         // that they take
   std::uint64_t budget_bytes = 0;  // that they may take; 0: no limit but the disk's
@@ -227,7 +227,7 @@ struct Positions {
   friend bool operator==(const Positions&, const Positions&) = default;
 };
 
-// What a data set is, for a state to be compared with.
+// What a dataset is, for a state to be compared with.
 struct DatasetIdentity {
   std::uint64_t fingerprint = 0;
   std::string format;
@@ -299,7 +299,7 @@ class Loader {
   Result<LoaderState> state() const;
   // Goes on where `state` was taken, at the next start_epoch(); with the next epoch where it was taken after the last
   // batch of one. The batches are those of the run that it was taken in where batch_size * world_size is the same, and
-  // otherwise go on at the same sample. kConfig: taken on another data set, or with another seed, order or fidelity.
+  // otherwise go on at the same sample. kConfig: taken on another dataset, or with another seed, order or fidelity.
   Result<void> restore(const LoaderState& state);
   Result<std::string> explain() const;  // the plan, its numbers and what runs where, for people
 

@@ -130,7 +130,7 @@ struct HostRecord {
   std::uint64_t period_ns = 0;       // between samples, in the end
 };
 
-// One file of a data set.
+// One file of a dataset.
 struct FileFacts {
   std::string path;
   std::uint64_t bytes = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The order of an epoch by itself: no data set, nothing is read, no memory that grows with the samples. For programs
+// The order of an epoch by itself: no dataset, nothing is read, no memory that grows with the samples. For programs
 // that look at orders instead of using them; a Loader delivers this one.
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace feedline {
 
 struct OrderQuery {
-  std::uint64_t samples = 0;              // of the data set
+  std::uint64_t samples = 0;              // of the dataset
   std::vector<std::uint64_t> shard_ends;  // samples up to and with each shard; empty: one shard
   // As in LoaderOptions.
   bool shuffle = false;
@@ -24,7 +24,7 @@ struct OrderQuery {
   std::uint64_t count = 0;
 };
 
-// Index in the data set of the sample at each of `count` positions from `begin` on. kConfig: no samples, positions
+// Index in the dataset of the sample at each of `count` positions from `begin` on. kConfig: no samples, positions
 // behind the last, shard ends that do not ascend to `samples`.
 Result<std::vector<std::uint64_t>> sample_order(const OrderQuery& query);
 

@@ -9,7 +9,7 @@
 
 namespace feedline {
 
-// All that is stored of one sample, byte for byte: for copying a data set, not for training.
+// All that is stored of one sample, byte for byte: for copying a dataset, not for training.
 struct SampleFiles {
   struct File {
     std::string extension;  // without the dot; of tar members in lower case

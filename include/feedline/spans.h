@@ -17,7 +17,7 @@ namespace feedline {
 struct Span {
   std::uint64_t begin_ns = 0;  // of CLOCK_MONOTONIC
   std::uint64_t end_ns = 0;
-  std::uint64_t item = 0;    // index of the sample in its data set; for the consumer, of the batch in its epoch
+  std::uint64_t item = 0;    // index of the sample in its dataset; for the consumer, of the batch in its epoch
   std::uint32_t thread = 0;  // the kernel's number of it
   std::uint32_t stage = 0;   // index in span_stages()
 };

@@ -45,7 +45,7 @@ nb::object words_of(std::span<const std::byte> bytes, Content content, std::stri
   try {
     return content == Content::kJson ? parsed(bytes) : text_of(bytes);
   } catch (const nb::python_error& raised) {
-    error.what += raised.what();
+    error.what += nb::str(raised.value()).c_str();
   }
   raise(error);
 }

@@ -42,7 +42,7 @@ void bind_inspection(nb::module_& module) {
       .def("__repr__", [](const InspectionFinding& finding) {
         return "<" + finding.severity + " " + finding.code + ": " + finding.text + ">";
       });
-  nb::class_<Inspection>(module, "Inspection", "What a data set holds, found without decoding it.")
+  nb::class_<Inspection>(module, "Inspection", "What a dataset holds, found without decoding it.")
       .def_ro("format", &Inspection::format)
       .def_ro("samples", &Inspection::samples)
       .def_ro("shards", &Inspection::shards, "Tar files; 0 for a folder.")

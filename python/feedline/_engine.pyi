@@ -36,7 +36,7 @@ class InspectionFinding:
     def __repr__(self) -> str: ...
 
 class Inspection:
-    """What a data set holds, found without decoding it."""
+    """What a dataset holds, found without decoding it."""
 
     @property
     def format(self) -> str: ...

@@ -27,7 +27,7 @@ std::string Error::message() const {
     place += place.empty() ? "" : ", ";
     place += std::string(name) + " " + value;
   };
-  add("data set", where.dataset);
+  add("dataset", where.dataset);
   if (where.shard != where.dataset) add("shard", where.shard);
   add("key", where.key);
   if (where.record) add("record", std::to_string(*where.record));

@@ -17,7 +17,7 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, st
 struct SampleKey {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
-  std::uint64_t sample = 0;  // index in the data set, not position in the epoch
+  std::uint64_t sample = 0;  // index in the dataset, not position in the epoch
 };
 
 // The stream of one operation on one sample. Copying copies the position. Not for several threads at once.

@@ -190,8 +190,8 @@ Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& opti
     std::vector<pipeline::Source> parts;
     for (const Dataset& dataset : datasets) {
       const Dataset::Impl& part = *dataset.impl_;
-      if (part.source.is_mixture()) return config_error("mix: a data set is a mixture itself; mix all of them at once");
-      if (part.cache) return config_error("mix: a data set has a cache; give one to the mixture");
+      if (part.source.is_mixture()) return config_error("mix: a dataset is a mixture itself; mix all of them at once");
+      if (part.cache) return config_error("mix: a dataset has a cache; give one to the mixture");
       if (!std::ranges::equal(part.operations, datasets.front().operations(), {}, &describe, &describe))
         return config_error("mix: the operations differ; give them to the mixture");
       parts.push_back(part.source);

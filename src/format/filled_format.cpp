@@ -23,10 +23,6 @@ void fill_as(std::byte* out, std::uint64_t count, const Element& value) {
 FilledFormat::FilledFormat(std::vector<FieldDescription> fields, std::uint64_t sample_bytes)
     : fields_(std::move(fields)), grain_(grain_of(sample_bytes)) {}
 
-Result<void> FilledFormat::read(std::uint64_t /*index*/, memory::Record& /*record*/) const {
-  FEEDLINE_CHECK(!"arrays are filled, not read");
-}
-
 Result<Inspection> FilledFormat::inspect() const {
   return config_error("inspect: " + std::string(name()) + " hold nothing that a reader could drop or merge");
 }

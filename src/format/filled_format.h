@@ -9,13 +9,12 @@
 
 namespace feedline::format {
 
-// What formats of kArray fields alone have in common: their samples are filled into batches, never read one by one.
+// What all formats of rows have in common.
 // Immutable once constructed, so every method is thread-safe.
-class FilledFormat : public Format {
+class FilledFormat : public RowFormat {
  public:
   const std::vector<FieldDescription>& fields() const final { return fields_; }
   const std::vector<std::string>& classes() const final { return classes_; }
-  Result<void> read(std::uint64_t index, memory::Record& record) const final;
   std::uint64_t grain() const final { return grain_; }
   Result<Inspection> inspect() const final;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A data set as stored: how many samples, which fields, and the raw bytes of any one of them.
+// A dataset as stored: how many samples, which fields, and the stored bytes or the rows of any one of them.
 
 #include <cstdint>
 #include <memory>
@@ -23,24 +23,25 @@ namespace feedline::format {
 enum class FieldKind : std::uint8_t {
   kImage,    // stored bytes of an image file
   kInteger,  // a number
-  kArray,    // an array, in the format's own words: see fill()
+  kArray,    // an array of numbers
 };
 
 struct FieldDescription {
   std::string name;  // "image", "label", or the extension that the user asked for
   FieldKind kind = FieldKind::kImage;
-  ArraySpec array = {};  // of kArray; its first extent may be kAnyLength
+  ArraySpec array = {};  // of a RowFormat's; its first extent may be kAnyLength
 };
 
 struct OpenOptions {
-  std::string format;               // "folder", "tar"; empty: by what `source` is
+  std::string format;               // a name in the registry: "folder", "tar"; empty: by what `source` is
   std::vector<std::string> fields;  // tar: one spec per field, alternatives split by ';' ("jpg;png"); empty: default
   std::string index_directory;      // where to keep an index; empty: beside the shard, else the cache folder
   std::shared_ptr<const storage::Storage> storage;  // nullptr: local files
   std::shared_ptr<cache::Notes> notes = {};         // nullptr: nobody wants to know what became of kept files
 };
 
-// Immutable once opened; every method is thread-safe. Errors carry where (shard, key, record, offset, stage).
+// What every format says of its samples. Immutable once opened; every method is thread-safe. Errors carry where (shard,
+// key, record, offset, stage).
 class Format {
  public:
   virtual ~Format() = default;
@@ -49,25 +50,6 @@ class Format {
   virtual std::uint64_t size() const = 0;     // samples
   virtual const std::vector<FieldDescription>& fields() const = 0;
   virtual const std::vector<std::string>& classes() const = 0;  // label -> name; empty where unknown
-  // Reads sample `index` into `record`, whose buffers are reused. Requires: index < size(), and no field is a kArray.
-  virtual Result<void> read(std::uint64_t index, memory::Record& record) const = 0;
-  // All files of a sample, of fields that were not asked for too. kConfig: a format that keeps no files.
-  virtual Result<SampleFiles> files(std::uint64_t index) const;
-  // Reading in two steps, for whoever fetches samples before they are asked for. piece(): where the bytes of sample
-  // `index` lie; nullopt: only read() can get at them. accept(): what read() does once it has them, `bytes` in
-  // record.storage. storage(): where pieces are fetched from; nullptr: there are none. Requires: index < size(), and of
-  // accept() all bytes of the piece.
-  virtual Result<std::optional<storage::Piece>> piece(std::uint64_t index) const;
-  virtual Result<void> accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const;
-  virtual std::shared_ptr<const storage::Storage> storage() const { return nullptr; }
-  // Formats of kArray fields alone: writes `samples` to rows that follow each other; first_rows[i] is the first one of
-  // field i. A row is written to its end: behind a shorter sample stands what the field pads with. Gives the bytes
-  // read. On an error the rows' contents are unspecified. Requires: no sample is longer than its row.
-  virtual Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
-                                     std::span<const ArrayView> first_rows) const;
-  // First extent of a sample in a field whose extent is kAnyLength, and of the longest sample. Reads nothing.
-  virtual std::uint64_t length(std::uint64_t index, std::size_t field) const;
-  virtual std::uint64_t longest(std::size_t field) const;
   // How many samples are worth a thread's while: it is given so many rows of a batch at a time.
   virtual std::uint64_t grain() const { return 1; }
   // What opening found that a user wants to know, in lines for explain(); empty: nothing.
@@ -82,8 +64,40 @@ class Format {
   virtual Result<Inspection> inspect() const = 0;
 };
 
-// Are all fields arrays, so that fill() writes the samples?
-bool is_filled(const Format& format);
+// Samples that are stored bytes, or pixels, field by field: the pipeline decodes them.
+class RecordFormat : public Format {
+ public:
+  // Reads sample `index` into `record`, whose buffers are reused. Requires: index < size().
+  virtual Result<void> read(std::uint64_t index, memory::Record& record) const = 0;
+  // All files of a sample, of fields that were not asked for too. kConfig: a format that keeps no files.
+  virtual Result<SampleFiles> files(std::uint64_t index) const;
+  // Reading in two steps, for whoever fetches samples before they are asked for. piece(): where the bytes of sample
+  // `index` lie; nullopt: only read() can get at them. accept(): what read() does once it has them, `bytes` in
+  // record.storage. storage(): where pieces are fetched from; nullptr: there are none. Requires: index < size(), and of
+  // accept() all bytes of the piece.
+  virtual Result<std::optional<storage::Piece>> piece(std::uint64_t index) const;
+  virtual Result<void> accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const;
+  virtual std::shared_ptr<const storage::Storage> storage() const { return nullptr; }
+};
+
+// Samples that are rows of arrays as they are: the format writes them, many at a time. All fields are kArray.
+class RowFormat : public Format {
+ public:
+  // Writes `samples` to rows that follow each other; first_rows[i] is the first one of field i. A row is written to its
+  // end: behind a shorter sample stands what the field pads with. Gives the bytes read. On an error the rows' contents
+  // are unspecified. Requires: no sample is longer than its row.
+  virtual Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
+                                     std::span<const ArrayView> first_rows) const = 0;
+  // First extent of a sample in a field, and of the longest sample: they differ where the field's extent is kAnyLength.
+  // Reads nothing.
+  virtual std::uint64_t length(std::uint64_t index, std::size_t field) const;
+  virtual std::uint64_t longest(std::size_t field) const;
+};
+
+// The format as the kind that it is; nullptr: it is of the other one.
+std::shared_ptr<const RecordFormat> records_of(std::shared_ptr<const Format> format);
+std::shared_ptr<const RowFormat> rows_of(std::shared_ptr<const Format> format);
+
 // Has it a field whose samples have different lengths?
 bool is_ragged(const Format& format);
 

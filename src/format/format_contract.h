@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "format/format.h"
+#include "format/inspected.h"
 #include "storage/temporary_folder.h"
 
 namespace feedline::format {
@@ -51,22 +51,23 @@ inline std::vector<StoredSample> some_samples(std::size_t classes = 3, std::size
 
 class FormatContract : public ::testing::TestWithParam<FormatUnderTest> {
  protected:
-  std::shared_ptr<const Format> open(const std::vector<StoredSample>& samples) {
+  std::shared_ptr<const RecordFormat> open(const std::vector<StoredSample>& samples) {
     folder_ = std::make_unique<storage::TemporaryFolder>();
     source_ = GetParam().store(*folder_, samples);
     return reopen();
   }
-  std::shared_ptr<const Format> reopen() const {
+  std::shared_ptr<const RecordFormat> reopen() const {
     OpenOptions options;
     options.storage = GetParam().storage();
-    auto format = format::open(source_, options);
+    auto format = open_records(source_, options);
     EXPECT_TRUE(format) << format.error().message();
     return format ? *format : nullptr;
   }
   static std::string image_of(const memory::Record& record) {
     return {reinterpret_cast<const char*>(record.fields[0].bytes.data()), record.fields[0].bytes.size()};
   }
-  static bool reads_as(const Format& format, std::uint64_t index, const StoredSample& sample, memory::Record& record) {
+  static bool reads_as(const RecordFormat& format, std::uint64_t index, const StoredSample& sample,
+                       memory::Record& record) {
     const auto done = format.read(index, record);
     return done && record.fields.size() == 2 && image_of(record) == sample.image &&
            record.fields[1].value == sample.label && record.bytes_read >= sample.image.size();

@@ -99,7 +99,7 @@ TEST_P(FormatContract, FingerprintsTheSamplesNotTheirBytes) {
   const auto fingerprint = [&](const std::vector<StoredSample>& stored) { return open(stored)->fingerprint(); };
   const std::uint64_t first = fingerprint(samples);
   EXPECT_EQ(reopen()->fingerprint(), first);
-  EXPECT_EQ(fingerprint(samples), first) << "another folder, the same data set";
+  EXPECT_EQ(fingerprint(samples), first) << "another folder, the same dataset";
   samples[3].image[0] = static_cast<char>(~samples[3].image[0]);
   EXPECT_EQ(fingerprint(samples), first) << "bytes inside a sample do not count";
   seen.insert(first);

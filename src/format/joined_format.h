@@ -1,43 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Several formats with the same fields, their samples one behind the other: a format of the kind that its parts are.
+
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/check.h"
+#include "format/checksum.h"
 #include "format/format.h"
 
 namespace feedline::format {
 
-// Several formats with the same fields, their samples one behind the other.
-class JoinedFormat final : public Format {
- public:
-  // kConfig: none, one without samples, or fields that differ.
-  static Result<std::shared_ptr<const Format>> make(std::vector<std::shared_ptr<const Format>> parts);
+// kConfig: none, one without samples, or fields that differ.
+Result<std::shared_ptr<const Format>> join(std::vector<std::shared_ptr<const Format>> parts);
 
-  std::string_view name() const override { return "mix"; }
-  std::uint64_t size() const override { return ends_.back(); }
-  const std::vector<FieldDescription>& fields() const override { return parts_.front()->fields(); }
-  const std::vector<std::string>& classes() const override { return classes_; }
-  Result<void> read(std::uint64_t index, memory::Record& record) const override;
-  Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
-                             std::span<const ArrayView> first_rows) const override;
-  std::uint64_t length(std::uint64_t index, std::size_t field) const override;
-  std::uint64_t longest(std::size_t field) const override;
-  std::uint64_t grain() const override { return grain_; }
-  Result<std::optional<storage::Piece>> piece(std::uint64_t index) const override;
-  Result<void> accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const override;
-  std::shared_ptr<const storage::Storage> storage() const override;
-  Where where(std::uint64_t index) const override;
-  std::uint64_t fingerprint() const override;
-  Result<Inspection> inspect() const override;
+// What joined formats of both kinds have in common. Kind: RecordFormat or RowFormat.
+template <typename Kind>
+class JoinedFormat : public Kind {
+ public:
+  std::string_view name() const final { return "mix"; }
+  std::uint64_t size() const final { return ends_.back(); }
+  const std::vector<FieldDescription>& fields() const final { return parts_.front()->fields(); }
+  const std::vector<std::string>& classes() const final { return classes_; }
+  std::uint64_t grain() const final { return grain_; }
+  Where where(std::uint64_t index) const final {
+    const Kind& part = part_of(index);
+    return part.where(index);
+  }
+  std::uint64_t fingerprint() const final {
+    Fingerprint fingerprint;
+    fingerprint.add(name());
+    for (const auto& part : parts_) fingerprint.add(part->fingerprint());
+    return fingerprint.value();
+  }
+  Result<Inspection> inspect() const final {
+    return config_error("inspect: a mixture is inspected dataset by dataset");
+  }
+
+ protected:
+  using Parts = std::vector<std::shared_ptr<const Kind>>;
+
+  // Requires: parts that fit together.
+  explicit JoinedFormat(Parts parts)
+      : parts_(std::move(parts)), classes_(parts_.front()->classes()), grain_(parts_.front()->grain()) {
+    std::uint64_t end = 0;
+    for (const auto& part : parts_) {
+      ends_.push_back(end += part->size());
+      grain_ = std::min(grain_, part->grain());
+      if (part->classes() != classes_) classes_.clear();
+    }
+  }
+  const Parts& parts() const { return parts_; }
+  // The part that has the sample; `index` becomes that within it.
+  const Kind& part_of(std::uint64_t& index) const {
+    const auto end = std::ranges::upper_bound(ends_, index);
+    FEEDLINE_CHECK(end != ends_.end());
+    if (end != ends_.begin()) index -= *std::prev(end);
+    return *parts_[static_cast<std::size_t>(end - ends_.begin())];
+  }
 
  private:
-  explicit JoinedFormat(std::vector<std::shared_ptr<const Format>> parts);
-  const Format& part_of(std::uint64_t& index) const;  // and the index within it
-
-  std::vector<std::shared_ptr<const Format>> parts_;
+  Parts parts_;
   std::vector<std::uint64_t> ends_;   // samples of the parts up to and with this one
   std::vector<std::string> classes_;  // where all parts have the same
   std::uint64_t grain_;

@@ -25,7 +25,7 @@ constexpr std::uint64_t kYoungS = 10;  // numbers do not come round in it
 // What the kernel takes to go through a process's pages, until that was seen: 50 to 130 ns each on a virtual machine.
 constexpr std::uint64_t kLookNsPerPage = 50;
 
-// No data set lies there.
+// No dataset lies there.
 bool is_of_the_system(std::string_view path) {
   for (const std::string_view folder : {"/proc/", "/sys/", "/dev/", "/memfd:"})
     if (path.starts_with(folder)) return true;

@@ -33,12 +33,12 @@ Result<void> BatchMemory::prepare() const {
 }
 
 Result<std::shared_ptr<Slot>> BatchMemory::take() {
-  auto slot = Slot::make(plan_.batch_size);
+  auto slot = Slot::make(plan_.batch_size, prepares());
   // always what the largest batch takes: blocks of one size go round, and pages that nobody writes cost nothing
   if (plan_.batch_bytes > 0) {
     FEEDLINE_TRY(slot->lease, memory::Lease::take(allocator_, plan_.batch_bytes));
   }
-  slot->items = items_.take();
+  if (slot->prepared) slot->prepared->items = items_.take();
   return slot;
 }
 
@@ -51,22 +51,23 @@ void BatchMemory::lay_out(Slot& slot) const {
 
 std::uint64_t BatchMemory::make_ready(Slot& slot) {
   Result<void> made = compose(slot);
-  std::uint64_t late_bytes = slot.composed.bytes();
-  if (slot.items) {
-    late_bytes += slot.items->tidy();
-    items_.give_back(std::move(slot.items));
+  Slot::Prepared& prepared = *slot.prepared;
+  std::uint64_t late_bytes = prepared.composed.bytes();
+  if (prepared.items) {
+    late_bytes += prepared.items->tidy();
+    items_.give_back(std::move(prepared.items));
   }
   if (made) made = begin(slot);
-  if (!made) slot.broken = std::move(made).error();
+  if (!made) prepared.error = std::move(made).error();
   return late_bytes;
 }
 
 Result<void> BatchMemory::compose(Slot& slot) const {
   if (late_fields_ == 0) return {};
-  const std::span items(slot.items->all);
+  const std::span items(slot.prepared->items->all);
   for (const BadRow& bad : slot.failures)  // half of it may be there
     for (memory::ListItem& item : items.subspan(bad.row * late_fields_, late_fields_)) item.clear();
-  FEEDLINE_TRY(slot.composed, batch::Composed::make(*slot.layout, items, slot.rows, late_memory_));
+  FEEDLINE_TRY(slot.prepared->composed, batch::Composed::make(*slot.layout, items, slot.rows, late_memory_));
   return {};
 }
 
@@ -75,12 +76,13 @@ Result<void> BatchMemory::begin(Slot& slot) const {
   if (slot.lease) {
     FEEDLINE_TRY(auto begun, device_->begin(std::move(slot.lease)));
     slot.lease = std::move(begun.memory);
-    slot.arrivals[0] = std::move(begun.ready);
+    slot.prepared->arrivals[0] = std::move(begun.ready);
   }
-  if (slot.composed.arrays()) {
-    FEEDLINE_TRY(auto begun, device_->begin(slot.composed.take_arrays()));
-    slot.composed.set_arrays(std::move(begun.memory));
-    slot.arrivals[1] = std::move(begun.ready);
+  batch::Composed& composed = slot.prepared->composed;
+  if (composed.arrays()) {
+    FEEDLINE_TRY(auto begun, device_->begin(composed.take_arrays()));
+    composed.set_arrays(std::move(begun.memory));
+    slot.prepared->arrivals[1] = std::move(begun.ready);
   }
   return {};
 }

@@ -27,8 +27,7 @@ std::vector<std::uint64_t> lengths_of(const Recipe& recipe) {
   std::vector<std::uint64_t> lengths(recipe.format->size());
   for (std::size_t field = 0; field < recipe.schema.size(); ++field) {
     if (!recipe.schema[field].array.is_ragged()) continue;
-    for (std::uint64_t i = 0; i < lengths.size(); ++i)
-      lengths[i] = std::max(lengths[i], recipe.format->length(i, field));
+    for (std::uint64_t i = 0; i < lengths.size(); ++i) lengths[i] = std::max(lengths[i], recipe.rows->length(i, field));
   }
   return lengths;
 }

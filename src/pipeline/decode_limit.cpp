@@ -13,8 +13,8 @@
 #include "base/thread.h"
 #include "decode/decoder.h"
 #include "format/format.h"
+#include "pipeline/pixels_path.h"
 #include "pipeline/sample_loader.h"
-#include "transform/chain.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -47,7 +47,7 @@ double process_cpu_s() {
 
 Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::uint64_t images, int threads,
                                    std::uint64_t seed) {
-  if (!recipe->chain) return config_error("measure_decode: the data set has no image field");
+  if (!recipe->image) return config_error("measure_decode: the dataset has no image field");
   if (images == 0 || threads < 1) return config_error("measure_decode: images and threads must be at least 1");
   std::vector<Work> work(std::min(images, recipe->format->size()));
   DecodeLimit limit;
@@ -62,7 +62,7 @@ Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::ui
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
   std::optional<Error> failure;
-  const ColorMode mode = recipe->chain->color_mode();
+  const ColorMode mode = recipe->image->chain().color_mode();
   const auto note = [&](std::size_t i, Result<void> decoded) {
     if (decoded) return;
     const std::lock_guard lock(mutex);

@@ -12,7 +12,7 @@ namespace feedline::pipeline {
 namespace {
 
 // Asked for the place of a damaged sample, by the thread that decodes it, it throws.
-class ThrowingFormat final : public format::Format {
+class ThrowingFormat final : public format::RecordFormat {
  public:
   explicit ThrowingFormat(std::function<void()> thrower) : thrower_(std::move(thrower)) {}
   std::string_view name() const override { return fake_.name(); }

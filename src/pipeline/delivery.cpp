@@ -39,18 +39,21 @@ Result<Loader::Polled> Delivery::count(const Epoch& epoch, const Slot& slot) {
         BadSample{first.error, epoch.epoch(), epoch.index_of(slot.batch), slot.samples[first.row], OnError::kRaise}));
     return std::unexpected(first.error);
   }
-  if (slot.broken) return std::unexpected(*slot.broken);
+  if (slot.prepared && slot.prepared->error) return std::unexpected(*slot.prepared->error);
   ++batches_;
   samples_ += slot.rows;
   return Loader::Polled::kBatch;
 }
 
 Result<void> Delivery::hand_over(Slot& slot, std::uint64_t index, Batch& out) const {
-  for (const auto& arrival : slot.arrivals)
-    if (arrival && arrival->is_ready()) FEEDLINE_CHECK_OK(arrival->wait());
-  out = batch::make_batch(
-      {std::move(slot.layout), std::move(slot.lease), std::move(slot.composed), device_, std::move(slot.arrivals)},
-      index, std::move(slot.samples), std::move(slot.failures));
+  batch::Parts parts{.layout = std::move(slot.layout), .lease = std::move(slot.lease), .device = device_};
+  if (slot.prepared) {
+    for (const auto& arrival : slot.prepared->arrivals)
+      if (arrival && arrival->is_ready()) FEEDLINE_CHECK_OK(arrival->wait());
+    parts.composed = std::move(slot.prepared->composed);
+    parts.ready = std::move(slot.prepared->arrivals);
+  }
+  out = batch::make_batch(std::move(parts), index, std::move(slot.samples), std::move(slot.failures));
   return {};
 }
 

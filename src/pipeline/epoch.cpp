@@ -88,10 +88,11 @@ void Epoch::note(Slot& slot, std::uint64_t row, Outcome outcome) {
 void Epoch::settle(Slot& completed) {
   completed.complete = true;
   ++complete_;
-  std::ranges::sort(completed.failures, {}, &BadRow::row);  // a failed refill goes first again
-  if (policy_.on_error() != OnError::kSkip) finalize(completed);
+  // a failed refill goes first again
+  if (completed.failures.size() > 1) std::ranges::sort(completed.failures, {}, &BadRow::row);
+  if (config_.prepares && policy_.on_error() != OnError::kSkip) finalize(completed);
   resolve();
-  if (policy_.on_error() == OnError::kSkip && !config_.in_order && config_.prepares) finalize_ahead();
+  if (config_.prepares && policy_.on_error() == OnError::kSkip && !config_.in_order) finalize_ahead();
 }
 
 void Epoch::resolve() {
@@ -111,15 +112,16 @@ void Epoch::resolve() {
     ++resolved_;
     --complete_;
     unsettled_rows_ -= slot->rows;
+    if (!config_.prepares) continue;
     if (!slot->is_final) finalize(*slot);
     if (slot->ready) ++ready_;
   }
 }
 
-// Nobody will write the slot's rows any more, and which of them are delivered is known.
+// With Config::prepares: nobody will write the slot's rows any more, and which of them are delivered is known.
 void Epoch::finalize(Slot& slot) {
   slot.is_final = true;
-  const std::uint64_t rows = config_.prepares ? deliverable_rows(slot) : 0;
+  const std::uint64_t rows = deliverable_rows(slot);
   const bool is_delivered = rows > 0 && (slot.failures.empty() || policy_.on_error() == OnError::kReport);
   if (!is_delivered) {
     slot.ready = true;
@@ -127,8 +129,8 @@ void Epoch::finalize(Slot& slot) {
   }
   slot.rows = rows;
   std::shared_ptr<Slot>* last = &final_;
-  while (*last) last = &(*last)->next_final;
-  *last = slot.shared_from_this();
+  while (*last) last = &(*last)->prepared->next_final;
+  *last = slot.prepared->slot.lock();
 }
 
 // What could be delivered out of order, ahead of slots that still get refills.
@@ -140,7 +142,7 @@ void Epoch::finalize_ahead() {
 void Epoch::note_ready(Slot& slot) {
   slot.ready = true;
   if (slot.resolved) ++ready_;
-  late_bytes_ += slot.composed.bytes();
+  late_bytes_ += slot.prepared->composed.bytes();
 }
 
 // Hands out one refill for the slot's first failed row, if it has one that counts. One at a time: a refill may fail
@@ -185,7 +187,7 @@ bool Epoch::safe_out_of_order(const Slot& slot) const {
 
 // Out of order it looks for the batch, once there is one: among those that are open, however many threads there are.
 Epoch::Slots::iterator Epoch::next_ready() {
-  if (resolved_ > 0 && slots_.front()->ready) return slots_.begin();
+  if (resolved_ > 0 && (!config_.prepares || slots_.front()->ready)) return slots_.begin();
   if (config_.in_order || resolved_ + complete_ == 0) return slots_.end();
   return std::ranges::find_if(slots_, [this](const auto& slot) {
     return config_.prepares ? slot->complete && slot->ready : slot->complete && safe_out_of_order(*slot);
@@ -199,10 +201,12 @@ std::shared_ptr<Slot> Epoch::take_ready() {
   if (at == unresolved_) ++unresolved_;
   auto ready = std::move(*at);
   ready->place_in_epoch.splice(ready->place_in_epoch.end(), slots_, at);
-  late_bytes_ -= ready->composed.bytes();
+  if (config_.prepares) {
+    late_bytes_ -= ready->prepared->composed.bytes();
+    if (ready->resolved) --ready_;
+  }
   if (ready->resolved) {
     --resolved_;
-    --ready_;
     refilled_ = std::max(refilled_, ready->refilled);
   } else {
     --complete_;

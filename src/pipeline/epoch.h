@@ -47,6 +47,7 @@ class Epoch {
   // caller has placed it, given it a layout, and resumed its tickets.
   void claim(const std::shared_ptr<Slot>& slot);
   std::uint64_t most_rows() const { return config_.plan.batch_size; }
+  bool prepares() const { return config_.prepares; }
   // Has take_ticket() found none only because the next ones are being prepared?
   bool rows_follow() const { return drained_ != slots_.end() && (*drained_)->tickets.is_paused(); }
   // What came of a row, where it is not its own sample. Before the row is finished.
@@ -54,7 +55,7 @@ class Epoch {
   // The last row of a slot was finished. Settles complete slots in batch order, so that refills do not depend on which
   // of them was complete first.
   void settle(Slot& completed);
-  // With Config::prepares: slots that have become final since the last call, each with the next one in next_final,
+  // With Config::prepares: slots that have become final since the last call, each with the next one in Slot::Prepared,
   // whose `rows` are those that will be delivered. The caller makes them ready without the lock, and then says so of
   // each. nullptr: there are none.
   std::shared_ptr<Slot> take_final() { return std::move(final_); }
@@ -64,7 +65,7 @@ class Epoch {
   std::shared_ptr<Slot> take_ready();
   bool over() const;  // nothing left to deliver
   std::size_t open_slots() const { return slots_.size(); }
-  std::size_t ready_slots() const { return ready_; }
+  std::size_t ready_slots() const { return config_.prepares ? ready_ : resolved_; }
   std::uint64_t late_bytes() const { return late_bytes_; }  // of late fields of slots that are ready
   const std::shared_ptr<Slot>& oldest() const { return slots_.front(); }
   std::uint64_t oldest_batch() const { return slots_.empty() ? next_open_ : slots_.front()->batch; }  // not delivered
@@ -102,7 +103,7 @@ class Epoch {
   // resolved.
   Slots::iterator drained_ = slots_.end(), unresolved_ = slots_.end();
   std::size_t resolved_ = 0, complete_ = 0;  // slots; of the latter only those that are not resolved
-  std::size_t ready_ = 0;                    // of those that are resolved
+  std::size_t ready_ = 0;                    // of those that are resolved; with Config::prepares
   std::uint64_t late_bytes_ = 0;
   std::shared_ptr<Slot> final_;       // the oldest that nobody has taken
   std::uint64_t unsettled_rows_ = 0;  // of slots that are not resolved

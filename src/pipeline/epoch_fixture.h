@@ -12,7 +12,7 @@ namespace feedline::pipeline {
 
 // The next batch, whose rows can be taken. Its layout is the caller's to give.
 inline Slot& open_batch(Epoch& epoch, std::shared_ptr<memory::Lease> lease = nullptr) {
-  auto slot = Slot::make(epoch.most_rows());
+  auto slot = Slot::make(epoch.most_rows(), epoch.prepares());
   slot->lease = std::move(lease);
   epoch.claim(slot);
   slot->place();

@@ -93,7 +93,7 @@ class EpochRun {
         epoch.note(*ticket.slot, ticket.row, std::move(row));
         if (ticket.slot->tickets.finish(1)) epoch.settle(*ticket.slot);
       }
-      for (auto slot = epoch.take_final(); slot; slot = std::exchange(slot->next_final, nullptr)) {
+      for (auto slot = epoch.take_final(); slot; slot = std::exchange(slot->prepared->next_final, nullptr)) {
         EXPECT_TRUE(prepares);
         samples_when_final[slot->batch].assign(slot->samples.begin(),
                                                slot->samples.begin() + static_cast<std::ptrdiff_t>(slot->rows));

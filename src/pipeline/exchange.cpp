@@ -187,8 +187,8 @@ void Exchange::make_ready(BriefLock& lock, std::size_t worker, const Task& task,
     const std::uint64_t started = base::now_ns();
     const std::uint64_t took = memory_.make_ready(*slots);
     stage.add_busy(base::now_ns() - started);
-    stage.add_bytes(slots->composed.bytes());
-    std::shared_ptr<Slot> next = std::move(slots->next_final);
+    stage.add_bytes(slots->prepared->composed.bytes());
+    std::shared_ptr<Slot> next = std::move(slots->prepared->next_final);
     lock.lock();
     late_bytes_ = late_is_guess_ ? took : std::max(took, late_bytes_ - late_bytes_ / kForgets);
     late_is_guess_ = false;

@@ -36,7 +36,7 @@ inline std::vector<std::byte> plain_png(std::uint8_t value, std::uint32_t width 
   return png;
 }
 
-class FakeFormat final : public format::Format {
+class FakeFormat final : public format::RecordFormat {
  public:
   explicit FakeFormat(std::uint64_t size, std::set<std::uint64_t> damaged = {})
       : size_(size), damaged_(std::move(damaged)) {

@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "pipeline/late_fixture.h"
@@ -151,6 +154,42 @@ TEST(LateFields, NoMoreAreHeldThanTheBudgetHasRoomFor) {
   EXPECT_GT(most, 100u << 10) << "the text is counted";
   EXPECT_GE(run.stats().held_bytes_peak, most);
   EXPECT_LE(run.stats().held_bytes_peak, options.memory_budget);
+}
+
+TEST(LateFields, WhatIsComposedIsHeldUntilItIsDelivered) {
+  LoaderOptions options = options_of(1);
+  options.memory_budget = 8 << 20;
+  LateRun run(LateSamples::recipe(203), options, {});
+  run.begin();
+  const auto deadline = std::chrono::steady_clock::now() + 100s;
+  while (run.stats().ready_batches < 26 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  const std::uint64_t held = run.stats().held_bytes;
+  std::uint64_t late = 0, batches = 0;
+  for (auto batch = run.next(); batch && *batch; batch = run.next(), ++batches)
+    for (const BatchField& field : (*batch)->fields())
+      late += field.buffer.size() + (field.form == BatchForm::kPadded ? field.array.spec.bytes() : 0);
+  ASSERT_EQ(batches, 26u);
+  EXPECT_GE(held, run.stats().held_bytes + 26 * run.plan().batch_bytes + late);
+  EXPECT_LT(run.stats().held_bytes, held / 2) << "rows that the next epoch will use";
+}
+
+// While nobody knows what a batch takes, two are begun, however many there seems to be room for.
+TEST(LateFields, OfUnknownSizeTwoBatchesAreBegun) {
+  std::atomic<int> inside = 0;
+  std::atomic<bool> goes_on = false;
+  LateSamples samples;
+  samples.before_row = [&](std::uint64_t) {
+    ++inside;
+    while (!goes_on) std::this_thread::yield();
+  };
+  LateRun run(LateSamples::recipe(203), options_of(20), samples);
+  EXPECT_GT(run.plan().slots, 10u);
+  run.begin();
+  while (inside < 16) std::this_thread::yield();
+  std::this_thread::sleep_for(20ms);  // long enough for most threads to take another row
+  EXPECT_EQ(inside, 16);
+  goes_on = true;
+  EXPECT_EQ(run.epoch(), epoch_of(options_of(1)));
 }
 
 TEST(LateFields, WhatFormatsKnowOfTheirRowsIsPlannedFor) {

@@ -60,7 +60,7 @@ Result<void> share_memory(const Recipe& recipe, std::uint64_t asked_for, Pipelin
   plan.slots = std::max<std::uint64_t>(plan.memory_budget / each, 1);
   if (!given)
     plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / each, kDefaultSlots, kMostSmallBatches));
-  if (recipe.format->storage() != nullptr) {
+  if (recipe.records && recipe.records->storage() != nullptr) {
     const std::uint64_t some = std::min(kSomeReadAhead, plan.memory_budget / 8);
     const auto left = [&] { return plan.memory_budget - std::min(plan.memory_budget, plan.slots * each); };
     if (left() < some && each <= some) plan.slots = std::max(kDefaultSlots, (plan.memory_budget - some) / each);

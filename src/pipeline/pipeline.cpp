@@ -26,7 +26,7 @@ Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std:
       counters_(static_cast<std::size_t>(plan_.threads) + 1),
       progress_(static_cast<std::size_t>(plan_.threads)),
       // storage, format: what the plan has next is fetched before a thread comes for it
-      ahead_(ReadAhead::make(recipe_->format, plan_, read_ahead_mode())),
+      ahead_(ReadAhead::make(recipe_->records, plan_, read_ahead_mode())),
       // batch, device: memory for batches, and where they go
       exchange_(std::make_unique<Exchange>(
           Exchange::Parts{*recipe_, plan_, policy_, counters_, progress_, ahead_.get(), std::move(device)})) {
@@ -168,7 +168,8 @@ std::vector<BadSample> Pipeline::bad_samples(std::uint64_t from) const { return 
 std::uint64_t Pipeline::bad_count() const { return exchange_->bad_count(); }
 
 std::string Pipeline::explain_reads() const {
-  const auto storage = recipe_->format->storage();
+  const auto& records = recipe_->records;
+  const auto storage = records ? records->storage() : nullptr;
   const std::string note = storage ? storage->summary() : std::string();
   const std::string ahead = ahead_ ? ahead_->explain() : std::string();
   return note + (note.empty() || ahead.empty() ? "" : "; ") + ahead;

@@ -450,7 +450,7 @@ TEST_F(PipelineTest, ReportsBadRowsOfTheBatchTheyAreIn) {
 }
 
 // Rows of one number; many at a time, and all of them fail where one is damaged, as a format may do it.
-class FakeArrays final : public format::Format {
+class FakeArrays final : public format::RowFormat {
  public:
   FakeArrays(std::uint64_t size, std::uint64_t grain, std::set<std::uint64_t> damaged = {})
       : size_(size), grain_(grain), damaged_(std::move(damaged)) {}
@@ -459,9 +459,6 @@ class FakeArrays final : public format::Format {
   std::uint64_t size() const override { return size_; }
   const std::vector<format::FieldDescription>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return classes_; }
-  Result<void> read(std::uint64_t /*index*/, memory::Record& /*record*/) const override {
-    return config_error("not read");
-  }
   Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
                              std::span<const ArrayView> first_rows) const override {
     largest_fill = std::max<std::uint64_t>(largest_fill, samples.size());
@@ -527,7 +524,7 @@ TEST_F(ArrayPipelineTest, ManyRowsAtATimeAreTheSameAsOneByOne) {
 }
 
 // Sample i has i % 7 + 1 numbers, all of them i; what is behind them is -1.
-class FakeRagged final : public format::Format {
+class FakeRagged final : public format::RowFormat {
  public:
   explicit FakeRagged(std::uint64_t size) : size_(size) {}
 
@@ -535,9 +532,6 @@ class FakeRagged final : public format::Format {
   std::uint64_t size() const override { return size_; }
   const std::vector<format::FieldDescription>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return classes_; }
-  Result<void> read(std::uint64_t /*index*/, memory::Record& /*record*/) const override {
-    return config_error("not read");
-  }
   Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
                              std::span<const ArrayView> first_rows) const override {
     const auto row = static_cast<std::uint64_t>(first_rows[1].spec.shape[0]);

@@ -24,7 +24,7 @@ std::string rounded(std::uint64_t bytes) {
 // Files that are named one by one while they are read have no fingerprint to know them by again.
 bool has_fixed_samples(const format::Format& format) { return format.name() != "files"; }
 
-// The same for every way to write the path of a data set, or of its parts.
+// The same for every way to write the path of a dataset, or of its parts.
 std::string place_of(const std::string& source) {
   std::string place;
   for (const std::string& part : format::split_list(source))
@@ -54,16 +54,13 @@ Result<void> check_file(const std::string& path) {
 }  // namespace
 
 Result<std::shared_ptr<PixelCache>> PixelCache::make(const std::string& where, std::uint64_t budget,
-                                                     const std::string& dataset, const format::Format& format,
+                                                     const std::string& dataset, const format::RecordFormat& format,
                                                      std::uint64_t fingerprint, std::span<const Operation> operations) {
   if (where == "device")
     return config_error(
         "cache: \"device\" would keep the pixels on a GPU, and this version fills batches on the CPU only; use "
         "\"memory\" or a path");
   if (where.empty()) return config_error("cache: where must be \"memory\" or the path of a file");
-  if (format::is_filled(format))
-    return config_error("cache: the samples of \"" + dataset +
-                        "\" are arrays, which are in memory or mapped already: a cache would be a second copy");
   if (!has_fixed_samples(format))
     return config_error("cache: \"" + dataset + "\" gets its files while it is read; open a folder or tars to cache");
   FEEDLINE_TRY(auto preparation, transform::Preparation::compile(operations));

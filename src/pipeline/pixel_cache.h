@@ -20,19 +20,19 @@
 
 namespace feedline::pipeline {
 
-// The pixels that Dataset::cache keeps: in memory, or in a file. Data sets and loaders made from it share one.
+// The pixels that Dataset::cache keeps: in memory, or in a file. Datasets and loaders made from it share one.
 // Thread-safe; open() before what says so.
 class PixelCache {
  public:
   // kConfig: see Dataset::cache. Touches neither memory nor disk.
   static Result<std::shared_ptr<PixelCache>> make(const std::string& where, std::uint64_t budget,
-                                                  const std::string& dataset, const format::Format& format,
+                                                  const std::string& dataset, const format::RecordFormat& format,
                                                   std::uint64_t fingerprint, std::span<const Operation> operations);
 
   // Finds or makes the place where the pixels are. Again: does nothing. kConfig, kData, kStorage: see pixel_file.h.
   Result<void> open();
 
-  const transform::Preparation& preparation() const { return *preparation_; }
+  const std::shared_ptr<const transform::Preparation>& preparation() const { return preparation_; }
   const std::string& where() const { return where_; }
 
   // After open(). A kept sample, as views that stay as long as this object; false: it is not there.

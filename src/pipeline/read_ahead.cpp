@@ -36,13 +36,13 @@ ReadAheadMode read_ahead_mode() {
   return ReadAheadMode::kAuto;
 }
 
-std::unique_ptr<ReadAhead> ReadAhead::make(std::shared_ptr<const format::Format> format, const PipelinePlan& plan,
+std::unique_ptr<ReadAhead> ReadAhead::make(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan,
                                            ReadAheadMode mode) {
-  if (mode == ReadAheadMode::kNever || format->storage() == nullptr) return nullptr;
+  if (mode == ReadAheadMode::kNever || !format || format->storage() == nullptr) return nullptr;
   return std::unique_ptr<ReadAhead>(new ReadAhead(std::move(format), plan, mode));
 }
 
-ReadAhead::ReadAhead(std::shared_ptr<const format::Format> format, const PipelinePlan& plan, ReadAheadMode mode)
+ReadAhead::ReadAhead(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, ReadAheadMode mode)
     : format_(std::move(format)),
       plan_(plan),
       mode_(mode),

@@ -62,8 +62,8 @@ ReadAheadMode read_ahead_mode();
 // Any thread may call read(), held_bytes(), held() and explain(); begin() and stop() belong to the pipeline's caller.
 class ReadAhead {
  public:
-  // nullptr: the format has nothing to fetch, or it is not wanted. The plan outlives it.
-  static std::unique_ptr<ReadAhead> make(std::shared_ptr<const format::Format> format, const PipelinePlan& plan,
+  // nullptr: there is no format, or it has nothing to fetch, or it is not wanted. The plan outlives it.
+  static std::unique_ptr<ReadAhead> make(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan,
                                          ReadAheadMode mode);
   ~ReadAhead();  // stop()
 
@@ -106,7 +106,7 @@ class ReadAhead {
     std::deque<std::vector<std::uint64_t>> samples;
   };
 
-  ReadAhead(std::shared_ptr<const format::Format> format, const PipelinePlan& plan, ReadAheadMode mode);
+  ReadAhead(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, ReadAheadMode mode);
   Result<void> read_near(std::uint64_t sample, memory::Record& record, Watch& watch);
   Result<void> read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
   void run();
@@ -140,7 +140,7 @@ class ReadAhead {
   void start(BriefLock& lock, FetchTable::Entry& entry);
   void prepare_next_epoch(BriefLock& lock);
 
-  const std::shared_ptr<const format::Format> format_;
+  const std::shared_ptr<const format::RecordFormat> format_;
   const PipelinePlan& plan_;
   const ReadAheadMode mode_;
   const std::uint64_t slack_;  // entries that threads may still come for after one behind them was taken

@@ -17,13 +17,16 @@
 #include "feedline/operation.h"
 #include "pipeline/source.h"
 
-namespace feedline::transform {
-class Chain;
-}
+namespace feedline::format {
+class RecordFormat;
+class RowFormat;
+}  // namespace feedline::format
 
 namespace feedline::pipeline {
 
+class FieldPath;
 class PixelCache;
+class PixelsPath;
 
 // Where in a chain pixels are kept.
 struct CachePoint {
@@ -44,14 +47,18 @@ Result<void> check_operations(const std::vector<Operation>& operations, const st
 // Checked and fixed. Immutable, thread-safe. Its stages are for those who include them: the consumer holds a recipe,
 // and asks the functions below.
 struct Recipe {
-  std::string dataset;  // what the user passed to open(), for messages
-  std::shared_ptr<const format::Format> format;
-  std::shared_ptr<const transform::Chain> chain;  // the same for every image field; nullptr: samples are arrays
-  std::shared_ptr<PixelCache> cache;              // nullptr: pixels are not kept
-  std::shared_ptr<const transform::Chain> rest;   // of kept pixels: what follows the cache; gives what `chain` gives
-  Schema schema;                                  // in the order of format->fields()
-  bool ragged = false;                            // has the schema a field whose samples have different lengths?
-  std::shared_ptr<const plan::Mixture> mixture;   // nullptr: every sample once an epoch
+  std::string dataset;                                  // what the user passed to open(), for messages
+  std::shared_ptr<const format::Format> format;         // the same as one of the next two; the other is nullptr:
+  std::shared_ptr<const format::RecordFormat> records;  // samples are records, of which `paths` make rows
+  std::shared_ptr<const format::RowFormat> rows;        // samples are rows as they are
+  std::vector<std::shared_ptr<const FieldPath>> paths;  // one per field, in the order of format->fields()
+  std::shared_ptr<const PixelsPath> image;              // the first of them that is an image; nullptr: none is
+  std::size_t image_field = 0;                          // its place
+  std::size_t images = 0;                               // how many are
+  std::shared_ptr<PixelCache> cache;                    // nullptr: pixels are not kept
+  Schema schema;                                        // in the order of format->fields()
+  bool ragged = false;                                  // has it a field whose samples have different lengths?
+  std::shared_ptr<const plan::Mixture> mixture;         // nullptr: every sample once an epoch
 };
 
 // kConfig: the operations do not fit, or they are for images and the samples are none.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/row_filler.h"
-#include "format/format.h"
 
 #include <algorithm>
 #include <array>
 #include <utility>
+
+#include "format/format.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -36,7 +37,7 @@ std::span<RowFiller::Noted> RowFiller::fill(const Ticket& ticket, std::uint64_t 
                                             std::atomic<std::uint64_t>& at_row) {
   noted_.clear();
   ticket.place();
-  if (ticket.rows == 1 || recipe_->chain || !fill_all(ticket)) fill_each(ticket, epoch, at_row);
+  if (ticket.rows == 1 || !recipe_->rows || !fill_all(ticket)) fill_each(ticket, epoch, at_row);
   return noted_;
 }
 

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/sample_loader.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/clock.h"
 #include "format/format.h"
 #include "pipeline/pixel_cache.h"
-#include "telemetry/spans.h"
-#include "transform/chain.h"
-#include "transform/colour.h"
+#include "pipeline/pixels_path.h"
 
 namespace feedline::pipeline {
 
@@ -22,236 +18,149 @@ namespace {
 // much, and one huge sample must not stand in every thread's memory until the end.
 constexpr std::size_t kKeptBytes = std::size_t{32} << 20;
 
-bool is_image(const format::FieldDescription& field) { return field.kind == format::FieldKind::kImage; }
-
 }  // namespace
 
 SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters, ReadAhead* ahead,
                            std::uint64_t most_bytes)
-    : recipe_(std::move(recipe)), counters_(counters), ahead_(ahead) {
-  const auto& fields = recipe_->format->fields();
+    : recipe_(std::move(recipe)), ahead_(ahead), meter_(counters) {
   record_.most_bytes = most_bytes;
-  image_ = static_cast<std::size_t>(std::ranges::find_if(fields, is_image) - fields.begin());
-}
-
-Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& place) {
-  if (record_.storage.capacity() > kKeptBytes) record_.storage = {};
-  if (ahead_ != nullptr) return ahead_->read(place, index, record_, watch_);
-  return recipe_->format->read(index, record_);
-}
-
-void SampleLoader::count(Stage stage, std::uint64_t started_ns, std::uint64_t bytes) {
-  if (counters_ != nullptr) count(stage, started_ns, base::now_ns(), bytes);
-}
-
-void SampleLoader::count(Stage stage, std::uint64_t started_ns, std::uint64_t ended_ns, std::uint64_t bytes) {
-  if (counters_ == nullptr) return;
-  (*counters_)[static_cast<std::size_t>(stage)].add_item(ended_ns - started_ns, bytes);
-  telemetry::record_span(stage, started_ns, ended_ns, sample_);
+  for (const auto& path : recipe_->paths) path->add_scratch(scratch_);
 }
 
 std::unexpected<Error> SampleLoader::placed(Error error, std::uint64_t index) const {
   return std::unexpected(with_place(std::move(error), *recipe_, index));
 }
 
-Result<void> SampleLoader::load(const Job& job) {
-  if (!recipe_->chain) {
-    if (auto filled = fill({&job.index, 1}, job.rows); !filled) return placed(std::move(filled).error(), job.index);
-    return {};
-  }
-  sample_ = job.index;
-  const auto chain = fetch(job.index, job.place);
-  if (!chain) return placed(chain.error(), job.index);
-  return load_fetched(**chain, job);
+// ---- samples that are rows ----
+
+Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::span<const ArrayView> first_rows) {
+  const std::uint64_t started = base::now_ns();
+  FEEDLINE_TRY(const std::uint64_t bytes, recipe_->rows->fill(samples, first_rows));
+  meter_.begin(samples.front());
+  meter_.count_many(Stage::kStorage, samples.size(), started, bytes);
+  return {};
 }
 
-Result<void> SampleLoader::load_fetched(const transform::Chain& chain, const Job& job) {
-  const auto& fields = recipe_->format->fields();
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields[i].kind == format::FieldKind::kInteger) {
-      std::memcpy(job.rows[i].data, &record_.fields[i].value, sizeof(std::int64_t));
-    } else if (auto image = load_field(chain, job.key, record_.fields[i], job.rows[i]); !image) {
-      return placed(std::move(image).error(), job.index);
+// ---- samples that are records ----
+
+Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& place) {
+  if (record_.storage.capacity() > kKeptBytes) record_.storage = {};
+  if (ahead_ != nullptr) return ahead_->read(place, index, record_, watch_);
+  return recipe_->records->read(index, record_);
+}
+
+Result<bool> SampleLoader::fetch(const Job& job) {
+  meter_.begin(job.index);
+  const std::uint64_t started = base::now_ns();
+  PixelCache* const cache = recipe_->cache.get();
+  if (cache != nullptr) {
+    FEEDLINE_TRY(const bool kept, cache->read(job.index, record_));
+    if (kept) {
+      meter_.count(Stage::kStorage, started, 0);  // the pages are there, or the kernel brings them
+      return true;
     }
   }
+  FEEDLINE_CHECK_OK(read(job.index, job.place));
+  meter_.count(Stage::kStorage, started, record_.bytes_read);
+  // with a full cache the whole chain is quicker, which decodes only what it needs
+  if (cache == nullptr || !cache->is_open_for_more()) return false;
+  FEEDLINE_CHECK_OK(prepare(job));
+  return true;
+}
+
+// What stands before the cache, for all fields of record_, which then looks at the result.
+Result<void> SampleLoader::prepare(const Job& job) {
+  FieldWork work = work_of(job);
+  kept_.begin(job.index, recipe_->format->where(job.index).key, recipe_->paths.size());
+  for (std::size_t i = 0; i < recipe_->paths.size(); ++i)
+    FEEDLINE_CHECK_OK(recipe_->paths[i]->keep(record_.fields[i], work, kept_));
+  const auto record = kept_.finish();
+  recipe_->cache->keep(job.index, record);
+  return format::read_record(record, recipe_->format->fields(), record_);
+}
+
+Result<void> SampleLoader::fill_fields(const Job& job, bool is_prepared) {
+  FieldWork work = work_of(job, is_prepared);
+  for (std::size_t i = 0; i < recipe_->paths.size(); ++i)
+    if (auto filled = recipe_->paths[i]->fill(record_.fields[i], work, job.rows[i]); !filled)
+      return placed(std::move(filled).error(), job.index);
   record_.pin.reset();
   return {};
 }
 
-// Where a sample's work is its only image's, which is decoded for every epoch.
-bool SampleLoader::takes_turns(const Recipe& recipe) {
-  return recipe.chain && !recipe.cache && std::ranges::count_if(recipe.format->fields(), is_image) == 1;
+Result<void> SampleLoader::load(const Job& job) {
+  if (recipe_->rows) {
+    if (auto filled = fill({&job.index, 1}, job.rows); !filled) return placed(std::move(filled).error(), job.index);
+    return {};
+  }
+  const auto prepared = fetch(job);
+  if (!prepared) return placed(prepared.error(), job.index);
+  return fill_fields(job, *prepared);
 }
+
+Result<void> SampleLoader::load_image(const base::SampleKey& key, std::span<const std::byte> encoded, ArrayView row) {
+  meter_.begin(key.sample);
+  FieldWork work{key, scratch_, meter_};
+  return recipe_->image->fill({.bytes = encoded}, work, row);
+}
+
+Result<SampleLoader::Drawn> SampleLoader::draw(const base::SampleKey& key) {
+  if (recipe_->image == nullptr) return config_error("the dataset has no image field");
+  if (auto read = recipe_->records->read(key.sample, record_); !read)
+    return placed(std::move(read).error(), key.sample);
+  const auto size = recipe_->image->draw(image(), key, scratch_);
+  if (!size) return placed(size.error(), key.sample);
+  return Drawn{image().bytes, *size, &scratch_.image->drawing};
+}
+
+// ---- two samples in turn ----
+
+// Where a sample's work is its only image's, which is decoded for every epoch.
+bool SampleLoader::takes_turns(const Recipe& recipe) { return recipe.images == 1 && !recipe.cache; }
 
 Result<void> SampleLoader::begin(const Job& job) {
-  sample_ = job.index;
-  const auto fetched = fetch(job.index, job.place);
+  const auto fetched = fetch(job);
   if (!fetched) return placed(fetched.error(), job.index);
   return {};
-}
-
-// Of a fetched sample. False where load_fetched() has to do it, or to say what is wrong.
-bool SampleLoader::draw_encoded(const transform::Chain& chain, const base::SampleKey& key) {
-  const memory::Record::Field& field = record_.fields[image_];
-  if (field.pixels.data != nullptr) return false;
-  const auto image = open_image(field);
-  return image && chain.draw(*image, key, drawing_) && !drawing_.planes;
 }
 
 void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, SampleLoader& second,
                                   const Job& second_job, std::array<Result<void>, 2>& results) {
   const std::array<SampleLoader*, 2> loaders{&first, &second};
   const std::array<const Job*, 2> jobs{&first_job, &second_job};
-  const transform::Chain& chain = *first.recipe_->chain;
+  const PixelsPath& path = *first.recipe_->image;
   const std::uint64_t started = base::now_ns();
-  if (!results[0] || !results[1] || !first.draw_encoded(chain, first_job.key) ||
-      !second.draw_encoded(chain, second_job.key)) {
+  const auto begins = [&](SampleLoader& loader, const Job& job) {
+    return path.begin(loader.image(), loader.work_of(job));
+  };
+  if (!results[0] || !results[1] || !begins(first, first_job) || !begins(second, second_job)) {
     for (std::size_t i = 0; i < 2; ++i)
-      if (results[i]) results[i] = loaders[i]->load_fetched(chain, *jobs[i]);
+      if (results[i]) results[i] = loaders[i]->fill_fields(*jobs[i], false);
     return;
   }
-  auto decoded = decode::ImageDecoder::decode_in_turn(
-      first.decoder_, {first.drawing_.region, chain.color_mode(), &first.pixels_}, second.decoder_,
-      {second.drawing_.region, chain.color_mode(), &second.pixels_});
+  auto decoded = path.decode_in_turn(first.scratch_, second.scratch_);
   // nobody can tell whose time it was: half for each
   const std::uint64_t ended = base::now_ns(), middle = started + (ended - started) / 2;
   const std::array<std::uint64_t, 3> borders{started, middle, ended};
   for (std::size_t i = 0; i < 2; ++i) {
+    SampleLoader& loader = *loaders[i];
     if (decoded[i]) {
-      loaders[i]->count(Stage::kDecode, borders[i], borders[i + 1], memory::bytes_of(loaders[i]->pixels_.view()));
-      decoded[i] = loaders[i]->finish_image(chain, *jobs[i], first.workspace_);
+      const std::uint64_t bytes = memory::bytes_of(loader.scratch_.image->pixels.view());
+      loader.meter_.count(Stage::kDecode, borders[i], borders[i + 1], bytes);
+      decoded[i] = loader.finish_image(*jobs[i], first.scratch_.image->workspace);
     }
-    if (!decoded[i]) results[i] = loaders[i]->placed(std::move(decoded[i]).error(), jobs[i]->index);
+    if (!decoded[i]) results[i] = loader.placed(std::move(decoded[i]).error(), jobs[i]->index);
   }
 }
 
 // What follows the decode of the only image.
-Result<void> SampleLoader::finish_image(const transform::Chain& chain, const Job& job,
-                                        transform::Workspace& workspace) {
-  const std::uint64_t started = base::now_ns();
-  const auto& fields = recipe_->format->fields();
-  for (std::size_t i = 0; i < fields.size(); ++i)
-    if (i != image_) std::memcpy(job.rows[i].data, &record_.fields[i].value, sizeof(std::int64_t));
-  const ArrayView& row = job.rows[image_];
-  FEEDLINE_CHECK_OK(chain.apply(drawing_, pixels_.view(), workspace, row));
-  count(Stage::kTransform, started, row.spec.bytes());
+Result<void> SampleLoader::finish_image(const Job& job, transform::Workspace& workspace) {
+  FieldWork work = work_of(job);
+  FEEDLINE_CHECK_OK(recipe_->image->finish(work, workspace, job.rows[recipe_->image_field]));
+  for (std::size_t i = 0; i < recipe_->paths.size(); ++i)
+    if (i != recipe_->image_field) FEEDLINE_CHECK_OK(recipe_->paths[i]->fill(record_.fields[i], work, job.rows[i]));
   record_.pin.reset();
   return {};
-}
-
-Result<const transform::Chain*> SampleLoader::fetch(std::uint64_t index, const PlanRow& place) {
-  const std::uint64_t started = base::now_ns();
-  if (recipe_->cache) {
-    FEEDLINE_TRY(const bool kept, recipe_->cache->read(index, record_));
-    if (kept) {
-      count(Stage::kStorage, started, 0);  // the pages are there, or the kernel brings them
-      return recipe_->rest.get();
-    }
-  }
-  FEEDLINE_CHECK_OK(read(index, place));
-  count(Stage::kStorage, started, record_.bytes_read);
-  // with a full cache the whole chain is quicker, which decodes only what it needs
-  if (!recipe_->cache || !recipe_->cache->is_open_for_more()) return recipe_->chain.get();
-  FEEDLINE_CHECK_OK(prepare(index));
-  return recipe_->rest.get();
-}
-
-// What stands before the cache, for all fields of record_, which then looks at the result.
-Result<void> SampleLoader::prepare(std::uint64_t index) {
-  const transform::Preparation& preparation = recipe_->cache->preparation();
-  const auto& fields = recipe_->format->fields();
-  kept_.begin(index, recipe_->format->where(index).key, fields.size());
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields[i].kind == format::FieldKind::kInteger) {
-      kept_.add_integer(record_.fields[i].value);
-      continue;
-    }
-    const std::uint64_t started = base::now_ns();
-    FEEDLINE_TRY(const Size image, open_image(record_.fields[i]));
-    FEEDLINE_TRY(const Size size, preparation.draw(image, drawing_));
-    FEEDLINE_TRY(const auto pixels, pixels_of(record_.fields[i], drawing_.region, preparation.color_mode(), started));
-    const auto room = kept_.add_image(size.width, size.height, preparation.channels());
-    FEEDLINE_CHECK_OK(preparation.apply(drawing_, pixels, size, workspace_, room));
-  }
-  const auto record = kept_.finish();
-  recipe_->cache->keep(index, record);
-  return format::read_record(record, fields, record_);
-}
-
-Result<Size> SampleLoader::open_image(const memory::Record::Field& field) {
-  if (field.pixels.data != nullptr) return Size{field.pixels.height, field.pixels.width};
-  FEEDLINE_TRY(const decode::ImageHeader header, decoder_.open(field.bytes));
-  return Size{header.height, header.width};
-}
-
-// Requires: open_image() came before. Valid until the next sample.
-Result<memory::PixelView> SampleLoader::pixels_of(const memory::Record::Field& field, const Box& region, ColorMode mode,
-                                                  std::uint64_t started_ns) {
-  if (field.pixels.data == nullptr) {
-    FEEDLINE_CHECK_OK(decoder_.decode(region, mode, pixels_));
-    const memory::PixelView decoded = pixels_.view();
-    count(Stage::kDecode, started_ns, memory::bytes_of(decoded));
-    return decoded;
-  }
-  memory::PixelView view = field.pixels;
-  view.data = view.row(region.top) + region.left * view.channels;
-  view.width = region.width;
-  view.height = region.height;
-  const int channels = mode == ColorMode::kRgb ? 3 : 1;
-  if (view.channels == channels) return view;
-  FEEDLINE_CHECK_OK(transform::grayscale(view, channels, pixels_));  // to L, or from L to three equal channels
-  return pixels_.view();
-}
-
-Result<void> SampleLoader::load_field(const transform::Chain& chain, const base::SampleKey& key,
-                                      const memory::Record::Field& field, ArrayView row) {
-  std::uint64_t started = base::now_ns();
-  FEEDLINE_TRY(const Size image, open_image(field));
-  FEEDLINE_CHECK_OK(chain.draw(image, key, drawing_));
-  const bool is_encoded = field.pixels.data == nullptr;
-  if (is_encoded && drawing_.planes &&
-      decoder_.decode_planes(drawing_.region, chain.color_mode(), *drawing_.planes, planes_)) {
-    count(Stage::kDecode, started, memory::bytes_of(planes_));
-    started = base::now_ns();
-    FEEDLINE_CHECK_OK(chain.apply(drawing_, planes_, workspace_, row));
-  } else {
-    FEEDLINE_TRY(const memory::PixelView pixels, pixels_of(field, drawing_.region, chain.color_mode(), started));
-    started = base::now_ns();
-    FEEDLINE_CHECK_OK(chain.apply(drawing_, pixels, workspace_, row));
-  }
-  count(Stage::kTransform, started, row.spec.bytes());
-  return {};
-}
-
-Result<void> SampleLoader::load_image(const base::SampleKey& key, std::span<const std::byte> encoded, ArrayView row) {
-  sample_ = key.sample;
-  return load_field(*recipe_->chain, key, {.bytes = encoded}, row);
-}
-
-Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::span<const ArrayView> first_rows) {
-  const std::uint64_t started = base::now_ns();
-  FEEDLINE_TRY(const std::uint64_t bytes, recipe_->format->fill(samples, first_rows));
-  sample_ = samples.front();
-  if (counters_ == nullptr) return {};
-  const std::uint64_t ended = base::now_ns();
-  (*counters_)[static_cast<std::size_t>(Stage::kStorage)].add_items(samples.size(), ended - started, bytes);
-  telemetry::record_span(Stage::kStorage, started, ended, sample_);
-  return {};
-}
-
-Result<SampleLoader::Drawn> SampleLoader::draw(const base::SampleKey& key) {
-  const auto placed = [&](Error error) { return std::unexpected(with_place(std::move(error), *recipe_, key.sample)); };
-  if (!recipe_->chain) return config_error("the data set has no image field");
-  if (auto read = recipe_->format->read(key.sample, record_); !read) return placed(std::move(read).error());
-  const auto& fields = recipe_->format->fields();
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields[i].kind != format::FieldKind::kImage) continue;
-    const auto image = open_image(record_.fields[i]);
-    if (!image) return placed(image.error());
-    if (auto drawn = recipe_->chain->draw(*image, key, drawing_); !drawn) return placed(std::move(drawn).error());
-    return Drawn{record_.fields[i].bytes, *image, &drawing_};
-  }
-  return config_error("the data set has no image field");
 }
 
 }  // namespace feedline::pipeline

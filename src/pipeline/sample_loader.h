@@ -8,20 +8,20 @@
 #include <vector>
 
 #include "base/random.h"
-#include "decode/decoder.h"
 #include "feedline/array.h"
 #include "format/pixels/pixel_record.h"
-#include "memory/pixels.h"
 #include "memory/record.h"
+#include "pipeline/field_path.h"
+#include "pipeline/field_scratch.h"
 #include "pipeline/read_ahead.h"
 #include "pipeline/recipe.h"
+#include "pipeline/stage_meter.h"
 #include "telemetry/stage_counters.h"
-#include "transform/chain.h"
 
 namespace feedline::pipeline {
 
-// The path of one sample: read, decode the needed region, transform into the row. Holds the scratch memory of one
-// thread; not for several at once.
+// The path of one sample: its record is fetched, then each field's path fills its row. Samples that are rows are
+// filled by their format. Holds the scratch memory of one thread; not for several at once.
 class SampleLoader {
  public:
   // counters: of this thread; nullptr: count nothing. Outlives the loader.
@@ -51,7 +51,7 @@ class SampleLoader {
   // The same of an image that is in memory, into the row of an image field.
   Result<void> load_image(const base::SampleKey& key, std::span<const std::byte> encoded, ArrayView row);
 
-  // Samples that are arrays, into rows that follow each other: `first_rows` are the views of the first one.
+  // Samples that are rows, into rows that follow each other: `first_rows` are the views of the first one.
   Result<void> fill(std::span<const std::uint64_t> samples, std::span<const ArrayView> first_rows);
 
   // Reads and draws, but decodes nothing: the encoded image and the drawing for it, of the first image field.
@@ -64,35 +64,22 @@ class SampleLoader {
 
  private:
   Result<void> read(std::uint64_t index, const PlanRow& place);
-  void count(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t bytes);
-  void count(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t ended_ns, std::uint64_t bytes);
   std::unexpected<Error> placed(Error error, std::uint64_t index) const;
-  // Fills record_ with a sample: from the cache, prepared for it, or as it is stored. Gives the chain that is to run.
-  Result<const transform::Chain*> fetch(std::uint64_t index, const PlanRow& place);
-  Result<void> prepare(std::uint64_t index);
-  Result<Size> open_image(const memory::Record::Field& field);
-  // started_ns: when open_image() was called, for the time that decoding takes.
-  Result<memory::PixelView> pixels_of(const memory::Record::Field& field, const Box& region, ColorMode mode,
-                                      std::uint64_t started_ns);
-  bool draw_encoded(const transform::Chain& chain, const base::SampleKey& key);
-  Result<void> finish_image(const transform::Chain& chain, const Job& job, transform::Workspace& workspace);
-  Result<void> load_fetched(const transform::Chain& chain, const Job& job);
-  Result<void> load_field(const transform::Chain& chain, const base::SampleKey& key, const memory::Record::Field& field,
-                          ArrayView row);
+  // Fills record_ with a sample: from the cache, prepared for it, or as it is stored. true: prepared.
+  Result<bool> fetch(const Job& job);
+  Result<void> prepare(const Job& job);
+  FieldWork work_of(const Job& job, bool is_prepared = false) { return {job.key, scratch_, meter_, is_prepared}; }
+  const memory::Record::Field& image() const { return record_.fields[recipe_->image_field]; }
+  Result<void> fill_fields(const Job& job, bool is_prepared);
+  Result<void> finish_image(const Job& job, transform::Workspace& workspace);
 
   std::shared_ptr<const Recipe> recipe_;
-  telemetry::ThreadCounters* counters_;
   ReadAhead* ahead_;
   ReadAhead::Watch watch_;
-  std::uint64_t sample_ = 0;  // that is worked at, for spans
-  std::size_t image_ = 0;     // the field, where there is one image in a sample
+  StageMeter meter_;
   memory::Record record_;
-  decode::ImageDecoder decoder_;
-  memory::PixelBuffer pixels_;
-  memory::Planes planes_;
   format::PixelRecordBuilder kept_;
-  transform::Drawing drawing_;
-  transform::Workspace workspace_;
+  FieldScratch scratch_;
 };
 
 }  // namespace feedline::pipeline

@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "pipeline/pixels_path.h"
 #include "pipeline/sample_loader.h"
-#include "transform/chain.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -40,7 +40,7 @@ Result<Sample> SampleReader::read(const GivenSample& given, std::uint64_t seed, 
 }
 
 Result<Sample> SampleReader::read(std::span<const std::byte> encoded, const base::SampleKey& key) {
-  if (!is_one_image(*recipe_)) return config_error("read: the samples of this data set are more than one image");
+  if (!is_one_image(*recipe_)) return config_error("read: the samples of this dataset are more than one image");
   std::vector<ArrayView> rows;
   Sample sample = empty_sample(schema(), rows);
   FEEDLINE_CHECK_OK(loader_->load_image(key, encoded, rows[0]));
@@ -50,7 +50,7 @@ Result<Sample> SampleReader::read(std::span<const std::byte> encoded, const base
 Result<std::vector<DrawnValue>> SampleReader::draw(const base::SampleKey& key) {
   FEEDLINE_CHECK_OK(source_.check_index(key.sample));
   FEEDLINE_TRY(const auto drawn, loader_->draw(key));
-  return recipe_->chain->values(*drawn.drawing);
+  return recipe_->image->chain().values(*drawn.drawing);
 }
 
 }  // namespace feedline::pipeline

@@ -5,11 +5,14 @@
 
 namespace feedline::pipeline {
 
-std::shared_ptr<Slot> Slot::make(std::uint64_t rows) {
+std::shared_ptr<Slot> Slot::make(std::uint64_t rows, bool prepares) {
   auto slot = std::make_shared<Slot>();
   slot->samples.resize(rows);
   slot->draws.resize(rows);
   slot->place_in_epoch.emplace_back();
+  if (!prepares) return slot;
+  slot->prepared = std::make_unique<Prepared>();
+  slot->prepared->slot = slot;
   return slot;
 }
 

@@ -16,7 +16,7 @@
 //
 //   final      nobody will write a row any more: resolved, or complete where no refill can reach it
 //   ready      late fields are composed, and the device has begun. The thread whose settle() made it final does so,
-//              without the lock (BatchMemory::make_ready). A slot for which there is nothing to do is ready at once
+//              without the lock (BatchMemory::make_ready). Only where there is something to do
 //
 // A resolved slot that is ready is taken out of its epoch and delivered; out of order a complete one may be, where no
 // refill can reach it. A slot of an epoch that was abandoned is closed, in whatever state it is: it gives no further
@@ -43,36 +43,44 @@ namespace feedline::pipeline {
 
 // A thread may write the memory, samples and draws of rows that it has a ticket for; everything else belongs to the
 // Epoch.
-struct Slot : std::enable_shared_from_this<Slot> {
-  // A slot whose place in an epoch is made already, for at most so many rows. Without the lock.
-  static std::shared_ptr<Slot> make(std::uint64_t rows);
+struct Slot {
+  // What a slot has beside its rows that is made ready once it is final.
+  struct Prepared {
+    std::weak_ptr<Slot> slot;                              // that has it
+    std::unique_ptr<LateItems> items;                      // of the late fields, until they are composed; nullptr: none
+    batch::Composed composed;                              // what became of them
+    std::array<std::shared_ptr<const Ready>, 2> arrivals;  // of the lease and of what is composed, on the device
+    std::optional<Error> error;                            // it could not be made ready
+    std::shared_ptr<Slot> next_final;                      // see Epoch::take_final()
+  };
+
+  // A slot whose place in an epoch is made already, for at most so many rows. Without the lock. prepares: as in
+  // Epoch::Config.
+  static std::shared_ptr<Slot> make(std::uint64_t rows, bool prepares = false);
   // Without the lock, by the thread that claimed it: its samples, where they are to be known before its rows are.
   void place();
   // By a thread that has the row: where every field of it goes; `places` is reused.
   void rows_at(std::uint64_t row, std::vector<memory::Row>& places) {
-    layout->rows_at(lease ? lease->data() : nullptr, items ? std::span(items->all) : std::span<memory::ListItem>(), row,
-                    places);
+    const bool has_late = prepared && prepared->items;
+    layout->rows_at(lease ? lease->data() : nullptr,
+                    has_late ? std::span(prepared->items->all) : std::span<memory::ListItem>(), row, places);
   }
 
   std::uint64_t batch = 0;  // in the plan
   std::uint64_t first = 0;  // first position
   std::uint64_t bucket = 0;
   std::uint64_t rows = 0;
-  std::uint64_t grain = 1;               // most rows of a ticket
-  RowTickets tickets;                    // any thread
-  bool complete = false;                 // no ticket is out: settle() was told
-  bool judged = false;                   // complete once, and every earlier slot resolved
-  bool resolved = false;                 // every row has its sample or its error
-  bool is_final = false;                 // nobody will write a row
-  bool ready = false;                    // it can be delivered
-  std::uint64_t refilled = 0;            // positions taken from the end of the order, once resolved
-  std::shared_ptr<memory::Lease> lease;  // of the dense fields; nullptr: there are none
-  std::unique_ptr<LateItems> items;      // of the late fields, until they are composed; nullptr: there are none
-  batch::Composed composed;              // what became of them
-  std::array<std::shared_ptr<const Ready>, 2> arrivals;  // of the lease and of what is composed, on the device
-  std::optional<Error> broken;                           // it could not be made ready
-  std::shared_ptr<Slot> next_final;                      // see Epoch::take_final()
-  std::atomic<std::uint64_t> seen_spare{0};              // Allocator::spare_pages() when it was asked for pages last
+  std::uint64_t grain = 1;                   // most rows of a ticket
+  RowTickets tickets;                        // any thread
+  bool complete = false;                     // no ticket is out: settle() was told
+  bool judged = false;                       // complete once, and every earlier slot resolved
+  bool resolved = false;                     // every row has its sample or its error
+  bool is_final = false;                     // nobody will write a row
+  bool ready = false;                        // it can be delivered
+  std::uint64_t refilled = 0;                // positions taken from the end of the order, once resolved
+  std::shared_ptr<memory::Lease> lease;      // of the dense fields; nullptr: there are none
+  std::unique_ptr<Prepared> prepared;        // nullptr: nothing is to be made ready
+  std::atomic<std::uint64_t> seen_spare{0};  // Allocator::spare_pages() when it was asked for pages last
   std::shared_ptr<const batch::BatchLayout> layout;
   std::shared_ptr<const plan::Plan> plan;     // nullptr: the order is given
   bool is_placed = false;                     // all samples are known since it was opened

@@ -198,7 +198,23 @@ TEST(Slot, WhatRefillsMayStillReachIsNotFinal) {
   const auto finals = epoch.take_final();
   EXPECT_EQ(finals.get(), &first);
   ASSERT_TRUE(finals);
-  EXPECT_EQ(finals->next_final.get(), &second) << "it is settled by the same thread";
+  EXPECT_EQ(finals->prepared->next_final.get(), &second) << "it is settled by the same thread";
+}
+
+TEST(Slot, OutOfOrderIsFinalWhereNoRefillCanReachIt) {
+  const BadSamplePolicy policy(OnError::kSkip, 0);
+  Epoch::Config config = config_of(400, 2);
+  config.prepares = true;
+  config.in_order = false;
+  Epoch epoch(config, policy);
+  Slot &first = completed(epoch), &second = completed(epoch);
+  epoch.settle(second);
+  EXPECT_EQ(epoch.take_final().get(), &second);
+  EXPECT_EQ(epoch.take_ready(), nullptr);
+  epoch.note_ready(second);
+  EXPECT_EQ(epoch.take_ready().get(), &second);
+  epoch.settle(first);
+  EXPECT_EQ(epoch.take_final().get(), &first);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ Result<Source> Source::mix(const std::vector<Source>& parts, const MixOptions& o
     formats.push_back(part.format_);
     sizes.push_back(part.size());
   }
-  FEEDLINE_TRY(auto joined, format::JoinedFormat::make(std::move(formats)));
+  FEEDLINE_TRY(auto joined, format::join(std::move(formats)));
   FEEDLINE_TRY(auto mixture, plan::make_mixture(sizes, options));
   return Source(name + ")", std::move(joined), std::move(mixture));
 }
@@ -103,26 +103,29 @@ std::uint64_t Source::fingerprint() const {
 
 Result<void> Source::check_index(std::uint64_t sample) const {
   if (sample < size()) return {};
-  return config_error("sample " + std::to_string(sample) + " is out of range: the data set holds " +
+  return config_error("sample " + std::to_string(sample) + " is out of range: the dataset holds " +
                       std::to_string(size()));
 }
 
 Result<SampleFiles> Source::files(std::uint64_t sample) const {
   FEEDLINE_CHECK_OK(check_index(sample));
-  auto files = format_->files(sample);
+  const auto records = format::records_of(format_);
+  auto files = records ? records->files(sample) : config_error("the samples are arrays, which are not kept in files");
   if (!files) return std::unexpected(with_place(std::move(files).error(), *format_, name_, sample));
   return files;
 }
 
 Result<std::vector<std::byte>> Source::encoded(std::uint64_t sample) const {
   FEEDLINE_CHECK_OK(check_index(sample));
+  const auto records = format::records_of(format_);
+  if (!records) return config_error("the dataset has no image field");
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
-  if (auto read = format_->read(sample, record); !read)
+  if (auto read = records->read(sample, record); !read)
     return std::unexpected(with_place(std::move(read).error(), *format_, name_, sample));
   const auto& fields = format_->fields();
   const auto image = std::ranges::find_if(fields, is_image);
-  if (image == fields.end()) return config_error("the data set has no image field");
+  if (image == fields.end()) return config_error("the dataset has no image field");
   const memory::Record::Field& field = record.fields[static_cast<std::size_t>(image - fields.begin())];
   if (field.pixels.data != nullptr)
     return config_error("encoded: the images of \"" + name_ + "\" are stored as pixels");

@@ -281,7 +281,7 @@ TEST(SteadyState, ShardsWhoseFieldsLieApartCostNoLockOrAllocation) {
 
 TEST(SteadyState, JoinedSourcesCostNoLockOrAllocation) {
   const storage::TemporaryFolder folder, others;
-  const auto joined = format::JoinedFormat::make({folder_of(folder, jpeg), folder_of(others, jpeg)});
+  const auto joined = format::join({folder_of(folder, jpeg), folder_of(others, jpeg)});
   ASSERT_TRUE(joined) << joined.error().message();
   expect_nothing_per_sample(recipe_of(*joined, kTraining));
 }

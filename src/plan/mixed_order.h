@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Several data sets by weight, as a pure function of the position.
+// Several datasets by weight, as a pure function of the position.
 //
 // Which part stands at position p: round(p * share) positions before p are of the first part, and so position p is if
 // that count grows there; what is left over is a sequence of its own, which the second part shares with the rest, and

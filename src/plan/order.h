@@ -14,7 +14,7 @@
 namespace feedline::plan {
 
 struct Placed {
-  std::uint64_t sample = 0;  // index in the data set
+  std::uint64_t sample = 0;  // index in the dataset
   std::uint64_t draw = 0;    // what its randomness is keyed by: the sample, but for one that comes again in an epoch
   friend bool operator==(const Placed&, const Placed&) = default;
 };
@@ -31,7 +31,7 @@ struct Mixture {
 };
 
 struct OrderConfig {
-  std::uint64_t size = 0;  // samples in the data set
+  std::uint64_t size = 0;  // samples in the dataset
   bool shuffle = false;
   std::uint64_t seed = 0;
   // Not 0: shards are permuted, and the samples of so many of them at a time.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Python tests share: made-up data sets, and the hostile configurations that rerun the same tests."""
+"""What the Python tests share: made-up datasets, and the hostile configurations that rerun the same tests."""
 
 from __future__ import annotations
 

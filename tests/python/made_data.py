@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets for the tests: small made-up photos, as a folder of class folders and as tars of the same files."""
+"""Datasets for the tests: small made-up photos, as a folder of class folders and as tars of the same files."""
 
 from __future__ import annotations
 

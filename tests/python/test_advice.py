@@ -103,6 +103,7 @@ ARGUMENTS = {
     "activities": lambda _: (torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]),),
     "with_stack": lambda _: (torch.profiler.profile(with_stack=True),),
     "profile_memory": lambda _: (torch.profiler.profile(profile_memory=True),),
+    "fields": lambda _: (inspect.signature(feedline.open).parameters["fields"],),  # of tars alone
     "batch_size": lambda _: (torch_loader(batch_size=4),),
     "for_": lambda _: (
         inspect.signature(feedline.load_settings).parameters["for_"],
@@ -113,9 +114,12 @@ METHODS = {
     "cache": (feedline.Dataset,),
     "decode": (feedline.Dataset,),
     "loader": (feedline.Dataset,),
-    **dict.fromkeys(("item", "tolist", "to", "detach", "pin_memory"), (torch.Tensor,)),
+    **dict.fromkeys(("item", "nonzero", "tolist", "to", "detach", "pin_memory"), (torch.Tensor,)),
 }
-ELSEWHERE = {"--shm-size"}  # docker's
+ELSEWHERE = {  # docker's; tar's
+    "--shm-size",
+    *("--concatenate", "--dereference", "--hard-dereference", "--sort", "--sparse"),
+}
 
 
 def every(pattern):

@@ -282,7 +282,7 @@ def test_wrong_buckets_are_refused_by_name(options, words):
         data_of([1, 2, 30]).loader(output="numpy", **options)
 
 
-def test_buckets_are_for_samples_of_different_lengths_of_one_data_set():
+def test_buckets_are_for_samples_of_different_lengths_of_one_dataset():
     with pytest.raises(feedline.ConfigError, match=r'buckets are for samples of different lengths; those of "arrays"'):
         feedline.arrays(x=numpy.zeros((5, 2))).loader(2, buckets=2, output="numpy")
     with pytest.raises(feedline.ConfigError, match="buckets do not go with a mixture"):

@@ -210,7 +210,7 @@ def test_a_finished_file_needs_no_photos(folder: Path, tmp_path: Path) -> None:
     assert_same(epochs(training(feedline.open(photos).cache(path))), expected)
 
 
-def test_a_file_is_a_data_set(folder: Path, tmp_path: Path) -> None:
+def test_a_file_is_a_dataset(folder: Path, tmp_path: Path) -> None:
     photos = feedline.open(folder)
     told: list[int] = []
     (tmp_path / "sub").mkdir()
@@ -258,7 +258,7 @@ def test_pixels_in_memory_are_not_taken_for_others(folder: Path, tmp_path: Path)
     del first
 
 
-def test_another_folder_with_the_same_names_is_another_data_set(
+def test_another_folder_with_the_same_names_is_another_dataset(
     folder: Path, tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = copied(folder, tmp_path / "other")

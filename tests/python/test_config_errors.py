@@ -268,7 +268,7 @@ def test_torchvisions_own_interpolation(folder: pathlib.Path) -> None:
         np.testing.assert_array_equal(ours, photos.resize((9, 9), mode)[0][0])
 
 
-def test_data_sets_are_immutable_sequences(folder: pathlib.Path) -> None:
+def test_datasets_are_immutable_sequences(folder: pathlib.Path) -> None:
     photos = feedline.open(folder)
     small = photos.resize((8, 8))
     assert photos.operations == []

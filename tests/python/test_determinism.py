@@ -83,7 +83,7 @@ def test_a_sample_is_a_row_of_the_batch(train: feedline.Dataset) -> None:
     np.testing.assert_array_equal(train[3][0], train.sample(3, seed=0, epoch=0)[0])
 
 
-def test_without_shuffle_the_order_is_the_data_sets(train: feedline.Dataset, config: Options) -> None:
+def test_without_shuffle_the_order_is_the_datasets(train: feedline.Dataset, config: Options) -> None:
     with train.loader(4, output="numpy", **config(train, 4)) as loader:
         order: list[int] = []
         for _ in loader:

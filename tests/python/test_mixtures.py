@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several data sets by weight: what comes how often, where an epoch ends, and what is refused."""
+"""Several datasets by weight: what comes how often, where an epoch ends, and what is refused."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_what_changes_the_state(train: feedline.Dataset) -> None:
         (lambda a, b: {"datasets": [a, b], "until": "first", "samples": 5}, "not both"),
         (lambda a, b: {"datasets": [a, b], "samples": 0}, "samples"),
         (lambda a, b: {"datasets": [a, b], "samples": 2.5}, "samples"),
-        (lambda a, b: {"datasets": [a, feedline.arrays(y=np.arange(3))]}, "same fields: x .* in data set 0, y"),
+        (lambda a, b: {"datasets": [a, feedline.arrays(y=np.arange(3))]}, "same fields: x .* in dataset 0, y"),
         (lambda a, b: {"datasets": [a, feedline.arrays(x=np.zeros(3))]}, "same fields"),
         (lambda a, b: {"datasets": [feedline.mix([a, b]), a]}, "mixture itself"),
     ],

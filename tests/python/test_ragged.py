@@ -323,7 +323,7 @@ def test_a_token_outside_the_vocabulary_is_found_while_documents_are_looked_for(
         feedline.tokens(documents, vocabulary=91, check=True, **options)
 
 
-def test_ragged_data_sets_mix():
+def test_ragged_datasets_mix():
     short, long = numbered([1, 2, 3], pad_value=8), numbered([5, 9], pad_value=9)
     (batch,) = feedline.mix([short, long]).loader(5, output="numpy")
     assert batch.text.shape == (5, 9)

@@ -198,7 +198,7 @@ def test_damaged_states_are_refused(train: feedline.Dataset, damage: Callable[[A
         loader.load_state_dict(damage(loader.state_dict()))
 
 
-def test_a_changed_data_set_is_refused_by_what_has_changed(tmp_path: Path) -> None:
+def test_a_changed_dataset_is_refused_by_what_has_changed(tmp_path: Path) -> None:
     import made_data
 
     root = made_data.make_folder(tmp_path / "train")

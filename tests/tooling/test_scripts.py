@@ -93,6 +93,25 @@ def test_a_passing_step_is_quiet(machine):
     assert (machine.folder / "log/a_step.log").read_text() == "noise\n"
 
 
+def test_several_runs_of_pytest_are_counted_as_one(machine):
+    ends = {
+        "first": "a test says: 9 failed\n== 12 passed, 2 skipped, 1 error in 61.02s (0:01:01) ==\n",
+        "second": "===== 1 failed, 30 passed, 4 deselected in 5.00s =====\n",
+        "third": "=== 7 deselected in 1.00s ===\n",
+    }
+    for name, end in ends.items():
+        (machine.folder / f"{name}.log").write_text(end)
+    logs = [f"{machine.folder}/{name}.log" for name in ends]
+    assert machine(f"feedline_pytest_summary {' '.join(logs)}").stdout == "42 passed, 2 failed, 2 skipped\n"
+    assert machine(f"feedline_pytest_summary {logs[2]}").stdout == ""
+
+
+def test_counts_of_both_languages_add_up(machine):
+    lines = "'100 passed, 2 failed, 3 skipped\n42 passed, 1 failed, 2 skipped'"
+    for words, sum_of_them in (("passed", 142), ("failed error", 3), ("skipped", 5)):
+        assert machine(f"feedline_count ${lines} {words}").stdout == f"{sum_of_them}\n"
+
+
 @pytest.mark.parametrize("script", ["test", "check", "wheel"])
 def test_help_and_wrong_arguments(script):
     helped = subprocess.run([ROOT / "tools" / script, "--help"], capture_output=True, text=True)

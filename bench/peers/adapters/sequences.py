@@ -33,7 +33,7 @@ def prepare(work: Work) -> None:
 
 
 class Windows(Dataset[Any]):
-    """The usual way to read tokens: a data set in Python over a mapped file."""
+    """The usual way to read tokens: a dataset in Python over a mapped file."""
 
     def __init__(self, path: str) -> None:
         self.tokens = np.memmap(path, dtype="uint16", mode="r")

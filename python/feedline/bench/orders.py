@@ -26,7 +26,7 @@ Maker = Callable[[int, int], Order]  # seed, epoch -> an order
 
 
 class Contender(NamedTuple):
-    """A way to shuffle: of the whole data set, and of a small one with windows in the same proportion."""
+    """A way to shuffle: of the whole dataset, and of a small one with windows in the same proportion."""
 
     name: str
     whole: Maker

@@ -55,7 +55,7 @@ def epoch_correlation(first: Order, second: Order) -> Statistic:
 
 
 def neighbours_kept(order: Order) -> Statistic:
-    """Share of adjacent positions whose samples are adjacent in the data set, in either direction.
+    """Share of adjacent positions whose samples are adjacent in the dataset, in either direction.
 
     Expected 2 / n. The count of such pairs is close to a Poisson number of mean 2 (n - 1) / n (Wolfowitz, "Note on
     runs of consecutive elements", Annals of Mathematical Statistics 15, 1944); more of them than that is what fails.
@@ -67,7 +67,7 @@ def neighbours_kept(order: Order) -> Statistic:
 
 
 def displacement(order: Order) -> Statistic:
-    """Mean distance of a sample from its place in the data set, over n: Spearman's footrule.
+    """Mean distance of a sample from its place in the dataset, over n: Spearman's footrule.
 
     Its sum has mean (n^2 - 1) / 3 and variance (n + 1)(2 n^2 + 7) / 45 (Diaconis and Graham, "Spearman's footrule as
     a measure of disarray", Journal of the Royal Statistical Society B 39, 1977).

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 import sys
+
+from feedline.cli import exit_codes
 
 __all__ = ["main"]
 
@@ -18,6 +21,9 @@ def main() -> int:
 
         if importlib.util.find_spec(_OF_RECORDS) is None:  # which a verb would find out after it has measured
             raise ModuleNotFoundError(name=_OF_RECORDS)
+        status = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        status = exit_codes.INTERRUPTED
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in ("click", "rich", _OF_RECORDS):
@@ -27,4 +33,6 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
-    return run(sys.argv[1:])
+    if status == exit_codes.INTERRUPTED:  # of another Ctrl-C, at the very end, Python would make a traceback
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return status

@@ -31,12 +31,7 @@ from feedline.diagnose.steps import steps_of
 @click.option(
     "--apply", "try_it", is_flag=True, help="Run it once more with the proposed settings, and check the gain."
 )
-@click.option(
-    "--causes",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    multiple=True,
-    help="A folder of further causes to look for, in the form of docs/findings.md.",
-)
+@parameters.causes_folders()
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def diagnose(
     as_json: bool,

@@ -8,21 +8,16 @@ from pathlib import Path
 
 import click
 
-from feedline.cli import exit_codes
+from feedline.cli import exit_codes, parameters
 from feedline.cli.console import OUT, print_json, table
 from feedline.findings import Entry, shown
 
 
 @click.command()
 @click.argument("code", required=False)
-@click.option(
-    "--causes",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    multiple=True,
-    help="A folder of further causes of diagnose, in the form of docs/findings.md.",
-)
+@parameters.causes_folders()
 @click.option("--markdown", is_flag=True, help="Print all pages as one document: docs/causes.md.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@parameters.as_json()
 def explain(code: str | None, causes: tuple[Path, ...], markdown: bool, as_json: bool) -> int:
     """Print the page of CODE: what a verb means that says so, by which numbers, and what to do. Without CODE, list all.
 

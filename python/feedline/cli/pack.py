@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline pack``: a data set written again as tar shards."""
+"""``feedline pack``: a dataset written again as tar shards."""
 
 from __future__ import annotations
 

@@ -147,6 +147,7 @@ OUTPUT_FILE = OutputFile()
 OUTPUT_FOLDER = OutputFolder()
 OUTPUT_PATH = OutputPath()
 INPUT_FILE = click.Path(dir_okay=False, path_type=Path)  # a missing one is a missing source, as for every verb
+INPUT_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 RESTART_INTERVAL = AutoOrRange(1, _MOST_MCUS)
 NUM_WORKERS = AutoOrRange(1)
 
@@ -193,3 +194,13 @@ def as_json(help: str = "Print one JSON object.") -> Callable[[Command], Command
 def record_file(*aliases: str) -> Callable[[Command], Command]:
     """``--record FILE``: the run record of a verb that measures."""
     return option("--record", aliases=aliases, type=OUTPUT_FILE, help="Write a run record: docs/run-record.md.")
+
+
+def causes_folders() -> Callable[[Command], Command]:
+    """``--causes FOLDER``, as often as wanted: causes of diagnose beside Feedline's own."""
+    return click.option(
+        "--causes",
+        type=INPUT_FOLDER,
+        multiple=True,
+        help="A folder of further causes of diagnose, in the form of docs/findings.md.",
+    )

@@ -24,7 +24,7 @@ from feedline.cli.tune import tune
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(feedline.__version__, prog_name="feedline")
 def root() -> None:
-    """Feedline keeps a GPU fed: look into data sets, measure how fast they load, and read traces."""
+    """Feedline keeps a GPU fed: look into datasets, measure how fast they load, and read traces."""
 
 
 root.add_command(inspect)

@@ -11,7 +11,7 @@ from feedline.cli.console import OUT, table
 
 _LEGEND = f"""\
 position and sample, epoch and next epoch: rank correlations; 1 is the same order
-adjacent kept: share of samples that follow a neighbour of the data set
+adjacent kept: share of samples that follow a neighbour of the dataset
 step to next, distance moved: mean distances over the number of samples; quantiles over it
 sample at position: chi-square over its freedom, {FEW} samples, {MANY_EPOCHS:,} epochs, windows in the same proportion
 p: how often a perfect shuffle is as far off; red below {shuffle_quality.FAILS_BELOW:g}"""

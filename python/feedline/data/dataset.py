@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets and the operations on their images."""
+"""Datasets and the operations on their images."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def open(
     cache: None = None,
     **storage: Any,
 ) -> Dataset:
-    """Opens a data set of images and labels.
+    """Opens a dataset of images and labels.
 
     Args:
         source: a folder of class folders; a ``.tar`` or ``.tar.gz`` in WebDataset's layout; several of them as a
@@ -163,7 +163,7 @@ def _engine_source(
 
 
 class Dataset:
-    """Samples and the operations on their images. Immutable: every operation returns a new data set, cheap to make.
+    """Samples and the operations on their images. Immutable: every operation returns a new dataset, cheap to make.
 
     Operations have torchvision's names, arguments, defaults and sampling rules, and the pixels of Pillow. A wrong
     argument raises :class:`ConfigError` at the call, naming the operation.
@@ -360,7 +360,7 @@ class Dataset:
         Args:
             where: ``"memory"``: one copy for all processes of this user on this machine that keep the same pixels,
                 freed with the last of them. Or the path of a file, ``PATH.filling`` until every sample is in it, which
-                other processes and later runs go on with, and which :func:`open` reads as a data set of its own.
+                other processes and later runs go on with, and which :func:`open` reads as a dataset of its own.
             budget: bytes, or text such as ``"8 GiB"``, that the pixels may take; what does not fit is decoded in every
                 epoch. By default half of the memory that this process may use, and of a file what the disk has.
 
@@ -519,7 +519,7 @@ class Dataset:
     def _index(self, index: SupportsIndex) -> int:
         position = operator.index(index)
         if not -len(self) <= position < len(self):
-            raise IndexError(f"sample {position} is out of range: the data set has {len(self)}")
+            raise IndexError(f"sample {position} is out of range: the dataset has {len(self)}")
         return position % len(self)
 
     # ---- the loader ----

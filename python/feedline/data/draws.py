@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the random operations of ``ds[i]`` draw from: epoch 0, or the generator of the loader that reads it.
 
-A loader of torch's kind asks a data set for samples by their number alone. If those were always epoch 0's, every epoch
+A loader of torch's kind asks a dataset for samples by their number alone. If those were always epoch 0's, every epoch
 of a training run would have the same crops, and nothing would say so. So inside such a loader a sample draws one number
 from torch's generator, as torchvision's transforms do: other numbers in every epoch, the same ones after the same
 ``torch.manual_seed``. Threads: what a loader reads is marked per thread.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single images through the engine's own decoder and kernels, without a data set."""
+"""Single images through the engine's own decoder and kernels, without a dataset."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several data sets as one, by weight."""
+"""Several datasets as one, by weight."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ def mix(
     until: str | None = None,
     samples: int | None = None,
 ) -> Dataset:
-    """Samples of several data sets, each by its weight: ``feedline.mix([web, books], weights=[0.7, 0.3])``.
+    """Samples of several datasets, each by its weight: ``feedline.mix([web, books], weights=[0.7, 0.3])``.
 
-    After any number of samples every data set has given its share to within a few samples, the same ones on any
-    machine with any number of ranks; which rows of a batch they are is random when shuffled. A data set that ends
+    After any number of samples every dataset has given its share to within a few samples, the same ones on any
+    machine with any number of ranks; which rows of a batch they are is random when shuffled. A dataset that ends
     starts over, in another order when shuffled, and goes on from epoch to epoch where it was: no sample of it comes
     again before all others have come.
 
     Args:
         datasets: with the same fields and the same operations; give different ones none, and the mixture all of them.
-            Sample ``i`` of the mixture is that of the data sets one behind the other, whatever the weights.
-        weights: of samples, one for each data set, in any unit; 0 leaves a data set out. None is by size: every sample
+            Sample ``i`` of the mixture is that of the datasets one behind the other, whatever the weights.
+        weights: of samples, one for each dataset, in any unit; 0 leaves a dataset out. None is by size: every sample
             once an epoch.
-        until: where an epoch ends: ``"first"`` before any data set would repeat a sample, ``"last"`` when all samples
+        until: where an epoch ends: ``"first"`` before any dataset would repeat a sample, ``"last"`` when all samples
             of all have come; None after ``samples``.
-        samples: of an epoch; None is as many as the data sets have together.
+        samples: of an epoch; None is as many as the datasets have together.
 
     Raises:
-        ConfigError: no data set, an empty one, other fields or operations, weights that are negative or all 0, both
+        ConfigError: no dataset, an empty one, other fields or operations, weights that are negative or all 0, both
             ``until`` and ``samples``.
     """
     where = "mix"
@@ -51,7 +51,7 @@ def mix(
             )
     shares = [] if weights is None else [arguments.real(where, "a weight", weight) for weight in weights]
     if weights is not None and not shares:
-        raise ConfigError(f"{where}: weights is empty; give one for each data set, or None")
+        raise ConfigError(f"{where}: weights is empty; give one for each dataset, or None")
     if until is not None:
         arguments.choice(where, "until", until, ("first", "last"))
         if samples is not None:

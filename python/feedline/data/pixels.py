@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets of pixels: decoded once, written to a file, read without decoding."""
+"""Datasets of pixels: decoded once, written to a file, read without decoding."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pack_pixels(
     """Writes the uint8 pixels that ``dataset``'s operations give to one file, which :func:`open` reads again.
 
     ``pack_pixels(feedline.open("imagenet/train").resize(256), "train.pixels")`` keeps every photo with a smaller edge
-    of 256 pixels: 262 KB for 3:4. Random operations then go to the data set that is returned. Labels, keys and classes
+    of 256 pixels: 262 KB for 3:4. Random operations then go to the dataset that is returned. Labels, keys and classes
     are kept; the samples and their order are ``dataset``'s.
 
     The file is ``PATH.filling`` until it is complete. A call that was interrupted, or killed, goes on there.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets that are arrays or tokens instead of files of images."""
+"""Datasets that are arrays or tokens instead of files of images."""
 
 from __future__ import annotations
 

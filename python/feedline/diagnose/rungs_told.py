@@ -22,8 +22,8 @@ def of_workers(summary: Summary) -> str | None:
         f"{summary.counted(workers)}: {'' if workers in summary.rungs else 'at most '}{rate:.1f} batches/s"
         for workers, rate in sorted(rungs.items())
     )
-    best = prediction.best_workers(optimistic, {w for w in rungs if w >= present})
-    if best > present:
+    best = prediction.measured_above(summary, rungs)
+    if best is not None:
         return f"{summary.counted(best)} instead of {present} would help; {proof}"
     fewer = prediction.fewer_workers(summary)
     if fewer is not None:
@@ -33,6 +33,8 @@ def of_workers(summary: Summary) -> str | None:
     more = [compared(summary, workers) for workers in rungs if workers > present]
     if not more:
         return None
+    intervals = summary.rung_intervals  # wide ones too: their rate tells little, and their low end this much
+    more += [Shown.BETTER for workers in intervals if workers > present and intervals[workers][0] > rungs[present]]
     if Shown.BETTER in more:
         rate = 1000 / max(prediction.current_ms(summary), 1e-9)
         return f"more {summary.makers} will not help the loop, which takes {rate:.1f} batches/s; {proof}"

@@ -111,7 +111,7 @@ class Course:
             settings.dataset.set_epoch(epoch)
 
     def dataset_epoch(self, dataset: Any, next_epoch: bool = False) -> int | None:
-        """The epoch to tell persistent workers' data sets. Fresh workers have a fresh copy and need none."""
+        """The epoch to tell persistent workers' datasets. Fresh workers have a fresh copy and need none."""
         if (self.fresh_workers and not next_epoch) or not callable(getattr(dataset, "set_epoch", None)):
             return None
         for name in ("epoch", "_epoch"):

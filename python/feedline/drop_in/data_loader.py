@@ -45,7 +45,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
             (seed, epoch, sample), whatever the number of workers. None: torch's way, by worker.
         device: where the tensors of a batch go before you get it.
         on_error: what a bad sample does: ``"raise"``, ``"skip"`` (the batch is refilled from the end of the order) or
-            ``"replace"`` (by the next good sample of the data set). With the last two, workers that die are replaced.
+            ``"replace"`` (by the next good sample of the dataset). With the last two, workers that die are replaced.
         error_budget: bad samples that an epoch may skip or replace before it raises; 0 is any number.
         memory_budget: bytes of batches that may wait in worker memory, or text such as ``"2 GiB"``; None: a quarter of
             what is left at the start, shared by the ranks of this machine. At least one batch per worker always fits;
@@ -179,7 +179,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         """Whether workers that live on cannot give the next epoch."""
         if getattr(iterator, "_broken", False) or iterator._is_inherited():
             return True
-        # A position in a stream counts from where a data set begins that nobody has read yet.
+        # A position in a stream counts from where a dataset begins that nobody has read yet.
         return self._course.pending is not None and self._course.pending["kind"] == "iterable"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -200,7 +200,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
     # -- epochs and state
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch of the next ``iter()``, for the samplers, the data set and, through it, the workers."""
+        """The epoch of the next ``iter()``, for the samplers, the dataset and, through it, the workers."""
         self._course.set_epoch(epoch, Settings.of(self))
 
     def state_dict(self) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def _say(error: BaseException, message: str) -> None:
 
 
 def sample_path(dataset: Any, index: Any) -> str | None:
-    """The file of a sample, where the data set keeps a list of them as torchvision's do."""
+    """The file of a sample, where the dataset keeps a list of them as torchvision's do."""
     with contextlib.suppress(Exception):
         for _ in range(8):
             if hasattr(dataset, "indices") and hasattr(dataset, "dataset"):  # Subset

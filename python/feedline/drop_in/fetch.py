@@ -23,12 +23,12 @@ from .failures import Failure, sample_path
 Notice = Callable[[int, Any], None]  # (stage, sample)
 STAGES = ("waiting for a task", "starting", "worker_init_fn", "reading a sample", "collate_fn", "handing over")
 WAITING, STARTING, INIT, READING, COLLATING, SENDING = range(6)
-_REPLACEMENT_TRIES = 100  # a data set with more bad samples than this in a row is no data set
+_REPLACEMENT_TRIES = 100  # a dataset with more bad samples than this in a row is no dataset
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a fetcher needs besides the data set."""
+    """What a fetcher needs besides the dataset."""
 
     iterable: bool
     auto_collation: bool
@@ -292,7 +292,7 @@ def _takes(method: Any, *arguments: Any) -> bool:
 def getitems_of(dataset: Any) -> Callable[[Any], Any] | None:
     """`dataset.__getitems__`, unless a class further down overrides `__getitem__` alone, so what a sample is.
 
-    Nor for our own data sets, whose samples one by one are the same, and each have their own seed.
+    Nor for our own datasets, whose samples one by one are the same, and each have their own seed.
     """
     getitems = getattr(dataset, "__getitems__", None)
     inner = dataset

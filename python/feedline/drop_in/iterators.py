@@ -95,7 +95,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         return crew
 
     def _may_have_state(self) -> bool:
-        """Of an iterable data set only the iterators in the workers may have one."""
+        """Of an iterable dataset only the iterators in the workers may have one."""
         return self._dataset_kind == ITERABLE or fetch.is_stateful(self._dataset)
 
     def want_states(self, every: int) -> None:
@@ -112,14 +112,14 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         remedy = "Call state_dict() before the first epoch, or give snapshot_every_n_steps=1, if that matters"
         if self._dataset_kind != ITERABLE:
             _log.warning(
-                "state_dict(): workers were not asked for their data sets' own states before, so these are missing "
+                "state_dict(): workers were not asked for their datasets' own states before, so these are missing "
                 "until the batches that are on their way have come. %s",
                 remedy,
             )
         elif not self._course.fresh_workers:
             _log.warning(
                 "state_dict(): workers were not asked for their states before, so resuming from here reads the epoch "
-                "again with a data set as you make it, which knows nothing of the epochs before. %s",
+                "again with a dataset as you make it, which knows nothing of the epochs before. %s",
                 remedy,
             )
 
@@ -173,7 +173,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 start.skip = entry["since"] if start.state is not None else entry["batches"]
                 if start.skip and start.state is None:
                     _log.warning(
-                        "resuming an iterable data set without state_dict(): worker %d reads and drops %d batches",
+                        "resuming an iterable dataset without state_dict(): worker %d reads and drops %d batches",
                         worker,
                         start.skip,
                     )

@@ -69,7 +69,7 @@ class ImagePlan:
 
     stages: list[Stage]
     dataset: Dataset
-    files: Any  # sources.GivenFiles, which the samples are read as; None: they are the data set's own
+    files: Any  # sources.GivenFiles, which the samples are read as; None: they are the dataset's own
     threads: int
     unique: bool  # no sample comes twice in an epoch
     adapts: bool  # `threads` is the most; as many work as the loop needs
@@ -104,7 +104,7 @@ class PrefixPlan:
 
     stages: list[Stage]
     known: tuple[str, ...]  # names of the transforms that run natively
-    wrap: Callable[[Any], Any]  # the data set that workers read in the place of yours
+    wrap: Callable[[Any], Any]  # the dataset that workers read in the place of yours
 
 
 Plan = ImagePlan | ArrayPlan | PrefixPlan | Reason
@@ -128,11 +128,11 @@ def plan_lowering(settings: Settings, course: Course) -> Plan:
 
 
 def _blocked(settings: Settings) -> str:
-    """What keeps every part in Python, whatever the data set is."""
+    """What keeps every part in Python, whatever the dataset is."""
     if settings.iterable and not native_webdataset.is_pipeline(settings.dataset):
         return "an IterableDataset gives its samples itself"
     if settings.num_workers and settings.worker_init_fn is not None:
-        return "worker_init_fn may change the data set of each worker"
+        return "worker_init_fn may change the dataset of each worker"
     return ""
 
 
@@ -163,7 +163,7 @@ def _plan_images(settings: Settings, course: Course, leaves: list[Any]) -> Plan:
     collating, labels = _collating(settings), any(leaf.target_transform is not None for leaf in leaves)
     same = all(chain.dataset.operations == chains[0].dataset.operations for chain in chains)
     if not same and not any(chain.rest for chain in chains):
-        collating = collating or "the joined data sets have different transforms"
+        collating = collating or "the joined datasets have different transforms"
     if not any(chain.rest for chain in chains) and not collating and not labels:
         whole = _whole_images(settings, chains[0], files)
         if whole is not None:
@@ -198,7 +198,7 @@ def _prefix_images(settings: Settings, leaves: list[Any], chains: list[transform
     chain = transforms.fixed_size_front(leaves[0].transform, sources.given_files(leaves[0]).dataset)
     where = _where(settings)
     if len(leaves) > 1 or not chain.known:
-        return _reason(settings, chain.why if len(leaves) == 1 else collating or chains[0].why or "joined data sets")
+        return _reason(settings, chain.why if len(leaves) == 1 else collating or chains[0].why or "joined datasets")
     follow_pillow()
     native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
     stages = [_order(settings), Stage("read", type(settings.dataset).__qualname__, native, "sample by sample")]
@@ -245,7 +245,7 @@ def follow_pillow() -> None:
         follow(major)
 
 
-# -- our own data sets
+# -- our own datasets
 
 
 def _plan_dataset(settings: Settings, dataset: Dataset) -> Plan:

@@ -29,7 +29,7 @@ class NativeIterator(SingleIterator):
     """One epoch in this process. Draws as many batches of indices ahead as torch's workers would be given.
 
     A subclass says what to begin with the indices of a batch, and how to finish it; `None` is for batches that only
-    the data set itself can make, or refuse.
+    the dataset itself can make, or refuse.
     """
 
     _is_alone = False  # whether no other thread works for it
@@ -147,7 +147,7 @@ class NativeIterator(SingleIterator):
         self._end_epoch()
 
     def _in_python(self, index: Any) -> Any:
-        """The batch as the data set itself makes it; its errors, its refills."""
+        """The batch as the dataset itself makes it; its errors, its refills."""
         return self._fetch(index)[0]
 
     def _shutdown_workers(self) -> None:

@@ -173,7 +173,7 @@ def table_of(dataset: Any) -> Table | str:
         return inner if isinstance(inner, str) else _Some(inner, dataset)
     if kind is ConcatDataset:
         return _joined(dataset)
-    return f"{kind.__qualname__} is not a data set that the engine knows"
+    return f"{kind.__qualname__} is not a dataset that the engine knows"
 
 
 def _tensors(name: str, tensors: tuple[Any, ...], as_list: bool) -> Table | str:
@@ -265,7 +265,7 @@ class ArrayIterator(NativeIterator):
             columns = self._gather(index) if begun is None else begun.result(self._timeout or None)
         except (TimeoutError, KeyboardInterrupt) as error:
             raise Late(error) from None
-        except Exception:  # the data set says it as torch would
+        except Exception:  # the dataset says it as torch would
             return self._in_python(index.tolist() if isinstance(index, torch.Tensor) else index)
         if begun is not None and len(columns[0]) > len(index):
             columns = [column[: len(index)] for column in columns]

@@ -20,7 +20,7 @@ class _Begun(NamedTuple):
 
 
 class NativeDatasetIterator(NativeImageIterator):
-    """What the engine cannot read, the data set itself reads once more, in this process: its errors, its refills."""
+    """What the engine cannot read, the dataset itself reads once more, in this process: its errors, its refills."""
 
     def _start(self, loader: Any) -> None:
         schema = self._plan.dataset.schema
@@ -34,7 +34,7 @@ class NativeDatasetIterator(NativeImageIterator):
             samples = [self._sample(i) for i in index]
             draws = [self._draw(int(i), batch, row) for row, i in enumerate(index)]
         except Exception:
-            return None  # the data set raises it again, where torch would
+            return None  # the dataset raises it again, where torch would
         if not samples:
             return None
         if self._pipeline is None or not self._fits(samples):
@@ -67,7 +67,7 @@ class NativeDatasetIterator(NativeImageIterator):
         return self._mended(index, self._samples_of(columns, len(index)), bad)
 
     def _samples_of(self, columns: list[torch.Tensor], rows: int) -> list[Any]:
-        """The rows of a batch as the data set gives its samples."""
+        """The rows of a batch as the dataset gives its samples."""
         arrays = [column.numpy() for column in columns]
         return [
             self._batch_type(

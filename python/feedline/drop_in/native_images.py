@@ -40,7 +40,7 @@ class _Begun(NamedTuple):
 
 
 class NativeImageIterator(NativeIterator):
-    """The engine reads what the samplers say. What it cannot read, the data set reads itself, sample by sample."""
+    """The engine reads what the samplers say. What it cannot read, the dataset reads itself, sample by sample."""
 
     def __init__(self, loader: Any, plan: ImagePlan) -> None:
         self._plan = plan
@@ -58,7 +58,7 @@ class NativeImageIterator(NativeIterator):
             paths, labels = [os.fsencode(path) for path, _ in samples], [label for _, label in samples]
             draws = [self._draw(int(i), batch, row) for row, i in enumerate(index)]
         except Exception:
-            return None  # the data set raises it again, where torch would
+            return None  # the dataset raises it again, where torch would
         if not paths:
             return None
         if self._pipeline is None or not self._fits(paths):
@@ -105,7 +105,7 @@ class NativeImageIterator(NativeIterator):
         if not bad:
             return [images, default_collate(tuple(labels))]  # as torch transposes samples: text stays in a tuple
         if not course.native_misses:
-            _log.info("the engine does not read all files; the data set reads the others in this process")
+            _log.info("the engine does not read all files; the dataset reads the others in this process")
         course.native_misses += len(bad)
         return self._mended(index, list(zip(images, labels, strict=True)), set(bad))
 
@@ -121,7 +121,7 @@ class NativeImageIterator(NativeIterator):
         return batch.to_torch()[0], [row for row, _ in batch.bad]
 
     def _mended(self, index: Any, samples: list[Any], bad: set[int]) -> Any:
-        """The batch with its bad rows as the data set reads them, raises for them, or has them replaced."""
+        """The batch with its bad rows as the dataset reads them, raises for them, or has them replaced."""
         good: dict[Any, collections.deque[Any]] = {}
         for row, sample in enumerate(index):
             if row not in bad:
@@ -147,7 +147,7 @@ class NativeImageIterator(NativeIterator):
 
 
 class _Overlay:
-    """A data set of which some samples have been read already."""
+    """A dataset of which some samples have been read already."""
 
     def __init__(self, dataset: Any, ready: dict[Any, collections.deque[Any]]) -> None:
         self._inner, self._ready = dataset, ready
@@ -179,7 +179,7 @@ class Setting(NamedTuple):
 
 
 class Pipeline:
-    """An engine loader that follows a given order, of given files or of a data set's own samples.
+    """An engine loader that follows a given order, of given files or of a dataset's own samples.
 
     One at a time uses it; between epochs it rests with its loader's course, its threads and memory warm. Used by one
     thread.

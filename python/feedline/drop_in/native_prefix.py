@@ -18,7 +18,7 @@ from . import sources, transforms
 class NativePrefix:
     """Stands for `dataset` in a worker: same samples, and the rest of its transforms runs as it is.
 
-    What the engine cannot read, the data set reads itself. Random operations of the engine draw from torch's generator
+    What the engine cannot read, the dataset reads itself. Random operations of the engine draw from torch's generator
     of the worker: one number for each sample, and none where there are no random operations.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the data set and the user's functions get into worker processes.
+"""How the dataset and the user's functions get into worker processes.
 
 `fork` has them already. Other processes get them pickled once for all, in memory that the kernel shares, and that goes
 as the slowest of them reads it. Pickling runs beside the start of the interpreters, which takes longer.
@@ -28,7 +28,7 @@ from .ring import PAGE, Control, Ring, punch_hole
 
 _READ = (
     1 << 17
-)  # bytes of a pickled data set at a time: the calls cost nothing, and a buffer of 1 MiB left 2 MB of holes
+)  # bytes of a pickled dataset at a time: the calls cost nothing, and a buffer of 1 MiB left 2 MB of holes
 _PROTOCOL = 5
 _NEVER = (1 << 30,)  # as a threshold of the garbage collector: so many objects that it does not run
 _USUAL = (2000, 10, 0) if sys.version_info >= (3, 14) else (700, 10, 10)
@@ -82,7 +82,7 @@ class SharedPayload:
         self._ring, self._workers = ring, list(workers)
         for worker in self._workers:
             ring.control(worker)[Control.LOADED] = 0
-        self._memory = PassedFd(os.memfd_create("feedline-data-set", os.MFD_CLOEXEC))
+        self._memory = PassedFd(os.memfd_create("feedline-dataset", os.MFD_CLOEXEC))
 
     def fill(self, payload: Payload) -> None:
         """Pickles. This process does not hold the memory any more then.
@@ -177,7 +177,7 @@ class _Sink:
 
 
 class QuietName(str):
-    """A process's name that keeps the garbage collector of a fresh interpreter from running until the data set is in.
+    """A process's name that keeps the garbage collector of a fresh interpreter from running until the dataset is in.
 
     The name is the first thing that such a process unpickles, before it imports the user's main module and torch. These
     make a million objects that stay, and looking through them again and again takes a seventh of the start.
@@ -193,7 +193,7 @@ class _StopCollecting:
 
 
 def begin_collecting() -> None:
-    """In a worker that has its data set: what is there now stays, so the collector need not look at it, which in a
+    """In a worker that has its dataset: what is there now stays, so the collector need not look at it, which in a
     forked process would also copy its pages. A threshold that the user's main module has set is left alone.
     """
     if gc.get_threshold()[0] == _NEVER[0]:

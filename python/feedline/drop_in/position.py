@@ -66,7 +66,7 @@ class Position:
         return self._course.settings
 
     def want_states(self, every: int) -> None:
-        """From now on the data set is asked for its state after every so many batches. Here: whenever one is wanted."""
+        """From now on the dataset is asked for its state after every so many batches. Here: whenever one is wanted."""
 
     def _is_inherited(self) -> bool:
         """Whether this process was forked from the one that the workers or threads of this iterator answer."""

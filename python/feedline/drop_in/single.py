@@ -105,5 +105,5 @@ def _fast_forward(fetcher: fetch.Fetcher, entry: dict[str, Any], batch_size: int
         fetcher.restore(own)
     skip = entry["since"] if own is not None else entry["batches"]
     if skip and own is None:
-        _log.warning("resuming an iterable data set without state_dict(): reading and dropping %d batches", skip)
+        _log.warning("resuming an iterable dataset without state_dict(): reading and dropping %d batches", skip)
     fetcher.skip(skip, batch_size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets as the engine can read them: torchvision's folders, and torch's Subset and ConcatDataset around them."""
+"""Datasets as the engine can read them: torchvision's folders, and torch's Subset and ConcatDataset around them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..data.dataset import Dataset
 
 
 def leaves(dataset: Any) -> list[Any]:
-    """The data sets inside exact Subsets and ConcatDatasets, in order."""
+    """The datasets inside exact Subsets and ConcatDatasets, in order."""
     if type(dataset) is Subset:
         return leaves(dataset.dataset)
     if type(dataset) is ConcatDataset:
@@ -24,7 +24,7 @@ def leaves(dataset: Any) -> list[Any]:
 
 
 def locate(dataset: Any, index: Any) -> tuple[Any, Any]:
-    """The leaf that `dataset[index]` reads, and the index there; the errors are those of the data sets."""
+    """The leaf that `dataset[index]` reads, and the index there; the errors are those of the datasets."""
     while True:
         kind = type(dataset)
         if kind is Subset:
@@ -65,7 +65,7 @@ def given_files(dataset: Any) -> GivenFiles:
 
 
 class GivenFiles:
-    """The engine's files that are named while it runs, and the data set of them, before any operation."""
+    """The engine's files that are named while it runs, and the dataset of them, before any operation."""
 
     def __init__(self, name: str) -> None:
         self.engine = _engine.GivenFiles(name)

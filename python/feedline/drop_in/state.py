@@ -2,8 +2,8 @@
 """Where a loader stands, as JSON: how the epoch's order came about, and how many batches of it were delivered.
 
 Resuming replays the order (indices alone, no sample is read) with the random generators as they were, so it needs no
-particular number of workers. Only iterable data sets have their position in the workers: there the state has one entry
-per worker, with the data set's own state where it has one, or a number of batches to pass over.
+particular number of workers. Only iterable datasets have their position in the workers: there the state has one entry
+per worker, with the dataset's own state where it has one, or a number of batches to pass over.
 """
 
 from __future__ import annotations
@@ -161,11 +161,11 @@ def check(state: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     kind = "iterable" if settings.iterable else "map"
     if state["kind"] != kind:
         raise ConfigError(
-            f"load_state_dict: the state is of a data set of {state['kind']} style, this one is of {kind} style"
+            f"load_state_dict: the state is of a dataset of {state['kind']} style, this one is of {kind} style"
         )
     if kind == "iterable" and state["delivered"] and state["num_workers"] != settings.num_workers:
         raise ConfigError(
-            f"load_state_dict: an iterable data set has its position in each worker; the state has "
+            f"load_state_dict: an iterable dataset has its position in each worker; the state has "
             f"{state['num_workers']} worker(s) and this loader {settings.num_workers}. Resume with the same "
             "num_workers within an epoch"
         )

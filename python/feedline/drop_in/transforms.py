@@ -24,7 +24,7 @@ _V1 = "torchvision.transforms.transforms"
 
 @dataclass(frozen=True)
 class Chain:
-    """The known transforms at the front of a list, as operations on a data set; `rest` are the others."""
+    """The known transforms at the front of a list, as operations on a dataset; `rest` are the others."""
 
     dataset: Dataset
     known: tuple[str, ...] = ()

@@ -189,7 +189,7 @@ class Session:
         return more
 
     def crash(self, error: BaseException) -> Failure:
-        """What ends the worker: an exit that the data set asks for, or an error of ours."""
+        """What ends the worker: an exit that the dataset asks for, or an error of ours."""
         return self._failure(error) if self._fetcher is None else self._fetcher.failure(error)
 
     def _failure(self, error: BaseException) -> Failure:

@@ -127,7 +127,7 @@ class Loader:
 
     @property
     def last_samples(self) -> list[int]:
-        """Index in the data set of every row of the batch that was delivered last."""
+        """Index in the dataset of every row of the batch that was delivered last."""
         return self._engine.last_samples
 
     @property

@@ -43,7 +43,7 @@ def to_engine(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any
 
     Args:
         state: what was saved.
-        now: the engine's own state, of the data set as it is now.
+        now: the engine's own state, of the dataset as it is now.
 
     Raises:
         ConfigError: not such a state, or a damaged one.

@@ -5,7 +5,7 @@ Totals, over all epochs of the loader: ``threads``; ``batches``, ``samples`` (de
 (from the first iteration to now or to the end of the last epoch); ``samples_per_s``, ``batches_per_s`` (of that time);
 ``ready_batches`` (complete, waiting for you, now); ``held_bytes``, ``held_bytes_peak`` (held ahead: batches, and
 samples that are read ahead); ``budget_bytes``. ``cache``: None, or of :meth:`Dataset.cache`, by all processes that
-share it, ``where``, ``samples`` of the data set, ``present`` of them, the ``bytes`` that they take and
+share it, ``where``, ``samples`` of the dataset, ``present`` of them, the ``bytes`` that they take and
 ``budget_bytes`` that they may take (0: any), and ``full``: no more are kept. ``controller``: None where the number of
 threads was given, else the ``threads`` that work now, the ``limit`` that they stay below, the ``batches_ahead`` that
 may be held, how often either has ``changed``, and the latest 64 ``changes``: ``at_s`` since the first iteration,

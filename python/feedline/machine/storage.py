@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a data set lies on: file system, options, block device."""
+"""What a dataset lies on: file system, options, block device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def storage_facts(source: str | None, root: Path = Path("/")) -> tuple[Facts | N
     A pattern such as ``shards/{000..146}.tar`` is looked up by the folder in front of it. None where there is no path.
     """
     if source is None:
-        return None, ["what the data set lies on is not known"]
+        return None, ["what the dataset lies on is not known"]
     scheme = re.match(r"([a-z][a-z0-9+.-]*)://|pipe:", source)
     if scheme:
         return {"kind": "remote", "scheme": scheme[1] or "pipe"}, []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets written again as tar shards: what ``feedline pack`` does."""
+"""Datasets written again as tar shards: what ``feedline pack`` does."""
 
 from .packer import Report, pack
 from .transcoders import Check, RestartMarkers, Transcoder

@@ -63,7 +63,7 @@ class _Packed:
 
 
 class _Source:
-    """The samples of a data set, in the order in which they are packed. Used by several threads at once."""
+    """The samples of a dataset, in the order in which they are packed. Used by several threads at once."""
 
     def __init__(self, dataset: _engine.Dataset, transcoders: Sequence[Transcoder], shuffle: bool, seed: int) -> None:
         self._dataset = dataset
@@ -75,7 +75,7 @@ class _Source:
         return len(self._dataset)
 
     def order(self, first: int) -> Iterator[tuple[int, int]]:
-        """(position, index in the data set) from position ``first`` on."""
+        """(position, index in the dataset) from position ``first`` on."""
         for begin in range(first, len(self), _ORDER_CHUNK):
             count = min(_ORDER_CHUNK, len(self) - begin)
             indices = _engine.sample_order(
@@ -138,7 +138,7 @@ def pack(
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """Writes a data set as tar shards in WebDataset's layout.
+    """Writes a dataset as tar shards in WebDataset's layout.
 
     The shards' bytes depend on the arguments and the samples alone. A call that was interrupted, even by a power cut,
     is continued by another one with the same arguments; ``on_error`` and ``num_workers`` may differ.

@@ -25,7 +25,7 @@ def from_diagnosis(
     Args:
         document: what ``feedline diagnose --json`` prints (``feedline.diagnose.report.as_json``).
         steps: see :func:`feedline.diagnose.steps.steps_of`; without them there is no timeline and no histogram.
-        source: a path of the data set, where it is known.
+        source: a path of the dataset, where it is known.
     """
     from .files import envelope, finite
 

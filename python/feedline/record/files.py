@@ -34,7 +34,7 @@ def envelope(
     Args:
         verb: which verb measured, without ``feedline``.
         command: the command line, word by word.
-        subject: the data set or script, for people.
+        subject: the dataset or script, for people.
         began: seconds since 1970; now by default.
         source: a path on the storage to describe; None: the storage is not known.
     """

@@ -215,7 +215,7 @@ def _environment(record: Mapping[str, Any]) -> list[Element]:
     for name, title in (
         ("configuration", "Loader"),
         ("machine", "Machine"),
-        ("storage", "Storage of the data set"),
+        ("storage", "Storage of the dataset"),
         ("software", "Software"),
     ):
         facts = record[name]

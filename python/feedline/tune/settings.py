@@ -45,7 +45,7 @@ def load_settings(path: str | os.PathLike[str], for_: str = "DataLoader", *, sou
         for_: the loader that takes them. ``"torch.DataLoader"``, ``"feedline.DataLoader"``, or ``"DataLoader"`` where
             it may be either of the two; ``"loader"`` for :meth:`Dataset.loader`, with settings that were measured for
             a source.
-        source: what you are going to load (a path, or a data set with a length), to be compared with what was measured.
+        source: what you are going to load (a path, or a dataset with a length), to be compared with what was measured.
 
     Returns:
         Arguments by name; never ``batch_size``, unless ``feedline tune`` was allowed to change it.
@@ -209,7 +209,7 @@ def _other_data(measured: Mapping[str, Any], source: Any) -> list[str]:
         differences.append(f"{samples} samples, and it was {measured['samples']}")
     kind = type(source).__qualname__
     if isinstance(measured.get("dataset"), str) and kind != measured["dataset"]:
-        differences.append(f"the data set is a {kind} and was a {measured['dataset']}")
+        differences.append(f"the dataset is a {kind} and was a {measured['dataset']}")
     return differences
 
 

@@ -71,7 +71,7 @@ def tune(
 
 
 class SourcePlant:
-    """Loaders over one data set, that stay alive between their turns."""
+    """Loaders over one dataset, that stay alive between their turns."""
 
     def __init__(self, dataset: Dataset, budget_s: float) -> None:
         self._dataset = dataset

@@ -21,7 +21,7 @@ from feedline.watching.variables import APPLY
 
 ARGUMENTS = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory")
 LOADERS = ("torch", "feedline")
-REPEATS = "the data set is iterable: with another number of workers samples may come twice or not at all"
+REPEATS = "the dataset is iterable: with another number of workers samples may come twice or not at all"
 _REQUEST = "apply.json"
 # What a loader is known by again in another run of the same script. Its settings are what changes.
 _IDENTITY = ("class", "dataset", "collate", "batch_size", "iterable")
@@ -212,7 +212,7 @@ def has_gpu() -> bool:
 
 
 def repeats_samples(loader: Any, workers: int) -> bool:
-    """Whether so many workers may give other samples: an iterable data set divides itself among them, or does not."""
+    """Whether so many workers may give other samples: an iterable dataset divides itself among them, or does not."""
     return getattr(loader, "_dataset_kind", 0) != 0 and max(workers, 1) != max(loader.num_workers, 1)
 
 

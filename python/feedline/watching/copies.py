@@ -16,9 +16,10 @@ import resource
 import signal
 import stat
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -31,7 +32,7 @@ def refusal(loader: Any) -> str | None:
     """Why a copy could do nothing with `loader`; None: it can."""
     if hasattr(loader, "dataset") or made_again_by(loader) is not None:
         return None
-    return "this loader has no data set to read again"
+    return "this loader has no dataset to read again"
 
 
 def made_again_by(loader: Any) -> Any:
@@ -109,9 +110,25 @@ def has_lost_its_device() -> bool:
     return any(getattr(getattr(torch, kind, None), "_is_in_bad_fork", bool)() for kind in kinds)
 
 
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ctrl-C is heard behind the block: in the middle of clearing up it would leave the rest behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard: list[tuple[int, Any]] = []
+    before = signal.signal(signal.SIGINT, lambda *about: heard.append(about))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
+    if heard and callable(before):
+        before(*heard[0])
+
+
 def end_the_copy(session: Path) -> None:
     """The copy in `session`, asleep or at work, with all that it has started."""
-    with contextlib.suppress(OSError, ValueError):
+    with undisturbed(), contextlib.suppress(OSError, ValueError):
         group = os.getpgid(int((session / PID).read_text()))  # of the session that it was made in, its own
         (session / PID).unlink()  # its number may become another's
         if group == os.getpgrp():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sample of the data set's files: how large they are, on which disk, and how much of them is in the page cache.
+"""A sample of the dataset's files: how large they are, on which disk, and how much of them is in the page cache.
 
 A file that was just read is in the cache for that reason. So what was there before is told by neighbours: files of the
 same folder and kind that no worker is known to have opened.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from feedline.watching.intervals import GAIN, Shown, beside_fewer, finite, is_known
+from feedline.watching.intervals import GAIN, Shown, beside_fewer, finite, is_known, shown
 
 # changes of a copy to a device, as comparisons name them; and what one of them takes by itself
 LOCKED, ASKED, OWN = "pin_memory=True", "non_blocking=True", "page-locking"
@@ -129,9 +129,16 @@ class Experiments:
         """The 95 % intervals of all that have one, also of those that tell too little for `rates()`."""
         return {rung.workers: (rung.low, rung.high) for rung in self.rungs if is_known(rung.low, rung.high)}
 
-    def beside_fewer(self) -> dict[int, str]:
-        """By workers: what each rung shows beside the best of fewer, as Shown has it."""
-        return {workers: one.value for workers, one in _beside_fewer(self.rungs).items()}
+    def beside_fewer(self, present: int) -> dict[int, str]:
+        """By workers: what each rung shows beside the best of fewer, as Shown has it; or that it is no better than the
+        present number.
+        """
+        found = _beside_fewer(self.rungs)
+        figures = {rung.workers: (rung.batches_per_s, rung.low, rung.high) for rung in self.rungs}
+        for workers in figures:
+            if workers > present in figures and shown(figures[workers], figures[present]) is Shown.NOT_BETTER:
+                found[workers] = Shown.NOT_BETTER
+        return {workers: one.value for workers, one in found.items()}
 
     def copies(self) -> dict[str, tuple[float, float]]:
         """By change: what copies take with it, as a share of what they take without, [low, high].

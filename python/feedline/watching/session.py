@@ -97,8 +97,9 @@ def run(command: Sequence[str], change: Change | None = None, trying: Trying | N
             recording.experiments = trying.make(folder, recording, files)
         return recording
     finally:
-        copies.end_the_copy(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+        with copies.undisturbed():
+            copies.end_the_copy(folder)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def so_far(folder: Path, command: Sequence[str], begin_ns: int, host: dict[str, Any]) -> Recording:

@@ -105,7 +105,7 @@ std::uint64_t fill_ragged(const NamedArray& array, std::span<const std::uint64_t
 
 }  // namespace
 
-Result<std::shared_ptr<const Format>> ArrayFormat::make(std::vector<NamedArray> arrays) {
+Result<std::shared_ptr<const RowFormat>> ArrayFormat::make(std::vector<NamedArray> arrays) {
   if (arrays.empty()) return config_error("arrays: at least one array is needed");
   const NamedArray& first = arrays.front();
   for (const NamedArray& array : arrays) {
@@ -121,7 +121,7 @@ Result<std::shared_ptr<const Format>> ArrayFormat::make(std::vector<NamedArray> 
   for (const FieldDescription& field : fields_of(arrays))
     if (!names.insert(field.name).second) return config_error("arrays: the name \"" + field.name + "\" comes twice");
   if (samples_of(first) == 0) return config_error("arrays: there are no rows");
-  return std::shared_ptr<const Format>(new ArrayFormat(std::move(arrays)));
+  return std::shared_ptr<const RowFormat>(new ArrayFormat(std::move(arrays)));
 }
 
 ArrayFormat::ArrayFormat(std::vector<NamedArray> arrays)

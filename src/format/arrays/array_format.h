@@ -17,7 +17,7 @@ namespace feedline::format {
 class ArrayFormat final : public FilledFormat {
  public:
   // kConfig: no array, different numbers of samples, samples without elements, the same name twice, wrong offsets.
-  static Result<std::shared_ptr<const Format>> make(std::vector<NamedArray> arrays);
+  static Result<std::shared_ptr<const RowFormat>> make(std::vector<NamedArray> arrays);
 
   std::string_view name() const override { return "arrays"; }
   std::uint64_t size() const override { return size_; }

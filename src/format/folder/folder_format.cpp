@@ -85,12 +85,12 @@ bool is_settled(const FolderIndex& index, std::chrono::system_clock::time_point 
 
 }  // namespace
 
-Result<std::shared_ptr<const Format>> FolderFormat::open(const std::string& source, const OpenOptions& options) {
+Result<std::shared_ptr<const RecordFormat>> FolderFormat::open(const std::string& source, const OpenOptions& options) {
   constexpr std::uint64_t kWorthKeeping = 10'000;  // samples: fewer are listed within some milliseconds
   FEEDLINE_CHECK_OK(check_options(source, options));
   const std::string root = without_end_slashes(source);
   const auto format = [&](FolderIndex index) {
-    return std::shared_ptr<const Format>(new FolderFormat(source, options.storage, std::move(index)));
+    return std::shared_ptr<const RecordFormat>(new FolderFormat(source, options.storage, std::move(index)));
   };
   if (auto index = load_folder_index(*options.storage, root, options.index_directory, options.notes))
     return format(std::move(*index));

@@ -11,10 +11,10 @@
 namespace feedline::format {
 
 // A folder with one folder per class, as torchvision's ImageFolder: the same samples, indices and labels.
-class FolderFormat final : public Format {
+class FolderFormat final : public RecordFormat {
  public:
   // Requires: options.storage.
-  static Result<std::shared_ptr<const Format>> open(const std::string& source, const OpenOptions& options);
+  static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source, const OpenOptions& options);
   static Result<Inspection> inspect(const std::string& source, const OpenOptions& options);
 
   std::string_view name() const override { return "folder"; }

@@ -41,7 +41,7 @@ TEST(FolderFormat, ListsInImageFoldersOrder) {
        {"b/2.jpg", "b/10.jpg", "b/1.JPG", "b/x/z.png", "b/x/y/1.jpeg", "b/x-1/0.webp", "b/notes.txt", "B/a.jpg",
         "a b/1.bmp", "a b/2.TIFF", "a b/.jpg", "a b/jpg", "a/1.jpg.bak", "a/1.ppm", "stray.txt"})
     folder.write(file, "x");
-  const auto format = open(folder.path(), {});
+  const auto format = open_records(folder.path(), {});
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ(
       keys_of(**format),
@@ -60,7 +60,7 @@ TEST(FolderFormat, FollowsLinks) {
   std::filesystem::create_symlink(folder.path("elsewhere"), folder.path("data/a/nested"));
   std::filesystem::create_symlink(folder.path("elsewhere/1.jpg"), folder.path("data/a/link.jpg"));
   std::filesystem::create_symlink("nothing", folder.path("data/a/dangling.jpg"));
-  const auto format = open(folder.path("data/"), {});
+  const auto format = open_records(folder.path("data/"), {});
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ(keys_of(**format), "a/0.jpg a/dangling.jpg a/link.jpg a/nested/1.jpg b/1.jpg");
   EXPECT_EQ((*format)->where(0).shard, folder.path("data/a/0.jpg"));
@@ -78,7 +78,7 @@ TEST(FolderFormat, AHugeSparseFileIsThatSamplesError) {
   folder.write("a/0.jpg", "zero");
   if (::truncate(folder.write("a/1.jpg", "").c_str(), kTerabyte) != 0) GTEST_SKIP() << "no file of a terabyte here";
   folder.write("a/2.jpg", "two");
-  const auto format = open(folder.path(), {});
+  const auto format = open_records(folder.path(), {});
   ASSERT_TRUE(format);
   memory::Record record;
   const auto done = (*format)->read(1, record);
@@ -102,7 +102,7 @@ TEST(FolderFormat, ALinkToAParentIsAnErrorNotAnEndlessWalk) {
 TEST(FolderFormat, AFileDeletedSinceIsAnErrorOfThatSample) {
   const TemporaryFolder folder;
   folder.write("a/0.jpg", "zero");
-  const auto format = open(folder.path(), {});
+  const auto format = open_records(folder.path(), {});
   std::filesystem::remove(folder.path("a/0.jpg"));
   memory::Record record;
   const auto done = (*format)->read(0, record);

@@ -30,7 +30,7 @@ bool ascends_to(std::span<const std::uint64_t> values, std::uint64_t end) {
   return std::ranges::is_sorted(values) && !values.empty() && values.back() == end;
 }
 
-// Not the root's path: a copy of the data set elsewhere is the same data set.
+// Not the root's path: a copy of the dataset elsewhere is the same dataset.
 std::uint64_t fingerprint_of(const FolderListing& listing) {
   Fingerprint fingerprint;
   fingerprint.add("folder");

@@ -2,7 +2,7 @@
 #pragma once
 
 // The samples of a folder of class folders as a table, in memory and on disk the same bytes: kept in a file, it is
-// mapped, so that a data set of millions of files opens without looking at one of them.
+// mapped, so that a dataset of millions of files opens without looking at one of them.
 
 #include <cstddef>
 #include <cstdint>

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "format/folder/folder_format.h"
+#include "format/inspected.h"
 #include "storage/temporary_folder.h"
 
 namespace feedline::format {
@@ -34,8 +35,8 @@ class FolderIndexTest : public testing::Test {
   }
   std::string data() const { return folder_.path("data"); }
   std::string kept() const { return folder_.path("kept"); }
-  std::shared_ptr<const Format> open() const {
-    const auto format = format::open(data(), {.index_directory = kept()});
+  std::shared_ptr<const RecordFormat> open() const {
+    const auto format = open_records(data(), {.index_directory = kept()});
     EXPECT_TRUE(format) << format.error().message();
     return format ? *format : nullptr;
   }

@@ -57,7 +57,7 @@ class ClassWalker {
 
  private:
   Result<void> collect(const std::string& path, int depth) {
-    constexpr int kDeepest = 32;  // deeper than data sets are, less deep than what a link to a parent makes
+    constexpr int kDeepest = 32;  // deeper than datasets are, less deep than what a link to a parent makes
     if (depth > kDeepest)
       return config_error("folders nested more than 32 deep below '" + root_ + "': does a link at '" + path +
                           "' lead to a parent folder?");

@@ -12,9 +12,9 @@
 
 namespace feedline::format {
 
-// Image files whose paths come while they are read, for data sets that are listed elsewhere. The one format that
+// Image files whose paths come while they are read, for datasets that are listed elsewhere. The one format that
 // changes: samples are added and forgotten, and an index means the same file for as long as it is known.
-class GivenFiles final : public Format {
+class GivenFiles final : public RecordFormat {
  public:
   explicit GivenFiles(std::shared_ptr<const storage::Storage> storage);
 

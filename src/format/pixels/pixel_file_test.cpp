@@ -14,7 +14,7 @@
 #include <random>
 #include <thread>
 
-#include "format/format.h"
+#include "format/inspected.h"
 #include "format/pixels/pixel_fixture.h"
 #include "storage/temporary_folder.h"
 
@@ -66,9 +66,9 @@ TEST_F(PixelFileTest, GetsItsNameWithItsLastSampleAndIsReadByIt) {
   }
 }
 
-TEST_F(PixelFileTest, IsADataSet) {
+TEST_F(PixelFileTest, IsADataset) {
   write_finished(20);
-  const auto format = open(path_, {});
+  const auto format = open_records(path_, {});
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ((*format)->name(), "pixels");
   EXPECT_EQ((*format)->size(), 20u);
@@ -145,7 +145,7 @@ TEST_F(PixelFileTest, OtherPixelsAreRefused) {
     return store ? std::string() : store.error().what;
   };
   EXPECT_EQ(refused(some_contents(5)), "");
-  EXPECT_NE(refused(some_contents(6)).find("another data set"), std::string::npos);
+  EXPECT_NE(refused(some_contents(6)).find("another dataset"), std::string::npos);
   EXPECT_NE(refused(some_contents(5, "RGB, resize(256)")).find("resize(256)"), std::string::npos);
   PixelContents changed = some_contents(5);
   changed.fingerprint = 18;
@@ -205,7 +205,7 @@ TEST_F(PixelFileTest, ADamagedRecordHasAPlace) {
   bytes[offset + 100] ^= 1;
   folder_.write("photos.pixels", bytes);
   memory::Record record;
-  const auto read = (*open(path_, {}))->read(4, record);
+  const auto read = (*open_records(path_, {}))->read(4, record);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, ErrorCode::kData);
   EXPECT_EQ(read.error().where.shard, path_);

@@ -50,10 +50,10 @@ Result<void> check_options(const OpenOptions& options) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Format>> PixelFormat::open(const std::string& source, const OpenOptions& options) {
+Result<std::shared_ptr<const RecordFormat>> PixelFormat::open(const std::string& source, const OpenOptions& options) {
   FEEDLINE_CHECK_OK(check_options(options));
   FEEDLINE_TRY(auto store, open_pixel_file(source));
-  return std::shared_ptr<const Format>(new PixelFormat(std::move(store)));
+  return std::shared_ptr<const RecordFormat>(new PixelFormat(std::move(store)));
 }
 
 Result<void> PixelFormat::read(std::uint64_t index, memory::Record& record) const {

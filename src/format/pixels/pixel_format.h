@@ -10,11 +10,11 @@
 
 namespace feedline::format {
 
-// A finished pixel file as a data set of its own: the samples, fields, labels, keys and classes of the one that it was
+// A finished pixel file as a dataset of its own: the samples, fields, labels, keys and classes of the one that it was
 // made from, with images that need no decoding.
-class PixelFormat final : public Format {
+class PixelFormat final : public RecordFormat {
  public:
-  static Result<std::shared_ptr<const Format>> open(const std::string& source, const OpenOptions& options);
+  static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source, const OpenOptions& options);
   static Result<Inspection> inspect(const std::string& source, const OpenOptions& options);
 
   std::string_view name() const override { return "pixels"; }

@@ -108,7 +108,7 @@ std::string PixelContents::difference(const PixelContents& other) const {
   if (preparation != other.preparation)
     return "the pixels there are " + preparation + "; these would be " + other.preparation;
   if (samples != other.samples || fingerprint != other.fingerprint)
-    return "the pixels there are of another data set, or its samples have changed since: " + std::to_string(samples) +
+    return "the pixels there are of another dataset, or its samples have changed since: " + std::to_string(samples) +
            " samples of " + source + " there, " + std::to_string(other.samples) + " of " + other.source + " here";
   if (source != other.source) return "the pixels there are of " + source + "; these would be of " + other.source;
   if (described(fields) != described(other.fields))

@@ -29,12 +29,12 @@ constexpr std::uint32_t kPixelVersion = 1;
 
 // What the pixels of a file are of. Where difference() is empty, so are those of the samples.
 struct PixelContents {
-  std::uint64_t fingerprint = 0;  // of the data set
+  std::uint64_t fingerprint = 0;  // of the dataset
   std::uint64_t samples = 0;
   std::string preparation;  // what was done to the stored images
   std::vector<FieldDescription> fields;
   std::vector<std::string> classes;
-  // Where the data set lies, however the user wrote it: the fingerprint is of names, and a copy of a data set with
+  // Where the dataset lies, however the user wrote it: the fingerprint is of names, and a copy of a dataset with
   // other images has the same ones.
   std::string source;
 

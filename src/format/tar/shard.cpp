@@ -37,7 +37,7 @@ Result<std::unique_ptr<Shard>> Shard::open(std::shared_ptr<const storage::Storag
 Shard::Shard(ShardFile file, ShardIndex index) : file_(std::move(file)), index_(std::move(index)) {}
 
 // Read, not mapped: the same time per sample, but mapped pages count as this process's memory, which would seem to hold
-// the whole data set after an epoch; and nothing can end in SIGBUS.
+// the whole dataset after an epoch; and nothing can end in SIGBUS.
 Result<Shard::Opened> Shard::reader() const {
   const std::lock_guard lock(mutex_);
   if (reader_) return Opened{reader_, false};

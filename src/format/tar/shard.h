@@ -29,7 +29,7 @@ struct ShardFile {
 Result<ShardFile> locate_shard(std::shared_ptr<const storage::Storage> storage, const std::string& name,
                                cache::Notes* notes = nullptr);
 
-// One tar file of a data set: its index, and its bytes once somebody reads them. Thread-safe.
+// One tar file of a dataset: its index, and its bytes once somebody reads them. Thread-safe.
 class Shard {
  public:
   // Takes the kept index, or scans the file and keeps one. kData: the first of the damages found.
@@ -64,8 +64,8 @@ class Shard {
   mutable std::atomic<const storage::Reader*> lasting_{nullptr};
 };
 
-// Keeps the number of open shards of one data set in bounds: a process may usually open 1,024 files in all, and data
-// sets have thousands of shards. Thread-safe.
+// Keeps the number of open shards of one dataset in bounds: a process may usually open 1,024 files in all, and datasets
+//  have thousands of shards. Thread-safe.
 class OpenShards {
  public:
   static constexpr std::size_t kMost = 256;

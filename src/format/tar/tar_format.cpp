@@ -35,8 +35,9 @@ Result<std::vector<std::string>> class_names_of(const std::vector<std::unique_pt
 
 }  // namespace
 
-Result<std::shared_ptr<const Format>> TarFormat::open(const std::string& source, const std::vector<std::string>& names,
-                                                      const OpenOptions& options) {
+Result<std::shared_ptr<const RecordFormat>> TarFormat::open(const std::string& source,
+                                                            const std::vector<std::string>& names,
+                                                            const OpenOptions& options) {
   const auto located = [&source](Error error) {
     error.where.dataset = source;
     return std::unexpected(std::move(error));
@@ -57,7 +58,7 @@ Result<std::shared_ptr<const Format>> TarFormat::open(const std::string& source,
   if (!fields) return located(std::move(fields).error());
   auto classes = class_names_of(*shards);
   if (!classes) return located(std::move(classes).error());
-  return std::shared_ptr<const Format>(
+  return std::shared_ptr<const RecordFormat>(
       new TarFormat(source, options, std::move(*shards), *fields, std::move(*classes)));
 }
 
@@ -76,7 +77,7 @@ TarFormat::TarFormat(std::string source, OpenOptions options, std::vector<std::u
   fingerprint_ = compute_fingerprint(fields);
 }
 
-// Not the shards' paths: a copy of the data set elsewhere is the same data set.
+// Not the shards' paths: a copy of the dataset elsewhere is the same dataset.
 std::uint64_t TarFormat::compute_fingerprint(const std::vector<FieldChoice>& fields) const {
   Fingerprint fingerprint;
   fingerprint.add(name());

@@ -14,11 +14,12 @@
 namespace feedline::format {
 
 // WebDataset shards: one tar file or a list of them, plain or gzipped. Samples are numbered through the shards.
-class TarFormat final : public Format {
+class TarFormat final : public RecordFormat {
  public:
   // Requires: options.storage, and at least one shard.
-  static Result<std::shared_ptr<const Format>> open(const std::string& source, const std::vector<std::string>& shards,
-                                                    const OpenOptions& options);
+  static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source,
+                                                          const std::vector<std::string>& shards,
+                                                          const OpenOptions& options);
 
   std::string_view name() const override { return "tar"; }
   std::uint64_t size() const override { return ends_.back(); }

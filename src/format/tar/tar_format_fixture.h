@@ -51,10 +51,11 @@ class TarFormatTest : public ::testing::TestWithParam<Reads> {
     EXPECT_FALSE(format) << "opened, " << (*format)->size() << " samples";
     return format ? Error{} : format.error();
   }
-  std::shared_ptr<const Format> opened(const std::string& source, const std::vector<std::string>& fields = {}) const {
+  std::shared_ptr<const RecordFormat> opened(const std::string& source,
+                                             const std::vector<std::string>& fields = {}) const {
     OpenOptions chosen = options();
     chosen.fields = fields;
-    const auto format = open(source, chosen);
+    const auto format = open_records(source, chosen);
     EXPECT_TRUE(format) << format.error().message();
     return format ? *format : nullptr;
   }

@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(Storages, TarFormatTest, ::testing::ValuesIn(kAllReads), name_of_reads);
 
-TEST_P(TarFormatTest, EveryCutIsAnErrorNeverAShorterDataSet) {
+TEST_P(TarFormatTest, EveryCutIsAnErrorNeverAShorterDataset) {
   const auto samples = some_samples(2, 2);
   const std::string archive = tar_of(samples);
   const std::size_t whole = archive.size();  // ends with exactly the two blocks of zeros

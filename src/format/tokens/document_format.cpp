@@ -78,10 +78,10 @@ std::uint64_t DocumentIndex::before(std::uint64_t token) const {
   return static_cast<std::uint64_t>(std::ranges::lower_bound(first_, token) - first_.begin());
 }
 
-Result<std::shared_ptr<const Format>> DocumentFormat::make(TokenFiles files, const TokenOptions& options) {
+Result<std::shared_ptr<const RowFormat>> DocumentFormat::make(TokenFiles files, const TokenOptions& options) {
   FEEDLINE_TRY(const Widen widen, widen_of(options.stored, options.output));
   FEEDLINE_TRY(auto index, index_of(files, options));
-  return std::shared_ptr<const Format>(new DocumentFormat(std::move(files), std::move(index), options, widen));
+  return std::shared_ptr<const RowFormat>(new DocumentFormat(std::move(files), std::move(index), options, widen));
 }
 
 DocumentFormat::DocumentFormat(TokenFiles files, DocumentIndex index, const TokenOptions& options, Widen widen)

@@ -51,7 +51,7 @@ class DocumentFormat final : public FilledFormat {
  public:
   // Reads all files once. Requires: options that open_tokens() has checked. kConfig: no separator, or no document that
   // is long enough. kData: with options.vocabulary, a token outside it.
-  static Result<std::shared_ptr<const Format>> make(TokenFiles files, const TokenOptions& options);
+  static Result<std::shared_ptr<const RowFormat>> make(TokenFiles files, const TokenOptions& options);
 
   std::string_view name() const override { return "tokens"; }
   std::uint64_t size() const override { return index_.size(); }

@@ -24,13 +24,13 @@ class DocumentFormatTest : public testing::Test {
     const std::string bytes(reinterpret_cast<const char*>(tokens.data()), tokens.size() * 2);
     return {folder_.write(name, header + bytes), header.size()};
   }
-  static Result<std::shared_ptr<const Format>> open(const std::vector<TokenFile>& files, TokenOptions options) {
+  static Result<std::shared_ptr<const RowFormat>> open(const std::vector<TokenFile>& files, TokenOptions options) {
     options.separator = options.separator.value_or(0);
     options.documents = Documents::kApart;
     return open_tokens(files, options, storage::local_storage());
   }
   // Padded to `row` tokens; 0: as long as the sample.
-  static Read sample(const Format& format, std::uint64_t index, std::uint64_t row = 0) {
+  static Read sample(const RowFormat& format, std::uint64_t index, std::uint64_t row = 0) {
     if (row == 0) row = format.length(index, 0);
     Read read;
     read.x.resize(row);

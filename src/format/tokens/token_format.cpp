@@ -69,8 +69,8 @@ Result<void> check_tokens(const TokenFiles& files, const TokenOptions& options) 
 
 }  // namespace
 
-Result<std::shared_ptr<const Format>> open_tokens(const std::vector<TokenFile>& files, const TokenOptions& given,
-                                                  const std::shared_ptr<const storage::Storage>& storage) {
+Result<std::shared_ptr<const RowFormat>> open_tokens(const std::vector<TokenFile>& files, const TokenOptions& given,
+                                                     const std::shared_ptr<const storage::Storage>& storage) {
   TokenOptions options = given;
   if (options.window == 0) return config_error("tokens: window must be at least 1");
   if (options.stride == 0) options.stride = options.window;
@@ -82,7 +82,7 @@ Result<std::shared_ptr<const Format>> open_tokens(const std::vector<TokenFile>& 
   return TokenFormat::make(std::move(opened), options);
 }
 
-Result<std::shared_ptr<const Format>> TokenFormat::make(TokenFiles files, const TokenOptions& options) {
+Result<std::shared_ptr<const RowFormat>> TokenFormat::make(TokenFiles files, const TokenOptions& options) {
   FEEDLINE_TRY(const Widen widen, widen_of(options.stored, options.output));
   std::vector<std::uint64_t> ends;
   std::uint64_t samples = 0;
@@ -95,7 +95,7 @@ Result<std::shared_ptr<const Format>> TokenFormat::make(TokenFiles files, const 
                         " tokens that a window and its targets take; all together have " +
                         std::to_string(files.tokens()));
   if (options.vocabulary > 0) FEEDLINE_CHECK_OK(check_tokens(files, options));
-  return std::shared_ptr<const Format>(new TokenFormat(std::move(files), std::move(ends), options, widen));
+  return std::shared_ptr<const RowFormat>(new TokenFormat(std::move(files), std::move(ends), options, widen));
 }
 
 TokenFormat::TokenFormat(TokenFiles files, std::vector<std::uint64_t> ends, const TokenOptions& options, Widen widen)

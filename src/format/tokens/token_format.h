@@ -18,8 +18,8 @@ namespace feedline::format {
 // Token files as the options say: DocumentFormat where documents are kept apart, else TokenFormat.
 // kConfig: a wrong option, a file whose size is no multiple of its element, nothing to make a sample of. kStorage: a
 // file cannot be opened. kData: with options.vocabulary, a token that is not below it.
-Result<std::shared_ptr<const Format>> open_tokens(const std::vector<TokenFile>& files, const TokenOptions& options,
-                                                  const std::shared_ptr<const storage::Storage>& storage);
+Result<std::shared_ptr<const RowFormat>> open_tokens(const std::vector<TokenFile>& files, const TokenOptions& options,
+                                                     const std::shared_ptr<const storage::Storage>& storage);
 
 // Files of token numbers, one behind the other, cut into windows: sample i is tokens [i * stride, i * stride + window)
 // of its file as field "x", and the same one token later as field "y". No window lies in two files. With a separator,
@@ -27,7 +27,7 @@ Result<std::shared_ptr<const Format>> open_tokens(const std::vector<TokenFile>& 
 class TokenFormat final : public FilledFormat {
  public:
   // Requires: options that open_tokens() has checked.
-  static Result<std::shared_ptr<const Format>> make(TokenFiles files, const TokenOptions& options);
+  static Result<std::shared_ptr<const RowFormat>> make(TokenFiles files, const TokenOptions& options);
 
   std::string_view name() const override { return "tokens"; }
   std::uint64_t size() const override { return ends_.back(); }

@@ -20,18 +20,18 @@ class TokenFormatTest : public testing::Test {
     const std::string bytes(reinterpret_cast<const char*>(tokens.data()), count * sizeof(T));
     return {folder_.write(name, header + bytes), header.size()};
   }
-  static Result<std::shared_ptr<const Format>> open(const std::vector<TokenFile>& files, TokenOptions options) {
+  static Result<std::shared_ptr<const RowFormat>> open(const std::vector<TokenFile>& files, TokenOptions options) {
     return open_tokens(files, options, storage::local_storage());
   }
   // Where x and y are to be written, one behind the other.
   template <typename Out>
-  static std::vector<ArrayView> rows_of(const Format& format, std::vector<Out>& xy) {
+  static std::vector<ArrayView> rows_of(const RowFormat& format, std::vector<Out>& xy) {
     auto* x = reinterpret_cast<std::byte*>(xy.data());
     return {{x, format.fields()[0].array}, {x + format.fields()[0].array.bytes(), format.fields()[1].array}};
   }
   // x and y of a sample, one behind the other.
   template <typename Out = std::int64_t>
-  static std::vector<Out> sample(const Format& format, std::uint64_t index) {
+  static std::vector<Out> sample(const RowFormat& format, std::uint64_t index) {
     const auto window = static_cast<std::size_t>(format.fields()[0].array.shape[0]);
     std::vector<Out> xy(2 * window);
     const auto filled = format.fill({&index, 1}, rows_of(format, xy));
@@ -173,7 +173,7 @@ TEST_F(TokenFormatTest, HeldFilesGiveWhatReadOnesGive) {
       ASSERT_TRUE(read && held);
       ASSERT_EQ((*held)->size(), (*read)->size());
       EXPECT_EQ((*held)->fingerprint(), (*read)->fingerprint());
-      const auto row_of = [&](const Format& format, std::uint64_t index) {
+      const auto row_of = [&](const RowFormat& format, std::uint64_t index) {
         std::vector<std::int64_t> all(3 * 300, -1);
         auto* const first = reinterpret_cast<std::byte*>(all.data());
         std::vector<ArrayView> rows;

@@ -126,7 +126,7 @@ def test_a_closed_pipe_is_the_scripts_own(tmp_path):
     assert statuses[0] == statuses[1] != 0
 
 
-def test_a_data_set_that_cannot_be_pickled_fails_as_it_would(watch):
+def test_a_dataset_that_cannot_be_pickled_fails_as_it_would(watch):
     source = """
     import torch
     if __name__ == "__main__":

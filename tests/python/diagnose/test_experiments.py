@@ -17,7 +17,7 @@ FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sy
 SCRIPT = """
 import os, random, sys, time, torch
 class Slow(torch.utils.data.Dataset):
-    handle = lambda self: None  # no data set that pickles
+    handle = lambda self: None  # no dataset that pickles
     def __init__(self): self.unpicklable = lambda: 0
     def __len__(self): return 64
     def __getitem__(self, i):

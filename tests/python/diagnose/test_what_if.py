@@ -130,7 +130,7 @@ def test_a_full_disk_gives_no_more_to_more_workers():
     assert prediction.loader_rate(free, 6) == pytest.approx(12.0, rel=0.05)
 
 
-def test_cpu_of_a_data_sets_own_threads_is_not_waiting():
+def test_cpu_of_a_datasets_own_threads_is_not_waiting():
     own = {"wall_ms": 50.0, "cpu_ms": 5.0, "stages": stages(python=0.9, storage=0.1)}
     measured = summary(HALF, own, {"cpus": 2.0}, workers=2)
     assert prediction.batch_of(measured).waiting == pytest.approx(5.0)

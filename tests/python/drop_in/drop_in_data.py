@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets of the drop-in's tests. At module level, so that spawned workers can import them."""
+"""Datasets of the drop-in's tests. At module level, so that spawned workers can import them."""
 
 from __future__ import annotations
 

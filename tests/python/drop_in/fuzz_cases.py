@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random data sets and arguments, valid and not, for `test_same_as_torch`. Everything follows from a case's number."""
+"""Random datasets and arguments, valid and not, for `test_same_as_torch`. Everything follows from a case's number."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Batched(Made):
 
 
 class Unsized:
-    """A map data set by its __getitem__ alone."""
+    """A map dataset by its __getitem__ alone."""
 
     def __init__(self, kind):
         self.kind = kind
@@ -180,7 +180,7 @@ def uneven(choose, *options):
 
 
 def make_dataset(choose: random.Random, kinds: tuple[str, ...] = tuple(SAMPLES), streams: float = 0.2) -> Any:
-    """Some data set; `streams` is the share of iterable ones."""
+    """Some dataset; `streams` is the share of iterable ones."""
     count = choose.choice([0, 1, 2, 5, 9, 16])
     kind = choose.choice(kinds)
     if choose.random() < streams:
@@ -287,7 +287,7 @@ def make_arguments(choose: random.Random, dataset: Any, workers: int) -> tuple[d
 
 
 class Stage:
-    """What long-lived workers show: the data set, the order and the collate function of the case that is set.
+    """What long-lived workers show: the dataset, the order and the collate function of the case that is set.
 
     Its workers are forked, and read the case's number in memory that they share.
     """

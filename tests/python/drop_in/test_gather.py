@@ -119,7 +119,7 @@ def _keep_samples(samples):
     return samples
 
 
-def test_a_collate_function_of_ones_own_gets_what_the_data_set_returned():
+def test_a_collate_function_of_ones_own_gets_what_the_dataset_returned():
     batch = next(iter(DataLoader(_Made(_floats), batch_size=4, num_workers=1, collate_fn=_keep_samples)))
     assert len({sample.untyped_storage().data_ptr() for sample in batch}) == 4
 

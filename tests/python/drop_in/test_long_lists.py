@@ -62,7 +62,7 @@ _attribute = st.one_of(
 
 
 def _made(kind, attributes):
-    """A data set that alone refers to what is in it, as `attributes` say."""
+    """A dataset that alone refers to what is in it, as `attributes` say."""
     pool = [f"shared string {i}" for i in range(3)]
     rows: dict[object, tuple[object, ...]] = {}
 

@@ -282,7 +282,7 @@ def test_what_stays_in_python_and_why(pairs):
         (np.arange(5.0), "one extent"),
         (np.array([["a"], ["b"]]), "ndarray"),
         (filled(4, 3).numpy().astype(">f4"), "ndarray"),
-        (list(range(5)), "list is not a data set that the engine knows"),
+        (list(range(5)), "list is not a dataset that the engine knows"),
     ]
     for dataset, why in cases:
         loader = DataLoader(dataset, 2)

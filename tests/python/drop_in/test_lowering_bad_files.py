@@ -74,7 +74,7 @@ def test_a_bad_file_raises_what_pillow_raises_with_its_index_and_name(photos, ho
     assert [b[1].tolist() for b in iterator] == [[8, 9, 10, 11], [12, 13, 14, 15], [16, 17, 18, 19], [20]]
 
 
-def test_the_name_of_a_bad_file_is_found_in_parts_of_data_sets(photos):
+def test_the_name_of_a_bad_file_is_found_in_parts_of_datasets(photos):
     spoil(photos, 5, "text")
     for dataset in (Subset(photos, [1, 5]), ConcatDataset([Subset(photos, [2]), photos])):
         with pytest.raises(Exception) as caught:
@@ -316,7 +316,7 @@ def test_what_keeps_a_folder_in_python_is_said(vision, files, photos):
     replaced.forward = lambda image: image
     open_it = Image.open
     cases = [
-        (Own(files, photos.transform), "Own is not a data set that the engine knows"),
+        (Own(files, photos.transform), "Own is not a dataset that the engine knows"),
         (folder(files, t.Compose([OwnResize((16, 16)), t.ToTensor()])), "OwnResize is not an operation"),
         (folder(files, t.Compose([lambda image: image, t.ToTensor()])), "function is not an operation"),
         (folder(files, lambda image: 0), "function is not an operation"),
@@ -332,7 +332,7 @@ def test_what_keeps_a_folder_in_python_is_said(vision, files, photos):
     bitmaps.samples = [(path.replace(".jpg", ".bmp"), label) for path, label in bitmaps.samples]
     cases.append((bitmaps, "files are not JPEG, PNG or WebP by name"))
     other = folder(files, t.Compose([t.Resize((16, 16)), t.PILToTensor()]))
-    cases.append((ConcatDataset([photos, other]), "the joined data sets have different transforms"))
+    cases.append((ConcatDataset([photos, other]), "the joined datasets have different transforms"))
     for dataset, why in cases:
         loader = DataLoader(dataset, 4)
         assert plan_of(loader) in ("python", "prefix")

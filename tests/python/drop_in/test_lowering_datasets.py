@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our own data sets in loaders of torch's kind: lowered or not, a sample is drawn anew in every epoch."""
+"""Our own datasets in loaders of torch's kind: lowered or not, a sample is drawn anew in every epoch."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_subsets_and_odd_samplers(whole: feedline.Dataset) -> None:
         loader = DataLoader(dataset, **options)
         assert plan_of(loader) == "images"
         assert_same(list(loader), list(TorchLoader(dataset, **options)))
-    with pytest.raises(IndexError, match="sample 21 is out of range: the data set has 21"):
+    with pytest.raises(IndexError, match="sample 21 is out of range: the dataset has 21"):
         list(DataLoader(whole, sampler=[0, 21]))
 
 
@@ -115,7 +115,7 @@ def test_lowered_crops_change_every_epoch(crops: feedline.Dataset, workers: int,
     assert seed is None or by_sample(again) == third
 
 
-def test_explain_knows_our_data_sets(crops: feedline.Dataset) -> None:
+def test_explain_knows_our_datasets(crops: feedline.Dataset) -> None:
     text = DataLoader(crops, batch_size=4, num_workers=3).explain()
     assert "Dataset (folder)" in text
     assert "random_resized_crop(" in text
@@ -235,7 +235,7 @@ def test_no_random_operation_draws_nothing(whole: feedline.Dataset) -> None:
 
 
 def test_a_second_epoch_of_the_same_draws_is_said_once(folder: Path) -> None:
-    """torch's loader without workers gives a data set of the user's no sign of itself."""
+    """torch's loader without workers gives a dataset of the user's no sign of itself."""
     crops = feedline.open(folder).random_resized_crop(24)
     loader = TorchLoader(Wrapped(crops), batch_size=4)
     list(loader)

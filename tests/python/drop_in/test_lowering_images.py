@@ -177,7 +177,7 @@ def test_batches_of_growing_size_keep_images_and_labels_together(crops, workers)
     assert_same_epochs(crops, plan="images", workers=workers, batch_sampler=batches, epochs=2)
 
 
-def test_a_batch_size_beyond_the_data_set_takes_no_memory_for_it(crops):
+def test_a_batch_size_beyond_the_dataset_takes_no_memory_for_it(crops):
     assert_same_epochs(crops, plan="images", batch_size=10**9)
 
     class Sharded(list):
@@ -186,7 +186,7 @@ def test_a_batch_size_beyond_the_data_set_takes_no_memory_for_it(crops):
     assert_same_epochs(crops, plan="images", batch_sampler=Sharded([[0, 1], [2]]))
 
 
-def test_parts_of_data_sets_and_their_parts(crops):
+def test_parts_of_datasets_and_their_parts(crops):
     nested = Subset(Subset(crops, [5, 6, 7, -1, 5]), np.array([4, 3, 0, 0]))
     joined = ConcatDataset([nested, crops, Subset(crops, range(3, 9))])
     for dataset in (nested, joined, Subset(joined, torch.tensor([0, 7, 24, -1]))):
@@ -261,7 +261,7 @@ def test_two_epochs_at_once_and_an_epoch_that_was_broken_off(crops):
         assert_same(list(kept), expected)
 
 
-def test_a_change_of_the_data_set_holds_from_the_next_epoch_on(vision, crops):
+def test_a_change_of_the_dataset_holds_from_the_next_epoch_on(vision, crops):
     t = vision.transforms
     loader = DataLoader(crops, 4, num_workers=1)
     list(loader)

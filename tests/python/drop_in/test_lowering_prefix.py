@@ -143,7 +143,7 @@ def test_any_kind_of_worker(vision, folder, make, method):
     assert_same(list(loader), list(TorchLoader(dataset, 4)))
 
 
-def test_transforms_know_which_worker_they_run_in_and_whose_data_set(vision, make):
+def test_transforms_know_which_worker_they_run_in_and_whose_dataset(vision, make):
     t = vision.transforms
     ids = [set(b[0].tolist()) for b in DataLoader(make(t.Resize((9, 9)), worker_of), 4, num_workers=2)]
     assert ids == [{0}, {1}] * 3
@@ -200,7 +200,7 @@ def test_random_crops_of_a_prefix_come_from_torchs_generator_or_the_seed(vision,
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_files_that_the_engine_does_not_read_are_read_by_the_data_set(vision, folder, tmp_path, workers):
+def test_files_that_the_engine_does_not_read_are_read_by_the_dataset(vision, folder, tmp_path, workers):
     t = vision.transforms
     root = Path(shutil.copytree(folder, tmp_path / "photos"))
     dataset = vision.datasets.ImageFolder(root, t.Compose([t.Resize((20, 30)), as_bytes]))

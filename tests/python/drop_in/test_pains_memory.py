@@ -94,7 +94,7 @@ def test_memory_budget_holds_whatever_prefetch_factor_says():
 
 @pytest.mark.parametrize("start_method", ["spawn", "forkserver"])
 def test_a_long_list_of_paths_is_pickled_once_for_all_workers(start_method):
-    """Pain 1, 9, 27: workers that are not forked read the data set from one place."""
+    """Pain 1, 9, 27: workers that are not forked read the dataset from one place."""
     data = Paths()
     loader = DataLoader(data, num_workers=2, multiprocessing_context=start_method)
     assert flatten(loader) == list(range(8))
@@ -102,7 +102,7 @@ def test_a_long_list_of_paths_is_pickled_once_for_all_workers(start_method):
 
 
 def test_resident_memory_does_not_grow_over_an_epoch():
-    """Pain 1: the transport keeps nothing. (For lists in data sets see docs/known-differences.md.)"""
+    """Pain 1: the transport keeps nothing. (For lists in datasets see docs/known-differences.md.)"""
     loader = DataLoader(Large(400, 50_000), batch_size=2, num_workers=2, persistent_workers=True)
     pages = []
     for _ in range(3):

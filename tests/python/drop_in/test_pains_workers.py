@@ -220,7 +220,7 @@ def test_threads_as_workers():
 
 
 def test_lower_require_says_why_not_and_explain_tells_the_truth():
-    why = "Numbers is not a data set that the engine knows"
+    why = "Numbers is not a dataset that the engine knows"
     with pytest.raises(feedline.ConfigError, match=rf"cannot run natively: read \(Numbers\): {why}"):
         DataLoader(Numbers(), lower="require")
     text = DataLoader(Numbers(), num_workers=2).explain()
@@ -228,7 +228,7 @@ def test_lower_require_says_why_not_and_explain_tells_the_truth():
 
 
 def test_data_in_memory_is_gathered_and_not_read_sample_by_sample():
-    """Pain 14: slicing is not slower for being called a data set."""
+    """Pain 14: slicing is not slower for being called a dataset."""
     data = torch.utils.data.TensorDataset(torch.arange(20.0).reshape(10, 2), torch.arange(10))
     loader = DataLoader(data, batch_size=4, shuffle=True, num_workers=2, lower="require")
     assert "native, in this thread: one gather for each array; a worker would take longer" in loader.explain()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the data set gets into workers that are not forked: once for all, and with torch's meaning."""
+"""How the dataset gets into workers that are not forked: once for all, and with torch's meaning."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def _open_payloads(pid):
             links.append(os.readlink(path))
         except OSError:  # closed meanwhile
             continue
-    return sum("feedline-data-set" in link for link in links)
+    return sum("feedline-dataset" in link for link in links)
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_the_data_set_is_pickled_once_and_its_memory_goes_when_all_have_read_it(method):
+def test_the_dataset_is_pickled_once_and_its_memory_goes_when_all_have_read_it(method):
     """Pain 1, 9."""
     before = _Counted.pickled
     loader = DataLoader(_Counted(), batch_size=4, num_workers=2, multiprocessing_context=method)
@@ -99,7 +99,7 @@ def test_what_all_workers_have_read_goes_while_they_read_on(monkeypatch, tmp_pat
 
     def noted(name, flags):
         fd = create(name, flags)
-        if name == "feedline-data-set":
+        if name == "feedline-dataset":
             files.append(os.dup(fd))
         return fd
 
@@ -122,7 +122,7 @@ def test_what_only_a_starting_process_can_take_along_still_gets_there(with_lock)
     data = _Shared(context.Lock() if with_lock else None)
     loader = DataLoader(data, batch_size=4, num_workers=2, multiprocessing_context=context)
     assert flatten(loader) == list(range(40))
-    assert bool((data.seen == 1).all())  # torch shares a data set's tensors with the workers
+    assert bool((data.seen == 1).all())  # torch shares a dataset's tensors with the workers
 
 
 def test_a_spawned_worker_that_died_is_replaced(tmp_path):
@@ -140,7 +140,7 @@ def test_the_garbage_collector_of_a_worker_is_as_ever_but_leaves_out_what_was_th
     assert frozen > 10_000  # torch's modules alone are more
 
 
-def test_a_name_stops_the_collector_until_the_data_set_is_there():
+def test_a_name_stops_the_collector_until_the_dataset_is_there():
     try:
         name = pickle.loads(pickle.dumps(QuietName("SpawnProcess-1")))
         assert (type(name), name) == (str, "SpawnProcess-1")

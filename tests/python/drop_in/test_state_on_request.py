@@ -253,7 +253,7 @@ def test_a_map_style_state_that_comes_too_late_says_so(caplog):
     next(iterator)
     with caplog.at_level(logging.WARNING, "feedline"):
         loader.state_dict()
-    assert "not asked for their data sets' own states before" in caplog.text
+    assert "not asked for their datasets' own states before" in caplog.text
     del iterator
 
 

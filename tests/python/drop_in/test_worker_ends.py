@@ -77,7 +77,7 @@ OURS = {
     "the session cannot be made": "feedline.drop_in.worker.Session.__init__",
     "answering": "feedline.drop_in.worker.Session.answer",
     "the answer's frame": "feedline.drop_in.ring_writer.RingWriter.end_task",
-    "before the data set is there": "feedline.drop_in.worker.RingGatherer",
+    "before the dataset is there": "feedline.drop_in.worker.RingGatherer",
 }
 
 

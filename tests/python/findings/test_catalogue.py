@@ -41,7 +41,7 @@ def test_a_page_is_whole(page):
     assert page.verb in ("inspect", "diff") or page.example
     assert page.title[-1] != "." and all(text[-1] in ".!?" for text in (page.means, page.recognised, page.to_do))
     assert all(one.reason for one in page.thresholds)
-    assert "data set" not in json.dumps(shown.entry_as_dict(page))
+    assert "dataset" not in json.dumps(shown.entry_as_dict(page))
 
 
 def number(text):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which files a data set has, what of them is in the page cache, and what their disk gives."""
+"""Which files a dataset has, what of them is in the page cache, and what their disk gives."""
 
 import json
 import os

@@ -22,7 +22,7 @@ def amount(full, short):
 
 
 def stored(name, write):
-    """A folder that `write(folder)` filled, once. It stays, as a data set does when a training ends."""
+    """A folder that `write(folder)` filled, once. It stays, as a dataset does when a training ends."""
     folder = Path(tempfile.gettempdir(), f"feedline-blind-{name}{'-short' * SHORT}")
     if not folder.exists():
         unfinished = Path(tempfile.mkdtemp())

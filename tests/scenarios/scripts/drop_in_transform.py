@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feedline's drop-in loader around a data set whose Python is slow."""
+"""Feedline's drop-in loader around a dataset whose Python is slow."""
 
 from cpu_transform import augment
 from work import Samples, enough, gpu_step

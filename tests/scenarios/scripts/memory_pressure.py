@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mapped data set that is larger than the container's memory: what one sample brings in, another must let go."""
+"""A mapped dataset that is larger than the container's memory: what one sample brings in, another must let go."""
 
 import os
 import tempfile

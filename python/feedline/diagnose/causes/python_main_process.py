@@ -56,7 +56,8 @@ def _makes(case: Case) -> Found | None:
     against = [] if waits < MOSTLY_WAITING else ["most of that is waiting, which threads would hide as well"]
     evidence += waiting.sentences(summary.making.waited_for if waits >= NAMED else None)
     confidence = 0.95 if host.cpus >= CPUS_FOR_TWO else 0.8
-    gain, doubts = (0.0, 0.0), ["measured, the loader alone: workers gained nothing just now"]
+    known = "were not shown to help the loop" if prediction.some_are_better(summary) else "gained nothing just now"
+    gain, doubts = (0.0, 0.0), [f"measured, the loader alone: workers {known}"]
     if best is not None:
         gain, doubts = gain_of_workers(summary, best)
     if best is None or (best in summary.rungs and cycle > USEFUL * prediction.cycle_ms(summary, 0)):
@@ -77,7 +78,8 @@ def _fix(summary: Summary) -> str:
     workers, drop_in = _workers(summary), _drop_in(summary)
     if workers is not None:
         return with_workers(workers, drop_in)
-    own = "Make a batch with less work in its process: workers were measured to gain nothing."
+    known = "not shown to gain" if prediction.some_are_better(summary) else "measured to gain nothing"
+    own = f"Make a batch with less work in its process: workers were {known}."
     return f"{own} {drop_in}".rstrip()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps a data set's files out of the page cache while a ladder is climbed.
+"""Keeps a dataset's files out of the page cache while a ladder is climbed.
 
 A run that read its files from the disk for the first time left them in the page cache: rungs would read them from there
 and answer another question. So each file's pages are dropped as it is opened, by the hook that hears of it.

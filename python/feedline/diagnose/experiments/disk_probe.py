@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the disk gives: short reads of the data set's own files past the page cache. Writes nothing, keeps nothing.
+"""What the disk gives: short reads of the dataset's own files past the page cache. Writes nothing, keeps nothing.
 
 Two figures tell a disk that is full from one that answers late: bytes per second with several large reads under way,
 and the time of one small read by itself.
@@ -33,7 +33,7 @@ def probe(facts: Sequence[Mapping[str, Any]], seconds: float = _SEQUENTIAL_S + _
     if not facts:
         return DiskProbe(refused="no file was seen to be opened while samples were read")
     if not devices:
-        return DiskProbe(refused="the data set's files are on no local disk")
+        return DiskProbe(refused="the dataset's files are on no local disk")
     device = max(set(devices), key=devices.count)
     files = [f for f in facts if f["device"] == device and f["bytes"] >= _SMALL]
     if not files:

@@ -42,7 +42,7 @@ class _Clocks(NamedTuple):
 
 
 class _Copies:
-    """A data set of one batch again and again, with the worker's clocks.
+    """A dataset of one batch again and again, with the worker's clocks.
 
     `anew`: in memory of its own each time, as batches are that a loader makes.
     """

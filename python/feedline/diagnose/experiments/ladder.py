@@ -86,7 +86,7 @@ def _live(loader: Any, recorder: Recorder) -> None:
 def climb(loader: Any, budget: float, result: Path, step_s: float, opened: OpenedFiles, cold: bool = False) -> None:
     """Makes all experiments that `budget` seconds are enough for; writes `result` after each.
 
-    `cold`: the ladder is climbed with the data set's files out of the page cache.
+    `cold`: the ladder is climbed with the dataset's files out of the page cache.
     """
     until = time.monotonic() + budget
     found: dict[str, Any] = {"rungs": [], "comparisons": [], "handing": [], "not_tried": [], "refused": None}

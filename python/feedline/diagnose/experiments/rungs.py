@@ -149,7 +149,7 @@ def cold_and_warm(loader: Any, workers: int, opened: OpenedFiles, seconds: float
         raise NotTried("no file on a local disk was seen to be opened while samples were read")
     workers = max(min(workers, len(indices) // max(loader.batch_size, 1)), 1)
     batches = loader_like(loader, workers, Subset(loader.dataset, indices), drop_last=False)
-    _pass(batches)  # workers start, and what they keep of the data set is made
+    _pass(batches)  # workers start, and what they keep of the dataset is made
     times: list[list[float]] = [[], []]
     until = time.monotonic() + 0.75 * seconds
     for _ in range(_ROUNDS):

@@ -48,7 +48,7 @@ def batch_of(summary: Summary) -> Batch:
 
 
 def _waiting(summary: Summary) -> float:
-    """For storage, per batch: without the CPU of the threads and processes that a data set has for itself."""
+    """For storage, per batch: without the CPU of the threads and processes that a dataset has for itself."""
     making = summary.making
     waiting = max(making.wall_ms - making.cpu_ms, 0.0)
     if making.stages is None or summary.native:
@@ -194,21 +194,45 @@ def _rung(summary: Summary, workers: int) -> Figure:
 def advised_workers(summary: Summary, candidates: Iterable[int] | None = None) -> int | None:
     """The number of workers, above the present one, that is to be advised; None: none is.
 
-    One that was measured to be better; else the model's best, but for those that were measured to be no better.
+    One that was measured to be better; none where fewer than now were, and it gives no more than they. Else the model's
+    best, but for those that were measured to be no better.
     """
     present, numbers = summary.workers, set(candidates or range(1, _MOST_WORKERS + 1))
-    best_known = at_its_best(summary)
+    best_known, found = at_its_best(summary), _beside_fewer(summary)
     if present in best_known.rungs:
-        best = best_workers(best_known, {present, *numbers})
-        if best > present:
+        best = measured_above(summary, numbers)
+        if best is not None or fewer_workers(summary) is not None:
             return best
-    found: Mapping[int, str] = summary.rungs_beside
-    if not found:
-        figures = {workers: _rung(summary, workers) for workers in summary.rungs}
-        found = {workers: one.value for workers, one in beside_fewer(figures).items()}
     left = {n for n in numbers if n >= present and _nearest(found, present, n) != Shown.NOT_BETTER.value}
     best = best_workers(replace(summary, rungs={}), left) if left else present
     return best if best > present and not _is_no_gain(best_known, best) else None
+
+
+def measured_above(summary: Summary, numbers: Iterable[int]) -> int | None:
+    """Of these numbers of workers, the one above the present that was measured to be better: than now, and than fewer.
+
+    Requires: the present number was measured, or is known at its best.
+    """
+    known, found, present = at_its_best(summary), _beside_fewer(summary), summary.workers
+    above = {n for n in numbers if n > present and found.get(n) != Shown.NOT_BETTER.value}
+    best = best_workers(known, {present, *above})
+    fewer = fewer_workers(summary)
+    if fewer is not None:
+        best = best_workers(known, {fewer, best})
+    return best if best > present else None
+
+
+def _beside_fewer(summary: Summary) -> Mapping[int, str]:
+    """By workers: what each rung shows beside the best of fewer."""
+    if summary.rungs_beside:
+        return summary.rungs_beside
+    figures = {workers: _rung(summary, workers) for workers in summary.rungs}
+    return {workers: one.value for workers, one in beside_fewer(figures).items()}
+
+
+def some_are_better(summary: Summary) -> bool:
+    """Whether a larger number of workers than now was measured to give more than the present one and all fewer."""
+    return any(n > summary.workers and one == Shown.BETTER.value for n, one in _beside_fewer(summary).items())
 
 
 def _is_no_gain(summary: Summary, workers: int) -> bool:
@@ -218,9 +242,15 @@ def _is_no_gain(summary: Summary, workers: int) -> bool:
 
 
 def _nearest(found: Mapping[int, str], present: int, workers: int) -> str | None:
-    """What is shown of the largest measured number up to `workers`, above the present one; None: none is that."""
-    measured = [n for n in found if present < n <= workers]
-    return found[max(measured)] if measured else None
+    """What is shown of the largest measured number up to `workers`, above the present one, or else of the next larger.
+
+    None: neither was measured. Of the first worker a larger number tells nothing: it is one beside the loop.
+    """
+    measured = [n for n in found if n > present]
+    below = [n for n in measured if n <= workers]
+    if below:
+        return found[max(below)]
+    return found[min(measured)] if measured and present > 0 else None
 
 
 def at_its_best(summary: Summary) -> Summary:

@@ -22,7 +22,7 @@ _EVENTS_PER_GATHER = 2
 
 
 class _TimedSamples:
-    """A map-style data set whose samples are timed. It lives for one fetch."""
+    """A map-style dataset whose samples are timed. It lives for one fetch."""
 
     def __init__(self, dataset: Any, recorder: Recorder) -> None:
         self._dataset, self._recorder = dataset, recorder
@@ -106,7 +106,7 @@ def _itself(value: Any) -> Any:
 def _around_fetch(
     original: Callable[..., Any], recorder: Recorder, stream: str | None, collates: bool = False
 ) -> Callable[..., Any]:
-    """`stream`: the attribute that holds an iterable data set's iterator; None: a map-style data set.
+    """`stream`: the attribute that holds an iterable dataset's iterator; None: a map-style dataset.
 
     `collates`: by its `collate_fn`.
     """

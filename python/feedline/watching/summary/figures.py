@@ -14,7 +14,7 @@ from typing import Any
 from feedline.watching.intervals import finite
 
 DROP_IN = "feedline.DataLoader"  # in the place of torch's: one of what was tried
-# Where the time of one batch goes while it is made. "storage" is waiting without CPU, "python" the data set's own code.
+# Where the time of one batch goes while it is made. "storage" is waiting without CPU, "python" the dataset's own code.
 STAGES = ("storage", "decode", "transform", "python", "collate")
 
 
@@ -130,7 +130,7 @@ class Host:
     memory_bytes: float | None = None
     memory_limit_bytes: float | None = None  # of the cgroup
     files_seen: int | None = None  # that were opened while samples were read
-    file_bytes: int | None = None  # median of the data set's files that were looked at
+    file_bytes: int | None = None  # median of the dataset's files that were looked at
     cached_before: float | None = None  # share of them that was in the page cache without being read
     cold_share: float | None = (
         None  # batches per second with their files out of the page cache, of those with them in it
@@ -207,7 +207,8 @@ class Summary:
     rungs: Mapping[int, float] = field(default_factory=dict)  # batches per second of the loader alone, by workers
     # 95 % of theirs, and of those whose interval is so wide that their rate tells little
     rung_intervals: Mapping[int, tuple[float, float]] = field(default_factory=dict)
-    rungs_beside: Mapping[int, str] = field(default_factory=dict)  # what each shows beside the best of fewer workers
+    # what each shows beside the best of fewer workers, and of more than now beside the present number
+    rungs_beside: Mapping[int, str] = field(default_factory=dict)
     # by change: what was tried in turn with how it is, as (ratio, low, high) of the figure after to before
     tried: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)  # signal: why

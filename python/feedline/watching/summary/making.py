@@ -125,7 +125,7 @@ def stages_of(sum_of: Any, delay: float, may_read: bool, beside: float = 0.0) ->
         collate = Total(gather.times, gather.cpu_ns, gather.cpu_ns)
         waiting = max(fetch.wall_ns - int((1 + delay) * gather.cpu_ns), 0) if may_read else 0
         fetch = Total(fetch.times, gather.cpu_ns + waiting, gather.cpu_ns)
-    if sample.wall_ns == 0:  # the data set fetches whole batches
+    if sample.wall_ns == 0:  # the dataset fetches whole batches
         part = timed.times / fetch.times if timed.times else 1.0
         wall, cpu = max(fetch.wall_ns - collate.wall_ns, 1), max(fetch.cpu_ns - collate.cpu_ns, 0)
         sample = Total(1, int(wall * part), int(cpu * part))

@@ -255,7 +255,7 @@ def _of_experiments(recording: Recording, facts: Mapping[str, Any]) -> dict[str,
     return {
         "rungs": tried.rates(),
         "rung_intervals": tried.rate_intervals(),
-        "rungs_beside": tried.beside_fewer(),
+        "rungs_beside": tried.beside_fewer(_count_of_workers(facts)),
         "tried": {one.change: (one.ratio, one.ratio_low, one.ratio_high) for one in tried.comparisons},
     }
 

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "format/registry.h"
+
+namespace feedline::format {
+
+// A pixel file.
+const FormatEntry& pixel_entry();
+
+}  // namespace feedline::format

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/registry.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "format/folder/folder_entry.h"
+#include "format/pixels/pixel_entry.h"
+#include "format/tar/tar_entry.h"
+
+namespace feedline::format {
+namespace {
+
+// "folder, pixels and tar"
+std::string names_of_all() {
+  std::string text;
+  const auto all = entries();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    text.append(i == 0 ? "" : i + 1 == all.size() ? " and " : ", ").append(all[i]->name);
+  return text;
+}
+
+Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions& options) {
+  if (!options.format.empty()) {
+    const auto named = std::ranges::find(entries(), options.format, &FormatEntry::name);
+    if (named == entries().end())
+      return config_error("no such format: '" + options.format + "'; there are " + names_of_all());
+    if (!source.empty()) return *named;
+  }
+  if (source.empty()) return config_error("the source is empty: a folder or tar files were expected");
+  for (const FormatEntry* entry : entries()) {
+    FEEDLINE_TRY(const bool is_one, entry->sniff(source, *options.storage));
+    if (is_one) return entry;
+  }
+  return config_error("'" + source + "' is neither a folder nor a tar file");
+}
+
+std::unexpected<Error> located(Error error, const std::string& source) {
+  error.where.dataset = source;
+  return std::unexpected(std::move(error));
+}
+
+OpenOptions with_storage(OpenOptions options) {
+  if (!options.storage) options.storage = storage::local_storage();
+  return options;
+}
+
+}  // namespace
+
+std::span<const FormatEntry* const> entries() {
+  // a tar comes last: sources that cannot be looked up are taken for lists of them
+  static const FormatEntry* const kAll[] = {&folder_entry(), &pixel_entry(), &tar_entry()};
+  return kAll;
+}
+
+Result<std::shared_ptr<const Format>> open(const std::string& source, const OpenOptions& given) {
+  const OpenOptions options = with_storage(given);
+  const auto entry = entry_of(source, options);
+  if (!entry) return located(entry.error(), source);
+  auto format = (*entry)->open(source, options);
+  if (!format) return located(std::move(format).error(), source);
+  return format;
+}
+
+Result<Inspection> inspect(const std::string& source, const OpenOptions& given) {
+  const OpenOptions options = with_storage(given);
+  const auto entry = entry_of(source, options);
+  if (!entry) return located(entry.error(), source);
+  auto inspection = (*entry)->inspect(source, options);
+  if (!inspection) return located(std::move(inspection).error(), source);
+  return inspection;
+}
+
+}  // namespace feedline::format

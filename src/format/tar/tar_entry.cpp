@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tar/tar_entry.h"
+
+#include <utility>
+#include <vector>
+
+#include "format/source_list.h"
+#include "format/tar/gzip_cache.h"
+#include "format/tar/sample_name.h"
+#include "format/tar/tar_format.h"
+#include "format/tar/tar_header.h"
+#include "format/tar/tar_inspection.h"
+
+namespace feedline::format {
+namespace {
+
+bool is_tar_name(const std::string& path) {
+  const std::string name = to_lower(path);
+  return name.ends_with(".tar") || name.ends_with(".tgz") || name.ends_with(".tar.gz");
+}
+
+// By content: for files whose name does not say what they are.
+Result<bool> looks_like_tar(const storage::Storage& storage, const std::string& path) {
+  FEEDLINE_TRY(const auto reader, storage.open(path, storage::Access::kRead));
+  FEEDLINE_TRY(const bool gzip, is_gzip(*reader));
+  std::byte block[kBlockBytes];
+  FEEDLINE_TRY(const std::size_t got, reader->read_at(0, block));
+  return gzip || (got == sizeof block && (is_zero(block) || parse_header(block)));
+}
+
+// What is not there under its name may be a list, or is a shard that opening misses.
+Result<bool> is_tar(const std::string& source, const storage::Storage& storage) {
+  const auto folder = storage.is_directory(source);
+  if (!folder) return true;
+  if (*folder) return false;
+  return is_tar_name(source) ? Result<bool>(true) : looks_like_tar(storage, source);
+}
+
+// Every part of a "::" list, its braces expanded; a file whose own name has braces is that file.
+Result<std::vector<std::string>> shards_of(const std::string& source, const storage::Storage& storage) {
+  std::vector<std::string> shards;
+  for (const std::string& part : split_list(source)) {
+    if (part.empty()) return config_error("the list of tar files has an empty name");
+    if (part.find_first_of("{}") == std::string::npos || storage.stat(part)) {
+      shards.push_back(part);
+      continue;
+    }
+    FEEDLINE_TRY(const auto names, expand_braces(part));
+    shards.insert(shards.end(), names.begin(), names.end());
+  }
+  for (const std::string& shard : shards)
+    if (const auto folder = storage.is_directory(shard); folder && *folder)
+      return config_error("'" + shard + "' is a folder; a tar file was expected");
+  return shards;
+}
+
+Result<std::shared_ptr<const Format>> open_tars(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_TRY(const auto shards, shards_of(source, *options.storage));
+  return TarFormat::open(source, shards, options);
+}
+
+Result<Inspection> inspect_tars(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_TRY(const auto shards, shards_of(source, *options.storage));
+  return inspect_tar(source, shards, options);
+}
+
+}  // namespace
+
+const FormatEntry& tar_entry() {
+  static constexpr FormatEntry kEntry{"tar", is_tar, open_tars, inspect_tars};
+  return kEntry;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "feedline/operation.h"
+#include "format/format.h"
+#include "pipeline/field_path.h"
+#include "pipeline/recipe.h"
+
+namespace feedline::pipeline {
+
+// What the paths of a recipe are made of.
+struct FieldStages {
+  const std::vector<Operation>& operations;  // that check_operations() accepted
+  std::optional<DType> dtype;                // of images
+  Layout layout;                             // likewise
+  const CachePoint* cache;                   // nullptr: pixels are not kept
+};
+
+// The path of a field, by its kind. kConfig: the operations do not give rows of one shape.
+Result<std::shared_ptr<const FieldPath>> make_field_path(const format::FieldDescription& field,
+                                                         const FieldStages& stages);
+
+}  // namespace feedline::pipeline

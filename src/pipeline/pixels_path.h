@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "pipeline/field_path.h"
+#include "transform/chain.h"
+#include "transform/preparation.h"
+
+namespace feedline::pipeline {
+
+struct ImageScratch;
+
+// An image: its header is read, the geometry drawn, the needed region decoded, the steps carried out into the row.
+class PixelsPath final : public FieldPath {
+ public:
+  // What Dataset::cache keeps, and what follows it. Its chain gives what the whole chain gives.
+  struct Kept {
+    std::shared_ptr<const transform::Preparation> preparation;
+    std::shared_ptr<const transform::Chain> rest;
+  };
+  PixelsPath(std::string name, std::shared_ptr<const transform::Chain> chain, Kept kept);
+
+  const transform::Chain& chain() const { return *chain_; }
+  const transform::Chain* rest() const { return kept_.rest.get(); }  // nullptr: no pixels are kept
+
+  void add_scratch(FieldScratch& scratch) const override;
+  Result<void> fill(const memory::Record::Field& stored, FieldWork& work, const ArrayView& row) const override;
+  Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
+                    format::PixelRecordBuilder& kept) const override;
+
+  // Reads the header and draws; gives the image's size. The drawing is in the scratch.
+  Result<Size> draw(const memory::Record::Field& stored, const base::SampleKey& key, FieldScratch& scratch) const;
+
+  // fill() in parts, for two images of one thread whose decoders take turns, each with a scratch of its own.
+  // false: fill() has to do it, or to say what is wrong; the parts that follow must not.
+  bool begin(const memory::Record::Field& stored, const FieldWork& work) const;
+  std::array<Result<void>, 2> decode_in_turn(FieldScratch& first, FieldScratch& second) const;
+  // workspace: the one to use of the two, as its memory is in the CPU's caches.
+  Result<void> finish(FieldWork& work, transform::Workspace& workspace, const ArrayView& row) const;
+
+ private:
+  Result<memory::PixelView> decode(const memory::Record::Field& stored, ColorMode mode, FieldWork& work,
+                                   std::uint64_t started_ns) const;
+
+  const std::shared_ptr<const transform::Chain> chain_;
+  const Kept kept_;
+};
+
+}  // namespace feedline::pipeline

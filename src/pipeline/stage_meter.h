@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "telemetry/spans.h"
+#include "telemetry/stage_counters.h"
+
+namespace feedline::pipeline {
+
+// Counts what one thread does for its samples, stage by stage, and records it as spans.
+class StageMeter {
+ public:
+  // counters: of the thread, which outlive the meter; nullptr: nothing is counted.
+  explicit StageMeter(telemetry::ThreadCounters* counters) : counters_(counters) {}
+
+  // The sample that is worked at from now on, for spans.
+  void begin(std::uint64_t sample) { sample_ = sample; }
+  // Work at it since `started_ns` that put out bytes.
+  void count(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t bytes) {
+    if (counters_ != nullptr) count(stage, started_ns, base::now_ns(), bytes);
+  }
+  void count(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t ended_ns, std::uint64_t bytes) {
+    if (counters_ == nullptr) return;
+    of(stage).add_item(ended_ns - started_ns, bytes);
+    telemetry::record_span(stage, started_ns, ended_ns, sample_);
+  }
+  // The same of several samples at once, this one the first.
+  void count_many(telemetry::Stage stage, std::uint64_t samples, std::uint64_t started_ns, std::uint64_t bytes) {
+    if (counters_ == nullptr) return;
+    const std::uint64_t ended_ns = base::now_ns();
+    of(stage).add_items(samples, ended_ns - started_ns, bytes);
+    telemetry::record_span(stage, started_ns, ended_ns, sample_);
+  }
+
+ private:
+  telemetry::StageCounters& of(telemetry::Stage stage) { return (*counters_)[static_cast<std::size_t>(stage)]; }
+
+  telemetry::ThreadCounters* counters_;
+  std::uint64_t sample_ = 0;
+};
+
+}  // namespace feedline::pipeline
