@@ -32,7 +32,7 @@ std::function<void()> looks_up_permutation() {
 std::function<void()> keeps_books() {
   const auto order = shuffled(100 * 256);
   return [order] {
-    const pipeline::BadSamplePolicy policy(OnError::kRaise, 0, true);
+    const pipeline::BadSamplePolicy policy(OnError::kRaise, 0);
     pipeline::Epoch::Config config;
     config.order = order;
     config.plan = {.batch_size = 256};

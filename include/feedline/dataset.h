@@ -143,7 +143,8 @@ class Dataset {
   Result<DecodeLimit> measure_decode(std::uint64_t images, int threads, std::uint64_t seed = 0) const;
 
   // kConfig: an operation or option is wrong, the memory budget does not hold one batch, the dataset is empty.
-  Result<Loader> loader(LoaderOptions options) const;
+  Result<Loader> loader(const LoaderOptions& options) const;
+  Result<Loader> given_loader(const GivenOptions& options) const;
 
   struct Impl;
   explicit Dataset(std::shared_ptr<const Impl> impl);

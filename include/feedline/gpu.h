@@ -12,13 +12,21 @@
 
 namespace feedline {
 
+struct GpuDriver {
+  bool is_there = false;               // its library is, whether it works or not
+  std::optional<std::string> version;  // such as "570.86.15"
+  std::optional<std::uint32_t> gpus;   // of the machine, with those that cannot be asked
+};
+
 struct GpuFacts {
   std::uint32_t index = 0;  // NVML's: all of the machine's in the order of the bus, whatever CUDA_VISIBLE_DEVICES says
   std::string uuid;         // "GPU-..."
   std::string name;
   std::optional<std::uint32_t> capability;  // 10 * major + minor: 80 for an A100
   std::uint64_t memory_bytes = 0;
-  bool partitioned = false;  // MIG: what NVML tells of the whole is not what a partition does
+  bool partitioned = false;                      // MIG: what NVML tells of the whole is not what a partition does
+  std::optional<std::uint32_t> pcie_generation;  // the most that GPU and system have in common
+  std::optional<std::uint32_t> pcie_width;       // lanes, now
 };
 
 // One GPU at one time. nullopt: this driver, GPU or user is not told.
@@ -56,8 +64,9 @@ class GpuReader {
   // millisecond per GPU and the 20 ms that the driver measures PCIe for, asleep.
   std::vector<GpuCounters> sample(std::uint64_t now_ns);
   std::vector<GpuProcess> processes();
+  const GpuDriver& driver();  // opens the library, as the first sample does, and samples nothing
 
-  // After the first sample.
+  // After any of these.
   const std::vector<GpuFacts>& gpus() const;
   const std::string& unavailable() const;  // why there is nothing at all; empty where there is
   const std::vector<std::string>& notes() const;

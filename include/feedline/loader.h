@@ -22,7 +22,8 @@ namespace feedline {
 
 enum class OnError : std::uint8_t {
   kRaise,    // next() returns the error of the first bad sample of that batch; the batch is lost, the next follows
-  kSkip,     // leave the sample out, refill the batch from the end of the epoch's order, log it
+  kSkip,     // leave the sample out, refill the batch from the end of the epoch's order, log it; over several ranks,
+             // and where the order is given, it replaces, which keeps the number of batches
   kReplace,  // put another sample, drawn from (seed, epoch, sample), in its place, log it
   kReport,   // deliver the batch, with what Batch::bad() says about the row: its contents are the caller's to fill
 };
@@ -65,14 +66,9 @@ struct LoaderOptions {
   std::uint64_t seed = 0;        // of the order and of every random operation
   bool drop_last = false;
   // Native threads. 0: as many as the training loop turns out to need, while it runs, and no more than this process's
-  // share of the CPUs (affinity, cgroup quota, other ranks on the machine) or, where it is not 0, most_workers.
+  // share of the CPUs (affinity, cgroup quota, other ranks on the machine).
   int num_workers = 0;
-  int most_workers = 0;
   std::uint64_t memory_budget = 0;  // bytes of batches held ahead of the user; 0: see docs, at most two batches ahead
-  // The caller gives the samples of each batch, in Loader::give(), instead of a plan: for samplers written elsewhere.
-  // shuffle, drop_last, rank, world_size and uneven then mean nothing, batch_size is the most a batch may hold, and
-  // kSkip replaces, because the end of the order is not known.
-  bool given_order = false;
   // false: batches as they complete. Over several ranks they come in order all the same: each rank would have another
   // part of the epoch behind it, and no state could be true of all.
   bool in_order = true;
@@ -84,6 +80,31 @@ struct LoaderOptions {
   std::optional<DType> dtype;  // element type of image fields; nullopt: what the operations give
   Layout layout = Layout::kNchw;
   std::chrono::milliseconds timeout{0};  // next() fails with kStalled after this long without a batch; 0: never
+};
+
+// Of a loader without a plan: the caller gives the samples of each batch, in Loader::give(), and gets the batches in
+// that order. For samplers written elsewhere. What is named as in LoaderOptions is the same.
+struct GivenOptions {
+  std::uint64_t batch_size = 1;  // samples that a batch may hold at most
+  std::uint64_t seed = 0;        // of every random operation
+  int num_workers = 0;
+  int most_workers = 0;  // not 0, with num_workers = 0: as many threads at most
+  std::uint64_t memory_budget = 0;
+  OnError on_error = OnError::kRaise;  // kSkip replaces
+  std::uint64_t error_budget = 0;
+  std::optional<DType> dtype;
+  Layout layout = Layout::kNchw;
+  std::chrono::milliseconds timeout{0};
+};
+
+// Of one epoch.
+struct EpochOptions {
+  // While the last batches of this epoch are used, the first of the next one are filled. false where no other will
+  // follow.
+  bool prepare_next = true;
+  // The batches go to a GPU, from now on: where the number of threads was not given, one CPU is left to the thread that
+  // feeds it, and where threads are bound to CPUs, one core, if no epoch was begun before.
+  bool feeds_gpu = false;
 };
 
 // One field of a batch, of which there is, according to its form (BatchForm):
@@ -232,8 +253,8 @@ struct LoaderState {
 // Owns its threads; they start with the first epoch and end at close() or with the loader: the next epoch finds them
 // warm. One thread at a time, the consumer, may call start_epoch, set_epoch, epoch, give, end_giving, next, poll,
 // restore and close; all else may be called by any at any time. Nothing throws. After fork() a child's copy of a loader
-// that had begun an epoch starts nothing and takes no lock: what returns a Result is kConfig, interrupt(), set_epoch(),
-// leave_a_cpu() and close() do nothing, and what is left tells what it told before.
+// that had begun an epoch starts nothing and takes no lock: what returns a Result is kConfig, interrupt(), set_epoch()
+// and close() do nothing, and what is left tells what it told before.
 class Loader {
  public:
   Loader(Loader&&) noexcept;
@@ -245,20 +266,21 @@ class Loader {
   // none was delivered yet.
   Result<std::vector<std::uint64_t>> rows_per_rank() const;
   const Schema& schema() const;  // of one sample
+  // As they were passed; explain() tells what came of those that were left open. Of Dataset::given_loader(): what both
+  // kinds of options have.
   const LoaderOptions& options() const;
 
   // Begins an epoch: the restored one if restore() came before, else the one set by set_epoch(), else the one after
-  // the last. A running epoch is abandoned. prepare_next: while the last batches of this epoch are used, the first of
-  // the next one are filled; false where no other will follow.
-  Result<void> start_epoch(bool prepare_next = true);
+  // the last. A running epoch is abandoned.
+  Result<void> start_epoch(const EpochOptions& options = {});
   void set_epoch(std::uint64_t epoch);
   std::uint64_t epoch() const;  // the running epoch, or the next one to start
 
-  // The next batch; nullopt: the epoch is over. Starts an epoch where none runs.
+  // The next batch; nullopt: the epoch is over. Starts an epoch where none runs, with the options of the last one.
   Result<std::optional<Batch>> next();
 
-  // With given_order: the samples of the next batch, after start_epoch(); any number of batches may be given ahead.
-  // kConfig: more than batch_size, none, or an index out of range.
+  // Of Dataset::given_loader(): the samples of the next batch, after start_epoch(); any number of batches may be given
+  // ahead. kConfig: more than batch_size, none, or an index out of range; or the loader follows a plan.
   Result<void> give(std::vector<GivenSample> samples);
   // No further batch will be given: the epoch is over once what was given is delivered.
   Result<void> end_giving();
@@ -271,10 +293,7 @@ class Loader {
   void interrupt();
 
   Result<LoaderStats> stats() const;
-  std::uint64_t changes() const;  // as ControllerStats::changed
-  // The batches go to a GPU: where the number of threads was not given, one CPU is left to the thread that feeds it,
-  // and where threads are bound to CPUs, one core, if no epoch was begun before.
-  void leave_a_cpu();
+  std::uint64_t changes() const;                                        // as ControllerStats::changed
   Result<std::vector<BadSample>> errors(std::uint64_t from = 0) const;  // but for the first `from`
   Result<std::uint64_t> error_count() const;
   Result<LoaderState> state() const;

@@ -63,10 +63,10 @@ Result<std::optional<Batch>> GuardedLoader::next() {
   }
 }
 
-Result<void> GuardedLoader::start_epoch(bool prepare_next) {
+Result<void> GuardedLoader::start_epoch(const EpochOptions& options) {
   return alone([&] {
     started_in_ = getpid();
-    return loader_.start_epoch(prepare_next);
+    return loader_.start_epoch(options);
   });
 }
 
@@ -99,12 +99,6 @@ void GuardedLoader::close() {
   if (started_in != 0 && started_in != getpid()) return;
   closing_ = true;
   alone([&] { loader_.close(); });
-}
-
-void GuardedLoader::leave_a_cpu() {
-  refuse_child();
-  const WithoutGil released;
-  loader_.leave_a_cpu();
 }
 
 Result<std::vector<std::uint64_t>> GuardedLoader::rows_per_rank() {

@@ -26,7 +26,7 @@ class GuardedLoader {
   // The next batch; nullopt: the epoch is over. Looks after Python's signals at least every 100 ms, and throws
   // nanobind::python_error when a handler raised.
   Result<std::optional<Batch>> next();
-  Result<void> start_epoch(bool prepare_next);
+  Result<void> start_epoch(const EpochOptions& options);
   void set_epoch(std::uint64_t epoch);
   Result<void> give(std::vector<GivenSample> samples);
   Result<void> end_giving();
@@ -50,7 +50,6 @@ class GuardedLoader {
   Result<std::string> explain();
   // Takes no lock: asked after every batch.
   std::uint64_t changes() const { return loader_.changes(); }
-  void leave_a_cpu();
 
  private:
   template <typename F>

@@ -5,12 +5,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
+#include "described.h"
 #include "errors.h"
 #include "gil.h"
 #include "subjects.h"
@@ -21,178 +22,128 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
-nb::tuple as_tuple(const Event& event) {
-  return nb::make_tuple(event.kind, event.thread, event.begin_ns, event.wall_ns, event.cpu_ns, event.a, event.b);
-}
-
-nb::dict as_dict(const EventTotals& totals) {
-  nb::list wall;
-  for (const std::uint64_t count : totals.wall) wall.append(count);
-  nb::dict dict;
-  dict["count"] = totals.count;
-  dict["wall_ns"] = totals.wall_ns;
-  dict["cpu_ns"] = totals.cpu_ns;
-  dict["longest_ns"] = totals.longest_ns;
-  dict["a"] = totals.a;
-  dict["wall"] = wall;
-  return dict;
-}
-
-nb::dict events_of(const std::string& path) {
-  const RecordedEvents recorded = unwrap(without_gil([&] { return read_events(path); }));
-  nb::list events;
-  for (const Event& event : recorded.events) events.append(as_tuple(event));
-  nb::dict totals;
-  for (int kind = 0; kind < kEventKinds; ++kind)
-    if (const auto& one = recorded.totals[static_cast<std::size_t>(kind)]; one.count > 0)
-      totals[nb::int_(kind)] = as_dict(one);
-  nb::dict dict;
-  dict["pid"] = recorded.pid;
-  dict["parent"] = recorded.parent;
-  dict["created_ns"] = recorded.created_ns;
-  dict["written"] = recorded.written;
-  dict["events"] = events;
-  dict["totals"] = totals;
-  return dict;
-}
-
-nb::dict as_dict(const ProcessCounters& counters) {
-  nb::dict dict;
-  dict["time_ns"] = counters.time_ns;
-  dict["pid"] = counters.pid;
-  dict["parent"] = counters.parent;
-  dict["cpu_ns"] = counters.cpu_ns;
-  dict["system_ns"] = counters.system_ns;
-  dict["delay_ns"] = counters.delay_ns;
-  dict["device_bytes"] = counters.device_bytes;
-  dict["read_bytes"] = counters.read_bytes;
-  dict["read_calls"] = counters.read_calls;
-  dict["minor_faults"] = counters.minor_faults;
-  dict["major_faults"] = counters.major_faults;
-  dict["resident_bytes"] = counters.resident_bytes;
-  dict["threads"] = counters.threads;
-  return dict;
-}
-
 // As os.fsdecode() has it: a name need not be UTF-8.
 nb::object as_path(const std::string& path) {
   return nb::steal(PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
 }
 
-template <typename T>
-nb::object or_none(const std::optional<T>& value) {
-  return value ? nb::cast(*value) : nb::none();
-}
-
-nb::dict as_dict(const HostCounters& counters) {
-  nb::dict dict;
-  dict["time_ns"] = counters.time_ns;
-  dict["busy_ns"] = counters.busy_ns;
-  dict["throttled_ns"] = or_none(counters.throttled_ns);
-  dict["cpu_pressure_ns"] = or_none(counters.cpu_pressure_ns);
-  dict["io_pressure_ns"] = or_none(counters.io_pressure_ns);
-  dict["memory_pressure_ns"] = or_none(counters.memory_pressure_ns);
-  dict["memory_events"] = or_none(counters.memory_events);
-  dict["available_bytes"] = counters.available_bytes;
-  dict["swapped_pages"] = counters.swapped_pages;
-  dict["disk_reads"] = counters.disk_reads;
-  dict["disk_bytes"] = counters.disk_bytes;
-  dict["disk_read_ns"] = counters.disk_read_ns;
-  dict["shared_memory_used"] = or_none(counters.shared_memory_used);
-  return dict;
-}
-
-nb::dict as_dict(const GpuFacts& facts) {
-  nb::dict dict;
-  dict["index"] = facts.index;
-  dict["uuid"] = facts.uuid;
-  dict["name"] = facts.name;
-  dict["capability"] = or_none(facts.capability);
-  dict["memory_bytes"] = facts.memory_bytes;
-  dict["partitioned"] = facts.partitioned;
-  return dict;
-}
-
-nb::dict as_dict(const GpuCounters& counters) {
-  nb::dict dict;
-  dict["time_ns"] = counters.time_ns;
-  dict["index"] = counters.index;
-  dict["utilisation"] = or_none(counters.utilisation);
-  dict["memory_used_bytes"] = or_none(counters.memory_used_bytes);
-  dict["received_bytes_per_s"] = or_none(counters.received_bytes_per_s);
-  dict["sent_bytes_per_s"] = or_none(counters.sent_bytes_per_s);
-  dict["power_w"] = or_none(counters.power_w);
-  dict["clock_mhz"] = or_none(counters.clock_mhz);
-  dict["temperature_c"] = or_none(counters.temperature_c);
-  dict["slowed"] = or_none(counters.slowed);
-  return dict;
-}
-
-nb::dict as_dict(const GpuProcess& process) {
-  nb::dict dict;
-  dict["index"] = process.index;
-  dict["pid"] = process.pid;
-  dict["memory_bytes"] = or_none(process.memory_bytes);
-  return dict;
-}
-
-nb::dict as_dict(const TreeMemory& memory) {
-  nb::dict dict;
-  dict["time_ns"] = memory.time_ns;
-  dict["bytes"] = memory.bytes;
-  dict["exact"] = memory.exact;
-  return dict;
-}
-
-template <typename Row>
-nb::list as_list(const std::vector<Row>& rows) {
+nb::object as_paths(const std::vector<std::string>& paths) {
   nb::list list;
-  for (const Row& row : rows) list.append(as_dict(row));
+  for (const std::string& path : paths) list.append(as_path(path));
   return list;
 }
 
-nb::list sentences(const std::vector<std::string>& notes) {
-  nb::list list;
-  for (const std::string& note : notes) list.append(nb::str(note.c_str()));
-  return list;
-}
+}  // namespace
 
-nb::list facts_of(const std::vector<std::string>& paths) {
-  nb::list found;
-  for (const FileFacts& facts : without_gil([&] { return look_at_files(paths); })) {
-    nb::dict dict;
-    dict["path"] = as_path(facts.path);
-    dict["bytes"] = facts.bytes;
-    dict["cached_bytes"] = or_none(facts.cached_bytes);
-    dict["unwritten_bytes"] = or_none(facts.unwritten_bytes);
-    dict["device"] = facts.device;
-    dict["rotational"] = or_none(facts.rotational);
-    found.append(dict);
+template <>
+struct Plain<Event> {
+  using Type = nb::tuple;
+  static Type of(const Event& event) {
+    return nb::make_tuple(event.kind, event.thread, event.begin_ns, event.wall_ns, event.cpu_ns, event.a, event.b);
   }
-  return found;
-}
+};
 
-nb::dict record_of(const HostSampler& sampler) {
-  const HostRecord record = sampler.record();
+template <>
+inline constexpr auto kMembers<EventTotals> = std::tuple(Member{"count", &EventTotals::count},
+                                                         Member{"wall_ns", &EventTotals::wall_ns},
+                                                         Member{"cpu_ns", &EventTotals::cpu_ns},
+                                                         Member{"longest_ns", &EventTotals::longest_ns},
+                                                         Member{"a", &EventTotals::a},
+                                                         Member{"wall", &EventTotals::wall});
+
+namespace {
+
+// Of the kinds that there were.
+nb::object by_kind(const std::array<EventTotals, kEventKinds>& totals) {
   nb::dict dict;
-  dict["processes"] = as_list(record.processes);
-  dict["host"] = as_list(record.host);
-  dict["memory"] = as_list(record.memory);
-  nb::list files;
-  for (const auto& path : record.files) files.append(as_path(path));
-  dict["files"] = files;
-  dict["unseen"] = sentences(record.unseen);
-  dict["gpus"] = as_list(record.gpus);
-  dict["gpu"] = as_list(record.gpu);
-  dict["gpu_processes"] = as_list(record.gpu_processes);
-  dict["gpu_unavailable"] = record.gpu_unavailable;
-  dict["gpu_notes"] = sentences(record.gpu_notes);
-  dict["quota_cpus"] = or_none(record.quota_cpus);
-  dict["memory_limit_bytes"] = or_none(record.memory_limit_bytes);
-  dict["sampler_cpu_ns"] = record.sampler_cpu_ns;
-  dict["period_ns"] = record.period_ns;
+  for (int kind = 0; kind < kEventKinds; ++kind)
+    if (const auto& one = totals[static_cast<std::size_t>(kind)]; one.count > 0) dict[nb::int_(kind)] = to_dict(one);
   return dict;
 }
+
+}  // namespace
+
+template <>
+inline constexpr auto kMembers<RecordedEvents> = std::tuple(Member{"pid", &RecordedEvents::pid},
+                                                            Member{"parent", &RecordedEvents::parent},
+                                                            Member{"created_ns", &RecordedEvents::created_ns},
+                                                            Member{"written", &RecordedEvents::written},
+                                                            Member{"events", &RecordedEvents::events},
+                                                            Member{"totals", &RecordedEvents::totals, &by_kind});
+
+template <>
+inline constexpr auto kMembers<ProcessCounters> = std::tuple(
+    Member{"time_ns", &ProcessCounters::time_ns}, Member{"pid", &ProcessCounters::pid},
+    Member{"parent", &ProcessCounters::parent}, Member{"cpu_ns", &ProcessCounters::cpu_ns},
+    Member{"system_ns", &ProcessCounters::system_ns}, Member{"delay_ns", &ProcessCounters::delay_ns},
+    Member{"device_bytes", &ProcessCounters::device_bytes}, Member{"read_bytes", &ProcessCounters::read_bytes},
+    Member{"read_calls", &ProcessCounters::read_calls}, Member{"minor_faults", &ProcessCounters::minor_faults},
+    Member{"major_faults", &ProcessCounters::major_faults}, Member{"resident_bytes", &ProcessCounters::resident_bytes},
+    Member{"threads", &ProcessCounters::threads});
+
+template <>
+inline constexpr auto kMembers<HostCounters> = std::tuple(
+    Member{"time_ns", &HostCounters::time_ns}, Member{"busy_ns", &HostCounters::busy_ns},
+    Member{"throttled_ns", &HostCounters::throttled_ns}, Member{"cpu_pressure_ns", &HostCounters::cpu_pressure_ns},
+    Member{"io_pressure_ns", &HostCounters::io_pressure_ns},
+    Member{"memory_pressure_ns", &HostCounters::memory_pressure_ns},
+    Member{"memory_events", &HostCounters::memory_events}, Member{"available_bytes", &HostCounters::available_bytes},
+    Member{"swapped_pages", &HostCounters::swapped_pages}, Member{"disk_reads", &HostCounters::disk_reads},
+    Member{"disk_bytes", &HostCounters::disk_bytes}, Member{"disk_read_ns", &HostCounters::disk_read_ns},
+    Member{"shared_memory_used", &HostCounters::shared_memory_used});
+
+template <>
+inline constexpr auto kMembers<TreeMemory> = std::tuple(Member{"time_ns", &TreeMemory::time_ns},
+                                                        Member{"bytes", &TreeMemory::bytes},
+                                                        Member{"exact", &TreeMemory::exact});
+
+template <>
+inline constexpr auto kMembers<GpuDriver> = std::tuple(Member{"is_there", &GpuDriver::is_there},
+                                                       Member{"version", &GpuDriver::version},
+                                                       Member{"gpus", &GpuDriver::gpus});
+
+template <>
+inline constexpr auto kMembers<GpuFacts> = std::tuple(Member{"index", &GpuFacts::index},
+                                                      Member{"uuid", &GpuFacts::uuid}, Member{"name", &GpuFacts::name},
+                                                      Member{"capability", &GpuFacts::capability},
+                                                      Member{"memory_bytes", &GpuFacts::memory_bytes},
+                                                      Member{"partitioned", &GpuFacts::partitioned},
+                                                      Member{"pcie_generation", &GpuFacts::pcie_generation},
+                                                      Member{"pcie_width", &GpuFacts::pcie_width});
+
+template <>
+inline constexpr auto kMembers<GpuCounters> = std::tuple(
+    Member{"time_ns", &GpuCounters::time_ns}, Member{"index", &GpuCounters::index},
+    Member{"utilisation", &GpuCounters::utilisation}, Member{"memory_used_bytes", &GpuCounters::memory_used_bytes},
+    Member{"received_bytes_per_s", &GpuCounters::received_bytes_per_s},
+    Member{"sent_bytes_per_s", &GpuCounters::sent_bytes_per_s}, Member{"power_w", &GpuCounters::power_w},
+    Member{"clock_mhz", &GpuCounters::clock_mhz}, Member{"temperature_c", &GpuCounters::temperature_c},
+    Member{"slowed", &GpuCounters::slowed});
+
+template <>
+inline constexpr auto kMembers<GpuProcess> = std::tuple(Member{"index", &GpuProcess::index},
+                                                        Member{"pid", &GpuProcess::pid},
+                                                        Member{"memory_bytes", &GpuProcess::memory_bytes});
+
+template <>
+inline constexpr auto kMembers<HostRecord> = std::tuple(
+    Member{"processes", &HostRecord::processes}, Member{"host", &HostRecord::host},
+    Member{"memory", &HostRecord::memory}, Member{"files", &HostRecord::files, &as_paths},
+    Member{"unseen", &HostRecord::unseen}, Member{"gpus", &HostRecord::gpus}, Member{"gpu", &HostRecord::gpu},
+    Member{"gpu_processes", &HostRecord::gpu_processes}, Member{"gpu_unavailable", &HostRecord::gpu_unavailable},
+    Member{"gpu_notes", &HostRecord::gpu_notes}, Member{"quota_cpus", &HostRecord::quota_cpus},
+    Member{"memory_limit_bytes", &HostRecord::memory_limit_bytes},
+    Member{"sampler_cpu_ns", &HostRecord::sampler_cpu_ns}, Member{"period_ns", &HostRecord::period_ns});
+
+template <>
+inline constexpr auto kMembers<FileFacts> = std::tuple(Member{"path", &FileFacts::path, &as_path},
+                                                       Member{"bytes", &FileFacts::bytes},
+                                                       Member{"cached_bytes", &FileFacts::cached_bytes},
+                                                       Member{"unwritten_bytes", &FileFacts::unwritten_bytes},
+                                                       Member{"device", &FileFacts::device},
+                                                       Member{"rotational", &FileFacts::rotational});
+
+namespace {
 
 void bind_gpus(nb::module_& module) {
   nb::class_<GpuReader>(module, "GpuReader",
@@ -202,21 +153,25 @@ void bind_gpus(nb::module_& module) {
       .def(
           "sample",
           [](GpuReader& self, std::uint64_t now_ns) {
-            return as_list(without_gil([&] { return self.sample(now_ns); }));
+            return in_python(without_gil([&] { return self.sample(now_ns); }));
           },
           "now_ns"_a, nb::sig("def sample(self, now_ns: int) -> list[dict[str, Any]]"),
           "A row per GPU; what is not told is None. The first call opens the driver and may take seconds, later ones "
           "take 20 ms, asleep.")
       .def(
-          "processes", [](GpuReader& self) { return as_list(without_gil([&] { return self.processes(); })); },
+          "processes", [](GpuReader& self) { return in_python(without_gil([&] { return self.processes(); })); },
           nb::sig("def processes(self) -> list[dict[str, Any]]"), "`index` of a GPU, `pid`, `memory_bytes`.")
       .def(
-          "gpus", [](const GpuReader& self) { return as_list(self.gpus()); },
-          nb::sig("def gpus(self) -> list[dict[str, Any]]"), "What does not change; after the first sample.")
+          "driver", [](GpuReader& self) { return to_dict(without_gil([&] { return self.driver(); })); },
+          nb::sig("def driver(self) -> dict[str, Any]"),
+          "`is_there`, whether the driver's library is; `version`; `gpus`, how many, or None. Opens it.")
+      .def(
+          "gpus", [](const GpuReader& self) { return in_python(self.gpus()); },
+          nb::sig("def gpus(self) -> list[dict[str, Any]]"), "What does not change; after any other call.")
       .def_prop_ro("unavailable", &GpuReader::unavailable, "Why there is nothing at all, and what to do; else empty.")
       .def(
-          "notes", [](const GpuReader& self) { return sentences(self.notes()); },
-          nb::sig("def notes(self) -> list[str]"), "What could not be read, one sentence each.");
+          "notes", [](const GpuReader& self) { return self.notes(); }, nb::sig("def notes(self) -> list[str]"),
+          "What could not be read, one sentence each.");
 }
 
 }  // namespace
@@ -239,9 +194,16 @@ void bind_observe(nb::module_& module) {
           "kind"_a, "begin_ns"_a, "cpu_ns"_a = 0, "a"_a = 0, "b"_a = 0, "keep"_a = true,
           "An event that ends now; `keep` False: it is only counted. A `cpu_ns` below 0 counts as 0.");
   module.def(
-      "look_at_files", &facts_of, "paths"_a, nb::sig("def look_at_files(paths: Sequence[str]) -> list[dict[str, Any]]"),
+      "look_at_files",
+      [](const std::vector<std::string>& paths) {
+        return in_python(without_gil([&] { return look_at_files(paths); }));
+      },
+      "paths"_a, nb::sig("def look_at_files(paths: Sequence[str]) -> list[dict[str, Any]]"),
       "Size, bytes in the page cache, bytes not yet written and disk of each; what is no readable file is left out.");
-  module.def("read_events", &events_of, "path"_a, nb::sig("def read_events(path: str) -> dict[str, Any]"));
+  module.def(
+      "read_events",
+      [](const std::string& path) { return to_dict(unwrap(without_gil([&] { return read_events(path); }))); }, "path"_a,
+      nb::sig("def read_events(path: str) -> dict[str, Any]"));
   nb::class_<HostSampler>(module, "HostSampler", "Counters of the host and of a process tree, taken by a thread.")
       .def(
           "__init__",
@@ -253,7 +215,9 @@ void bind_observe(nb::module_& module) {
           },
           "pid"_a, "period_s"_a, "root"_a = "", "closely_from"_a = "")
       .def("stop", [](HostSampler& self) { without_gil([&] { self.stop(); }); })
-      .def("record", &record_of, nb::sig("def record(self) -> dict[str, Any]"));
+      .def(
+          "record", [](const HostSampler& self) { return to_dict(self.record()); },
+          nb::sig("def record(self) -> dict[str, Any]"));
 }
 
 }  // namespace feedline::python

@@ -12,8 +12,8 @@ namespace {
 template <typename T, std::size_t N>
 using Words = std::array<std::pair<std::string_view, T>, N>;
 
-template <typename T, std::size_t N>
-T look_up(const char* subject, const Words<T, N>& words, std::string_view word) {
+template <typename Known>
+auto look_up(const char* subject, const Known& words, std::string_view word) {
   std::string known;
   for (const auto& [name, value] : words) {
     if (name == word) return value;
@@ -22,10 +22,24 @@ T look_up(const char* subject, const Words<T, N>& words, std::string_view word) 
   raise_config(std::string(subject) + ": \"" + std::string(word) + "\" is not one of " + known);
 }
 
-constexpr Words<OnError, 4> kOnError{{{"raise", OnError::kRaise},
-                                      {"skip", OnError::kSkip},
-                                      {"replace", OnError::kReplace},
-                                      {"report", OnError::kReport}}};
+constexpr Words<DType, 12> kDTypes{{{"uint8", DType::kUint8},
+                                    {"int64", DType::kInt64},
+                                    {"float16", DType::kFloat16},
+                                    {"float32", DType::kFloat32},
+                                    {"bool", DType::kBool},
+                                    {"int8", DType::kInt8},
+                                    {"int16", DType::kInt16},
+                                    {"int32", DType::kInt32},
+                                    {"uint16", DType::kUint16},
+                                    {"uint32", DType::kUint32},
+                                    {"uint64", DType::kUint64},
+                                    {"float64", DType::kFloat64}}};
+constexpr Words<Fidelity, 2> kFidelities{{{"exact", Fidelity::kExact}, {"fast", Fidelity::kFast}}};
+constexpr Words<Layout, 2> kLayouts{{{"NCHW", Layout::kNchw}, {"NHWC", Layout::kNhwc}}};
+// No word for kReport: a loader whose rows the caller fills is made in another way.
+constexpr Words<OnError, 3> kOnError{
+    {{"raise", OnError::kRaise}, {"skip", OnError::kSkip}, {"replace", OnError::kReplace}}};
+constexpr Words<Uneven, 3> kUneven{{{"pad", Uneven::kPad}, {"drop", Uneven::kDrop}, {"exact", Uneven::kExact}}};
 constexpr Words<BatchForm, 3> kForms{
     {{"stack", BatchForm::kDense}, {"pad", BatchForm::kPadded}, {"list", BatchForm::kList}}};
 constexpr Words<Content, 4> kContents{
@@ -40,21 +54,45 @@ std::string_view word_in(const Words<T, N>& words, T value) {
 
 }  // namespace
 
-DType dtype_of(std::string_view word) {
-  constexpr Words<DType, 12> kWords{{{"uint8", DType::kUint8},
-                                     {"int64", DType::kInt64},
-                                     {"float16", DType::kFloat16},
-                                     {"float32", DType::kFloat32},
-                                     {"bool", DType::kBool},
-                                     {"int8", DType::kInt8},
-                                     {"int16", DType::kInt16},
-                                     {"int32", DType::kInt32},
-                                     {"uint16", DType::kUint16},
-                                     {"uint32", DType::kUint32},
-                                     {"uint64", DType::kUint64},
-                                     {"float64", DType::kFloat64}}};
-  return look_up("dtype", kWords, word);
+template <>
+std::span<const std::pair<std::string_view, DType>> words_of() {
+  return kDTypes;
 }
+template <>
+std::span<const std::pair<std::string_view, Fidelity>> words_of() {
+  return kFidelities;
+}
+template <>
+std::span<const std::pair<std::string_view, Layout>> words_of() {
+  return kLayouts;
+}
+template <>
+std::span<const std::pair<std::string_view, OnError>> words_of() {
+  return kOnError;
+}
+template <>
+std::span<const std::pair<std::string_view, Uneven>> words_of() {
+  return kUneven;
+}
+
+std::string repr_of(nanobind::handle object) noexcept {
+  PyObject* text = PyObject_Repr(object.ptr());
+  const char* words = text != nullptr ? PyUnicode_AsUTF8AndSize(text, nullptr) : nullptr;
+  if (words == nullptr) PyErr_Clear();
+  std::string repr = words != nullptr && *words != '\0' ? words : "...";
+  Py_XDECREF(text);
+  return repr;
+}
+
+void raise_wrong_word(const std::string& subject, const std::string& words, const std::string& wrong) {
+  raise_config(subject + " must be one of " + words + ", not " + wrong);
+}
+
+DType dtype_of(std::string_view word) { return look_up("dtype", words_of<DType>(), word); }
+
+Fidelity fidelity_of(std::string_view word) { return look_up("fidelity", words_of<Fidelity>(), word); }
+
+Layout layout_of(std::string_view word) { return look_up("layout", words_of<Layout>(), word); }
 
 Interpolation interpolation_of(std::string_view word) {
   constexpr Words<Interpolation, 4> kWords{{{"nearest", Interpolation::kNearest},
@@ -77,23 +115,6 @@ ColorMode color_mode_of(std::string_view word) {
   return look_up("mode", kWords, word);
 }
 
-Fidelity fidelity_of(std::string_view word) {
-  constexpr Words<Fidelity, 2> kWords{{{"exact", Fidelity::kExact}, {"fast", Fidelity::kFast}}};
-  return look_up("fidelity", kWords, word);
-}
-
-Layout layout_of(std::string_view word) {
-  constexpr Words<Layout, 2> kWords{{{"NCHW", Layout::kNchw}, {"NHWC", Layout::kNhwc}}};
-  return look_up("layout", kWords, word);
-}
-
-OnError on_error_of(std::string_view word) { return look_up("on_error", kOnError, word); }
-
-Uneven uneven_of(std::string_view word) {
-  constexpr Words<Uneven, 3> kWords{{{"pad", Uneven::kPad}, {"drop", Uneven::kDrop}, {"exact", Uneven::kExact}}};
-  return look_up("uneven", kWords, word);
-}
-
 Documents documents_of(std::string_view word) {
   constexpr Words<Documents, 2> kWords{{{"pack", Documents::kPack}, {"apart", Documents::kApart}}};
   return look_up("documents", kWords, word);
@@ -103,13 +124,6 @@ MixUntil mix_until_of(std::string_view word) {
   constexpr Words<MixUntil, 3> kWords{
       {{"samples", MixUntil::kSamples}, {"first", MixUntil::kFirst}, {"last", MixUntil::kLast}}};
   return look_up("until", kWords, word);
-}
-
-std::string_view word_of(OnError action) {
-  for (const auto& [name, value] : kOnError) {
-    if (value == action) return name;
-  }
-  return "raise";
 }
 
 Missing missing_of(std::string_view word) {

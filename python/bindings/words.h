@@ -4,8 +4,13 @@
 // The engine's enumerations as the words that Python uses for them. A word that the engine does not have raises
 // feedline.ConfigError. Requires: the GIL is held.
 
+#include <nanobind/nanobind.h>
+
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "feedline/dataset.h"
 #include "feedline/loader.h"
@@ -19,14 +24,92 @@ PaddingMode padding_mode_of(std::string_view word);     // "constant", "edge", "
 ColorMode color_mode_of(std::string_view word);         // "RGB", "L"
 Fidelity fidelity_of(std::string_view word);            // "exact", "fast"
 Layout layout_of(std::string_view word);                // "NCHW", "NHWC"
-OnError on_error_of(std::string_view word);             // "raise", "skip", "replace", "report"
-Uneven uneven_of(std::string_view word);                // "pad", "drop", "exact"
 Documents documents_of(std::string_view word);          // "pack", "apart"
 MixUntil mix_until_of(std::string_view word);           // "samples", "first", "last"
 Missing missing_of(std::string_view word);              // "error", "skip", "none"
 BatchForm batch_form_of(std::string_view word);         // "stack", "pad", "list"
-std::string_view word_of(OnError action);
 std::string_view word_of(BatchForm form);
 std::string_view word_of(Content content);  // "array", "bytes", "text", "json"
 
+// All words of an enumeration, in the order in which errors tell them.
+template <typename T>
+std::span<const std::pair<std::string_view, T>> words_of() = delete;
+template <>
+std::span<const std::pair<std::string_view, DType>> words_of();
+template <>
+std::span<const std::pair<std::string_view, Fidelity>> words_of();
+template <>
+std::span<const std::pair<std::string_view, Layout>> words_of();
+template <>
+std::span<const std::pair<std::string_view, OnError>> words_of();
+template <>
+std::span<const std::pair<std::string_view, Uneven>> words_of();
+
+template <typename T>
+concept Worded = requires {
+  words_of<T>();
+};
+
+// An argument that may be any object and should be a word. Whether it is one is told where its name is known.
+template <Worded T>
+struct Word {
+  T value{};
+  std::string wrong = {};  // what was passed in place of a word; empty: a word was
+
+  // subject: what errors call the argument, such as "loader: on_error".
+  T checked(const std::string& subject) const;
+};
+
+// Of any object; "..." where it has none.
+std::string repr_of(nanobind::handle object) noexcept;
+[[noreturn]] void raise_wrong_word(const std::string& subject, const std::string& words, const std::string& wrong);
+
+template <Worded T>
+std::string_view word_of(T value) {
+  for (const auto& [word, other] : words_of<T>())
+    if (other == value) return word;
+  return "?";
+}
+
+template <Worded T>
+T Word<T>::checked(const std::string& subject) const {
+  if (wrong.empty()) return value;
+  std::string known;
+  for (const auto& [word, other] : words_of<T>()) known += (known.empty() ? "'" : ", '") + std::string(word) + "'";
+  raise_wrong_word(subject, known, wrong);
+}
+
 }  // namespace feedline::python
+
+namespace nanobind::detail {
+
+// None is passed on, to be refused with the words that there are.
+template <feedline::python::Worded T>
+struct has_arg_defaults<feedline::python::Word<T>> : std::true_type {};
+
+template <feedline::python::Worded T>
+struct type_caster<feedline::python::Word<T>> {
+  NB_TYPE_CASTER(feedline::python::Word<T>, const_name("str"))
+
+  bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
+    if (PyUnicode_Check(source.ptr())) {
+      Py_ssize_t size = 0;
+      const char* text = PyUnicode_AsUTF8AndSize(source.ptr(), &size);
+      if (text == nullptr) PyErr_Clear();
+      for (const auto& [word, known] : feedline::python::words_of<T>())
+        if (text != nullptr && word == std::string_view(text, static_cast<std::size_t>(size))) {
+          value = {known, {}};
+          return true;
+        }
+    }
+    value = {T(), feedline::python::repr_of(source)};
+    return true;
+  }
+
+  static handle from_cpp(const feedline::python::Word<T>& word, rv_policy, cleanup_list*) noexcept {
+    const std::string_view text = feedline::python::word_of(word.value);
+    return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+  }
+};
+
+}  // namespace nanobind::detail

@@ -198,7 +198,7 @@ class Loader:
     @property
     def epoch(self) -> int: ...
 
-    def start_epoch(self, prepare_next: bool = True) -> None: ...
+    def start_epoch(self, prepare_next: bool = True, feeds_gpu: bool = False) -> None: ...
 
     @property
     def rows_per_rank(self) -> list[int]: ...
@@ -230,18 +230,19 @@ class Loader:
 
     def state(self) -> dict[str, Any]: ...
 
-    def restore(self, *, fingerprint: int, format: str, samples: int, shards: int, fields: Sequence[str], seed: int, shuffle: bool, shard_window: int, epoch: int, position: int, delivered: Sequence[tuple[int, int]], left_out: int, buckets: Sequence[tuple[int, int]], fidelity: str) -> None: ...
+    def restore(self, state: dict[str, Any]) -> None:
+        """What `state()` gave."""
 
     def explain(self) -> str: ...
 
     @property
     def changes(self) -> int: ...
 
-    def leave_a_cpu(self) -> None: ...
-
     def close(self) -> None: ...
 
-def make_loader(dataset: Dataset, *, batch_size: int, shuffle: bool, shard_window: int = 0, seed: int, drop_last: bool, num_workers: int, memory_budget: int, in_order: bool, on_error: str, error_budget: int, rank: int, world_size: int, uneven: str, dtype: str | None, layout: str, timeout_ms: int, given_order: bool = False, bucket_bounds: Sequence[int] = [], buckets: int = 0, max_tokens: int = 0, most_workers: int = 0) -> Loader: ...
+def make_loader(dataset: Dataset, *, batch_size: int = 1, shuffle: bool = False, shard_window: int = 0, seed: int = 0, drop_last: bool = False, num_workers: int = 0, memory_budget: int = 0, in_order: bool = True, on_error: str | None = 'raise', error_budget: int = 0, rank: int = 0, world_size: int = 1, uneven: str | None = 'pad', dtype: str | None = None, layout: str | None = 'NCHW', timeout_ms: int = 0, bucket_bounds: Sequence[int] = [], buckets: int = 0, max_tokens: int = 0) -> Loader: ...
+
+def make_given_loader(dataset: Dataset, *, batch_size: int = 1, seed: int = 0, num_workers: int = 0, most_workers: int = 0, memory_budget: int = 0, dtype: str | None = None, layout: str | None = 'NCHW', timeout_ms: int = 0) -> Loader: ...
 
 def image_info(encoded: bytes | bytearray | memoryview) -> tuple[str, int, int]: ...
 
@@ -287,8 +288,13 @@ class GpuReader:
     def processes(self) -> list[dict[str, Any]]:
         """`index` of a GPU, `pid`, `memory_bytes`."""
 
+    def driver(self) -> dict[str, Any]:
+        """
+        `is_there`, whether the driver's library is; `version`; `gpus`, how many, or None. Opens it.
+        """
+
     def gpus(self) -> list[dict[str, Any]]:
-        """What does not change; after the first sample."""
+        """What does not change; after any other call."""
 
     @property
     def unavailable(self) -> str:

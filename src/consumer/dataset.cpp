@@ -157,11 +157,20 @@ Result<DecodeLimit> Dataset::measure_decode(std::uint64_t images, int threads, s
   });
 }
 
-Result<Loader> Dataset::loader(LoaderOptions options) const {
+Result<Loader> Dataset::loader(const LoaderOptions& options) const {
   return guarded([&]() -> Result<Loader> {
     FEEDLINE_TRY(auto recipe, impl_->opened_recipe(options.dtype, options.layout));
     FEEDLINE_TRY(auto plan, pipeline::plan_pipeline(*recipe, options));
-    return Loader(std::make_unique<Loader::Impl>(std::move(recipe), std::move(plan)));
+    return Loader(std::make_unique<Loader::Impl>(std::move(recipe), options, std::move(plan)));
+  });
+}
+
+Result<Loader> Dataset::given_loader(const GivenOptions& options) const {
+  return guarded([&]() -> Result<Loader> {
+    FEEDLINE_TRY(auto recipe, impl_->opened_recipe(options.dtype, options.layout));
+    FEEDLINE_TRY(auto plan, pipeline::plan_given(*recipe, options));
+    return Loader(
+        std::make_unique<Loader::Impl>(std::move(recipe), pipeline::shared_options(options), std::move(plan)));
   });
 }
 

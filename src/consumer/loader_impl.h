@@ -15,7 +15,8 @@
 namespace feedline {
 
 struct Loader::Impl {
-  Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, pipeline::PipelinePlan plan_in);
+  Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, const LoaderOptions& options_in,
+       pipeline::PipelinePlan plan_in);
 
   // What a call of any thread does, unless it is made in a child after fork().
   template <typename Call>
@@ -27,32 +28,23 @@ struct Loader::Impl {
     });
   }
 
-  Result<void> start_epoch(bool prepare_next);
+  Result<void> start_epoch(const EpochOptions& options);
   Result<std::optional<Batch>> next();
   Result<Polled> poll(std::chrono::milliseconds wait, Batch& batch);
   Result<void> restore(const LoaderState& state);
-  Result<void> check_buckets(const LoaderState& state) const;
-  bool lies_between_batches(const LoaderState& state) const;  // with buckets
   LoaderState state() const;
-  Fidelity fidelity() const;
-
-  std::string explain() const;
-  std::string explain_shares() const;
-  std::string explain_threads() const;
-  std::string explain_buckets() const;
-  std::string explain_order() const;
 
   const std::shared_ptr<const pipeline::Recipe> recipe;
-  const pipeline::PipelinePlan plan;
+  const LoaderOptions options;  // as they were passed: what came of them is in the pipeline's plan
   const DatasetIdentity identity;
-  const plan::Plan epoch_plan;  // of a whole epoch
   pipeline::Pipeline pipeline;
+  const plan::Plan epoch_plan;  // of a whole epoch
 
   // Changed by the consumer alone, and under it: state() is for any thread.
   mutable std::mutex mutex;
   bool resumed = false;                          // a restored state was begun and has given no batch yet
   bool running = false;                          // an epoch is begun and not over
-  bool prepare_next = true;                      // what start_epoch() was told last
+  EpochOptions epoch_options;                    // what start_epoch() was told last
   std::uint64_t next_epoch = 0;                  // what start_epoch() begins
   std::optional<pipeline::EpochStart> restored;  // or this, once
 };

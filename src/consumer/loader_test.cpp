@@ -24,10 +24,16 @@ class LoaderTest : public testing::Test {
  protected:
   static constexpr std::uint64_t kSamples = 103;
 
-  Loader loader(LoaderOptions options) const {
-    auto dataset =
-        arrays({{"y", reinterpret_cast<const std::byte*>(rows_.data()), rows_.size(), 1, {DType::kUint8, {}}, {}}});
-    auto made = dataset->loader(options);
+  Result<Dataset> dataset() const {
+    return arrays({{"y", reinterpret_cast<const std::byte*>(rows_.data()), rows_.size(), 1, {DType::kUint8, {}}, {}}});
+  }
+  Loader loader(const LoaderOptions& options) const {
+    auto made = dataset()->loader(options);
+    EXPECT_TRUE(made) << made.error().message();
+    return std::move(*made);
+  }
+  Loader given_loader(const GivenOptions& options) const {
+    auto made = dataset()->given_loader(options);
     EXPECT_TRUE(made) << made.error().message();
     return std::move(*made);
   }
@@ -50,7 +56,7 @@ class LoaderTest : public testing::Test {
 };
 
 TEST_F(LoaderTest, InterruptEndsAWaitAndNothingIsLost) {
-  Loader given = loader({.batch_size = 4, .num_workers = 2, .given_order = true});
+  Loader given = given_loader({.batch_size = 4, .num_workers = 2});
   ASSERT_TRUE(given.start_epoch());
   std::atomic<bool> is_over = false;
   std::thread other([&] {  // again and again: nobody can tell when next() has begun to wait
@@ -86,6 +92,29 @@ TEST_F(LoaderTest, InterruptBeforeACallEndsThatCallAlone) {
   }
 }
 
+TEST_F(LoaderTest, OptionsStayAsTheyWerePassed) {
+  const LoaderOptions options{
+      .batch_size = 10, .in_order = false, .on_error = OnError::kSkip, .rank = 1, .world_size = 2};
+  Loader made = loader(options);
+  EXPECT_EQ(made.options().num_workers, 0);
+  EXPECT_EQ(made.options().memory_budget, 0u);
+  EXPECT_EQ(made.options().on_error, OnError::kSkip);
+  EXPECT_FALSE(made.options().in_order);
+  const auto text = made.explain();
+  ASSERT_TRUE(text);
+  EXPECT_NE(text->find("replaced, not skipped: a rank that ends early"), std::string::npos) << *text;
+  EXPECT_NE(text->find("in order, as there are several ranks"), std::string::npos) << *text;
+}
+
+TEST_F(LoaderTest, AGivenOrderIsExplainedAsOne) {
+  Loader given = given_loader({.batch_size = 4, .num_workers = 2, .on_error = OnError::kSkip});
+  EXPECT_EQ(given.options().batch_size, 4u);
+  const auto text = given.explain();
+  ASSERT_TRUE(text);
+  EXPECT_NE(text->find("given by the caller, in batches of up to 4"), std::string::npos) << *text;
+  EXPECT_NE(text->find("replaced, not skipped: where an order that is given ends"), std::string::npos) << *text;
+}
+
 // For the thread sanitizer, and for what is asked: a state is never one that no call has left behind.
 TEST_F(LoaderTest, AnyThreadMayAskWhileTheConsumerGoesOn) {
   Loader asked = loader({.batch_size = 10, .shuffle = true, .num_workers = 2});
@@ -103,7 +132,6 @@ TEST_F(LoaderTest, AnyThreadMayAskWhileTheConsumerGoesOn) {
         EXPECT_TRUE(asked.stats() && asked.errors() && asked.error_count() && asked.explain() && asked.rows_per_rank());
         EXPECT_EQ(asked.batches(), 11u);
         asked.changes();
-        asked.leave_a_cpu();
         asked.interrupt();
       }
     });
@@ -157,7 +185,6 @@ int answers_of_a_child(Loader& loader) {
       [&] { return loader.batches() == 11 && loader.schema().size() == 1 && loader.options().batch_size == 10; },
       [&] {
         loader.interrupt();
-        loader.leave_a_cpu();
         loader.set_epoch(8);
         loader.changes();
         loader.epoch();

@@ -4,7 +4,7 @@
 //
 //   gpus 2                 how many there are
 //   utilisation 0 37       GPU 0 is used 37 %; likewise memory (MiB), power (mW), clock, temperature, reasons, received, sent (KB/s),
-//                          capability (86), mig, pid (may come several times)
+//                          capability (86), mig, generation, width (of PCIe), pid (may come several times)
 //   fail CALL STATUS [GPU] a call, by the end of its name, fails
 //
 // Built with -DVERY_EARLY it has the calls of a driver from years ago alone.
@@ -96,6 +96,12 @@ const char* nvmlErrorString(int status) {
   }
 }
 
+int nvmlSystemGetDriverVersion(char* version, unsigned size) {
+  ENTER("Version", NULL);
+  snprintf(version, size, "570.10");
+  return kSuccess;
+}
+
 int nvmlDeviceGetCount_v2(unsigned* count) {
   ENTER("Count", NULL);
   *count = (unsigned)value_of("gpus", -1, 1);
@@ -168,6 +174,12 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* 
   *reasons = value_of("reasons", (int)index_of(device), 0);
   return kSuccess;
 }
+
+int nvmlDeviceGetMaxPcieLinkGeneration(void* device, unsigned* generation) {
+  return number("Generation", device, "generation", 4, generation);
+}
+
+int nvmlDeviceGetCurrPcieLinkWidth(void* device, unsigned* lanes) { return number("Width", device, "width", 16, lanes); }
 
 int nvmlDeviceGetPcieThroughput(void* device, int counter, unsigned* kilobytes) {
   return number("Pcie", device, counter ? "received" : "sent", 0, kilobytes);

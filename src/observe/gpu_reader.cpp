@@ -16,7 +16,7 @@ using observe::Nvml;
 using observe::NvmlDevice;
 
 constexpr std::size_t kMostNotes = 32;
-constexpr unsigned kNameBytes = 96;  // NVML_DEVICE_NAME_V2_BUFFER_SIZE, and that of a UUID
+constexpr unsigned kNameBytes = 96;  // NVML_DEVICE_NAME_V2_BUFFER_SIZE, that of a UUID, and more than a version's
 constexpr unsigned kMostProcesses = 1024;
 constexpr unsigned kSpareProcesses = 16;  // that may begin between the two calls
 constexpr unsigned kStreamingClock = 1;   // NVML_CLOCK_SM
@@ -71,6 +71,7 @@ struct GpuReader::Impl {
 
   std::string library;
   bool opened = false;
+  GpuDriver driver;
   std::optional<Nvml> nvml;
   std::string unavailable;
   std::vector<std::string> notes;
@@ -82,16 +83,22 @@ struct GpuReader::Impl {
 void GpuReader::Impl::open() {
   opened = true;
   auto found = Nvml::open(library);
+  driver.is_there = found || found.error().is_there;
   if (!found) {
-    unavailable = found.error();
+    unavailable = found.error().why;
     return;
   }
   nvml.emplace(std::move(*found));
+  std::array<char, kNameBytes + 1> version{};
+  const auto driver_version = nvml->calls().driver_version;
+  if (driver_version && driver_version(version.data(), kNameBytes) == observe::kNvmlSuccess)
+    driver.version = version.data();
   unsigned count = 0;
   if (const int status = nvml->calls().count(&count); status != observe::kNvmlSuccess) {
     unavailable = "NVML does not count the GPUs: " + nvml->words(status);
     return;
   }
+  driver.gpus = count;
   for (unsigned index = 0; index < count; ++index) describe(index);
   if (gpus.empty()) unavailable = "NVML sees no GPU that this user may use";
 }
@@ -115,6 +122,10 @@ void GpuReader::Impl::describe(unsigned index) {
   if (calls.mig && calls.mig(gpu.device, &current, &pending) == observe::kNvmlSuccess) facts.partitioned = current == 1;
   observe::NvmlMemory memory;
   if (calls.memory && calls.memory(gpu.device, &memory) == observe::kNvmlSuccess) facts.memory_bytes = memory.total;
+  unsigned number = 0;
+  if (calls.pcie_generation && calls.pcie_generation(gpu.device, &number) == observe::kNvmlSuccess)
+    facts.pcie_generation = number;
+  if (calls.pcie_width && calls.pcie_width(gpu.device, &number) == observe::kNvmlSuccess) facts.pcie_width = number;
   gpus.push_back(std::move(facts));
   states.push_back(std::move(gpu));
 }
@@ -194,6 +205,11 @@ std::vector<GpuProcess> GpuReader::processes() {
   for (std::size_t at = 0; at < impl_->gpus.size(); ++at)
     for (const GpuProcess& process : impl_->processes_of(at)) found.push_back(process);
   return found;
+}
+
+const GpuDriver& GpuReader::driver() {
+  if (!impl_->opened) impl_->open();
+  return impl_->driver;
 }
 
 const std::vector<GpuFacts>& GpuReader::gpus() const { return impl_->gpus; }

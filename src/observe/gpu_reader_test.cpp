@@ -60,6 +60,19 @@ TEST_F(GpuReaderTest, AGpuThatIsIdleOrAtItsSetClockIsNotSlowed) {
   EXPECT_EQ(GpuReader(FEEDLINE_FAKE_NVML).sample(1).at(0).slowed, false);
 }
 
+TEST_F(GpuReaderTest, TellsWhatDoesNotChangeWithoutASample) {
+  script("gpus 3\ngeneration 1 5\nwidth 1 8\nfail Handle 4 2\nfail Pcie 15\n");
+  GpuReader reader(FEEDLINE_FAKE_NVML);
+  EXPECT_TRUE(reader.driver().is_there);
+  EXPECT_EQ(reader.driver().version, "570.10");
+  EXPECT_EQ(reader.driver().gpus, 3u) << "another user's counts";
+  ASSERT_EQ(reader.gpus().size(), 2u);
+  EXPECT_EQ(reader.gpus()[0].pcie_generation, 4u);
+  EXPECT_EQ(reader.gpus()[1].pcie_generation, 5u);
+  EXPECT_EQ(reader.gpus()[1].pcie_width, 8u);
+  EXPECT_EQ(reader.notes().size(), 1u) << "of the third GPU, and no throughput was asked for";
+}
+
 TEST_F(GpuReaderTest, ReadsPcieInTurns) {
   script("gpus 2\nreceived 0 1000\nsent 0 10\nreceived 1 3000\nsent 1 30\n");
   GpuReader reader(FEEDLINE_FAKE_NVML);
@@ -96,6 +109,7 @@ TEST_F(GpuReaderTest, AnEarlyDriverTellsWhatItHas) {
   EXPECT_FALSE(rows[0].power_w || rows[0].clock_mhz || rows[0].temperature_c || rows[0].slowed ||
                rows[0].received_bytes_per_s);
   EXPECT_EQ(reader.gpus()[0].capability, std::nullopt);
+  EXPECT_EQ(reader.gpus()[0].pcie_width, std::nullopt);
   EXPECT_TRUE(mentions(reader, "GPU 0: its power is not told: the driver has no such call"));
   const auto processes = reader.processes();
   ASSERT_EQ(processes.size(), 1u);
@@ -121,9 +135,13 @@ TEST_F(GpuReaderTest, WhatFailsIsSaidAndTheRestGoesOn) {
       EXPECT_TRUE(reader.notes()[0].starts_with("GPU 0: its ")) << reader.notes()[0];
     }
   }
-  for (const std::string call : {"Name", "UUID", "Capability", "Mig"}) {
+  for (const std::string call : {"Name", "UUID", "Capability", "Mig", "Version", "Generation", "Width"}) {
     script("fail " + call + " 3\n");
-    EXPECT_EQ(GpuReader(FEEDLINE_FAKE_NVML).sample(1).size(), 1u) << call;
+    GpuReader reader(FEEDLINE_FAKE_NVML);
+    EXPECT_EQ(reader.sample(1).size(), 1u) << call;
+    EXPECT_EQ(reader.driver().version.has_value(), call != "Version");
+    EXPECT_EQ(reader.gpus()[0].pcie_generation.has_value(), call != "Generation");
+    EXPECT_EQ(reader.gpus()[0].pcie_width.has_value(), call != "Width");
   }
 }
 
@@ -159,6 +177,15 @@ TEST_F(GpuReaderTest, SaysWhyThereIsNothing) {
     EXPECT_TRUE(reader.sample(1).empty() && reader.processes().empty() && reader.gpus().empty());
     return reader.unavailable();
   };
+  const auto is_there = [](const std::string& library) {
+    GpuReader reader(library);
+    EXPECT_FALSE(reader.driver().version || reader.driver().gpus) << library;
+    return reader.driver().is_there;
+  };
+  EXPECT_FALSE(is_there("libno-such-nvml.so.1"));
+  EXPECT_TRUE(is_there("libc.so.6"));
+  script("fail Init 9\n");
+  EXPECT_TRUE(is_there(FEEDLINE_FAKE_NVML));
   EXPECT_TRUE(reason("libno-such-nvml.so.1").starts_with("there is no libno-such-nvml.so.1"));
   EXPECT_TRUE(reason("libc.so.6").ends_with("has not the calls of NVML"));
   script("fail Init 18\n");

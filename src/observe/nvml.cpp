@@ -26,6 +26,7 @@ NvmlCalls calls_of(void* library) {
   find(library, calls.shutdown, {"nvmlShutdown"});
   find(library, calls.count, {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"});
   find(library, calls.handle, {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"});
+  find(library, calls.driver_version, {"nvmlSystemGetDriverVersion"});
   find(library, calls.name, {"nvmlDeviceGetName"});
   find(library, calls.uuid, {"nvmlDeviceGetUUID"});
   find(library, calls.capability, {"nvmlDeviceGetCudaComputeCapability"});
@@ -38,6 +39,8 @@ NvmlCalls calls_of(void* library) {
   find(library, calls.clock_reasons,
        {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
   find(library, calls.pcie, {"nvmlDeviceGetPcieThroughput"});
+  find(library, calls.pcie_generation, {"nvmlDeviceGetMaxPcieLinkGeneration"});
+  find(library, calls.pcie_width, {"nvmlDeviceGetCurrPcieLinkWidth"});
   find(library, calls.processes,
        {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"});
   find(library, calls.processes_before_11, {"nvmlDeviceGetComputeRunningProcesses"});
@@ -59,10 +62,12 @@ std::string advice(int status) {
 
 }  // namespace
 
-std::expected<Nvml, std::string> Nvml::open(const std::string& file) {
+std::expected<Nvml, NvmlRefusal> Nvml::open(const std::string& file) {
   // It stays open: a driver's library may leave threads and exit handlers behind.
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return std::unexpected("there is no " + file + ": no NVIDIA driver here, or a container without it");
+  if (!library)
+    return std::unexpected(
+        NvmlRefusal{"there is no " + file + ": no NVIDIA driver here, or a container without it", false});
   Nvml nvml;
   nvml.calls_ = calls_of(library);
   const NvmlCalls& calls = nvml.calls_;
@@ -70,8 +75,8 @@ std::expected<Nvml, std::string> Nvml::open(const std::string& file) {
   const int status = usable ? calls.init() : kNvmlSuccess;
   if (!usable || status != kNvmlSuccess) {
     nvml.calls_.shutdown = nullptr;
-    if (!usable) return std::unexpected(file + " has not the calls of NVML");
-    return std::unexpected("NVML does not start: " + nvml.words(status) + advice(status));
+    if (!usable) return std::unexpected(NvmlRefusal{file + " has not the calls of NVML", true});
+    return std::unexpected(NvmlRefusal{"NVML does not start: " + nvml.words(status) + advice(status), true});
   }
   return nvml;
 }

@@ -51,6 +51,7 @@ struct NvmlCalls {
   int (*shutdown)() = nullptr;
   int (*count)(unsigned*) = nullptr;
   int (*handle)(unsigned, NvmlDevice*) = nullptr;
+  int (*driver_version)(char*, unsigned) = nullptr;
   int (*name)(NvmlDevice, char*, unsigned) = nullptr;
   int (*uuid)(NvmlDevice, char*, unsigned) = nullptr;
   int (*capability)(NvmlDevice, int*, int*) = nullptr;
@@ -62,15 +63,23 @@ struct NvmlCalls {
   int (*temperature)(NvmlDevice, int, unsigned*) = nullptr;
   int (*clock_reasons)(NvmlDevice, unsigned long long*) = nullptr;
   int (*pcie)(NvmlDevice, int, unsigned*) = nullptr;  // KB/s, over 20 ms
+  int (*pcie_generation)(NvmlDevice, unsigned*) = nullptr;
+  int (*pcie_width)(NvmlDevice, unsigned*) = nullptr;
   int (*processes)(NvmlDevice, unsigned*, NvmlProcess*) = nullptr;
   int (*processes_before_11)(NvmlDevice, unsigned*, NvmlProcessBefore11*) = nullptr;
+};
+
+// Why there is no Nvml.
+struct NvmlRefusal {
+  std::string why;  // and what to do
+  bool is_there;    // the library is
 };
 
 // The library, opened and initialised.
 class Nvml {
  public:
-  // file: a name that the dynamic linker finds, or a path. The error says what to do.
-  static std::expected<Nvml, std::string> open(const std::string& file);
+  // file: a name that the dynamic linker finds, or a path.
+  static std::expected<Nvml, NvmlRefusal> open(const std::string& file);
   ~Nvml();
   Nvml(Nvml&&) noexcept;
   Nvml& operator=(Nvml&&) = delete;

@@ -28,7 +28,7 @@ AdaptationMode adaptation_mode() {
 
 std::unique_ptr<Adaptation> Adaptation::make(const PipelinePlan& plan, AdaptationMode mode) {
   if (!plan.adapts || mode == AdaptationMode::kOff) return nullptr;
-  const int threads = plan.options.num_workers;
+  const int threads = plan.threads;
   const tune::Settings first{threads, static_cast<int>(plan.slots)};
   const tune::Bounds bounds{
       {1, first.depth}, {threads, static_cast<int>(plan.most_slots)}, static_cast<double>(base::usable_cpus())};

@@ -38,6 +38,7 @@ std::unique_ptr<Pipeline> make(std::shared_ptr<FakeFormat> format, const LoaderO
   EXPECT_TRUE(plan) << plan.error().message();
   plan->adapts = adapts;
   if (adapts) plan->most_slots = std::max<std::uint64_t>(plan->slots, 1);
+  if (adapts) plan->threads_beside_gpu = std::clamp(share_of_cpus() - 1, 1, plan->threads);
   return std::make_unique<Pipeline>(std::move(recipe), *plan);
 }
 
@@ -145,45 +146,72 @@ TEST(Adaptation, EndsWhereverThreadsAre) {
   }
 }
 
-// Threads that are not wanted take no row, even of a batch that they have begun, and no CPU time.
+// How often each thread has read since it was cleared.
+class Readers {
+ public:
+  void note() {
+    const std::lock_guard lock(mutex_);
+    ++reads_[std::this_thread::get_id()];
+  }
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    reads_.clear();
+  }
+  std::size_t with(int least) const {  // so many reads, or more
+    const std::lock_guard lock(mutex_);
+    return static_cast<std::size_t>(std::ranges::count_if(reads_, [&](const auto& of) { return of.second >= least; }));
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::thread::id, int> reads_;
+};
+
+// Of a batch that all of them have begun, fewer threads than before take the rest of the rows.
 TEST(Adaptation, ParkedThreadsDoNothing) {
-  const auto share = static_cast<std::size_t>(share_of_cpus());
-  const auto left = std::max<std::size_t>(share - 1, 1);
-  auto format = std::make_shared<FakeFormat>(100'000);
-  std::mutex mutex;
-  std::map<std::thread::id, int> reads;  // since it was cleared
+  const Mode random("random");
+  constexpr std::size_t kThreads = 5;
+  auto format = std::make_shared<FakeFormat>(200'000);
+  Readers readers;
   format->before_read = [&](std::uint64_t) {
     std::this_thread::sleep_for(100us);
-    const std::lock_guard lock(mutex);
-    ++reads[std::this_thread::get_id()];
+    readers.note();
   };
-  const auto readers = [&](int least) {
-    const std::lock_guard lock(mutex);
-    return static_cast<std::size_t>(std::ranges::count_if(reads, [&](const auto& of) { return of.second >= least; }));
-  };
-  LoaderOptions options = options_of(static_cast<int>(share) + 3);
-  options.batch_size = 50'000;
+  LoaderOptions options = options_of(static_cast<int>(kThreads));
+  options.batch_size = 10'000;
   const auto pipeline = make(format, options);
   ASSERT_TRUE(pipeline->begin({}, false));
-  while (readers(1) < static_cast<std::size_t>(options.num_workers)) std::this_thread::sleep_for(1ms);
-  pipeline->leave_a_cpu();
-  {
-    const std::lock_guard lock(mutex);
-    reads.clear();
-  }
-  while (readers(500) < left) std::this_thread::sleep_for(1ms);
-  EXPECT_EQ(pipeline->stats().controller->threads, static_cast<int>(left));
-  EXPECT_EQ(pipeline->stats().threads, options.num_workers);
+  while (pipeline->stats().ready_batches == 0) std::this_thread::sleep_for(1ms);
+  readers.clear();
+  while (readers.with(1) < kThreads) std::this_thread::sleep_for(1ms);  // the next batch is everybody's
+  ASSERT_EQ(take(*pipeline, 1).size(), 1u);
+  const auto wanted = static_cast<std::size_t>(pipeline->stats().controller->threads);
+  ASSERT_LT(wanted, kThreads) << "the generator's first draw is of fewer";
+  readers.clear();
+  while (readers.with(500) < wanted) std::this_thread::sleep_for(1ms);
   // a run of two rows may still be in hand, and another one just taken, however late their thread gets a CPU
   constexpr int kInHand = 4;
-  EXPECT_EQ(readers(kInHand + 1), left);
-  EXPECT_LE(pipeline->stats().batches, 0u) << "the batch was to be too large to end";
+  EXPECT_EQ(readers.with(kInHand + 1), wanted);
+  EXPECT_EQ(pipeline->stats().threads, static_cast<int>(kThreads));
+}
+
+TEST(Adaptation, OneThreadFewerFeedsAGpu) {
+  const int left = std::max(share_of_cpus() - 1, 1);
+  const auto pipeline = make(std::make_shared<FakeFormat>(kSize), options_of(share_of_cpus() + 3));
+  ASSERT_TRUE(pipeline->begin({}, false));
+  EXPECT_EQ(pipeline->stats().controller->limit, share_of_cpus() + 3);
+  const Rows whole = epoch_of(*pipeline, {.epoch = 1});
+  ASSERT_TRUE(pipeline->begin({.epoch = 1}, false, true));
+  EXPECT_EQ(pipeline->stats().controller->limit, left);
+  EXPECT_EQ(pipeline->stats().controller->threads, left);
+  EXPECT_EQ(take(*pipeline), whole);
+  ASSERT_TRUE(pipeline->begin({.epoch = 2}, false));
+  EXPECT_EQ(pipeline->stats().controller->limit, left) << "a loop that feeds a GPU goes on to";
 }
 
 TEST(Adaptation, AThreadThatIsParkedDoesNotSpin) {
   const auto pipeline = make(std::make_shared<FakeFormat>(kSize), options_of(share_of_cpus() + 6));
-  ASSERT_TRUE(pipeline->begin({}, false));
-  pipeline->leave_a_cpu();
+  ASSERT_TRUE(pipeline->begin({}, false, true));
   EXPECT_EQ(take(*pipeline, 2).size(), 2u);
   const auto cpu_s = [] {
     timespec time{};
@@ -206,7 +234,7 @@ TEST(Adaptation, AThreadThatIsParkedDoesNotSpin) {
 PipelinePlan plan_of(int threads, std::uint64_t slots = 2, std::uint64_t most_slots = 8) {
   PipelinePlan plan;
   plan.adapts = true;
-  plan.options.num_workers = threads;
+  plan.threads = threads;
   plan.slots = slots;
   plan.most_slots = most_slots;
   return plan;
@@ -271,11 +299,17 @@ TEST(Adaptation, ANumberThatIsGivenStays) {
   const auto given = plan_pipeline(*recipe, {.batch_size = 8, .num_workers = 2});
   EXPECT_EQ(Adaptation::make(*given, AdaptationMode::kAuto), nullptr);
   const auto automatic = plan_pipeline(*recipe, {.batch_size = 8});
-  EXPECT_EQ(automatic->options.num_workers, share_of_cpus());
+  EXPECT_EQ(automatic->threads, share_of_cpus());
   EXPECT_NE(Adaptation::make(*automatic, AdaptationMode::kAuto), nullptr);
   EXPECT_EQ(Adaptation::make(*automatic, AdaptationMode::kOff), nullptr);
-  EXPECT_EQ(plan_pipeline(*recipe, {.batch_size = 8, .most_workers = 1})->options.num_workers, 1);
-  EXPECT_FALSE(plan_pipeline(*recipe, {.batch_size = 8, .most_workers = -1}));
+  EXPECT_EQ(automatic->threads_beside_gpu, std::max(share_of_cpus() - 1, 1));
+  EXPECT_EQ(given->threads_beside_gpu, 2) << "what was given stays";
+  const auto at_most = plan_given(*recipe, {.batch_size = 8, .most_workers = 1});
+  EXPECT_EQ(at_most->threads, 1);
+  EXPECT_EQ(at_most->threads_beside_gpu, 1);
+  EXPECT_TRUE(at_most->adapts);
+  EXPECT_EQ(plan_given(*recipe, {.batch_size = 8, .num_workers = 3, .most_workers = 1})->threads, 3);
+  EXPECT_FALSE(plan_given(*recipe, {.batch_size = 8, .most_workers = -1}));
 }
 
 // Whatever is decided later, the batches and what is read ahead fit into the budget.
@@ -283,12 +317,12 @@ TEST(Adaptation, StaysWithinTheMemoryBudget) {
   const auto recipe = recipe_of(std::make_shared<FakeFormat>(kSize));
   for (const std::uint64_t budget : {std::uint64_t{0}, std::uint64_t{5000}, std::uint64_t{1} << 20}) {
     const auto plan = plan_pipeline(*recipe, {.batch_size = 8, .memory_budget = budget});
-    EXPECT_LE(plan->most_slots * plan->batch_bytes + plan->read_ahead_bytes, plan->options.memory_budget);
+    EXPECT_LE(plan->most_slots * plan->batch_bytes + plan->read_ahead_bytes, plan->memory_budget);
     EXPECT_GE(plan->most_slots, plan->slots);
     const Mode random("random");
     Pipeline pipeline(recipe, *plan);
     epoch_of(pipeline, {});
-    EXPECT_LE(pipeline.stats().held_bytes_peak, plan->options.memory_budget);
+    EXPECT_LE(pipeline.stats().held_bytes_peak, plan->memory_budget);
   }
 }
 

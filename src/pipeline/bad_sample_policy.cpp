@@ -13,9 +13,6 @@ constexpr std::uint32_t kMaxAttempts = 32;
 
 }  // namespace
 
-BadSamplePolicy::BadSamplePolicy(OnError on_error, std::uint64_t error_budget, bool may_refill)
-    : action_(on_error == OnError::kSkip && !may_refill ? OnError::kReplace : on_error), error_budget_(error_budget) {}
-
 std::optional<std::uint64_t> BadSamplePolicy::substitute(const base::SampleKey& key, std::uint64_t size,
                                                          std::uint32_t attempt) const {
   if (attempt >= kMaxAttempts) return std::nullopt;

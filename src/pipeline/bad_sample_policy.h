@@ -18,13 +18,12 @@ namespace feedline::pipeline {
 //             why they do not depend on threads. A refill may be loaded twice (once in a batch near the end that is
 //             cut off again afterwards); it is delivered once.
 //
-// Over several ranks skip would end a rank early and leave the others waiting in a collective, and of an order that the
-// caller gives the end is not known: in both cases skip replaces, which keeps the number of batches.
+// Where skip cannot be, the plan has replace (PipelinePlan::on_error_reason).
 class BadSamplePolicy {
  public:
-  BadSamplePolicy(OnError on_error, std::uint64_t error_budget, bool may_refill);
+  BadSamplePolicy(OnError on_error, std::uint64_t error_budget) : on_error_(on_error), error_budget_(error_budget) {}
 
-  OnError action() const { return action_; }
+  OnError on_error() const { return on_error_; }
   // The substitute for `key.sample` at the given attempt; nullopt: give up and raise.
   std::optional<std::uint64_t> substitute(const base::SampleKey& key, std::uint64_t size, std::uint32_t attempt) const;
   // Has an epoch with this many bad samples to stop?
@@ -32,7 +31,7 @@ class BadSamplePolicy {
   Error budget_error(const Error& last) const;
 
  private:
-  OnError action_;
+  OnError on_error_;
   std::uint64_t error_budget_;
 };
 

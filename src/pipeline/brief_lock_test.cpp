@@ -50,6 +50,12 @@ class BriefLockTest : public testing::Test {
     plan->adapts = adapts;
     return std::make_unique<Pipeline>(recipe, *plan);
   }
+  static std::unique_ptr<Pipeline> make_given(const std::shared_ptr<const Recipe>& recipe,
+                                              const GivenOptions& options) {
+    auto plan = plan_given(*recipe, options);
+    EXPECT_TRUE(plan) << plan.error().message();
+    return std::make_unique<Pipeline>(recipe, *plan);
+  }
   // Batches of the epoch that was begun; errors of samples are passed over.
   static std::size_t take(Pipeline& pipeline, std::size_t most = SIZE_MAX) {
     std::size_t batches = 0;
@@ -129,8 +135,7 @@ TEST_F(BriefLockTest, LargeBatchesAskForNothing) {
 }
 
 TEST_F(BriefLockTest, GivenOrdersAskForNothing) {
-  const auto pipeline =
-      make(recipe_of(std::make_shared<FakeFormat>(2000)), {.batch_size = 16, .num_workers = 3, .given_order = true});
+  const auto pipeline = make_given(recipe_of(std::make_shared<FakeFormat>(2000)), {.batch_size = 16, .num_workers = 3});
   ASSERT_TRUE(pipeline->begin({}, true));
   for (std::uint64_t batch = 0; batch < 300; ++batch) {
     ASSERT_TRUE(pipeline->give(std::vector<GivenSample>(16, {batch, batch})));
@@ -169,7 +174,7 @@ TEST_F(BriefLockTest, AControllerAsksForNothing) {
     ASSERT_TRUE(pipeline->begin({}, false));
     const auto deadline = std::chrono::steady_clock::now() + 1s;  // five intervals
     while (std::chrono::steady_clock::now() < deadline) EXPECT_EQ(take(*pipeline, 4), 4u);
-    pipeline->leave_a_cpu();
+    ASSERT_TRUE(pipeline->begin({.epoch = 1}, false, true));
     EXPECT_EQ(take(*pipeline, 4), 4u);
     EXPECT_EQ(lock_watch::seen(), "") << mode;
     EXPECT_EQ(lock_watch::allocations, 0u) << mode;
@@ -214,8 +219,8 @@ TEST_F(BriefLockTest, ReadingAheadAsksForNothing) {
           std::make_shared<storage::SlowStorage>(storage::local_storage(), storage::SlowReads{.latency = 2ms});
       auto format = format::FolderFormat::open(folder.path("data"), {.storage = slow});
       ASSERT_TRUE(format) << format.error().message();
-      const auto pipeline =
-          make(recipe_of(*format), {.batch_size = 8, .shuffle = true, .num_workers = 6, .given_order = given});
+      const auto pipeline = given ? make_given(recipe_of(*format), {.batch_size = 8, .num_workers = 6})
+                                  : make(recipe_of(*format), {.batch_size = 8, .shuffle = true, .num_workers = 6});
       for (std::uint64_t epoch = 0; epoch < 4; ++epoch) {
         ASSERT_TRUE(pipeline->begin({.epoch = epoch}, true));
         for (std::uint64_t batch = 0; given && batch < 12; ++batch)

@@ -15,7 +15,6 @@ Result<void> check_context(const Recipe& recipe, const LoaderOptions& options) {
   if (!recipe.ragged)
     return config_error("loader: buckets are for samples of different lengths; those of \"" + recipe.dataset +
                         "\" have one");
-  if (options.given_order) return config_error("loader: buckets do not go with a given order");
   if (recipe.mixture) return config_error("loader: buckets do not go with a mixture; mix what the loaders give");
   if (options.shard_window > 0) return config_error("loader: buckets do not go with a window of shards");
   if (recipe.format->size() > std::numeric_limits<std::uint32_t>::max())

@@ -33,7 +33,7 @@ Result<void> Delivery::note(const Epoch& epoch, const Slot& slot, std::uint64_t 
 Result<Loader::Polled> Delivery::count(const Epoch& epoch, const Slot& slot) {
   if (slot.rows == 0) return Loader::Polled::kPending;
   waiting_ns_ = 0;
-  if (!slot.failures.empty() && policy_.action() != OnError::kReport) {
+  if (!slot.failures.empty() && policy_.on_error() != OnError::kReport) {
     const auto& first = slot.failures.front();
     bad_.push_back(std::make_shared<const BadSample>(
         BadSample{first.error, epoch.epoch(), epoch.index_of(slot.batch), slot.samples[first.row], OnError::kRaise}));

@@ -17,8 +17,7 @@ constexpr std::uint64_t kRows = 4;
 // An epoch of 20 samples in batches of four, which is filled by hand.
 class DeliveryTest : public testing::Test {
  protected:
-  explicit DeliveryTest(OnError on_error = OnError::kRaise, std::uint64_t budget = 0)
-      : policy_(on_error, budget, true) {
+  explicit DeliveryTest(OnError on_error = OnError::kRaise, std::uint64_t budget = 0) : policy_(on_error, budget) {
     plan::OrderConfig order;
     order.size = 20;
     Epoch::Config config;

@@ -73,7 +73,7 @@ std::optional<Ticket> Epoch::take_ticket() {
 }
 
 void Epoch::log_bad(Slot& slot, std::uint64_t sample, Error error) {
-  slot.bad.push_back({std::move(error), epoch(), index_of(slot.batch), sample, policy_.action()});
+  slot.bad.push_back({std::move(error), epoch(), index_of(slot.batch), sample, policy_.on_error()});
 }
 
 void Epoch::note(Slot& slot, std::uint64_t row, Outcome outcome) {
@@ -90,9 +90,9 @@ void Epoch::settle(Slot& completed) {
   ++complete_;
   // a failed refill goes first again
   if (completed.failures.size() > 1) std::ranges::sort(completed.failures, {}, &BadRow::row);
-  if (config_.prepares && policy_.action() != OnError::kSkip) finalize(completed);
+  if (config_.prepares && policy_.on_error() != OnError::kSkip) finalize(completed);
   resolve();
-  if (config_.prepares && policy_.action() == OnError::kSkip && !config_.in_order) finalize_ahead();
+  if (config_.prepares && policy_.on_error() == OnError::kSkip && !config_.in_order) finalize_ahead();
 }
 
 void Epoch::resolve() {
@@ -104,9 +104,9 @@ void Epoch::resolve() {
       // earlier refills took the batch over; had they come sooner, it would not have been opened at all
       if (deliverable_rows(*slot) == 0) slot->failures.clear();
     }
-    if (policy_.action() == OnError::kSkip && refill(slot)) return;  // come back when the refill is there
+    if (policy_.on_error() == OnError::kSkip && refill(slot)) return;  // come back when the refill is there
     // rows finish in any order: sorted, so that the log does not depend on threads
-    if (policy_.action() == OnError::kReplace) std::ranges::stable_sort(slot->bad, {}, &BadSample::sample);
+    if (policy_.on_error() == OnError::kReplace) std::ranges::stable_sort(slot->bad, {}, &BadSample::sample);
     slot->refilled = plan_->positions() - end_;
     slot->resolved = true;
     ++resolved_;
@@ -122,7 +122,7 @@ void Epoch::resolve() {
 void Epoch::finalize(Slot& slot) {
   slot.is_final = true;
   const std::uint64_t rows = deliverable_rows(slot);
-  const bool is_delivered = rows > 0 && (slot.failures.empty() || policy_.action() == OnError::kReport);
+  const bool is_delivered = rows > 0 && (slot.failures.empty() || policy_.on_error() == OnError::kReport);
   if (!is_delivered) {
     slot.ready = true;
     return;
@@ -180,7 +180,7 @@ std::uint64_t Epoch::deliverable_rows(const Slot& slot) const {
 
 // Out of order, a slot may go before earlier ones are settled only if their refills can never reach its rows.
 bool Epoch::safe_out_of_order(const Slot& slot) const {
-  if (policy_.action() != OnError::kSkip) return true;
+  if (policy_.on_error() != OnError::kSkip) return true;
   // each unsettled row can take at most one refill that works, and every bad refill is one position more: keep twice
   return slot.failures.empty() && slot.first + slot.rows + 2 * unsettled_rows_ <= end_;
 }

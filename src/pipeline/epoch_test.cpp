@@ -60,7 +60,7 @@ class EpochRun {
   }
 
   Outcome run(unsigned schedule_seed) const {
-    const BadSamplePolicy policy(on_error, 0, true);
+    const BadSamplePolicy policy(on_error, 0);
     Epoch::Config config;
     config.epoch = 1;
     config.order = order_of(size);
@@ -268,7 +268,7 @@ TEST(Epoch, DropLastRefillsFromTheSamplesThatItWouldDrop) {
 }
 
 TEST(Epoch, RaiseKeepsTheErrorsOfABatchInRowOrder) {
-  const BadSamplePolicy policy(OnError::kRaise, 0, true);
+  const BadSamplePolicy policy(OnError::kRaise, 0);
   Epoch::Config config;
   config.order = plan::make_order({.size = 4}, 0);
   config.plan = {.batch_size = 4};

@@ -74,8 +74,9 @@ class Exchange {
 
   // ---- the consumer, one thread at a time
 
-  // Abandons what runs. following: nullptr, or the epoch that is prepared meanwhile.
-  Result<void> begin(const EpochStart& start, std::unique_ptr<Epoch> epoch, std::unique_ptr<Epoch> following);
+  // Abandons what runs. following: nullptr, or the epoch that is prepared meanwhile. feeds_gpu: see EpochOptions.
+  Result<void> begin(const EpochStart& start, std::unique_ptr<Epoch> epoch, std::unique_ptr<Epoch> following,
+                     bool feeds_gpu = false);
   Result<void> give(std::vector<GivenSample> samples);
   Result<void> end_giving();
   Result<void> prepare() { return memory_.prepare(); }  // before the first batch: see BatchMemory
@@ -109,8 +110,6 @@ class Exchange {
   std::vector<std::uint64_t> rows_per_rank() const;
   std::vector<BadSample> bad_samples(std::uint64_t from) const;
   std::uint64_t bad_count() const;
-  void leave_a_cpu();
-  bool leaves_a_cpu() const;
   std::uint64_t changes() const { return settings_.changes(); }
   void add_to(LoaderStats& stats) const;
   // What a batch takes for its late fields, as of the latest ones; before the first, as the plan has it.

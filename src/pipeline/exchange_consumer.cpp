@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "pipeline/exchange.h"
-#include "pipeline/thread_placement.h"
 #include "telemetry/spans.h"
 
 namespace feedline::pipeline {
@@ -36,7 +35,8 @@ Result<void> Exchange::check_alive() const {
   return {};
 }
 
-Result<void> Exchange::begin(const EpochStart& start, std::unique_ptr<Epoch> epoch, std::unique_ptr<Epoch> following) {
+Result<void> Exchange::begin(const EpochStart& start, std::unique_ptr<Epoch> epoch, std::unique_ptr<Epoch> following,
+                             bool feeds_gpu) {
   const bool goes_on = following != nullptr;
   Wakes wakes;
   {
@@ -46,7 +46,7 @@ Result<void> Exchange::begin(const EpochStart& start, std::unique_ptr<Epoch> epo
     failure_.reset();
     update_recall();
     delivery_.begin(start, base::now_ns());
-    settings_.begin_epoch();
+    wakes.parked = settings_.begin_epoch(feeds_gpu);
     let_go(lock, std::move(dropped), wakes);
   }
   if (parts_.ahead) parts_.ahead->begin(goes_on);
@@ -172,7 +172,7 @@ Result<Loader::Polled> Exchange::late(BriefLock& lock, std::uint64_t started_ns)
   const std::uint64_t since = delivery_.waiting_since();
   Wakes wakes;
   wakes.all_workers = wakes.parked = settings_.waits(now, now - since);
-  const std::chrono::milliseconds timeout = parts_.plan.options.timeout;
+  const std::chrono::milliseconds timeout = parts_.plan.timeout;
   const bool is_stalled = timeout.count() > 0 && now - since > static_cast<std::uint64_t>(timeout.count()) * 1'000'000;
   const AwaitedBatch awaited = is_stalled ? AwaitedBatch::of(epochs_.current()) : AwaitedBatch();
   lock.unlock();
@@ -231,7 +231,7 @@ std::vector<std::uint64_t> Exchange::rows_per_rank() const {
   }
   std::vector<std::uint64_t> rows;
   if (!batch || !plan) return rows;
-  for (std::uint64_t rank = 0; rank < parts_.plan.options.world_size; ++rank) rows.push_back(plan->rows(*batch, rank));
+  for (std::uint64_t rank = 0; rank < parts_.plan.world_size; ++rank) rows.push_back(plan->rows(*batch, rank));
   return rows;
 }
 
@@ -255,25 +255,9 @@ std::uint64_t Exchange::bad_count() const {
   return delivery_.bad().size();
 }
 
-void Exchange::leave_a_cpu() {
-  if (leaves_a_cpu()) return;
-  const int cpus = share_of_cpus();
-  Wakes wakes;
-  {
-    const BriefLock lock(mutex_);
-    wakes.all_workers = wakes.parked = settings_.leave_a_cpu(cpus);
-  }
-  wake(wakes);
-}
-
 std::uint64_t Exchange::late_bytes() const {
   const BriefLock lock(mutex_);
   return late_bytes_;
-}
-
-bool Exchange::leaves_a_cpu() const {
-  const BriefLock lock(mutex_);
-  return settings_.leaves_a_cpu();
 }
 
 void Exchange::add_to(LoaderStats& stats) const {

@@ -22,7 +22,7 @@ constexpr std::size_t kWorkers = 2;
 // nobody sleeps where there is something to do.
 class ExchangeTest : public testing::Test {
  protected:
-  explicit ExchangeTest(OnError on_error = OnError::kRaise) : policy_(on_error, 0, true) {
+  explicit ExchangeTest(OnError on_error = OnError::kRaise) : policy_(on_error, 0) {
     auto recipe =
         make_recipe({"fake", std::make_shared<FakeFormat>(100)}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
     EXPECT_TRUE(recipe);
@@ -357,7 +357,7 @@ TEST_F(ExchangeSkips, WorkersReturnForARefillWhichGoesFirst) {
 // Refills of the first batch take the other two over, while a row of the last one is still in somebody's hands.
 TEST_F(ExchangeSkips, ABatchThatIsTakenOverDoesNotEndTheConsumersWait) {
   plan_.slots = 3;
-  plan_.options.timeout = 1h;
+  plan_.timeout = 1h;
   make_exchange();
   ASSERT_TRUE(begin(0, false, 88));
   Task first = fill_batch(), second = fill_batch();

@@ -101,7 +101,7 @@ class LateRun {
           std::shared_ptr<device::Device> device = std::make_shared<FakeDevice>())
       : recipe_(std::move(recipe)),
         samples_(std::move(samples)),
-        policy_(options.on_error, options.error_budget, true),
+        policy_(options.on_error, options.error_budget),
         counters_(static_cast<std::size_t>(options.num_workers) + 1),
         progress_(static_cast<std::size_t>(options.num_workers)) {
     auto plan = plan_pipeline(*recipe_, options);
@@ -152,12 +152,11 @@ class LateRun {
 
  private:
   std::unique_ptr<Epoch> make_epoch(std::uint64_t number) const {
-    const LoaderOptions& o = plan_.options;
     Epoch::Config config;
     config.epoch = number;
     config.order = plan::make_order(plan_.order, number);
-    config.plan = {.batch_size = o.batch_size, .drop_last = o.drop_last};
-    config.in_order = o.in_order;
+    config.plan = cut_of(plan_);
+    config.in_order = plan_.in_order;
     config.prepares = exchange_->prepares();
     return std::make_unique<Epoch>(config, policy_);
   }
@@ -185,7 +184,7 @@ class LateRun {
     if (!samples_.fill(sample, rows)) {
       const Error error{ErrorCode::kData, "bad", {}, 0};
       Outcome outcome{sample, error, {}};
-      if (policy_.action() == OnError::kReplace) {
+      if (policy_.on_error() == OnError::kReplace) {
         outcome.bad.push_back({error, task.epoch, 0, sample, OnError::kReplace});
         while (samples_.bad.contains(sample)) sample = (sample + 1) % size;
         slot.rows_at(row, rows);

@@ -1,20 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/thread.h"
 #include "feedline/loader.h"
+#include "pipeline/bad_sample_policy.h"
 #include "pipeline/pipeline_plan.h"
 #include "pipeline/recipe.h"
+#include "telemetry/stage_counters.h"
 
 namespace feedline::device {
 class Device;
 }
 
 namespace feedline::pipeline {
+
+class Epoch;
+class Exchange;
+class ReadAhead;
+struct Progress;
 
 // What batches are filled for, where nobody says otherwise: the host.
 std::shared_ptr<device::Device> usual_device();
@@ -27,6 +38,7 @@ std::shared_ptr<device::Device> usual_device();
 // and the destructor do nothing, and all else must not be called where check_process() says so.
 class Pipeline {
  public:
+  // device: what batches are filled for.
   Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan,
            std::shared_ptr<device::Device> device = usual_device());
   ~Pipeline();
@@ -34,8 +46,8 @@ class Pipeline {
   Pipeline& operator=(const Pipeline&) = delete;
 
   // Abandons what runs and begins an epoch. prepare_next: the one after it will follow, in all likelihood, and its
-  // first batches are filled while this one's last ones are used.
-  Result<void> begin(const EpochStart& start, bool prepare_next);
+  // first batches are filled while this one's last ones are used. feeds_gpu: see EpochOptions.
+  Result<void> begin(const EpochStart& start, bool prepare_next, bool feeds_gpu = false);
   // kConfig in a child after fork(), where begin() was called before. Takes no lock.
   Result<void> check_process() const;
   void interrupt();  // see Loader
@@ -49,22 +61,34 @@ class Pipeline {
   EpochStart position() const;
   // Does the epoch that was begun have a batch for any rank?
   bool has_batches() const;
-  // See Loader::rows_per_rank.
+  // See Loader::rows_per_rank and Loader::changes.
   std::vector<std::uint64_t> rows_per_rank() const;
-  // See Loader::leave_a_cpu and Loader::changes.
-  void leave_a_cpu();
   std::uint64_t changes() const;
   std::vector<BadSample> bad_samples(std::uint64_t from = 0) const;
   std::uint64_t bad_count() const;
   LoaderStats stats() const;
-  const PipelinePlan& plan() const;
+  const PipelinePlan& plan() const { return plan_; }
   std::string explain_reads() const;  // empty: nothing is read ahead
   std::string explain_late() const;   // what lists and padded fields take; empty: there are none
 
-  struct Impl;  // defined in pipeline.cpp
-
  private:
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<Epoch> make_epoch(const EpochStart& start) const;
+  Result<void> start_threads(bool feeds_gpu);
+  void work(std::size_t worker);
+  Result<void> check_given(const std::vector<GivenSample>& samples) const;
+  bool is_of_a_parent() const;
+  void end();
+
+  // In this order, which is what depends on what: a thread that still runs at the end finds everything else alive.
+  const std::shared_ptr<const Recipe> recipe_;
+  const PipelinePlan plan_;
+  const BadSamplePolicy policy_;
+  std::vector<telemetry::ThreadCounters> counters_;  // one per worker, and the consumer's last
+  std::vector<Progress> progress_;                   // one per worker
+  std::unique_ptr<ReadAhead> ahead_;                 // nullptr: the format has nothing to read ahead
+  std::unique_ptr<Exchange> exchange_;               // the lock, and all that changes under it
+  std::vector<base::Thread> threads_;                // the consumer's
+  std::atomic<pid_t> pid_ = 0;                       // of the process that began an epoch
 };
 
 }  // namespace feedline::pipeline

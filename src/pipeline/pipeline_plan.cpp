@@ -7,32 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "base/cpus.h"
 #include "batch/batch_layout.h"
 #include "format/format.h"
 #include "pipeline/bucketing.h"
+#include "pipeline/memory_share.h"
 #include "pipeline/thread_placement.h"
 
 namespace feedline::pipeline {
 namespace {
 
-// Without a budget of the user's: of the memory that this process may use. A loader should not be what fills a
-// machine that also holds the model, the optimizer and other ranks.
-constexpr std::uint64_t kMemoryShare = 8;
-// One batch being filled and one waiting: with rows, not batches, as the unit of work, more smooths nothing. Small
-// batches are filled faster than a thread wakes up: of those, as many as this much memory holds.
-constexpr std::uint64_t kDefaultSlots = 2;
-constexpr std::uint64_t kSmallBatchesBytes = std::uint64_t{4} << 20;
-constexpr std::uint64_t kMostSmallBatches = 32;
-// Where the training loop comes in bursts, and the number of threads is the controller's, at most so many times that.
-constexpr std::uint64_t kDeeper = 4;
-// For samples that are read ahead: 256 photos. Where a given budget leaves less than the second number, and less than
-// an eighth of it, small batches give up theirs for it.
-constexpr std::uint64_t kMostReadAhead = std::uint64_t{32} << 20;
-constexpr std::uint64_t kSomeReadAhead = std::uint64_t{4} << 20;
-// Of a row of a late field whose format does not know how long its rows are. What they take is seen with the first
-// batch, and heeded from then on.
-constexpr std::uint64_t kUnknownRowBytes = 1024;
 // More threads than this are a mistake, not a wish.
 constexpr int kMaxThreads = 1024;
 
@@ -41,7 +24,6 @@ Result<void> check_options(const LoaderOptions& options) {
   if (options.num_workers < 0 || options.num_workers > kMaxThreads)
     return config_error("loader: num_workers must be between 0 and " + std::to_string(kMaxThreads) + ", got " +
                         std::to_string(options.num_workers));
-  if (options.most_workers < 0) return config_error("loader: most_workers must not be negative");
   if (options.world_size == 0) return config_error("loader: world_size must be at least 1");
   if (options.rank >= options.world_size)
     return config_error("loader: rank must be below world_size=" + std::to_string(options.world_size) + ", got " +
@@ -66,7 +48,6 @@ Result<plan::OrderConfig> order_config(const Recipe& recipe, const LoaderOptions
   order.shuffle = options.shuffle;
   order.seed = options.seed;
   order.mixture = recipe.mixture;
-  if (options.given_order && options.buckets == 0 && options.bucket_bounds.empty()) return order;
   const std::uint64_t positions = order.mixture ? order.mixture->samples : order.size;
   if (positions < options.world_size)
     return config_error("loader: world_size=" + std::to_string(options.world_size) + " is more than the " +
@@ -80,6 +61,22 @@ Result<plan::OrderConfig> order_config(const Recipe& recipe, const LoaderOptions
   return order;
 }
 
+// Skipping ends a rank's epoch earlier, and takes its refills from the end of the order.
+void resolve_on_error(OnError on_error, PipelinePlan& plan) {
+  plan.on_error = on_error;
+  if (on_error != OnError::kSkip) return;
+  if (plan.is_given) plan.on_error_reason = "where an order that is given ends is not known";
+  if (plan.world_size > 1) plan.on_error_reason = "a rank that ends early would leave the others waiting";
+  if (!plan.on_error_reason.empty()) plan.on_error = OnError::kReplace;
+}
+
+void resolve_threads(int num_workers, int most_workers, PipelinePlan& plan) {
+  plan.adapts = num_workers == 0;
+  const int share = plan.adapts ? share_of_cpus() : num_workers;
+  plan.threads = most_workers > 0 ? std::min(share, most_workers) : share;
+  plan.threads_beside_gpu = plan.adapts ? std::clamp(share - 1, 1, plan.threads) : plan.threads;
+}
+
 Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::uint64_t rows) {
   std::uint64_t row_bytes = 0;
   for (const FieldSpec& field : schema) row_bytes += field.is_late() ? field.usual_bytes : field.array.bytes();
@@ -88,88 +85,94 @@ Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::
   return std::make_shared<const batch::BatchLayout>(std::move(schema), rows);
 }
 
-// Of the late fields of a batch: each row as it was read, and once more in its place. unknown: of a row of which the
-// format says nothing.
-std::uint64_t late_bytes_of(const Recipe& recipe, std::uint64_t rows, std::uint64_t unknown) {
-  std::uint64_t row_bytes = 0;
-  for (const FieldSpec& field : recipe.schema)
-    if (field.is_late()) row_bytes += field.usual_bytes > 0 ? field.usual_bytes : unknown;
-  return 2 * rows * row_bytes;
-}
-
 // Which shapes batches have, and what the largest takes.
-Result<void> lay_out(const Recipe& recipe, PipelinePlan& plan) {
+Result<void> lay_out(const Recipe& recipe, std::uint64_t batch_size, PipelinePlan& plan) {
   if (!plan.order.buckets) {
-    FEEDLINE_TRY(auto layout, layout_of(longest_schema(recipe), plan.options.batch_size));
+    plan.batch_size = batch_size;
+    FEEDLINE_TRY(auto layout, layout_of(longest_schema(recipe), batch_size));
     plan.batch_bytes = layout->bytes();
     if (!recipe.ragged) plan.layouts.push_back(std::move(layout));
     return {};
   }
-  plan.options.batch_size = 0;
+  plan.batch_size = 0;
   for (const Bucket& bucket : plan.order.buckets->all()) {
-    const std::uint64_t rows = bucket.rows / plan.options.world_size;
+    const std::uint64_t rows = bucket.rows / plan.world_size;
     FEEDLINE_TRY(auto layout, layout_of(schema_of_length(recipe, bucket.bound), rows));
-    plan.options.batch_size = std::max(plan.options.batch_size, rows);
+    plan.batch_size = std::max(plan.batch_size, rows);
     plan.batch_bytes = std::max<std::uint64_t>(plan.batch_bytes, layout->bytes());
     plan.layouts.push_back(std::move(layout));
   }
   return {};
 }
 
-}  // namespace
-
-plan::Plan whole_epoch(const PipelinePlan& plan, std::uint64_t epoch) {
-  const LoaderOptions& o = plan.options;
-  return {plan::make_order(plan.order, epoch), {o.batch_size, o.rank, o.world_size, o.drop_last, o.uneven, 0, {}, 0}};
+// `plan` has its order, and whose it is.
+Result<PipelinePlan> resolve(const Recipe& recipe, const LoaderOptions& options, int most_workers, PipelinePlan plan) {
+  plan.rank = options.rank;
+  plan.world_size = options.world_size;
+  plan.drop_last = options.drop_last;
+  plan.uneven = options.uneven;
+  plan.in_order = options.in_order || options.world_size > 1;
+  plan.error_budget = options.error_budget;
+  plan.timeout = options.timeout;
+  plan.short_rows = recipe.format->grain() > 1;
+  resolve_on_error(options.on_error, plan);
+  resolve_threads(options.num_workers, most_workers, plan);
+  FEEDLINE_CHECK_OK(lay_out(recipe, options.batch_size, plan));
+  FEEDLINE_CHECK_OK(share_memory(recipe, options.memory_budget, plan));
+  return plan;
 }
 
-Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options) {
+Result<void> check(const Recipe& recipe, const LoaderOptions& options) {
   FEEDLINE_CHECK_OK(check_options(options));
   if (recipe.format->size() == 0) return config_error("loader: the dataset \"" + recipe.dataset + "\" holds no sample");
-  if (recipe.ragged) FEEDLINE_CHECK_OK(check_ragged(options));
-  FEEDLINE_TRY(plan::OrderConfig order, order_config(recipe, options));
+  return recipe.ragged ? check_ragged(options) : Result<void>();
+}
+
+}  // namespace
+
+Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options) {
+  FEEDLINE_CHECK_OK(check(recipe, options));
   PipelinePlan plan;
-  plan.options = options;
-  plan.order = std::move(order);
-  if (plan.options.num_workers == 0) {
-    plan.adapts = true;
-    plan.options.num_workers = share_of_cpus();
-    if (options.most_workers > 0) plan.options.num_workers = std::min(plan.options.num_workers, options.most_workers);
-  }
-  FEEDLINE_CHECK_OK(lay_out(recipe, plan));
-  plan.late_bytes = late_bytes_of(recipe, plan.options.batch_size, kUnknownRowBytes);
-  const std::uint64_t each = std::max<std::uint64_t>(plan.batch_bytes + plan.late_bytes, 1);
-  const std::uint64_t needed = plan.batch_bytes + late_bytes_of(recipe, plan.options.batch_size, 0);
-  plan.late_is_guess = plan.batch_bytes + plan.late_bytes > needed;
-  const bool given = options.memory_budget > 0;
-  if (!given)
-    plan.options.memory_budget =
-        base::usable_memory_bytes() / kMemoryShare / static_cast<std::uint64_t>(local_ranks().count);
-  if (plan.options.memory_budget < needed)
-    return config_error(
-        "loader: one batch takes " + std::string(needed > plan.batch_bytes ? "about " : "") + std::to_string(needed) +
-        " bytes, the memory budget is " + std::to_string(plan.options.memory_budget) +
-        (given ? "; raise memory_budget or lower batch_size"
-               : " (an eighth of the memory that this process may use, shared by the ranks of this machine); lower "
-                 "batch_size or set memory_budget"));
-  plan.slots = std::max<std::uint64_t>(plan.options.memory_budget / each, 1);
-  if (!given)
-    plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / each, kDefaultSlots, kMostSmallBatches));
-  if (recipe.records && recipe.records->storage() != nullptr) {
-    const std::uint64_t some = std::min(kSomeReadAhead, plan.options.memory_budget / 8);
-    const auto left = [&] {
-      return plan.options.memory_budget - std::min(plan.options.memory_budget, plan.slots * each);
-    };
-    if (left() < some && each <= some) plan.slots = std::max(kDefaultSlots, (plan.options.memory_budget - some) / each);
-    plan.read_ahead_bytes = std::min(left(), kMostReadAhead);
-  }
-  plan.most_slots = plan.slots;
-  if (plan.adapts && !given)
-    plan.most_slots =
-        std::clamp((plan.options.memory_budget - plan.read_ahead_bytes) / each, plan.slots, kDeeper * plan.slots);
-  plan.short_rows = recipe.format->grain() > 1;
-  plan.budget_reason = given ? "memory_budget" : "two batches or 4 MiB, within an eighth of usable memory";
-  return plan;
+  FEEDLINE_TRY(plan.order, order_config(recipe, options));
+  return resolve(recipe, options, 0, std::move(plan));
+}
+
+Result<PipelinePlan> plan_given(const Recipe& recipe, const GivenOptions& options) {
+  if (options.most_workers < 0) return config_error("loader: most_workers must not be negative");
+  const LoaderOptions shared = shared_options(options);
+  FEEDLINE_CHECK_OK(check(recipe, shared));
+  PipelinePlan plan;
+  plan.is_given = true;
+  plan.order.size = recipe.format->size();
+  plan.order.seed = options.seed;
+  return resolve(recipe, shared, options.num_workers == 0 ? options.most_workers : 0, std::move(plan));
+}
+
+LoaderOptions shared_options(const GivenOptions& options) {
+  return {.batch_size = options.batch_size,
+          .seed = options.seed,
+          .num_workers = options.num_workers,
+          .memory_budget = options.memory_budget,
+          .on_error = options.on_error,
+          .error_budget = options.error_budget,
+          .dtype = options.dtype,
+          .layout = options.layout,
+          .timeout = options.timeout};
+}
+
+plan::PlanConfig cut_of(const PipelinePlan& plan, const EpochStart& start) {
+  return {.batch_size = plan.batch_size,
+          .rank = plan.rank,
+          .world_size = plan.world_size,
+          .drop_last = plan.drop_last,
+          .uneven = plan.uneven,
+          .begin = start.position,
+          .delivered = start.delivered,
+          .left_out = start.left_out};
+}
+
+plan::Plan whole_epoch(const PipelinePlan& plan, std::uint64_t epoch) {
+  return {plan::make_order(plan.order, epoch), cut_of(plan)};
 }
 
 }  // namespace feedline::pipeline

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,10 +18,33 @@ class BatchLayout;
 
 namespace feedline::pipeline {
 
-// What a pipeline will do, computed and checked before the first read.
+// What a pipeline will do, computed and checked before the first read. What the options leave open is decided here, and
+// nowhere again: whoever needs to know asks the plan, not the options.
 struct PipelinePlan {
-  LoaderOptions options;  // as given, with num_workers, memory_budget and, with buckets, batch_size resolved
+  // which samples
   plan::OrderConfig order;
+  bool is_given = false;         // the caller gives the order, and `order` is nobody's
+  std::uint64_t batch_size = 1;  // rows of the largest batch on this rank
+  std::uint64_t rank = 0;
+  std::uint64_t world_size = 1;
+  bool drop_last = false;
+  Uneven uneven = Uneven::kPad;
+  bool in_order = true;
+
+  // what becomes of bad ones, and of none
+  OnError on_error = OnError::kRaise;
+  std::string on_error_reason;  // why it is not what was asked for; empty: it is
+  std::uint64_t error_budget = 0;
+  std::chrono::milliseconds timeout{0};
+
+  // threads
+  int threads = 1;
+  int threads_beside_gpu = 1;  // of them, where one CPU is left to the thread that feeds a GPU
+  bool adapts = false;         // how many of them work, and the slots in use, change while it runs
+
+  // memory
+  std::uint64_t memory_budget = 0;
+  std::string budget_reason;  // where the budget comes from, for explain()
   // Of every batch, or per bucket; empty: batches have lengths of their own, and no buckets.
   std::vector<std::shared_ptr<const batch::BatchLayout>> layouts;
   std::uint64_t batch_bytes = 0;       // of the largest batch, without its late fields
@@ -28,14 +52,16 @@ struct PipelinePlan {
   bool late_is_guess = false;          // which no format knows; measured with the first batches
   std::uint64_t slots = 0;             // batches held ahead of the user at most
   std::uint64_t most_slots = 0;        // the same where the loop comes in bursts; see adapts
-  bool adapts = false;                 // the numbers of threads and of slots in use change while it runs
   bool short_rows = false;             // filled faster than a thread wakes up
   std::uint64_t read_ahead_bytes = 0;  // of stored samples that are fetched before a thread comes for them, at most
-  std::string budget_reason;           // where the budget comes from, for explain()
 };
 
 // kConfig: an option out of range, or a budget that does not hold one batch.
 Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options);
+Result<PipelinePlan> plan_given(const Recipe& recipe, const GivenOptions& options);
+
+// What both kinds of options have.
+LoaderOptions shared_options(const GivenOptions& options);
 
 // Where an epoch begins, or how much of it was delivered. As in LoaderState.
 struct EpochStart {
@@ -45,6 +71,8 @@ struct EpochStart {
   std::uint64_t left_out = 0;
 };
 
+// How what is left of an epoch is cut into this rank's batches.
+plan::PlanConfig cut_of(const PipelinePlan& plan, const EpochStart& start = {});
 // A whole epoch of this rank.
 plan::Plan whole_epoch(const PipelinePlan& plan, std::uint64_t epoch = 0);
 

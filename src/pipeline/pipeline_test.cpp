@@ -42,6 +42,12 @@ class PipelineTest : public testing::Test {
     EXPECT_TRUE(plan) << plan.error().message();
     return std::make_unique<Pipeline>(std::move(made), *plan);
   }
+  static std::unique_ptr<Pipeline> given_pipeline(std::shared_ptr<FakeFormat> format, const GivenOptions& options) {
+    auto made = recipe(std::move(format));
+    auto plan = plan_given(*made, options);
+    EXPECT_TRUE(plan) << plan.error().message();
+    return std::make_unique<Pipeline>(std::move(made), *plan);
+  }
   static Delivered run(Pipeline& pipeline, EpochStart start = {}, bool prepare_next = false,
                        std::size_t most_errors = 1000) {
     EXPECT_TRUE(pipeline.begin(start, prepare_next));
@@ -377,9 +383,8 @@ TEST_F(PipelineTest, StopsAtTheErrorBudget) {
 }
 
 TEST_F(PipelineTest, FollowsTheOrderItIsGiven) {
-  const auto pipeline =
-      this->pipeline(std::make_shared<FakeFormat>(20, std::set<std::uint64_t>{7}),
-                     {.batch_size = 4, .num_workers = 3, .given_order = true, .on_error = OnError::kSkip});
+  const auto pipeline = given_pipeline(std::make_shared<FakeFormat>(20, std::set<std::uint64_t>{7}),
+                                       {.batch_size = 4, .num_workers = 3, .on_error = OnError::kSkip});
   ASSERT_TRUE(pipeline->begin({}, false));
   Batch batch;
   EXPECT_EQ(*pipeline->poll(1ms, batch), Loader::Polled::kPending);
@@ -394,7 +399,8 @@ TEST_F(PipelineTest, FollowsTheOrderItIsGiven) {
       }
     }
   }
-  EXPECT_EQ(pipeline->bad_samples().size(), 1u);
+  ASSERT_EQ(pipeline->bad_samples().size(), 1u);
+  EXPECT_EQ(pipeline->bad_samples()[0].action, OnError::kReplace) << "where the order ends is not known";
   EXPECT_EQ(*pipeline->poll(1ms, batch), Loader::Polled::kPending) << "more may come";
   ASSERT_TRUE(pipeline->end_giving());
   EXPECT_EQ(*pipeline->poll(1ms, batch), Loader::Polled::kEnd);
@@ -408,7 +414,7 @@ TEST_F(PipelineTest, DrawsFromWhatItIsGivenAndNotFromTheSample) {
       make_recipe({"fake", std::make_shared<FakeFormat>(100)},
                   {op::ColorJitter{{0.1, 1.9}, {}, {}, {0, 0}}, op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
   ASSERT_TRUE(jittered);
-  const auto plan = plan_pipeline(**jittered, {.batch_size = 64, .num_workers = 2, .given_order = true});
+  const auto plan = plan_given(**jittered, {.batch_size = 64, .num_workers = 2});
   const auto pipeline = std::make_unique<Pipeline>(*jittered, *plan);
   const auto drawn = [&](std::uint64_t first) {
     std::vector<GivenSample> samples;
@@ -426,9 +432,8 @@ TEST_F(PipelineTest, DrawsFromWhatItIsGivenAndNotFromTheSample) {
 }
 
 TEST_F(PipelineTest, ReportsBadRowsOfTheBatchTheyAreIn) {
-  const auto pipeline =
-      this->pipeline(std::make_shared<FakeFormat>(20, std::set<std::uint64_t>{7, 9}),
-                     {.batch_size = 4, .num_workers = 3, .given_order = true, .on_error = OnError::kReport});
+  const auto pipeline = given_pipeline(std::make_shared<FakeFormat>(20, std::set<std::uint64_t>{7, 9}),
+                                       {.batch_size = 4, .num_workers = 3, .on_error = OnError::kReport});
   ASSERT_TRUE(pipeline->begin({}, false));
   for (const auto& samples : {std::vector<std::uint64_t>{9, 1, 7}, {2, 3}})
     ASSERT_TRUE(pipeline->give(as_given(samples)));
@@ -662,6 +667,26 @@ TEST_F(PipelineTest, AChildAfterForkGetsAnError) {
   EXPECT_EQ(run(*pipeline).labels.size(), 8u) << "the parent goes on";
 }
 
+TEST_F(PipelineTest, ThePlanDecidesWhatOptionsLeaveOpen) {
+  const auto made = recipe(std::make_shared<FakeFormat>(64));
+  const auto alone = plan_pipeline(*made, {.batch_size = 8, .in_order = false, .on_error = OnError::kSkip});
+  EXPECT_EQ(alone->on_error, OnError::kSkip);
+  EXPECT_EQ(alone->on_error_reason, "");
+  EXPECT_FALSE(alone->in_order);
+  EXPECT_GE(alone->threads, 1);
+  EXPECT_GT(alone->memory_budget, 0u);
+  const auto ranks =
+      plan_pipeline(*made, {.batch_size = 8, .in_order = false, .on_error = OnError::kSkip, .world_size = 2});
+  EXPECT_EQ(ranks->on_error, OnError::kReplace);
+  EXPECT_NE(ranks->on_error_reason.find("rank"), std::string::npos);
+  EXPECT_TRUE(ranks->in_order);
+  const auto given = plan_given(*made, {.batch_size = 8, .num_workers = 2, .on_error = OnError::kSkip});
+  EXPECT_EQ(given->on_error, OnError::kReplace);
+  EXPECT_NE(given->on_error_reason.find("given"), std::string::npos);
+  EXPECT_EQ(given->threads, 2);
+  EXPECT_EQ(plan_given(*made, {.on_error = OnError::kReport})->on_error_reason, "");
+}
+
 TEST_F(PipelineTest, RefusesWhatCannotWork) {
   const auto made = recipe(std::make_shared<FakeFormat>(64));
   const auto message = [&](const LoaderOptions& options) {
@@ -674,6 +699,10 @@ TEST_F(PipelineTest, RefusesWhatCannotWork) {
   EXPECT_NE(message({.batch_size = 8, .rank = 2, .world_size = 2}).find("rank"), std::string::npos);
   EXPECT_NE(message({.batch_size = std::uint64_t{1} << 60}).find("batch"), std::string::npos);
   EXPECT_EQ(message({.batch_size = 8}), "accepted");
+  EXPECT_NE(plan_given(*made, {.batch_size = 0}).error().what.find("batch_size"), std::string::npos);
+  const auto pipeline = this->pipeline(std::make_shared<FakeFormat>(64), {.batch_size = 8, .num_workers = 1});
+  ASSERT_TRUE(pipeline->begin({}, false));
+  EXPECT_EQ(pipeline->give(as_given({0})).error().code, ErrorCode::kConfig) << "it follows its plan";
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class StallTest : public testing::Test {
   bool says(const std::string& words) const { return stall().what.find(words) != std::string::npos; }
 
   std::shared_ptr<const Recipe> recipe_;
-  const BadSamplePolicy policy_{OnError::kRaise, 0, true};
+  const BadSamplePolicy policy_{OnError::kRaise, 0};
   std::unique_ptr<Epoch> epoch_;
   std::vector<Progress> threads_{3};
 };

@@ -44,9 +44,9 @@ std::unique_ptr<ReadAhead> ReadAhead::make(std::shared_ptr<const format::RecordF
 
 ReadAhead::ReadAhead(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, ReadAheadMode mode)
     : format_(std::move(format)),
-      plan_(std::make_shared<const PipelinePlan>(plan)),
+      plan_(plan),
       mode_(mode),
-      slack_(4 * static_cast<std::uint64_t>(plan.options.num_workers)),
+      slack_(4 * static_cast<std::uint64_t>(plan.threads)),
       // twice the slack, so that what nobody comes for leaves room for what is wanted
       depth_(2 * slack_, std::max(kMostReads, 4 * slack_)),
       entries_(std::max(kMostReads, 4 * slack_)),
@@ -61,7 +61,7 @@ void ReadAhead::begin(bool goes_on) {
     const BriefLock lock(mutex_);
     goes_on_ = goes_on;
     next_.is_next_epoch = false;
-    if (plan_->options.given_order) {  // it begins anew, with its first batch
+    if (plan_.is_given) {  // it begins anew, with its first batch
       std::swap(forgotten, given_);
       next_ = {.is_given = true};
       abandon(numbers_, after);
@@ -254,7 +254,7 @@ std::string ReadAhead::explain() const {
     queue = queue_ ? queue_->name() : "threads";
   }
   std::string text = "ahead of the threads where the storage is slow; ";
-  if (plan_->read_ahead_bytes < mean_bytes)
+  if (plan_.read_ahead_bytes < mean_bytes)
     return text + "never, as the batches leave no memory for it: raise memory_budget";
   if (most_under_way == 0) return text + "not so far";
   text += is_far_.load(std::memory_order_relaxed) ? "now, " : "not any more, ";

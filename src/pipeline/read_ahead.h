@@ -62,14 +62,15 @@ ReadAheadMode read_ahead_mode();
 // Any thread may call read(), held_bytes(), held() and explain(); begin() and stop() belong to the pipeline's caller.
 class ReadAhead {
  public:
-  // nullptr: there is no format, or it has nothing to fetch, or it is not wanted.
+  // nullptr: there is no format, or it has nothing to fetch, or it is not wanted. The plan outlives it.
   static std::unique_ptr<ReadAhead> make(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan,
                                          ReadAheadMode mode);
   ~ReadAhead();  // stop()
 
   // goes_on: another epoch is likely to follow the one that begins.
   void begin(bool goes_on);
-  // With given_order: the samples of the epoch's next batch. Nobody will come for those of batches before `oldest`.
+  // Where the order is given: the samples of the epoch's next batch. Nobody will come for those of batches before
+  // `oldest`.
   void give(std::span<const GivenSample> samples, std::uint64_t oldest);
   // Whoever waits in read() for what is under way gets kCancelled at once, and so does who comes to it later; the reads
   // are waited for by nobody.
@@ -140,7 +141,7 @@ class ReadAhead {
   void prepare_next_epoch(BriefLock& lock);
 
   const std::shared_ptr<const format::RecordFormat> format_;
-  const std::shared_ptr<const PipelinePlan> plan_;
+  const PipelinePlan& plan_;
   const ReadAheadMode mode_;
   const std::uint64_t slack_;  // entries that threads may still come for after one behind them was taken
   std::atomic<bool> is_far_{false};

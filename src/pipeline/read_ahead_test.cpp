@@ -39,14 +39,19 @@ class ReadAheadTest : public testing::Test {
   static std::string name(int i) { return "data/" + std::to_string(100 + i) + "/image.png"; }
   static void set_mode(const char* mode) { ::setenv("FEEDLINE_READ_AHEAD", mode, 1); }
 
-  std::unique_ptr<Pipeline> pipeline(std::shared_ptr<const storage::Storage> storage, const LoaderOptions& options) {
+  std::unique_ptr<Pipeline> pipeline(std::shared_ptr<const storage::Storage> storage, const LoaderOptions& options,
+                                     bool given = false) {
     auto format = format::FolderFormat::open(folder_.path("data"), {.storage = std::move(storage)});
     EXPECT_TRUE(format) << format.error().message();
     auto recipe = make_recipe({"data", *format}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
     EXPECT_TRUE(recipe) << recipe.error().message();
-    auto plan = plan_pipeline(**recipe, options);
+    auto plan = given ? plan_given(**recipe, {.batch_size = options.batch_size, .num_workers = options.num_workers})
+                      : plan_pipeline(**recipe, options);
     EXPECT_TRUE(plan) << plan.error().message();
     return std::make_unique<Pipeline>(std::move(*recipe), *plan);
+  }
+  std::unique_ptr<Pipeline> given_pipeline(std::shared_ptr<const storage::Storage> storage) {
+    return pipeline(std::move(storage), options_, true);
   }
   // Labels, after a look whether each image is that of its label; what fails is -1 and its error noted.
   Labels run(Pipeline& pipeline, EpochStart start = {}, bool prepare_next = false, std::size_t batches = 1000) {
@@ -153,11 +158,9 @@ TEST_F(ReadAheadTest, KeepsMoreReadsUnderWayThanThereAreThreads) {
 }
 
 TEST_F(ReadAheadTest, GivesTheSamplesThatWereGiven) {
-  LoaderOptions options = options_;
-  options.given_order = true;
   for (const char* mode : {"always", "threads", "auto", "never"}) {
     set_mode(mode);
-    const auto ahead = pipeline(storage::short_reads_storage(), options);
+    const auto ahead = given_pipeline(storage::short_reads_storage());
     for (const std::uint64_t seed : {1u, 2u, 3u})
       for (const std::size_t given : {0u, 2u, 50u}) {
         const auto batches = sampled(115, seed);
@@ -167,12 +170,10 @@ TEST_F(ReadAheadTest, GivesTheSamplesThatWereGiven) {
 }
 
 TEST_F(ReadAheadTest, KeepsReadsOfAGivenOrderUnderWay) {
-  LoaderOptions options = options_;
-  options.given_order = true;
   for (const char* mode : {"always", "threads", "auto"}) {
     set_mode(mode);
     const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 60ms});
-    const auto ahead = pipeline(slow, options);
+    const auto ahead = given_pipeline(slow);
     const auto batches = sampled(96, 5);
     EXPECT_EQ(run_given(*ahead, batches, 4), labels_of(batches));
     EXPECT_GE(slow->counts().most_at_once, 12u) << mode;
@@ -182,11 +183,9 @@ TEST_F(ReadAheadTest, KeepsReadsOfAGivenOrderUnderWay) {
 }
 
 TEST_F(ReadAheadTest, AGivenOrderMayBeBrokenOff) {
-  LoaderOptions options = options_;
-  options.given_order = true;
   set_mode("always");
   const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 2ms});
-  const auto ahead = pipeline(slow, options);
+  const auto ahead = given_pipeline(slow);
   for (std::uint64_t seed = 10; seed < 14; ++seed) {
     ASSERT_TRUE(ahead->begin({}, true));
     for (const auto& batch : sampled(64, seed)) ASSERT_TRUE(ahead->give(batch));
@@ -291,13 +290,11 @@ TEST_F(ReadAheadTest, KeepsWithinItsMemory) {
 
 // The reads take an hour: only who is told of the end does not wait for them.
 TEST_F(ReadAheadTest, WhoWaitsForAReadIsTold) {
-  LoaderOptions options = options_;
-  options.given_order = true;
   for (const ReadAheadMode mode : {ReadAheadMode::kAlways, ReadAheadMode::kThreads}) {
     const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 1h});
     const auto format = format::FolderFormat::open(folder_.path("data"), {.storage = slow});
     const auto recipe = make_recipe({"data", *format}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
-    const auto plan = plan_pipeline(**recipe, options);
+    const auto plan = plan_given(**recipe, {.batch_size = options_.batch_size, .num_workers = options_.num_workers});
     const auto reads = ReadAhead::make(*format, *plan, mode);
     reads->begin(true);
     reads->give(sampled(8, 1)[0], 0);

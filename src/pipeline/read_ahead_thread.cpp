@@ -83,7 +83,7 @@ void ReadAhead::cancel_all(BriefLock& lock) {
 std::size_t ReadAhead::room() const {
   const std::uint64_t most = depth_.reads();
   if (entries_.size() >= most ||
-      held_bytes_ + mean_bytes_ > plan_->read_ahead_bytes + (spare_.empty() ? 0 : mean_bytes_))
+      held_bytes_ + mean_bytes_ > plan_.read_ahead_bytes + (spare_.empty() ? 0 : mean_bytes_))
     return 0;
   return most - entries_.size();
 }
@@ -129,7 +129,7 @@ void ReadAhead::start(BriefLock& lock, FetchTable::Entry& entry) {
   auto piece = format_->piece(entry.sample);
   if (piece && *piece) {
     entry.piece = std::move(**piece);
-    entry.most_bytes = plan_->read_ahead_bytes;  // a larger one is read by the thread that comes for it
+    entry.most_bytes = plan_.read_ahead_bytes;  // a larger one is read by the thread that comes for it
     queue_->start(entry);
     lock.lock();
     return;
@@ -154,7 +154,7 @@ void ReadAhead::prepare_next_epoch(BriefLock& lock) {
   auto plan = next_.plan;
   const std::uint64_t epoch = next_.epoch + 1;
   lock.unlock();
-  Cursor next{epoch, std::make_shared<const plan::Plan>(whole_epoch(*plan_, epoch)), 0, 0, true, false};
+  Cursor next{epoch, std::make_shared<const plan::Plan>(whole_epoch(plan_, epoch)), 0, 0, true, false};
   lock.lock();
   if (needs_next_epoch() && next_.plan == plan && next_.epoch + 1 == epoch) std::swap(next_, next);
   lock.unlock();
@@ -178,8 +178,7 @@ std::optional<std::uint64_t> ReadAhead::next_sample() {
   if (!next_.plan) return std::nullopt;
   const plan::Plan& plan = *next_.plan;
   for (; next_.batch < plan.batches(); ++next_.batch, next_.row = 0)
-    if (next_.row < plan.rows(next_.batch))
-      return plan.at(next_.batch * plan_->options.batch_size + next_.row++).sample;
+    if (next_.row < plan.rows(next_.batch)) return plan.at(next_.batch * plan_.batch_size + next_.row++).sample;
   return std::nullopt;
 }
 

@@ -84,7 +84,7 @@ void RowFiller::settle(SampleLoader::Job job, std::uint64_t row, Result<void> lo
   outcome.sample = job.index;
   const base::SampleKey asked = job.key;
   for (std::uint32_t attempt = 0; !loaded; ++attempt) {
-    const auto next = policy_.action() == OnError::kReplace
+    const auto next = policy_.on_error() == OnError::kReplace
                           ? policy_.substitute(asked, recipe_->format->size(), attempt)
                           : std::nullopt;
     if (!next) {

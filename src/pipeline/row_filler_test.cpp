@@ -34,7 +34,7 @@ class RowFillerTest : public testing::Test {
     ASSERT_TRUE(lease);
     slot_->lease = *lease;
     std::memset(slot_->lease->data(), 0xEE, slot_->lease->bytes());
-    const BadSamplePolicy policy(on_error, 0, true);
+    const BadSamplePolicy policy(on_error, 0);
     RowFiller filler(*recipe, policy, kSeed, &counters_, nullptr);
     for (auto& [row, outcome] : filler.fill({slot_, first, rows}, kEpoch, at_row_))
       noted_.push_back({row, std::move(outcome)});
@@ -85,7 +85,7 @@ TEST_F(RowFillerTest, AReplacedSampleLogsTheFirstAndIsTheSubstitute) {
   ASSERT_EQ(outcome.bad.size(), 1u);
   EXPECT_EQ(outcome.bad[0].sample, 12u);
   EXPECT_EQ(outcome.bad[0].epoch, kEpoch);
-  const BadSamplePolicy policy(OnError::kReplace, 0, true);
+  const BadSamplePolicy policy(OnError::kReplace, 0);
   EXPECT_EQ(outcome.sample, policy.substitute({kSeed, kEpoch, 12}, 100, 0));
   EXPECT_EQ(pixel(2), static_cast<int>(outcome.sample));
 }

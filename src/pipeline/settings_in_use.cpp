@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/settings_in_use.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace feedline::pipeline {
 
 SettingsInUse::SettingsInUse(const PipelinePlan& plan, AdaptationMode mode)
     : adaptation_(Adaptation::make(plan, mode)),
-      usage_(adaptation_ ? std::make_unique<ThreadUsage>(static_cast<std::size_t>(plan.options.num_workers)) : nullptr),
-      threads_(plan.options.num_workers),
+      usage_(adaptation_ ? std::make_unique<ThreadUsage>(static_cast<std::size_t>(plan.threads)) : nullptr),
+      beside_gpu_(plan.threads_beside_gpu),
       short_rows_(plan.short_rows),
-      wanted_(static_cast<std::size_t>(plan.options.num_workers)),
+      wanted_(static_cast<std::size_t>(plan.threads)),
       slots_(plan.slots) {}
 
 void SettingsInUse::add_worker(std::size_t worker) {
   if (usage_) usage_->add_worker(worker);
 }
 
-void SettingsInUse::begin_epoch() {
-  if (adaptation_) adaptation_->interrupt();
+bool SettingsInUse::begin_epoch(bool feeds_gpu) {
+  if (!adaptation_) return false;
+  adaptation_->interrupt();
+  if (!feeds_gpu || std::exchange(feeds_gpu_, true) || !adaptation_->limit_threads(beside_gpu_)) return false;
+  use();
+  return true;
 }
 
 void SettingsInUse::use() {
@@ -44,13 +47,6 @@ bool SettingsInUse::measured(const Usage& now) {
 
 bool SettingsInUse::waits(std::uint64_t now_ns, std::uint64_t waited_ns) {
   if (!adaptation_ || !adaptation_->waits(now_ns, waited_ns)) return false;
-  use();
-  return true;
-}
-
-bool SettingsInUse::leave_a_cpu(int cpus) {
-  if (std::exchange(leaves_a_cpu_, true) || !adaptation_) return false;
-  if (!adaptation_->limit_threads(std::max(std::min(cpus - 1, threads_), 1))) return false;
   use();
   return true;
 }

@@ -35,8 +35,6 @@ class SettingsInUse {
   IdleTime& idle() { return idle_; }
   // The calling thread is that worker, whose CPU time is to be measured. Without the lock.
   void add_worker(std::size_t worker);
-  // The border of an epoch.
-  void begin_epoch();
 
   // After Next::kMeasure: what measured() is to be told. The consumer's, without the lock.
   Usage usage(std::span<const telemetry::ThreadCounters> threads) { return usage_->read(threads); }
@@ -45,8 +43,7 @@ class SettingsInUse {
   Adaptation::Next delivered(std::uint64_t now_ns, std::uint64_t waited_ns);
   bool measured(const Usage& now);
   bool waits(std::uint64_t now_ns, std::uint64_t waited_ns);
-  bool leave_a_cpu(int cpus);  // of this rank's share
-  bool leaves_a_cpu() const { return leaves_a_cpu_; }
+  bool begin_epoch(bool feeds_gpu = false);  // its border; feeds_gpu: from now on, see EpochOptions
 
   // nullopt: the numbers are fixed.
   std::optional<Adaptation::Decided> decided() const;
@@ -56,13 +53,13 @@ class SettingsInUse {
 
   const std::unique_ptr<Adaptation> adaptation_;  // nullptr: all threads are wanted
   const std::unique_ptr<ThreadUsage> usage_;      // nullptr likewise
-  const int threads_;
+  const int beside_gpu_;                          // threads
   const bool short_rows_;
   std::atomic<std::size_t> wanted_;
   std::atomic<std::uint64_t> changes_{0};
   std::uint64_t slots_;
   IdleTime idle_;
-  bool leaves_a_cpu_ = false;
+  bool feeds_gpu_ = false;
 };
 
 }  // namespace feedline::pipeline

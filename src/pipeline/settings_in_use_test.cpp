@@ -10,7 +10,7 @@ namespace {
 
 PipelinePlan plan_of(int threads, std::uint64_t slots) {
   PipelinePlan plan;
-  plan.options.num_workers = threads;
+  plan.threads = threads;
   plan.slots = plan.most_slots = slots;
   return plan;
 }
@@ -30,8 +30,7 @@ TEST(SettingsInUse, GivenNumbersStayAsTheyAre) {
   settings.begin_epoch();
   EXPECT_EQ(settings.delivered(1, 0), Adaptation::Next::kNothing);
   EXPECT_FALSE(settings.waits(1, 1'000'000'000'000));
-  EXPECT_FALSE(settings.leave_a_cpu(2));
-  EXPECT_TRUE(settings.leaves_a_cpu()) << "where threads are placed it counts nevertheless";
+  EXPECT_FALSE(settings.begin_epoch(true));
   EXPECT_EQ(wanted(settings, 10), 3u);
   EXPECT_EQ(settings.changes(), 0u);
   EXPECT_FALSE(settings.decided());
@@ -65,10 +64,15 @@ TEST(SettingsInUse, WhatAdaptationDecidesIsInUseAtOnce) {
 TEST(SettingsInUse, LeavesACpuOnce) {
   PipelinePlan plan = plan_of(1000, 4);
   plan.adapts = true;
+  plan.threads_beside_gpu = 7;
   SettingsInUse settings(plan, AdaptationMode::kRandom);
-  EXPECT_TRUE(settings.leave_a_cpu(8));
+  EXPECT_FALSE(settings.begin_epoch(false));
+  EXPECT_EQ(wanted(settings, 1000), 1000u);
+  EXPECT_TRUE(settings.begin_epoch(true));
   EXPECT_EQ(wanted(settings, 1000), 7u);
-  EXPECT_FALSE(settings.leave_a_cpu(8)) << "nothing is left to change";
+  EXPECT_FALSE(settings.begin_epoch(true)) << "nothing is left to change";
+  EXPECT_FALSE(settings.begin_epoch(false));
+  EXPECT_EQ(wanted(settings, 1000), 7u) << "for good";
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ void fail(Epoch& epoch, const Ticket& ticket) {
 }
 
 TEST(Ticket, PlacesTheRowsThatItHasAndNoOthers) {
-  const BadSamplePolicy policy(OnError::kRaise, 0, true);
+  const BadSamplePolicy policy(OnError::kRaise, 0);
   Epoch epoch(config_of(20, 10, 4), policy);
   open_batch(epoch);
   Slot& slot = open_batch(epoch);
@@ -41,7 +41,7 @@ TEST(Ticket, PlacesTheRowsThatItHasAndNoOthers) {
 }
 
 TEST(Ticket, LeavesSamplesThatAreKnown) {
-  const BadSamplePolicy policy(OnError::kRaise, 0, true);
+  const BadSamplePolicy policy(OnError::kRaise, 0);
   Epoch::Config config = config_of(20, 4);
   config.given = true;
   Epoch given(config, policy);
@@ -62,7 +62,7 @@ TEST(Ticket, LeavesSamplesThatAreKnown) {
 }
 
 TEST(Ticket, AdvancesInRunsAndNoFurtherOnceItsEpochIsGone) {
-  const BadSamplePolicy policy(OnError::kRaise, 0, true);
+  const BadSamplePolicy policy(OnError::kRaise, 0);
   auto epoch = std::make_unique<Epoch>(config_of(40, 20, 8), policy);
   open_batch(*epoch);
   auto ticket = epoch->take_ticket();
@@ -80,7 +80,7 @@ TEST(Ticket, AdvancesInRunsAndNoFurtherOnceItsEpochIsGone) {
 
 // open -> complete -> judged -> open for a refill -> complete -> resolved
 TEST(Slot, GoesThroughItsStates) {
-  const BadSamplePolicy policy(OnError::kSkip, 0, true);
+  const BadSamplePolicy policy(OnError::kSkip, 0);
   Epoch epoch(config_of(5, 2), policy);
   open_batch(epoch);
   const std::shared_ptr<Slot> slot = epoch.oldest();
@@ -114,7 +114,7 @@ TEST(Slot, GoesThroughItsStates) {
 
 // What a slot's failed rows mean is not known before the slots ahead of it have had their refills.
 TEST(Slot, IsJudgedAfterThoseAheadOfIt) {
-  const BadSamplePolicy policy(OnError::kSkip, 0, true);
+  const BadSamplePolicy policy(OnError::kSkip, 0);
   Epoch epoch(config_of(4, 2), policy);
   open_batch(epoch);
   const std::shared_ptr<Slot> first = epoch.oldest();
@@ -158,7 +158,7 @@ Slot& completed(Epoch& epoch, bool fails = false) {
 
 // What has late fields, or goes to a device, is made ready once nobody writes it.
 TEST(Slot, IsFinalWhenItIsCompleteAndDeliveredOnceItIsReady) {
-  const BadSamplePolicy policy(OnError::kRaise, 0, true);
+  const BadSamplePolicy policy(OnError::kRaise, 0);
   Epoch::Config config = config_of(6, 2);
   config.prepares = true;
   Epoch epoch(config, policy);
@@ -182,7 +182,7 @@ TEST(Slot, IsFinalWhenItIsCompleteAndDeliveredOnceItIsReady) {
 }
 
 TEST(Slot, WhatRefillsMayStillReachIsNotFinal) {
-  const BadSamplePolicy policy(OnError::kSkip, 0, true);
+  const BadSamplePolicy policy(OnError::kSkip, 0);
   Epoch::Config config = config_of(40, 2);
   config.prepares = true;
   Epoch epoch(config, policy);
@@ -202,7 +202,7 @@ TEST(Slot, WhatRefillsMayStillReachIsNotFinal) {
 }
 
 TEST(Slot, OutOfOrderIsFinalWhereNoRefillCanReachIt) {
-  const BadSamplePolicy policy(OnError::kSkip, 0, true);
+  const BadSamplePolicy policy(OnError::kSkip, 0);
   Epoch::Config config = config_of(400, 2);
   config.prepares = true;
   config.in_order = false;

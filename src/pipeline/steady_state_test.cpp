@@ -124,11 +124,17 @@ Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t 
                      bool adapts = false) {
   ::setenv("FEEDLINE_READ_AHEAD", "never", 1);  // on a busy machine reads take long, and then more happens for each
   // every epoch has as many batches whatever their size, so that what an epoch costs falls out of the comparison
-  LoaderOptions options{.batch_size = batch_size, .shuffle = true, .num_workers = kThreads, .given_order = given};
-  if (!given) options.world_size = kLarge / batch_size;
+  const auto planned = [&](std::uint64_t memory_budget) {
+    if (given)
+      return plan_given(*recipe, {.batch_size = batch_size, .num_workers = kThreads, .memory_budget = memory_budget});
+    return plan_pipeline(*recipe, {.batch_size = batch_size,
+                                   .shuffle = true,
+                                   .num_workers = kThreads,
+                                   .memory_budget = memory_budget,
+                                   .world_size = kLarge / batch_size});
+  };
   // of small batches too no more than three ahead, or what was filled before the counting began would not count
-  options.memory_budget = kAhead * plan_pipeline(*recipe, options)->batch_bytes;
-  auto plan = plan_pipeline(*recipe, options);
+  auto plan = planned(kAhead * planned(0)->batch_bytes);
   plan->adapts = adapts;
   Pipeline pipeline(recipe, *plan);
   EXPECT_TRUE(pipeline.begin({}, true));

@@ -67,6 +67,7 @@ class StepByStep {
   }
 
   void operator()(const op::Decode&) {}
+  void operator()(const op::Skipped&) {}
   void operator()(const op::Normalize&) {}
   void operator()(const op::ToDtype&) {}
   void operator()(const op::Resize& o) {

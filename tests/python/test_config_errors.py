@@ -166,6 +166,35 @@ def test_loader_arguments(train: feedline.Dataset, name: str, value: object) -> 
         train.loader(**options)
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("on_error", "'raise', 'skip', 'replace'"),
+        ("uneven", "'pad', 'drop', 'exact'"),
+        ("layout", "'NCHW', 'NHWC'"),
+    ],
+)
+@pytest.mark.parametrize("value", ["report", None, 3, ["raise"], "a\ud800", "raise\0"])
+def test_words_are_the_engines_to_check(train: feedline.Dataset, name: str, words: str, value: Any) -> None:
+    options: dict[str, Any] = {"batch_size": 4, "output": "numpy", name: value}
+    with pytest.raises(feedline.ConfigError) as refused:
+        train.loader(**options)
+    assert str(refused.value) == f"loader: {name} must be one of {words}, not {value!r}"
+
+
+def test_a_state_that_is_none_is_refused_by_the_engine_too(train: feedline.Dataset) -> None:
+    engine = train.loader(4, output="numpy")._engine
+    state = engine.state()
+    engine.restore(state)
+    for damaged in ({}, {**state, "seed": -1}, {**state, "dataset": {}}, {**state, "delivered": [3]}):
+        with pytest.raises(
+            feedline.ConfigError, match=r"load_state_dict: (dataset|seed|dataset: fingerprint|delivered)"
+        ):
+            engine.restore(damaged)
+    with pytest.raises(feedline.ConfigError, match="load_state_dict: fidelity must be one of 'exact', 'fast', not 5"):
+        engine.restore({**state, "fidelity": 5})
+
+
 @pytest.mark.parametrize("count", [-1, 1025, 4096])
 def test_how_many_threads_there_may_be_is_the_engines_to_say(train: feedline.Dataset, count: int) -> None:
     """One bound and one message for both languages; src/consumer/loader_test.cpp has the same."""

@@ -23,26 +23,8 @@ def transformed(files: _engine.GivenFiles) -> Dataset:
     return Dataset(files.dataset, ("given", "files", [], "")).random_resized_crop(32).random_horizontal_flip()
 
 
-def given_loader(files: _engine.GivenFiles, batch_size: int, on_error: str = "report") -> _engine.Loader:
-    return _engine.make_loader(
-        transformed(files)._engine,
-        batch_size=batch_size,
-        shuffle=False,
-        seed=3,
-        drop_last=False,
-        num_workers=2,
-        memory_budget=0,
-        in_order=True,
-        on_error=on_error,
-        error_budget=0,
-        rank=0,
-        world_size=1,
-        uneven="exact",
-        dtype=None,
-        layout="NCHW",
-        timeout_ms=0,
-        given_order=True,
-    )
+def given_loader(files: _engine.GivenFiles, batch_size: int) -> _engine.Loader:
+    return _engine.make_given_loader(transformed(files)._engine, batch_size=batch_size, seed=3, num_workers=2)
 
 
 def test_files_given_one_by_one_are_those_of_the_folder(folder, paths):

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import copy
-import ctypes.util
 import json
 import math
 import random
@@ -23,7 +22,6 @@ from running_processes import HANG_S
 from feedline import record
 from feedline.diagnose.steps import steps_of
 from feedline.machine import facts as machine
-from feedline.machine import gpu_facts as gpu
 from feedline.machine import storage
 from feedline.record import checking, series
 from feedline.watching.probe import events
@@ -230,52 +228,6 @@ def test_storage_is_that_of_the_nearest_mount(tmp_path: Path) -> None:
     assert facts is not None and (facts["kind"], facts["read_ahead_kb"]) == ("disk", 128)
     assert storage.storage_facts("s3://bucket/x")[0] == {"kind": "remote", "scheme": "s3"}
     assert storage.storage_facts(None)[0] is None
-
-
-class MadeNvml:
-    """Two GPUs, of which the second is another user's."""
-
-    def nvmlSystemGetDriverVersion(self, text: Any, length: int) -> int:
-        text.value = b"570.10"
-        return 0
-
-    def nvmlDeviceGetCount_v2(self, count: Any) -> int:
-        count._obj.value = 2
-        return 0
-
-    def nvmlDeviceGetHandleByIndex_v2(self, index: Any, device: Any) -> int:
-        return 4 if index.value else 0
-
-    def nvmlDeviceGetName(self, device: Any, text: Any, length: int) -> int:
-        text.value = b"NVIDIA Test"
-        return 0
-
-    def nvmlDeviceGetMemoryInfo(self, device: Any, memory: Any) -> int:
-        memory._obj.total = 1 << 34
-        return 0
-
-    def nvmlDeviceGetMaxPcieLinkGeneration(self, device: Any, value: Any) -> int:
-        value._obj.value = 5
-        return 0
-
-    def nvmlDeviceGetCurrPcieLinkWidth(self, device: Any, value: Any) -> int:
-        return 3  # not supported
-
-
-def test_gpus_as_the_management_library_tells(tmp_path: Path) -> None:
-    assert gpu._devices(MadeNvml()) == {
-        "gpus": 2,
-        "gpu_driver": "570.10",
-        "gpu0_name": "NVIDIA Test",
-        "gpu0_memory_bytes": 1 << 34,
-        "gpu0_pcie_generation": 5,
-    }
-    assert gpu.gpu_facts(tmp_path, "libno-such-thing.so.1") == ({"gpus": 0}, None)
-    (tmp_path / "proc/driver/nvidia").mkdir(parents=True)
-    facts, note = gpu.gpu_facts(tmp_path, "libno-such-thing.so.1")
-    assert facts == {"gpus": None} and note is not None
-    libc = ctypes.util.find_library("c")  # has none of the functions
-    assert gpu.gpu_facts(tmp_path, libc or "libc.so.6")[0] == {"gpus": None}
 
 
 def test_intervals_hold_the_true_rate_about_as_often_as_they_say() -> None:

@@ -196,28 +196,16 @@ class Pipeline:
         batches = max(_BATCHES_AHEAD * one, _SMALL_BATCHES)
         ahead = batches + _READ_AHEAD if setting.memory_budget is None else setting.memory_budget
         budget = max(min(ahead, settings.budget_bytes()), one)
-        self.engine = _engine.make_loader(
+        self.engine = _engine.make_given_loader(
             plan.dataset._engine,
             batch_size=setting.batch_size,
-            shuffle=False,
             seed=setting.seed,
-            drop_last=False,
             num_workers=0 if setting.adapts else setting.threads,
             most_workers=setting.threads,
             memory_budget=budget,
-            in_order=True,
-            on_error="report",
-            error_budget=0,
-            rank=0,
-            world_size=1,
-            uneven="exact",
-            dtype=None,
-            layout="NCHW",
             timeout_ms=setting.timeout_ms,
-            given_order=True,
         )
-        if settings.feeds_gpu():
-            self.engine.leave_a_cpu()
+        self._feeds_gpu = settings.feeds_gpu()
         self._changes = changes.Log()
         self._closing = weakref.finalize(self, self.engine.close)
 
@@ -232,7 +220,7 @@ class Pipeline:
 
     def begin(self, epoch: int) -> None:
         self.engine.set_epoch(epoch)
-        self.engine.start_epoch()
+        self.engine.start_epoch(feeds_gpu=self._feeds_gpu)
 
     def give(self, paths: list[bytes], draws: list[int]) -> int:
         """The next batch; the number of its first file, to be forgotten when it has come."""

@@ -156,7 +156,7 @@ class Loader:
         Raises:
             ConfigError: not a state; taken on another dataset, or one that has changed, or with another seed or order.
         """
-        self._engine.restore(**state.to_engine(state_dict, self._engine.state()))
+        self._engine.restore(state.to_engine(state_dict, self._engine.state()))
         iterator = self._iterator() if self._iterator is not None else None
         if iterator is not None:
             iterator._end("load_state_dict() has ended this iterator")
@@ -275,9 +275,9 @@ class LoaderIterator(Iterator[tuple[Any, ...]]):
 
     def _start_epoch(self) -> None:
         self._epochs_left -= 1
-        if self._loader._output is Output.TORCH and _gpu_in_use():
-            self._loader._engine.leave_a_cpu()
-        self._loader._engine.start_epoch(self._open_end or self._epochs_left > 0)
+        prepare_next = self._open_end or self._epochs_left > 0
+        feeds_gpu = self._loader._output is Output.TORCH and _gpu_in_use()
+        self._loader._engine.start_epoch(prepare_next, feeds_gpu)
 
     def __len__(self) -> int:
         return len(self._loader)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader's state as it is saved: JSON in, the engine's arguments out.
+"""A loader's state as it is saved: JSON in, the engine's out.
 
 Version 2 says where in the epoch's order the loader stands, which is the same on every rank. Version 1 counted batches
 of one rank; it loads still.
@@ -19,10 +19,11 @@ _EXACT = "exact"  # the only pixels before states said which
 
 def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
     """The engine's state as a ``state_dict()``."""
+    dataset = dict(state["dataset"])
     return {
         "version": VERSION,
-        "fingerprint": f"{state['fingerprint']:016x}",
-        "dataset": dict(state["dataset"]),
+        "fingerprint": f"{dataset.pop('fingerprint'):016x}",
+        "dataset": dataset,
         "plan": {
             "shuffle": state["shuffle"],
             "shard_window": state["shard_window"],
@@ -38,7 +39,7 @@ def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def to_engine(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """The engine's arguments for a ``state_dict()`` of any version.
+    """The engine's state of a ``state_dict()`` of any version.
 
     Args:
         state: what was saved.
@@ -60,11 +61,13 @@ def to_engine(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any
 def _from_version_2(state: Mapping[str, Any], _now: Mapping[str, Any]) -> dict[str, Any]:
     dataset, plan = state["dataset"], state["plan"]
     return {
-        "fingerprint": int(state["fingerprint"], 16),
-        "format": _text(dataset["format"]),
-        "samples": _count(dataset["samples"]),
-        "shards": _count(dataset["shards"]),
-        "fields": [_text(field) for field in dataset["fields"]],
+        "dataset": {
+            "fingerprint": _count(int(state["fingerprint"], 16)),
+            "format": _text(dataset["format"]),
+            "samples": _count(dataset["samples"]),
+            "shards": _count(dataset["shards"]),
+            "fields": [_text(field) for field in dataset["fields"]],
+        },
         "seed": _count(state["seed"]),
         "shuffle": _flag(plan["shuffle"]),
         "shard_window": _count(plan["shard_window"]),
@@ -91,11 +94,13 @@ def _from_version_1(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
         return min(batch * batch_size * world_size, samples)
 
     return {
-        "fingerprint": int(state["fingerprint"], 16),
-        "format": "",  # it did not say
-        "samples": 0,
-        "shards": 0,
-        "fields": [],
+        "dataset": {
+            "fingerprint": _count(int(state["fingerprint"], 16)),
+            "format": "",  # it did not say
+            "samples": 0,
+            "shards": 0,
+            "fields": [],
+        },
         "seed": _count(state["seed"]),
         "shuffle": _flag(state["shuffle"]),
         "shard_window": 0,

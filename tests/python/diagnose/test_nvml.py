@@ -3,11 +3,10 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
+import made_nvml
 import pytest
 
 from feedline import _engine
@@ -15,7 +14,6 @@ from feedline import _engine
 pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 
-SOURCE = Path(__file__).parents[3] / "src" / "observe" / "fake_nvml.c"
 FEEDLINE = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
 SCRIPT = """
 import time, torch
@@ -28,13 +26,7 @@ if __name__ == "__main__":
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        pytest.skip("no C compiler for the stand-in of NVML")
-    folder = tmp_path_factory.mktemp("nvml")
-    library = folder / "libnvidia-ml.so.1"
-    subprocess.run([compiler, "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o", library, SOURCE], check=True)
-    return folder
+    return made_nvml.build(tmp_path_factory.mktemp("nvml")).parent
 
 
 def diagnose(folder, tmp_path, gpus, steps):

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A struct of the engine, described once for both languages: a list of its members by the names that Python has for
+// them. What follows from it: the struct as a dict, the struct of a dict, and a function that takes its members as
+// keyword arguments, each with the default that it has in C++.
+//
+//   template <>
+//   inline constexpr auto kMembers<TreeMemory> =
+//       std::tuple(Member{"time_ns", &TreeMemory::time_ns}, Member{"bytes", &TreeMemory::bytes});
+//
+// A list stands in one .cpp, below those of the structs that its members hold. Requires: the GIL is held.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "errors.h"
+#include "words.h"
+
+namespace feedline::python {
+
+template <typename Struct>
+inline constexpr std::tuple<> kMembers{};
+
+template <typename T>
+concept Described = std::tuple_size_v<std::remove_const_t<decltype(kMembers<T>)>> >
+0;
+
+// What stands for a T in Python, how it is made, and how a T is made of it. The first has nothing to do.
+template <typename T>
+struct Plain {
+  using Type = T;
+  static const T& of(const T& value) { return value; }
+  static T read(Type value, const std::string& /*subject*/) { return value; }
+};
+
+template <typename T>
+nanobind::object in_python(const T& value) {
+  return nanobind::cast(Plain<T>::of(value));
+}
+
+template <typename Struct, typename ValueIn>
+struct Member {
+  using Value = ValueIn;
+  const char* name;
+  ValueIn Struct::*at;
+  nanobind::object (*shown)(const ValueIn&) = &in_python<ValueIn>;
+};
+template <typename Struct, typename Value>
+Member(const char*, Value Struct::*) -> Member<Struct, Value>;
+template <typename Struct, typename Value>
+Member(const char*, Value Struct::*, nanobind::object (*)(const Value&)) -> Member<Struct, Value>;
+
+template <Described Struct>
+nanobind::dict to_dict(const Struct& value) {
+  nanobind::dict dict;
+  std::apply([&](const auto&... member) { ((dict[member.name] = member.shown(value.*member.at)), ...); },
+             kMembers<Struct>);
+  return dict;
+}
+
+// subject: what errors call the struct. Raises feedline.ConfigError for what is missing or of another type.
+template <Described Struct>
+Struct from_dict(const nanobind::dict& dict, const std::string& subject) {
+  Struct made;
+  const auto read = [&](const auto& member) {
+    using Value = typename std::decay_t<decltype(member)>::Value;
+    typename Plain<Value>::Type passed;
+    if (!dict.contains(member.name) || !nanobind::try_cast(dict[member.name], passed))
+      raise_config(subject + ": " + member.name + " is missing, or not what it should be");
+    made.*member.at = Plain<Value>::read(std::move(passed), subject + ": " + member.name);
+  };
+  std::apply([&](const auto&... member) { (read(member), ...); }, kMembers<Struct>);
+  return made;
+}
+
+template <Described T>
+struct Plain<T> {
+  using Type = nanobind::dict;
+  static Type of(const T& value) { return to_dict(value); }
+  static T read(const Type& value, const std::string& subject) { return from_dict<T>(value, subject); }
+};
+
+template <Worded T>
+struct Plain<T> {
+  using Type = Word<T>;
+  static Type of(T value) { return {value, {}}; }
+  static T read(const Type& word, const std::string& subject) { return word.checked(subject); }
+};
+
+template <>
+struct Plain<std::chrono::milliseconds> {
+  using Type = std::uint64_t;
+  static Type of(std::chrono::milliseconds value) { return static_cast<Type>(value.count()); }
+  static std::chrono::milliseconds read(Type value, const std::string& /*subject*/) {
+    return std::chrono::milliseconds(value);
+  }
+};
+
+template <typename T>
+struct Plain<std::optional<T>> {
+  using Type = std::optional<typename Plain<T>::Type>;
+  static Type of(const std::optional<T>& value) { return value ? Type(Plain<T>::of(*value)) : Type(); }
+  static std::optional<T> read(Type value, const std::string& subject) {
+    return value ? std::optional<T>(Plain<T>::read(std::move(*value), subject)) : std::nullopt;
+  }
+};
+
+template <typename T>
+struct Plain<std::vector<T>> {
+  using Type = std::vector<typename Plain<T>::Type>;
+  static Type of(const std::vector<T>& values) {
+    Type plain;
+    plain.reserve(values.size());
+    for (const T& value : values) plain.push_back(Plain<T>::of(value));
+    return plain;
+  }
+  static std::vector<T> read(Type plain, const std::string& subject) {
+    std::vector<T> values;
+    values.reserve(plain.size());
+    for (auto& value : plain) values.push_back(Plain<T>::read(std::move(value), subject));
+    return values;
+  }
+};
+
+template <typename T, std::size_t N>
+struct Plain<std::array<T, N>> {
+  using Type = std::vector<T>;
+  static Type of(const std::array<T, N>& values) { return {values.begin(), values.end()}; }
+};
+
+// Makes function `name` of a module, which takes a Source and the members of Options. subject: what errors call it.
+template <typename Made, typename Source, Described Options>
+void define_with_options(nanobind::module_& module, const char* name, const char* source_name, const char* subject,
+                         Made (*make)(const Source&, const Options&)) {
+  const auto define = [&](const auto&... member) {
+    module.def(
+        name,
+        [make, subject, member...](const Source& source,
+                                   typename Plain<typename std::decay_t<decltype(member)>::Value>::Type... passed) {
+          Options options;
+          ((options.*member.at = Plain<typename std::decay_t<decltype(member)>::Value>::read(
+                std::move(passed), std::string(subject) + ": " + member.name)),
+           ...);
+          return make(source, options);
+        },
+        nanobind::arg(source_name), nanobind::kw_only(),
+        (nanobind::arg(member.name) = member.shown(Options().*member.at))...);
+  };
+  std::apply(define, kMembers<Options>);
+}
+
+}  // namespace feedline::python

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "consumer/explanation.h"
+
+#include <algorithm>
+
+#include "pipeline/source.h"
+#include "plan/buckets.h"
+
+namespace feedline::consumer {
+namespace {
+
+using pipeline::PipelinePlan;
+
+std::string rounded(std::uint64_t bytes) {
+  return bytes < (1u << 20) ? std::to_string((bytes + (1u << 9)) >> 10) + " KiB"
+                            : std::to_string((bytes + (1u << 19)) >> 20) + " MiB";
+}
+
+std::string order_of(const pipeline::Source& source, const PipelinePlan& plan) {
+  std::string text = std::to_string(source.size()) + " samples, ";
+  if (source.is_mixture()) text += "mixed, " + std::to_string(source.positions()) + " an epoch, ";
+  if (!plan.order.shuffle) return text + "sequential";
+  const std::uint64_t shards = source.shard_ends().size();
+  if (plan.order.shard_window > 0 && shards > 1)
+    text += std::to_string(shards) + " shards permuted, " + std::to_string(std::min(plan.order.shard_window, shards)) +
+            " of them at a time";
+  else
+    text += "keyed permutation";
+  return text + ", seed " + std::to_string(plan.order.seed);
+}
+
+// What becomes of the samples that do not divide evenly.
+std::string shares_of(const PipelinePlan& plan, const plan::Plan& epoch) {
+  const std::uint64_t size = epoch.order().size();
+  const std::uint64_t most = epoch.batches(0), least = epoch.batches(plan.world_size - 1);
+  std::uint64_t delivered = 0;
+  for (std::uint64_t rank = 0; rank < plan.world_size; ++rank) delivered += epoch.samples(rank);
+  std::string text = "over all ranks: " + std::to_string(std::min(delivered, size)) + " of " + std::to_string(size) +
+                     " samples an epoch";
+  if (delivered < size) text += ", " + std::to_string(size - delivered) + " left out";
+  if (delivered > size) text += ", " + std::to_string(delivered - size) + " of them twice";
+  if (least < most)
+    text += "; " + std::to_string(most) + " batches on the first ranks, " + std::to_string(least) +
+            " on the last ones: join them, or the first will wait for ever";
+  return text;
+}
+
+std::string buckets_of(const PipelinePlan& plan) {
+  std::string text;
+  if (!plan.order.buckets) return text;
+  const plan::Buckets& buckets = *plan.order.buckets;
+  for (std::uint64_t b = 0; b < buckets.size(); ++b)
+    text += "bucket     up to " + std::to_string(buckets[b].bound) + ": " + std::to_string(buckets.members(b).size()) +
+            " samples, batches of " + std::to_string(buckets[b].rows / plan.world_size) + "\n";
+  return text;
+}
+
+std::string samples_of(const pipeline::Source& source, const PipelinePlan& plan, const plan::Plan& epoch) {
+  if (plan.is_given)
+    return "plan       given by the caller, in batches of up to " + std::to_string(plan.batch_size) + ", seed " +
+           std::to_string(plan.order.seed) + "\n";
+  return "plan       " + order_of(source, plan) + ", rank " + std::to_string(plan.rank) + " of " +
+         std::to_string(plan.world_size) + ": " + std::to_string(epoch.batches()) + " batches of " +
+         (plan.order.buckets ? "up to " : "") + std::to_string(plan.batch_size) + "\n" + buckets_of(plan) +
+         "           " + shares_of(plan, epoch) + "\n";
+}
+
+std::string source_of(const pipeline::Source& source, const pipeline::Recipe& recipe) {
+  std::string text = "format     " + std::string(source.format_name()) + ", " + source.name() + "\n";
+  if (const std::string summary = source.summary(); !summary.empty()) text += "           " + summary + "\n";
+  for (const std::string& line : pipeline::explain_images(recipe)) text += "image      " + line + "\n";
+  for (const FieldSpec& field : recipe.schema)
+    text += "field      " + field.name + ": " + std::string(name_of(field.array.dtype)) + " " +
+            field.array.shape.to_string() + "\n";
+  return text;
+}
+
+// on_error = kRaise needs no words: it is what everybody expects.
+std::string errors_of(const PipelinePlan& plan) {
+  if (plan.on_error == OnError::kRaise) return "";
+  if (plan.on_error == OnError::kReport) return "errors     bad rows are told, and the batch comes\n";
+  std::string text = "errors     bad samples are ";
+  if (plan.on_error == OnError::kSkip) text += "skipped, and the batch refilled from the end of the order";
+  if (plan.on_error == OnError::kReplace) text += "replaced";
+  if (!plan.on_error_reason.empty()) text += ", not skipped: " + plan.on_error_reason;
+  if (plan.error_budget > 0) text += "; at most " + std::to_string(plan.error_budget) + " an epoch";
+  return text + "\n";
+}
+
+std::string threads_of(const pipeline::Pipeline& pipeline) {
+  const std::string all = std::to_string(pipeline.plan().threads);
+  const auto controller = pipeline.stats().controller;
+  if (!controller) return all + " native, one sample at a time";
+  std::string text = all + " native, one sample at a time; as many of them work as the training loop needs: " +
+                     std::to_string(controller->threads) + " now, at most " + std::to_string(controller->limit) + ", ";
+  if (controller->changed == 0) return text + "not changed so far";
+  return text + "changed " + std::to_string(controller->changed) + " times, last \"" + controller->changes.back().why +
+         "\"";
+}
+
+std::string memory_of(const PipelinePlan& plan) {
+  return std::to_string(plan.slots) + " batches of " + rounded(plan.batch_bytes) + " ahead" +
+         (plan.most_slots > plan.slots ? ", " + std::to_string(plan.most_slots) + " for a loop that comes in bursts"
+                                       : "") +
+         "; budget " + rounded(plan.memory_budget) + " (" + plan.budget_reason + ")";
+}
+
+std::string delivery_of(const PipelinePlan& plan, const LoaderOptions& asked) {
+  if (!plan.in_order) return "as batches complete";
+  return asked.in_order ? "in order" : "in order, as there are several ranks";
+}
+
+}  // namespace
+
+std::string explain(const pipeline::Recipe& recipe, const pipeline::Pipeline& pipeline, const plan::Plan& epoch,
+                    const LoaderOptions& asked) {
+  const PipelinePlan& plan = pipeline.plan();
+  const pipeline::Source source = pipeline::source_of(recipe);
+  std::string text = samples_of(source, plan, epoch) + source_of(source, recipe) + errors_of(plan);
+  text += "threads    " + threads_of(pipeline) + "\n";
+  if (const std::string reads = pipeline.explain_reads(); !reads.empty()) text += "reads      " + reads + "\n";
+  text += "memory     " + memory_of(plan) + "\n";
+  if (const std::string late = pipeline.explain_late(); !late.empty()) text += "           " + late + "\n";
+  text += "delivery   host memory, " + delivery_of(plan, asked) + "\n";
+  return text;
+}
+
+}  // namespace feedline::consumer

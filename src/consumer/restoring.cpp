@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "consumer/restoring.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "pipeline/source.h"
+#include "plan/bucket_order.h"
+
+namespace feedline::consumer {
+namespace {
+
+// What became of a dataset since a state was taken on it.
+std::string difference(const DatasetIdentity& then, const DatasetIdentity& now) {
+  const auto joined = [](const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text;
+  };
+  if (then.format.empty()) return "the state does not say how";  // states of version 1
+  std::string text;
+  const auto add = [&text](const std::string& what, const std::string& was, const std::string& is) {
+    if (was != is) text += (text.empty() ? "" : "; ") + what + " " + was + " then, " + is + " now";
+  };
+  add("the format was", then.format, now.format);
+  add("samples:", std::to_string(then.samples), std::to_string(now.samples));
+  add("shards:", std::to_string(then.shards), std::to_string(now.shards));
+  add("fields:", joined(then.fields), joined(now.fields));
+  return text.empty() ? "as many samples of the same fields, but with other names, sizes, weights or in another order"
+                      : text;
+}
+
+Result<void> check_buckets(const LoaderState& state, const pipeline::PipelinePlan& plan) {
+  const auto described = [](const std::vector<Bucket>& buckets) {
+    std::string text;
+    for (const Bucket& bucket : buckets)
+      text += (text.empty() ? "" : ", ") + std::to_string(bucket.rows) + " up to " + std::to_string(bucket.bound);
+    return text.empty() ? std::string("without buckets") : "with buckets of " + text;
+  };
+  const auto now = plan.order.buckets ? plan.order.buckets->all() : std::vector<Bucket>();
+  if (state.buckets == now) return {};
+  return config_error("load_state_dict: the state was taken " + described(state.buckets) + ", the loader is " +
+                      described(now) + " (rows over all ranks): make it so that bounds and rows stay the same");
+}
+
+bool lies_between_batches(const LoaderState& state, const pipeline::PipelinePlan& plan) {
+  if (!plan.order.buckets) return true;
+  const auto order = plan::make_order(plan.order, state.epoch);
+  const plan::BucketOrder& buckets = *order->as_buckets();
+  return buckets.is_border(state.position) && std::ranges::all_of(state.delivered, [&](const Positions& span) {
+           return buckets.is_border(span.begin) && buckets.is_border(span.end);
+         });
+}
+
+Result<void> check_place(const LoaderState& state, const pipeline::PipelinePlan& plan) {
+  const std::uint64_t positions = plan::make_order(plan.order, state.epoch)->size();
+  bool inside = state.position <= positions && state.left_out <= positions;
+  for (const Positions& span : state.delivered)
+    inside = inside && span.begin < span.end && span.end <= positions && span.begin >= state.position;
+  if (!inside)
+    return config_error("load_state_dict: the state is damaged: it lies outside an epoch of " +
+                        std::to_string(positions) + " samples");
+  if (!lies_between_batches(state, plan))
+    return config_error("load_state_dict: the state is damaged: it lies inside a batch of a bucket");
+  return {};
+}
+
+}  // namespace
+
+DatasetIdentity identity_of(const pipeline::Recipe& recipe) {
+  const pipeline::Source source = pipeline::source_of(recipe);
+  DatasetIdentity identity{.fingerprint = source.fingerprint(),
+                           .format = std::string(source.format_name()),
+                           .samples = source.size(),
+                           .shards = source.shard_ends().size(),
+                           .fields = {}};
+  for (const FieldSpec& field : recipe.schema) identity.fields.push_back(field.name);
+  return identity;
+}
+
+Result<pipeline::EpochStart> start_of(const LoaderState& state, const DatasetIdentity& now, Fidelity fidelity,
+                                      const pipeline::PipelinePlan& plan) {
+  if (state.dataset.fingerprint != now.fingerprint)
+    return config_error("load_state_dict: the state was taken on another dataset, or its samples have changed since: " +
+                        difference(state.dataset, now));
+  if (state.seed != plan.order.seed || state.shuffle != plan.order.shuffle ||
+      state.shard_window != plan.order.shard_window)
+    return config_error("load_state_dict: the state was taken with seed=" + std::to_string(state.seed) +
+                        ", shuffle=" + (state.shuffle ? "True" : "False") + ", a window of " +
+                        std::to_string(state.shard_window) + " shards; make the loader with the same");
+  if (state.fidelity != fidelity)
+    return config_error("load_state_dict: the state was taken with decode(fidelity=\"" +
+                        std::string(name_of(state.fidelity)) + "\"), the dataset now has \"" +
+                        std::string(name_of(fidelity)) + "\", whose pixels are others: open it with the same");
+  FEEDLINE_CHECK_OK(check_buckets(state, plan));
+  FEEDLINE_CHECK_OK(check_place(state, plan));
+  return pipeline::EpochStart{state.epoch, state.position, plan::tidied(state.delivered, state.position),
+                              state.left_out};
+}
+
+}  // namespace feedline::consumer
