@@ -69,12 +69,14 @@ def test_every_cause_has_a_turn_of_its_own():
 
 
 def test_every_code_of_the_engine_has_a_page():
-    """The literals with a severity behind them, and those that end a tar file's scan."""
+    """The literals with a severity behind them, of `missing` samples by what the user asked for, and those that end a
+    tar file's scan.
+    """
     source = CHECKOUT / "src/format"
     if not source.is_dir():
         pytest.skip("the engine's sources are not here")
     texts = [path.read_text() for path in source.rglob("*.cpp") if not path.name.endswith("_test.cpp")]
-    behind = re.compile(r'"([a-z]+(?:_[a-z]+)+)",\s*(?:format::)?Severity::k|\bstop\("([a-z_]+)"')
+    behind = re.compile(r'"([a-z]+(?:_[a-z]+)+)",\s*(?:(?:format::)?Severity::k|missing\b)|\bstop\("([a-z_]+)"')
     said = {name for text in texts for names in behind.findall(text) for name in names if name}
     assert said == {page.code for page in PAGES if page.verb == "inspect"}
 

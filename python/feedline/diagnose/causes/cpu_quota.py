@@ -58,7 +58,7 @@ CAUSE = Cause(
         verb="diagnose",
         title="the container's CPU limit stops the workers",
         means="A quota lets a group of processes run for so much of each tenth of a second and stops all of them for "
-        "the rest, however many CPUs are idle. Affinity and nproc do not show it.",
+        "the rest, however many CPUs are idle. Affinity does not show it.",
         recognised="Throttling of the script's own cgroup; where the quota is used up, all waiting for a CPU.",
         to_do="Raise the limit, or use no more workers than it has CPUs.",
         abstains="The cgroup's cpu.stat cannot be read, or the run was too short.",
