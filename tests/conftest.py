@@ -21,13 +21,13 @@ _MEASURE = (
     "python/diagnose/test_own_loaders.py",
     "python/diagnose/test_seen_waits.py",
     "python/diagnose/test_several.py",
-    "python/diagnose/test_worker_hooks.py",
     "python/test_live_controller.py",
     "python/test_peers_harness.py",
-    "python/test_profile.py",
     "python/test_telemetry_table.py",
-    "python/test_top_terminal.py",
-    "python/test_tune.py",
+    "python/top/test_top_terminal.py",
+    "python/trace/test_profile.py",
+    "python/tune/test_tune.py",
+    "python/watching/test_worker_hooks.py",
 )
 
 
