@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as JSON: taken or refused, whatever stands around them. What is taken is UTF-8.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "decode/text/json.h"
+#include "decode/text/utf8.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using feedline::decode::check_json;
+  // a block of just this size, so that the address sanitizer sees what is read beyond it
+  std::vector<std::byte> text(size);
+  text.shrink_to_fit();
+  std::ranges::copy(std::as_bytes(std::span(data, size)), text.begin());
+  const bool is_json = check_json(text).has_value();
+  FEEDLINE_CHECK(!is_json || feedline::decode::check_utf8(text));
+  std::vector<std::byte> list{std::byte{'['}};
+  list.insert(list.end(), text.begin(), text.end());
+  list.push_back(std::byte{']'});
+  FEEDLINE_CHECK(!is_json || check_json(list) || size > 500);  // in a list it still is, but for the deepest
+  text.push_back(std::byte{'x'});
+  FEEDLINE_CHECK(!is_json || !check_json(text));
+  return 0;
+}
