@@ -20,6 +20,8 @@ VALUES = st.recursive(
     max_leaves=12,
 )
 
+PUT = (b"", b",", b"[", b"}", b'"', b"\\", b"\\u12", b"0", b"-", b".", b"e", b" ", b"\n", b"\x00", b"\xff", b"NaN")
+
 
 @st.composite
 def texts(draw: Any) -> bytes:
@@ -28,28 +30,7 @@ def texts(draw: Any) -> bytes:
     if draw(st.booleans()):
         return whole
     at = draw(st.integers(0, len(whole)))
-    put = draw(
-        st.sampled_from(
-            [
-                b"",
-                b",",
-                b"[",
-                b"}",
-                b'"',
-                b"\\",
-                b"\\u12",
-                b"0",
-                b"-",
-                b".",
-                b"e",
-                b" ",
-                b"\n",
-                b"\x00",
-                b"\xff",
-                b"NaN",
-            ]
-        )
-    )
+    put = draw(st.sampled_from(PUT))
     return whole[:at] + put + whole[at + draw(st.integers(0, 2)) :]
 
 
@@ -69,7 +50,7 @@ def by_python(document: bytes) -> str | None:
         return None
 
 
-@settings(max_examples=60)
+@settings(max_examples=300)
 @given(documents=st.lists(texts().filter(bool), min_size=1, max_size=12))
 def test_what_python_takes_is_taken_and_nothing_else(tmp_path_factory: Any, documents: list[bytes]) -> None:
     path = tmp_path_factory.mktemp("json") / "a.tar"
