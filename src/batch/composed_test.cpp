@@ -68,7 +68,7 @@ class ComposedTest : public testing::Test {
   }
   void text(std::uint64_t row, const std::string& words) {
     const auto room = at(row, 1).take({static_cast<std::int64_t>(words.size())}, DType::kUint8);
-    std::memcpy(room.data(), words.data(), words.size());
+    if (!words.empty()) std::memcpy(room.data(), words.data(), words.size());
   }
   Result<Composed> compose(std::uint64_t rows = kRows) {
     return Composed::make(layout_, items_, rows, {arrays_, words_});
