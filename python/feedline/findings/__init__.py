@@ -3,7 +3,7 @@
 
 from .catalogue import Entry, Named, Threshold, thresholds_of
 from .finding import CERTAIN, SEVERITIES, Abstention, Finding, severity_of
-from .registry import modules_in
+from .registry import modules_in, rules_in
 
 __all__ = [
     "CERTAIN",
@@ -14,6 +14,7 @@ __all__ = [
     "Named",
     "Threshold",
     "modules_in",
+    "rules_in",
     "severity_of",
     "thresholds_of",
 ]

@@ -9,10 +9,36 @@ import pkgutil
 import sys
 import zlib
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any, TypeVar
 
 from ..errors import ConfigError
+from .catalogue import thresholds_of
+
+_Rule = TypeVar("_Rule")
+
+
+def rules_in(package: ModuleType, folders: Iterable[Path | str], name: str, kind: type[_Rule]) -> list[_Rule]:
+    """What each of `modules_in` makes under `name`, with its file's thresholds on its page.
+
+    Args:
+        kind: a dataclass whose `page` is an Entry. The page's code is the file's name.
+
+    Raises:
+        ConfigError: as `modules_in`; and a file makes no such thing, or one of another code. The file is named.
+    """
+    rules = []
+    for module in modules_in(package, folders):
+        made = getattr(module, name, None)
+        if not isinstance(made, kind):
+            raise ConfigError(f"{module.__file__} makes no {name}; docs/findings.md says how a file of a cause looks")
+        rule: Any = made
+        if rule.page.code != name_of(module):
+            raise ConfigError(f"{module.__file__} makes {rule.page.code!r}; name both alike")
+        rules.append(replace(rule, page=replace(rule.page, thresholds=thresholds_of(module))))
+    return rules
 
 
 def modules_in(package: ModuleType, folders: Iterable[Path | str] = ()) -> list[ModuleType]:

@@ -12,9 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from feedline.diagnose.judging.cause import Cause, Rule
-from feedline.errors import ConfigError
-from feedline.findings import Entry, modules_in, thresholds_of
-from feedline.findings.registry import name_of
+from feedline.findings import Entry, rules_in
 
 __all__ = ["entries", "in_turn", "named", "registered"]
 
@@ -26,15 +24,10 @@ def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Cause, ...]:
     Raises:
         ConfigError: a file makes no cause, or one of another name than its own; the file is named.
     """
-    causes = []
-    for module in modules_in(sys.modules[__name__], folders):
-        cause = getattr(module, "CAUSE", None)
-        if not isinstance(cause, Cause):
-            raise ConfigError(f"{module.__file__} makes no CAUSE; docs/findings.md says how a file of a cause looks")
-        if cause.code != name_of(module):
-            raise ConfigError(f"{module.__file__} makes the cause {cause.code!r}; name both alike")
-        page = replace(cause.page, thresholds=thresholds_of(module), contradicted=tuple(cause.contradicted))
-        causes.append(replace(cause, page=page))
+    causes = [
+        replace(cause, page=replace(cause.page, contradicted=tuple(cause.contradicted)))
+        for cause in rules_in(sys.modules[__name__], folders, "CAUSE", Cause)
+    ]
     return tuple(sorted(causes, key=lambda cause: (cause.rules[0].turn, cause.code)))
 
 

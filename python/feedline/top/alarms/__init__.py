@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import functools
 import sys
-from dataclasses import replace
 from pathlib import Path
 
-from ...errors import ConfigError
-from ...findings import Entry, Finding, modules_in, thresholds_of
-from ...findings.registry import name_of
+from ...findings import Entry, Finding, rules_in
 from ..judging import LOOKS, Alarm, Moment, Seen
 
 __all__ = ["LOOKS", "Alarms", "Moment", "entries", "registered"]
@@ -26,12 +23,7 @@ def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Alarm, ...]:
     Raises:
         ConfigError: a file makes no alarm, or one of another name than its own; the file is named.
     """
-    alarms = []
-    for module in modules_in(sys.modules[__name__], folders):
-        alarm = getattr(module, "ALARM", None)
-        if not isinstance(alarm, Alarm) or alarm.page.code != name_of(module):
-            raise ConfigError(f"{module.__file__} makes no ALARM of its own name")
-        alarms.append(replace(alarm, page=replace(alarm.page, thresholds=thresholds_of(module))))
+    alarms = rules_in(sys.modules[__name__], folders, "ALARM", Alarm)
     return tuple(sorted(alarms, key=lambda alarm: (alarm.turn, alarm.page.code)))
 
 

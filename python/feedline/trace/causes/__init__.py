@@ -5,12 +5,9 @@ from __future__ import annotations
 
 import functools
 import sys
-from dataclasses import replace
 from pathlib import Path
 
-from ...errors import ConfigError
-from ...findings import Entry, modules_in, thresholds_of
-from ...findings.registry import name_of
+from ...findings import Entry, rules_in
 from ..judging import Case, Cause
 from ..verdicts import Findings
 
@@ -24,12 +21,7 @@ def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Cause, ...]:
     Raises:
         ConfigError: a file makes no cause, or one of another name than its own; the file is named.
     """
-    causes = []
-    for module in modules_in(sys.modules[__name__], folders):
-        cause = getattr(module, "CAUSE", None)
-        if not isinstance(cause, Cause) or cause.code != name_of(module):
-            raise ConfigError(f"{module.__file__} makes no CAUSE of its own name")
-        causes.append(replace(cause, page=replace(cause.page, thresholds=thresholds_of(module))))
+    causes = rules_in(sys.modules[__name__], folders, "CAUSE", Cause)
     return tuple(sorted(causes, key=lambda cause: (cause.turn, cause.code)))
 
 
