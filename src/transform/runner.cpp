@@ -65,8 +65,7 @@ class Canvas {
   }
   Result<void> operator()(const JitterStep& step) {
     if (!owned_) FEEDLINE_CHECK_OK((*this)(FlipStep{}));  // a copy that may be written to
-    jitter(*owned_, step.drawing);
-    return {};
+    return jitter(*owned_, step.drawing);
   }
 
  private:
