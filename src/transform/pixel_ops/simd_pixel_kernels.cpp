@@ -8,7 +8,11 @@
 #define HWY_TARGET_INCLUDE "transform/pixel_ops/simd_pixel_kernels.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
+#include "transform/pixel_ops/blur_kernels-inl.h"
+#include "transform/pixel_ops/enhance_kernels-inl.h"
 #include "transform/pixel_ops/pixel_kernels.h"
+#include "transform/pixel_ops/table_kernels-inl.h"
+#include "transform/pixel_ops/warp_kernels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Pixels from places between pixels, a vector of doubles at a time: Pillow's arithmetic, in its order. A lane is a
+// pixel; one load of 8 bytes gives it a row of what it lies between. Vectors that touch a border go pixel by pixel.
+
+#if defined(FEEDLINE_PIXEL_OPS_WARP_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FEEDLINE_PIXEL_OPS_WARP_KERNELS_INL_H_
+#undef FEEDLINE_PIXEL_OPS_WARP_KERNELS_INL_H_
+#else
+#define FEEDLINE_PIXEL_OPS_WARP_KERNELS_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "hwy/highway.h"
+#include "transform/lanes-inl.h"
+#include "transform/pixel_ops/pixel_kernels.h"
+#include "transform/pixel_ops/sampled_pixel.h"
+
+#if HWY_TARGET != HWY_SCALAR  // which has one lane: the plain kernels serve
+HWY_BEFORE_NAMESPACE();
+namespace feedline::transform::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_HAVE_FLOAT64
+using DF64 = hn::Repartition<double, DI32>;
+using DU64 = hn::Repartition<std::uint64_t, DI32>;
+using VF64 = hn::Vec<DF64>;
+using VU64 = hn::Vec<DU64>;
+inline constexpr int kPlaces = kBytes / 8;
+
+// 2^52: a double whose last bits are a whole number, as they are.
+inline constexpr std::uint64_t kWholeBits = 0x4330000000000000u;
+inline constexpr double kWhole = 4503599627370496.0;
+
+HWY_INLINE VF64 of_whole(VU64 numbers) {
+  return hn::Sub(hn::BitCast(DF64(), hn::Or(numbers, hn::Set(DU64(), kWholeBits))), hn::Set(DF64(), kWhole));
+}
+
+HWY_INLINE VU64 to_whole(VF64 numbers) {
+  return hn::Xor(hn::BitCast(DU64(), hn::Add(numbers, hn::Set(DF64(), kWhole))), hn::Set(DU64(), kWholeBits));
+}
+
+// The 8 bytes at each offset.
+HWY_INLINE VU64 words_at(const std::uint8_t* data, VU64 offsets) {
+#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
+  const hn::Repartition<std::int64_t, DI32> d;
+  const auto words = hn::GatherOffset(d, reinterpret_cast<const std::int64_t*>(data), hn::BitCast(d, offsets));
+  return hn::BitCast(DU64(), words);
+#else
+  HWY_ALIGN std::uint64_t each_offset[kPlaces], words[kPlaces];
+  hn::Store(offsets, DU64(), each_offset);
+  for (int i = 0; i < kPlaces; ++i) std::memcpy(words + i, data + each_offset[i], 8);
+  return hn::Load(DU64(), words);
+#endif
+}
+
+template <int kByte>
+HWY_INLINE VF64 byte_of(VU64 words) {
+  return of_whole(hn::And(hn::ShiftRight<8 * kByte>(words), hn::Set(DU64(), 0xff)));
+}
+
+HWY_INLINE VF64 lerp_of(VF64 a, VF64 b, VF64 rest) { return hn::Add(a, hn::Mul(hn::Sub(b, a), rest)); }
+
+HWY_INLINE VF64 cubic_of(VF64 a, VF64 b, VF64 c, VF64 d, VF64 rest) {
+  const VF64 difference = hn::Sub(a, b);
+  const VF64 p2 = hn::Sub(c, a);
+  const VF64 p3 = hn::Sub(hn::Add(hn::Add(difference, difference), c), d);
+  const VF64 p4 = hn::Add(hn::Sub(hn::Sub(b, a), c), d);
+  const VF64 inner = hn::Add(p3, hn::Mul(rest, p4));
+  return hn::Add(b, hn::Mul(rest, hn::Add(p2, hn::Mul(rest, inner))));
+}
+
+// The middle of a place's pixels: where the load of its first row begins, and the ways to the next pixels.
+struct PlaceLanes {
+  VU64 offsets;
+  VF64 rest_x, rest_y;
+};
+
+// Which places have all their pixels, and none whose load would pass the end of its row.
+struct Interior {
+  VF64 low, end_x, end_y;
+
+  // before, after: pixels in front of and behind the one that a place lies in, in both directions. bytes: that a load
+  // takes from its first pixel on.
+  Interior(const memory::PixelView& in, int before, int after, int bytes)
+      : low(hn::Set(DF64(), before)),
+        end_x(hn::Set(DF64(), std::max(in.width * in.channels - bytes + in.channels, 0) / in.channels + before)),
+        end_y(hn::Set(DF64(), in.height - after)) {}
+
+  // Of places already moved by half a pixel. NaN is not inside.
+  HWY_INLINE bool holds(VF64 x, VF64 y) const {
+    const auto from = hn::And(hn::Ge(x, low), hn::Ge(y, low));
+    return hn::AllTrue(DF64(), hn::And(from, hn::And(hn::Lt(x, end_x), hn::Lt(y, end_y))));
+  }
+};
+
+HWY_INLINE PlaceLanes split_places(const memory::PixelView& in, VF64 x, VF64 y, int before) {
+  const DF64 d;
+  const VF64 column = hn::Floor(x), row = hn::Floor(y);
+  const VF64 first = hn::Set(d, before);
+  const VF64 along = hn::Mul(hn::Sub(column, first), hn::Set(d, in.channels));
+  const VF64 down = hn::Mul(hn::Sub(row, first), hn::Set(d, static_cast<double>(in.stride)));
+  return {to_whole(hn::Add(along, down)), hn::Sub(x, column), hn::Sub(y, row)};
+}
+
+// Truncated values of 0 to 255, a vector for each channel, as pixels.
+template <int kChannels>
+HWY_INLINE void store_pixels(const VF64 (&values)[kChannels], std::uint8_t* out) {
+  // truncation: of_whole's number added would round
+  HWY_ALIGN std::uint64_t pixels[kPlaces];
+  VU64 packed = to_whole(hn::Floor(values[0]));
+  if constexpr (kChannels == 3) {
+    packed = hn::Or(packed, hn::ShiftLeft<8>(to_whole(hn::Floor(values[1]))));
+    packed = hn::Or(packed, hn::ShiftLeft<16>(to_whole(hn::Floor(values[2]))));
+  }
+  hn::Store(packed, DU64(), pixels);
+  for (int i = 0; i < kPlaces; ++i) std::memcpy(out + i * kChannels, pixels + i, kChannels);
+}
+
+template <int kChannels>
+struct BilinearLanes {
+  static constexpr int kBefore = 0, kAfter = 1, kLoaded = 8;
+  static constexpr auto kPixel = bilinear_pixel;
+
+  static HWY_INLINE void sample(const memory::PixelView& in, const PlaceLanes& places, std::uint8_t* out) {
+    const VU64 above = words_at(in.data, places.offsets), below = words_at(in.data + in.stride, places.offsets);
+    VF64 values[kChannels];
+    each<kChannels>([&](auto c) FEEDLINE_LANES {
+      const VF64 first = lerp_of(byte_of<c>(above), byte_of<c + kChannels>(above), places.rest_x);
+      const VF64 second = lerp_of(byte_of<c>(below), byte_of<c + kChannels>(below), places.rest_x);
+      values[c] = lerp_of(first, second, places.rest_y);
+    });
+    store_pixels(values, out);
+  }
+};
+
+template <int kChannels>
+struct BicubicLanes {
+  static constexpr int kBefore = 1, kAfter = 2, kLoaded = kChannels == 3 ? 12 : 8;
+  static constexpr auto kPixel = bicubic_pixel;
+
+  static HWY_INLINE void sample(const memory::PixelView& in, const PlaceLanes& places, std::uint8_t* out) {
+    VU64 near[4], far[4];  // bytes 0 to 7, and 4 to 11
+    each<4>([&](auto row) FEEDLINE_LANES {
+      const std::uint8_t* const data = in.data + static_cast<std::size_t>(int{row}) * in.stride;
+      near[row] = words_at(data, places.offsets);
+      if constexpr (kChannels == 3) far[row] = words_at(data + 4, places.offsets);
+    });
+    VF64 values[kChannels];
+    each<kChannels>([&](auto c) FEEDLINE_LANES {
+      VF64 rows[4];
+      each<4>([&](auto row) FEEDLINE_LANES {
+        const auto tap = [&](auto i) FEEDLINE_LANES {
+          constexpr int kByte = c + i * kChannels;
+          if constexpr (kByte < 8) return byte_of<kByte>(near[row]);
+          if constexpr (kByte >= 8) return byte_of<kByte - 4>(far[row]);
+        };
+        using std::integral_constant;
+        rows[row] = cubic_of(tap(integral_constant<int, 0>{}), tap(integral_constant<int, 1>{}),
+                             tap(integral_constant<int, 2>{}), tap(integral_constant<int, 3>{}), places.rest_x);
+      });
+      const VF64 value = cubic_of(rows[0], rows[1], rows[2], rows[3], places.rest_y);
+      values[c] = hn::Min(hn::Max(value, hn::Zero(DF64())), hn::Set(DF64(), 255.0));
+    });
+    store_pixels(values, out);
+  }
+};
+
+template <typename Lanes>
+HWY_INLINE void sample_row(const memory::PixelView& in, const double* xs, const double* ys, int count,
+                           const std::uint8_t* fill, std::uint8_t* out) {
+  const DF64 d;
+  const Interior interior(in, Lanes::kBefore, Lanes::kAfter, Lanes::kLoaded);
+  const VF64 half = hn::Set(d, 0.5);
+  int i = 0;
+  for (; i + kPlaces <= count; i += kPlaces) {
+    const VF64 x = hn::Sub(hn::LoadU(d, xs + i), half), y = hn::Sub(hn::LoadU(d, ys + i), half);
+    if (interior.holds(x, y)) {
+      Lanes::sample(in, split_places(in, x, y, Lanes::kBefore), out + i * in.channels);
+    } else {
+      for (int j = i; j < i + kPlaces; ++j) Lanes::kPixel(in, xs[j], ys[j], fill, out + j * in.channels);
+    }
+  }
+  for (; i < count; ++i) Lanes::kPixel(in, xs[i], ys[i], fill, out + i * in.channels);
+}
+
+template <template <int> typename Lanes>
+void sample(const memory::PixelView& in, const double* xs, const double* ys, int count, const std::uint8_t* fill,
+            std::uint8_t* out) {
+  in.channels == 3 ? sample_row<Lanes<3>>(in, xs, ys, count, fill, out)
+                   : sample_row<Lanes<1>>(in, xs, ys, count, fill, out);
+}
+
+inline void bilinear(const memory::PixelView& in, const double* xs, const double* ys, int count,
+                     const std::uint8_t* fill, std::uint8_t* out) {
+  sample<BilinearLanes>(in, xs, ys, count, fill, out);
+}
+
+inline void bicubic(const memory::PixelView& in, const double* xs, const double* ys, int count,
+                    const std::uint8_t* fill, std::uint8_t* out) {
+  sample<BicubicLanes>(in, xs, ys, count, fill, out);
+}
+
+// numbers[0] x + numbers[1] y + numbers[2]
+struct LinearLanes {
+  VF64 slope, row, shift;
+
+  LinearLanes(const double* numbers, double shift_of, double y)
+      : slope(hn::Set(DF64(), numbers[0])),
+        row(hn::Set(DF64(), numbers[1] * y)),
+        shift(hn::Set(DF64(), shift_of)) {}
+  HWY_INLINE VF64 at(VF64 x) const { return hn::Add(hn::Add(hn::Mul(slope, x), row), shift); }
+};
+
+// f(i, x) for the middles of vectors of pixels; the last ones may overlap. Requires: count >= kPlaces.
+template <typename F>
+HWY_INLINE void each_middle(int count, F f) {
+  const DF64 d;
+  for (int i = 0; i + kPlaces <= count; i += kPlaces) f(i, hn::Iota(d, i + 0.5));
+  if (count % kPlaces) f(count - kPlaces, hn::Iota(d, count - kPlaces + 0.5));
+}
+
+inline void affine_places(const double* matrix, int y, int count, double* xs, double* ys) {
+  if (count < kPlaces) return kScalarPixelKernels.affine_places(matrix, y, count, xs, ys);
+  const DF64 d;
+  const LinearLanes to_x(matrix, matrix[2], y + 0.5), to_y(matrix + 3, matrix[5], y + 0.5);
+  each_middle(count, [&](int i, VF64 x) FEEDLINE_LANES {
+    hn::StoreU(to_x.at(x), d, xs + i);
+    hn::StoreU(to_y.at(x), d, ys + i);
+  });
+}
+
+inline void perspective_places(const double* coefficients, int y, int count, double* xs, double* ys) {
+  if (count < kPlaces) return kScalarPixelKernels.perspective_places(coefficients, y, count, xs, ys);
+  const DF64 d;
+  const LinearLanes to_x(coefficients, coefficients[2], y + 0.5), to_y(coefficients + 3, coefficients[5], y + 0.5);
+  const LinearLanes below(coefficients + 6, 1.0, y + 0.5);
+  each_middle(count, [&](int i, VF64 x) FEEDLINE_LANES {
+    const VF64 divisor = below.at(x);
+    hn::StoreU(hn::Div(to_x.at(x), divisor), d, xs + i);
+    hn::StoreU(hn::Div(to_y.at(x), divisor), d, ys + i);
+  });
+}
+#endif  // HWY_HAVE_FLOAT64
+
+}  // namespace feedline::transform::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
+
+#endif  // include guard
