@@ -40,7 +40,7 @@ Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box
 Result<Image> resize_image(const Image& image, Size size, Interpolation interpolation);
 // One pixel operation. kConfig: a parameter out of range, or an image that has not 1 or 3 channels.
 Result<Image> apply_pixel_operation(const Image& image, const PixelOperation& operation);
-// The seconds that each of `runs` runs takes, on memory that is warm. For benchmarks.
+// The seconds of CPU that each of `runs` runs takes, on memory that is warm. For benchmarks.
 Result<std::vector<double>> time_pixel_operation(const Image& image, const PixelOperation& operation, int runs);
 
 // A JPEG written again with a restart marker behind every `interval` MCUs (0: an interval that suits the image's size),

@@ -53,5 +53,5 @@ def pixel_operation(
 def time_pixel_operation(
     pixels: npt.NDArray[np.uint8], name: str, *values: float, interpolation: str = "nearest", runs: int = 1
 ) -> list[float]:
-    """Seconds of each of ``runs`` runs of :func:`pixel_operation` inside the engine, on warm memory."""
+    """Seconds of CPU of each of ``runs`` runs of :func:`pixel_operation` inside the engine, on warm memory."""
     return _engine.time_pixel_operation(pixels, name, values, interpolation, runs)

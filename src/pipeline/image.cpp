@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "base/clock.h"
+#include "base/cpu_clock.h"
 #include "base/guarded.h"
 #include "decode/decoder.h"
 #include "decode/jpeg/restart_transcoder.h"
@@ -100,9 +100,9 @@ Result<std::vector<double>> time_pixel_operation(const Image& image, const Pixel
     FEEDLINE_CHECK_OK(transform::apply(operation, in.view(), scratch, out));
     std::vector<double> seconds;
     for (int run = 0; run < runs; ++run) {
-      const std::uint64_t start = base::now_ns();
+      const std::uint64_t start = base::thread_cpu_ns();
       FEEDLINE_CHECK_OK(transform::apply(operation, in.view(), scratch, out));
-      seconds.push_back(static_cast<double>(base::now_ns() - start) * 1e-9);
+      seconds.push_back(static_cast<double>(base::thread_cpu_ns() - start) * 1e-9);
     }
     return seconds;
   });

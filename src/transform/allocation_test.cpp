@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "transform/pixel_ops/apply.h"
 #include "transform/test_images.h"
 
 namespace {
@@ -54,6 +55,40 @@ TEST(Allocation, NoneOnceWarm) {
   epoch(0);
   const std::uint64_t before = allocations.load();
   epoch(0);
+  EXPECT_EQ(allocations.load(), before);
+}
+
+TEST(Allocation, NoneByPixelOperationsOnceWarm) {
+  using namespace pixel_op;
+  const std::array<double, 6> slant{1, 0.2, -3, 0.1, 0.9, 2};
+  const PixelOperation operations[] = {Autocontrast{},
+                                       Equalize{},
+                                       Invert{},
+                                       Posterize{3},
+                                       Solarize{90},
+                                       SolarizeAdd{40, 128},
+                                       Brightness{1.3},
+                                       Contrast{1.3},
+                                       Saturation{0.4},
+                                       Sharpness{1.8},
+                                       Hue{0.2},
+                                       Grayscale{3},
+                                       Affine{slant, Interpolation::kNearest},
+                                       Affine{slant, Interpolation::kBilinear},
+                                       Perspective{{1, 0.1, 0, 0, 1, 0, 0.001, 0}, Interpolation::kBicubic},
+                                       Rotate{30, Interpolation::kNearest, true},
+                                       Rotate{90, Interpolation::kNearest, true},
+                                       GaussianBlur{{9, 23}, {1, 2}},
+                                       Erase{{3, 4, 5, 6}, {1, 2, 3}, {}}};
+  const TestImage image = test_image(200, 150, 3, 2);
+  PixelScratch scratch;
+  memory::PixelBuffer out;
+  const auto all = [&] {
+    for (const PixelOperation& operation : operations) ASSERT_TRUE(apply(operation, image.view(), scratch, out));
+  };
+  all();
+  const std::uint64_t before = allocations.load();
+  all();
   EXPECT_EQ(allocations.load(), before);
 }
 

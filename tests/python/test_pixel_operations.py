@@ -227,3 +227,145 @@ def test_bytes_are_pillows(group: str, variant: str, expected: dict[str, list[np
         for photo in PHOTOS:
             got = feedline.testing.pixel_operation(photo, name, *values, **options)
             np.testing.assert_array_equal(got, next(wanted), err_msg=f"{name} {values} {options} of {photo.shape}")
+
+
+def _blurred(pixels: np.ndarray, sizes: tuple[int, int], sigmas: tuple[float, float]) -> np.ndarray:
+    """A Gaussian blur in double, the border reflected."""
+    values = pixels.astype(np.float64)
+    for axis, size, sigma in ((1, sizes[0], sigmas[0]), (0, sizes[1], sigmas[1])):
+        radius = size // 2
+        weights = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
+        widths = [(0, 0)] * 3
+        widths[axis] = (radius, radius)
+        bordered = np.pad(values, widths, "reflect")
+        windows = np.lib.stride_tricks.sliding_window_view(bordered, size, axis)
+        values = windows @ (weights / weights.sum())
+    return values
+
+
+BLURS = [((3, 3), (0.3, 0.3)), ((3, 7), (0.8, 1.5)), ((9, 9), (0.1, 2.0)), ((23, 23), (2.0, 2.0)), ((1, 5), (1.0, 9.0))]
+
+
+@pytest.mark.parametrize("variant", feedline.simd_variants())
+def test_blur_is_the_real_one_rounded(variant: str, best_variant: None) -> None:
+    """Within half a level and what float32 adds; all variants give the same bytes."""
+    feedline.testing.force_simd_variant(variant)
+    for sizes, sigmas in BLURS:
+        for photo in PHOTOS:
+            got = feedline.testing.pixel_operation(photo, "gaussian_blur", *sizes, *sigmas)
+            wanted = _blurred(photo, sizes, sigmas)
+            assert np.abs(got - wanted).max() <= 0.5001, f"{sizes} {sigmas} of {photo.shape}"
+            feedline.testing.force_simd_variant("scalar")
+            plain = feedline.testing.pixel_operation(photo, "gaussian_blur", *sizes, *sigmas)
+            feedline.testing.force_simd_variant(variant)
+            np.testing.assert_array_equal(got, plain)
+
+
+def test_blur_is_torchvisions() -> None:
+    """Within one level, and of 2,000 pixels at most one is not the same."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    functional = pytest.importorskip("torchvision.transforms.v2.functional", reason="torchvision is not installed")
+    different = total = 0
+    for size in range(3, 24, 2):
+        for photo in PHOTOS:
+            if min(photo.shape[:2]) <= size // 2:  # torch reflects a border only once
+                continue
+            sigma = 0.1 + 0.08 * size
+            tensor = torch.from_numpy(photo.copy()).permute(2, 0, 1)
+            wanted = functional.gaussian_blur(tensor, [size, size], [sigma, sigma]).permute(1, 2, 0).numpy()
+            got = feedline.testing.pixel_operation(photo, "gaussian_blur", size, size, sigma, sigma)
+            distance = np.abs(got.astype(int) - wanted)
+            assert distance.max() <= 1
+            different += int((distance > 0).sum())
+            total += distance.size
+    assert different * 2000 <= total
+
+
+def test_the_matrices_are_torchvisions() -> None:
+    functional = pytest.importorskip("torchvision.transforms.functional", reason="torchvision is not installed")
+    rng = np.random.default_rng(3)
+    for _ in range(500):
+        center, translate, shear = (tuple(map(float, rng.uniform(-40, 40, 2))) for _ in range(3))
+        angle, scale = float(rng.uniform(-180, 180)), float(rng.uniform(0.3, 3))
+        got = feedline._engine.inverse_affine_matrix(center, angle, translate, scale, shear)
+        assert list(got) == functional._get_inverse_affine_matrix(
+            list(center), angle, list(translate), scale, list(shear)
+        )
+        corners = np.array([[0, 0], [224, 0], [224, 180], [0, 180]], float)
+        start = [tuple(map(float, corner)) for corner in np.round(corners + rng.integers(-50, 50, (4, 2)))]
+        end = [tuple(map(float, corner)) for corner in np.round(corners + rng.integers(-50, 50, (4, 2)))]
+        wanted = functional._get_perspective_coeffs([list(p) for p in start], [list(p) for p in end])
+        np.testing.assert_allclose(feedline._engine.perspective_coefficients(start, end), wanted, rtol=2e-7)
+
+
+def test_torchvisions_calls_on_pil_images() -> None:
+    """What RandAugment and its kin call, through torchvision itself."""
+    functional = pytest.importorskip("torchvision.transforms.functional", reason="torchvision is not installed")
+    modes = {"nearest": "NEAREST", "bilinear": "BILINEAR", "bicubic": "BICUBIC"}
+    for i, photo in enumerate(PHOTOS[:24]):
+        image, (height, width) = to_pillow(photo), photo.shape[:2]
+        for name, mode in modes.items():
+            interpolation = functional.InterpolationMode[mode]
+            angle, shear = 7.5 * i - 80, [math.degrees(math.atan(0.03 * i - 0.3)), 0.0]
+            matrix = feedline._engine.inverse_affine_matrix((0.0, 0.0), 0.0, (0.0, 0.0), 1.0, tuple(shear))
+            got = feedline.testing.pixel_operation(photo, "affine", *matrix, interpolation=name)
+            wanted = functional.affine(image, 0.0, [0, 0], 1.0, shear, interpolation, center=[0, 0])
+            np.testing.assert_array_equal(got, from_pillow(wanted))
+            got = feedline.testing.pixel_operation(photo, "rotate", angle, i % 2, interpolation=name)
+            np.testing.assert_array_equal(got, from_pillow(functional.rotate(image, angle, interpolation, bool(i % 2))))
+            start = [(0.0, 0.0), (width - 1.0, 0.0), (width - 1.0, height - 1.0), (0.0, height - 1.0)]
+            end = [(3.0, 5.0), (width - 9.0, 2.0), (width - 4.0, height - 8.0), (1.0, height - 3.0)]
+            values = feedline._engine.perspective_coefficients(start, end)
+            got = feedline.testing.pixel_operation(photo, "perspective", *values, interpolation=name)
+            wanted = functional.perspective(image, start, end, interpolation)
+            np.testing.assert_array_equal(got, from_pillow(wanted))
+
+
+def test_erase_writes_over_its_box_alone() -> None:
+    rng = np.random.default_rng(9)
+    for photo in PHOTOS:
+        height, width, channels = photo.shape
+        for _ in range(5):
+            left, top = int(rng.integers(0, width)), int(rng.integers(0, height))
+            box = (left, top, int(rng.integers(0, width - left + 1)), int(rng.integers(0, height - top + 1)))
+            noise = rng.integers(0, 256, (box[3], box[2], channels), np.uint8)
+            inside = (slice(top, top + box[3]), slice(left, left + box[2]))
+            filled, noisy = photo.copy(), photo.copy()
+            filled[inside], noisy[inside] = (9, 8, 7)[:channels], noise
+            np.testing.assert_array_equal(
+                feedline.testing.pixel_operation(photo, "erase", *box, fill=(9, 8, 7)), filled
+            )
+            if noise.size:
+                np.testing.assert_array_equal(
+                    feedline.testing.pixel_operation(photo, "erase", *box, noise=noise), noisy
+                )
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "options"),
+    [
+        ("posterize", (9,), {}),
+        ("posterize", (-1,), {}),
+        ("grayscale", (2,), {}),
+        ("affine", (1, 0, 0, 0, 1, 0), {"interpolation": "box"}),
+        ("affine", (1, 0, 0, 0, 1, 0), {"size": (0, 4)}),
+        ("perspective", (1, 0, 0, 0, 1, 0, 0, 0), {"interpolation": "box"}),
+        ("rotate", (10, 0), {"interpolation": "box"}),
+        ("gaussian_blur", (4, 3, 1.0, 1.0), {}),
+        ("gaussian_blur", (3, 3, 1.0, 0.0), {}),
+        ("gaussian_blur", (3, 3, math.nan, 1.0), {}),
+        ("erase", (0, 0, 6, 1), {}),
+        ("erase", (-1, 0, 1, 1), {}),
+        ("erase", (1, 4, 1, 2**31 - 1), {}),
+        ("erase", (0, 0, 2, 2), {"noise": np.zeros((2, 2, 1), np.uint8)}),
+        ("sepia", (), {}),
+    ],
+)
+def test_parameters_out_of_range_are_errors(name: str, values: tuple[float, ...], options: dict[str, Any]) -> None:
+    photo = np.zeros((5, 5, 3), np.uint8)
+    with pytest.raises(feedline.ConfigError):
+        feedline.testing.pixel_operation(photo, name, *values, **options)
+
+
+def test_posterize_to_no_bits_is_black() -> None:
+    np.testing.assert_array_equal(feedline.testing.pixel_operation(PHOTOS[0], "posterize", 0), PHOTOS[0] * 0)

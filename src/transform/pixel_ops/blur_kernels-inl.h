@@ -42,9 +42,8 @@ HWY_INLINE void sum_taps(const float* weights, int radius, Load load, VBlur (&su
   each<kBlurSums>([&](auto k) FEEDLINE_LANES { sums[k] = hn::Mul(middle, load(0, k)); });
   for (int j = 1; j <= radius; ++j) {
     const VBlur weight = hn::Set(d, weights[j]);
-    each<kBlurSums>([&](auto k) FEEDLINE_LANES {
-      sums[k] = hn::Add(sums[k], hn::Mul(weight, hn::Add(load(-j, k), load(j, k))));
-    });
+    each<kBlurSums>(
+        [&](auto k) FEEDLINE_LANES { sums[k] = hn::Add(sums[k], hn::Mul(weight, hn::Add(load(-j, k), load(j, k)))); });
   }
 }
 

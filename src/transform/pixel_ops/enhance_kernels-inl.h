@@ -60,9 +60,10 @@ HWY_INLINE Quarters quarters_of(VU8 bytes) {
 HWY_INLINE VU8 packed(const Quarters& q) { return pack(q.part[0], q.part[1], q.part[2], q.part[3]); }
 
 HWY_INLINE VI16 pair_constant(std::int16_t first, std::int16_t second) {
-  return hn::BitCast(DI16(), hn::Set(DI32(), static_cast<std::int32_t>(
-                                                 static_cast<std::uint32_t>(static_cast<std::uint16_t>(second)) << 16 |
-                                                 static_cast<std::uint16_t>(first))));
+  return hn::BitCast(
+      DI16(),
+      hn::Set(DI32(), static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint16_t>(second)) << 16 |
+                                                static_cast<std::uint16_t>(first))));
 }
 
 // 38470 g is 65536 g - 27066 g, which fits pairs of 16 bits.
@@ -134,9 +135,8 @@ inline void blend(const std::uint8_t* from, const std::uint8_t* to, std::size_t 
                   std::uint8_t* out) {
   const DU8 d;
   const VPixelF32 factors = hn::Set(DPixelF32(), factor);
-  const auto blended = [&](const std::uint8_t* a, const std::uint8_t* b) FEEDLINE_LANES {
-    return blend_of(quarters_of(hn::LoadU(d, a)), hn::LoadU(d, b), factors);
-  };
+  const auto blended = [&](const std::uint8_t* a, const std::uint8_t* b)
+                           FEEDLINE_LANES { return blend_of(quarters_of(hn::LoadU(d, a)), hn::LoadU(d, b), factors); };
   std::size_t i = 0;
   for (; i + kBytes <= count; i += kBytes) hn::StoreU(blended(from + i, to + i), d, out + i);
   if (i == count) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Tables of bytes in registers, where there are instructions that look 128 of them up at once.
+// Tables of bytes by shuffles, and the range of a row's bytes.
 
 #if defined(FEEDLINE_PIXEL_OPS_TABLE_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_PIXEL_OPS_TABLE_KERNELS_INL_H_
@@ -9,8 +9,8 @@
 #define FEEDLINE_PIXEL_OPS_TABLE_KERNELS_INL_H_
 #endif
 
-#include <algorithm>
-#include <cstring>
+#include <cstddef>
+#include <cstdint>
 
 #include "hwy/highway.h"
 #include "transform/lanes-inl.h"
@@ -22,54 +22,63 @@ HWY_BEFORE_NAMESPACE();
 namespace feedline::transform::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if HWY_TARGET <= HWY_AVX3_DL && HWY_ARCH_X86
-inline constexpr bool kWideTables = true;
-
-struct TableLanes {
-  VU8 quarter[4];
-
+// A table of 256 bytes as 16 tables of 16: a byte finds its place in each of those that begin at or below it, and they
+// hold what is exclusive-or'ed to the one before. The lower half of the bytes begins at the lowest number with a sign,
+// so that a byte of the other half is below all tables.
+class TableLanes {
+ public:
   explicit HWY_INLINE TableLanes(const ByteTable& table) {
-    each<4>([&](auto i) FEEDLINE_LANES { quarter[i] = hn::LoadU(DU8(), table + kBytes * i); });
+    for (int i = 0; i < 16; ++i)
+      for (int k = 0; k < 16; ++k) {
+        const int before = i % 8 == 0 ? 0 : table[(i - 1) * 16 + k];
+        steps_[i][k] = static_cast<std::uint8_t>(table[i * 16 + k] ^ before);
+      }
   }
-  HWY_INLINE VU8 of(VU8 bytes) const {
-    const VU8 low{_mm512_permutex2var_epi8(quarter[0].raw, bytes.raw, quarter[1].raw)};
-    const VU8 high{_mm512_permutex2var_epi8(quarter[2].raw, bytes.raw, quarter[3].raw)};
-    return hn::IfThenElse(hn::MaskFromVec(bytes), high, low);  // by the highest bit
-  }
-};
-#else
-inline constexpr bool kWideTables = false;
 
-struct TableLanes {
-  explicit TableLanes(const ByteTable&) {}
-  HWY_INLINE VU8 of(VU8 bytes) const { return bytes; }
+  template <int kCount>
+  HWY_INLINE void look_up(VU8 (&bytes)[kCount]) const {
+    const DU8 d;
+    const hn::Repartition<std::int8_t, DU8> ds;
+    VU8 found[kCount];
+    each<kCount>([&](auto n) FEEDLINE_LANES { found[n] = hn::Zero(d); });
+    each<2>([&](auto half) FEEDLINE_LANES {
+      each<8>([&](auto i) FEEDLINE_LANES {
+        const VU8 steps = hn::LoadDup128(d, steps_[half * 8 + i]);
+        each<kCount>([&](auto n) FEEDLINE_LANES {
+          const VU8 places = hn::BitCast(
+              d, hn::SaturatedSub(hn::BitCast(ds, bytes[n]), hn::Set(ds, static_cast<std::int8_t>(16 * i))));
+          found[n] = hn::Xor(found[n], hn::TableLookupBytesOr0(steps, places));
+        });
+      });
+      each<kCount>([&](auto n) FEEDLINE_LANES { bytes[n] = hn::Xor(bytes[n], hn::Set(d, 0x80)); });
+    });
+    each<kCount>([&](auto n) FEEDLINE_LANES { bytes[n] = found[n]; });
+  }
+
+ private:
+  alignas(16) std::uint8_t steps_[16][16];
 };
-#endif
 
 inline void look_up(const std::uint8_t* in, std::size_t count, const ByteTable& table, std::uint8_t* out) {
-  if constexpr (!kWideTables) {
-    kScalarPixelKernels.look_up(in, count, table, out);
-  } else {
-    const DU8 d;
-    const TableLanes lanes(table);
-    in_steps<kBytes>(in, count, out, [&](const std::uint8_t* from, std::uint8_t* to) FEEDLINE_LANES {
-      hn::StoreU(lanes.of(hn::LoadU(d, from)), d, to);
-    });
-  }
+  const DU8 d;
+  const TableLanes lanes(table);
+  in_steps<2 * kBytes>(in, count, out, [&](const std::uint8_t* from, std::uint8_t* to) FEEDLINE_LANES {
+    VU8 bytes[2] = {hn::LoadU(d, from), hn::LoadU(d, from + kBytes)};
+    lanes.look_up(bytes);
+    hn::StoreU(bytes[0], d, to);
+    hn::StoreU(bytes[1], d, to + kBytes);
+  });
 }
 
 inline void look_up_rgb(const std::uint8_t* in, std::size_t pixels, const ByteTable* tables, std::uint8_t* out) {
-  if constexpr (!kWideTables) {
-    kScalarPixelKernels.look_up_rgb(in, pixels, tables, out);
-  } else {
-    const DU8 d;
-    const TableLanes red_table(tables[0]), green_table(tables[1]), blue_table(tables[2]);
-    in_steps<kRgbStep>(in, 3 * pixels, out, [&](const std::uint8_t* from, std::uint8_t* to) FEEDLINE_LANES {
-      VU8 red, green, blue;
-      hn::LoadInterleaved3(d, from, red, green, blue);
-      hn::StoreInterleaved3(red_table.of(red), green_table.of(green), blue_table.of(blue), d, to);
-    });
-  }
+  const DU8 d;
+  const TableLanes lanes[3] = {TableLanes(tables[0]), TableLanes(tables[1]), TableLanes(tables[2])};
+  in_steps<kRgbStep>(in, 3 * pixels, out, [&](const std::uint8_t* from, std::uint8_t* to) FEEDLINE_LANES {
+    VU8 channels[3][1];
+    hn::LoadInterleaved3(d, from, channels[0][0], channels[1][0], channels[2][0]);
+    each<3>([&](auto c) FEEDLINE_LANES { lanes[c].look_up(channels[c]); });
+    hn::StoreInterleaved3(channels[0][0], channels[1][0], channels[2][0], d, to);
+  });
 }
 
 inline void widen_rgb(const std::uint8_t* in, std::size_t pixels, ByteRanges& ranges) {

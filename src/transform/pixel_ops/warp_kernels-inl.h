@@ -209,9 +209,7 @@ struct LinearLanes {
   VF64 slope, row, shift;
 
   LinearLanes(const double* numbers, double shift_of, double y)
-      : slope(hn::Set(DF64(), numbers[0])),
-        row(hn::Set(DF64(), numbers[1] * y)),
-        shift(hn::Set(DF64(), shift_of)) {}
+      : slope(hn::Set(DF64(), numbers[0])), row(hn::Set(DF64(), numbers[1] * y)), shift(hn::Set(DF64(), shift_of)) {}
   HWY_INLINE VF64 at(VF64 x) const { return hn::Add(hn::Add(hn::Mul(slope, x), row), shift); }
 };
 
