@@ -45,6 +45,11 @@ class PixelKernelContract : public KernelContract {
   }
 };
 
+TEST_P(PixelKernelContract, IsASetOfItsOwn) {
+  for (const Kernels* others : all_kernels())
+    EXPECT_EQ(others->pixels->blend == pixels().blend, others == &kernels()) << others->name;
+}
+
 TEST_P(PixelKernelContract, LooksUp) {
   for (std::size_t count = 1; count < 420; ++count) {
     ByteTable tables[3];

@@ -20,7 +20,32 @@ namespace feedline::transform::HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR
 const PixelKernels* target_pixel_kernels() { return nullptr; }  // the plain kernels serve
 #else
-const PixelKernels* target_pixel_kernels() { return &kScalarPixelKernels; }
+// What a target lacks (doubles) the plain kernels do.
+const PixelKernels* target_pixel_kernels() {
+  static const PixelKernels kernels = [] {
+    PixelKernels k = kScalarPixelKernels;
+    k.look_up = look_up;
+    k.look_up_rgb = look_up_rgb;
+    k.widen_rgb = widen_rgb;
+    k.luma = luma;
+    k.sum_luma = sum_luma;
+    k.blend = blend;
+    k.saturate = saturate;
+    k.shift_hue = shift_hue;
+    k.smooth = smooth;
+    k.to_float = to_float;
+    k.blur_row = blur_row;
+    k.blur_rows = blur_rows;
+#if HWY_HAVE_FLOAT64
+    k.affine_places = affine_places;
+    k.perspective_places = perspective_places;
+    k.bilinear = bilinear;
+    k.bicubic = bicubic;
+#endif
+    return k;
+  }();
+  return &kernels;
+}
 #endif
 
 }  // namespace feedline::transform::HWY_NAMESPACE
