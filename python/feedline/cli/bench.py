@@ -25,19 +25,24 @@ _OF_LOADING = ("batch_size", "size", "num_workers", "seconds", "against", "recor
 _OF_ORDERS = ("samples", "seed")
 
 
-@click.command()
+@click.command(short_help="How fast a source loads here, and where the time goes.")
 @click.argument("source", required=False)
-@click.option("--batch-size", default=64, show_default=True, type=click.IntRange(1), help="Samples per batch.")
-@click.option("--size", default=224, show_default=True, type=click.IntRange(1), help="Side of the crops, in pixels.")
-@parameters.num_workers("--threads", help="Threads; auto: the usable CPUs.")
+@click.option("--batch-size", default=64, type=click.IntRange(1), metavar="N", help="Samples per batch.")
+@click.option("--size", default=224, type=click.IntRange(1), metavar="N", help="Side of the crops, in pixels.")
+@parameters.num_workers("--threads", help="Threads that load; auto: as many as usable CPUs.")
 @click.option(
-    "--seconds", default=5.0, show_default=True, type=parameters.FiniteRange(0.1), help="How long to measure."
+    "--seconds", default=5.0, type=parameters.FiniteRange(0.1), metavar="SECONDS", help="Measure for so long."
 )
 @click.option("--against", type=click.Choice(["torch"]), help="Also measure this loader, with as many workers.")
-@click.option("--shuffle-quality", is_flag=True, help="Judge the order of samples instead, by statistics.")
-@click.option("--samples", type=click.IntRange(100), help="With --shuffle-quality: make up so many in place of SOURCE.")
+@click.option("--shuffle-quality", is_flag=True, help="Judge the order of samples instead.")
 @click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the orders of --shuffle-quality."
+    "--samples",
+    type=click.IntRange(100),
+    metavar="N",
+    help="With --shuffle-quality: make up so many samples in place of SOURCE.",
+)
+@click.option(
+    "--seed", default=0, type=click.IntRange(0), metavar="N", help="With --shuffle-quality: seed of the orders."
 )
 @parameters.as_json("Print one JSON object, the run record: docs/run-record.md.")
 @parameters.record_file("--output")

@@ -24,12 +24,14 @@ _UNDECODED = dict.fromkeys(
 )
 
 
-@click.command()
+@click.command(short_help="What a source holds, and what a reader would drop.")
 @click.argument("source")
-@click.option("--format", "format_", type=click.Choice(["folder", "tar", "pixels"]), help="Default: by what SOURCE is.")
-@click.option("--show", type=parameters.OutputPath(dir_okay=False), help="Write a contact sheet to this PNG file.")
+@parameters.source_format("folder", "tar", "pixels")
 @click.option(
-    "--images", default=24, show_default=True, type=click.IntRange(1, 400), help="Images on the contact sheet."
+    "--show", type=parameters.OutputPath(dir_okay=False), metavar="FILE", help="Write a contact sheet to this PNG file."
+)
+@click.option(
+    "--images", default=24, type=click.IntRange(1, 400), metavar="N", help="With --show: images on the contact sheet."
 )
 @parameters.as_json()
 def inspect(source: str, format_: str | None, show: str | None, images: int, as_json: bool) -> int:

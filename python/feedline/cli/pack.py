@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 _MOST_ROWS = 20
 
 
-@click.command()
+@click.command(short_help="Write a dataset again as tar shards.")
 @click.argument("source")
 @click.argument("output", type=parameters.OUTPUT_PATH)
-@click.option("--format", "format_", type=click.Choice(["folder", "tar"]), help="Default: by what SOURCE is.")
-@click.option("--shard-size", metavar="BYTES", help="No shard gets larger: 500MB, 5G, 1GiB. [default: 1GB]")
-@click.option("--samples-per-shard", type=click.IntRange(1), help="Instead of a size.")
+@parameters.source_format("folder", "tar")
+@click.option("--shard-size", show_default="1GB", metavar="BYTES", help="Let no shard get larger: 500MB, 5G, 1GiB.")
+@click.option("--samples-per-shard", type=click.IntRange(1), metavar="N", help="Fill shards with so many instead.")
 @click.option("--shuffle", is_flag=True, help="Pack in a random order.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of that order.")
+@click.option("--seed", default=0, type=click.IntRange(0), metavar="N", help="With --shuffle: seed of the order.")
 @click.option(
     "--restart-interval",
     metavar="MCUS",
     type=parameters.RESTART_INTERVAL,
-    help="Restart markers in JPEGs, without loss; auto: by size.",
+    show_default="none",
+    help="Put restart markers into JPEGs, without loss; auto: by size.",
 )
 @click.option(
-    "--raw", metavar="SIZE", type=click.IntRange(0), help="Write pixels instead, smaller edge SIZE; 0: as stored."
+    "--raw", metavar="N", type=click.IntRange(0), help="Write pixels instead, with a smaller edge of N; 0: as stored."
 )
 @click.option("--check", is_flag=True, help="Decode every image, so that no damaged one is packed.")
 @click.option(
     "--on-error",
     default="raise",
-    show_default=True,
     type=click.Choice(["raise", "skip"]),
-    help="skip: leave bad samples out, and list them.",
+    help="Stop at a bad sample, or leave it out and list it.",
 )
-@parameters.num_workers("--jobs", help="Threads; auto: the usable CPUs.")
+@parameters.num_workers("--jobs", help="Threads that read and write; auto: as many as usable CPUs.")
 @parameters.as_json()
 def pack(
     source: str,
