@@ -16,7 +16,7 @@ from feedline.bench import measuring, orders
 from feedline.bench import record as records
 from feedline.bench.stock_loader import StockLoaderMissing, check_stock
 from feedline.cli import parameters, shuffle
-from feedline.cli.console import OUT, bytes_text, print_json, progress, steps, table
+from feedline.cli.console import OUT, bytes_text, counted, print_json, progress, steps, table
 from feedline.cli.outputs import distinct
 from feedline.machine import limits
 from feedline.record import envelope, write
@@ -128,7 +128,9 @@ def _refuse_what_is_not_used(context: click.Context, shuffle_quality: bool) -> N
 
 def _print(result: dict[str, Any]) -> None:
     ours = result["feedline"]
-    OUT.print(f"[bold]{escape(result['source'])}[/]: {result['samples']:,} samples, batch {result['batch_size']}")
+    OUT.print(
+        f"[bold]{escape(result['source'])}[/]: {counted(result['samples'], 'sample')}, batch {result['batch_size']}"
+    )
     rows = [
         (
             "Feedline",
@@ -151,7 +153,7 @@ def _print(result: dict[str, Any]) -> None:
     if limit is not None:
         rows.append(
             (
-                f"limit: decoding alone, {ours['threads']} threads",
+                f"limit: decoding alone, {counted(ours['threads'], 'thread')}",
                 f"{limit['images_per_s']:,.0f}",
                 f"{limit['cpu_ms_per_image']:.2f}",
                 "",

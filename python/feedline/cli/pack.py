@@ -11,7 +11,7 @@ from rich.markup import escape
 
 import feedline
 from feedline.cli import exit_codes, parameters
-from feedline.cli.console import OUT, bytes_text, print_json, progress
+from feedline.cli.console import OUT, bytes_text, counted, print_json, progress
 
 if TYPE_CHECKING:
     from feedline.packing import Report
@@ -121,14 +121,15 @@ def _pack_pixels(
     if as_json:
         print_json({"output": output, "samples": len(packed), "bytes": written})
     else:
-        OUT.print(f"{len(packed):,} samples as pixels, {bytes_text(written)}")
+        OUT.print(f"{counted(len(packed), 'sample')} as pixels, {bytes_text(written)}")
         OUT.print(f'feedline.open("{escape(output)}")')
     return exit_codes.FINE
 
 
 def _print(report: Report) -> None:
     found = f", of which {report.shards_found:,} were there" if report.shards_found else ""
-    OUT.print(f"{report.samples:,} samples in {report.shards:,} shards{found}, {bytes_text(report.bytes)}")
+    written = f"{counted(report.samples, 'sample')} in {counted(report.shards, 'shard')}"
+    OUT.print(f"{written}{found}, {bytes_text(report.bytes)}")
     if report.rewritten:
         growth = 100 * (report.bytes_after / report.bytes_before - 1)
         OUT.print(f"{report.rewritten:,} of {report.files:,} files rewritten: all files together {growth:+.1f} %")
