@@ -29,9 +29,9 @@ class Dataset(Operations):
     Operations have torchvision's names, arguments, defaults and sampling rules, and the pixels of Pillow. A wrong
     argument raises :class:`ConfigError` at the call, naming the operation.
 
-    Of samples with several images and masks, what is about geometry is drawn once and done to all of them, and what is
-    about colour or numbers to the images alone; ``fields`` of an operation names those that it is for. Masks keep
-    their labels: where they are resized, the nearest one stands (torchvision's rule for masks), and borders are 0.
+    Where samples have several images and masks, geometry is drawn once for all of them, and colours and numbers change
+    in the images alone; ``fields`` of an operation names the fields that it is for. Masks keep their labels: resizing
+    takes the nearest one (torchvision's rule for masks), and borders are 0.
 
     ``ds[i]`` is one transformed sample, as a named tuple of NumPy arrays and numbers, drawn as in epoch 0 of a loader
     with seed 0; of its own length, where samples have different ones. Where a loader of torch's kind reads it, its

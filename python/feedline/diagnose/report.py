@@ -39,7 +39,7 @@ def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
     if summary is not None and recording.experiments is not None and not timeline.is_of(recording, summary.loader):
         notes.append("the experiments are about another loader of the script, the first that a loop began with")
     if recording.dropped:
-        notes.append(f"the events of {recording.dropped} early worker processes were let go; the latest were kept")
+        notes.append(f"the events of {recording.dropped} early worker processes were dropped; the latest were kept")
     return notes
 
 
