@@ -17,7 +17,8 @@ Nothing starts at import, and neither torch nor NumPy is imported before the fir
 from typing import TYPE_CHECKING, Any
 
 from ._engine import Inspection, InspectionFinding
-from .data.dataset import Dataset, DecodeLimit, Drawn, FieldSpec, inspect, open
+from .data.dataset import Dataset
+from .data.facts import DecodeLimit, Drawn, FieldSpec
 from .data.images import (
     IMAGENET_MEAN,
     IMAGENET_STD,
@@ -33,6 +34,7 @@ from .data.mixtures import mix
 from .data.pixels import pack_pixels
 from .data.ragged_values import ragged
 from .data.sequences import arrays, tokens
+from .data.sources import inspect, open
 from .errors import (
     ConfigError,
     DataError,

@@ -6,6 +6,9 @@ from __future__ import annotations
 import typing
 
 from . import _engine
+from .data import arguments
+from .data.dataset import Dataset
+from .data.facts import Drawn
 
 if typing.TYPE_CHECKING:
     import numpy as np
@@ -55,3 +58,24 @@ def time_pixel_operation(
 ) -> list[float]:
     """Seconds of CPU of each of ``runs`` runs of :func:`pixel_operation` inside the engine, on warm memory."""
     return _engine.time_pixel_operation(pixels, name, values, interpolation, runs)
+
+
+def draw_for_size(
+    dataset: Dataset, height: int, width: int, index: int, *, seed: int = 0, epoch: int = 0
+) -> list[Drawn]:
+    """What the operations of ``dataset`` would decide for sample ``index`` if its image were of this size, in pixels.
+
+    Nothing is read, and there need not be as many samples.
+
+    Raises:
+        ConfigError: a size below 1, or a number that is no integer.
+    """
+    where = "draw_for_size"
+    rows = dataset._engine.draw_for_size(
+        arguments.integer(where, "height", height, low=1),
+        arguments.integer(where, "width", width, low=1),
+        arguments.integer(where, "index", index, low=0, high=2**63 - 1),
+        arguments.integer(where, "seed", seed, low=0, high=2**64 - 1),
+        arguments.integer(where, "epoch", epoch, low=0, high=2**64 - 1),
+    )
+    return [Drawn(operation, name, tuple(values)) for operation, name, values in rows]

@@ -2,12 +2,12 @@
 #include "decode/labels.h"
 
 #include <gtest/gtest.h>
-#include <spng.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
+
+#include "decode/png/png_fixture.h"
 
 namespace feedline::decode {
 namespace {
@@ -15,30 +15,20 @@ namespace {
 // Rows are packed as the depth says, big-endian.
 std::vector<std::byte> png_of(std::uint32_t width, std::uint32_t height, int depth, int color, bool interlaced,
                               const std::vector<std::uint8_t>& rows) {
-  spng_ctx* context = spng_ctx_new(SPNG_CTX_ENCODER);
-  spng_set_option(context, SPNG_ENCODE_TO_BUFFER, 1);
-  spng_ihdr header{width,
-                   height,
-                   static_cast<std::uint8_t>(depth),
-                   static_cast<std::uint8_t>(color),
-                   0,
-                   0,
-                   static_cast<std::uint8_t>(interlaced ? 1 : 0)};
-  spng_set_ihdr(context, &header);
+  const spng_ihdr header{width,
+                         height,
+                         static_cast<std::uint8_t>(depth),
+                         static_cast<std::uint8_t>(color),
+                         0,
+                         0,
+                         static_cast<std::uint8_t>(interlaced ? 1 : 0)};
   spng_plte palette{};
   palette.n_entries = static_cast<std::uint32_t>(1 << std::min(depth, 8));
   for (std::uint32_t i = 0; i < palette.n_entries; ++i)
     palette.entries[i] = {static_cast<std::uint8_t>(255 - i), static_cast<std::uint8_t>(i * 3), 7, 0};
-  if (color == SPNG_COLOR_TYPE_INDEXED) spng_set_plte(context, &palette);
-  EXPECT_EQ(spng_encode_image(context, rows.data(), rows.size(), SPNG_FMT_RAW, SPNG_ENCODE_FINALIZE), 0);
-  std::size_t size = 0;
-  int error = 0;
-  void* data = spng_get_png_buffer(context, &size, &error);
-  std::vector<std::byte> png(size);
-  std::memcpy(png.data(), data, size);
-  std::free(data);
-  spng_ctx_free(context);
-  return png;
+  return made_png(header, rows, SPNG_FMT_RAW, [&](spng_ctx* context) {
+    if (color == SPNG_COLOR_TYPE_INDEXED) spng_set_plte(context, &palette);
+  });
 }
 
 std::vector<int> labels_of(const std::vector<std::byte>& png, LabelDecoder& decoder) {

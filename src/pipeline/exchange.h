@@ -94,7 +94,7 @@ class Exchange {
   bool next(std::size_t worker, Task& task, bool finished);
   // Before the rows are finished.
   void note(const Task& task, std::span<RowFiller::Noted> rows);
-  // Gives rows that nobody has begun pages that the training loop has let go of. Takes the lock only where there are
+  // Gives rows that nobody has begun pages that the training loop has released. Takes the lock only where there are
   // any.
   void reuse_pages(Slot& slot);
   // Takes no lock.

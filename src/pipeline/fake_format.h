@@ -4,36 +4,20 @@
 // For tests: samples that are made, not stored. Sample i is an 8 x 6 PNG whose pixels are i % 256, labelled i. Some
 // may be damaged, and reading may wait, so that a test decides which sample is slow.
 
-#include <spng.h>
-
-#include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "base/check.h"
+#include "decode/png/png_fixture.h"
 #include "format/format.h"
 
 namespace feedline::pipeline {
 
 inline std::vector<std::byte> plain_png(std::uint8_t value, std::uint32_t width = 8, std::uint32_t height = 6) {
   const std::vector<std::uint8_t> pixels(std::size_t{3} * width * height, value);
-  spng_ctx* context = spng_ctx_new(SPNG_CTX_ENCODER);
-  spng_set_option(context, SPNG_ENCODE_TO_BUFFER, 1);
-  spng_ihdr header{width, height, 8, SPNG_COLOR_TYPE_TRUECOLOR, 0, 0, 0};
-  spng_set_ihdr(context, &header);
-  FEEDLINE_CHECK(spng_encode_image(context, pixels.data(), pixels.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE) == 0);
-  std::size_t size = 0;
-  int error = 0;
-  void* data = spng_get_png_buffer(context, &size, &error);
-  std::vector<std::byte> png(size);
-  std::memcpy(png.data(), data, size);
-  std::free(data);
-  spng_ctx_free(context);
-  return png;
+  return decode::made_png(width, height, SPNG_COLOR_TYPE_TRUECOLOR, pixels);
 }
 
 class FakeFormat final : public format::RecordFormat {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/png/png_fixture.h"
 #include "format/tar/tar_writer.h"
 #include "pipeline/fake_format.h"
 #include "pipeline/sample_reader.h"
@@ -31,18 +32,7 @@ std::string image(std::uint32_t width = 8, std::uint32_t height = 6) { return te
 std::string mask(std::uint32_t width = 8, std::uint32_t height = 6) {
   std::vector<std::uint8_t> labels(std::size_t{width} * height);
   std::iota(labels.begin(), labels.end(), std::uint8_t{0});
-  spng_ctx* context = spng_ctx_new(SPNG_CTX_ENCODER);
-  spng_set_option(context, SPNG_ENCODE_TO_BUFFER, 1);
-  spng_ihdr header{width, height, 8, SPNG_COLOR_TYPE_GRAYSCALE, 0, 0, 0};
-  spng_set_ihdr(context, &header);
-  EXPECT_EQ(spng_encode_image(context, labels.data(), labels.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE), 0);
-  std::size_t size = 0;
-  int error = 0;
-  char* data = static_cast<char*>(spng_get_png_buffer(context, &size, &error));
-  std::string png(data, size);
-  std::free(data);
-  spng_ctx_free(context);
-  return png;
+  return text_of(decode::made_png(width, height, SPNG_COLOR_TYPE_GRAYSCALE, labels));
 }
 
 // A .npy of as many rows of two int16 as there are.

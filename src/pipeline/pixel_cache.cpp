@@ -47,7 +47,7 @@ Result<void> check_file(const std::string& path) {
   const auto folder = std::filesystem::path(path).parent_path().string();
   if (!is_folder(folder.empty() ? "." : folder))
     return config_error("cache: '" + path + "': the folder '" + local->identity(folder.empty() ? "." : folder) +
-                        "' does not exist; make it first, or mend the path");
+                        "' does not exist; make it first, or correct the path");
   return {};
 }
 

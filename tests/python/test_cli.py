@@ -46,6 +46,14 @@ def test_inspect_counts_a_healthy_folder(folder: Path) -> None:
     assert "21 samples" in run("inspect", folder).stdout
 
 
+def test_inspect_counts_one_sample_as_one(tmp_path: Path) -> None:
+    image = tmp_path / "one" / "apple" / "0.jpg"
+    image.parent.mkdir(parents=True)
+    image.write_bytes(b"x" * 1500)
+    printed = run("inspect", tmp_path / "one").stdout
+    assert "folder: 1 sample, 1.5 kB\nimages of 1.5 kB, encoded\n" in printed
+
+
 def test_inspect_reports_what_a_reader_would_drop(tars: list[Path], tmp_path: Path) -> None:
     cut = tmp_path / "cut.tar"
     cut.write_bytes(tars[0].read_bytes()[:-1024])
@@ -94,6 +102,7 @@ def test_pixels_are_inspected_and_measured(folder: Path, tmp_path: Path) -> None
     run("pack", folder, path, "--raw", "41", status=2)  # other pixels
     run("pack", folder, path, "--raw", "40", "--shuffle", status=2)
     run("pack", folder, path, status=2)  # a file
+    assert ", as pixels\n" in run("inspect", path).stdout
     found = json.loads(run("inspect", path, "--show", sheet, "--json").stdout)
     assert (found["format"], found["samples"], found["contact_sheet"]["damaged"]) == ("pixels", 21, [])
     assert sum(found["classes"].values()) == 21

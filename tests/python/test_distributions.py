@@ -14,6 +14,7 @@ import pytest
 from conftest import training
 
 import feedline
+from feedline.testing import draw_for_size
 
 scipy_stats = pytest.importorskip("scipy.stats", reason="scipy, for the statistics, is not installed")
 
@@ -52,7 +53,7 @@ def crops_by_rule(
 
 def drawn(dataset: feedline.Dataset, name: str, width: int, height: int, seed: int = 5) -> np.ndarray:
     rows = [
-        next(entry.values for entry in dataset.draw_for_size(height, width, i, seed=seed) if entry.name == name)
+        next(entry.values for entry in draw_for_size(dataset, height, width, i, seed=seed) if entry.name == name)
         for i in range(DRAWS)
     ]
     return np.array(rows)
@@ -115,7 +116,7 @@ def test_neighbouring_samples_epochs_and_seeds_are_independent(folder: str) -> N
     dataset = feedline.open(folder).random_resized_crop(32)
 
     def lefts(**where: int) -> np.ndarray:
-        return np.array([dataset.draw_for_size(375, 500, i, **where)[0].values[0] for i in range(5000)])
+        return np.array([draw_for_size(dataset, 375, 500, i, **where)[0].values[0] for i in range(5000)])
 
     base = lefts(seed=1, epoch=0)
     for other in (np.roll(base, 1), lefts(seed=1, epoch=1), lefts(seed=2, epoch=0)):

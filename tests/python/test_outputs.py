@@ -56,7 +56,7 @@ def test_a_url_makes_no_local_folder(
 
 @pytest.mark.parametrize("what", WRITES)
 def test_a_folder_that_is_missing_is_said_and_not_made(folder: Path, tmp_path: Path, what: str) -> None:
-    with pytest.raises(feedline.ConfigError, match="nowhere' does not exist; make it first, or mend the path"):
+    with pytest.raises(feedline.ConfigError, match="nowhere' does not exist; make it first, or correct the path"):
         WRITES[what](folder, str(tmp_path / "nowhere/out"))
     assert everything_in(tmp_path) == []
     (tmp_path / "file").write_text("")

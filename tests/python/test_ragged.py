@@ -159,7 +159,7 @@ VALUES = numpy.arange(10)
     [
         ((VALUES,), {}, "either lengths or offsets"),
         ((VALUES, [10]), {"offsets": [0, 10]}, "either lengths or offsets"),
-        (([VALUES], [10]), {}, "says itself how long"),
+        (([VALUES], [10]), {}, "has their lengths already"),
         (([],), {}, "list of arrays is empty"),
         (([VALUES, 3],), {}, "sample 1 is no array"),
         (([VALUES, VALUES.astype("int8")],), {}, "sample 1 is int8"),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
-from feedline.data import dataset as datasets
+from feedline.data import sources
 from feedline.data.dataset import Dataset
 from feedline.data.images import IMAGENET_MEAN, IMAGENET_STD
 from feedline.loader.loader import Loader
@@ -44,7 +44,7 @@ def measure(
         StockLoaderMissing: torch's loader is asked for, and does not load.
     """
     dataset = (
-        datasets.open(source).random_resized_crop(size).random_horizontal_flip().normalize(IMAGENET_MEAN, IMAGENET_STD)
+        sources.open(source).random_resized_crop(size).random_horizontal_flip().normalize(IMAGENET_MEAN, IMAGENET_STD)
     )
     result: dict[str, Any] = {"source": source, "samples": len(dataset), "batch_size": batch_size, "size": size}
     ours, arrivals = _of_loader(dataset, batch_size, num_workers, seconds, show)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from feedline.data import dataset as datasets
+from feedline.data import sources
 from feedline.errors import ConfigError
 
 from .. import _engine
@@ -42,7 +42,7 @@ def measure(
     """
     shard_ends: list[int]
     if source is not None:
-        dataset = datasets.open(source)
+        dataset = sources.open(source)
         size, shard_ends = len(dataset), dataset._engine.shard_ends()
     else:
         assert samples is not None

@@ -16,7 +16,7 @@ from feedline.bench import measuring, orders
 from feedline.bench import record as records
 from feedline.bench.stock_loader import StockLoaderMissing, check_stock
 from feedline.cli import parameters, shuffle
-from feedline.cli.console import OUT, bytes_text, print_json, progress, steps, table
+from feedline.cli.console import OUT, bytes_text, counted, print_json, progress, steps, table
 from feedline.cli.outputs import distinct
 from feedline.machine import limits
 from feedline.record import envelope, write
@@ -25,19 +25,24 @@ _OF_LOADING = ("batch_size", "size", "num_workers", "seconds", "against", "recor
 _OF_ORDERS = ("samples", "seed")
 
 
-@click.command()
+@click.command(short_help="How fast a source loads here, and where the time goes.")
 @click.argument("source", required=False)
-@click.option("--batch-size", default=64, show_default=True, type=click.IntRange(1), help="Samples per batch.")
-@click.option("--size", default=224, show_default=True, type=click.IntRange(1), help="Side of the crops, in pixels.")
-@parameters.num_workers("--threads", help="Threads; auto: the usable CPUs.")
+@click.option("--batch-size", default=64, type=click.IntRange(1), metavar="N", help="Samples per batch.")
+@click.option("--size", default=224, type=click.IntRange(1), metavar="N", help="Side of the crops, in pixels.")
+@parameters.num_workers("--threads", help="Threads that load; auto: as many as usable CPUs.")
 @click.option(
-    "--seconds", default=5.0, show_default=True, type=parameters.FiniteRange(0.1), help="How long to measure."
+    "--seconds", default=5.0, type=parameters.FiniteRange(0.1), metavar="SECONDS", help="Measure for so long."
 )
 @click.option("--against", type=click.Choice(["torch"]), help="Also measure this loader, with as many workers.")
-@click.option("--shuffle-quality", is_flag=True, help="Judge the order of samples instead, by statistics.")
-@click.option("--samples", type=click.IntRange(100), help="With --shuffle-quality: make up so many in place of SOURCE.")
+@click.option("--shuffle-quality", is_flag=True, help="Judge the order of samples instead.")
 @click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the orders of --shuffle-quality."
+    "--samples",
+    type=click.IntRange(100),
+    metavar="N",
+    help="With --shuffle-quality: make up so many samples in place of SOURCE.",
+)
+@click.option(
+    "--seed", default=0, type=click.IntRange(0), metavar="N", help="With --shuffle-quality: seed of the orders."
 )
 @parameters.as_json("Print one JSON object, the run record: docs/run-record.md.")
 @parameters.record_file("--output")
@@ -123,7 +128,9 @@ def _refuse_what_is_not_used(context: click.Context, shuffle_quality: bool) -> N
 
 def _print(result: dict[str, Any]) -> None:
     ours = result["feedline"]
-    OUT.print(f"[bold]{escape(result['source'])}[/]: {result['samples']:,} samples, batch {result['batch_size']}")
+    OUT.print(
+        f"[bold]{escape(result['source'])}[/]: {counted(result['samples'], 'sample')}, batch {result['batch_size']}"
+    )
     rows = [
         (
             "Feedline",
@@ -146,7 +153,7 @@ def _print(result: dict[str, Any]) -> None:
     if limit is not None:
         rows.append(
             (
-                f"limit: decoding alone, {ours['threads']} threads",
+                f"limit: decoding alone, {counted(ours['threads'], 'thread')}",
                 f"{limit['images_per_s']:,.0f}",
                 f"{limit['cpu_ms_per_image']:.2f}",
                 "",

@@ -25,6 +25,11 @@ def bytes_text(count: float) -> str:
     return f"{count:.1f} TB"
 
 
+def counted(number: int, thing: str) -> str:
+    """``1 sample``, ``1,234 samples``."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
 def print_json(value: Any) -> None:
     OUT.print_json(json.dumps(value)) if OUT.is_terminal else print(json.dumps(value, indent=2))
 

@@ -17,22 +17,23 @@ from feedline.cli import exit_codes, parameters
 from feedline.diagnose.steps import steps_of
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(
+    context_settings={"allow_interspersed_args": False}, short_help="Where a training script's time goes, and why."
+)
 @parameters.as_json("Print one JSON object, the run record, after the script has ended.")
 @parameters.record_file("--output")
-@click.option("--quick", is_flag=True, help="No experiments after the script has ended.")
+@click.option("--quick", is_flag=True, help="Make no experiments after the script has ended.")
 @click.option(
     "--budget",
     default="60s",
-    show_default=True,
     type=parameters.Duration(),
-    help="Time limit for experiments.",
+    help="Time for experiments.",
 )
 @click.option(
-    "--apply", "try_it", is_flag=True, help="Run it once more with the proposed settings, and check the gain."
+    "--apply", "try_it", is_flag=True, help="Run COMMAND once more with the proposed settings, and check the gain."
 )
 @parameters.causes_folders()
-@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
 def diagnose(
     as_json: bool,
     record: Path | None,
@@ -42,7 +43,10 @@ def diagnose(
     causes: tuple[Path, ...],
     command: tuple[str, ...],
 ) -> int:
-    """Run COMMAND, watch its data loading, and say where the time goes: feedline diagnose -- python train.py
+    """Run COMMAND, watch its data loading, and say where the time goes.
+
+    \b
+    feedline diagnose -- python train.py
 
     The command runs as without Feedline: same output, same exit status. The text goes to standard error; with --json
     one JSON object follows on standard output, with --record it goes to a file. With --apply it runs a second time, as

@@ -18,7 +18,7 @@ from feedline.report.numbers import fact, number, with_unit
 _WIDEST = 48
 
 
-@click.command()
+@click.command(short_help="What differs between two run records, and why.")
 @click.argument("a", type=parameters.INPUT_FILE)
 @click.argument("b", type=parameters.INPUT_FILE)
 @parameters.as_json()

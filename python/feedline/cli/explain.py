@@ -13,7 +13,7 @@ from feedline.cli.console import OUT, print_json, table
 from feedline.findings import Entry, shown
 
 
-@click.command()
+@click.command(short_help="What a finding means, and what to do.")
 @click.argument("code", required=False)
 @parameters.causes_folders()
 @click.option("--markdown", is_flag=True, help="Print all pages as one document: docs/causes.md.")

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 import feedline
 from feedline.cli import exit_codes, parameters
-from feedline.cli.console import OUT, bytes_text, print_json, steps, table
+from feedline.cli.console import OUT, bytes_text, counted, print_json, steps, table
 from feedline.data import inspection
 from feedline.data.contact_sheet import contact_sheet, write_png
 from feedline.findings import Finding
@@ -24,12 +24,14 @@ _UNDECODED = dict.fromkeys(
 )
 
 
-@click.command()
+@click.command(short_help="What a source holds, and what a reader would drop.")
 @click.argument("source")
-@click.option("--format", "format_", type=click.Choice(["folder", "tar", "pixels"]), help="Default: by what SOURCE is.")
-@click.option("--show", type=parameters.OutputPath(dir_okay=False), help="Write a contact sheet to this PNG file.")
+@parameters.source_format("folder", "tar", "pixels")
 @click.option(
-    "--images", default=24, show_default=True, type=click.IntRange(1, 400), help="Images on the contact sheet."
+    "--show", type=parameters.OutputPath(dir_okay=False), metavar="FILE", help="Write a contact sheet to this PNG file."
+)
+@click.option(
+    "--images", default=24, type=click.IntRange(1, 400), metavar="N", help="With --show: images on the contact sheet."
 )
 @parameters.as_json()
 def inspect(source: str, format_: str | None, show: str | None, images: int, as_json: bool) -> int:
@@ -82,10 +84,10 @@ def _as_dict(source: str, found: feedline.Inspection, findings: list[Finding]) -
 
 def _print(source: str, found: feedline.Inspection, findings: list[Finding], sheet: dict[str, Any] | None) -> None:
     OUT.print(f"[bold]{escape(source)}[/]")
-    shards = f" in {found.shards:,} shards" if found.shards else ""
-    OUT.print(f"{found.format}: {found.samples:,} samples{shards}, {bytes_text(found.bytes)}")
+    shards = f" in {counted(found.shards, 'shard')}" if found.shards else ""
+    OUT.print(f"{found.format}: {counted(found.samples, 'sample')}{shards}, {bytes_text(found.bytes)}")
     if found.samples:
-        OUT.print(f"images of {bytes_text(found.smallest_bytes)} to {bytes_text(found.largest_bytes)}, encoded")
+        OUT.print(f"images of {_sizes(found)}, {'as pixels' if found.format == 'pixels' else 'encoded'}")
     OUT.print(f"fields: {', '.join(found.fields) or 'none'}")
     _print_counts("extension", "files", found.extensions)
     _print_counts("class", "samples", found.classes)
@@ -100,9 +102,14 @@ def _print(source: str, found: feedline.Inspection, findings: list[Finding], she
     if not findings:
         OUT.print("[green]nothing that a reader would drop, merge or refuse[/]" + _UNDECODED.get(found.format, ""))
     if sheet:
-        OUT.print(f"contact sheet of {sheet['images']} images: {escape(sheet['path'])}")
+        OUT.print(f"contact sheet of {counted(sheet['images'], 'image')}: {escape(sheet['path'])}")
         for damaged in sheet["damaged"]:
             OUT.print(f"[bold red]error[/] {escape(damaged)}")
+
+
+def _sizes(found: feedline.Inspection) -> str:
+    smallest, largest = bytes_text(found.smallest_bytes), bytes_text(found.largest_bytes)
+    return smallest if smallest == largest else f"{smallest} to {largest}"
 
 
 def _print_counts(name: str, unit: str, counts: dict[str, int]) -> None:

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 import feedline
 from feedline.cli import exit_codes, parameters
-from feedline.cli.console import OUT, bytes_text, print_json, progress
+from feedline.cli.console import OUT, bytes_text, counted, print_json, progress
 
 if TYPE_CHECKING:
     from feedline.packing import Report
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 _MOST_ROWS = 20
 
 
-@click.command()
+@click.command(short_help="Write a dataset again as tar shards.")
 @click.argument("source")
 @click.argument("output", type=parameters.OUTPUT_PATH)
-@click.option("--format", "format_", type=click.Choice(["folder", "tar"]), help="Default: by what SOURCE is.")
-@click.option("--shard-size", metavar="BYTES", help="No shard gets larger: 500MB, 5G, 1GiB. [default: 1GB]")
-@click.option("--samples-per-shard", type=click.IntRange(1), help="Instead of a size.")
+@parameters.source_format("folder", "tar")
+@click.option("--shard-size", show_default="1GB", metavar="BYTES", help="Let no shard get larger: 500MB, 5G, 1GiB.")
+@click.option("--samples-per-shard", type=click.IntRange(1), metavar="N", help="Fill shards with so many instead.")
 @click.option("--shuffle", is_flag=True, help="Pack in a random order.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of that order.")
+@click.option("--seed", default=0, type=click.IntRange(0), metavar="N", help="With --shuffle: seed of the order.")
 @click.option(
     "--restart-interval",
     metavar="MCUS",
     type=parameters.RESTART_INTERVAL,
-    help="Restart markers in JPEGs, without loss; auto: by size.",
+    show_default="none",
+    help="Put restart markers into JPEGs, without loss; auto: by size.",
 )
 @click.option(
-    "--raw", metavar="SIZE", type=click.IntRange(0), help="Write pixels instead, smaller edge SIZE; 0: as stored."
+    "--raw", metavar="N", type=click.IntRange(0), help="Write pixels instead, with a smaller edge of N; 0: as stored."
 )
 @click.option("--check", is_flag=True, help="Decode every image, so that no damaged one is packed.")
 @click.option(
     "--on-error",
     default="raise",
-    show_default=True,
     type=click.Choice(["raise", "skip"]),
-    help="skip: leave bad samples out, and list them.",
+    help="Stop at a bad sample, or leave it out and list it.",
 )
-@parameters.num_workers("--jobs", help="Threads; auto: the usable CPUs.")
+@parameters.num_workers("--jobs", help="Threads that read and write; auto: as many as usable CPUs.")
 @parameters.as_json()
 def pack(
     source: str,
@@ -121,14 +121,15 @@ def _pack_pixels(
     if as_json:
         print_json({"output": output, "samples": len(packed), "bytes": written})
     else:
-        OUT.print(f"{len(packed):,} samples as pixels, {bytes_text(written)}")
+        OUT.print(f"{counted(len(packed), 'sample')} as pixels, {bytes_text(written)}")
         OUT.print(f'feedline.open("{escape(output)}")')
     return exit_codes.FINE
 
 
 def _print(report: Report) -> None:
     found = f", of which {report.shards_found:,} were there" if report.shards_found else ""
-    OUT.print(f"{report.samples:,} samples in {report.shards:,} shards{found}, {bytes_text(report.bytes)}")
+    written = f"{counted(report.samples, 'sample')} in {counted(report.shards, 'shard')}"
+    OUT.print(f"{written}{found}, {bytes_text(report.bytes)}")
     if report.rewritten:
         growth = 100 * (report.bytes_after / report.bytes_before - 1)
         OUT.print(f"{report.rewritten:,} of {report.files:,} files rewritten: all files together {growth:+.1f} %")

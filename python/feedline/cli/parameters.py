@@ -108,6 +108,7 @@ class OutputFile(click.Path):
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
+        self.name = "file"  # in help
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         found = problem_of_file(value)
@@ -181,8 +182,17 @@ def option(*names: str, aliases: tuple[str, ...] = (), **attributes: Any) -> Cal
 
 def num_workers(*aliases: str, help: str) -> Callable[[Command], Command]:
     """``--num-workers``: threads or processes that load, as the argument of that name in Python."""
-    return option(
-        "--num-workers", aliases=aliases, default="auto", show_default=True, type=NUM_WORKERS, metavar="N", help=help
+    return option("--num-workers", aliases=aliases, default="auto", type=NUM_WORKERS, metavar="N", help=help)
+
+
+def source_format(*formats: str) -> Callable[[Command], Command]:
+    """``--format``, where SOURCE does not tell."""
+    return click.option(
+        "--format",
+        "format_",
+        type=click.Choice(formats),
+        show_default="what SOURCE looks like",
+        help="Read SOURCE as this.",
     )
 
 
@@ -202,5 +212,6 @@ def causes_folders() -> Callable[[Command], Command]:
         "--causes",
         type=INPUT_FOLDER,
         multiple=True,
-        help="A folder of further causes of diagnose, in the form of docs/findings.md.",
+        metavar="FOLDER",
+        help="Use the causes in this folder, too: docs/findings.md.",
     )

@@ -15,18 +15,19 @@ from feedline.record import read
 from feedline.report import page as page_of
 
 
-@click.command()
+@click.command(short_help="Draw a run record as one HTML page.")
 @click.argument("run", type=parameters.INPUT_FILE)
 @parameters.option(
     "-o",
     "--page",
     aliases=("--output",),
     type=parameters.OUTPUT_FILE,
-    help="Write the page to this file. Default: RUN.html beside RUN.",
+    show_default="RUN.html beside RUN",
+    help="Write the page to a file.",
 )
 @parameters.as_json("Print one JSON object: the page's path and its size.")
 def report(run: Path, page: Path | None, as_json: bool) -> int:
-    """Draw the run record in RUN, as `feedline bench --record` and `feedline diagnose --record` write it.
+    """Draw the run record in RUN, which --record of bench, diagnose and tune writes.
 
     The page needs no network and runs no script.
     """

@@ -21,10 +21,10 @@ from feedline.cli.trace import trace
 from feedline.cli.tune import tune
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(feedline.__version__, prog_name="feedline")
 def root() -> None:
-    """Feedline keeps a GPU fed: look into datasets, measure how fast they load, and read traces."""
+    """Feedline keeps a GPU fed: look into datasets, measure how fast they load, say why a script waits, and tune it."""
 
 
 root.add_command(inspect)

@@ -7,7 +7,7 @@ from typing import Any
 
 from feedline.bench import shuffle_quality
 from feedline.bench.orders import FEW, MANY_EPOCHS
-from feedline.cli.console import OUT, table
+from feedline.cli.console import OUT, counted, table
 
 _LEGEND = f"""\
 position and sample, epoch and next epoch: rank correlations; 1 is the same order
@@ -20,7 +20,8 @@ p: how often a perfect shuffle is as far off; red below {shuffle_quality.FAILS_B
 def show(result: dict[str, Any]) -> None:
     """The table: a statistic a row, what a perfect shuffle gives, and every contender with its p-value."""
     orders = result["orders"]
-    OUT.print(f"[bold]{result['samples']:,} samples in {result['shards']:,} shards[/], seed {result['seed']}")
+    found = f"{counted(result['samples'], 'sample')} in {counted(result['shards'], 'shard')}"
+    OUT.print(f"[bold]{found}[/], seed {result['seed']}")
     first = next(iter(orders.values()))
     rows = []
     for key, statistic in first["statistics"].items():

@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from feedline.top.watch import Watch
 
 
-@click.command()
+@click.command(short_help="What the loaders of a running process do now.")
 @click.argument("pid", required=False, type=click.IntRange(1))
 @click.option(
-    "--interval", default=1.0, show_default=True, type=parameters.FiniteRange(0.1, 60), help="Seconds between looks."
+    "--interval",
+    default=1.0,
+    type=parameters.FiniteRange(0.1, 60),
+    metavar="SECONDS",
+    help="Time between looks.",
 )
-@click.option("--once", is_flag=True, help="Look for one interval, print, and end; the default without a terminal.")
-@parameters.as_json("As --once, and print one JSON object.")
+@click.option("--once", is_flag=True, help="Look for one interval, print, and end; so without a terminal.")
+@parameters.as_json("Look for one interval, and print one JSON object.")
 def top(pid: int | None, interval: float, once: bool, as_json: bool) -> int:
     """Watch what the loaders of a running process do, and what the machine does meanwhile.
 

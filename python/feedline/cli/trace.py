@@ -21,7 +21,7 @@ _STYLE = {"critical": "bold red", "warning": "yellow", "note": "cyan"}
 _WIDEST_NAME = 60
 
 
-@click.command()
+@click.command(short_help="Where a step's time goes in a trace of torch.profiler.")
 @click.argument("files", nargs=-1, required=True, type=parameters.INPUT_FILE)
 @click.option(
     "--merge",
@@ -30,9 +30,9 @@ _WIDEST_NAME = 60
     metavar="SPANS MERGED",
     help="Write FILE with the stages in SPANS on its time line to MERGED, for ui.perfetto.dev.",
 )
-@click.option("--top", default=10, show_default=True, type=click.IntRange(1), help="Operators and kernels to list.")
+@click.option("--top", default=10, type=click.IntRange(1), metavar="N", help="Operators and kernels to list.")
 @parameters.option(
-    "--json-file", aliases=("--output",), type=parameters.OUTPUT_FILE, help="Write the JSON object to this file."
+    "--json-file", aliases=("--output",), type=parameters.OUTPUT_FILE, help="Write the JSON object to a file."
 )
 @parameters.as_json()
 def trace(

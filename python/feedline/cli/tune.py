@@ -36,36 +36,40 @@ class _Verb(click.Command):
         return super().parse_args(ctx, args)
 
 
-@click.command(cls=_Verb)
+@click.command(cls=_Verb, short_help="Measure a loader's settings, and keep those that gain.")
 @click.argument("what", nargs=-1, required=True, metavar="SOURCE | -- COMMAND...")
 @click.option(
     "--budget",
     default="60s",
-    show_default=True,
     type=parameters.Duration(_LEAST_BUDGET_S),
     help="Time for measuring.",
 )
-@click.option("--cpus", type=click.IntRange(1), help="Keep the loader on so many CPUs.  Default: all usable ones.")
+@click.option(
+    "--cpus",
+    type=click.IntRange(1),
+    metavar="N",
+    show_default="all usable ones",
+    help="Keep the loader on so many CPUs.",
+)
 @click.option(
     "--memory",
     type=parameters.ByteSize(),
-    help="Memory for batches made ahead, such as 2GiB.  Default: a quarter of what is free.",
+    show_default="a quarter of what is free",
+    help="Memory for batches made ahead, such as 2GiB.",
 )
 @click.option(
     "--batch-size-range", type=parameters.BatchSizes(), metavar="LOW:HIGH", help="Also try batch sizes in this range."
 )
+@click.option("--batch-size", default=64, type=click.IntRange(1), metavar="N", help="With a SOURCE: samples per batch.")
 @click.option(
-    "--batch-size", default=64, show_default=True, type=click.IntRange(1), help="For a SOURCE: samples per batch."
+    "--size", default=224, type=click.IntRange(1), metavar="N", help="With a SOURCE: side of the crops, in pixels."
 )
-@click.option(
-    "--size", default=224, show_default=True, type=click.IntRange(1), help="For a SOURCE: side of the crops, in pixels."
-)
-@click.option("--keep-running", is_flag=True, help="Let COMMAND go on, as it is, when its loader has been measured.")
+@click.option("--keep-running", is_flag=True, help="Let COMMAND go on, as it is, once its loader has been measured.")
 @parameters.option(
     "--settings",
     aliases=("--output",),
     type=parameters.OUTPUT_FILE,
-    help="Save the settings to this file, where they were shown to gain.",
+    help="Save the settings to a file, if they were shown to gain.",
 )
 @parameters.record_file()
 @parameters.as_json()

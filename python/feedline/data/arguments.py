@@ -231,9 +231,11 @@ def output_path(where: str, name: str, value: Any) -> str:
     parent = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(parent):
         missing = "is no folder" if os.path.exists(parent) else "does not exist"
-        raise ConfigError(f"{where}: {name} {path!r}: the folder {parent!r} {missing}; make it first, or mend the path")
+        raise ConfigError(
+            f"{where}: {name} {path!r}: the folder {parent!r} {missing}; make it first, or correct the path"
+        )
     if not os.access(path if os.path.isdir(path) else parent, os.W_OK | os.X_OK):
-        raise ConfigError(f"{where}: {name} {path!r}: this user may not write there; choose another place")
+        raise ConfigError(f"{where}: {name} {path!r}: this user may not write there; choose another folder")
     return path
 
 

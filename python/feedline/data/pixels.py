@@ -7,7 +7,8 @@ import os
 from collections.abc import Callable
 
 from . import arguments
-from .dataset import Dataset, open
+from .dataset import Dataset
+from .sources import open
 
 # Rows of a pass that is for its side effect alone. Enough that Python is woken rarely, few enough for a progress bar.
 _SAMPLES_AT_A_TIME = 256

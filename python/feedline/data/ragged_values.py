@@ -56,7 +56,7 @@ def ragged(values: Any, lengths: Any = None, *, offsets: Any = None, pad_value: 
     """
     if isinstance(values, list | tuple):
         if lengths is not None or offsets is not None:
-            raise ConfigError("ragged: a list of arrays says itself how long they are: give no lengths or offsets")
+            raise ConfigError("ragged: a list of arrays has their lengths already: give no lengths or offsets")
         values, lengths = _joined(values)
     if (lengths is None) == (offsets is None):
         raise ConfigError("ragged: give either lengths or offsets")

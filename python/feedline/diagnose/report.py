@@ -39,7 +39,7 @@ def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
     if summary is not None and recording.experiments is not None and not timeline.is_of(recording, summary.loader):
         notes.append("the experiments are about another loader of the script, the first that a loop began with")
     if recording.dropped:
-        notes.append(f"the events of {recording.dropped} early worker processes were let go; the latest were kept")
+        notes.append(f"the events of {recording.dropped} early worker processes were dropped; the latest were kept")
     return notes
 
 
@@ -127,7 +127,7 @@ def _changes(summary: Summary) -> list[str]:
     for change in changes:
         low, high = (f"{rate:.1f}" for rate in (change.low, change.high))
         rates = low if low == high else f"{low} to {high}"
-        gains = "..".join(dict.fromkeys(f"{gain:+.0%}" for gain in change.gain))
+        gains = " to ".join(dict.fromkeys(f"{gain:+.0%}" for gain in change.gain))
         lines.append(f"    {change.change:<34} {rates:>18}   {gains}")
     return lines
 
@@ -135,8 +135,9 @@ def _changes(summary: Summary) -> list[str]:
 def _measured(summary: Summary) -> list[str]:
     waits = summary.waits
     filled = round(_BAR * (1 - waits.step))
+    epochs = "1 epoch" if summary.epochs == 1 else f"{summary.epochs} epochs"
     lines = [
-        f"  {summary.steps} steps in {summary.epochs} epochs, {summary.loop_s:.2f} s in the loop, "
+        f"  {summary.steps} steps in {epochs}, {summary.loop_s:.2f} s in the loop, "
         f"{summary.counted(summary.workers)}, {summary.host.cpus:.3g} CPUs",
         f"  step {summary.step_ms:.2f} ms, wait {summary.wait_ms:.2f} ms"
         f"   [{'#' * filled}{'.' * (_BAR - filled)}] {1 - waits.step:.0%} of the time is waiting",

@@ -7,7 +7,7 @@
 Without this torch copies every batch into page-locked memory of its own. Three things make locking more than one call:
 
 - A copy to the GPU may still read a tensor that nobody holds any more; torch waits for that only in its own memory. So
-  blocks that are let go of wait here until every device has done what it had been given by then. Marks are made and
+  released blocks wait here until every device has done what it had been given by then. Marks are made and
   looked at by `settle`, which `next()` calls: there is no thread, nothing waits for a GPU, and so a GPU that hangs
   keeps neither `close` nor the interpreter's end from finishing.
 - A page that is punched out of a locked range leaves the GPU reading the page that was there before. So nothing is
@@ -44,7 +44,7 @@ class PageLock:
     """What of one ring is page-locked, and what a GPU may still be reading of it. In the training process alone."""
 
     def __init__(self, ring: Ring, reader: RingReader, driver: Driver) -> None:
-        self.guard = threading.RLock()  # reentrant: a garbage collection may let go of a block anywhere
+        self.guard = threading.RLock()  # reentrant: a garbage collection may release a block anywhere
         self.waiting_bytes = 0  # of blocks that nobody holds, and a GPU may read
         self._ring, self._reader, self._driver = ring, reader, driver
         self._pid = os.getpid()

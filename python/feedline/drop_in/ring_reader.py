@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RingReader:
-    """The consumer's side. Any thread may let go of a block, also long after the workers are gone."""
+    """The consumer's side. Any thread may release a block, also long after the workers are gone."""
 
     def __init__(self, ring: Ring) -> None:
         self._ring = ring

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers as threads of this process: nothing is pickled or copied; they scale where datasets let go of the GIL."""
+"""Workers as threads of this process: nothing is pickled or copied; they scale where datasets release the GIL."""
 
 from __future__ import annotations
 

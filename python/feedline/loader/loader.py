@@ -73,17 +73,17 @@ class Loader:
         output: Output,
         *,
         epochs: float | None,
-        announce: bool = True,
-        again: Callable[..., Loader] | None = None,
+        announce: bool,
+        remake: Callable[[int], Loader],
     ) -> None:
-        """`again` makes another loader with the same settings, or with those that it is given instead."""
+        """`remake` makes another loader like this one, with so many threads."""
         if output is Output.TORCH:
             _require_torch()
         self._engine = engine
         self._output = output
         self._epochs = epochs
         self._announce = announce
-        self._again = again
+        self._remake = remake
         self._batch_type = batches.tuple_type(batches.attribute_names(engine.field_names))
         self._closed = False
         self._changes = changes.Log()

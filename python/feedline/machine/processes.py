@@ -38,7 +38,7 @@ def identify(pid: int, root: Path = Path("/")) -> Identity:
     """ConfigError: there is no such process."""
     found = _stat(root, pid)
     if found is None or found[2] in ("Z", "X"):
-        raise ConfigError(f"top: there is no process {pid}; without a number, the newest run of yours is shown")
+        raise ConfigError(f"top: there is no process {pid}; without a number, your newest run is shown")
     return Identity(pid, found[0], found[3], found[1], _command(root, pid))
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from .. import _engine
 from ..data import arguments
-from ..data.dataset import warn_of_merged_folders
+from ..data.sources import warn_of_merged_folders
 from ..errors import ConfigError, DataError, StorageError
 from ..machine import limits as host_limits
 from .manifest import NAME, Manifest, Shard, Skipped

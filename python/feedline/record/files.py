@@ -107,7 +107,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         OSError: the file cannot be read.
     """
     if os.stat(path).st_size > _LARGEST_FILE:
-        raise RecordError(f"{os.fspath(path)} is no run record: it is larger than any")
+        raise RecordError(f"{os.fspath(path)} is no run record: it is larger than any run record")
     try:
         value = json.loads(Path(path).read_bytes(), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:

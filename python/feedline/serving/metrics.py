@@ -61,7 +61,7 @@ def serve(loader: AnyLoader, port: int = 0, name: str | None = None) -> str:
         if server is None or server.ended:
             server = _start(port)
         if label in server.loaders:
-            raise ConfigError(f"metrics: port {server.port} already serves a loader of the name {label!r}")
+            raise ConfigError(f"metrics: port {server.port} already serves a loader named {label!r}")
         server.loaders[label] = weakref.ref(loader)
     return server.url
 

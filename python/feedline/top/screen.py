@@ -193,7 +193,9 @@ def _host(view: View, width: int) -> Section:
         amounts.bar(None if host.cpus_used is None else host.cpus_used / host.cpus_usable, _bar(width)), style="cyan"
     )
     cpu.append(f" {amounts.decimal(host.cpus_used)} of {host.cpus_usable:g} CPUs, {_many(len(host.pids), 'process')}")
-    cpu.append(f", {host.threads} threads; machine {amounts.decimal(host.cpus_busy)}")
+    cpu.append(
+        f", {host.threads} {'thread' if host.threads == 1 else 'threads'}; machine {amounts.decimal(host.cpus_busy)}"
+    )
     used = _row("memory", f"{size(memory.pss_bytes)} PSS" if memory.pss_bytes is not None else "")
     used.append("" if memory.pss_bytes is not None else f"{size(host.resident_bytes)} resident")
     if memory.limit_bytes is not None:

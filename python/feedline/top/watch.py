@@ -182,7 +182,7 @@ def choose(pid: int | None, find: Find = published.find, root: Path = Path("/"))
     known = list(_identities(publishing, root))
     if not known:
         raise ConfigError(
-            "top: no process of yours has a Feedline loader that runs; `feedline top PID` shows the host's side of any "
+            "top: no process of yours has a running Feedline loader; `feedline top PID` shows the host's side of any "
             "process" + "".join(f"; {note}" for note in found.notes)
         )
     newest = max(known, key=lambda process: process.began_ticks)

@@ -205,7 +205,7 @@ class _Climber:
         """Samples per second over an epoch, its border included; `seconds` 0: inside of it as measured before."""
         batches = self._plant.epoch_batches()
         if batches is None:
-            raise Refused("how long an epoch is, is not known")
+            raise Refused("the length of an epoch is not known")
         if seconds > 0:
             visits = [self._visit(setting, seconds)]
         else:  # the same for both sides of a duel, so that only their borders differ

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures loaders that stay alive between their turns, so that a turn costs no start of workers.
 
-A loader whose turn is over fills what it may hold ahead and then sleeps. What it had ready is let go when its next turn
-begins, and one batch of each worker after it, so that what is measured is the making of batches.
+A loader whose turn is over fills what it may hold ahead and then sleeps. What it had ready is dropped when its next
+turn begins, and one batch of each worker after it, so that what is measured is the making of batches.
 """
 
 from __future__ import annotations

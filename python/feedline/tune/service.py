@@ -91,7 +91,7 @@ class Service:
             raise Refused(apply.REPEATS)
         own = _batch_size(self._loader)
         if setting.batch_size != own and own is None:
-            raise Refused("its batches are not torch's to size: it has a batch sampler of its own, or no batches")
+            raise Refused("its batches have no batch_size to change: it has a batch sampler of its own, or no batches")
         arguments = apply.arguments_of(self._loader, asdict(setting))
         if self._lost_gpu:
             arguments["pin_memory"] = False

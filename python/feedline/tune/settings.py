@@ -134,7 +134,7 @@ def _check_arguments(found: Any, known: Mapping[str, tuple[type, int, bool]], wh
         raise ConfigError(f"{where} is missing or has no num_workers")
     for argument, value in found.items():
         if argument not in known:
-            raise ConfigError(f"{where} has {argument[:40]!r}, which is no setting")
+            raise ConfigError(f"{where} has {argument[:40]!r}, which is not a setting")
         kind, least, may_be_none = known[argument]
         is_one = type(value) is kind and isinstance(value, int) and least <= value <= _MOST
         is_word = known is _LOADER and argument == "num_workers" and value == "auto"
@@ -177,7 +177,7 @@ def _read(path: str | os.PathLike[str]) -> Any:
 
     name = os.fspath(path)
     if os.stat(path).st_size > _LARGEST_FILE:
-        raise ConfigError(f"{name} holds no settings: it is larger than any")
+        raise ConfigError(f"{name} holds no settings: it is larger than any file of settings")
     try:
         return json.loads(_bytes_of(path), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:

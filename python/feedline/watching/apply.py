@@ -45,7 +45,7 @@ def request(folder: Path, settings: Mapping[str, Any], loader: Mapping[str, Any]
     """
     strange = set(settings) - {*ARGUMENTS, "loader"}
     if strange:
-        raise ValueError(f"not to be changed in a running script: {', '.join(sorted(strange))}")
+        raise ValueError(f"a running script cannot change {', '.join(sorted(strange))}")
     meant = None if loader is None else {name: loader.get(name) for name in _IDENTITY if name in loader}
     path = folder / _REQUEST
     path.write_text(json.dumps({"settings": dict(settings), "loader": meant}))

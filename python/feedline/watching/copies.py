@@ -30,14 +30,14 @@ _END_S = 0.5  # that killed processes are waited for: a full machine takes some 
 
 def refusal(loader: Any) -> str | None:
     """Why a copy could do nothing with `loader`; None: it can."""
-    if hasattr(loader, "dataset") or made_again_by(loader) is not None:
+    if hasattr(loader, "dataset") or remake_of(loader) is not None:
         return None
     return "this loader has no dataset to read again"
 
 
-def made_again_by(loader: Any) -> Any:
-    """Of Feedline's own loader: what makes another like it, with arguments of its own; None of all others."""
-    return loader.__dict__.get("_again") if type(loader).__module__ == "feedline.loader.loader" else None
+def remake_of(loader: Any) -> Any:
+    """Of Feedline's own loader: what makes another like it, with so many threads; None of all others."""
+    return loader.__dict__.get("_remake") if type(loader).__module__ == "feedline.loader.loader" else None
 
 
 def claim(path: Path) -> bool:

@@ -36,7 +36,7 @@ class Recording:
     host: dict[str, Any]
     notes: list[str]
     pythons: int  # Python processes in which the probe's first lines ran
-    dropped: int = 0  # processes whose events were let go, as there were too many
+    dropped: int = 0  # processes whose events were dropped, as there were too many
     experiments: Experiments | None = None
     devices: list[dict[str, Any]] = field(default_factory=list)  # that processes used, as they told last
     files: DatasetFiles | None = None

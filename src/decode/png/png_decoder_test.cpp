@@ -5,9 +5,10 @@
 #include <zlib.h>
 
 #include <array>
-#include <cstdlib>
+#include <cstring>
 
 #include "decode/decoder_contract.h"
+#include "decode/png/png_fixture.h"
 
 namespace feedline::decode {
 namespace {
@@ -43,6 +44,21 @@ std::vector<int> samples_of(const PngKind& kind) {
   return samples;
 }
 
+void set_palette(spng_ctx* context, int depth, bool ancillary) {
+  spng_plte plte{};
+  const std::vector<std::uint8_t> colors = palette(depth);
+  plte.n_entries = static_cast<std::uint32_t>(colors.size() / 3);
+  for (std::uint32_t i = 0; i < plte.n_entries; ++i)
+    plte.entries[i] = {colors[3 * i], colors[3 * i + 1], colors[3 * i + 2], 255};
+  EXPECT_EQ(spng_set_plte(context, &plte), 0);
+  spng_trns trns{};
+  trns.n_type3_entries = 2;  // half transparent: to be ignored
+  trns.type3_alpha[1] = 77;
+  if (ancillary) {
+    EXPECT_EQ(spng_set_trns(context, &trns), 0);
+  }
+}
+
 EncodedBytes encode(const PngKind& kind, bool ancillary = true) {
   const PngHeader header = header_of(kind);
   const std::size_t row_bytes = header.bytes_of(header.width);
@@ -60,38 +76,15 @@ EncodedBytes encode(const PngKind& kind, bool ancillary = true) {
           static_cast<std::uint8_t>(row[bit / 8] | samples[i] << (8 - static_cast<std::size_t>(kind.depth) - bit % 8));
     }
   }
-  spng_ctx* context = spng_ctx_new(SPNG_CTX_ENCODER);
-  spng_set_option(context, SPNG_ENCODE_TO_BUFFER, 1);
-  spng_ihdr ihdr{
+  const spng_ihdr ihdr{
       header.width,   header.height, static_cast<std::uint8_t>(kind.depth), static_cast<std::uint8_t>(kind.color), 0, 0,
       kind.interlaced};
-  EXPECT_EQ(spng_set_ihdr(context, &ihdr), 0);
-  if (kind.color == PngColor::kPalette) {
-    spng_plte plte{};
-    const std::vector<std::uint8_t> colors = palette(kind.depth);
-    plte.n_entries = static_cast<std::uint32_t>(colors.size() / 3);
-    for (std::uint32_t i = 0; i < plte.n_entries; ++i)
-      plte.entries[i] = {colors[3 * i], colors[3 * i + 1], colors[3 * i + 2], 255};
-    EXPECT_EQ(spng_set_plte(context, &plte), 0);
-    spng_trns trns{};
-    trns.n_type3_entries = 2;  // half transparent: to be ignored
-    trns.type3_alpha[1] = 77;
+  return made_png(ihdr, raw, SPNG_FMT_PNG, [&](spng_ctx* context) {
+    if (kind.color == PngColor::kPalette) set_palette(context, kind.depth, ancillary);
     if (ancillary) {
-      EXPECT_EQ(spng_set_trns(context, &trns), 0);
+      EXPECT_EQ(spng_set_gama(context, 0.45), 0);
     }
-  }
-  if (ancillary) {
-    EXPECT_EQ(spng_set_gama(context, 0.45), 0);
-  }
-  EXPECT_EQ(spng_encode_image(context, raw.data(), raw.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE), 0);
-  std::size_t size = 0;
-  int status = 0;
-  void* memory = spng_get_png_buffer(context, &size, &status);
-  const auto* first = static_cast<const std::byte*>(memory);
-  EncodedBytes bytes(first, first + size);
-  std::free(memory);
-  spng_ctx_free(context);
-  return bytes;
+  });
 }
 
 std::vector<PngKind> kinds() {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from watched import recorded
 
 from feedline.watching.harvest import Harvest
-from feedline.watching.probe import counted_calls, events, opened_files, recorder
+from feedline.watching.probe import allowance, counted_calls, events, opened_files, recorder
 from feedline.watching.probe.events import Event, Total
 from feedline.watching.probe.pace import Pace
 from feedline.watching.probe.recorder import Recorder
@@ -27,7 +27,8 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now = 7 * S
-        monkeypatch.setattr(recorder, "clock", lambda: self.now)
+        for module in (allowance, recorder):
+            monkeypatch.setattr(module, "clock", lambda: self.now)
 
     def __call__(self):
         return self.now
@@ -66,7 +67,7 @@ def test_steps_are_seen_only_as_long_as_hooks_cost_their_share(made, cycles, hoo
                 continue
             made.paid(hook, 3)
             unseen = made.unseen_after(took, 3, pace)
-        allowed = recorder._FREE_NS + recorder.COST_SHARE * (clock.now - start)
+        allowed = allowance._FREE_NS + allowance.COST_SHARE * (clock.now - start)
         # beyond it lies what was seen before the cost was known, and one stretch at another pace than the one before
         assert made.spent_ns <= allowed + 2 * dearest + 128 * hook
 
@@ -93,7 +94,7 @@ def test_a_long_loop_of_short_steps_has_few_of_them_seen(made, monkeypatch):
         seen += 1
         made.paid(20 * US, 3)
         unseen = made.unseen_after(100 * US, 3, pace)
-    allowed = recorder._FREE_NS + recorder.COST_SHARE * 10 * S
+    allowed = allowance._FREE_NS + allowance.COST_SHARE * 10 * S
     assert 0.5 * allowed < seen * 20 * US < 1.1 * allowed
 
 
@@ -108,7 +109,7 @@ def test_details_are_recorded_only_as_long_as_they_cost_their_share(made, asked)
             clock.now += pause
             if made.may_detail(count):
                 cost += count * 9000
-        assert cost <= recorder._FREE_DETAIL_NS + recorder.DETAIL_SHARE * (clock.now - start)
+        assert cost <= allowance._FREE_DETAIL_NS + allowance.DETAIL_SHARE * (clock.now - start)
 
 
 def test_after_a_late_batch_that_was_not_looked_at_details_may_cost_more_until_one_was(made, monkeypatch):
@@ -117,7 +118,7 @@ def test_after_a_late_batch_that_was_not_looked_at_details_may_cost_more_until_o
     clock.now += 10 * S
     for _ in range(40):
         assert not made.was_late(10 * MS, False)
-    free = recorder._FREE_DETAIL_NS + recorder.DETAIL_SHARE * 10 * S
+    free = allowance._FREE_DETAIL_NS + allowance.DETAIL_SHARE * 10 * S
 
     def spent_at_most():
         made._detail_ns = 0
@@ -132,7 +133,7 @@ def test_after_a_late_batch_that_was_not_looked_at_details_may_cost_more_until_o
     assert made.was_late(200 * MS, True)
     assert spent_at_most() == usual
     assert made.was_late(400 * MS, False)
-    for _ in range(recorder._CURIOUS_FETCHES):
+    for _ in range(allowance._CURIOUS_FETCHES):
         assert not made.was_late(10 * MS, False)
     assert spent_at_most() == usual  # late ones have become rare: there is nothing to be seen
 
@@ -159,7 +160,7 @@ def test_steps_and_batches_of_one_process_share_its_allowance(made, monkeypatch)
                 continue
             made.paid(20 * US, 3)
             unseen[kind] = made.unseen_after(200 * US, 3, pace)
-    allowed = recorder._FREE_NS + recorder.COST_SHARE * (clock.now - start)
+    allowed = allowance._FREE_NS + allowance.COST_SHARE * (clock.now - start)
     assert 0.8 * allowed < made.spent_ns < 1.5 * allowed  # each alone would take all of it
 
 
@@ -167,7 +168,7 @@ def test_hooks_inside_a_batch_are_paid_by_the_one_around_them(made, monkeypatch)
     begin(made, Clock(monkeypatch))
     made.call_ns = 100
     now = [0]
-    monkeypatch.setattr(recorder, "cpu_clock", lambda: now[0])
+    monkeypatch.setattr(allowance, "cpu_clock", lambda: now[0])
     for _ in range(3):
         ended, now[0] = now[0], now[0] + 4 * US
         made.inside(ended)
@@ -176,10 +177,10 @@ def test_hooks_inside_a_batch_are_paid_by_the_one_around_them(made, monkeypatch)
     assert made.spent_ns == 0
     assert made.paid(10 * US, 3, made.taken()) == 10 * US + 100 + 3 * (4 * US + 100) == made.spent_ns
     assert made.taken() == 0
-    now[0] += recorder._TOLD_NS
-    made.inside(now[0] - recorder._TOLD_NS)
+    now[0] += allowance._TOLD_NS
+    made.inside(now[0] - allowance._TOLD_NS)
     made.settle()
-    assert made.spent_ns > recorder._TOLD_NS and made.taken() == 0
+    assert made.spent_ns > allowance._TOLD_NS and made.taken() == 0
 
 
 def test_watched_steps_are_paid_for_from_the_first_on(made, monkeypatch):
@@ -215,7 +216,7 @@ def test_what_an_event_costs_follows_what_hooks_take(made, monkeypatch):
 
 def test_a_collection_of_the_scripts_garbage_is_no_cost_of_the_hook_it_falls_into(made, monkeypatch):
     begin(made, Clock(monkeypatch))
-    assert made.paid(100 * MS) == recorder._MOST_OF_HOOK_NS == made.spent_ns
+    assert made.paid(100 * MS) == allowance._MOST_OF_HOOK_NS == made.spent_ns
     assert made.paid(40 * US) == 40 * US
 
 
@@ -225,8 +226,8 @@ def test_what_hooks_have_spent_is_told_in_few_events(tmp_path):
         made.paid(20 * US, 3)
     (ring,) = Harvest(tmp_path).processes()
     told = ring.totals[events.SPENT]
-    assert told.times <= made.spent_ns / recorder._TOLD_NS
-    assert made.spent_ns - recorder._TOLD_NS <= told.a <= made.spent_ns
+    assert told.times <= made.spent_ns / allowance._TOLD_NS
+    assert made.spent_ns - allowance._TOLD_NS <= told.a <= made.spent_ns
     assert 15 * US / 3 < told.cpu_ns / told.times < 25 * US  # an event's cost on the way there
 
 
@@ -235,9 +236,9 @@ def test_what_lets_work_pass_is_told_and_takes_nothing_of_what_may_be_seen(tmp_p
     for _ in range(100):
         made.passed(8 * US)
     assert made.spent_ns == 0
-    made.paid(recorder._TOLD_NS)
+    made.paid(allowance._TOLD_NS)
     (ring,) = Harvest(tmp_path).processes()
-    assert ring.totals[events.SPENT].a == pytest.approx(800 * US + made.spent_ns, abs=recorder._TOLD_NS)
+    assert ring.totals[events.SPENT].a == pytest.approx(800 * US + made.spent_ns, abs=allowance._TOLD_NS)
 
 
 def test_settings_written_again_and_again_stay_whole(tmp_path):

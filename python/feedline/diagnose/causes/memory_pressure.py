@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory is short: pages are let go and read again."""
+"""Memory is short: pages are dropped and read again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _is_of_others(host: Host) -> bool:
 
 
 def _of_reclaim(case: Case) -> float:
-    """At a group's limit: reading again what was let go, and the CPU of letting go."""
+    """At a group's limit: reading again what was dropped, and the CPU of dropping it."""
     host = case.summary.host
     if not host.memory_events:
         return 0.0
@@ -49,7 +49,7 @@ def _of_reclaim(case: Case) -> float:
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
-    """Pages stay: nothing is read again, and the kernel does not look for pages to let go."""
+    """Pages stay: nothing is read again, and the kernel does not look for pages to drop."""
     running = gains.without_kernel(summary, prediction.batch_of(summary))
     return gains.of_batch(summary, gains.without_waiting(summary, running))
 
@@ -67,7 +67,7 @@ CAUSE = Cause(
     Entry(
         code="memory_pressure",
         verb="diagnose",
-        title="pages are let go and read again",
+        title="pages are dropped and read again",
         means="At the limit of its memory a group of processes gives up pages of files that it still uses, reads them "
         "again, and spends CPU on finding others to give up.",
         recognised="Memory pressure, the cgroup's limit met or the run's own page faults, CPU spent in the kernel, "

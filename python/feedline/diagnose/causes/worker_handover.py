@@ -63,7 +63,7 @@ def _unseen_packing(case: Case, cycle: float) -> list[str]:
 
 
 def _gain(summary: Summary, share: float) -> Gain:
-    """Batches arrive at once. Objects that were unpacked are let go of too, in the step, for as much CPU at most."""
+    """Batches arrive at once. Objects that were unpacked are freed too, in the step, for as much CPU at most."""
     low, high = gains.of_share(summary, share)
     if summary.making.message_bytes < OBJECTS:
         return low, high

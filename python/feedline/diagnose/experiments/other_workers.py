@@ -7,25 +7,25 @@ import copy
 from typing import Any
 
 from feedline.diagnose.experiments import rungs
-from feedline.watching.copies import made_again_by
+from feedline.watching.copies import remake_of
 
 
 def workers_of(loader: Any) -> int:
-    if made_again_by(loader) is not None:
+    if remake_of(loader) is not None:
         return int(loader.stats()["threads"])
     return int(loader.num_workers)
 
 
 def fewest(loader: Any) -> int:
     """A Feedline loader has a thread at least."""
-    return 0 if made_again_by(loader) is None else 1
+    return 0 if remake_of(loader) is None else 1
 
 
 def with_workers(loader: Any, workers: int) -> Any:
     """A loader of the same samples in the same kind of order."""
-    make = made_again_by(loader)
-    if make is not None:
-        return make(num_workers=workers)
+    remake = remake_of(loader)
+    if remake is not None:
+        return remake(workers)
     return _drop_in(loader, workers) if is_feedlines(loader) else rungs.loader_like(loader, workers)
 
 

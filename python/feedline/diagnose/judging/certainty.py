@@ -17,7 +17,7 @@ SMALL = Threshold(
 )
 DEAR = Threshold(0.05, "of the time, for watching: it may be what was measured")
 CPU_OF_PAGING = "its CPU time holds that of reading pages again"
-READS_OF_PAGING = "what is read may be what was let go for want of memory"
+READS_OF_PAGING = "reads may be of pages that were dropped for lack of memory"
 # Without these, whatever is found may have another reason.
 _ALWAYS = ("host", "consumer", "recording")
 

@@ -103,72 +103,105 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _around_fetch(
-    original: Callable[..., Any], recorder: Recorder, stream: str | None, collates: bool = False
-) -> Callable[..., Any]:
-    """`stream`: the attribute that holds an iterable dataset's iterator; None: a map-style dataset.
+class _FetchHook:
+    """What goes around the making of a batch: when it ran, its samples where details may be seen, its collation."""
 
-    `collates`: by its `collate_fn`.
-    """
+    def __init__(
+        self, original: Callable[..., Any], recorder: Recorder, stream: str | None, collates: bool = False
+    ) -> None:
+        """`stream`: the attribute that holds an iterable dataset's iterator; None: a map-style dataset.
 
-    @functools.wraps(original)
-    def fetch(self: Any, index: Any) -> Any:
-        local = recorder.local
-        if local.unseen > 0:
-            if local.by_task:
-                return original(self, index)
-            try:
-                return original(self, index)
-            finally:
-                local.unseen -= 1
+        `collates`: by its `collate_fn`.
+        """
+        self._original, self._recorder, self._stream, self._collates = original, recorder, stream, collates
+        self._attribute = stream or "dataset"
+
+    def unseen(self, fetcher: Any, index: Any) -> Any:
+        local = self._recorder.local
+        if local.by_task:
+            return self._original(fetcher, index)
+        try:
+            return self._original(fetcher, index)
+        finally:
+            local.unseen -= 1
+
+    def seen(self, fetcher: Any, index: Any) -> Any:
+        recorder = self._recorder
         entered = cpu_clock()
         count = len(index) if isinstance(index, (list, tuple)) else 1
-        if not recorder.in_worker and not local.in_next:
+        if not recorder.in_worker and not recorder.local.in_next:
             _announce_worker(recorder)
-        # a sample has its own event, its decoding, its Compose and single transforms
-        detail = recorder.may_detail(count * getattr(local, "events_per_sample", 8))
-        attribute = stream or "dataset"
-        hidden = getattr(self, attribute, None)
+        hidden = getattr(fetcher, self._attribute, None)
         timed = _TimedSamples(hidden, recorder)
-        if detail:
-            setattr(self, attribute, _TimedStream(hidden, timed) if stream else timed)
-            local.detail, local.details = True, 0
-            gc.callbacks.append(timed.collecting)
-        collate = self.collate_fn if collates else None
-        if collates:
-            self.collate_fn = _TimedCollate(collate, recorder)
+        detail = self._begin_details(fetcher, timed, hidden, count)
+        collate = fetcher.collate_fn if self._collates else None
+        if self._collates:
+            fetcher.collate_fn = _TimedCollate(collate, recorder)
         before = recorder.taken()
         recorder.waits.begin()
         begin, cpu = clock(), cpu_clock()
         try:
-            return original(self, index)
+            return self._original(fetcher, index)
         finally:
             ended, cpu_ended = clock(), cpu_clock()
             recorder.waits.end()
-            if collates:
-                self.collate_fn = collate
-            used = cpu_ended - cpu
-            late = recorder.was_late(ended - begin, timed.longest > 0)
-            kept = late and not recorder.in_worker  # a worker's task tells itself
-            recorder.record(events.FETCH, begin, used, count, timed.longest, kept)
-            if not local.by_task:
-                local.unseen = recorder.unseen_after(ended - begin, _EVENTS_PER_FETCH, _pace_of(local, "fetch_pace"))
-            recorder.opened.tell()
-            local.longest = timed.longest
-            if recorder.in_worker and not local.by_task:  # a worker whose tasks are not seen
-                recorder.record(events.WORK, begin, used, events.NO_TASK, timed.longest)
+            if self._collates:
+                fetcher.collate_fn = collate
+            self._tell(begin, ended, cpu_ended - cpu, count, timed.longest)
             if detail:
-                with contextlib.suppress(ValueError):  # the script may have emptied the list
-                    gc.callbacks.remove(timed.collecting)
-                setattr(self, attribute, hidden)
-                recorder.record(events.DETAILED_FETCH, begin, used, count, timed.longest, False)
-                local.detail = False
-                if timed.count:
-                    local.events_per_sample = 1 + local.details // timed.count
-                recorder.detailed(detail, local.details + timed.count, local.hooks_ns)
-                recorder.paid(recorder.taken())
+                self._end_details(fetcher, timed, hidden)
+                recorder.record(events.DETAILED_FETCH, begin, cpu_ended - cpu, count, timed.longest, False)
+                self._pay_details(detail, timed.count)
             inside = before + recorder.taken()
             recorder.paid(cpu - entered + cpu_clock() - cpu_ended, _EVENTS_PER_FETCH, inside)
+
+    def _tell(self, begin: int, ended: int, used: int, count: int, longest: int) -> None:
+        """Of a fetch of `count` samples that used so much CPU, and how many of the next ones pass unseen."""
+        recorder, local = self._recorder, self._recorder.local
+        late = recorder.was_late(ended - begin, longest > 0)
+        kept = late and not recorder.in_worker  # a worker's task tells itself
+        recorder.record(events.FETCH, begin, used, count, longest, kept)
+        if not local.by_task:
+            local.unseen = recorder.unseen_after(ended - begin, _EVENTS_PER_FETCH, _pace_of(local, "fetch_pace"))
+        recorder.opened.tell()
+        local.longest = longest
+        if recorder.in_worker and not local.by_task:  # a worker whose tasks are not seen
+            recorder.record(events.WORK, begin, used, events.NO_TASK, longest)
+
+    def _begin_details(self, fetcher: Any, timed: _TimedSamples, hidden: Any, count: int) -> int:
+        """Puts `timed` before the dataset, or its stream, `hidden`. What that is taken to cost; 0: too much."""
+        local = self._recorder.local
+        # a sample has its own event, its decoding, its Compose and single transforms
+        detail = self._recorder.may_detail(count * getattr(local, "events_per_sample", 8))
+        if detail:
+            setattr(fetcher, self._attribute, _TimedStream(hidden, timed) if self._stream else timed)
+            local.detail, local.details = True, 0
+            gc.callbacks.append(timed.collecting)
+        return detail
+
+    def _end_details(self, fetcher: Any, timed: _TimedSamples, hidden: Any) -> None:
+        with contextlib.suppress(ValueError):  # the script may have emptied the list
+            gc.callbacks.remove(timed.collecting)
+        setattr(fetcher, self._attribute, hidden)
+
+    def _pay_details(self, expected_ns: int, samples: int) -> None:
+        recorder, local = self._recorder, self._recorder.local
+        local.detail = False
+        if samples:
+            local.events_per_sample = 1 + local.details // samples
+        recorder.detailed(expected_ns, local.details + samples, local.hooks_ns)
+        recorder.paid(recorder.taken())
+
+
+def _around_fetch(
+    original: Callable[..., Any], recorder: Recorder, stream: str | None, collates: bool = False
+) -> Callable[..., Any]:
+    hook = _FetchHook(original, recorder, stream, collates)
+    seen, unseen = hook.seen, hook.unseen
+
+    @functools.wraps(original)
+    def fetch(self: Any, index: Any) -> Any:
+        return unseen(self, index) if recorder.local.unseen > 0 else seen(self, index)
 
     return fetch
 

@@ -2,7 +2,7 @@
 """What full collections of Python's garbage take of a loop.
 
 A full one looks at every object of the process, so its time grows with all that is imported and held, and not with what
-is let go of. CPython begins one once the objects made since the last are a quarter of those there were, so batches of
+is dropped. CPython begins one once the objects made since the last are a quarter of those there were, so batches of
 many objects set them off again and again: https://docs.python.org/3/library/gc.html#gc.set_threshold
 """
 

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of a loader: kept as they were given, checked and put in the engine's words when a loader is made."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .. import _engine
+from ..errors import ConfigError
+from ..loader.loader import Loader, Output
+from ..machine import ranks
+from . import arguments
+
+_WHERE = "loader"
+_BIG = 2**63 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoaderOptions:
+    """The arguments of :meth:`Dataset.loader`, which says what they mean and has their defaults."""
+
+    batch_size: int | None
+    shuffle: bool | str
+    shuffle_window: int
+    seed: int
+    drop_last: bool
+    num_workers: int | str
+    memory_budget: int | str | None
+    in_order: bool
+    on_error: str
+    error_budget: int
+    rank: int | None
+    world_size: int | None
+    uneven: str
+    epochs: float | None
+    device: Any
+    dtype: Any
+    layout: str
+    output: str
+    timeout: float | None
+    buckets: int | Sequence[int] | None
+    max_tokens: int | None
+
+    def make_loader(self, dataset: _engine.Dataset) -> Loader:
+        """A loader over ``dataset``. Raises ConfigError where an option is wrong; nothing is read."""
+        _refuse_device(self.device)
+        rank, world_size = ranks.resolve(self.rank, self.world_size)
+        engine = self._engine_loader(dataset, rank, world_size)
+        if engine.batches == 0:
+            self._warn_of_nothing(len(dataset), world_size)
+        return Loader(
+            engine,
+            Output(arguments.choice(_WHERE, "output", self.output, ("torch", "numpy"))),
+            epochs=_epoch_count(self.epochs),
+            announce=rank == 0,
+            remake=lambda num_workers: replace(self, num_workers=num_workers).make_loader(dataset),
+        )
+
+    def _engine_loader(self, dataset: _engine.Dataset, rank: int, world_size: int) -> _engine.Loader:
+        window = _count("shuffle_window", self.shuffle_window)
+        bounds, bucket_count = arguments.buckets(_WHERE, self.buckets)
+        max_tokens = 0 if self.max_tokens is None else _count("max_tokens", self.max_tokens)
+        if self.batch_size is None and max_tokens == 0:
+            raise ConfigError("loader: give batch_size, or buckets and max_tokens")
+        by_shards = self.shuffle == "shards"
+        return _engine.make_loader(
+            dataset,
+            batch_size=0 if self.batch_size is None else _count("batch_size", self.batch_size),
+            shuffle=by_shards or arguments.flag(_WHERE, "shuffle", self.shuffle, or_word="shards"),
+            shard_window=window if by_shards else 0,
+            seed=arguments.integer(_WHERE, "seed", self.seed, low=0, high=2**64 - 1),
+            drop_last=arguments.flag(_WHERE, "drop_last", self.drop_last),
+            num_workers=_thread_count(self.num_workers),
+            memory_budget=_budget_bytes(self.memory_budget),
+            in_order=arguments.flag(_WHERE, "in_order", self.in_order),
+            on_error=self.on_error,
+            error_budget=arguments.integer(_WHERE, "error_budget", self.error_budget, low=0, high=_BIG),
+            rank=rank,
+            world_size=world_size,
+            uneven=self.uneven,
+            dtype=None if self.dtype is None else arguments.dtype(_WHERE, self.dtype),
+            layout=self.layout,
+            timeout_ms=_milliseconds(self.timeout),
+            bucket_bounds=bounds,
+            buckets=bucket_count,
+            max_tokens=max_tokens,
+        )
+
+    def _warn_of_nothing(self, samples: int, world_size: int) -> None:
+        over = f" over {world_size} ranks" if world_size > 1 else ""
+        size = "" if self.batch_size is None else f" of batch_size={self.batch_size}{over}"
+        advice = "leave drop_last out" if self.drop_last else "change uneven"
+        warnings.warn(
+            f"loader: an epoch has no batch: {samples} samples do not fill one{size}; lower batch_size or {advice}",
+            stacklevel=4,  # whoever called Dataset.loader
+        )
+
+
+def _refuse_device(device: Any) -> None:
+    if device is None or str(device) == "cpu":
+        return
+    raise ConfigError(f"loader: device={str(device)!r} is not in this version of Feedline; batches are on the CPU")
+
+
+def _count(name: str, value: Any) -> int:
+    return arguments.integer(_WHERE, name, value, low=1, high=_BIG)
+
+
+def _thread_count(num_workers: int | str) -> int:
+    if num_workers == "auto":
+        return 0  # the engine's word for it
+    # how many there may be is the engine's to say; its int has 32 bits
+    count = arguments.integer(_WHERE, 'num_workers (or "auto")', num_workers, low=-(2**31), high=2**31 - 1)
+    # PyTorch's 0 is "no worker besides this one"; one thread is the nearest here
+    return count or 1
+
+
+def _budget_bytes(memory_budget: int | str | None) -> int:
+    return 0 if memory_budget is None else arguments.byte_count(_WHERE, "memory_budget", memory_budget)
+
+
+def _milliseconds(timeout: float | None) -> int:
+    if timeout is None:
+        return 0
+    seconds = arguments.real(_WHERE, "timeout", timeout)
+    if seconds <= 0:
+        raise ConfigError(f"loader: timeout must be a positive number of seconds or None, not {timeout!r}")
+    return max(1, round(seconds * 1000))
+
+
+def _epoch_count(epochs: float | None) -> float | None:
+    if epochs is None or epochs == math.inf:
+        return epochs
+    return arguments.integer(_WHERE, "epochs (or math.inf)", epochs, low=1, high=_BIG)

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations on the images and masks of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from .._engine import Dataset as EngineDataset
+from ..errors import ConfigError
+from . import arguments
+
+Fields = str | Sequence[str] | None  # names of fields; None: all that the operation is for
+
+
+class Operations:
+    """What :class:`Dataset` does to images and masks: every operation returns a new dataset."""
+
+    _engine: EngineDataset
+
+    def _with(self, engine: EngineDataset) -> Self:
+        raise NotImplementedError
+
+    def decode(self, mode: str = "RGB", *, fidelity: str = "exact", fields: Fields = None) -> Self:
+        """To pixels, uint8: ``"RGB"`` (3 channels) or ``"L"`` (1 channel). Happens by itself, as RGB, if left out.
+
+        Grey, palette, alpha, CMYK and 16-bit images are converted as ``PIL.Image.convert`` does.
+
+        Args:
+            mode: ``"RGB"`` or ``"L"``.
+            fidelity: ``"exact"`` is Pillow's pixels, bit for bit. ``"fast"``: where the next step makes a JPEG or a
+                crop of it much smaller, it is decoded at a part of its size, and coloured after the resize;
+                docs/fidelity.md says by how much its pixels then differ. Everything else stays exact.
+        """
+        word = arguments.choice("decode", "mode", mode.upper() if isinstance(mode, str) else mode, ("RGB", "L"))
+        return self._with(
+            self._engine.decode(
+                arguments.field_names("decode", fields),
+                word,
+                arguments.choice("decode", "fidelity", fidelity, ("exact", "fast")),
+            )
+        )
+
+    def resize(
+        self,
+        size: int | Sequence[int],
+        interpolation: Any = "bilinear",
+        max_size: int | None = None,
+        antialias: bool | None = True,
+        *,
+        fields: Fields = None,
+    ) -> Self:
+        """To ``(height, width)`` pixels, or the smaller edge to ``size`` with the aspect ratio kept.
+
+        Args:
+            size: pixels.
+            interpolation: ``"nearest"``, ``"box"``, ``"bilinear"`` or ``"bicubic"``; torchvision's InterpolationMode
+                and Pillow's Resampling are taken too.
+            max_size: upper limit of the larger edge, pixels; only with an int ``size``.
+            antialias: pixels are Pillow's, which are always antialiased (``"nearest"`` never): False is refused.
+        """
+        where = "resize"
+        arguments.refuse_aliased(where, antialias)
+        edges = arguments.edge_size(where, size)
+        limit = None if max_size is None else arguments.integer(where, "max_size", max_size, low=1)
+        names = arguments.field_names(where, fields)
+        return self._with(self._engine.resize(names, edges, limit, arguments.interpolation(where, interpolation)))
+
+    def center_crop(self, size: int | Sequence[int], *, fields: Fields = None) -> Self:
+        """The middle ``size`` x ``size`` or ``(height, width)`` pixels; smaller images are padded with black."""
+        names = arguments.field_names("center_crop", fields)
+        return self._with(self._engine.center_crop(names, arguments.square_size("center_crop", size)))
+
+    def random_crop(
+        self,
+        size: int | Sequence[int],
+        padding: int | Sequence[int] | None = None,
+        pad_if_needed: bool = False,
+        fill: int | Sequence[int] = 0,
+        padding_mode: str = "constant",
+        *,
+        fields: Fields = None,
+    ) -> Self:
+        """``size`` x ``size`` or ``(height, width)`` pixels from anywhere in the image, padded first if asked for.
+
+        Args:
+            size: pixels.
+            padding: pixels, as for :meth:`pad`.
+            pad_if_needed: pads images that are smaller than ``size``; without it they raise :class:`DataError`.
+            fill: 0 to 255, one value or (red, green, blue), for ``padding_mode="constant"``.
+            padding_mode: ``"constant"``, ``"edge"``, ``"reflect"`` or ``"symmetric"``.
+        """
+        where = "random_crop"
+        return self._with(
+            self._engine.random_crop(
+                arguments.field_names(where, fields),
+                arguments.square_size(where, size),
+                arguments.sides(where, padding),
+                arguments.flag(where, "pad_if_needed", pad_if_needed),
+                arguments.color(where, fill),
+                arguments.padding_mode(where, padding_mode),
+            )
+        )
+
+    def random_resized_crop(
+        self,
+        size: int | Sequence[int],
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
+        interpolation: Any = "bilinear",
+        antialias: bool | None = True,
+        *,
+        fields: Fields = None,
+    ) -> Self:
+        """A random part of the image, resized to ``size`` x ``size`` or ``(height, width)`` pixels.
+
+        The part's area is ``scale`` times the image's, uniformly; its width over height is ``ratio``, uniformly in
+        the logarithm; ten tries, then the largest middle part within ``ratio`` (Szegedy et al., "Going deeper with
+        convolutions", as torchvision implements it).
+        """
+        where = "random_resized_crop"
+        arguments.refuse_aliased(where, antialias)
+        return self._with(
+            self._engine.random_resized_crop(
+                arguments.field_names(where, fields),
+                arguments.square_size(where, size),
+                arguments.low_high(where, "scale", scale),
+                arguments.low_high(where, "ratio", ratio),
+                arguments.interpolation(where, interpolation),
+            )
+        )
+
+    def random_horizontal_flip(self, p: float = 0.5, *, fields: Fields = None) -> Self:
+        """Left to right, with probability ``p``."""
+        where = "random_horizontal_flip"
+        names = arguments.field_names(where, fields)
+        return self._with(self._engine.random_horizontal_flip(names, arguments.real(where, "p", p)))
+
+    def random_vertical_flip(self, p: float = 0.5, *, fields: Fields = None) -> Self:
+        """Top to bottom, with probability ``p``."""
+        where = "random_vertical_flip"
+        names = arguments.field_names(where, fields)
+        return self._with(self._engine.random_vertical_flip(names, arguments.real(where, "p", p)))
+
+    def pad(
+        self,
+        padding: int | Sequence[int],
+        fill: int | Sequence[int] = 0,
+        padding_mode: str = "constant",
+        *,
+        fields: Fields = None,
+    ) -> Self:
+        """Adds a border, in pixels: a number, (left and right, top and bottom), or (left, top, right, bottom).
+
+        ``fill`` and ``padding_mode`` are as for :meth:`random_crop`.
+        """
+        where = "pad"
+        if padding is None:
+            raise ConfigError("pad: padding must be a number of pixels, not None")
+        return self._with(
+            self._engine.pad(
+                arguments.field_names(where, fields),
+                arguments.sides(where, padding),
+                arguments.color(where, fill),
+                arguments.padding_mode(where, padding_mode),
+            )
+        )
+
+    def grayscale(self, num_output_channels: int = 1, *, fields: Fields = None) -> Self:
+        """Luma, in 1 or 3 channels, as ``PIL.Image.convert("L")`` has it.
+
+        That is ITU-R BT.601 in fixed point: (19595 R + 38470 G + 7471 B + 32768) >> 16.
+        """
+        where = "grayscale"
+        names = arguments.field_names(where, fields)
+        channels = arguments.integer(where, "num_output_channels", num_output_channels)
+        return self._with(self._engine.grayscale(names, channels))
+
+    def color_jitter(
+        self,
+        brightness: float | Sequence[float] = 0,
+        contrast: float | Sequence[float] = 0,
+        saturation: float | Sequence[float] = 0,
+        hue: float | Sequence[float] = 0,
+        *,
+        fields: Fields = None,
+    ) -> Self:
+        """Changes brightness, contrast, saturation and hue by random factors, in random order.
+
+        A number v stands for factors in [max(0, 1 - v), 1 + v], for hue in [-v, v] with v at most 0.5 (turns of the
+        colour circle); a pair is the range itself.
+        """
+        where = "color_jitter"
+        infinity = float("inf")
+        return self._with(
+            self._engine.color_jitter(
+                arguments.field_names(where, fields),
+                arguments.jitter(where, "brightness", brightness, 1.0, 0.0, infinity),
+                arguments.jitter(where, "contrast", contrast, 1.0, 0.0, infinity),
+                arguments.jitter(where, "saturation", saturation, 1.0, 0.0, infinity),
+                arguments.jitter(where, "hue", hue, 0.0, -0.5, 0.5),
+            )
+        )
+
+    def normalize(
+        self, mean: Sequence[float], std: Sequence[float], inplace: bool = False, *, fields: Fields = None
+    ) -> Self:
+        """(x - mean) / std per channel, as float32; uint8 pixels are divided by 255 first.
+
+        One number per channel, in units of [0, 1]: see IMAGENET_MEAN and IMAGENET_STD. ``inplace`` is torchvision's
+        and changes nothing here.
+        """
+        where = "normalize"
+        arguments.flag(where, "inplace", inplace)
+        means = arguments.channel_values(where, "mean", mean)
+        names = arguments.field_names(where, fields)
+        return self._with(self._engine.normalize(names, means, arguments.channel_values(where, "std", std)))
+
+    def to_dtype(self, dtype: Any = "float32", scale: bool = False, *, fields: Fields = None) -> Self:
+        """To another dtype (a word, NumPy's or torch's); ``scale=True`` divides uint8 by 255 on the way to a float."""
+        where = "to_dtype"
+        names = arguments.field_names(where, fields)
+        return self._with(
+            self._engine.to_dtype(names, arguments.dtype(where, dtype), arguments.flag(where, "scale", scale))
+        )

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be opened: sources by their names, to datasets or to what is found in them."""
+
+from __future__ import annotations
+
+import bisect
+import os
+import re
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _engine
+from .._engine import Inspection
+from ..errors import ConfigError
+from . import arguments
+from .dataset import Dataset, Origin
+
+_Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+_FieldSpecs = str | Sequence[str] | None
+
+
+def open(
+    source: _Source,
+    *,
+    format: str | None = None,
+    fields: _FieldSpecs = None,
+    missing: str = "error",
+    dtype: None = None,
+    window: None = None,
+    index: str | os.PathLike[str] | None = None,
+    cache: None = None,
+    **storage: Any,
+) -> Dataset:
+    """Opens a dataset of images and labels.
+
+    Args:
+        source: a folder of class folders; a ``.tar`` or ``.tar.gz`` in WebDataset's layout; several of them as a
+            brace list (``"shards/{000..146}.tar"``), joined by ``::``, or as a list, in this order; or a file that
+            :meth:`Dataset.cache` has finished.
+        format: ``"folder"``, ``"tar"`` or ``"pixels"``; by default what the source is.
+        fields: one spec per field; by default an image and a label. Of tars an extension, or alternatives split by
+            ``;``: ``("jpg;png", "mask.png", "boxes.npy", "json", "txt", "cls")``. Of a folder a pattern with ``{key}``
+            for the sample's name, which may have slashes: ``("images/{key}.jpg", "masks/{key}.png")``; such a field is
+            called like the folder before ``{key}``, or as ``NAME=`` before the pattern says. What a field is follows
+            from its extension: jpg, jpeg, png, webp are images, and masks (labels) where the field's name begins with
+            "mask" or "seg"; cls, cls2, index, inx, id are integers; npy is an array; json, jsn are JSON; txt, text,
+            caption, transcript are text; all else is bytes. ``:image``, ``:mask``, ``:value``, ``:array``, ``:bytes``,
+            ``:text`` or ``:json`` at the end of a spec says it otherwise.
+        missing: what a sample is that lacks a field. ``"error"``: reading it is a :class:`DataError`, which
+            ``on_error`` is about. ``"skip"``: it is left out; :meth:`Dataset.explain` says how many are. ``"none"``:
+            the field is None there, which only fields that are lists can be.
+        index: folder to keep indexes in. By default a tar's is beside the shard, else in the user's cache folder; a
+            folder's is there if it has 10,000 files or more.
+        dtype, window, cache, storage: not in this version.
+
+    Raises:
+        ConfigError: no such format or field, the source is empty, an argument that this version does not have.
+        StorageError: the source cannot be listed or opened.
+        DataError: a shard is damaged.
+
+    Warns:
+        UserWarning: a class of the folder is made of folders, as where the parent of ``train`` was opened.
+    """
+    _refuse_later_arguments(dtype=dtype, window=window, cache=cache, **storage)
+    origin = _engine_source(source, format, fields, index, missing)
+    engine = _engine.open(*origin)
+    warn_of_merged_folders("open", engine)
+    return Dataset(engine, origin)
+
+
+def warn_of_merged_folders(where: str, engine: _engine.Dataset) -> None:
+    """A parent of class folders, such as that of "train" and "val", opens as well: with "train" as a class."""
+    name, *inner = engine.key(0).split("/")
+    if engine.format != "folder" or len(inner) < 2:
+        return
+    # keys stand by class, and within one by folder: images of the class folder itself would come first
+    end = bisect.bisect_left(range(len(engine)), True, key=lambda i: engine.key(i).split("/")[0] != name)
+    last = engine.key(end - 1).split("/")[1]
+    if last != inner[0]:
+        warnings.warn(
+            f"{where}: the class folder '{name}' of '{engine.source}' holds no image itself, and the images of the "
+            f"folders in it, '{inner[0]}' to '{last}', become one class; to have these folders as classes open "
+            f"'{os.path.join(engine.source, name)}'",
+            stacklevel=3,
+        )
+
+
+def inspect(
+    source: _Source,
+    *,
+    format: str | None = None,
+    fields: _FieldSpecs = None,
+    missing: str = "error",
+    index: str | os.PathLike[str] | None = None,
+) -> Inspection:
+    """What a source holds and what a reader would drop, merge or refuse; works where :func:`open` fails.
+
+    Arguments and exceptions are :func:`open`'s, but damage is among the findings instead of an exception. Decodes
+    nothing.
+    """
+    return _engine.inspect(*_engine_source(source, format, fields, index, missing))
+
+
+def _refuse_later_arguments(**values: Any) -> None:
+    for name, value in values.items():
+        if value is not None:
+            raise ConfigError(f"open: {name} is not in this version of Feedline")
+
+
+def _engine_source(
+    source: _Source,
+    format: str | None,
+    fields: _FieldSpecs,
+    index: str | os.PathLike[str] | None,
+    missing: str,
+) -> Origin:
+    paths = [source] if isinstance(source, str | os.PathLike) else source
+    try:
+        shards = [os.fspath(path) for path in paths]
+    except TypeError:
+        shards = []
+    if not shards or not all(isinstance(shard, str) and shard for shard in shards):
+        raise ConfigError(f"open: source must be a path or a list of shards, not {source!r}")
+    for shard in shards:
+        if re.search(r"(^|::)[A-Za-z][A-Za-z0-9+.-]*://", shard):
+            raise ConfigError(f"open: {shard!r}: this version reads local paths only; copy or mount it, and open that")
+    specs = [] if fields is None else fields.split() if isinstance(fields, str) else list(fields)
+    if not all(isinstance(spec, str) for spec in specs):
+        raise ConfigError(f'open: fields must be one spec per field, such as ("jpg;png", "cls"), not {fields!r}')
+    if format is not None:
+        arguments.choice("open", "format", format, ("folder", "tar", "pixels"))
+    word = arguments.choice("open", "missing", missing, ("error", "skip", "none"))
+    kept = arguments.output_path("open", "index", index) if index else ""
+    return "::".join(shards), format or "", specs, kept, word

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python of README.md and docs/ runs as it stands, and its commands are ones that the command line takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import made_data
+import numpy as np
+import pytest
+from fields import made_fields
+
+import feedline
+
+torch = pytest.importorskip("torch", reason="torch, which the documents use, is not installed")
+
+CHECKOUT = Path(__file__).parents[2]
+DOCUMENTS = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+Names = dict[str, Any]
+
+# by document, and the beginning of a block: why it does not run here, and where it does
+NOT_RUN = {
+    ("drop-in.md", "accelerate."): "frameworks; tests/python/integrations",
+    ("findings.md", "# SPDX"): "a file of its own; tests/python/findings/test_an_added_cause.py",
+    ("reproducibility.md", "from torch.distributed"): "ranks; tests/python/integrations/test_torchrun.py",
+    ("trace.md", "loader.metrics"): "a fixed port; tests/python/test_metrics.py",
+    ("tune.md", "loader = DataLoader("): "settings that were tuned; tests/python/tune",
+}
+
+
+def python_of(document: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", document.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def runs_elsewhere(document: Path, block: str) -> bool:
+    return any(name == document.name and block.startswith(start) for name, start in NOT_RUN)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the documents open, small: imagenet/train, photos, shards, scenes, train.bin."""
+    root = tmp_path_factory.mktemp("documents")
+    made_data.make_folder(root / "imagenet" / "train", per_class=90)
+    (root / "photos").symlink_to("imagenet/train")
+    (root / "shards").mkdir()
+    for i in range(147):
+        files = made_fields.sample(i)
+        members = {"jpg": files["left.jpg"], **files}
+        made_data.write_tar(
+            root / "shards" / f"{i:03d}.tar", [(f"{i:06d}.{name}", data) for name, data in members.items()]
+        )
+        for folder, name in (("images", "left.jpg"), ("masks", "mask.png")):
+            path = root / "scenes" / folder / f"{i:06d}.{name.partition('.')[2]}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(files[name])
+    tokens = np.random.default_rng(0).integers(0, 50_256, 60_000).astype("<u2")
+    tokens[::700] = 50_256  # ends a document
+    tokens.tofile(root / "train.bin")
+    return root
+
+
+def readme_names() -> Names:
+    tokens = feedline.tokens("train.bin", window=64, dtype="uint16")
+    features = np.random.default_rng(0).random((600, 16), np.float32)
+    return {"features": features, "labels": np.arange(600), "web": tokens, "books": tokens}
+
+
+def readme_holds(names: Names) -> None:
+    assert (names["image"].shape, names["image"].dtype) == ((256, 3, 224, 224), torch.float32)
+    assert (names["label"].shape, names["label"].dtype) == ((256,), torch.int64)
+    batch = next(iter(names["scenes"].loader(5)))
+    assert batch._fields == ("jpg", "mask_png", "boxes_npy", "json") and len(batch.boxes_npy) == 5
+    assert {x.dtype for x in next(iter(names["text"]))} == {torch.int64}
+    assert names["x"].shape == names["y"].shape and (names["y"] == -100).any()
+    assert len(names["both"]) == 2 * len(names["web"])
+
+
+def small(batch_size: int, **options: Any) -> Names:
+    train = feedline.open("imagenet/train").random_resized_crop(16)
+    return {"feedline": feedline, "train": train, "loader": train.loader(batch_size, **options)}
+
+
+def fields_hold(names: Names) -> None:
+    """The last batch is not full: 147 samples in batches of 64."""
+    batch = names["batch"]
+    assert (batch.left_jpg.shape, batch.left_jpg.dtype) == ((19, 3, 224, 224), torch.uint8)
+    assert (batch.mask_png.shape, batch.mask_png.dtype) == ((19, 224, 224), torch.uint8)
+    assert all(isinstance(rows, list) and len(rows) == 19 for rows in (batch.boxes_npy, batch.txt, batch.json))
+    assert isinstance(batch.txt[0], str) and isinstance(batch.json[0], dict)
+    assert len(names["scenes"]) == 147
+
+
+def training_names() -> Names:
+    train = feedline.open("imagenet/train").random_resized_crop(8)
+    few = feedline.mix([train], samples=64)
+    return {"train": few, "resume": False, "torch": torch, "path": "state.pt", "model": torch.nn.Linear(1, 1)}
+
+
+def training_holds(names: Names) -> None:
+    assert names["loader"].epoch == 90
+    again = names["train"].loader(batch_size=64, shuffle=True, seed=0)
+    again.load_state_dict(torch.load("state.pt")["loader"])
+    assert again.epoch == 90, "the last batch of epoch 89 was saved last"
+
+
+def drop_in_names() -> Names:
+    from feedline import DataLoader
+
+    return {"loader": DataLoader(torch.utils.data.TensorDataset(torch.arange(9)), batch_size=2)}
+
+
+# the names that a document's blocks begin with, and what must hold behind them
+RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
+    "README.md": (readme_names, readme_holds),
+    "caching.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
+    "drop-in.md": (drop_in_names, lambda names: len(list(names["loader"])) == 5),
+    "fidelity.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
+    "fields.md": (dict, fields_hold),
+    "reproducibility.md": (training_names, training_holds),
+    "trace.md": (lambda: small(8, epochs=2), lambda names: next(Path("profiles").glob("*.gz"))),
+    "tuning-live.md": (lambda: small(32), lambda names: names["loader"].stats()["controller"]["limit"] >= 1),
+}
+
+
+def runnable(document: Path) -> list[str]:
+    return [block for block in python_of(document) if not runs_elsewhere(document, block)]
+
+
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if runnable(d)], ids=lambda path: path.name)
+def test_the_python_of_a_document_runs(document: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(data)
+    assert document.name in RUN, "say here what names its blocks begin with, and what must hold behind them"
+    before, after = RUN[document.name]
+    names = before()
+    for block in runnable(document):
+        exec(compile(block, document.name, "exec"), names)
+    assert after(names) is not False
+
+
+COMMANDS = [
+    pytest.param(line, id=f"{document.name}: {line[:60]}")
+    for document in DOCUMENTS
+    for block in re.findall(r"^```\w*\n(.*?)^```", document.read_text(), re.MULTILINE | re.DOTALL)
+    for line in re.findall(r"^(?:\$ )?(feedline [a-z]+ .+)$", block, re.MULTILINE)
+]
+
+
+def words(line: str) -> list[str]:
+    """Of a line of a document: without what is said beside the command, and with all that may be there."""
+    command = re.split(r"\s{2,}|\s#", line)[0]
+    return shlex.split(command.replace("[", "").replace("]", "").replace("...", "more"))[1:]
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_of_the_documents_is_taken(line: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    click = pytest.importorskip("click", reason="the command line is not installed")
+    from feedline.cli.root import root
+
+    monkeypatch.chdir(data)
+    verb, *given = words(line)
+    names = {"FOLDER": ".", "FILE": "run.json", "PID": "1"}
+    arguments = [names.get(word, word) for word in given]
+    with root.make_context("feedline", [verb, *arguments]) as context:
+        command = root.commands[verb]
+        assert isinstance(command.make_context(verb, arguments, parent=context), click.Context)
