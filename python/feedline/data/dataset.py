@@ -20,6 +20,7 @@ from ..loader import batches
 from ..loader.loader import Loader, Output
 from ..machine import ranks
 from . import arguments, draws
+from .augmentations import AugmentationMethods
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _Origin = tuple[str, str, list[str], str, str]  # source, format, fields, index folder, missing: the engine's arguments
@@ -198,7 +199,7 @@ def _engine_source(
     return "::".join(shards), format or "", specs, kept, word
 
 
-class Dataset:
+class Dataset(AugmentationMethods):
     """Samples and the operations on their images. Immutable: every operation returns a new dataset, cheap to make.
 
     Operations have torchvision's names, arguments, defaults and sampling rules, and the pixels of Pillow. A wrong
