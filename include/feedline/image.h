@@ -13,6 +13,7 @@
 
 #include "feedline/error.h"
 #include "feedline/operation.h"
+#include "feedline/pixel_operation.h"
 
 namespace feedline {
 
@@ -37,6 +38,10 @@ Result<ImageInfo> image_info(std::span<const std::byte> encoded);
 Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box> region, ColorMode mode);
 // Pillow's Image.resize: antialiased but for kNearest. kConfig: a side of zero.
 Result<Image> resize_image(const Image& image, Size size, Interpolation interpolation);
+// One pixel operation. kConfig: a parameter out of range, or an image that has not 1 or 3 channels.
+Result<Image> apply_pixel_operation(const Image& image, const PixelOperation& operation);
+// The seconds that each of `runs` runs takes, on memory that is warm. For benchmarks.
+Result<std::vector<double>> time_pixel_operation(const Image& image, const PixelOperation& operation, int runs);
 
 // A JPEG written again with a restart marker behind every `interval` MCUs (0: an interval that suits the image's size),
 // without loss: regions of it decode faster. nullopt: it stays as it is, as other images do and JPEGs that gain

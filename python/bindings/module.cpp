@@ -15,6 +15,7 @@ NB_MODULE(_engine, module) {
   feedline::python::bind_batch(module);
   feedline::python::bind_loader(module);
   feedline::python::bind_image(module);
+  feedline::python::bind_pixel_operation(module);
   feedline::python::bind_order(module);
   feedline::python::bind_gather(module);
   feedline::python::bind_spans(module);

@@ -13,6 +13,7 @@ void bind_sources(nanobind::module_& module);  // arrays, tokens, given files
 void bind_batch(nanobind::module_& module);
 void bind_loader(nanobind::module_& module);
 void bind_image(nanobind::module_& module);
+void bind_pixel_operation(nanobind::module_& module);  // for tests and benchmarks
 void bind_order(nanobind::module_& module);
 void bind_gather(nanobind::module_& module);
 void bind_spans(nanobind::module_& module);

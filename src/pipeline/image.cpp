@@ -5,11 +5,13 @@
 #include <cstring>
 #include <string>
 
+#include "base/clock.h"
 #include "base/guarded.h"
 #include "decode/decoder.h"
 #include "decode/jpeg/restart_transcoder.h"
 #include "memory/pixels.h"
 #include "transform/chain.h"
+#include "transform/pixel_ops/apply.h"
 
 namespace feedline {
 namespace {
@@ -21,6 +23,22 @@ Image copy_of(const memory::PixelBuffer& pixels) {
   for (int y = 0; y < image.height; ++y)
     std::memcpy(image.pixels.data() + static_cast<std::size_t>(y) * row_bytes, pixels.row(y), row_bytes);
   return image;
+}
+
+// Into a PixelBuffer, whose rows have the slack that the kernels need.
+Result<void> copy_in(const Image& image, const std::string& caller, memory::PixelBuffer& in) {
+  if (image.width <= 0 || image.height <= 0) return config_error(caller + ": every side must be at least 1");
+  if (image.channels != 1 && image.channels != 3)
+    return config_error(caller + ": the image must have 1 or 3 channels, not " + std::to_string(image.channels));
+  const std::size_t row_bytes = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.channels);
+  if (image.pixels.size() != row_bytes * static_cast<std::size_t>(image.height))
+    return config_error(caller + ": " + std::to_string(image.pixels.size()) + " bytes of pixels are no " +
+                        std::to_string(image.width) + " x " + std::to_string(image.height) + " x " +
+                        std::to_string(image.channels));
+  FEEDLINE_CHECK_OK(in.resize(image.width, image.height, image.channels));
+  for (int y = 0; y < image.height; ++y)
+    std::memcpy(in.row(y), image.pixels.data() + static_cast<std::size_t>(y) * row_bytes, row_bytes);
+  return {};
 }
 
 }  // namespace
@@ -55,24 +73,38 @@ Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box
 
 Result<Image> resize_image(const Image& image, Size size, Interpolation interpolation) {
   return base::guarded([&]() -> Result<Image> {
-    if (image.width <= 0 || image.height <= 0 || size.width <= 0 || size.height <= 0)
-      return config_error("resize_image: every side must be at least 1");
-    if (image.channels != 1 && image.channels != 3)
-      return config_error("resize_image: the image must have 1 or 3 channels, not " + std::to_string(image.channels));
-    if (image.pixels.size() != static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height) *
-                                   static_cast<std::size_t>(image.channels))
-      return config_error("resize_image: " + std::to_string(image.pixels.size()) + " bytes of pixels are no " +
-                          std::to_string(image.width) + " x " + std::to_string(image.height) + " x " +
-                          std::to_string(image.channels));
-    // through a PixelBuffer, whose rows have the slack that the kernels need
+    if (size.width <= 0 || size.height <= 0) return config_error("resize_image: every side must be at least 1");
     memory::PixelBuffer in, out;
-    FEEDLINE_CHECK_OK(in.resize(image.width, image.height, image.channels));
-    const std::size_t row_bytes = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.channels);
-    for (int y = 0; y < image.height; ++y)
-      std::memcpy(in.row(y), image.pixels.data() + static_cast<std::size_t>(y) * row_bytes, row_bytes);
+    FEEDLINE_CHECK_OK(copy_in(image, "resize_image", in));
     transform::Workspace workspace;
     FEEDLINE_CHECK_OK(transform::resize(in.view(), size, interpolation, workspace, out));
     return copy_of(out);
+  });
+}
+
+Result<Image> apply_pixel_operation(const Image& image, const PixelOperation& operation) {
+  return base::guarded([&]() -> Result<Image> {
+    memory::PixelBuffer in, out;
+    FEEDLINE_CHECK_OK(copy_in(image, std::string(name_of(operation)), in));
+    transform::PixelScratch scratch;
+    FEEDLINE_CHECK_OK(transform::apply(operation, in.view(), scratch, out));
+    return copy_of(out);
+  });
+}
+
+Result<std::vector<double>> time_pixel_operation(const Image& image, const PixelOperation& operation, int runs) {
+  return base::guarded([&]() -> Result<std::vector<double>> {
+    memory::PixelBuffer in, out;
+    FEEDLINE_CHECK_OK(copy_in(image, std::string(name_of(operation)), in));
+    transform::PixelScratch scratch;
+    FEEDLINE_CHECK_OK(transform::apply(operation, in.view(), scratch, out));
+    std::vector<double> seconds;
+    for (int run = 0; run < runs; ++run) {
+      const std::uint64_t start = base::now_ns();
+      FEEDLINE_CHECK_OK(transform::apply(operation, in.view(), scratch, out));
+      seconds.push_back(static_cast<double>(base::now_ns() - start) * 1e-9);
+    }
+    return seconds;
   });
 }
 

@@ -108,7 +108,7 @@ class StepByStep {
     if (o.saturation.low != o.saturation.high) drawing.saturation = take("saturation")[0];
     if (o.hue.low != o.hue.high) drawing.hue = take("hue")[0];
     memory::PixelBuffer image = buffer_of(image_);
-    jitter(image, drawing);
+    EXPECT_TRUE(jitter(image, drawing));
     image_ = packed(image.view());
   }
 

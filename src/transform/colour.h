@@ -13,6 +13,6 @@ namespace feedline::transform {
 Result<void> grayscale(memory::PixelView in, int channels, memory::PixelBuffer& out);
 
 // torchvision's adjust_* in the drawn order. On one channel saturation and hue do nothing, as there.
-void jitter(memory::PixelBuffer& image, const JitterDrawing& drawing);
+Result<void> jitter(memory::PixelBuffer& image, const JitterDrawing& drawing);
 
 }  // namespace feedline::transform

@@ -44,8 +44,11 @@ inline constexpr float kReciprocal255 = 1.0f / 255.0f;
 inline constexpr std::int16_t kRedOfCr = 13173, kBlueOfCb = -7471, kGreenOfCb = -11277, kGreenOfCr = -23401;
 inline constexpr int kGreenBits = 4;  // of its two products behind the point
 
+struct PixelKernels;
+
 struct Kernels {
   const char* name = "";
+  const PixelKernels* pixels = nullptr;  // those of pixel_ops/
 
   // Prepares plan.table for `horizontal`. Requires: table, channels, in_width are set.
   void (*plan_row)(RowPlan& plan) = nullptr;

@@ -54,7 +54,7 @@ TEST(PillowGoldenColour, Jitter) {
     JitterDrawing drawing;
     std::optional<double>* factors[] = {&drawing.brightness, &drawing.contrast, &drawing.saturation, &drawing.hue};
     *factors[c.which] = c.factor;
-    jitter(image, drawing);
+    ASSERT_TRUE(jitter(image, drawing));
     EXPECT_EQ(checksum(packed(image.view()).pixels), c.checksum)
         << "adjustment " << c.which << " by " << c.factor << " of " << c.channels << " channels";
   }

@@ -66,8 +66,7 @@ class Canvas {
   }
   Result<void> operator()(const JitterStep& step) {
     if (!owned_) FEEDLINE_CHECK_OK((*this)(FlipStep{}));  // a copy that may be written to
-    jitter(*owned_, step.drawing);
-    return {};
+    return jitter(*owned_, step.drawing);
   }
   Result<void> operator()(const PixelStep& step) {
     memory::PixelBuffer& out = owned_ && works_in_place(step.operation) ? *owned_ : other();

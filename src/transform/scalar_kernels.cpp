@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "transform/kernels.h"
+#include "transform/pixel_ops/pixel_kernels.h"
 
 namespace feedline::transform {
 namespace {
@@ -80,6 +81,7 @@ void lookup_rgb(const std::uint8_t* in, int pixels, const T (*tables)[256], cons
 
 constexpr Kernels kScalar = {
     .name = "scalar",
+    .pixels = &kScalarPixelKernels,
     .plan_row = plan_row,
     .horizontal = horizontal,
     .vertical = vertical,

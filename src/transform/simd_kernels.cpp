@@ -11,6 +11,7 @@
 #include "transform/colour_kernels-inl.h"
 #include "transform/emit_kernels-inl.h"
 #include "transform/horizontal_kernels-inl.h"
+#include "transform/pixel_ops/pixel_kernels.h"
 #include "transform/vertical_kernels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,6 +23,7 @@ const Kernels* target_kernels() { return nullptr; }  // the plain kernels serve
 const Kernels* target_kernels() {
   static constexpr Kernels kKernels = {
       .name = "",
+      .pixels = nullptr,
       .plan_row = plan_row,
       .horizontal = horizontal,
       .vertical = vertical,
@@ -35,6 +37,7 @@ const Kernels* target_kernels() {
   static const Kernels named = [] {
     Kernels kernels = kKernels;
     kernels.name = hwy::TargetName(HWY_TARGET);
+    kernels.pixels = simd_pixel_kernels(HWY_TARGET);
     return kernels;
   }();
   return &named;

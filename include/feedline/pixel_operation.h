@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Operations on the pixels of one image whose parameters are chosen already: what an augmentation recipe draws, it
+// draws one of these. 8-bit pixels, 1 or 3 interleaved channels; the bytes are those of the named Pillow call.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "feedline/operation.h"
+
+namespace feedline {
+
+// Per channel; one channel uses the first.
+using Colour = std::array<std::uint8_t, 3>;
+
+namespace pixel_op {
+
+struct Autocontrast {};  // ImageOps.autocontrast without a cutoff, each channel by itself
+struct Equalize {};      // ImageOps.equalize, each channel by itself
+struct Invert {};        // ImageOps.invert
+// ImageOps.posterize: the highest `bits` bits of each byte stay. 0 to 8; 0, which Pillow refuses, gives black.
+struct Posterize {
+  int bits = 8;
+};
+// ImageOps.solarize: bytes of `threshold` or more are inverted.
+struct Solarize {
+  double threshold = 128;
+};
+// timm's SolarizeAdd: bytes below `threshold` get `add`, up to 255.
+struct SolarizeAdd {
+  int add = 0;
+  int threshold = 128;
+};
+
+// ImageEnhance.{Brightness, Contrast, Color, Sharpness}: 0 is the degenerate image, 1 the same, above 1 more of it. A
+// saturation of one channel changes nothing.
+struct Brightness {
+  double factor = 1;
+};
+struct Contrast {
+  double factor = 1;
+};
+struct Saturation {
+  double factor = 1;
+};
+struct Sharpness {
+  double factor = 1;
+};
+// torchvision's adjust_hue for PIL images: `factor` turns of the colour circle. One channel stays as it is.
+struct Hue {
+  double factor = 0;
+};
+// Image.convert("L"), into 1 or 3 equal channels.
+struct Grayscale {
+  int channels = 1;
+};
+
+// Image.transform(size, AFFINE, matrix): the pixel at (x, y) comes from (a x + b y + c, d x + e y + f).
+struct Affine {
+  std::array<double, 6> matrix{1, 0, 0, 0, 1, 0};
+  Interpolation interpolation = Interpolation::kNearest;  // not kBox
+  Colour fill{};
+  std::optional<Size> size;  // of what comes out; nullopt: as what comes in
+};
+// Image.transform(size, PERSPECTIVE, coefficients): both of Affine's divided by g x + h y + 1.
+struct Perspective {
+  std::array<double, 8> coefficients{1, 0, 0, 0, 1, 0, 0, 0};
+  Interpolation interpolation = Interpolation::kBilinear;  // not kBox
+  Colour fill{};
+  std::optional<Size> size;
+};
+// Image.rotate: degrees, counterclockwise, around `center` (x, y from the top left; nullopt: the middle).
+struct Rotate {
+  double angle = 0;
+  Interpolation interpolation = Interpolation::kNearest;  // not kBox
+  bool expand = false;                                    // the image grows until it holds all of the rotated one
+  std::optional<std::array<double, 2>> center;
+  Colour fill{};
+};
+
+// torchvision v2's gaussian_blur of a uint8 tensor, but for the last bit of its float32 sums: one level. Odd sizes, x
+// and y.
+struct GaussianBlur {
+  std::array<int, 2> kernel_size{3, 3};
+  std::array<double, 2> sigma{1, 1};
+};
+// Writes over the pixels of `box`: with `value`, or where there is any with `noise`, its rows one after the other.
+struct Erase {
+  Box box;
+  Colour value{};
+  std::span<const std::uint8_t> noise;  // box.height x box.width x channels bytes, which outlive the call
+};
+
+}  // namespace pixel_op
+
+using PixelOperation =
+    std::variant<pixel_op::Autocontrast, pixel_op::Equalize, pixel_op::Invert, pixel_op::Posterize, pixel_op::Solarize,
+                 pixel_op::SolarizeAdd, pixel_op::Brightness, pixel_op::Contrast, pixel_op::Saturation,
+                 pixel_op::Sharpness, pixel_op::Hue, pixel_op::Grayscale, pixel_op::Affine, pixel_op::Perspective,
+                 pixel_op::Rotate, pixel_op::GaussianBlur, pixel_op::Erase>;
+
+std::string_view name_of(const PixelOperation& operation);  // "autocontrast"
+
+using AffineMatrix = std::array<double, 6>;
+using Point = std::array<double, 2>;  // x, y
+
+// The matrix that torchvision's F.affine gives Pillow: degrees clockwise, shear in degrees, translation in pixels.
+AffineMatrix inverse_affine_matrix(Point center, double angle, Point translate, double scale, Point shear);
+// The coefficients that torchvision's F.perspective gives Pillow, float32 as there: they take the corners `end` to the
+// corners `start` (top left, top right, bottom right, bottom left). Not finite where three of them lie on a line.
+std::array<double, 8> perspective_coefficients(std::span<const Point, 4> start, std::span<const Point, 4> end);
+
+}  // namespace feedline

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One pixel from a place between pixels, as Pillow's Geometry.c finds it: in double, in its order. Past the border the
+// border's pixels go on. The vector kernels call it for the pixels at the edges.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "memory/pixels.h"
+
+namespace feedline::transform {
+
+// NaN is inside: Pillow asks whether a place is outside. What it then reads becomes 0.
+inline bool is_outside(const memory::PixelView& in, double x, double y) {
+  return x < 0.0 || x >= in.width || y < 0.0 || y >= in.height;
+}
+
+struct Between {
+  int first;    // the pixel at or before the place; -1: before the first
+  double rest;  // the way to the next one
+
+  explicit Between(double place) {
+    place -= 0.5;
+    first = static_cast<int>(std::floor(place));
+    rest = place - first;
+  }
+};
+
+inline double lerp(double a, double b, double rest) { return a + (b - a) * rest; }
+
+inline double cubic(double a, double b, double c, double d, double rest) {
+  const double p2 = -a + c;
+  const double p3 = 2 * (a - b) + c - d;
+  const double p4 = -a + b - c + d;
+  return b + rest * (p2 + rest * (p3 + rest * p4));
+}
+
+inline void bilinear_pixel(const memory::PixelView& in, double x, double y, const std::uint8_t* fill,
+                           std::uint8_t* out) {
+  if (is_outside(in, x, y)) {
+    std::memcpy(out, fill, static_cast<std::size_t>(in.channels));
+    return;
+  }
+  if (std::isnan(x) || std::isnan(y)) {
+    std::memset(out, 0, static_cast<std::size_t>(in.channels));
+    return;
+  }
+  const Between column(x), row(y);
+  const std::uint8_t* const above = in.row(std::max(row.first, 0));
+  const std::uint8_t* const below = in.row(std::min(row.first + 1, in.height - 1));
+  const int left = std::max(column.first, 0) * in.channels;
+  const int right = std::min(column.first + 1, in.width - 1) * in.channels;
+  for (int c = 0; c < in.channels; ++c)
+    out[c] = static_cast<std::uint8_t>(lerp(lerp(above[left + c], above[right + c], column.rest),
+                                            lerp(below[left + c], below[right + c], column.rest), row.rest));
+}
+
+inline void bicubic_pixel(const memory::PixelView& in, double x, double y, const std::uint8_t* fill,
+                          std::uint8_t* out) {
+  if (is_outside(in, x, y)) {
+    std::memcpy(out, fill, static_cast<std::size_t>(in.channels));
+    return;
+  }
+  if (std::isnan(x) || std::isnan(y)) {
+    std::memset(out, 0, static_cast<std::size_t>(in.channels));
+    return;
+  }
+  const Between column(x), row(y);
+  int places[4];
+  const std::uint8_t* rows[4];
+  for (int i = 0; i < 4; ++i) {
+    places[i] = std::clamp(column.first - 1 + i, 0, in.width - 1) * in.channels;
+    rows[i] = in.row(std::clamp(row.first - 1 + i, 0, in.height - 1));
+  }
+  for (int c = 0; c < in.channels; ++c) {
+    const auto along = [&](const std::uint8_t* pixels) {
+      return cubic(pixels[places[0] + c], pixels[places[1] + c], pixels[places[2] + c], pixels[places[3] + c],
+                   column.rest);
+    };
+    const double value = cubic(along(rows[0]), along(rows[1]), along(rows[2]), along(rows[3]), row.rest);
+    out[c] = value <= 0.0 ? 0 : value >= 255.0 ? 255 : static_cast<std::uint8_t>(value);
+  }
+}
+
+}  // namespace feedline::transform

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations of the augmentation recipes have the bytes of the installed Pillow, on every SIMD variant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import photographs
+import pytest
+from PIL import Image, ImageEnhance, ImageOps
+
+import feedline
+import feedline.testing
+
+Case = tuple[str, tuple[float, ...], dict[str, Any], Callable[[Image.Image], Image.Image]]
+
+FILTERS = {
+    "nearest": Image.Resampling.NEAREST,
+    "bilinear": Image.Resampling.BILINEAR,
+    "bicubic": Image.Resampling.BICUBIC,
+}
+# shapes where rows, columns and vectors end early, and one larger than a vector in every direction
+SHAPES = [(1, 1), (1, 2), (1, 40), (40, 1), (2, 2), (3, 3), (3, 5), (5, 3), (4, 17), (17, 4), (31, 33), (131, 257)]
+FACTORS = [0.0, 0.05, 0.1, 0.34, 0.5, 0.77, 0.9, 0.999, 1.0, 1.01, 1.1, 1.33, 1.5, 1.9, 2.0, 3.7, -0.3, -2.0, 1e4]
+FILLS = [(0, 0, 0), (124, 116, 104), (255, 3, 77)]
+
+
+def _photos() -> list[np.ndarray]:
+    """Photos, grey and RGB, and made-up images: noise, extremes, flat ones, and ones with few colours."""
+    rng = np.random.default_rng(5)
+    found = []
+    for i, part in enumerate(photographs.crops(24, largest=150)):
+        found.append(part if i % 4 else np.asarray(Image.fromarray(part).convert("L"))[:, :, None])
+    for i, shape in enumerate(SHAPES):
+        for channels in (1, 3):
+            noise = rng.integers(0, 256, (*shape, channels), np.uint8)
+            found.append(noise if i % 3 else np.where(noise > 127, 255, 0).astype(np.uint8))
+    found.append(np.full((19, 23, 3), 200, np.uint8))
+    found.append(np.full((19, 23, 1), 0, np.uint8))
+    found.append(rng.integers(90, 93, (40, 37, 3), np.uint8))
+    found.append(rng.choice(np.array([0, 254, 255], np.uint8), (37, 40, 3)))
+    return [np.ascontiguousarray(photo) for photo in found]
+
+
+PHOTOS = _photos()
+
+
+def to_pillow(pixels: np.ndarray) -> Image.Image:
+    return Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
+
+
+def from_pillow(image: Image.Image) -> np.ndarray:
+    pixels = np.asarray(image)
+    return pixels[:, :, None] if pixels.ndim == 2 else pixels
+
+
+def _fill_of(image: Image.Image, fill: tuple[int, int, int]) -> Any:
+    return fill if image.mode == "RGB" else fill[0]
+
+
+def _solarize_add(image: Image.Image, add: int, threshold: int) -> Image.Image:
+    table = [min(255, i + add) if i < threshold else i for i in range(256)]
+    return image.point(table * len(image.getbands()))
+
+
+def _adjust_hue(image: Image.Image, factor: float) -> Image.Image:
+    """torchvision's adjust_hue of a PIL image."""
+    if image.mode == "L":
+        return image
+    hue, saturation, value = image.convert("HSV").split()
+    shifted = np.asarray(hue) + np.int32(factor * 255).astype(np.uint8)
+    return Image.merge("HSV", (Image.fromarray(shifted), saturation, value)).convert("RGB")
+
+
+def tables() -> Iterator[Case]:
+    yield "autocontrast", (), {}, ImageOps.autocontrast
+    yield "equalize", (), {}, ImageOps.equalize
+    yield "invert", (), {}, ImageOps.invert
+    for bits in range(1, 9):
+        yield "posterize", (bits,), {}, lambda image, bits=bits: ImageOps.posterize(image, bits)
+    for threshold in (0, 1, 25.5, 64, 127, 128, 180.2, 230, 255, 256):
+        yield "solarize", (threshold,), {}, lambda image, t=threshold: ImageOps.solarize(image, t)
+    for add in (0, 1, 11, 44, 88, 110, 255):
+        for threshold in (128, 200):
+            yield "solarize_add", (add, threshold), {}, lambda i, a=add, t=threshold: _solarize_add(i, a, t)
+
+
+def enhancers() -> Iterator[Case]:
+    named = {
+        "brightness": ImageEnhance.Brightness,
+        "contrast": ImageEnhance.Contrast,
+        "saturation": ImageEnhance.Color,
+        "sharpness": ImageEnhance.Sharpness,
+    }
+    for name, enhancer in named.items():
+        for factor in FACTORS:
+            yield name, (factor,), {}, lambda image, e=enhancer, f=factor: e(image).enhance(f)
+    for factor in (-0.5, -0.41, -0.2, -0.003, 0.0, 0.003, 0.017, 0.1, 0.25, 0.33, 0.49, 0.5):
+        yield "hue", (factor,), {}, lambda image, f=factor: _adjust_hue(image, f)
+    yield "grayscale", (1,), {}, lambda image: image.convert("L")
+    yield "grayscale", (3,), {}, lambda image: image.convert("L").convert("RGB")
+
+
+def _affine_matrices() -> Iterator[tuple[float, ...]]:
+    for slope in (-0.99, -0.3, -0.1, 0.037, 0.3):
+        yield (1, slope, 0, 0, 1, 0)  # timm's shear_x and shear_y
+        yield (1, 0, 0, slope, 1, 0)
+    for shift in (-100.0, -3.0, -0.45, 0.0, 0.5, 7.0, 13.2):
+        yield (1, 0, shift, 0, 1, 0)  # timm's translate_x and translate_y
+        yield (1, 0, 0, 0, 1, shift)
+    yield (0.5, 0, 0.25, 0, 0.4, -1)  # scaled: Pillow's way without rotation
+    yield (-1, 0, 30, 0, -1, 25)
+    yield (0, 0, 3, 0, 0, 2)
+    yield (1e5, 1, 0, 3, 1, 0)  # past 16.16 fixed point
+    yield (1, 0.1, 40000.5, 0.1, 1, -4)
+    yield (-0.7, 0.6, 20.3, 0.6, 0.7, -5.1)
+    center, shears = (11.0, 9.5), ((0.0, 0.0), (20.0, 0.0), (0.0, -15.0), (10.0, 12.0))
+    for angle, shear in zip((-30.0, 0.0, 12.5, 135.0), shears, strict=True):
+        yield tuple(feedline._engine.inverse_affine_matrix(center, angle, (3.0, -2.0), 1.1, shear))
+
+
+def affine() -> Iterator[Case]:
+    for i, matrix in enumerate(_affine_matrices()):
+        fill = FILLS[i % len(FILLS)]
+        for name, resample in FILTERS.items():
+            options = {"interpolation": name, "fill": fill}
+            yield (
+                "affine",
+                matrix,
+                options,
+                lambda image, m=matrix, r=resample, f=fill: image.transform(
+                    image.size, Image.Transform.AFFINE, m, r, fillcolor=_fill_of(image, f)
+                ),
+            )
+            yield (
+                "affine",
+                matrix,
+                {**options, "size": (29, 45)},
+                lambda image, m=matrix, r=resample, f=fill: image.transform(
+                    (45, 29), Image.Transform.AFFINE, m, r, fillcolor=_fill_of(image, f)
+                ),
+            )
+
+
+def perspective() -> Iterator[Case]:
+    coefficients = [
+        (1, 0, 0, 0, 1, 0, 0, 0),
+        (0.9, 0.05, 1.2, -0.03, 1.1, -2.0, 0.001, -0.0007),
+        (1.2, -0.2, 3.0, 0.1, 0.8, 4.0, -0.004, 0.002),
+        (1, 0, 0, 0, 1, 0, -2 / 9, 0),  # the pole lies in the image: 1 - 2/9 * 4.5 == 0
+        (0, 0, 0, 0, 0, 0, -2, 0),  # 0 / 0 at x = 0
+        (1, 0, 0, 0, 1, 0, -0.05, 0.03),
+    ]
+    for i, values in enumerate(coefficients):
+        fill = FILLS[(i + 1) % len(FILLS)]
+        for name, resample in FILTERS.items():
+            yield (
+                "perspective",
+                values,
+                {"interpolation": name, "fill": fill},
+                lambda image, v=values, r=resample, f=fill: image.transform(
+                    image.size, Image.Transform.PERSPECTIVE, v, r, fillcolor=_fill_of(image, f)
+                ),
+            )
+
+
+def rotations() -> Iterator[Case]:
+    for i, angle in enumerate((0, 1.5, -15, 30, 45, 90, -90, 135, 180, 270, 359.9, 360, -1e-20)):
+        fill = FILLS[i % len(FILLS)]
+        for expand in (False, True):
+            for name, resample in FILTERS.items():
+                yield (
+                    "rotate",
+                    (angle, expand),
+                    {"interpolation": name, "fill": fill},
+                    lambda image, a=angle, e=expand, r=resample, f=fill: image.rotate(
+                        a, r, e, fillcolor=_fill_of(image, f)
+                    ),
+                )
+    for center in ((0.0, 0.0), (5.0, 11.0)):
+        yield "rotate", (90, False, *center), {}, lambda image, c=center: image.rotate(90, center=c)
+        yield "rotate", (20, True, *center), {}, lambda image, c=center: image.rotate(20, expand=True, center=c)
+
+
+def erasures() -> Iterator[Case]:
+    def erased(image: Image.Image, fill: tuple[int, int, int]) -> Image.Image:
+        out = image.copy()
+        out.paste(_fill_of(image, fill), (0, 0, 1, 1))
+        return out
+
+    for fill in FILLS:
+        yield "erase", (0, 0, 1, 1), {"fill": fill}, lambda image, f=fill: erased(image, f)
+
+
+GROUPS = {
+    "tables": tables,
+    "enhancers": enhancers,
+    "affine": affine,
+    "perspective": perspective,
+    "rotations": rotations,
+    "erasures": erasures,
+}
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, list[np.ndarray]]:
+    """What Pillow makes of every photo in every case: once for all variants."""
+    return {
+        group: [from_pillow(pillow(to_pillow(photo))) for *_, pillow in cases() for photo in PHOTOS]
+        for group, cases in GROUPS.items()
+    }
+
+
+def test_there_are_enough_cases(expected: dict[str, list[np.ndarray]]) -> None:
+    assert sum(map(len, expected.values())) >= 22_000
+    assert {photo.shape[2] for photo in PHOTOS} == {1, 3}
+
+
+@pytest.mark.parametrize("variant", feedline.simd_variants())
+@pytest.mark.parametrize("group", list(GROUPS))
+def test_bytes_are_pillows(group: str, variant: str, expected: dict[str, list[np.ndarray]], best_variant: None) -> None:
+    feedline.testing.force_simd_variant(variant)
+    wanted = iter(expected[group])
+    for name, values, options, _ in GROUPS[group]():
+        for photo in PHOTOS:
+            got = feedline.testing.pixel_operation(photo, name, *values, **options)
+            np.testing.assert_array_equal(got, next(wanted), err_msg=f"{name} {values} {options} of {photo.shape}")
