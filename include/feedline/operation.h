@@ -17,6 +17,28 @@
 namespace feedline {
 
 enum class Interpolation : std::uint8_t { kNearest, kBox, kBilinear, kBicubic };
+// What AutoAugment's policy was learned on.
+enum class AutoAugmentPolicy : std::uint8_t { kImageNet, kCifar10, kSvhn };
+// A change of an image that leaves its size: what automatic augmentations choose from.
+enum class Augmentation : std::uint8_t {
+  kIdentity,
+  kShearX,
+  kShearY,
+  kTranslateX,
+  kTranslateY,
+  kRotate,
+  kBrightness,
+  kColor,
+  kContrast,
+  kSharpness,
+  kPosterize,
+  kSolarize,
+  kSolarizeAdd,
+  kAutoContrast,
+  kEqualize,
+  kInvert,
+  kGrayscale,
+};
 enum class PaddingMode : std::uint8_t { kConstant, kEdge, kReflect, kSymmetric };
 enum class ColorMode : std::uint8_t { kRgb, kL };  // Pillow's mode names: 3 channels, 1 channel
 // kExact: Pillow's pixels, bit for bit. kFast: JPEGs that are made much smaller are decoded at a part of their size,
@@ -88,6 +110,31 @@ struct ColorJitter {
   Range brightness, contrast, saturation;
   Range hue{0, 0};
 };
+// One change with probability p, as torchvision's RandomInvert, RandomPosterize, RandomSolarize, RandomAdjustSharpness,
+// RandomAutocontrast, RandomEqualize and RandomGrayscale. No other augmentation stands here.
+struct RandomChange {
+  Augmentation augmentation = Augmentation::kInvert;
+  double amount = 0;  // bits that stay, the threshold, or the factor; of the others 0
+  double p = 0.5;
+};
+// Geometry of the three: what comes from outside the image is `fill`.
+struct AutoAugment {
+  AutoAugmentPolicy policy = AutoAugmentPolicy::kImageNet;
+  Interpolation interpolation = Interpolation::kNearest;
+  std::array<std::uint8_t, 3> fill{};
+};
+struct RandAugment {
+  int num_ops = 2;
+  int magnitude = 9;  // a bin
+  int num_magnitude_bins = 31;
+  Interpolation interpolation = Interpolation::kNearest;
+  std::array<std::uint8_t, 3> fill{};
+};
+struct TrivialAugmentWide {
+  int num_magnitude_bins = 31;
+  Interpolation interpolation = Interpolation::kNearest;
+  std::array<std::uint8_t, 3> fill{};
+};
 // Implies to_dtype(float32, scale=true) when the input is uint8: (x / 255 - mean) / std, per channel.
 struct Normalize {
   std::vector<float> mean, std;
@@ -105,7 +152,8 @@ struct ToDtype {
 
 namespace op {
 using Any = std::variant<Decode, Resize, CenterCrop, RandomCrop, RandomResizedCrop, RandomHorizontalFlip,
-                         RandomVerticalFlip, Pad, Grayscale, ColorJitter, Normalize, ToDtype, Skipped>;
+                         RandomVerticalFlip, Pad, Grayscale, ColorJitter, Normalize, ToDtype, Skipped, RandomChange,
+                         AutoAugment, RandAugment, TrivialAugmentWide>;
 }  // namespace op
 
 // One of them, and what it is for.
@@ -116,6 +164,7 @@ struct Operation : op::Any {
 
 std::string_view name_of(const Operation& operation);  // "random_resized_crop"
 std::string_view name_of(Fidelity fidelity);           // "exact", "fast"
+std::string_view name_of(Augmentation augmentation);   // "shear_x"
 std::string describe(const Operation& operation);      // "random_resized_crop(224, 224, scale=(0.08, 1), ...)"
 
 enum class Layout : std::uint8_t { kNchw, kNhwc };
@@ -127,7 +176,7 @@ struct Box {
 };
 
 // What a random or size-dependent operation decided for one sample: "crop" {left, top, width, height},
-// "flip" {0|1}, "brightness" {factor} ... The names and values that Dataset::draw reports.
+// "flip" {0|1}, "brightness" {factor}, "shear_x" {tangent} ... The names and values that Dataset::draw reports.
 struct DrawnValue {
   std::string operation;
   std::string name;

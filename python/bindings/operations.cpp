@@ -22,23 +22,20 @@ namespace {
 
 using HeightWidth = std::pair<int, int>;
 using Sides = std::array<int, 4>;  // left, top, right, bottom
-using Color = std::array<std::uint8_t, 3>;
 using LowHigh = std::pair<double, double>;
-using Fields = std::vector<std::string>;  // that an operation is for; none: all
 
 Size size_of_pair(HeightWidth size) { return {size.first, size.second}; }
 Padding padding_of(const Sides& sides) { return {sides[0], sides[1], sides[2], sides[3]}; }
 Range range_of(LowHigh range) { return {range.first, range.second}; }
 
-// Appends and checks at once, so that a wrong argument is reported where it was written.
+}  // namespace
+
 Dataset appended(const Dataset& dataset, const Fields& fields, Operation operation) {
   operation.fields = fields;
   Dataset longer = dataset.with(std::move(operation));
   unwrap(longer.check());
   return longer;
 }
-
-}  // namespace
 
 void bind_operations(nb::class_<Dataset>& cls) {
   cls.def(

@@ -3,11 +3,24 @@
 
 #include <nanobind/nanobind.h>
 
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "feedline/dataset.h"
+#include "feedline/operation.h"
 
 namespace feedline::python {
 
 // One method per operation: plain arguments, already brought to one form by feedline/arguments.py.
 void bind_operations(nanobind::class_<Dataset>& cls);
+// The random changes and the automatic augmentations.
+void bind_augmentations(nanobind::class_<Dataset>& cls);
+
+using Fields = std::vector<std::string>;  // that an operation is for; none: all
+using Color = std::array<std::uint8_t, 3>;
+// Appends and checks at once, so that a wrong argument is reported where it was written.
+Dataset appended(const Dataset& dataset, const Fields& fields, Operation operation);
 
 }  // namespace feedline::python

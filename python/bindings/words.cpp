@@ -102,6 +102,13 @@ Interpolation interpolation_of(std::string_view word) {
   return look_up("interpolation", kWords, word);
 }
 
+AutoAugmentPolicy auto_augment_policy_of(std::string_view word) {
+  constexpr Words<AutoAugmentPolicy, 3> kWords{{{"imagenet", AutoAugmentPolicy::kImageNet},
+                                                {"cifar10", AutoAugmentPolicy::kCifar10},
+                                                {"svhn", AutoAugmentPolicy::kSvhn}}};
+  return look_up("policy", kWords, word);
+}
+
 PaddingMode padding_mode_of(std::string_view word) {
   constexpr Words<PaddingMode, 4> kWords{{{"constant", PaddingMode::kConstant},
                                           {"edge", PaddingMode::kEdge},

@@ -20,6 +20,7 @@ namespace feedline::python {
 
 DType dtype_of(std::string_view word);                  // NumPy's names
 Interpolation interpolation_of(std::string_view word);  // "nearest", "box", "bilinear", "bicubic"
+AutoAugmentPolicy auto_augment_policy_of(std::string_view word);  // "imagenet", "cifar10", "svhn"
 PaddingMode padding_mode_of(std::string_view word);     // "constant", "edge", "reflect", "symmetric"
 ColorMode color_mode_of(std::string_view word);         // "RGB", "L"
 Fidelity fidelity_of(std::string_view word);            // "exact", "fast"

@@ -94,6 +94,9 @@ std::vector<DrawnValue> CompiledChain::values(const Drawing& drawing) const {
       case Decision::Kind::kJitter:
         append_jitter(operation, d.jitter, values);
         break;
+      case Decision::Kind::kAugmentation:
+        values.push_back({operation, std::string(name_of(d.augmentation.augmentation)), {d.augmentation.amount}});
+        break;
     }
   }
   return values;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "feedline/error.h"
 #include "feedline/operation.h"
 #include "memory/pixels.h"
+#include "transform/augmentation_policy.h"
 #include "transform/sampling.h"
 #include "transform/steps.h"
 
@@ -90,7 +92,41 @@ class Drawer {
     return {};
   }
 
+  Result<void> operator()(const op::RandomChange& o) {
+    base::Random random = stream();
+    if (draw_coin(o.p, random)) augment({o.augmentation, o.amount}, Interpolation::kNearest, {});
+    return {};
+  }
+  Result<void> operator()(const op::AutoAugment& o) {
+    return augment_by(o, [&](base::Random& random, Augmentations& drawn) {
+      draw_auto_augment(o.policy, builder_.size(), random, drawn);
+    });
+  }
+  Result<void> operator()(const op::RandAugment& o) {
+    return augment_by(o, [&](base::Random& random, Augmentations& drawn) {
+      draw_rand_augment(o.num_ops, o.magnitude, o.num_magnitude_bins, builder_.size(), random, drawn);
+    });
+  }
+  Result<void> operator()(const op::TrivialAugmentWide& o) {
+    return augment_by(o, [&](base::Random& random, Augmentations& drawn) {
+      draw_trivial_augment_wide(o.num_magnitude_bins, builder_.size(), random, drawn);
+    });
+  }
+
  private:
+  void augment(const DrawnAugmentation& drawn, Interpolation interpolation, const std::array<std::uint8_t, 3>& fill) {
+    builder_.augment(drawn, interpolation, fill);
+    record(Decision::Kind::kAugmentation).augmentation = drawn;
+  }
+  // draw(random, drawn): the policy of an operation.
+  template <typename Op, typename Draw>
+  Result<void> augment_by(const Op& o, Draw draw) {
+    base::Random random = stream();
+    Augmentations drawn;
+    draw(random, drawn);
+    for (const DrawnAugmentation& one : drawn) augment(one, o.interpolation, o.fill);
+    return {};
+  }
   static std::string text(Size size) { return std::to_string(size.height) + " x " + std::to_string(size.width); }
   base::Random stream() const { return base::Random(key_, first_stream_ + static_cast<std::uint32_t>(index_)); }
   Decision& record(Decision::Kind kind) {

@@ -20,6 +20,11 @@ bool is_geometric(const Operation& operation) {
          draws_by_size(operation);
 }
 
+bool is_automatic(const Operation& operation) {
+  return std::holds_alternative<op::AutoAugment>(operation) || std::holds_alternative<op::RandAugment>(operation) ||
+         std::holds_alternative<op::TrivialAugmentWide>(operation);
+}
+
 bool draws_by_size(const Operation& operation) {
   return std::holds_alternative<op::RandomCrop>(operation) || std::holds_alternative<op::RandomResizedCrop>(operation);
 }

@@ -16,6 +16,8 @@ std::vector<Operation> operations_for(std::span<const Operation> operations, std
 
 // Does it move pixels, and not change what they say? Those are for masks too.
 bool is_geometric(const Operation& operation);
+// Does it choose for itself what to do, so that it may move pixels of images, which no mask follows?
+bool is_automatic(const Operation& operation);
 // Does what is drawn depend on the image's size? Fields that are to be cut at the same place must be of one size then.
 bool draws_by_size(const Operation& operation);
 

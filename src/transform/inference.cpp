@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "memory/pixels.h"
+#include "transform/augmentation_level.h"
 #include "transform/pointwise.h"
 #include "transform/sampling.h"
 
@@ -137,6 +138,31 @@ class Inference {
     FEEDLINE_CHECK_OK(check_between("hue", o.hue, -0.5, 0.5));
     return needs_pixels();
   }
+  Check operator()(const op::RandomChange& o) {
+    FEEDLINE_CHECK_OK(check_probability(o.p));
+    if (o.augmentation == Augmentation::kPosterize && !(o.amount >= 0 && o.amount <= 8 && o.amount == std::floor(o.amount)))
+      return config_error("bits must be an integer from 0 to 8, got " + number(o.amount));
+    if (o.augmentation == Augmentation::kSolarize && !(o.amount >= 0 && o.amount <= 256))
+      return config_error("threshold must be from 0 to 256, got " + number(o.amount));
+    if (o.augmentation == Augmentation::kSharpness && !(o.amount >= 0 && std::isfinite(o.amount)))
+      return config_error("sharpness_factor must not be negative, got " + number(o.amount));
+    return needs_pixels();
+  }
+  Check operator()(const op::AutoAugment& o) { return check_augmented(o.interpolation); }
+  Check operator()(const op::RandAugment& o) {
+    FEEDLINE_CHECK_OK(check_bins(o.num_magnitude_bins));
+    if (o.num_ops < 0 || o.num_ops > static_cast<int>(Augmentations::kMost))
+      return config_error("num_ops must be from 0 to " + std::to_string(Augmentations::kMost) + ", got " +
+                          std::to_string(o.num_ops));
+    if (o.magnitude < 0 || o.magnitude >= o.num_magnitude_bins)
+      return config_error("magnitude must be from 0 to num_magnitude_bins - 1, " +
+                          std::to_string(o.num_magnitude_bins - 1) + ", got " + std::to_string(o.magnitude));
+    return check_augmented(o.interpolation);
+  }
+  Check operator()(const op::TrivialAugmentWide& o) {
+    FEEDLINE_CHECK_OK(check_bins(o.num_magnitude_bins));
+    return check_augmented(o.interpolation);
+  }
   Check operator()(const op::Normalize& o) {
     FEEDLINE_CHECK_OK(check_statistics("mean", o.mean));
     FEEDLINE_CHECK_OK(check_statistics("std", o.std));
@@ -161,6 +187,17 @@ class Inference {
     FEEDLINE_CHECK_OK(check_size(size));
     state_.size = size;
     return {};
+  }
+  static Check check_bins(int bins) {
+    constexpr int kMostBins = 1 << 20;
+    if (bins >= 2 && bins <= kMostBins) return {};
+    return config_error("num_magnitude_bins must be from 2 to " + std::to_string(kMostBins) + ", got " +
+                        std::to_string(bins));
+  }
+  Check check_augmented(Interpolation interpolation) const {
+    if (interpolation == Interpolation::kBox)
+      return config_error("interpolation must be nearest, bilinear or bicubic, got box");
+    return needs_pixels();
   }
   Check needs_pixels() const {
     if (state_.dtype == DType::kUint8) return {};

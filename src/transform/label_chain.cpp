@@ -9,6 +9,7 @@
 
 #include "transform/border.h"
 #include "transform/drawer.h"
+#include "transform/field_operations.h"
 #include "transform/inference.h"
 
 namespace feedline::transform {
@@ -54,6 +55,7 @@ class LabelBuilder {
   }
   void grayscale(int /*channels*/) {}
   void jitter(const JitterDrawing& /*drawing*/) {}
+  void augment(const DrawnAugmentation&, Interpolation, const std::array<std::uint8_t, 3>&) {}
 
  private:
   // torch: the ratio and the product are floats.
@@ -101,6 +103,11 @@ LabelChain::LabelChain(std::vector<Operation> operations, std::optional<Size> si
 
 Result<std::shared_ptr<const LabelChain>> LabelChain::compile(std::vector<Operation> operations) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
+  for (const Operation& operation : operations)
+    if (is_automatic(operation))
+      return config_error(std::string(name_of(operation)) +
+                          ": it moves the pixels of images, and a mask cannot follow (nor in torchvision); leave it out, "
+                          "or say by fields= which images it is for");
   return std::shared_ptr<const LabelChain>(new LabelChain(std::move(operations), inferred.size));
 }
 

@@ -30,7 +30,7 @@ struct LabelDrawing {
 // Immutable and thread-safe once compiled.
 class LabelChain {
  public:
-  // Operations that are not geometric do nothing. kConfig: as Chain::check.
+  // Operations that are not geometric do nothing. kConfig: as Chain::check, and one that is_automatic().
   static Result<std::shared_ptr<const LabelChain>> compile(std::vector<Operation> operations);
 
   const std::optional<Size>& size() const { return size_; }  // of what comes out; nullopt: as the masks have it

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "feedline/operation.h"
 
+#include <array>
 #include <charconv>
 #include <string>
 #include <type_traits>
@@ -106,6 +107,35 @@ std::string arguments(const op::ColorJitter& o) {
          ", contrast=" + pair(o.contrast.low, o.contrast.high) +
          ", saturation=" + pair(o.saturation.low, o.saturation.high) + ", hue=" + pair(o.hue.low, o.hue.high);
 }
+std::string arguments(const op::RandomChange& o) {
+  switch (o.augmentation) {
+    case Augmentation::kPosterize:
+      return "bits=" + number(o.amount) + ", p=" + number(o.p);
+    case Augmentation::kSolarize:
+      return "threshold=" + number(o.amount) + ", p=" + number(o.p);
+    case Augmentation::kSharpness:
+      return "sharpness_factor=" + number(o.amount) + ", p=" + number(o.p);
+    default:
+      return "p=" + number(o.p);
+  }
+}
+// Of an automatic augmentation, whose default is nearest.
+std::string moved(Interpolation interpolation, const std::array<std::uint8_t, 3>& fill) {
+  std::string text =
+      interpolation == Interpolation::kNearest ? "" : ", interpolation=" + std::string(name_of(interpolation));
+  return text + fill_and_mode(fill, PaddingMode::kConstant);
+}
+std::string arguments(const op::AutoAugment& o) {
+  constexpr std::string_view kPolicies[] = {"imagenet", "cifar10", "svhn"};
+  return "policy=" + std::string(kPolicies[static_cast<std::size_t>(o.policy)]) + moved(o.interpolation, o.fill);
+}
+std::string arguments(const op::RandAugment& o) {
+  return "num_ops=" + number(o.num_ops) + ", magnitude=" + number(o.magnitude) +
+         ", num_magnitude_bins=" + number(o.num_magnitude_bins) + moved(o.interpolation, o.fill);
+}
+std::string arguments(const op::TrivialAugmentWide& o) {
+  return "num_magnitude_bins=" + number(o.num_magnitude_bins) + moved(o.interpolation, o.fill);
+}
 std::string arguments(const op::Normalize& o) { return "mean=" + list(o.mean) + ", std=" + list(o.std); }
 std::string arguments(const op::Skipped&) { return ""; }
 std::string arguments(const op::ToDtype& o) { return std::string(name_of(o.dtype)) + (o.scale ? ", scale=True" : ""); }
@@ -124,11 +154,41 @@ struct Name {
   std::string_view operator()(const op::Normalize&) const { return "normalize"; }
   std::string_view operator()(const op::ToDtype&) const { return "to_dtype"; }
   std::string_view operator()(const op::Skipped&) const { return "skipped"; }
+  std::string_view operator()(const op::RandomChange& o) const {
+    switch (o.augmentation) {
+      case Augmentation::kInvert:
+        return "random_invert";
+      case Augmentation::kPosterize:
+        return "random_posterize";
+      case Augmentation::kSolarize:
+        return "random_solarize";
+      case Augmentation::kSharpness:
+        return "random_adjust_sharpness";
+      case Augmentation::kAutoContrast:
+        return "random_autocontrast";
+      case Augmentation::kEqualize:
+        return "random_equalize";
+      case Augmentation::kGrayscale:
+        return "random_grayscale";
+      default:
+        return "random_change";
+    }
+  }
+  std::string_view operator()(const op::AutoAugment&) const { return "auto_augment"; }
+  std::string_view operator()(const op::RandAugment&) const { return "rand_augment"; }
+  std::string_view operator()(const op::TrivialAugmentWide&) const { return "trivial_augment_wide"; }
 };
 
 }  // namespace
 
 std::string_view name_of(Fidelity fidelity) { return fidelity == Fidelity::kExact ? "exact" : "fast"; }
+
+std::string_view name_of(Augmentation augmentation) {
+  constexpr std::string_view kNames[] = {
+      "identity",   "shear_x",  "shear_y",   "translate_x", "translate_y", "rotate",       "brightness", "color", "contrast",
+      "sharpness",  "posterize", "solarize", "solarize_add", "autocontrast", "equalize",    "invert",     "grayscale"};
+  return kNames[static_cast<std::size_t>(augmentation)];
+}
 
 std::string_view name_of(const Operation& operation) { return std::visit(Name{}, operation); }
 

@@ -12,12 +12,15 @@
 namespace feedline::transform {
 namespace {
 
+template <typename... Ops>
+bool is_any_of(const Operation& operation) {
+  return (std::holds_alternative<Ops>(operation) || ...);
+}
+
 bool is_random(const Operation& operation) {
-  return std::holds_alternative<op::RandomCrop>(operation) ||
-         std::holds_alternative<op::RandomResizedCrop>(operation) ||
-         std::holds_alternative<op::RandomHorizontalFlip>(operation) ||
-         std::holds_alternative<op::RandomVerticalFlip>(operation) ||
-         std::holds_alternative<op::ColorJitter>(operation);
+  return is_any_of<op::RandomCrop, op::RandomResizedCrop, op::RandomHorizontalFlip, op::RandomVerticalFlip,
+                   op::ColorJitter, op::RandomChange, op::AutoAugment, op::RandAugment, op::TrivialAugmentWide>(
+      operation);
 }
 
 // Pillow's resizes have changed: see follow_pillow().

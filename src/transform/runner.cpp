@@ -58,14 +58,20 @@ class Canvas {
     return show(out);
   }
   Result<void> operator()(const GrayscaleStep& step) {
-    if (step.channels == 1 && view_.channels == 1) return {};
+    const int channels = step.channels == 0 ? view_.channels : step.channels;
+    if (channels == 1 && view_.channels == 1) return {};
     memory::PixelBuffer& out = other();
-    FEEDLINE_CHECK_OK(grayscale(view_, step.channels, out));
+    FEEDLINE_CHECK_OK(grayscale(view_, channels, out));
     return show(out);
   }
   Result<void> operator()(const JitterStep& step) {
     if (!owned_) FEEDLINE_CHECK_OK((*this)(FlipStep{}));  // a copy that may be written to
     return jitter(*owned_, step.drawing);
+  }
+  Result<void> operator()(const PixelStep& step) {
+    memory::PixelBuffer& out = owned_ && works_in_place(step.operation) ? *owned_ : other();
+    FEEDLINE_CHECK_OK(apply(step.operation, view_, workspace_.pixel_scratch, out));
+    return show(out);
   }
 
  private:

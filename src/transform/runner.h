@@ -7,6 +7,7 @@
 
 #include "memory/pixels.h"
 #include "transform/emitter.h"
+#include "transform/pixel_ops/apply.h"
 #include "transform/planar_resizer.h"
 #include "transform/resizer.h"
 #include "transform/steps.h"
@@ -17,6 +18,7 @@ struct Workspace::Impl {
   Resizer resizer;
   PlanarResizer planar_resizer;
   memory::PixelBuffer images[2];  // what a step reads and what it writes, in turns
+  PixelScratch pixel_scratch;
   std::vector<int> border_map;
   std::vector<std::uint8_t> row_scratch;
 };

@@ -45,11 +45,10 @@ void StepBuilder::crop(Box box) {
   }
 }
 
-// The only operation that a flip cannot pass: the weights of a mirrored resize may round differently.
+// A flip cannot pass a resize: the weights of a mirrored one may round differently.
 void StepBuilder::resize(Size out, Interpolation interpolation) {
   if (out.width == size_.width && out.height == size_.height) return;
-  if (flip_x_ || flip_y_) list_.push_back(FlipStep{flip_x_, flip_y_});
-  flip_x_ = flip_y_ = false;
+  flip_now();
   list_.push_back(ResizeStep{size_, out, {0, 0, out.width, out.height}, interpolation, false, 0, 0});
   size_ = out;
 }
@@ -71,6 +70,19 @@ void StepBuilder::pad(const Padding& padding, PaddingMode mode, const std::array
 void StepBuilder::grayscale(int channels) { list_.push_back(GrayscaleStep{channels}); }
 
 void StepBuilder::jitter(const JitterDrawing& drawing) { list_.push_back(JitterStep{drawing}); }
+
+// Nor can it pass what moves pixels; the others do the same to a mirrored image.
+void StepBuilder::augment(const DrawnAugmentation& drawn, Interpolation interpolation,
+                          const std::array<std::uint8_t, 3>& fill) {
+  if (drawn.augmentation == Augmentation::kGrayscale) return grayscale(0);
+  if (moves_pixels(drawn.augmentation)) flip_now();
+  list_.push_back(PixelStep{pixel_operation(drawn, size_, interpolation, fill)});
+}
+
+void StepBuilder::flip_now() {
+  if (flip_x_ || flip_y_) list_.push_back(FlipStep{flip_x_, flip_y_});
+  flip_x_ = flip_y_ = false;
+}
 
 void StepBuilder::finish() {
   drawing_.region = region_;

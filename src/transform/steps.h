@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "feedline/operation.h"
+#include "feedline/pixel_operation.h"
+#include "transform/augmentation_level.h"
 #include "transform/axis_table.h"
 #include "transform/chain.h"
 #include "transform/sampling.h"
@@ -35,16 +37,19 @@ struct PadStep {
   Box window;  // the part of the padded image that is made
 };
 struct GrayscaleStep {
-  int channels = 1;
+  int channels = 1;  // 0: as many as the image has
 };
 struct JitterStep {
   JitterDrawing drawing;
 };
-using Step = std::variant<CropStep, ResizeStep, FlipStep, PadStep, GrayscaleStep, JitterStep>;
+struct PixelStep {
+  PixelOperation operation;
+};
+using Step = std::variant<CropStep, ResizeStep, FlipStep, PadStep, GrayscaleStep, JitterStep, PixelStep>;
 
 // What one operation decided, for people and tests.
 struct Decision {
-  enum class Kind : std::uint8_t { kCrop, kFlip, kSize, kPadding, kJitter };
+  enum class Kind : std::uint8_t { kCrop, kFlip, kSize, kPadding, kJitter, kAugmentation };
   int operation = 0;  // index in the chain
   Kind kind = Kind::kCrop;
   Box box;
@@ -52,6 +57,7 @@ struct Decision {
   Size size;
   Padding padding;
   JitterDrawing jitter;
+  DrawnAugmentation augmentation;
 };
 
 struct Drawing::Steps {
@@ -72,9 +78,13 @@ class StepBuilder {
   void pad(const Padding& padding, PaddingMode mode, const std::array<std::uint8_t, 3>& fill);
   void grayscale(int channels);
   void jitter(const JitterDrawing& drawing);
+  // Geometry by `interpolation`, with `fill` where the image has no pixel.
+  void augment(const DrawnAugmentation& drawn, Interpolation interpolation, const std::array<std::uint8_t, 3>& fill);
   void finish();  // sets drawing.region
 
  private:
+  void flip_now();
+
   Drawing& drawing_;
   std::vector<Step>& list_;
   Box region_;  // of the source, before the first step

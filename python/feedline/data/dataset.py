@@ -16,14 +16,15 @@ from ..errors import ConfigError
 from ..loader import batches
 from ..loader.loader import Loader
 from . import arguments, draws
+from .augmentations import Augmentations
 from .facts import DecodeLimit, Drawn, FieldSpec
 from .loader_options import LoaderOptions
-from .operations import Fields, Operations
+from .operations import Fields
 
 Origin = tuple[str, str, list[str], str, str]  # source, format, fields, index folder, missing: the engine's arguments
 
 
-class Dataset(Operations):
+class Dataset(Augmentations):
     """Samples and the operations on their images. Immutable: every operation returns a new dataset, cheap to make.
 
     Operations have torchvision's names, arguments, defaults and sampling rules, and the pixels of Pillow. A wrong

@@ -15,29 +15,51 @@ from pathlib import Path
 
 import torch
 
-_LOOK_S, _ALIVE_S = 0.0005, 0.5
+_LOOK_S = 0.0005
 _PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 
 
 class LateFiles:
-    """`count` small files; reading `index` opens one of them. They answer at once to whoever comes after the script."""
+    """`count` small files; reading `index` opens one of them.
+
+    The holder ends with the process that started it. Whoever reads after that, as a copy of the loader in an experiment
+    does, starts another: the files are late for everybody.
+    """
 
     def __init__(self, ms, count=64):
         folder = tempfile.mkdtemp()  # left there: whoever started this script removes it
+        self._seconds = ms / 1000
         self.paths = [Path(folder, f"{number:05}.bin") for number in range(count)]
         for path in self.paths:
             path.write_bytes(os.urandom(512))
+        self._lock_path = Path(folder, "holder")  # locked by it as long as it lives
+        self._asks = self._reader = -1
+        self._see_to_a_holder()
+
+    def __call__(self, index):
+        self._see_to_a_holder()
+        with open(self.paths[index % len(self.paths)], "rb", buffering=0) as file:
+            return torch.tensor(file.read(1)[0])
+
+    def _see_to_a_holder(self):
+        if self._reader != os.getpid():  # a lock of its own, which no other process shares
+            self._reader, self._asks = os.getpid(), os.open(self._lock_path, os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(self._asks, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        self._hold_again()  # it has the lock from here on
+        os.close(self._asks)
+        self._reader = -1
+
+    def _hold_again(self):
         reading, ready = os.pipe()
         if os.fork() == 0:
             os.close(reading)
-            _hold(self.paths, ms / 1000, ready)
+            _hold(self.paths, self._seconds, ready)
         os.close(ready)
         os.read(reading, 1)  # all are leased
         os.close(reading)
-
-    def __call__(self, index):
-        with open(self.paths[index % len(self.paths)], "rb", buffering=0) as file:
-            return torch.tensor(file.read(1)[0])
 
 
 def _hold(paths, seconds, ready):

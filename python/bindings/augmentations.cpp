@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+
+#include "operations.h"
+#include "words.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace feedline::python {
+namespace {
+
+// Binds `name` with one number, which the change takes as its amount.
+void bind_change(nb::class_<Dataset>& cls, const char* name, Augmentation augmentation, const char* amount) {
+  cls.def(
+      name,
+      [augmentation](const Dataset& self, const Fields& fields, double number, double p) {
+        return appended(self, fields, op::RandomChange{augmentation, number, p});
+      },
+      "fields"_a, nb::arg(amount), "p"_a);
+}
+
+void bind_change(nb::class_<Dataset>& cls, const char* name, Augmentation augmentation) {
+  cls.def(
+      name,
+      [augmentation](const Dataset& self, const Fields& fields, double p) {
+        return appended(self, fields, op::RandomChange{augmentation, 0, p});
+      },
+      "fields"_a, "p"_a);
+}
+
+}  // namespace
+
+void bind_augmentations(nb::class_<Dataset>& cls) {
+  bind_change(cls, "random_invert", Augmentation::kInvert);
+  bind_change(cls, "random_posterize", Augmentation::kPosterize, "bits");
+  bind_change(cls, "random_solarize", Augmentation::kSolarize, "threshold");
+  bind_change(cls, "random_adjust_sharpness", Augmentation::kSharpness, "sharpness_factor");
+  bind_change(cls, "random_autocontrast", Augmentation::kAutoContrast);
+  bind_change(cls, "random_equalize", Augmentation::kEqualize);
+  bind_change(cls, "random_grayscale", Augmentation::kGrayscale);
+  cls.def(
+         "auto_augment",
+         [](const Dataset& self, const Fields& fields, const std::string& policy, const std::string& interpolation,
+            const Color& fill) {
+           return appended(self, fields,
+                           op::AutoAugment{auto_augment_policy_of(policy), interpolation_of(interpolation), fill});
+         },
+         "fields"_a, "policy"_a, "interpolation"_a, "fill"_a)
+      .def(
+          "rand_augment",
+          [](const Dataset& self, const Fields& fields, int num_ops, int magnitude, int num_magnitude_bins,
+             const std::string& interpolation, const Color& fill) {
+            return appended(
+                self, fields,
+                op::RandAugment{num_ops, magnitude, num_magnitude_bins, interpolation_of(interpolation), fill});
+          },
+          "fields"_a, "num_ops"_a, "magnitude"_a, "num_magnitude_bins"_a, "interpolation"_a, "fill"_a)
+      .def(
+          "trivial_augment_wide",
+          [](const Dataset& self, const Fields& fields, int num_magnitude_bins, const std::string& interpolation,
+             const Color& fill) {
+            return appended(self, fields,
+                            op::TrivialAugmentWide{num_magnitude_bins, interpolation_of(interpolation), fill});
+          },
+          "fields"_a, "num_magnitude_bins"_a, "interpolation"_a, "fill"_a);
+}
+
+}  // namespace feedline::python
