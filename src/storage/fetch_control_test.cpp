@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cancelling, deadlines and leaving, of reads that stand still until the test lets them go.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <set>
@@ -139,6 +141,18 @@ TEST_P(FetchControl, AQueueThatGoesWaitsForNothing) {
   EXPECT_EQ(lingering(), 1u) << "what may still be written to is kept";
   gate_->open();
   expect_nothing_left();
+}
+
+TEST_P(FetchControl, AChildAfterForkLeavesItsParentsReadsAlone) {
+  const auto fetch = start("object");
+  queue_.reset();
+  ASSERT_EQ(lingering(), 1u);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(lingering() == 0 ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "nothing of the child's is under way";
+  EXPECT_EQ(lingering(), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Queues, FetchControl, testing::Values(QueueKind::kBest, QueueKind::kThreads),
