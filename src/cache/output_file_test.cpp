@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/output_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -42,6 +48,30 @@ TEST(OutputFile, LeavesNothingWithoutCommit) {
     ASSERT_TRUE(file->append(bytes_of("lost")));
   }
   EXPECT_EQ(files_in(folder.path()), 0u);
+}
+
+// What a power cut would show, and nothing else does: the order of the calls.
+TEST(OutputFile, IsOnTheDeviceBeforeItHasItsNameAndTheNameBehindIt) {
+  static std::string calls;
+  static const SystemWrites kTold{
+      .open = [](const char* path, int flags, mode_t mode) { return calls += "open ", ::open(path, flags, mode); },
+      .write = [](int fd, const void* data, std::size_t bytes) { return calls += "write ", ::write(fd, data, bytes); },
+      .flush =
+          [](int fd) {
+            struct ::stat status = {};
+            ::fstat(fd, &status);
+            calls += S_ISDIR(status.st_mode) ? "flush_folder " : "flush ";
+            return ::fdatasync(fd);
+          },
+      .rename = [](const char* from, const char* to) { return calls += "rename ", std::rename(from, to); },
+      .remove = [](const char* path) { return calls += "remove ", ::unlink(path); }};
+  const storage::TemporaryFolder folder;
+  calls.clear();
+  ASSERT_TRUE(write_file(folder.path("kept"), bytes_of("text"), Flush::kYes, kTold));
+  EXPECT_EQ(calls, "open write flush rename flush_folder ");
+  calls.clear();
+  ASSERT_TRUE(write_file(folder.path("made_again"), bytes_of("text"), Flush::kNo, kTold));
+  EXPECT_EQ(calls, "open write rename ");
 }
 
 TEST(OutputFile, WritersOfOneNameDoNotMix) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -13,9 +12,6 @@
 
 namespace feedline::pipeline {
 namespace {
-
-constexpr std::uint64_t kMostReads = 256;
-constexpr std::uint64_t kFirstMean = 128 << 10;  // bytes of a sample, until some were seen: a photo
 
 // Four slow reads in a row, or more than one in five for a while.
 constexpr int kSlowWeighs = 4;
@@ -43,71 +39,28 @@ std::unique_ptr<ReadAhead> ReadAhead::make(std::shared_ptr<const format::RecordF
 }
 
 ReadAhead::ReadAhead(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, ReadAheadMode mode)
-    : format_(std::move(format)),
-      plan_(plan),
-      mode_(mode),
-      slack_(4 * static_cast<std::uint64_t>(plan.threads)),
-      // twice the slack, so that what nobody comes for leaves room for what is wanted
-      depth_(2 * slack_, std::max(kMostReads, 4 * slack_)),
-      entries_(std::max(kMostReads, 4 * slack_)),
-      mean_bytes_(kFirstMean) {}
+    : format_(std::move(format)), plan_(plan), mode_(mode), exchange_(plan, mode == ReadAheadMode::kAuto, held_) {}
 
 ReadAhead::~ReadAhead() { stop(); }
 
 void ReadAhead::begin(bool goes_on) {
-  After after;
-  GivenBatches forgotten;
-  {
-    const BriefLock lock(mutex_);
-    goes_on_ = goes_on;
-    next_.is_next_epoch = false;
-    if (plan_.is_given) {  // it begins anew, with its first batch
-      std::swap(forgotten, given_);
-      next_ = {.is_given = true};
-      abandon(numbers_, after);
-    }
-  }
-  do_after(after);
+  exchange_.begin(goes_on);
   if (mode_ == ReadAheadMode::kAlways || mode_ == ReadAheadMode::kThreads) go_far();
-}
-
-void ReadAhead::give(std::span<const GivenSample> samples, std::uint64_t oldest) {
-  std::vector<std::uint64_t> batch;
-  batch.reserve(samples.size());
-  for (const GivenSample& sample : samples) batch.push_back(sample.index);
-  After after;
-  {
-    const BriefLock lock(mutex_);
-    for (; given_.first < oldest && !given_.samples.empty(); ++given_.first) given_.samples.pop_front();
-    given_.samples.push_back(std::move(batch));
-    wake(after);
-  }
-  do_after(after);
 }
 
 void ReadAhead::cancel() {
   is_cancelled_.store(true, std::memory_order_relaxed);
-  After after;
-  {
-    const BriefLock lock(mutex_);
-    stopping_ = true;
-    wake(after);
-  }
-  do_after(after);
+  exchange_.stop();
 }
 
 void ReadAhead::stop() {
   cancel();
-  thread_.reset();  // joins
-  queue_.reset();
+  thread_.reset();  // waits for it
 }
-
-// ---- threads that come for a sample ----
 
 Result<void> ReadAhead::read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch) {
   if (is_cancelled_.load(std::memory_order_relaxed)) return cancelled();
-  if (is_far_.load(std::memory_order_relaxed)) return read_far(row, sample, record, watch);
-  return read_near(sample, record, watch);
+  return exchange_.is_far() ? read_far(row, sample, record, watch) : read_near(sample, record, watch);
 }
 
 Result<void> ReadAhead::read_near(std::uint64_t sample, memory::Record& record, Watch& watch) {
@@ -123,143 +76,32 @@ Result<void> ReadAhead::read_near(std::uint64_t sample, memory::Record& record, 
 
 Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch) {
   if (!watch.waiter) watch.waiter = std::make_shared<FetchWaiter>();
-  After after;
-  storage::Piece piece;  // that was fetched: perhaps the last to hold its file open
-  Result<std::span<const std::byte>> bytes;
-  BriefLock lock(mutex_);
-  depth_.taken(base::now_ns());
-  FetchTable::Entry* entry = entries_.find(sample);
-  if (entry == nullptr) {
-    missed(row, after);
-    lock.unlock();
-    do_after(after);
-    return format_->read(sample, record);
-  }
-  misses_ = 0;
-  entries_.claim(*entry);
-  if (!entry->is_finished && !is_broken_) {
-    entry->waiter = watch.waiter;
-    lock.unlock();
-    watch.waiter->wait();
-    lock.lock();
-  }
-  if (!entry->is_finished) {
-    lock.unlock();
-    return format_->read(sample, record);
-  }
-  std::swap(record.storage, entry->buffer);
-  std::swap(piece, entry->piece);
-  std::swap(bytes, entry->bytes);
-  abandon(entry->number - std::min(entry->number, slack_), after);
-  put_away(*entry, after);
-  // woken for several at a time: waking takes longer than asking
-  if (room() > depth_.reads() / 8) wake(after);
-  lock.unlock();
-  do_after(after);
+  const auto taken = exchange_.take(row, sample, watch.waiter, record.storage);
+  if (!taken) return format_->read(sample, record);
+  const auto& [piece, bytes] = *taken;
   if (!bytes && bytes.error().code == ErrorCode::kCancelled) return cancelled();
   const bool is_whole = bytes && (!piece.reader || bytes->size() == piece.bytes);
   return is_whole ? format_->accept(sample, *bytes, record) : format_->read(sample, record);
 }
 
-// Nobody has fetched what a thread came for: the thread is just before what is fetched, or the plan is not the one
-// that is followed (any more).
-void ReadAhead::missed(const PlanRow& row, After& after) {
-  if ((row.plan == nullptr || *row.plan == nullptr) && !row.is_given) return;
-  auto plan = row.plan != nullptr ? *row.plan : nullptr;
-  const bool is_same_order = plan == next_.plan && row.is_given == next_.is_given;
-  const bool is_behind = is_same_order && std::pair(row.batch, row.row) < std::pair(next_.batch, next_.row);
-  if (is_behind && ++misses_ <= slack_) return;
-  misses_ = 0;
-  abandon(numbers_, after);
-  after.plan = std::move(next_.plan);
-  next_ = {row.epoch, std::move(plan), row.batch, row.row + 1, false, row.is_given};
-  wake(after);
-}
-
-void ReadAhead::abandon(std::uint64_t before, After& after) {
-  for (FetchTable::Entry* oldest = entries_.oldest_wanted(); oldest != nullptr && oldest->number < before;
-       oldest = entries_.oldest_wanted()) {
-    entries_.claim(*oldest);
-    oldest->is_abandoned = true;
-    if (oldest->is_finished) put_away(*oldest, after);
-  }
-}
-
-void ReadAhead::put_away(FetchTable::Entry& entry, After& after) {
-  held_bytes_ -= entry.held_bytes;
-  if (spare_.size() >= depth_.reads() || !is_far_.load(std::memory_order_relaxed))
-    return entries_.move_to(after.unused, entry);
-  entry.held_bytes = entry.buffer.capacity();
-  held_bytes_ += entry.held_bytes;
-  spare_bytes_ += entry.held_bytes;
-  entries_.move_to(spare_, entry);
-}
-
-void ReadAhead::wake(After& after) {
-  if (!is_asleep_) return;
-  is_asleep_ = false;
-  after.sleeping = queue_.get();
-}
-
-void ReadAhead::do_after(After& after) {
-  if (after.sleeping != nullptr) after.sleeping->wake();
-  for (const auto& waiter : after.finished) waiter->tell();
-  after = {};
-}
-
 void ReadAhead::go_far() {
-  {
-    const BriefLock lock(mutex_);
-    if (is_broken_ || stopping_ || is_starting_) return;
-    near_ = 0;
-    if (thread_) return is_far_.store(true, std::memory_order_relaxed);
-    is_starting_ = true;
-  }
-  auto thread = base::Thread::start(
-      "feedline-ahead", [this] { run(); }, [this](const Error&) { give_up(); });
-  After after;
-  {
-    const BriefLock lock(mutex_);
-    is_starting_ = false;
-    if (!thread) return;  // the threads go on reading by themselves
-    thread_.emplace(std::move(*thread));
-    is_far_.store(!is_broken_, std::memory_order_relaxed);
-    wake(after);
-  }
-  do_after(after);
-}
-
-void ReadAhead::go_near(After& after) {
-  is_far_.store(false, std::memory_order_relaxed);
-  after.plan = std::move(next_.plan);
-  next_ = {};
-  abandon(numbers_, after);
-  after.unused.splice(after.unused.end(), spare_);
-  held_bytes_ -= std::exchange(spare_bytes_, 0);
-}
-
-std::uint64_t ReadAhead::held_bytes() const {
-  const BriefLock lock(mutex_);
-  return held_bytes_;
+  if (!exchange_.turn_far()) return;
+  const auto kind = mode_ == ReadAheadMode::kThreads ? storage::QueueKind::kThreads : storage::QueueKind::kBest;
+  auto thread = std::make_unique<FetchThread>(format_, plan_, kind, exchange_);
+  const bool is_running = thread->start();
+  if (is_running) thread_ = std::move(thread);
+  exchange_.started(is_running);
 }
 
 std::string ReadAhead::explain() const {
-  std::uint64_t mean_bytes = 0, most_under_way = 0, latency_ns = 0;
-  std::string_view queue;
-  {
-    const BriefLock lock(mutex_);
-    mean_bytes = mean_bytes_;
-    most_under_way = most_under_way_;
-    latency_ns = depth_.latency_ns();
-    queue = queue_ ? queue_->name() : "threads";
-  }
-  std::string text = "ahead of the threads where the storage is slow; ";
-  if (plan_.read_ahead_bytes < mean_bytes)
+  const FetchExchange::Report report = exchange_.report();
+  const std::string text = "ahead of the threads where the storage is slow; ";
+  if (plan_.read_ahead_bytes < report.mean_bytes)
     return text + "never, as the batches leave no memory for it: raise memory_budget";
-  if (most_under_way == 0) return text + "not so far";
-  text += is_far_.load(std::memory_order_relaxed) ? "now, " : "not any more, ";
-  return text + "at most " + std::to_string(most_under_way) + " at once by " + std::string(queue) + ", a read takes " +
-         std::to_string(latency_ns / 1000) + " us";
+  if (report.most_under_way == 0) return text + "not so far";
+  return text + (exchange_.is_far() ? "now, " : "not any more, ") + "at most " + std::to_string(report.most_under_way) +
+         " at once by " + std::string(report.queue) + ", a read takes " + std::to_string(report.latency_ns / 1000) +
+         " us";
 }
 
 }  // namespace feedline::pipeline

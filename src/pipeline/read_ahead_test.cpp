@@ -10,6 +10,7 @@
 #include "format/folder/folder_format.h"
 #include "pipeline/fake_format.h"
 #include "pipeline/pipeline.h"
+#include "storage/gated_storage.h"
 #include "storage/short_reads_storage.h"
 #include "storage/slow_storage.h"
 #include "storage/temporary_folder.h"
@@ -313,6 +314,48 @@ TEST_F(ReadAheadTest, WhoWaitsForAReadIsTold) {
     threads.clear();
     reads->stop();
     EXPECT_EQ(reads->held_bytes(), 0u);
+  }
+}
+
+// A storage that does not answer fails no read, whoever makes it, or a sample would be there or not by how fast the
+// storage was. The loader's timeout tells of it, in the same words, and once it answers everything is as it would be.
+TEST_F(ReadAheadTest, WhatDoesNotComeIsAStallAndNoBadSample) {
+  set_mode("never");
+  const Labels expected = run(*pipeline(storage::local_storage(), options_));
+  LoaderOptions options = options_;
+  options.timeout = 20ms;
+  options.on_error = OnError::kSkip;
+  for (const char* mode : {"never", "always"}) {
+    set_mode(mode);
+    const auto gate = std::make_shared<storage::Gate>();
+    const auto standing = pipeline(std::make_shared<storage::GatedStorage>(gate, false), options);
+    const std::shared_ptr<void> opens(nullptr, [&](void*) { gate->open(); });  // or a failure would wait for ever
+    ASSERT_TRUE(standing->begin({}, false));
+    Batch batch;
+    for (int stalls = 0; stalls < 2;) {  // the second one after each read has stood still for long
+      const auto polled = standing->poll(1ms, batch);
+      if (polled) {
+        ASSERT_EQ(*polled, Loader::Polled::kPending);
+        continue;
+      }
+      EXPECT_EQ(polled.error().code, ErrorCode::kStalled) << polled.error().message();
+      EXPECT_NE(polled.error().what.find("batch 0 still waits for 8 of 8 samples"), std::string::npos)
+          << polled.error().message();
+      EXPECT_TRUE(polled.error().where.key.ends_with("/image.png")) << mode << ": " << polled.error().message();
+      ++stalls;
+    }
+    gate->open();
+    Labels labels;
+    while (labels.size() < 12) {
+      const auto polled = standing->poll(kHang, batch);
+      ASSERT_TRUE(polled) << polled.error().message();
+      ASSERT_EQ(*polled, Loader::Polled::kBatch);
+      const auto* values = batch.fields()[1].array.as<std::int64_t>();
+      labels.emplace_back(values, values + batch.rows());
+    }
+    EXPECT_EQ(labels, expected) << mode;
+    EXPECT_EQ(standing->bad_count(), 0u) << mode;
+    EXPECT_LE(gate->reads.load(), kClasses * 5u / 4) << mode << ": reads were given up and made again";
   }
 }
 

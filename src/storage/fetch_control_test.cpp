@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cancelling, deadlines and leaving, of reads that stand still until the test lets them go.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
 #include <set>
 #include <thread>
 
 #include "storage/fetch.h"
+#include "storage/gated_storage.h"
 #include "storage/lingering.h"
 #include "storage/storage_contract.h"
 
@@ -17,73 +18,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using Clock = FetchQueue::Clock;
-
-class Gate {
- public:
-  void wait() {
-    std::unique_lock lock(mutex_);
-    opened_.wait(lock, [this] { return is_open_; });
-  }
-  void open() {
-    const std::lock_guard lock(mutex_);
-    is_open_ = true;
-    opened_.notify_all();
-  }
-  bool is_open() {
-    const std::lock_guard lock(mutex_);
-    return is_open_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable opened_;
-  bool is_open_ = false;
-};
-
-// What the transport below gives, from the moment on that the gate is open.
-class GatedTransport final : public Transport {
- public:
-  GatedTransport(std::unique_ptr<Transport> transport, std::shared_ptr<Gate> gate)
-      : transport_(std::move(transport)), gate_(std::move(gate)) {}
-  std::string_view name() const override { return "gated"; }
-  void start(Read& read) override { waiting_.push_back(&read); }
-  Read* finished(Clock::time_point until) override {
-    if (gate_->is_open())
-      for (; !waiting_.empty(); waiting_.pop_back()) transport_->start(*waiting_.back());
-    return transport_->finished(until);
-  }
-  void wake() override { transport_->wake(); }
-
- private:
-  const std::unique_ptr<Transport> transport_;
-  const std::shared_ptr<Gate> gate_;
-  std::vector<Read*> waiting_;
-};
-
-class GatedStorage final : public Storage {
- public:
-  explicit GatedStorage(std::shared_ptr<Gate> gate) : gate_(std::move(gate)) {}
-  Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override {
-    return local_storage()->open(path, access);
-  }
-  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
-                                              std::uint64_t most) const override {
-    auto got = local_storage()->read_all(path, buffer, most);  // into the memory at once, and again at the end
-    gate_->wait();
-    if (got) got = local_storage()->read_all(path, buffer, most);
-    return got;
-  }
-  Result<std::vector<Entry>> list(const std::string& folder) const override { return local_storage()->list(folder); }
-  Result<ObjectStat> stat(const std::string& path) const override { return local_storage()->stat(path); }
-  Result<bool> is_directory(const std::string& path) const override { return local_storage()->is_directory(path); }
-  std::unique_ptr<Transport> own_transport() const override {
-    auto transport = local_storage()->own_transport();
-    return transport ? std::make_unique<GatedTransport>(std::move(transport), gate_) : nullptr;
-  }
-
- private:
-  const std::shared_ptr<Gate> gate_;
-};
 
 class FetchControl : public testing::TestWithParam<QueueKind> {
  protected:
@@ -193,7 +127,7 @@ TEST_P(FetchControl, WhatIsCancelledHasNoDeadlineAnyMore) {
   expect_cancelled(*late);
   EXPECT_EQ(queue_->finished(Clock::now() + 20ms), nullptr) << "its deadline went with it";
   std::jthread waker([this] { queue_->wake(); });
-  const auto other = start("other", Clock::now() + 1h);
+  const auto other = start("other", Clock::now() + 100s);  // which finished() looks for before its own time
   EXPECT_EQ(queue_->finished(Clock::now() + 200s), nullptr) << "wake() is heard while something is under way";
 }
 
@@ -207,6 +141,18 @@ TEST_P(FetchControl, AQueueThatGoesWaitsForNothing) {
   EXPECT_EQ(lingering(), 1u) << "what may still be written to is kept";
   gate_->open();
   expect_nothing_left();
+}
+
+TEST_P(FetchControl, AChildAfterForkLeavesItsParentsReadsAlone) {
+  const auto fetch = start("object");
+  queue_.reset();
+  ASSERT_EQ(lingering(), 1u);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(lingering() == 0 ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "nothing of the child's is under way";
+  EXPECT_EQ(lingering(), 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Queues, FetchControl, testing::Values(QueueKind::kBest, QueueKind::kThreads),

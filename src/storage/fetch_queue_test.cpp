@@ -331,9 +331,12 @@ TEST(RingTransport, AKernelThatTakesNothingHoldsUpNobody) {
   refusals = std::numeric_limits<int>::max();
   start_all();  // does not wait for the kernel
   EXPECT_EQ(queue->finished(FetchQueue::Clock::now() + 5ms), nullptr);
-  std::jthread waker([&] { queue->wake(); });
-  EXPECT_EQ(queue->finished(FetchQueue::Clock::now() + 200s), nullptr) << "wake() is heard";
-  waker.join();
+  for (int again = 0; again < 2; ++again) {  // of the second one the kernel has not taken the request that waits for it
+    const auto started = FetchQueue::Clock::now();
+    const std::jthread waker([&] { queue->wake(); });
+    EXPECT_EQ(queue->finished(started + 200s), nullptr);
+    EXPECT_LT(FetchQueue::Clock::now() - started, 100s) << "wake() is heard";
+  }
   refusals = 0;
   finish_all();
 }

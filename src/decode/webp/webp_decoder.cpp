@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/webp/webp_decoder.h"
 
-// WebP is RIFF: | "RIFF" | size 4, little endian | "WEBP" |, then chunks | type 4 | size 4 | data, padded to even |.
-// An animation's frame is a chunk whose data is
-//
-//   | x/2 3 | y/2 3 | width-1 3 | height-1 3 | duration 3 | flags 1 | chunks of the frame's image |
+// WebP is RIFF: | "RIFF" | size 4, little endian | "WEBP" |, then chunks.
 //
 // A cropped lossy decode upsamples chroma as if the image ended at the crop's border, so the crop reaches kMargin
 // further than the region and the surplus is dropped.
 
 #include <webp/decode.h>
+#include <webp/demux.h>
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
-#include <string_view>
 
 #include "decode/color.h"
 
@@ -24,17 +22,20 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 constexpr int kMargin = 2;  // one chroma sample
-constexpr std::size_t kRiffHead = 12, kChunkHead = 8, kFrameHead = 16;
+constexpr std::size_t kChunkHead = 8;
 
 const std::uint8_t* data_of(Bytes bytes) { return reinterpret_cast<const std::uint8_t*>(bytes.data()); }
 
-std::uint32_t little_endian(Bytes at, std::size_t offset, std::size_t count) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < count; ++i) value |= std::to_integer<std::uint32_t>(at[offset + i]) << (8 * i);
-  return value;
+// What the file says it has, from its first byte on. Requires: the head of a chunk is there.
+std::uint64_t riff_bytes(Bytes bytes) {
+  std::uint64_t size = 0;
+  for (std::size_t i = 0; i < 4; ++i) size |= std::to_integer<std::uint64_t>(bytes[4 + i]) << (8 * i);
+  return kChunkHead + size;
 }
 
-std::string_view type_of(Bytes chunk) { return {reinterpret_cast<const char*>(chunk.data()), 4}; }
+struct DeleteDemuxer {
+  void operator()(WebPDemuxer* demuxer) const { WebPDemuxDelete(demuxer); }
+};
 
 std::string reason(VP8StatusCode status) {
   switch (status) {
@@ -83,24 +84,16 @@ Result<ImageHeader> WebpDecoder::open(Bytes bytes) {
 
 Result<WebpDecoder::Frame> WebpDecoder::first_frame() const {
   if (!animated_) return Frame{bytes_, {0, 0, header_.width, header_.height}};
-  for (Bytes rest = bytes_.subspan(kRiffHead); rest.size() >= kChunkHead;) {
-    const std::uint64_t size = little_endian(rest, 4, 4);
-    if (size > rest.size() - kChunkHead) break;
-    const Bytes data = rest.subspan(kChunkHead, static_cast<std::size_t>(size));
-    if (type_of(rest) == "ANMF" && size > kFrameHead) {
-      const auto field = [&data](std::size_t offset) { return static_cast<int>(little_endian(data, offset, 3)); };
-      const Box place{2 * field(0), 2 * field(3), 1 + field(6), 1 + field(9)};
-      if (place.left + place.width > header_.width || place.top + place.height > header_.height)
-        return decode_error("damaged WebP: a frame reaches over the canvas");
-      const Bytes image = data.subspan(kFrameHead);
-      int width = 0, height = 0;
-      if (!WebPGetInfo(data_of(image), image.size(), &width, &height) || width != place.width || height != place.height)
-        return decode_error("damaged WebP: a frame is not of the size it says");
-      return Frame{image, place};
-    }
-    rest = rest.subspan(std::min<std::size_t>(rest.size(), kChunkHead + static_cast<std::size_t>(size + size % 2)));
-  }
-  return decode_error("truncated WebP: an animation without its first frame");
+  const WebPData file{data_of(bytes_), bytes_.size()};
+  const std::unique_ptr<WebPDemuxer, DeleteDemuxer> demuxer(WebPDemux(&file));
+  WebPIterator first{};
+  if (!demuxer || !WebPDemuxGetFrame(demuxer.get(), 1, &first))
+    return decode_error("damaged WebP: an animation whose frames are not whole, or not on its canvas");
+  const auto offset = static_cast<std::size_t>(first.fragment.bytes - file.bytes);
+  const Frame frame{bytes_.subspan(offset, first.fragment.size),
+                    {first.x_offset, first.y_offset, first.width, first.height}};
+  WebPDemuxReleaseIterator(&first);
+  return frame;
 }
 
 Result<void> WebpDecoder::decode_part(const Frame& frame, const Box& part, memory::PixelBuffer& target) {
@@ -124,10 +117,9 @@ Result<void> WebpDecoder::decode_part(const Frame& frame, const Box& part, memor
 }
 
 Result<void> WebpDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
-  const std::uint64_t riff_bytes = kChunkHead + std::uint64_t{little_endian(bytes_, 4, 4)};
-  if (riff_bytes > bytes_.size())
-    return decode_error("truncated WebP: " + std::to_string(bytes_.size()) + " of " + std::to_string(riff_bytes) +
-                        " bytes");
+  const std::uint64_t whole = riff_bytes(bytes_);
+  if (whole > bytes_.size())
+    return decode_error("truncated WebP: " + std::to_string(bytes_.size()) + " of " + std::to_string(whole) + " bytes");
   FEEDLINE_TRY(const Frame frame, first_frame());
   const Box visible = intersection(region, frame.place);
   if (visible != region)  // an animation's canvas is black where the first frame does not cover it

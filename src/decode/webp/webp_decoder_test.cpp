@@ -145,7 +145,31 @@ TEST(WebpDecoder, FirstFrameLiesOnABlackCanvas) {
 TEST(WebpDecoder, FramesMustFitTheCanvas) {
   const auto pixels = decode_whole(animation(40, 45, {.width = 31, .height = 20}, 14, 6));
   ASSERT_FALSE(pixels);
-  EXPECT_EQ(pixels.error().what, "damaged WebP: a frame reaches over the canvas");
+  EXPECT_EQ(pixels.error().what, "damaged WebP: an animation whose frames are not whole, or not on its canvas");
+}
+
+// Whichever byte of the frames' places, sizes and chunks is another one: an error, or pixels, and nothing outside the
+// file is looked at, which the sanitizers see.
+TEST(WebpDecoder, AnAnimationMayBeDamagedAnywhere) {
+  const EncodedBytes whole = animation(61, 45, {.lossless = true, .width = 31, .height = 20}, 14, 6);
+  const auto expected = decode_whole(whole);
+  ASSERT_TRUE(expected);
+  int refused = 0;
+  for (std::size_t at = 12; at < 100; ++at)
+    for (const int flipped : {0x01, 0x80}) {
+      EncodedBytes bytes = whole;
+      bytes[at] ^= static_cast<std::byte>(flipped);
+      const auto pixels = decode_whole(bytes);
+      refused += !pixels;
+      if (!pixels) {
+        EXPECT_EQ(pixels.error().code, ErrorCode::kData) << at;
+      }
+    }
+  EXPECT_GT(refused, 40);
+  EncodedBytes second = whole;  // its signature, behind the head of its chunk: the first frame is as it was
+  const std::size_t image_bytes = encode({.lossless = true, .width = 31, .height = 20}, 2).size() - 12;
+  second[second.size() - image_bytes + 8] ^= std::byte{1};
+  EXPECT_FALSE(decode_whole(second)) << "the second frame is no image";
 }
 
 TEST(WebpDecoder, TruncationTellsHowMuchIsThere) {

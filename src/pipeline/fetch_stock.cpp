@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/fetch_stock.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace feedline::pipeline {
+namespace {
+
+constexpr std::uint64_t kMostReads = 256;
+constexpr std::uint64_t kFirstMean = 128 << 10;  // bytes of a sample, until some were seen: a photo
+
+}  // namespace
+
+FetchStock::FetchStock(std::uint64_t slack, std::uint64_t most_bytes, telemetry::HeldBytes& held)
+    : slack_(slack),
+      most_bytes_(most_bytes),
+      // twice the slack, so that what nobody comes for leaves room for what is wanted
+      depth_(2 * slack, std::max(kMostReads, 4 * slack)),
+      entries_(std::max(kMostReads, 4 * slack)),
+      held_bytes_(held),
+      mean_bytes_(kFirstMean) {}
+
+std::size_t FetchStock::room() const {
+  const std::uint64_t most = depth_.reads();
+  if (entries_.size() >= most || held_bytes_ + mean_bytes_ > most_bytes_ + (spare_.empty() ? 0 : mean_bytes_)) return 0;
+  return most - entries_.size();
+}
+
+bool FetchStock::has_much_room() const { return room() > depth_.reads() / 8; }
+
+FetchStock::Entry& FetchStock::begin(std::uint64_t sample, Entries& fresh) {
+  Entries& from = spare_.empty() ? fresh : spare_;
+  Entry& entry = from.front();
+  held_bytes_ -= entry.held_bytes;
+  if (&from == &spare_) spare_bytes_ -= entry.held_bytes;
+  entry.sample = sample;
+  entry.number = numbers_++;
+  entry.held_bytes = std::max<std::uint64_t>(entry.buffer.capacity(), mean_bytes_);
+  entry.started_ns = base::now_ns();
+  entry.is_finished = entry.is_abandoned = false;
+  held_bytes_ += entry.held_bytes;
+  entries_.add(from);
+  ++under_way_;
+  most_under_way_ = std::max(most_under_way_, under_way_);
+  return entry;
+}
+
+void FetchStock::finish(Entry& entry, Entries& unused) {
+  entry.is_finished = true;
+  --under_way_;
+  held_bytes_ -= entry.held_bytes;
+  entry.held_bytes = entry.buffer.capacity();
+  held_bytes_ += entry.held_bytes;
+  if (entry.bytes) mean_bytes_ += (entry.bytes->size() + 1) / 16 - mean_bytes_ / 16;
+  if (!entry.was_near && entry.bytes) depth_.completed(base::now_ns() - entry.started_ns);
+  if (entry.is_abandoned) put_away(entry, unused);
+}
+
+FetchStock::Entry* FetchStock::claim(std::uint64_t sample) {
+  depth_.taken(base::now_ns());
+  Entry* const entry = entries_.find(sample);
+  if (entry != nullptr) entries_.claim(*entry);
+  return entry;
+}
+
+void FetchStock::taken(Entry& entry, Entries& unused) {
+  abandon(entry.number - std::min(entry.number, slack_), unused);
+  put_away(entry, unused);
+}
+
+void FetchStock::abandon_all(Entries& unused) { abandon(numbers_, unused); }
+
+void FetchStock::abandon(std::uint64_t before, Entries& unused) {
+  for (Entry* oldest = entries_.oldest_wanted(); oldest != nullptr && oldest->number < before;
+       oldest = entries_.oldest_wanted()) {
+    entries_.claim(*oldest);
+    oldest->is_abandoned = true;
+    if (oldest->is_finished) put_away(*oldest, unused);
+  }
+}
+
+void FetchStock::put_away(Entry& entry, Entries& unused) {
+  held_bytes_ -= entry.held_bytes;
+  if (spare_.size() >= depth_.reads() || !keeps_spare_) return entries_.move_to(unused, entry);
+  entry.held_bytes = entry.buffer.capacity();
+  held_bytes_ += entry.held_bytes;
+  spare_bytes_ += entry.held_bytes;
+  entries_.move_to(spare_, entry);
+}
+
+void FetchStock::keep_none(Entries& unused) {
+  keeps_spare_ = false;
+  abandon_all(unused);
+  unused.splice(unused.end(), spare_);
+  held_bytes_ -= std::exchange(spare_bytes_, 0);
+}
+
+void FetchStock::leave_behind() {
+  keeps_spare_ = false;
+  std::swap(entries_, *nothing_);
+  static_cast<void>(nothing_.release());
+}
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/fetch_stock.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace feedline::pipeline {
+namespace {
+
+constexpr std::uint64_t kSlack = 4;
+constexpr std::uint64_t kPhoto = 128 << 10;  // what a sample is taken for, until some were seen
+
+class FetchStockTest : public testing::Test {
+ protected:
+  FetchStock::Entry& begin(FetchStock& stock, std::uint64_t sample) {
+    if (fresh_.empty()) fresh_.emplace_back();
+    return stock.begin(sample, fresh_);
+  }
+  void finish(FetchStock& stock, FetchStock::Entry& entry, std::size_t bytes) {
+    entry.bytes = std::span<const std::byte>(entry.buffer.resize(bytes));
+    entry.was_near = false;
+    stock.finish(entry, unused_);
+  }
+
+  telemetry::HeldBytes held_;
+  FetchStock::Entries fresh_, unused_;
+};
+
+TEST_F(FetchStockTest, HasRoomForSoManyAndForSoMuch) {
+  FetchStock small(kSlack, 3 * kPhoto, held_), large(kSlack, 1000 * kPhoto, held_);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(small.room(), 2 * kSlack - i);
+    begin(small, i);
+  }
+  EXPECT_EQ(small.room(), 0u) << "no memory is left for a fourth";
+  EXPECT_EQ(small.held_bytes(), 3 * kPhoto);
+  for (std::uint64_t i = 0; i < 2 * kSlack; ++i) begin(large, i);
+  EXPECT_EQ(large.room(), 0u) << "as many as one may have that knows nothing of the storage yet";
+  EXPECT_EQ(large.most_under_way(), 2 * kSlack);
+  EXPECT_EQ(held_.look().now, 3 * kPhoto + 2 * kSlack * kPhoto);
+}
+
+TEST_F(FetchStockTest, AFetchHoldsWhatItsBufferHasAndASpareOneIsUsedAgain) {
+  FetchStock stock(kSlack, 1000 * kPhoto, held_);
+  stock.keep_spare();
+  FetchStock::Entry& entry = begin(stock, 7);
+  finish(stock, entry, 5000);
+  EXPECT_EQ(stock.under_way(), 0u);
+  EXPECT_EQ(stock.held_bytes(), entry.buffer.capacity());
+  EXPECT_LT(stock.mean_bytes(), kPhoto);
+  EXPECT_EQ(stock.claim(8), nullptr);
+  EXPECT_EQ(stock.claim(7), &entry);
+  EXPECT_EQ(stock.claim(7), nullptr) << "it is another thread's";
+  stock.taken(entry, unused_);
+  EXPECT_TRUE(stock.has_spare());
+  EXPECT_EQ(stock.size(), 0u);
+  EXPECT_EQ(stock.held_bytes(), entry.buffer.capacity());
+  EXPECT_EQ(&begin(stock, 9), &entry);
+  EXPECT_FALSE(stock.has_spare());
+  EXPECT_TRUE(unused_.empty());
+}
+
+TEST_F(FetchStockTest, WhatIsMuchOlderThanWhatWasTakenIsAbandoned) {
+  FetchStock stock(kSlack, 1000 * kPhoto, held_);
+  stock.keep_spare();
+  std::vector<FetchStock::Entry*> entries;
+  for (std::uint64_t i = 0; i < 7; ++i) entries.push_back(&begin(stock, i));
+  for (const std::size_t i : {0u, 6u}) finish(stock, *entries[i], 100);
+  ASSERT_EQ(stock.claim(6), entries[6]);
+  stock.taken(*entries[6], unused_);  // 0 and 1 have had their time; 1 is still under way
+  EXPECT_EQ(stock.claim(0), nullptr);
+  EXPECT_EQ(stock.claim(1), nullptr);
+  EXPECT_EQ(stock.claim(2), entries[2]);
+  EXPECT_EQ(stock.size(), 5u);
+  finish(stock, *entries[1], 100);
+  EXPECT_EQ(stock.size(), 4u) << "it goes once it is finished";
+}
+
+TEST_F(FetchStockTest, KeepsNothingOnceNothingIsFetched) {
+  {
+    FetchStock stock(kSlack, 1000 * kPhoto, held_);
+    stock.keep_spare();
+    FetchStock::Entry &taken = begin(stock, 0), &finished = begin(stock, 1), &late = begin(stock, 2);
+    finish(stock, taken, 100);
+    finish(stock, finished, 100);
+    stock.taken(*stock.claim(0), unused_);
+    stock.keep_none(unused_);
+    EXPECT_EQ(unused_.size(), 2u);
+    EXPECT_FALSE(stock.has_spare());
+    EXPECT_EQ(stock.claim(1), nullptr);
+    finish(stock, late, 100);
+    EXPECT_EQ(unused_.size(), 3u) << "nobody wants it";
+    EXPECT_EQ(stock.size(), 0u);
+    EXPECT_EQ(stock.held_bytes(), 0u);
+  }
+  EXPECT_EQ(held_.look().now, 0u);
+}
+
+}  // namespace
+}  // namespace feedline::pipeline
