@@ -65,7 +65,7 @@ std::uint64_t BatchMemory::make_ready(Slot& slot) {
 Result<void> BatchMemory::compose(Slot& slot) const {
   if (late_fields_ == 0) return {};
   const std::span items(slot.prepared->items->all);
-  for (const BadRow& bad : slot.failures)  // half of it may be there
+  for (const BadEntry& bad : slot.failures)  // half of it may be there
     for (memory::ListItem& item : items.subspan(bad.row * late_fields_, late_fields_)) item.clear();
   FEEDLINE_TRY(slot.prepared->composed, batch::Composed::make(*slot.layout, items, slot.rows, late_memory_));
   return {};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "batch/make_batch.h"
 
@@ -16,36 +17,34 @@ void Delivery::begin(const EpochStart& start, std::uint64_t now_ns) {
   if (first_ns_ == 0) first_ns_ = now_ns;
 }
 
-Result<void> Delivery::note(const Epoch& epoch, const Slot& slot, std::uint64_t now_ns) {
+Delivery::Noted Delivery::note(const Epoch& epoch, Slot& slot, std::uint64_t now_ns) {
   last_ns_ = now_ns;
   position_.epoch = epoch.epoch();
   position_.position = epoch.position();
   position_.delivered = epoch.delivered(std::move(position_.delivered));
   position_.left_out = epoch.left_out();
   last_batch_ = slot.batch;
-  epoch_bad_ += slot.bad.size();
-  for (const BadSample& bad : slot.bad) bad_.push_back(std::make_shared<const BadSample>(bad));
-  if (!slot.bad.empty() && policy_.over_budget(epoch_bad_))
-    return std::unexpected(policy_.budget_error(slot.bad.back().error));
-  return {};
-}
-
-Result<Loader::Polled> Delivery::count(const Epoch& epoch, const Slot& slot) {
-  if (slot.rows == 0) return Loader::Polled::kPending;
+  const std::size_t bad = slot.bad.size();
+  epoch_bad_ += bad;
+  bad_.splice(bad_.end(), slot.bad);
+  if (bad > 0 && policy_.over_budget(epoch_bad_)) return Noted::kOverBudget;
+  if (slot.rows == 0) return Noted::kNothing;
   waiting_ns_ = 0;
   if (!slot.failures.empty() && policy_.on_error() != OnError::kReport) {
-    const auto& first = slot.failures.front();
-    bad_.push_back(std::make_shared<const BadSample>(
-        BadSample{first.error, epoch.epoch(), epoch.index_of(slot.batch), slot.samples[first.row], OnError::kRaise}));
-    return std::unexpected(first.error);
+    slot.failures.front().sample.action = OnError::kRaise;
+    bad_.splice(bad_.end(), slot.failures, slot.failures.begin());
+    return Noted::kBad;
   }
-  if (slot.prepared && slot.prepared->error) return std::unexpected(*slot.prepared->error);
+  if (slot.prepared && slot.prepared->error) return Noted::kUnready;
   ++batches_;
   samples_ += slot.rows;
-  return Loader::Polled::kBatch;
+  return Noted::kBatch;
 }
 
-Result<void> Delivery::hand_over(Slot& slot, std::uint64_t index, Batch& out) const {
+Result<void> Delivery::hand_over(Slot& slot, Noted noted, std::uint64_t index, Batch& out) const {
+  if (noted == Noted::kOverBudget) return std::unexpected(policy_.budget_error(bad_.back().sample.error));
+  if (noted == Noted::kBad) return std::unexpected(bad_.back().sample.error);
+  if (noted == Noted::kUnready) return std::unexpected(std::move(*slot.prepared->error));
   batch::Parts parts{.layout = std::move(slot.layout), .lease = std::move(slot.lease), .device = device_};
   if (slot.prepared) {
     for (const auto& arrival : slot.prepared->arrivals)
@@ -53,7 +52,9 @@ Result<void> Delivery::hand_over(Slot& slot, std::uint64_t index, Batch& out) co
     parts.composed = std::move(slot.prepared->composed);
     parts.ready = std::move(slot.prepared->arrivals);
   }
-  out = batch::make_batch(std::move(parts), index, std::move(slot.samples), std::move(slot.failures));
+  std::vector<BadRow> bad;
+  for (BadEntry& entry : slot.failures) bad.push_back({entry.row, std::move(entry.sample.error)});
+  out = batch::make_batch(std::move(parts), index, std::move(slot.samples), std::move(bad));
   return {};
 }
 

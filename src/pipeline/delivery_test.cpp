@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "batch/batch_layout.h"
@@ -35,19 +36,17 @@ class DeliveryTest : public testing::Test {
     slot.layout = layout_;
     while (auto ticket = epoch_->take_ticket()) ticket->place();
     for (const std::uint64_t row : failed)
-      epoch_->note(slot, row, {slot.samples[row], Error{ErrorCode::kData, "bad", {}, 0}, {}});
+      epoch_->note(slot, row, {slot.samples[row], one_bad(row, slot.samples[row], "row " + std::to_string(row)), {}});
     EXPECT_TRUE(slot.tickets.finish(kRows));
     epoch_->settle(slot);
     auto ready = epoch_->take_ready();
     EXPECT_TRUE(ready);
     return ready;
   }
-  // As the pipeline does with a slot that was noted.
-  Result<Loader::Polled> take(Slot& slot, Batch& out) {
-    FEEDLINE_TRY(const auto counted, delivery_.count(*epoch_, slot));
-    if (counted == Loader::Polled::kBatch)
-      FEEDLINE_CHECK_OK(delivery_.hand_over(slot, epoch_->index_of(slot.batch), out));
-    return counted;
+  // As the pipeline does with a slot that it took.
+  Result<void> take(Slot& slot, Batch& out, std::uint64_t now_ns = 2000) {
+    const auto noted = delivery_.note(*epoch_, slot, now_ns);
+    return delivery_.hand_over(slot, noted, epoch_->index_of(slot.batch), out);
   }
   LoaderStats stats(bool running, std::uint64_t now_ns) const {
     LoaderStats stats;
@@ -67,9 +66,8 @@ TEST_F(DeliveryTest, AnEpochGoesOnBehindWhatWasNoted) {
   EXPECT_FALSE(delivery_.last_batch());
   for (std::uint64_t batch = 0; batch < 3; ++batch) {
     const auto slot = filled();
-    ASSERT_TRUE(delivery_.note(*epoch_, *slot, 2000 + batch));
     Batch out;
-    ASSERT_EQ(take(*slot, out), Loader::Polled::kBatch);
+    ASSERT_TRUE(take(*slot, out, 2000 + batch));
     EXPECT_EQ(out.rows(), kRows);
     EXPECT_EQ(delivery_.position().epoch, 3u);
     EXPECT_EQ(delivery_.position().position, (batch + 1) * kRows);
@@ -93,19 +91,21 @@ TEST_F(DeliveryTest, TheConsumerWaitsFromItsFirstQuestionOn) {
   EXPECT_EQ(delivery_.waiting_since(), 1500u);
   const auto slot = filled();
   Batch out;
-  ASSERT_TRUE(delivery_.note(*epoch_, *slot, 2000));
   ASSERT_TRUE(take(*slot, out));
   EXPECT_EQ(delivery_.waiting_since(), 0u);
 }
 
 TEST_F(DeliveryTest, RaiseGivesTheFirstBadRowAndNoBatch) {
   const auto slot = filled({3, 1});
-  ASSERT_TRUE(delivery_.note(*epoch_, *slot, 2000));
   Batch out;
-  EXPECT_FALSE(take(*slot, out));
+  const auto taken = take(*slot, out);
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().what, "row 1");
   ASSERT_EQ(delivery_.bad().size(), 1u);
-  EXPECT_EQ(delivery_.bad()[0]->sample, 1u);
-  EXPECT_EQ(delivery_.bad()[0]->action, OnError::kRaise);
+  const BadSample& bad = delivery_.bad().front().sample;
+  EXPECT_EQ(bad.sample, 1u);
+  EXPECT_EQ(bad.action, OnError::kRaise);
+  EXPECT_EQ(bad.error.what, "row 1");
   EXPECT_EQ(delivery_.batches(), 0u);
   EXPECT_EQ(delivery_.position().position, kRows) << "the next one is the batch behind it";
 }
@@ -117,9 +117,8 @@ class ReportTest : public DeliveryTest {
 
 TEST_F(ReportTest, ABatchComesWithItsBadRows) {
   const auto slot = filled({2});
-  ASSERT_TRUE(delivery_.note(*epoch_, *slot, 2000));
   Batch out;
-  ASSERT_EQ(take(*slot, out), Loader::Polled::kBatch);
+  ASSERT_TRUE(take(*slot, out));
   ASSERT_EQ(out.bad().size(), 1u);
   EXPECT_EQ(out.bad()[0].row, 2u);
 }
@@ -129,20 +128,21 @@ class BudgetTest : public DeliveryTest {
   BudgetTest() : DeliveryTest(OnError::kReplace, 2) {}
   std::shared_ptr<Slot> with_bad(std::size_t bad) {
     auto slot = filled();
-    slot->bad.assign(bad, BadSample{Error{ErrorCode::kData, "bad", {}, 0}, 3, 0, 7, OnError::kReplace});
+    for (std::size_t i = 0; i < bad; ++i) slot->bad.splice(slot->bad.end(), one_bad(0, 7));
     return slot;
   }
 };
 
 TEST_F(BudgetTest, EndsAnEpochWithOneBadSampleTooMany) {
-  EXPECT_TRUE(delivery_.note(*epoch_, *with_bad(2), 2000));
-  EXPECT_TRUE(delivery_.note(*epoch_, *with_bad(0), 2000));
-  const auto noted = delivery_.note(*epoch_, *with_bad(1), 2000);
-  ASSERT_FALSE(noted);
-  EXPECT_NE(noted.error().what.find("error_budget=2"), std::string::npos);
+  Batch out;
+  EXPECT_TRUE(take(*with_bad(2), out));
+  EXPECT_TRUE(take(*with_bad(0), out));
+  const auto ended = take(*with_bad(1), out);
+  ASSERT_FALSE(ended);
+  EXPECT_NE(ended.error().what.find("error_budget=2"), std::string::npos);
   EXPECT_EQ(delivery_.bad().size(), 3u) << "the one that was too much is logged as well";
   delivery_.begin({.epoch = 4}, 3000);
-  EXPECT_TRUE(delivery_.note(*epoch_, *with_bad(2), 4000)) << "every epoch has its own budget";
+  EXPECT_TRUE(take(*with_bad(2), out, 4000)) << "every epoch has its own budget";
   EXPECT_EQ(delivery_.bad().size(), 5u);
 }
 

@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t kUsuallyAhead = 256;  // batches delivered before one that takes long; more take memory again
 
+bool by_row(const BadEntry& a, const BadEntry& b) { return a.row < b.row; }
+bool by_sample(const BadEntry& a, const BadEntry& b) { return a.sample.sample < b.sample.sample; }
+
 }  // namespace
 
 Epoch::Epoch(const Config& config, const BadSamplePolicy& policy)
@@ -59,11 +62,7 @@ void Epoch::claim(const std::shared_ptr<Slot>& slot) {
 }
 
 std::optional<Ticket> Epoch::take_ticket() {
-  if (!refills_.empty()) {
-    Ticket ticket = std::move(refills_.front());
-    refills_.pop_front();
-    return ticket;
-  }
+  if (refill_) return std::exchange(refill_, std::nullopt);
   for (auto slot = drained_; slot != slots_.end(); ++slot) {
     const RowRun run = (*slot)->tickets.take(config_.grain);
     if (run.rows > 0) return Ticket{*slot, run.first, run.rows};
@@ -72,24 +71,19 @@ std::optional<Ticket> Epoch::take_ticket() {
   return std::nullopt;
 }
 
-void Epoch::log_bad(Slot& slot, std::uint64_t sample, Error error) {
-  slot.bad.push_back({std::move(error), epoch(), index_of(slot.batch), sample, policy_.on_error()});
-}
-
 void Epoch::note(Slot& slot, std::uint64_t row, Outcome outcome) {
   slot.samples[row] = outcome.sample;
-  for (BadSample& bad : outcome.bad) {
-    bad.batch = index_of(slot.batch);
-    slot.bad.push_back(std::move(bad));
-  }
-  if (outcome.error) slot.failures.push_back({row, std::move(*outcome.error)});
+  for (BadEntries* entries : {&outcome.replaced, &outcome.failed})
+    for (BadEntry& entry : *entries) entry.sample.batch = index_of(slot.batch);
+  slot.bad.splice(slot.bad.end(), outcome.replaced);
+  slot.failures.splice(slot.failures.end(), outcome.failed);
 }
 
 void Epoch::settle(Slot& completed) {
   completed.complete = true;
   ++complete_;
   // a failed refill goes first again
-  if (completed.failures.size() > 1) std::ranges::sort(completed.failures, {}, &BadRow::row);
+  completed.failures.sort(by_row);
   if (config_.prepares && policy_.on_error() != OnError::kSkip) finalize(completed);
   resolve();
   if (config_.prepares && policy_.on_error() == OnError::kSkip && !config_.in_order) finalize_ahead();
@@ -102,11 +96,11 @@ void Epoch::resolve() {
     if (!slot->judged) {
       slot->judged = true;
       // earlier refills took the batch over; had they come sooner, it would not have been opened at all
-      if (deliverable_rows(*slot) == 0) slot->failures.clear();
+      if (deliverable_rows(*slot) == 0) slot->cut_off.splice(slot->cut_off.end(), slot->failures);
     }
     if (policy_.on_error() == OnError::kSkip && refill(slot)) return;  // come back when the refill is there
     // rows finish in any order: sorted, so that the log does not depend on threads
-    if (policy_.on_error() == OnError::kReplace) std::ranges::stable_sort(slot->bad, {}, &BadSample::sample);
+    if (policy_.on_error() == OnError::kReplace) slot->bad.sort(by_sample);
     slot->refilled = plan_->positions() - end_;
     slot->resolved = true;
     ++resolved_;
@@ -149,23 +143,26 @@ void Epoch::note_ready(Slot& slot) {
 // itself, and the next one has to know.
 bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
   while (!slot->failures.empty()) {
-    const BadRow failure = std::move(slot->failures.front());
-    slot->failures.erase(slot->failures.begin());
-    const std::uint64_t position = slot->first + failure.row;
+    const auto failure = slot->failures.begin();
+    const std::uint64_t row = failure->row, position = slot->first + row;
     // a failed refill is logged like the sample it stands for; its position is behind end_ already
-    const bool was_refill = slot->samples[failure.row] != plan_->at(position).sample;
-    if (!was_refill && position >= end_) continue;  // cut off: an earlier refill took this position over
-    log_bad(*slot, slot->samples[failure.row], failure.error);
+    const bool was_refill = slot->samples[row] != plan_->at(position).sample;
+    if (!was_refill && position >= end_) {  // an earlier refill took this position over
+      slot->cut_off.splice(slot->cut_off.end(), slot->failures, failure);
+      continue;
+    }
+    failure->sample.action = OnError::kSkip;
+    slot->bad.splice(slot->bad.end(), slot->failures, failure);
     if (position >= end_) continue;
     const std::uint64_t last = --end_;
     if (last == position) continue;  // the last of the order: nothing to put in its place, the batch is shorter
     const plan::Placed placed = plan_->at(last);
-    slot->samples[failure.row] = placed.sample;
-    slot->draws[failure.row] = placed.draw;
+    slot->samples[row] = placed.sample;
+    slot->draws[row] = placed.draw;
     slot->complete = false;
     --complete_;
     slot->tickets.reopen_one();
-    refills_.push_back({slot, failure.row, 1, true});
+    refill_ = Ticket{slot, row, 1, true};
     return true;
   }
   return false;

@@ -4,7 +4,6 @@
 // Batches being filled and the rows still to hand out: the bookkeeping of one epoch, without threads or locks.
 
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <memory>
 #include <optional>
@@ -17,8 +16,8 @@
 
 namespace feedline::pipeline {
 
-// Not thread-safe: the pipeline calls it under its lock, where it looks through no list, and allocates nothing unless
-// samples are bad. Threads that still have tickets of an epoch that is gone get no further ones.
+// Not thread-safe: the pipeline calls it under its lock, where it looks through no list, and allocates nothing. Threads
+// that still have tickets of an epoch that is gone get no further ones.
 class Epoch {
  public:
   struct Config {
@@ -38,7 +37,7 @@ class Epoch {
 
   // The first row to hand out in an open slot, or a refill; nullopt: none is left.
   std::optional<Ticket> take_ticket();
-  bool has_refill() const { return !refills_.empty(); }
+  bool has_refill() const { return refill_.has_value(); }
   // With Config::given: the samples of the next batch, at most batch_size of them; and that no more will follow.
   void give(std::list<std::vector<GivenSample>> batch) { given_.splice(given_.end(), batch); }
   void end_giving() { all_given_ = true; }
@@ -88,7 +87,6 @@ class Epoch {
   void finalize(Slot& slot);
   void finalize_ahead();
   bool refill(const std::shared_ptr<Slot>& slot);
-  void log_bad(Slot& slot, std::uint64_t sample, Error error);
   std::uint64_t deliverable_rows(const Slot& slot) const;
   bool safe_out_of_order(const Slot& slot) const;
   Slots::iterator next_ready();  // the end: none is
@@ -105,9 +103,9 @@ class Epoch {
   std::size_t resolved_ = 0, complete_ = 0;  // slots; of the latter only those that are not resolved
   std::size_t ready_ = 0;                    // of those that are resolved; with Config::prepares
   std::uint64_t late_bytes_ = 0;
-  std::shared_ptr<Slot> final_;       // the oldest that nobody has taken
-  std::uint64_t unsettled_rows_ = 0;  // of slots that are not resolved
-  std::deque<Ticket> refills_;
+  std::shared_ptr<Slot> final_;                 // the oldest that nobody has taken
+  std::uint64_t unsettled_rows_ = 0;            // of slots that are not resolved
+  std::optional<Ticket> refill_;                // of the first slot that is not resolved: one at a time
   std::vector<std::uint64_t> delivered_ahead_;  // batches, the lowest first
   std::uint64_t next_batch_ = 0;                // lowest one not delivered
   std::uint64_t refilled_ = 0;                  // as of the batches delivered

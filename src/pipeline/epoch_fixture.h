@@ -4,11 +4,17 @@
 // For tests: batches of an epoch without a pipeline.
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "pipeline/epoch.h"
 
 namespace feedline::pipeline {
+
+// What is known of a row whose sample is bad.
+inline BadEntries one_bad(std::uint64_t row, std::uint64_t sample, std::string what = "bad") {
+  return {{row, {Error{ErrorCode::kData, std::move(what), {}, 0}, 0, 0, sample}}};
+}
 
 // The next batch, whose rows can be taken. Its layout is the caller's to give.
 inline Slot& open_batch(Epoch& epoch, std::shared_ptr<memory::Lease> lease = nullptr) {

@@ -89,7 +89,7 @@ class EpochRun {
         working.erase(working.begin() + static_cast<std::ptrdiff_t>(pick));
         pipeline::Outcome row;
         row.sample = ticket.sample();
-        if (bad.contains(ticket.sample())) row.error = Error{ErrorCode::kData, "bad", {}, 0};
+        if (bad.contains(ticket.sample())) row.failed = one_bad(ticket.row, row.sample);
         epoch.note(*ticket.slot, ticket.row, std::move(row));
         if (ticket.slot->tickets.finish(1)) epoch.settle(*ticket.slot);
       }
@@ -112,7 +112,7 @@ class EpochRun {
         EXPECT_EQ(slot->samples, samples_when_final[slot->batch]) << "it was not final";
       }
       if (!epoch.delivered().empty()) ++outcome.overtaken;
-      for (const BadSample& sample : slot->bad) outcome.logged.push_back(sample.sample);
+      for (const BadEntry& entry : slot->bad) outcome.logged.push_back(entry.sample.sample);
       outcome.states.push_back({epoch.position(), epoch.left_out(), epoch.delivered()});
       if (slot->rows == 0) continue;
       EXPECT_TRUE(slot->failures.empty());
@@ -279,7 +279,7 @@ TEST(Epoch, RaiseKeepsTheErrorsOfABatchInRowOrder) {
   for (const int row : {3, 1, 0, 2}) {
     Outcome outcome;
     outcome.sample = static_cast<std::uint64_t>(row);
-    if (row % 2 == 1) outcome.error = Error{ErrorCode::kData, "row " + std::to_string(row), {}, 0};
+    if (row % 2 == 1) outcome.failed = one_bad(outcome.sample, outcome.sample, "row " + std::to_string(row));
     Slot& slot = *tickets[static_cast<std::size_t>(row)].slot;
     epoch.note(slot, static_cast<std::uint64_t>(row), std::move(outcome));
     if (slot.tickets.finish(1)) epoch.settle(slot);
@@ -287,7 +287,7 @@ TEST(Epoch, RaiseKeepsTheErrorsOfABatchInRowOrder) {
   const auto slot = epoch.take_ready();
   ASSERT_TRUE(slot);
   ASSERT_EQ(slot->failures.size(), 2u);
-  EXPECT_EQ(slot->failures[0].error.what, "row 1");
+  EXPECT_EQ(slot->failures.front().sample.error.what, "row 1");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "base/clock.h"
@@ -20,10 +21,16 @@ constexpr std::uint64_t kForgets = 16;
 // Batches that are open while nobody knows what their late fields take: one is filled and one begun, as by default.
 constexpr std::uint64_t kUnmeasured = 2;
 
+std::shared_ptr<const Error> cancelled(std::string what) {
+  return std::make_shared<const Error>(Error{ErrorCode::kCancelled, std::move(what), {}, 0});
+}
+
 }  // namespace
 
 Exchange::Exchange(const Parts& parts)
     : parts_(parts),
+      closed_error_(cancelled("the loader is closed")),
+      interrupted_error_(cancelled("interrupted")),
       consumer_(parts.counters.back()[static_cast<std::size_t>(Stage::kConsumer)]),
       memory_(parts.recipe, parts.plan, parts.device),
       settings_(parts.plan),
@@ -69,14 +76,15 @@ void Exchange::open_slot(BriefLock& lock, Wakes& wakes) {
   lock.unlock();
   wake(wakes);
   auto taken = memory_.take();
+  auto no_memory = taken ? nullptr : std::make_shared<const Error>(std::move(taken).error());
   lock.lock();
   claiming_ = false;
   wakes.all_workers = true;  // who waited for this looks again, whatever came of it
   std::shared_ptr<Slot> slot = taken ? std::move(*taken) : nullptr;
   if (stopping_ || run != epochs_.claiming_run() || !has_room()) return let_go(lock, std::move(slot), wakes);
-  if (!taken) {
+  if (no_memory) {
     if (auto following = epochs_.drop_following()) return let_go(lock, std::move(*following), wakes);
-    failure_ = std::move(taken).error();  // not of an epoch that nobody has asked for yet
+    failure_ = std::move(no_memory);  // not of an epoch that nobody has asked for yet
     update_recall();
     wakes.consumer = true;
     return;
@@ -221,9 +229,10 @@ void Exchange::note(const Task& task, std::span<RowFiller::Noted> rows) {
 }
 
 void Exchange::break_off(Error error) {
+  auto broken = std::make_shared<const Error>(std::move(error));
   {
     const BriefLock lock(mutex_);
-    broken_ = std::move(error);
+    broken_.swap(broken);
   }
   ready_cv_.notify_all();
 }

@@ -125,13 +125,13 @@ class Exchange {
   struct HandOver {
     std::shared_ptr<Slot> slot;
     std::uint64_t index = 0;  // of its batch
-    Result<Loader::Polled> polled = Loader::Polled::kPending;
+    Delivery::Noted noted = Delivery::Noted::kNothing;
     std::uint64_t asked_ns = 0, got_ns = 0, number = 0;
     bool measures = false;
   };
 
   // under mutex_
-  Result<void> check_alive() const;
+  std::shared_ptr<const Error> ended() const;  // nullptr: an epoch can begin
   bool has_room() const;
   void note_held();
   void wait_for_work(BriefLock& lock, std::size_t worker);
@@ -147,8 +147,11 @@ class Exchange {
   // without it
   void wake(Wakes& wakes);
   Result<Loader::Polled> hand_over(HandOver& over, Batch& out);
+  void refused(const HandOver& over, const Error& error);
+  void measure();
 
   const Parts parts_;
+  const std::shared_ptr<const Error> closed_error_, interrupted_error_;
   telemetry::StageCounters& consumer_;
   std::atomic<bool> recall_{false};
 
@@ -164,7 +167,8 @@ class Exchange {
   std::uint64_t leaving_late_bytes_ = 0;  // what is composed of them
   std::uint64_t late_bytes_;              // of a batch, lately: what the next one is taken to need for its late fields
   bool late_is_guess_;                    // it is nobody's measure
-  std::optional<Error> failure_, broken_;
+  // made without it, so that under it errors are neither copied nor freed
+  std::shared_ptr<const Error> failure_, broken_;
   bool stopping_ = false;
   bool interrupted_ = false;       // and poll() has not said so yet
   telemetry::HeldBytes own_held_;  // any thread; used where nothing is read ahead

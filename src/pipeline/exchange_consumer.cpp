@@ -2,6 +2,7 @@
 // The consumer's side of an exchange: epochs begin, batches are waited for and handed over; and what any thread may
 // ask.
 #include <algorithm>
+#include <iterator>
 #include <list>
 #include <string>
 #include <utility>
@@ -23,27 +24,23 @@ std::uint64_t bytes_of(const Batch& batch) {
   return bytes;
 }
 
-std::unexpected<Error> cancelled(std::string what) {
-  return std::unexpected(Error{ErrorCode::kCancelled, std::move(what), {}, 0});
-}
-
 }  // namespace
 
-Result<void> Exchange::check_alive() const {
-  if (stopping_) return cancelled("the loader is closed");
-  if (broken_) return std::unexpected(*broken_);
-  return {};
-}
+std::shared_ptr<const Error> Exchange::ended() const { return stopping_ ? closed_error_ : broken_; }
 
 Result<void> Exchange::begin(const EpochStart& start, std::unique_ptr<Epoch> epoch, std::unique_ptr<Epoch> following,
                              bool feeds_gpu) {
   const bool goes_on = following != nullptr;
   Wakes wakes;
+  std::shared_ptr<const Error> past;
   {
     BriefLock lock(mutex_);
-    FEEDLINE_CHECK_OK(check_alive());
+    if (const auto error = ended()) {
+      lock.unlock();
+      return std::unexpected(*error);
+    }
     auto dropped = epochs_.begin(std::move(epoch), std::move(following));
-    failure_.reset();
+    past.swap(failure_);
     update_recall();
     delivery_.begin(start, base::now_ns());
     wakes.parked = settings_.begin_epoch(feeds_gpu);
@@ -89,11 +86,9 @@ void Exchange::note_ready(HandOver& over, bool was_ready, Wakes& wakes) {
   over.index = epoch.index_of(over.slot->batch);
   over.asked_ns = delivery_.waiting_since();
   over.number = delivery_.batches();
-  if (auto noted = delivery_.note(epoch, *over.slot, base::now_ns()); !noted) failure_ = std::move(noted).error();
-  update_recall();
+  over.noted = delivery_.note(epoch, *over.slot, base::now_ns());
   over.got_ns = delivery_.last_ns();
-  over.polled = failure_ ? std::unexpected(*failure_) : delivery_.count(epoch, *over.slot);
-  if (over.polled == Loader::Polled::kPending) return;
+  if (over.noted == Delivery::Noted::kNothing) return;
   const auto next = settings_.delivered(over.got_ns, was_ready ? 0 : over.got_ns - over.asked_ns);
   over.measures = next == Adaptation::Next::kMeasure;
   wakes.parked = next == Adaptation::Next::kChanged;
@@ -103,17 +98,27 @@ void Exchange::note_ready(HandOver& over, bool was_ready, Wakes& wakes) {
 // What of a hand-over takes its time.
 Result<Loader::Polled> Exchange::hand_over(HandOver& over, Batch& out) {
   telemetry::record_span(Stage::kConsumer, over.asked_ns, over.got_ns, over.number);
-  if (over.polled) {
-    const std::uint64_t rows = over.slot->rows;
-    if (auto handed = delivery_.hand_over(*over.slot, over.index, out); !handed) {
-      const BriefLock lock(mutex_);
-      delivery_.take_back(rows);
-      over.polled = std::unexpected(std::move(handed).error());
-    } else {
-      consumer_.add_item(base::now_ns() - over.got_ns, bytes_of(out));
-    }
-  }
-  if (!over.measures) return std::move(over.polled);
+  auto handed = delivery_.hand_over(*over.slot, over.noted, over.index, out);
+  if (handed)
+    consumer_.add_item(base::now_ns() - over.got_ns, bytes_of(out));
+  else
+    refused(over, handed.error());
+  if (over.measures) measure();
+  if (!handed) return std::unexpected(std::move(handed).error());
+  return Loader::Polled::kBatch;
+}
+
+// The consumer gets an error for the slot in hand.
+void Exchange::refused(const HandOver& over, const Error& error) {
+  const bool ends = over.noted == Delivery::Noted::kOverBudget;
+  auto failure = ends ? std::make_shared<const Error>(error) : nullptr;
+  const BriefLock lock(mutex_);
+  if (over.noted == Delivery::Noted::kBatch) delivery_.take_back(over.slot->rows);
+  if (ends) failure_.swap(failure);
+  update_recall();
+}
+
+void Exchange::measure() {
   const Usage usage = settings_.usage(parts_.counters);
   Wakes wakes;
   {
@@ -121,7 +126,6 @@ Result<Loader::Polled> Exchange::hand_over(HandOver& over, Batch& out) {
     wakes.all_workers = wakes.parked = settings_.measured(usage);
   }
   wake(wakes);
-  return std::move(over.polled);
 }
 
 Result<Loader::Polled> Exchange::poll(std::chrono::milliseconds wait, Batch& out) {
@@ -133,19 +137,20 @@ Result<Loader::Polled> Exchange::poll(std::chrono::milliseconds wait, Batch& out
   delivery_.wait(started);
   bool was_ready = delivery_.waiting_since() == started;
   while (true) {
-    FEEDLINE_CHECK_OK(check_alive());
-    if (std::exchange(interrupted_, false)) {
+    auto error = ended();
+    if (!error && std::exchange(interrupted_, false)) error = interrupted_error_;
+    if (!error) error = failure_;
+    if (error) {
       lock.unlock();
       wake(wakes);
-      return cancelled("interrupted");
+      return std::unexpected(*error);
     }
-    if (failure_) return std::unexpected(*failure_);
     Epoch* epoch = epochs_.current();
     over.slot = epoch->take_ready();
     if (over.slot) {
       note_held();
       note_ready(over, was_ready, wakes);
-      if (over.polled == Loader::Polled::kPending) {  // nothing that the consumer waits for
+      if (over.noted == Delivery::Noted::kNothing) {  // nothing that the consumer waits for
         let_go(lock, std::move(over.slot), wakes);
         continue;
       }
@@ -236,17 +241,19 @@ std::vector<std::uint64_t> Exchange::rows_per_rank() const {
 }
 
 std::vector<BadSample> Exchange::bad_samples(std::uint64_t from) const {
-  std::vector<std::shared_ptr<const BadSample>> shared;
-  shared.reserve(bad_count());
+  std::uint64_t count = 0;
+  BadEntries::const_iterator entry;
   {
     const BriefLock lock(mutex_);
-    const auto& bad = delivery_.bad();
-    // what has come since there was room for all is told the next time
-    for (std::uint64_t i = from; i < bad.size() && shared.size() < shared.capacity(); ++i) shared.push_back(bad[i]);
+    const BadEntries& bad = delivery_.bad();
+    if (bad.size() > from) count = bad.size() - from, entry = std::prev(bad.end());
   }
+  // behind the last one others may come, before it nothing changes
+  for (std::uint64_t i = 1; i < count; ++i) --entry;
   std::vector<BadSample> samples;
-  samples.reserve(shared.size());
-  for (const auto& sample : shared) samples.push_back(*sample);
+  samples.reserve(count);
+  for (std::uint64_t i = 1; i < count; ++i) samples.push_back((entry++)->sample);
+  if (count > 0) samples.push_back(entry->sample);
   return samples;
 }
 

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "pipeline/epoch_fixture.h"
 #include "pipeline/fake_device.h"
 #include "pipeline/fake_format.h"
 
@@ -152,7 +153,7 @@ TEST_F(ExchangeTest, WhatComesOfAnAbandonedEpochIsNobodys) {
   Task task = fill_batch();
   ASSERT_TRUE(begin(0));
   std::vector<RowFiller::Noted> noted(1);
-  noted[0].outcome.error = Error{ErrorCode::kData, "bad", {}, 0};
+  noted[0].outcome.failed = one_bad(0, 0);
   exchange_->note(task, noted);
   EXPECT_TRUE(task.ticket.slot->failures.empty());
   const Task next = settled(std::move(task));
@@ -329,7 +330,7 @@ class ExchangeSkips : public ExchangeTest {
  protected:
   ExchangeSkips() : ExchangeTest(OnError::kSkip) {}
   static RowFiller::Noted bad_row(const Slot& slot, std::uint64_t row) {
-    return {row, {slot.samples[row], Error{ErrorCode::kData, "bad", {}, 0}, {}}};
+    return {row, {slot.samples[row], one_bad(row, slot.samples[row]), {}}};
   }
 };
 

@@ -183,14 +183,13 @@ class LateRun {
     std::uint64_t sample = slot.samples[row];
     if (!samples_.fill(sample, rows)) {
       const Error error{ErrorCode::kData, "bad", {}, 0};
-      Outcome outcome{sample, error, {}};
+      Outcome outcome{sample, {{row, {error, task.epoch, 0, sample}}}, {}};
       if (policy_.on_error() == OnError::kReplace) {
-        outcome.bad.push_back({error, task.epoch, 0, sample, OnError::kReplace});
+        outcome.replaced.swap(outcome.failed);
         while (samples_.bad.contains(sample)) sample = (sample + 1) % size;
         slot.rows_at(row, rows);
         EXPECT_TRUE(samples_.fill(sample, rows));
         outcome.sample = sample;
-        outcome.error.reset();
       }
       noted.push_back({row, std::move(outcome)});
     }

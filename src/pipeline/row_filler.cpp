@@ -83,17 +83,19 @@ void RowFiller::settle(SampleLoader::Job job, std::uint64_t row, Result<void> lo
   Outcome& outcome = noted.outcome;
   outcome.sample = job.index;
   const base::SampleKey asked = job.key;
+  const auto entry = [&](Error error) {
+    return BadEntry{row, {std::move(error), asked.epoch, 0, outcome.sample, policy_.on_error()}};
+  };
   for (std::uint32_t attempt = 0; !loaded; ++attempt) {
     const auto next = policy_.on_error() == OnError::kReplace
                           ? policy_.substitute(asked, recipe_->format->size(), attempt)
                           : std::nullopt;
     if (!next) {
-      outcome.error = std::move(loaded).error();
+      outcome.failed.push_back(entry(std::move(loaded).error()));
       return;
     }
     // a substitute that is bad too is logged where the plan has it, not here a second time
-    if (attempt == 0)
-      outcome.bad.push_back({std::move(loaded).error(), asked.epoch, 0, outcome.sample, OnError::kReplace});
+    if (attempt == 0) outcome.replaced.push_back(entry(std::move(loaded).error()));
     outcome.sample = job.index = job.key.sample = *next;
     job.place = {};
     loaded = loader_.load(job);

@@ -67,10 +67,14 @@ TEST_F(RowFillerTest, ABadSampleIsItsRowsErrorAndTheOthersGoOn) {
     EXPECT_EQ(noted_[0].row, 1u);
     EXPECT_EQ(noted_[1].row, 4u);
     for (const auto& noted : noted_) {
-      ASSERT_TRUE(noted.outcome.error);
-      EXPECT_EQ(noted.outcome.error->where.key, "key-" + std::to_string(10 + noted.row));
+      ASSERT_EQ(noted.outcome.failed.size(), 1u);
+      const auto& [row, bad] = noted.outcome.failed.front();
+      EXPECT_EQ(row, noted.row);
+      EXPECT_EQ(bad.error.where.key, "key-" + std::to_string(10 + noted.row));
+      EXPECT_EQ(bad.sample, 10 + noted.row);
+      EXPECT_EQ(bad.epoch, kEpoch);
       EXPECT_EQ(noted.outcome.sample, 10 + noted.row);
-      EXPECT_TRUE(noted.outcome.bad.empty());
+      EXPECT_TRUE(noted.outcome.replaced.empty());
     }
     EXPECT_EQ(pixel(5), 15);
   }
@@ -81,10 +85,12 @@ TEST_F(RowFillerTest, AReplacedSampleLogsTheFirstAndIsTheSubstitute) {
   ASSERT_EQ(noted_.size(), 1u);
   const auto& [row, outcome] = noted_[0];
   EXPECT_EQ(row, 2u);
-  EXPECT_FALSE(outcome.error);
-  ASSERT_EQ(outcome.bad.size(), 1u);
-  EXPECT_EQ(outcome.bad[0].sample, 12u);
-  EXPECT_EQ(outcome.bad[0].epoch, kEpoch);
+  EXPECT_TRUE(outcome.failed.empty());
+  ASSERT_EQ(outcome.replaced.size(), 1u);
+  const BadSample& bad = outcome.replaced.front().sample;
+  EXPECT_EQ(bad.sample, 12u);
+  EXPECT_EQ(bad.epoch, kEpoch);
+  EXPECT_EQ(bad.action, OnError::kReplace);
   const BadSamplePolicy policy(OnError::kReplace, 0);
   EXPECT_EQ(outcome.sample, policy.substitute({kSeed, kEpoch, 12}, 100, 0));
   EXPECT_EQ(pixel(2), static_cast<int>(outcome.sample));
@@ -95,8 +101,8 @@ TEST_F(RowFillerTest, WhereEverySubstituteIsBadTheRowFailsInTheEnd) {
   for (std::uint64_t sample = 0; sample < 100; ++sample) all.insert(sample);
   fill(OnError::kReplace, std::move(all), 3, 1);
   ASSERT_EQ(noted_.size(), 1u);
-  EXPECT_TRUE(noted_[0].outcome.error);
-  EXPECT_EQ(noted_[0].outcome.bad.size(), 1u) << "substitutes are logged where the plan has them";
+  EXPECT_EQ(noted_[0].outcome.failed.size(), 1u);
+  EXPECT_EQ(noted_[0].outcome.replaced.size(), 1u) << "substitutes are logged where the plan has them";
   EXPECT_EQ(read_.size(), 33u);
 }
 

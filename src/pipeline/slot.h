@@ -41,6 +41,14 @@
 
 namespace feedline::pipeline {
 
+// A sample that its row could not be filled with. In a list of one from the start, which is made without the lock:
+// under it, entries only go from list to list.
+struct BadEntry {
+  std::uint64_t row = 0;
+  BadSample sample;  // its batch and action are the epoch's to say
+};
+using BadEntries = std::list<BadEntry>;
+
 // A thread may write the memory, samples and draws of rows that it has a ticket for; everything else belongs to the
 // Epoch.
 struct Slot {
@@ -87,8 +95,9 @@ struct Slot {
   std::list<std::vector<GivenSample>> given;  // what was given for it, until it is placed
   std::vector<std::uint64_t> samples;         // per row, once placed
   std::vector<std::uint64_t> draws;           // per row: what its randomness is keyed by
-  std::vector<BadRow> failures;               // rows that still need a refill, or all of them with kRaise and kReport
-  std::vector<BadSample> bad;                 // what to log when the batch is delivered
+  BadEntries failures;                        // rows that still need a refill, or all of them with kRaise and kReport
+  BadEntries bad;                             // what to log when the batch is delivered
+  BadEntries cut_off;                         // failures that count no more: freed with the slot
   std::list<std::shared_ptr<Slot>> place_in_epoch;  // an element for the epoch's list, which allocates nothing
 };
 
@@ -108,9 +117,9 @@ struct Ticket {
 
 // What came of a row.
 struct Outcome {
-  std::uint64_t sample = 0;    // that fills the row: the ticket's, or its substitute
-  std::optional<Error> error;  // the row is not filled
-  std::vector<BadSample> bad;  // replaced samples
+  std::uint64_t sample = 0;  // that fills the row: the ticket's, or its substitute
+  BadEntries failed;         // one: the row is not filled
+  BadEntries replaced;       // one: by that sample
 };
 
 }  // namespace feedline::pipeline

@@ -25,7 +25,7 @@ Epoch::Config config_of(std::uint64_t size, std::uint64_t batch_size, std::uint6
 }
 
 void fail(Epoch& epoch, const Ticket& ticket) {
-  Outcome outcome{ticket.sample(), Error{ErrorCode::kData, "bad", {}, 0}, {}};
+  Outcome outcome{ticket.sample(), one_bad(ticket.row, ticket.sample()), {}};
   epoch.note(*ticket.slot, ticket.row, std::move(outcome));
 }
 
