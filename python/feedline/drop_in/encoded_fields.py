@@ -98,7 +98,9 @@ class _Arrays(_Handler):
             return self._handler(key, data)
         kind, dtype, mode = importlib.import_module("webdataset.autodecode").imagespecs[self._handler.imagespec]
         if mode == "l":
-            pixels = pixels.reshape([extent for axis, extent in enumerate(pixels.shape) if axis != self._channels(kind)])
+            pixels = pixels.reshape(
+                [extent for axis, extent in enumerate(pixels.shape) if axis != self._channels(kind)]
+            )
         if dtype == "float":
             pixels = pixels.astype(numpy.float32) / 255.0
         return torch.from_numpy(pixels) if kind == "torch" else pixels
@@ -205,7 +207,7 @@ class Behind:
 
 
 class Begin:
-    """Decodes all images of a sample: natively, with what the engine knows of their transforms, or as webdataset does."""
+    """Decodes all images of a sample: natively as far as their transforms are known, or as webdataset does."""
 
     def __init__(self, functions: dict[int | str, Any], handler: Callable[[Exception], bool]) -> None:
         self._fronts = {place: _Front(function) for place, function in functions.items()}

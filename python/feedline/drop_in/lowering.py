@@ -307,7 +307,9 @@ def _decode_stage(handler: Any, found: native_webdataset.Found, native: str, whe
     if kind == encoded_fields.ARRAYS:
         return Stage("decode", f"JPEG, PNG, WebP ({spec})", native, "arrays as webdataset makes them")
     if kind == encoded_fields.PILLOW and found.late is not None:
-        return Stage("decode", f"JPEG, PNG, WebP ({spec})", native, "where a known transform is applied; the others by Pillow")
+        return Stage(
+            "decode", f"JPEG, PNG, WebP ({spec})", native, "where a known transform is applied; the others by Pillow"
+        )
     if kind == encoded_fields.PILLOW:
         return Stage("decode", f"images ({spec})", where, found.why)
     if spec is not None:
@@ -323,7 +325,9 @@ def _field_stages(field: native_webdataset.Field, one_of_many: bool, native: str
     drawn = "the engine's own random numbers, by one of torch's for each " + ("image" if of else "sample")
     stages = [dataclasses.replace(stage, what=of + stage.what) for stage in _known_stages(chain, native, drawn)]
     for i, transform in enumerate(chain.rest):
-        stages.append(Stage("transform", of + transforms.name_of(transform), where, chain.why if i == 0 else "comes after"))
+        stages.append(
+            Stage("transform", of + transforms.name_of(transform), where, chain.why if i == 0 else "comes after")
+        )
     return stages
 
 

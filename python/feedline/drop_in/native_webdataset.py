@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """webdataset's pipelines: shards, splitting, shuffling and grouping stay its own; images are decoded by the engine.
 
-    ... -> decode("pil", ...) -> [shuffle, to_tuple, rename] -> map_tuple(transform, ...) or map_dict(jpg=transform) -> ...
+    ... -> decode("pil", ...) -> [shuffle, to_tuple, rename] -> map_tuple(transform, ...), map_dict(jpg=transform) -> ...
 
 becomes, in each worker,
 
@@ -98,9 +98,9 @@ def _find_use(stages: list[Any], decoders: dict[int, Any], late: int) -> Found |
             return f"{_stage_name(stage)} may look at decoded images"
     if use == len(stages):
         return "images are not transformed"
-    if _handler(stages[late]) is not filters.reraise_exception:
-        if any(_is_shuffle(stage, filters) for stage in stages[late + 1 : use]):
-            return "a bad image is left out before the shuffle"
+    shuffled = any(_is_shuffle(stage, filters) for stage in stages[late + 1 : use])
+    if shuffled and _handler(stages[late]) is not filters.reraise_exception:
+        return "a bad image is left out before the shuffle"
     mode = next(mode for handler in decoders[late].handlers if (mode := encoded_fields.pillow_mode(handler)))
     fields = _fields(stages, use, mode)
     if any(field.chain.known for field in fields):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import pickle
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from test_lowering_webdataset import tar_of
 from torch.utils.data import DataLoader as TorchLoader
 
 from feedline import ConfigError, DataLoader
+from feedline.drop_in import native_webdataset
 
 wds = pytest.importorskip("webdataset", reason="webdataset is not installed")
 _SPECS = ("rgb8", "rgb", "l8", "l", "torch", "torchrgb", "torchrgb8", "torchl", "torchl8")
@@ -164,7 +166,8 @@ def test_images_masks_and_all_other_fields_are_what_torchs_loader_gives(vision, 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_dicts_of_transforms_one_after_the_other(vision, shards, workers):
     data = opened(shards).decode("pil").rename(left="left.jpg;left.png").map_dict(json=lambda value: value["boxes"])
-    data = data.map_dict(left=resized(vision)).map_dict(**{"right.jpg": resized(vision, 9), "mask.png": nearest(vision)})
+    more = {"right.jpg": resized(vision, 9), "mask.png": nearest(vision)}
+    data = data.map_dict(left=resized(vision)).map_dict(**more)
     assert_same_as_torch(data, batch_size=4, num_workers=workers)
 
 
@@ -260,10 +263,38 @@ def test_images_of_every_kind_have_pillows_pixels(vision, tmp_path, spec):
     shard = tar_of(tmp_path / "kinds.tar", {f"{i:03}": {k: v} for i, (k, v) in enumerate(kinds().items())})
     data = opened([shard]).decode(spec)
     if spec.startswith("pil"):
-        data = data.rename_keys(("image", "*.png"), ("image", "*.jp*g"), ("image", "*.webp"), ("image", "*.bmp"))
-        data = data.map_dict(image=nearest(vision))
-        data = opened([shard]).decode(spec).rename(image=";".join(kinds())).map_dict(image=nearest(vision))
+        data = data.rename(image=";".join(kinds())).map_dict(image=nearest(vision))
     assert_same_as_torch(data, batch_size=None)
+
+
+@pytest.fixture
+def opened_by_pillow(monkeypatch) -> list[int]:
+    """Sizes in bytes of the images that Pillow opens in this process."""
+    sizes: list[int] = []
+
+    def note(stream, *arguments, _open=Image.open, **options):
+        sizes.append(len(stream.getvalue()))
+        return _open(stream, *arguments, **options)
+
+    monkeypatch.setattr(Image, "open", note)
+    return sizes
+
+
+@pytest.mark.parametrize("spec", ["pil", "pilrgb", "pill", *_SPECS])
+def test_pillow_opens_nothing_that_the_engine_reads(vision, shards, tmp_path, spec, opened_by_pillow):
+    whole = vision.transforms.PILToTensor()
+    data = opened(shards).decode(spec)
+    if spec.startswith("pil"):
+        data = data.rename(left="left.jpg;left.png").map_dict(left=resized(vision))
+        data = data.map_dict(**{"right.jpg": whole, "mask.png": nearest(vision)})
+    assert len(samples_of(DataLoader, data, batch_size=None)) == 24
+    assert opened_by_pillow == []
+    shard = tar_of(tmp_path / "kinds.tar", {f"{i:03}": {k: v} for i, (k, v) in enumerate(kinds().items())})
+    data = opened([shard]).decode(spec)
+    if spec.startswith("pil"):
+        data = data.rename(image=";".join(kinds())).map_dict(image=whole)
+    assert len(samples_of(DataLoader, data, batch_size=None)) == len(kinds())
+    assert opened_by_pillow == [len(kinds()[name]) for name in ("foreign.png", "left.bmp")]
 
 
 def test_grey_images_go_through_every_transform_that_is_known(vision, shards):
@@ -275,14 +306,23 @@ def test_grey_images_go_through_every_transform_that_is_known(vision, shards):
         "RandomHorizontalFlip": (1.0,),
         "RandomVerticalFlip": (1.0,),
         "Grayscale": (3,),
-        "RandomCrop": ((20, 24),),
+        "RandomCrop": ((22, 24),),
     }.items():
         if not hasattr(transforms, name):
             continue
         chain = transforms.Compose([getattr(transforms, name)(*options), transforms.ToTensor()])
         assert_same_as_torch(opened(shards[:1]).decode("pill").to_tuple("mask.png").map_tuple(chain), batch_size=None)
     normalized = resized(vision, 16, transforms.Normalize([0.5], [0.25]))
-    assert_same_as_torch(opened(shards).decode("pill").to_tuple("left.png;left.jpg").map_tuple(normalized), batch_size=4)
+    data = opened(shards).decode("pill").to_tuple("left.png;left.jpg").map_tuple(normalized)
+    assert_same_as_torch(data, batch_size=4)
+
+
+def test_what_workers_are_sent_can_be_pickled_while_it_is_read(vision, shards):
+    data = opened(shards).decode(wds.imagehandler("l8", ["png"]), "pil").to_tuple("right.jpg", "mask.png", "json")
+    sent = native_webdataset.wrap(data.map_tuple(resized(vision)))
+    expected = list(sent)  # and its readers are there
+    assert_same(list(pickle.loads(pickle.dumps(sent))), expected)
+    assert_same_as_torch(data.map_tuple(resized(vision)), batch_size=4)
 
 
 # -- random numbers, epochs, states
