@@ -10,6 +10,7 @@ Everything is matched by exact type: a subclass may do anything, and stays in Py
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from ..data.dataset import Dataset
 from ..data.draws import is_random
 from ..errors import ConfigError
 from ..machine import limits
-from . import native_webdataset, sources, transforms
+from . import encoded_fields, native_webdataset, sources, transforms
 from .course import Course
 from .native_prefix import NativePrefix
 from .orders import is_unique
@@ -292,13 +293,42 @@ def _plan_webdataset(settings: Settings) -> Plan:
         Stage("order", type(settings.dataset).__qualname__, where, "shards, splits and shuffles are webdataset's")
     ]
     stages.append(Stage("read", "tar files", where, "webdataset's, encoded images and other fields"))
-    stages.append(Stage("decode", "JPEG, PNG, WebP", native, "where the transform is applied"))
-    stages += _known_stages(found.chain, native, "the engine's own random numbers, by one of torch's for each sample")
-    for i, transform in enumerate(found.chain.rest):
-        why = found.chain.why if i == 0 else "comes after"
-        stages.append(Stage("transform", type(transform).__qualname__, where, why))
+    stages += [_decode_stage(handler, found, native, where) for handler in found.handlers()]
+    for field in found.fields:
+        stages += _field_stages(field, len(found.fields) > 1, native, where)
     stages.append(_collate_stage(settings, "follows what runs in Python"))
-    return PrefixPlan(stages, found.chain.known, native_webdataset.wrap)
+    known = tuple(name for field in found.fields for name in field.chain.known)
+    return PrefixPlan(stages, known, native_webdataset.wrap)
+
+
+def _decode_stage(handler: Any, found: native_webdataset.Found, native: str, where: str) -> Stage:
+    kind = encoded_fields.kind_of(handler)
+    spec = getattr(handler, "imagespec", None)
+    if kind == encoded_fields.ARRAYS:
+        return Stage("decode", f"JPEG, PNG, WebP ({spec})", native, "arrays as webdataset makes them")
+    if kind == encoded_fields.PILLOW and found.late is not None:
+        return Stage(
+            "decode", f"JPEG, PNG, WebP ({spec})", native, "where a known transform is applied; the others by Pillow"
+        )
+    if kind == encoded_fields.PILLOW:
+        return Stage("decode", f"images ({spec})", where, found.why)
+    if spec is not None:
+        return Stage("decode", f"images ({spec})", where, "the engine decodes to RGB and L")
+    return Stage("decode", transforms.name_of(handler), where, "a handler of your own")
+
+
+def _field_stages(field: native_webdataset.Field, one_of_many: bool, native: str, where: str) -> list[Stage]:
+    of = f"{field.name}: " if one_of_many else ""
+    chain = field.chain
+    if not chain.known:
+        return [Stage("transform", of + transforms.name_of(field.function), where, chain.why)]
+    drawn = "the engine's own random numbers, by one of torch's for each " + ("image" if of else "sample")
+    stages = [dataclasses.replace(stage, what=of + stage.what) for stage in _known_stages(chain, native, drawn)]
+    for i, transform in enumerate(chain.rest):
+        stages.append(
+            Stage("transform", of + transforms.name_of(transform), where, chain.why if i == 0 else "comes after")
+        )
+    return stages
 
 
 # -- arrays

@@ -40,11 +40,14 @@ class NativePrefix:
         path, target = leaf.samples[inner_index]
         try:
             if reader is None or reader.pid != os.getpid():
-                reader = self._readers.reader = Reader(sources.given_files(leaf), leaf.transform)
+                files = sources.given_files(leaf)
+                chain = transforms.fixed_size_front(leaf.transform, files.dataset)
+                reader = self._readers.reader = Reader(files, chain)
             sample = reader.read(path)
         except Error:
             return self._inner[index]
-        sample = reader.finish(sample)
+        for transform in reader.rest:
+            sample = transform(sample)
         if leaf.target_transform is not None:
             target = leaf.target_transform(target)
         return sample, target
@@ -62,14 +65,20 @@ class NativePrefix:
 
 
 class Reader:
-    """Reads one image after the other through the known transforms at the front of `transform`, then the others."""
+    """Reads one image after the other through the known transforms of a chain.
 
-    def __init__(self, files: sources.GivenFiles, transform: Any) -> None:
-        self.pid = os.getpid()
+    Attributes:
+        pid: of the process that it works in.
+        rest: the transforms that are still to come.
+    """
+
+    def __init__(self, files: sources.GivenFiles, chain: transforms.Chain, layout: str = "") -> None:
+        """`layout`: ``"NCHW"`` or ``"NHWC"``; by default what the chain's images have."""
+        self.pid, self.rest = os.getpid(), chain.rest
         self._files = files
-        self._chain = transforms.fixed_size_front(transform, files.dataset)
-        layout = "NHWC" if self._chain.flows == transforms.PIL else "NCHW"
-        self._engine = self._chain.dataset._engine.reader(layout)
+        self._chain = chain
+        dataset = chain.dataset if transforms.has_fixed_size(chain.dataset) else chain.dataset.collate("list")
+        self._engine = dataset._engine.reader(layout or ("NHWC" if chain.flows == transforms.PIL else "NCHW"))
         self._wrap = self._wrapper()
 
     def read(self, path: Any) -> Any:
@@ -83,13 +92,12 @@ class Reader:
 
     def read_encoded(self, data: bytes) -> Any:
         """The same of a file that is in memory."""
-        ((_, pixels),) = self._engine.read_encoded(data, 0, self._seed(), 0)
-        return self._wrap(pixels)
+        return self._wrap(self.pixels(data))
 
-    def finish(self, sample: Any) -> Any:
-        for transform in self._chain.rest:
-            sample = transform(sample)
-        return sample
+    def pixels(self, data: bytes) -> numpy.ndarray:
+        """The array that the engine makes of a file in memory."""
+        ((_, pixels),) = self._engine.read_encoded(data, 0, self._seed(), 0)
+        return pixels
 
     def _seed(self) -> int:
         return int(torch.empty((), dtype=torch.int64).random_().item()) if self._chain.random else 0

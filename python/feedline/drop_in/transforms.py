@@ -36,10 +36,10 @@ class Chain:
     why: str = ""  # the first of `rest` is not known
 
 
-def chain_of(transform: Any, dataset: Dataset) -> Chain:
+def chain_of(transform: Any, dataset: Dataset, channels: int = 3) -> Chain:
     """All that the engine knows at the front of `transform`, a Compose or one transform, on `dataset`'s images."""
     members = _members(transform)
-    chain = Chain(dataset)
+    chain = Chain(dataset, channels=channels)
     for i, member in enumerate(members):
         longer = _taken(chain, member)
         if isinstance(longer, str):
@@ -84,7 +84,7 @@ def _taken(chain: Chain, transform: Any) -> Chain | str:
     """`chain` with `transform` behind it, or why the engine cannot do that."""
     name = _name(transform)
     if name is None or name not in _KNOWN:
-        return f"{type(transform).__qualname__} is not an operation of the engine"
+        return f"{name_of(transform)} is not an operation of the engine"
     if _is_altered(transform):
         return f"{name} has hooks, or a forward of its own"
     takes, apply, gives = _KNOWN[name]
@@ -109,6 +109,11 @@ def _taken(chain: Chain, transform: Any) -> Chain | str:
         random=chain.random or name.startswith("Random") or name == "ColorJitter",
         tv_image=tv_image,
     )
+
+
+def name_of(transform: Any) -> str:
+    """As it is shown: a function's own name, or the class of an object."""
+    return str(getattr(transform, "__name__", type(transform).__qualname__))
 
 
 def _name(transform: Any) -> str | None:

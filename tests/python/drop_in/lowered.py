@@ -34,6 +34,9 @@ def assert_same(ours, theirs) -> None:
             assert bool(((ours - theirs).abs() <= last_bit).all()), float((ours - theirs).abs().max())
         else:
             assert torch.equal(ours, theirs)
+    elif isinstance(ours, np.ndarray):
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+        assert np.array_equal(ours, theirs)
     elif isinstance(ours, (list, tuple)):
         assert len(ours) == len(theirs)
         for mine, other in zip(ours, theirs, strict=True):
