@@ -199,7 +199,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return {**self.__dict__, "_iterator": None, "_course": copy.copy(self._course)}
 
     def _get_iterator(self) -> Any:
-        """As torch's: a subclass may make an iterator of torch's classes, and has torch's workers and transport then."""
+        """torch's name. A subclass may make one of torch's classes, and has torch's workers and transport then."""
         settings = Settings.of(self)
         plan = plan_lowering(settings, self._course)
         if isinstance(plan, (ImagePlan, ArrayPlan)):

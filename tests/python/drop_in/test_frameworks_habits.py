@@ -217,7 +217,7 @@ class Wrapped(DataLoader):
     """Counts batches of an iterator of ours."""
 
     def _get_iterator(self):
-        return map(lambda batch: batch + 1, super()._get_iterator())
+        return (batch + 1 for batch in super()._get_iterator())
 
 
 @pytest.mark.parametrize("workers", [0, 2])
