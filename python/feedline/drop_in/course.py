@@ -6,16 +6,20 @@ It holds neither of them: a loader with workers that live on holds its iterator,
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 
+from ..errors import ConfigError
 from ..loader.loader import BadSample
 from . import state
 from .sampler_epochs import SamplerEpochs
 from .settings import Settings
+
+_log = logging.getLogger("feedline")
 
 
 class Course:
@@ -33,6 +37,7 @@ class Course:
         errors: bad samples that were skipped or replaced.
         wait_s: seconds in ``next()``, of the epoch that was begun last; None: nobody measures it.
         page_lock_refusal: why batches are pinned by torch, where there is a GPU.
+        unseen: the epoch that was begun last has an iterator that is not ours.
         native_rows, native_misses: samples that the engine was to read, and those that it could not.
     """
 
@@ -48,6 +53,7 @@ class Course:
         self.errors: list[BadSample] = []
         self.wait_s: float | None = None
         self.page_lock_refusal: str | None = None
+        self.unseen = False
         self.warned_unsharded = False
         self.native_rows = self.native_misses = 0
         self._sampler_epochs = SamplerEpochs()
@@ -79,7 +85,7 @@ class Course:
 
     def open(self, settings: Settings) -> tuple[state.Cursor, dict[str, Any] | None]:
         """For an iterator that begins: where it stands, and the state that it goes on from, if any."""
-        resume, self.pending = self.pending, None
+        resume, self.pending, self.unseen = self.pending, None, False
         cursor = state.Cursor(self.epoch, settings.num_workers)
         cursor.samplers, cursor.epochs = state.take_samplers(settings.order)
         cursor.generators = self._generators_before
@@ -94,6 +100,21 @@ class Course:
         if ahead is None or self.pending is not None or self.epoch != ahead.epoch:
             return False
         return bool(ahead.sampler_epochs == epochs_of(settings))
+
+    def pass_unseen(self, settings: Settings) -> None:
+        """An epoch has begun whose iterator is not ours: nobody here knows where that stands.
+
+        Raises:
+            ConfigError: it was to go on in the middle.
+        """
+        resume, self.pending = self.pending, None
+        if resume is not None and resume["delivered"]:
+            raise ConfigError(
+                f"load_state_dict: {resume['delivered']} batches were delivered, and this loader's class has a "
+                "_get_iterator() of its own, which begins at the first one"
+            )
+        self.cursor, self.latest, self.unseen = state.Cursor(self.epoch, settings.num_workers), None, True
+        self.epoch += 1
 
     def adopt(self, cursor: state.Cursor, settings: Settings) -> None:
         """The epoch that was begun ahead is now the one that is iterated."""
@@ -132,6 +153,9 @@ class Course:
             iterator.want_states(self.snapshot_steps(settings))
         if self.pending is not None:
             return dict(self.pending)
+        if self.unseen:
+            _log.warning("state_dict(): empty, as the class of this loader has a _get_iterator() of its own")
+            return {}
         cursor = self.cursor or state.Cursor(self.epoch, settings.num_workers)
         if iterator is not None and cursor is iterator._cursor:
             cursor = iterator.state_cursor()

@@ -23,6 +23,7 @@ from . import page_lock
 from .course import Course
 from .iterators import WorkerIterator
 from .lowering import NATIVE, ArrayPlan, ImagePlan, PrefixPlan, Reason, plan_lowering
+from .position import Position
 from .settings import Settings, resolve
 from .single import SingleIterator
 
@@ -148,15 +149,24 @@ class DataLoader(_TorchDataLoader[_T_co]):
     # -- iteration
 
     def __iter__(self) -> Any:
-        self._course.wait_s = None
-        iterator = self._start_epoch(Settings.of(self))
+        course, settings = self._course, Settings.of(self)
+        course.wait_s = None
+        before = course.cursor
+        iterator = self._start_epoch(settings)
+        if isinstance(iterator, Position):
+            self._show(iterator)
+        elif course.cursor is before:  # nor is there one of ours within it
+            course.pass_unseen(settings)
+        return iterator
+
+    def _show(self, iterator: Position) -> None:
+        """To those that watch, until it pauses."""
         publish(self)  # after workers have been forked: it has a thread
         self._course.running.add(iterator)
         if iterator._when_paused is None:
             reference = weakref.ref(self)
             iterator._when_paused = functools.partial(_paused, reference)
             weakref.finalize(iterator, _withdraw_idle, reference).atexit = False
-        return iterator
 
     def _start_epoch(self, settings: Settings) -> Any:
         course = self._course
@@ -177,6 +187,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
 
     def _needs_another(self, iterator: Any) -> bool:
         """Whether workers that live on cannot give the next epoch."""
+        if not isinstance(iterator, Position):  # a subclass has made it
+            return False
         if getattr(iterator, "_broken", False) or iterator._is_inherited():
             return True
         # A position in a stream counts from where a dataset begins that nobody has read yet.
@@ -187,6 +199,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         return {**self.__dict__, "_iterator": None, "_course": copy.copy(self._course)}
 
     def _get_iterator(self) -> Any:
+        """torch's name. A subclass may make one of torch's classes, and has torch's workers and transport then."""
         settings = Settings.of(self)
         plan = plan_lowering(settings, self._course)
         if isinstance(plan, (ImagePlan, ArrayPlan)):
@@ -236,6 +249,8 @@ class DataLoader(_TorchDataLoader[_T_co]):
         if has_ring:
             budget = settings.budget_bytes()
             lines.append(f"  hand-over  one memfd ring, at most {budget:,} bytes of waiting batches, no copy")
+        if type(self)._get_iterator is not DataLoader._get_iterator:
+            lines.append(f"  iterators  {type(self).__qualname__}: yours; where it makes torch's, none of this is so")
         if self.pin_memory:
             lines.append(f"  pin        {page_lock.explain(self._course.page_lock_refusal, has_ring)}")
         if self.seed is not None:

@@ -16,8 +16,9 @@ import pytest
 import torch
 from drop_in_data import Failing, Numbers, Stream, flatten
 from torch.utils.data import DistributedSampler, TensorDataset, get_worker_info
+from torch.utils.data import dataloader as torch_dataloader
 
-from feedline import DataLoader
+from feedline import ConfigError, DataLoader
 from feedline.drop_in.settings import Settings
 from feedline.serving import publishing
 
@@ -136,6 +137,96 @@ def test_a_context_whose_processes_are_threads():
 def test_streams_with_such_a_context():
     loader = ThreadLoader(Stream(40), batch_size=4, num_workers=2)
     assert sorted(flatten(loader)) == sorted(flatten(loader)) == list(range(40))
+
+
+# -- classes that make their iterators themselves
+
+
+class CountingSingle(torch_dataloader._SingleProcessDataLoaderIter):
+    """As LitData's: torch's, and something at its end."""
+
+    ended = 0
+
+    def _next_data(self):
+        try:
+            return super()._next_data()
+        except StopIteration:
+            CountingSingle.ended += 1
+            raise
+
+
+class CountingWorkers(torch_dataloader._MultiProcessingDataLoaderIter):
+    ended = 0
+
+    def _next_data(self):
+        try:
+            return super()._next_data()
+        except StopIteration:
+            CountingWorkers.ended += 1
+            raise
+
+
+class OwnIterators(DataLoader):
+    """As LitData's StreamingDataLoader and CacheDataLoader."""
+
+    def _get_iterator(self):
+        return (CountingWorkers if self.num_workers else CountingSingle)(self)
+
+
+OWN = {
+    "in this process": ({}, CountingSingle),
+    "workers": ({"num_workers": 2}, CountingWorkers),
+    "workers that live on": ({"num_workers": 2, "persistent_workers": True}, CountingWorkers),
+}
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_a_class_may_make_iterators_of_torchs_classes(kind, published):
+    more, iterators = OWN[kind]
+    loader = OwnIterators(Numbers(), 4, **more)
+    before = iterators.ended
+    for epoch in range(3):
+        iterator = iter(loader)
+        assert type(iterator) is iterators and flatten(iterator) == list(range(40))
+        assert loader.stats()["epoch"] == epoch
+    assert iterators.ended == before + 3
+    assert left() == [], "what nobody sees is not shown as running"
+
+
+def test_such_a_class_has_the_order_of_its_seed_epoch_by_epoch():
+    one, two = (OwnIterators(Numbers(), 4, shuffle=True, seed=3, num_workers=workers) for workers in (0, 2))
+    orders = [flatten(one) for _ in range(3)]
+    assert orders == [flatten(two) for _ in range(3)] and orders[0] != orders[1] != orders[2]
+
+
+def test_such_a_class_has_no_position(caplog):
+    loader = OwnIterators(Numbers(), 4)
+    assert "iterators  OwnIterators: yours" in loader.explain() and "iterators" not in DataLoader([1]).explain()
+    loader.load_state_dict(loader.state_dict())  # of the beginning, where it begins
+    next(iter(loader))
+    assert loader.state_dict() == {} and "_get_iterator" in caplog.text
+    other = DataLoader(Numbers(), 4)
+    next(iter(other))
+    loader.load_state_dict(other.state_dict())
+    with pytest.raises(ConfigError, match="1 batches were delivered"):
+        iter(loader)
+    assert flatten(loader) == list(range(40)), "and from there on as before"
+
+
+class Wrapped(DataLoader):
+    """Counts batches of an iterator of ours."""
+
+    def _get_iterator(self):
+        return (batch + 1 for batch in super()._get_iterator())
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_class_may_wrap_our_iterators_and_resume(workers):
+    loader, again = (Wrapped(Numbers(), 4, num_workers=workers) for _ in range(2))
+    iterator = iter(loader)
+    begun = flatten([next(iterator), next(iterator)])
+    again.load_state_dict(loader.state_dict())
+    assert begun == list(range(1, 9)) and flatten(again) == flatten(iterator) == list(range(9, 41))
 
 
 # -- threads that are left
