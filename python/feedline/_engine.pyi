@@ -1,3 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa
+# fmt: off
 """
 Feedline's engine. The package `feedline` is its public face; names here may change.
 """
@@ -7,6 +10,7 @@ from typing import Any
 
 import numpy
 import numpy.typing
+
 
 class InspectionFinding:
     """Something that a reader would drop, merge or fail on."""
@@ -21,8 +25,10 @@ class InspectionFinding:
 
     @property
     def shard(self) -> str: ...
+
     @property
     def key(self) -> str: ...
+
     @property
     def text(self) -> str:
         """One sentence: what, and what to do."""
@@ -34,8 +40,10 @@ class Inspection:
 
     @property
     def format(self) -> str: ...
+
     @property
     def samples(self) -> int: ...
+
     @property
     def shards(self) -> int:
         """Tar files; 0 for a folder."""
@@ -54,6 +62,7 @@ class Inspection:
 
     @property
     def fields(self) -> list[str]: ...
+
     @property
     def extensions(self) -> dict[str, int]:
         """Files or members per extension, all of them."""
@@ -64,214 +73,203 @@ class Inspection:
 
     @property
     def findings(self) -> list[InspectionFinding]: ...
+
     def __repr__(self) -> str: ...
 
-def inspect(
-    source: str, format: str, fields: Sequence[str], index_directory: str, missing: str = "error"
-) -> Inspection: ...
+def inspect(source: str, format: str, fields: Sequence[str], index_directory: str, missing: str = 'error') -> Inspection: ...
 
 class Dataset:
     def __len__(self) -> int: ...
+
     @property
     def source(self) -> str: ...
+
     @property
     def format(self) -> str: ...
+
     @property
     def classes(self) -> list[str]: ...
+
     def shard_ends(self) -> list[int]: ...
+
     @property
     def fingerprint(self) -> int: ...
+
     def operations(self) -> list[str]: ...
+
     def schema(self) -> list[tuple[str, tuple[int, ...], str, str, str]]: ...
+
     def explain(self) -> str: ...
+
     def cache(self, where: str, budget: int) -> Dataset: ...
+
     def collate(self, form: str, fields: Sequence[str]) -> Dataset: ...
+
     def decode(self, fields: Sequence[str], mode: str, fidelity: str) -> Dataset: ...
-    def resize(
-        self, fields: Sequence[str], size: tuple[int, int], max_size: int | None, interpolation: str
-    ) -> Dataset: ...
+
+    def resize(self, fields: Sequence[str], size: tuple[int, int], max_size: int | None, interpolation: str) -> Dataset: ...
+
     def center_crop(self, fields: Sequence[str], size: tuple[int, int]) -> Dataset: ...
-    def random_crop(
-        self,
-        fields: Sequence[str],
-        size: tuple[int, int],
-        padding: Sequence[int],
-        pad_if_needed: bool,
-        fill: Sequence[int],
-        padding_mode: str,
-    ) -> Dataset: ...
-    def random_resized_crop(
-        self,
-        fields: Sequence[str],
-        size: tuple[int, int],
-        scale: tuple[float, float],
-        ratio: tuple[float, float],
-        interpolation: str,
-    ) -> Dataset: ...
+
+    def random_crop(self, fields: Sequence[str], size: tuple[int, int], padding: Sequence[int], pad_if_needed: bool, fill: Sequence[int], padding_mode: str) -> Dataset: ...
+
+    def random_resized_crop(self, fields: Sequence[str], size: tuple[int, int], scale: tuple[float, float], ratio: tuple[float, float], interpolation: str) -> Dataset: ...
+
     def random_horizontal_flip(self, fields: Sequence[str], p: float) -> Dataset: ...
+
     def random_vertical_flip(self, fields: Sequence[str], p: float) -> Dataset: ...
+
     def pad(self, fields: Sequence[str], padding: Sequence[int], fill: Sequence[int], padding_mode: str) -> Dataset: ...
+
     def grayscale(self, fields: Sequence[str], num_output_channels: int) -> Dataset: ...
-    def color_jitter(
-        self,
-        fields: Sequence[str],
-        brightness: tuple[float, float],
-        contrast: tuple[float, float],
-        saturation: tuple[float, float],
-        hue: tuple[float, float],
-    ) -> Dataset: ...
+
+    def color_jitter(self, fields: Sequence[str], brightness: tuple[float, float], contrast: tuple[float, float], saturation: tuple[float, float], hue: tuple[float, float]) -> Dataset: ...
+
     def normalize(self, fields: Sequence[str], mean: Sequence[float], std: Sequence[float]) -> Dataset: ...
+
     def to_dtype(self, fields: Sequence[str], dtype: str, scale: bool) -> Dataset: ...
+
     def sample(self, index: int, seed: int, epoch: int) -> list[tuple[str, Any]]: ...
+
     def draw(self, index: int, seed: int, epoch: int) -> list[tuple[str, str, list[float]]]: ...
-    def draw_for_size(
-        self, height: int, width: int, index: int, seed: int, epoch: int
-    ) -> list[tuple[str, str, list[float]]]: ...
+
+    def draw_for_size(self, height: int, width: int, index: int, seed: int, epoch: int) -> list[tuple[str, str, list[float]]]: ...
+
     def encoded(self, index: int) -> bytes: ...
+
     def files(self, index: int) -> tuple[bytes, int | None, list[tuple[bytes, bytes]]]: ...
+
     def key(self, index: int) -> str: ...
+
     def measure_decode(self, images: int, threads: int, seed: int) -> tuple[int, int, float, float, int]: ...
+
     def reader(self, layout: str) -> SampleReader: ...
 
 class SampleReader:
     def schema(self) -> list[tuple[str, tuple[int, ...], str, str, str]]: ...
+
     def read(self, index: int, draw: int, seed: int, epoch: int) -> list[tuple[str, Any]]: ...
+
     def read_encoded(self, data: Any, draw: int, seed: int, epoch: int) -> list[tuple[str, Any]]: ...
 
-def open(source: str, format: str, fields: Sequence[str], index_directory: str, missing: str = "error") -> Dataset: ...
+def open(source: str, format: str, fields: Sequence[str], index_directory: str, missing: str = 'error') -> Dataset: ...
+
 def map(dataset: Dataset, chain: object) -> Dataset: ...
 
 class GivenFiles:
     def __init__(self, name: str) -> None: ...
+
     @property
     def dataset(self) -> Dataset: ...
+
     def add(self, paths: Sequence[bytes]) -> int: ...
+
     def forget(self, first: int) -> None: ...
+
     def forget_all(self) -> None: ...
 
 def arrays(arrays: Sequence[tuple[str, object, int, int, int, str, Sequence[int], object, bytes]]) -> Dataset: ...
+
 def mix(datasets: Sequence[Dataset], weights: Sequence[float], until: str, samples: int) -> Dataset: ...
-def tokens(
-    files: Sequence[tuple[str, int]],
-    window: int,
-    stride: int,
-    stored: str,
-    output: str,
-    vocabulary: int,
-    separator: int | None,
-    documents: str,
-    shortest: int,
-    pad: int,
-    memory: int | None,
-) -> Dataset: ...
+
+def tokens(files: Sequence[tuple[str, int]], window: int, stride: int, stored: str, output: str, vocabulary: int, separator: int | None, documents: str, shortest: int, pad: int, memory: int | None) -> Dataset: ...
 
 class Batch:
     @property
     def names(self) -> list[str]: ...
+
     @property
     def index(self) -> int: ...
+
     @property
     def samples(self) -> list[int]: ...
+
     def __len__(self) -> int: ...
+
     @property
     def bad(self) -> list[tuple[int, Exception]]: ...
+
     def to_numpy(self) -> list[Any]: ...
+
     def to_torch(self) -> list[Any]: ...
 
 class Loader:
     @property
     def batches(self) -> int: ...
+
     @property
     def epoch(self) -> int: ...
+
     def start_epoch(self, prepare_next: bool = True, feeds_gpu: bool = False) -> None: ...
+
     @property
     def rows_per_rank(self) -> list[int]: ...
+
     def set_epoch(self, epoch: int) -> None: ...
+
     def give(self, indices: Sequence[int], draws: Sequence[int]) -> None: ...
+
     def end_giving(self) -> None: ...
+
     def next(self) -> Batch | None: ...
+
     def next_arrays(self, torch: bool) -> list[Any] | None: ...
+
     @property
     def last_samples(self) -> list[int]: ...
+
     @property
     def field_names(self) -> list[str]: ...
+
     @property
     def has_errors(self) -> bool: ...
+
     def take_errors(self) -> list[dict[str, Any]]: ...
+
     def errors(self) -> list[dict[str, Any]]: ...
+
     def stats(self) -> dict[str, Any]: ...
+
     def state(self) -> dict[str, Any]: ...
+
     def restore(self, state: dict[str, Any]) -> None:
         """What `state()` gave."""
 
     def explain(self) -> str: ...
+
     @property
     def changes(self) -> int: ...
+
     def close(self) -> None: ...
 
-def make_loader(
-    dataset: Dataset,
-    *,
-    batch_size: int = 1,
-    shuffle: bool = False,
-    shard_window: int = 0,
-    seed: int = 0,
-    drop_last: bool = False,
-    num_workers: int = 0,
-    memory_budget: int = 0,
-    in_order: bool = True,
-    on_error: str | None = "raise",
-    error_budget: int = 0,
-    rank: int = 0,
-    world_size: int = 1,
-    uneven: str | None = "pad",
-    dtype: str | None = None,
-    layout: str | None = "NCHW",
-    timeout_ms: int = 0,
-    bucket_bounds: Sequence[int] = [],
-    buckets: int = 0,
-    max_tokens: int = 0,
-) -> Loader: ...
-def make_given_loader(
-    dataset: Dataset,
-    *,
-    batch_size: int = 1,
-    seed: int = 0,
-    num_workers: int = 0,
-    most_workers: int = 0,
-    memory_budget: int = 0,
-    dtype: str | None = None,
-    layout: str | None = "NCHW",
-    timeout_ms: int = 0,
-) -> Loader: ...
+def make_loader(dataset: Dataset, *, batch_size: int = 1, shuffle: bool = False, shard_window: int = 0, seed: int = 0, drop_last: bool = False, num_workers: int = 0, memory_budget: int = 0, in_order: bool = True, on_error: str | None = 'raise', error_budget: int = 0, rank: int = 0, world_size: int = 1, uneven: str | None = 'pad', dtype: str | None = None, layout: str | None = 'NCHW', timeout_ms: int = 0, bucket_bounds: Sequence[int] = [], buckets: int = 0, max_tokens: int = 0) -> Loader: ...
+
+def make_given_loader(dataset: Dataset, *, batch_size: int = 1, seed: int = 0, num_workers: int = 0, most_workers: int = 0, memory_budget: int = 0, dtype: str | None = None, layout: str | None = 'NCHW', timeout_ms: int = 0) -> Loader: ...
+
 def image_info(encoded: bytes | bytearray | memoryview) -> tuple[str, int, int]: ...
-def decode_image(
-    encoded: bytes | bytearray | memoryview, region: tuple[int, int, int, int] | None, mode: str
-) -> numpy.typing.NDArray[numpy.uint8]: ...
-def resize_image(
-    pixels: numpy.typing.NDArray[numpy.uint8], height: int, width: int, interpolation: str
-) -> numpy.typing.NDArray[numpy.uint8]: ...
+
+def decode_image(encoded: bytes | bytearray | memoryview, region: tuple[int, int, int, int] | None, mode: str) -> numpy.typing.NDArray[numpy.uint8]: ...
+
+def resize_image(pixels: numpy.typing.NDArray[numpy.uint8], height: int, width: int, interpolation: str) -> numpy.typing.NDArray[numpy.uint8]: ...
+
 def jpeg_with_restarts(encoded: bytes | bytearray | memoryview, interval: int) -> bytes | None: ...
+
 def simd_variants() -> list[str]: ...
+
 def active_simd_variant() -> str: ...
+
 def force_simd_variant(name: str) -> None: ...
+
 def follow_pillow(major: int) -> None: ...
-def sample_order(
-    *,
-    samples: int,
-    shard_ends: Sequence[int],
-    shuffle: bool,
-    shard_window: int,
-    seed: int,
-    epoch: int,
-    begin: int,
-    count: int,
-) -> numpy.typing.NDArray[numpy.int64]: ...
-def gather_rows(
-    data: int, rows: int, row_bytes: int, indices: int, count: int, out: int, release_gil: bool
-) -> bool: ...
+
+def sample_order(*, samples: int, shard_ends: Sequence[int], shuffle: bool, shard_window: int, seed: int, epoch: int, begin: int, count: int) -> numpy.typing.NDArray[numpy.int64]: ...
+
+def gather_rows(data: int, rows: int, row_bytes: int, indices: int, count: int, out: int, release_gil: bool) -> bool: ...
+
 def span_stages() -> list[str]: ...
+
 def start_spans(spans_per_thread: int) -> None: ...
+
 def take_spans() -> tuple[bytes, int]:
     """The latest spans, 32 bytes each, and how many had to make room."""
 
@@ -282,7 +280,8 @@ class GpuReader:
     The machine's NVIDIA GPUs, through the driver's NVML. Without one it gives nothing, and `unavailable` says why. For one thread at a time.
     """
 
-    def __init__(self, library: str = "libnvidia-ml.so.1") -> None: ...
+    def __init__(self, library: str = 'libnvidia-ml.so.1') -> None: ...
+
     def sample(self, now_ns: int) -> list[dict[str, Any]]:
         """
         A row per GPU; what is not told is None. The first call opens the driver and may take seconds, later ones take 20 ms, asleep.
@@ -310,6 +309,7 @@ class EventRing:
     """Events of this process, in a file that outlives it."""
 
     def __init__(self, path: str, capacity: int) -> None: ...
+
     def record(self, kind: int, begin_ns: int, cpu_ns: int = 0, a: int = 0, b: int = 0, keep: bool = True) -> None:
         """
         An event that ends now; `keep` False: it is only counted. A `cpu_ns` below 0 counts as 0.
@@ -325,8 +325,10 @@ def read_events(path: str) -> dict[str, Any]: ...
 class HostSampler:
     """Counters of the host and of a process tree, taken by a thread."""
 
-    def __init__(self, pid: int, period_s: float, root: str = "", closely_from: str = "") -> None: ...
+    def __init__(self, pid: int, period_s: float, root: str = '', closely_from: str = '') -> None: ...
+
     def stop(self) -> None: ...
+
     def record(self) -> dict[str, Any]: ...
 
 class CpuLimits:
@@ -359,6 +361,7 @@ class MemoryLimits:
 
     @property
     def physical_bytes(self) -> int: ...
+
     @property
     def available_bytes(self) -> int:
         """Of the machine."""
@@ -377,20 +380,23 @@ class MemoryLimits:
 
     @property
     def swap_limit_bytes(self) -> int | None: ...
+
     @property
     def oom_kills(self) -> int | None:
         """In the own cgroup, for lack of memory."""
 
     @property
     def usable_bytes(self) -> int: ...
+
     @property
     def left_bytes(self) -> int: ...
 
-def cpu_limits(root: str = "", pid: int = 0) -> CpuLimits:
+def cpu_limits(root: str = '', pid: int = 0) -> CpuLimits:
     """Of a process; 0: this one. `root` is where /proc and /sys are."""
 
-def memory_limits(root: str = "", pid: int = 0) -> MemoryLimits: ...
-def cgroup_version(root: str = "", pid: int = 0) -> int:
+def memory_limits(root: str = '', pid: int = 0) -> MemoryLimits: ...
+
+def cgroup_version(root: str = '', pid: int = 0) -> int:
     """0: no cgroup can be seen."""
 
 def online_cpus() -> int:
@@ -399,22 +405,24 @@ def online_cpus() -> int:
 def local_ranks() -> tuple[int, int]:
     """Rank and number of ranks on this machine, by the launcher."""
 
-def share_of_cpus(root: str = "") -> int:
+def share_of_cpus(root: str = '') -> int:
     """Threads that this rank can keep running."""
 
-def sharing_ranks(root: str = "") -> int:
+def sharing_ranks(root: str = '') -> int:
     """Ranks that share the CPUs which this process may use."""
 
 class OpenGate:
     """Hears of files that this process opens, and lets most pass."""
 
     def __init__(self, heard: Callable[[tuple[Any, ...]], object]) -> None: ...
+
     @property
     def passing(self) -> int:
         """So many more opens pass before `heard` is called again."""
 
     @passing.setter
     def passing(self, arg: int, /) -> None: ...
+
     @property
     def hook(self) -> Callable[[str, tuple[Any, ...]], object]:
         """

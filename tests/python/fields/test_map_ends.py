@@ -87,8 +87,9 @@ def test_ctrl_c_while_a_function_never_returns(
             return label
         interrupt_once(inside)
         loader = labels.map(stuck, "cls").loader(4, output="numpy", num_workers=2)
-        iterator = iter(loader)
+        iterator = None
         try:
+            iterator = iter(loader)
             next(iterator)
         except KeyboardInterrupt:
             print("interrupted", flush=True)
@@ -201,7 +202,8 @@ def test_ctrl_c_in_ds_i_comes_from_the_function(tar: Path, paths: dict[str, str]
         inside = threading.Event()
         def waits(label):
             inside.set()
-            time.sleep(3600)
+            while True:
+                time.sleep(0.01)  # a signal just before a long one would be seen only behind it
         interrupt_once(inside)
         try:
             labels.map(waits, "cls")[0]
