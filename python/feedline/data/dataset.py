@@ -11,7 +11,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 from .. import _engine
 from .._engine import Inspection
@@ -19,7 +19,10 @@ from ..errors import ConfigError
 from ..loader import batches
 from ..loader.loader import Loader, Output
 from ..machine import ranks
-from . import arguments, draws, mapping
+from . import arguments, draws
+
+if TYPE_CHECKING:
+    from .mapping import Chain
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _Origin = tuple[str, str, list[str], str, str]  # source, format, fields, index folder, missing: the engine's arguments
@@ -213,7 +216,7 @@ class Dataset:
     random operations draw from torch's generator instead, other numbers in every epoch: see docs/reproducibility.md.
     """
 
-    def __init__(self, engine: _engine.Dataset, origin: _Origin, chain: mapping.Chain | None = None) -> None:
+    def __init__(self, engine: _engine.Dataset, origin: _Origin, chain: Chain | None = None) -> None:
         self._engine = engine
         self._origin = origin
         self._chain = chain  # of map()
@@ -514,6 +517,8 @@ class Dataset:
             ConfigError: no such field; samples of different lengths; ``processes`` and a function that does not pickle.
                 Afterwards: an operation on a field that it took; ``cache``, which goes before it.
         """
+        from . import mapping  # with what only maps need
+
         behind = len(self._engine.operations())
         chain = mapping.added(self._chain, fn, fields, processes, seeded, behind)
         return Dataset(_engine.map(self._engine, chain), self._origin, chain)
