@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -35,6 +36,8 @@ struct Error {
   std::string what;
   Where where;
   int system_errno = 0;  // set for kStorage where the operating system gave one; ENOMEM: out of memory
+  // What a function of the caller's raised, in the form that its language has for it; see SampleFunction.
+  std::shared_ptr<void> raised = nullptr;
 
   // One line for people: what, then every known part of where.
   std::string message() const;

@@ -15,4 +15,5 @@
 #include "feedline/operation.h"
 #include "feedline/order.h"
 #include "feedline/sample_files.h"
+#include "feedline/sample_function.h"
 #include "feedline/spans.h"

@@ -188,6 +188,13 @@ struct CacheStats {
   bool full = false;               // no more are kept: the others are decoded in every epoch
 };
 
+// Of the function that Dataset::map() was given, over all threads.
+struct MapStats {
+  std::uint64_t calls = 0;  // that came back
+  double run_s = 0;         // in the function
+  double waited_s = 0;      // before it could begin: in Python, for the GIL
+};
+
 // What num_workers = 0 has come to.
 struct ControllerStats {
   struct Change {
@@ -218,6 +225,7 @@ struct LoaderStats {
   std::vector<StageStats> stages;
   std::optional<CacheStats> cache;
   std::optional<ControllerStats> controller;  // nullopt: the number of threads was given
+  std::optional<MapStats> map;                // nullopt: the dataset has no function
 };
 
 // Positions [begin, end) of an epoch's order, which all ranks share.

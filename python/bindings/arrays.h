@@ -6,9 +6,12 @@
 #include <nanobind/nanobind.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "feedline/array.h"
@@ -48,6 +51,10 @@ class HeldBytes {
 nanobind::list arrays_of(const Batch& batch, Framework framework);
 // The same of one sample, each with its name.
 nanobind::list rows_of(std::shared_ptr<Sample> sample);
+
+// One row of text, JSON or bytes, as Python has it. The field's name and the sample are for messages.
+nanobind::object stored_row(std::span<const std::byte> bytes, Content content, std::string_view field,
+                          std::optional<std::uint64_t> sample);
 
 // The fields of a batch or a sample as Python names them: behind a padded one, NAME_length.
 std::vector<std::string> field_names(const Schema& schema);

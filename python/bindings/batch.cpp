@@ -36,8 +36,9 @@ nb::object parsed(std::span<const std::byte> bytes) {
   return nb::module_::import_("json").attr("loads")(text_of(bytes));
 }
 
-// A row of text, JSON or bytes.
-nb::object words_of(std::span<const std::byte> bytes, Content content, std::string_view field,
+}  // namespace
+
+nb::object stored_row(std::span<const std::byte> bytes, Content content, std::string_view field,
                     std::optional<std::uint64_t> sample) {
   if (content == Content::kBytes) return nb::bytes(bytes.data(), bytes.size());
   Error error = data_error("field \"" + std::string(field) + "\": ", "decode").error();
@@ -49,6 +50,8 @@ nb::object words_of(std::span<const std::byte> bytes, Content content, std::stri
   }
   raise(error);
 }
+
+namespace {
 
 nb::list list_of(const Batch& batch, const BatchField& field, Framework framework) {
   const std::uint64_t rows = batch.rows();
@@ -63,7 +66,7 @@ nb::list list_of(const Batch& batch, const BatchField& field, Framework framewor
     else if (field.content == Content::kArray)
       list.append(to_array({bytes.data(), {field.array.spec.dtype, field.shapes[row]}}, batch.memory(), framework));
     else
-      list.append(words_of(bytes, field.content, field.name, batch.samples()[row]));
+      list.append(stored_row(bytes, field.content, field.name, batch.samples()[row]));
   }
   return list;
 }
@@ -89,7 +92,7 @@ nb::list rows_of(std::shared_ptr<Sample> sample) {
   for (Sample::Field& field : sample->fields) {
     nb::object value = nb::none();
     if (field.content != Content::kArray && !field.absent)
-      value = words_of(field.data, field.content, field.name, std::nullopt);
+      value = stored_row(field.data, field.content, field.name, std::nullopt);
     else if (!field.absent || field.form == BatchForm::kPadded)
       value = to_array({field.data.data(), field.array}, sample, Framework::kNumpy);
     rows.append(nb::make_tuple(field.name, value));

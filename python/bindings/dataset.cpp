@@ -88,7 +88,9 @@ void bind_reads(nb::class_<Dataset>& cls) {
       .def(
           "draw_for_size",
           [](const Dataset& self, int height, int width, std::uint64_t index, std::uint64_t seed, std::uint64_t epoch) {
-            return drawn_rows(unwrap(self.draw(Size{height, width}, index, seed, epoch)));
+            return drawn_rows(unwrap(without_gil([&] {
+              return self.draw(Size{height, width}, index, seed, epoch);
+            })));
           },
           "height"_a, "width"_a, "index"_a, "seed"_a, "epoch"_a,
           nb::sig("def draw_for_size(self, height: int, width: int, index: int, seed: int, epoch: int) -> "
@@ -151,7 +153,8 @@ void bind_reader(nb::module_& module, nb::class_<Dataset>& cls) {
   cls.def(
       "reader",
       [](const Dataset& self, const std::string& layout) {
-        return std::make_unique<GuardedReader>(unwrap(self.reader(layout_of(layout))));
+        const Layout word = layout_of(layout);
+        return std::make_unique<GuardedReader>(unwrap(without_gil([&] { return self.reader(word); })));
       },
       "layout"_a);
 }
@@ -176,9 +179,9 @@ void bind_dataset(nb::module_& module) {
              return described;
            })
       .def(
-          "schema", [](const Dataset& self) { return schema_rows(unwrap(self.schema())); },
+          "schema", [](const Dataset& self) { return schema_rows(unwrap(without_gil([&] { return self.schema(); }))); },
           nb::sig("def schema(self) -> list[tuple[str, tuple[int, ...], str, str, str]]"))
-      .def("explain", &Dataset::explain)
+      .def("explain", [](const Dataset& self) { return without_gil([&] { return self.explain(); }); })
       .def(
           "cache",
           [](const Dataset& self, const std::string& where, std::uint64_t budget) {

@@ -66,11 +66,15 @@ nb::object to_exception(const Error& error) {
   if (error.code == ErrorCode::kStorage && error.system_errno != 0) place["errno"] = error.system_errno;
   const bool ours = error.code == ErrorCode::kInternal;
   const std::string message = ours ? "internal error, please report it: " + error.message() : error.message();
-  return cls(message, **place);
+  nb::object exception = cls(message, **place);
+  if (error.raised) PyException_SetCause(exception.ptr(), nb::borrow(object_of(error.raised)).release().ptr());
+  return exception;
 }
 
 void raise(const Error& error) {
-  nb::object exception = to_exception(error);
+  // what ends a program comes out as what it is
+  const bool is_end = error.code == ErrorCode::kCancelled && error.raised;
+  nb::object exception = is_end ? nb::borrow(object_of(error.raised)) : to_exception(error);
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
   throw nb::python_error();
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gil.h"
 
+#include <cxxabi.h>
 #include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace nb = nanobind;
 
@@ -71,10 +75,122 @@ TakingGil::~TakingGil() {
   --past_looking;
 }
 
+namespace {
+
+// What Python keeps of a thread that it did not make, until that ends.
+class ThreadState {
+ public:
+  // Requires: may_go_on() said yes, and the GIL is not held.
+  void keep() {
+    if (state_ != nullptr || PyGILState_GetThisThreadState() != nullptr) return;
+    outer_ = PyGILState_Ensure();
+    state_ = PyEval_SaveThread();
+  }
+  ~ThreadState() {
+    if (state_ == nullptr || !nb::is_alive() || !may_go_on()) return;
+    PyEval_RestoreThread(state_);
+    PyGILState_Release(outer_);
+    --past_looking;
+  }
+
+ private:
+  PyThreadState* state_ = nullptr;
+  PyGILState_STATE outer_{};
+};
+
+thread_local ThreadState thread_state;
+
+bool enter() {
+  if (!nb::is_alive() || !may_go_on()) return false;
+  thread_state.keep();
+  return true;
+}
+
+// Up to Python 3.13 a thread that comes back to an interpreter that is gone is ended by pthread_exit(), which unwinds
+// the stack. Nothing here has a destructor, and the C++ frames above are not reached.
+__attribute__((no_sanitize("undefined"))) PyObject* call_or_hang(PyObject* callable, PyObject* arguments) {
+  try {
+    return PyObject_CallObject(callable, arguments);
+  } catch (const abi::__forced_unwind&) {
+    hang();
+  }
+}
+
+// Objects that somebody without the GIL let go of. Never destroyed: threads may outlive it.
+struct Left {
+  std::mutex mutex;
+  std::vector<PyObject*> objects;
+  std::atomic<bool> has_any = false;
+};
+Left& left() {
+  static auto* const all = new Left;
+  return *all;
+}
+
+int release_pending(void* /*nothing*/) {
+  release_left();
+  return 0;
+}
+
+void leave(PyObject* object) {
+  if (!nb::is_alive()) return;
+  bool is_first = false;
+  {
+    const std::lock_guard lock(left().mutex);
+    is_first = left().objects.empty();
+    left().objects.push_back(object);
+    left().has_any = true;
+  }
+  // where it cannot be asked for, the next call of a function does it
+  if (is_first) static_cast<void>(Py_AddPendingCall(&release_pending, nullptr));
+}
+
+}  // namespace
+
+EnteringPython::EnteringPython() : is_taken_(enter()) {
+  if (is_taken_) state_ = PyGILState_Ensure();
+}
+
+EnteringPython::~EnteringPython() {
+  if (!is_taken_) return;
+  PyGILState_Release(state_);
+  --past_looking;
+}
+
+PyObject* EnteringPython::run(PyObject* callable, PyObject* arguments) {
+  --past_looking;
+  PyObject* const made = call_or_hang(callable, arguments);
+  if (may_go_on()) return made;
+  PyEval_SaveThread();
+  hang();
+}
+
+std::shared_ptr<void> held_by_anyone(nb::object object) { return {object.release().ptr(), [](void* held) {
+                                                                    leave(static_cast<PyObject*>(held));
+                                                                  }}; }
+
+nb::handle object_of(const std::shared_ptr<void>& held) { return static_cast<PyObject*>(held.get()); }
+
+void release_left() {
+  if (!left().has_any) return;
+  std::vector<PyObject*> objects;
+  {
+    const std::lock_guard lock(left().mutex);
+    objects.swap(left().objects);
+    left().has_any = false;
+  }
+  for (PyObject* object : objects) Py_DECREF(object);
+}
+
 void prepare_exit() {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&begin_exit));
   // a child of fork() has none of the threads that were counted
-  pthread_atfork(nullptr, nullptr, [] { past_looking = 0; });
+  // and might find the lock of what was left locked
+  pthread_atfork([] { left().mutex.lock(); }, [] { left().mutex.unlock(); },
+                 [] {
+                   left().mutex.unlock();
+                   past_looking = 0;
+                 });
 }
 
 }  // namespace feedline::python

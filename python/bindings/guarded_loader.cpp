@@ -26,6 +26,8 @@ constexpr milliseconds kLongestWait{50};
 
 GuardedLoader::GuardedLoader(Loader loader) : loader_(std::move(loader)) {}
 
+GuardedLoader::~GuardedLoader() { close(); }
+
 // The engine refuses a child the calls that would wait for threads which do not exist there. This comes before any
 // lock, of ours or the engine's: a lock that another thread held at the fork stays locked in the child for ever.
 void GuardedLoader::refuse_child() const {

@@ -22,6 +22,9 @@ namespace feedline::python {
 class GuardedLoader {
  public:
   explicit GuardedLoader(Loader loader);
+  ~GuardedLoader();  // closes; who waits for threads must not have the GIL, which these may want
+  GuardedLoader(const GuardedLoader&) = delete;
+  GuardedLoader& operator=(const GuardedLoader&) = delete;
 
   // The next batch; nullopt: the epoch is over. Looks after Python's signals at least every 100 ms, and throws
   // nanobind::python_error when a handler raised.

@@ -73,13 +73,19 @@ inline constexpr auto kMembers<ControllerStats> = std::tuple(Member{"threads", &
                                                              Member{"changes", &ControllerStats::changes});
 
 template <>
+inline constexpr auto kMembers<MapStats> = std::tuple(Member{"calls", &MapStats::calls},
+                                                      Member{"run_s", &MapStats::run_s},
+                                                      Member{"waited_s", &MapStats::waited_s});
+
+template <>
 inline constexpr auto kMembers<LoaderStats> =
     std::tuple(Member{"threads", &LoaderStats::threads}, Member{"batches", &LoaderStats::batches},
                Member{"samples", &LoaderStats::samples}, Member{"bad_samples", &LoaderStats::bad_samples},
                Member{"wall_s", &LoaderStats::wall_s}, Member{"ready_batches", &LoaderStats::ready_batches},
                Member{"held_bytes", &LoaderStats::held_bytes}, Member{"held_bytes_peak", &LoaderStats::held_bytes_peak},
                Member{"budget_bytes", &LoaderStats::budget_bytes}, Member{"cache", &LoaderStats::cache},
-               Member{"controller", &LoaderStats::controller}, Member{"stages", &LoaderStats::stages, &by_name});
+               Member{"controller", &LoaderStats::controller}, Member{"map", &LoaderStats::map},
+               Member{"stages", &LoaderStats::stages, &by_name});
 
 template <>
 inline constexpr auto kMembers<BadSample> = std::tuple(Member{"exception", &BadSample::error, &to_exception},

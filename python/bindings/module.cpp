@@ -11,6 +11,7 @@ NB_MODULE(_engine, module) {
   feedline::python::prepare_exit();
   feedline::python::bind_inspection(module);
   feedline::python::bind_dataset(module);
+  feedline::python::bind_map(module);
   feedline::python::bind_sources(module);
   feedline::python::bind_batch(module);
   feedline::python::bind_loader(module);

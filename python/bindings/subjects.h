@@ -9,6 +9,7 @@ namespace feedline::python {
 
 void bind_inspection(nanobind::module_& module);
 void bind_dataset(nanobind::module_& module);  // with its operations, from operations.cpp
+void bind_map(nanobind::module_& module);      // functions of the user's, after bind_dataset()
 void bind_sources(nanobind::module_& module);  // arrays, tokens, given files
 void bind_batch(nanobind::module_& module);
 void bind_loader(nanobind::module_& module);

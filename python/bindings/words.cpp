@@ -140,6 +140,7 @@ Missing missing_of(std::string_view word) {
 
 BatchForm batch_form_of(std::string_view word) { return look_up("collate: form", kForms, word); }
 std::string_view word_of(BatchForm form) { return word_in(kForms, form); }
+Content content_of(std::string_view word) { return look_up("kind", kContents, word); }
 std::string_view word_of(Content content) { return word_in(kContents, content); }
 
 }  // namespace feedline::python

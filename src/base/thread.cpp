@@ -54,6 +54,8 @@ Result<Thread> Thread::start(const std::string& name, Body body, Failed failed) 
   return Thread(std::move(thread));
 }
 
+void Thread::let_go() { thread_.detach(); }
+
 Thread::~Thread() {
   if (thread_.joinable()) thread_.join();
 }

@@ -10,7 +10,7 @@
 namespace feedline::base {
 
 // A named thread that blocks every signal, so that handlers run in the threads of the host program, and that is
-// joined by its destructor. The only place that makes threads: one whose body throws would end the process, which is
+// joined by its destructor, unless it was let go. The only place that makes threads: one whose body throws would end the process, which is
 // somebody's training, so none is made without a word on what happens then.
 class Thread {
  public:
@@ -24,6 +24,9 @@ class Thread {
   ~Thread();
   Thread(Thread&&) noexcept = default;
   Thread& operator=(Thread&&) = delete;
+
+  // Nobody waits for its end any more. Requires: what it still does touches nothing that goes before the process does.
+  void let_go();
 
  private:
   explicit Thread(std::thread thread) : thread_(std::move(thread)) {}

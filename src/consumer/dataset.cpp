@@ -7,6 +7,7 @@
 #include "base/guarded.h"
 #include "consumer/loader_impl.h"
 #include "pipeline/decode_limit.h"
+#include "pipeline/mapping.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/recipe.h"
 #include "pipeline/sample_reader.h"
@@ -21,9 +22,10 @@ struct Dataset::Impl {
   std::vector<Operation> operations = {};
   std::optional<pipeline::CachePoint> cache = {};
   std::vector<pipeline::Collation> collations = {};
+  std::shared_ptr<const pipeline::MapPoint> map = nullptr;
 
   Result<std::shared_ptr<const pipeline::Recipe>> recipe(std::optional<DType> dtype, Layout layout) const {
-    return pipeline::make_recipe(source, operations, dtype, layout, cache, collations);
+    return pipeline::make_recipe(source, operations, dtype, layout, cache, collations, map.get());
   }
   // For reading samples.
   Result<std::shared_ptr<const pipeline::Recipe>> opened_recipe(std::optional<DType> dtype, Layout layout) const {
@@ -72,6 +74,7 @@ Dataset Dataset::with(Operation operation) const {
 
 Result<Dataset> Dataset::cache(const std::string& where, std::uint64_t budget) const {
   return guarded([&]() -> Result<Dataset> {
+    if (impl_->map) return config_error("cache: it keeps what stands before a map; put cache before map");
     if (impl_->cache) return config_error("cache: there is one in this chain already");
     auto next = std::make_shared<Impl>(*impl_);
     FEEDLINE_TRY(next->cache, pipeline::make_cache_point(where, budget, impl_->source, impl_->operations));
@@ -82,8 +85,17 @@ Result<Dataset> Dataset::cache(const std::string& where, std::uint64_t budget) c
 Result<Dataset> Dataset::collate(BatchForm form, std::vector<std::string> fields) const {
   return guarded([&]() -> Result<Dataset> {
     auto next = std::make_shared<Impl>(*impl_);
-    FEEDLINE_TRY(auto collation, pipeline::make_collation(form, std::move(fields), impl_->source));
+    FEEDLINE_TRY(auto collation, pipeline::make_collation(form, std::move(fields), impl_->source, impl_->map.get()));
     next->collations.push_back(std::move(collation));
+    return Dataset(std::move(next));
+  });
+}
+
+Result<Dataset> Dataset::map(std::shared_ptr<const SampleFunction> function) const {
+  return guarded([&]() -> Result<Dataset> {
+    auto next = std::make_shared<Impl>(*impl_);
+    FEEDLINE_TRY(next->map, pipeline::MapPoint::make(std::move(function), impl_->source, impl_->operations.size(),
+                                                     impl_->map.get()));
     return Dataset(std::move(next));
   });
 }
@@ -94,7 +106,7 @@ std::optional<std::pair<std::string, std::size_t>> Dataset::cached() const {
 }
 
 Result<void> Dataset::check() const {
-  return guarded([&] { return pipeline::check_operations(impl_->source, impl_->operations, impl_->cache); });
+  return guarded([&] { return pipeline::check_operations(impl_->source, impl_->operations, impl_->cache, impl_->map.get()); });
 }
 
 Result<Schema> Dataset::schema() const {
@@ -110,6 +122,7 @@ std::string Dataset::explain() const {
   const auto recipe = guarded([&] { return impl_->recipe(std::nullopt, Layout::kNchw); });
   if (!recipe) return text + "not complete: " + recipe.error().message() + "\n";
   for (const std::string& line : pipeline::explain_images(**recipe)) text += line + "\n";
+  for (const std::string& line : pipeline::explain_map(**recipe)) text += line + "\n";
   return text;
 }
 
@@ -161,7 +174,7 @@ Result<Loader> Dataset::loader(const LoaderOptions& options) const {
   return guarded([&]() -> Result<Loader> {
     FEEDLINE_TRY(auto recipe, impl_->opened_recipe(options.dtype, options.layout));
     FEEDLINE_TRY(auto plan, pipeline::plan_pipeline(*recipe, options));
-    return Loader(std::make_unique<Loader::Impl>(std::move(recipe), options, std::move(plan)));
+    return Loader(std::make_unique<Loader::Impl>(pipeline::of_loader(std::move(recipe)), options, std::move(plan)));
   });
 }
 
@@ -170,7 +183,7 @@ Result<Loader> Dataset::given_loader(const GivenOptions& options) const {
     FEEDLINE_TRY(auto recipe, impl_->opened_recipe(options.dtype, options.layout));
     FEEDLINE_TRY(auto plan, pipeline::plan_given(*recipe, options));
     return Loader(
-        std::make_unique<Loader::Impl>(std::move(recipe), pipeline::shared_options(options), std::move(plan)));
+        std::make_unique<Loader::Impl>(pipeline::of_loader(std::move(recipe)), pipeline::shared_options(options), std::move(plan)));
   });
 }
 
@@ -202,6 +215,7 @@ Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& opti
       const Dataset::Impl& part = *dataset.impl_;
       if (part.source.is_mixture()) return config_error("mix: a dataset is a mixture itself; mix all of them at once");
       if (part.cache) return config_error("mix: a dataset has a cache; give one to the mixture");
+      if (part.map) return config_error("mix: a dataset has a map; map the mixture");
       if (!part.collations.empty()) return config_error("mix: a dataset has its own collate; collate the mixture");
       if (!std::ranges::equal(part.operations, datasets.front().operations(), {}, &describe, &describe))
         return config_error("mix: the operations differ; give them to the mixture");

@@ -69,6 +69,7 @@ std::string source_of(const pipeline::Source& source, const pipeline::Recipe& re
   std::string text = "format     " + std::string(source.format_name()) + ", " + source.name() + "\n";
   if (const std::string summary = source.summary(); !summary.empty()) text += "           " + summary + "\n";
   for (const std::string& line : pipeline::explain_images(recipe)) text += "image      " + line + "\n";
+  for (const std::string& line : pipeline::explain_map(recipe)) text += "map        " + line + "\n";
   for (const FieldSpec& field : recipe.schema)
     text += "field      " + field.name + ": " + std::string(name_of(field.array.dtype)) + " " +
             field.array.shape.to_string() + "\n";
@@ -85,6 +86,22 @@ std::string errors_of(const PipelinePlan& plan) {
   if (!plan.on_error_reason.empty()) text += ", not skipped: " + plan.on_error_reason;
   if (plan.error_budget > 0) text += "; at most " + std::to_string(plan.error_budget) + " an epoch";
   return text + "\n";
+}
+
+// What the function took so far.
+std::string calls_of(const LoaderStats& stats) {
+  if (!stats.map || stats.map->calls == 0) return "";
+  const auto each_us = [&](double seconds) {
+    return std::to_string(static_cast<std::uint64_t>(seconds * 1e6 / static_cast<double>(stats.map->calls)));
+  };
+  double all_s = stats.map->run_s + stats.map->waited_s;
+  for (const StageStats& stage : stats.stages)
+    if (stage.name == "storage" || stage.name == "decode" || stage.name == "transform") all_s += stage.busy_s;
+  all_s -= stats.map->run_s;  // which transform has too
+  const auto percent = static_cast<int>(100 * (stats.map->run_s + stats.map->waited_s) / std::max(all_s, 1e-9));
+  return "           " + std::to_string(stats.map->calls) + " calls so far, " + each_us(stats.map->run_s) +
+         " us each, after " + each_us(stats.map->waited_s) + " us of waiting for the GIL or a process: " +
+         std::to_string(percent) + " % of the threads' work\n";
 }
 
 std::string threads_of(const pipeline::Pipeline& pipeline) {
@@ -117,6 +134,7 @@ std::string explain(const pipeline::Recipe& recipe, const pipeline::Pipeline& pi
   const PipelinePlan& plan = pipeline.plan();
   const pipeline::Source source = pipeline::source_of(recipe);
   std::string text = samples_of(source, plan, epoch) + source_of(source, recipe) + errors_of(plan);
+  text += calls_of(pipeline.stats());
   text += "threads    " + threads_of(pipeline) + "\n";
   if (const std::string reads = pipeline.explain_reads(); !reads.empty()) text += "reads      " + reads + "\n";
   text += "memory     " + memory_of(plan) + "\n";

@@ -10,6 +10,7 @@
 #include "decode/text/json.h"
 #include "decode/text/utf8.h"
 #include "pipeline/array_path.h"
+#include "pipeline/mapping.h"
 #include "pipeline/mask_path.h"
 #include "pipeline/pixel_cache.h"
 #include "pipeline/pixels_path.h"
@@ -113,10 +114,15 @@ Made make_array_path(const Field& field, const FieldStages& stages, BatchForm fo
 
 Result<void> take_any(std::span<const std::byte> /*stored*/) { return {}; }
 
+// What goes to a function is one sample's, of any shape.
 BatchForm form_of(const Field& field, const FieldStages& stages) {
+  if (stages.map != nullptr && stages.map->takes(field.name))
+    return can_collate(field, BatchForm::kList) ? BatchForm::kList : BatchForm::kDense;
   BatchForm form = is_stored(field) ? BatchForm::kList : BatchForm::kDense;
   for (const Collation& collation : stages.collations)
-    if (std::ranges::find(collation.fields, field.name) != collation.fields.end()) form = collation.form;
+    if (std::ranges::find(collation.fields, field.name) != collation.fields.end() ||
+        (collation.is_for_all && can_collate(field, collation.form)))
+      form = collation.form;
   return form;
 }
 

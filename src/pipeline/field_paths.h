@@ -20,6 +20,7 @@ struct FieldStages {
   Layout layout;                             // likewise
   const CachePoint* cache;                   // nullptr: pixels are not kept
   const std::vector<Collation>& collations;  // the last one that names a field counts
+  const MapPoint* map;                       // nullptr: no function takes fields
   const format::RecordFormat& records;
   const std::string& dataset;  // for messages
 };

@@ -11,10 +11,20 @@
 #include "device/device.h"
 #include "format/format.h"
 #include "pipeline/exchange.h"
+#include "pipeline/function_watch.h"
+#include "pipeline/mapping.h"
 #include "pipeline/thread_placement.h"
 #include "pipeline/worker.h"
 
 namespace feedline::pipeline {
+
+namespace {
+
+// A function that has not returned so long after the end was asked for may never do so. Longer than any that prepares
+// a sample, and short for somebody who has pressed Ctrl-C.
+constexpr std::chrono::seconds kPatience{2};
+
+}  // namespace
 
 std::shared_ptr<device::Device> usual_device() { return device::host_device(); }
 
@@ -30,6 +40,7 @@ Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std:
       // batch, device: memory for batches, and where they go
       exchange_(std::make_unique<Exchange>(
           Exchange::Parts{*recipe_, plan_, policy_, counters_, progress_, ahead_.get(), std::move(device)})) {
+  for (int i = 0; i < plan_.threads && recipe_->mapping; ++i) watches_.push_back(std::make_shared<FunctionWatch>());
   // ---- who meets whom; threads are the first epoch's to start
 }
 
@@ -63,6 +74,7 @@ std::unique_ptr<Epoch> Pipeline::make_epoch(const EpochStart& start) const {
 
 Result<void> Pipeline::start_threads(bool feeds_gpu) {
   FEEDLINE_CHECK_OK(exchange_->prepare());
+  if (recipe_->mapping) FEEDLINE_CHECK_OK(recipe_->mapping->function->begin());
   // ---- the memory that a device pins: threads find it there
   const auto placed = place_workers(plan_.threads, feeds_gpu);
   for (int i = 0; i < plan_.threads; ++i) {
@@ -83,7 +95,7 @@ Result<void> Pipeline::start_threads(bool feeds_gpu) {
 void Pipeline::work(std::size_t worker) {
   auto& stages = counters_[worker];
   RowFiller filler(recipe_, policy_, plan_.order.seed, &stages, ahead_.get(),
-                   memory::sample_limit(plan_.memory_budget));
+                   memory::sample_limit(plan_.memory_budget), watches_.empty() ? nullptr : watches_[worker]);
   Worker(worker, *exchange_, filler, stages[static_cast<std::size_t>(telemetry::Stage::kBatch)], progress_[worker])
       .run();
 }
@@ -102,9 +114,20 @@ void Pipeline::stop() {
 void Pipeline::end() {
   exchange_->stop();
   if (ahead_) ahead_->cancel();  // threads may wait for a slow read
+  end_calls();
   threads_.clear();              // joins
   if (ahead_) ahead_->stop();
   exchange_->clear();
+}
+
+// Threads that a function keeps are left to it: see FunctionWatch.
+void Pipeline::end_calls() {
+  if (!recipe_->mapping) return;
+  for (const auto& watch : watches_) watch->close();
+  recipe_->mapping->function->end();
+  const auto until = FunctionWatch::Clock::now() + kPatience;
+  for (std::size_t i = 0; i < threads_.size(); ++i)
+    if (watches_[i]->give_up(until)) threads_[i].let_go();
 }
 
 Pipeline::~Pipeline() {
@@ -185,6 +208,16 @@ std::string Pipeline::explain_late() const {
          "), as read and once more in the batch";
 }
 
+void Pipeline::add_calls(LoaderStats& stats) const {
+  if (!recipe_->mapping) return;
+  stats.map.emplace();
+  for (const auto& watch : watches_) {
+    stats.map->calls += watch->calls();
+    stats.map->run_s += static_cast<double>(watch->run_ns()) * 1e-9;
+    stats.map->waited_s += static_cast<double>(watch->waited_ns()) * 1e-9;
+  }
+}
+
 LoaderStats Pipeline::stats() const {
   LoaderStats stats;
   stats.threads = plan_.threads;
@@ -202,6 +235,7 @@ LoaderStats Pipeline::stats() const {
                             .latency_us = {totals.latency.begin(), totals.latency.end()}});
   }
   exchange_->add_to(stats);
+  add_calls(stats);
   return stats;
 }
 

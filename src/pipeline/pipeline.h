@@ -24,6 +24,7 @@ namespace feedline::pipeline {
 
 class Epoch;
 class Exchange;
+class FunctionWatch;
 class ReadAhead;
 struct Progress;
 
@@ -78,6 +79,8 @@ class Pipeline {
   Result<void> check_given(const std::vector<GivenSample>& samples) const;
   bool is_of_a_parent() const;
   void end();
+  void end_calls();
+  void add_calls(LoaderStats& stats) const;
 
   // In this order, which is what depends on what: a thread that still runs at the end finds everything else alive.
   const std::shared_ptr<const Recipe> recipe_;
@@ -85,6 +88,7 @@ class Pipeline {
   const BadSamplePolicy policy_;
   std::vector<telemetry::ThreadCounters> counters_;  // one per worker, and the consumer's last
   std::vector<Progress> progress_;                   // one per worker
+  std::vector<std::shared_ptr<FunctionWatch>> watches_;  // one per worker, where the recipe has a function
   std::unique_ptr<ReadAhead> ahead_;                 // nullptr: the format has nothing to read ahead
   std::unique_ptr<Exchange> exchange_;               // the lock, and all that changes under it
   std::vector<base::Thread> threads_;                // the consumer's

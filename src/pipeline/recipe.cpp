@@ -6,6 +6,7 @@
 
 #include "format/format.h"
 #include "pipeline/field_paths.h"
+#include "pipeline/mapping.h"
 #include "pipeline/pixel_cache.h"
 #include "pipeline/pixels_path.h"
 #include "transform/chain.h"
@@ -46,6 +47,17 @@ Result<void> check_chosen(const std::vector<format::FieldDescription>& fields, c
   return {};
 }
 
+// Is an operation for a field that the function has taken before it?
+Result<void> check_map(const Source& source, const std::vector<Operation>& operations, const MapPoint& map) {
+  std::vector<std::string> images, masks;
+  for (const format::FieldDescription& field : source.format()->fields()) {
+    if (field.kind == format::FieldKind::kImage) images.push_back(field.name);
+    if (field.kind == format::FieldKind::kMask) masks.push_back(field.name);
+  }
+  for (std::size_t i = 0; i < operations.size(); ++i) FEEDLINE_CHECK_OK(map.check(operations[i], i, images, masks));
+  return {};
+}
+
 // ---- the stages of make_recipe(), each of which knows what those before it have put there ----
 
 void take_source(Recipe& recipe, const Source& source) {
@@ -64,7 +76,7 @@ Result<void> take_rows(Recipe& recipe, const std::vector<Operation>& operations,
                         "\" are arrays, and operations are for images");
   if (dtype) return config_error("dtype is of images: the samples of \"" + recipe.dataset + "\" are arrays");
   for (const format::FieldDescription& field : recipe.format->fields())
-    recipe.schema.push_back({field.name, field.array});
+    recipe.stored_schema.push_back({field.name, field.array});
   return {};
 }
 
@@ -79,7 +91,7 @@ Result<void> check_pixels(const Recipe& recipe, const std::vector<Operation>& op
 Result<void> take_fields(Recipe& recipe, const FieldStages& stages) {
   for (const format::FieldDescription& field : recipe.format->fields()) {
     FEEDLINE_TRY(auto path, make_field_path(field, stages));
-    recipe.schema.push_back(path->spec());
+    recipe.stored_schema.push_back(path->spec());
     recipe.paths.push_back(std::move(path));
   }
   const auto is_decoded = [](const format::FieldDescription& field) {
@@ -121,15 +133,22 @@ Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budg
 
 Result<void> open_cache(const CachePoint& cache) { return cache.pixels->open(); }
 
-Result<Collation> make_collation(BatchForm form, std::vector<std::string> names, const Source& source) {
+Result<Collation> make_collation(BatchForm form, std::vector<std::string> names, const Source& source,
+                                 const MapPoint* map) {
   const auto records = format::records_of(source.format());
-  if (!records)
+  if (!records && map == nullptr)
     return config_error("collate: the samples of \"" + source.name() +
                         "\" are arrays, which stand in a batch as they are, padded where their lengths differ");
-  const auto& fields = records->fields();
+  const auto& fields = source.format()->fields();
   Collation collation{form, {}};
+  collation.follows_map = map != nullptr;
+  collation.is_for_all = map != nullptr && names.empty();
   for (const std::string& name : names) {
     const auto field = std::ranges::find(fields, name, &format::FieldDescription::name);
+    if (map != nullptr && (field == fields.end() || map->takes(name))) {
+      collation.fields.push_back(name);
+      continue;
+    }
     if (field == fields.end()) return config_error("collate: there is no field '" + name + "'");
     if (!can_collate(*field, form))
       return config_error("collate: '" + name + "' is " + std::string(format::name_of(field->kind)) +
@@ -138,13 +157,14 @@ Result<Collation> make_collation(BatchForm form, std::vector<std::string> names,
   }
   for (const format::FieldDescription& field : fields)
     if (names.empty() && can_collate(field, form)) collation.fields.push_back(field.name);
-  if (collation.fields.empty()) return config_error("collate: no field's rows can stand so");
+  if (collation.fields.empty() && !collation.is_for_all) return config_error("collate: no field's rows can stand so");
   return collation;
 }
 
 Result<void> check_operations(const Source& source, const std::vector<Operation>& operations,
-                              const std::optional<CachePoint>& cache) {
+                              const std::optional<CachePoint>& cache, const MapPoint* map) {
   const auto& fields = source.format()->fields();
+  if (map != nullptr) FEEDLINE_CHECK_OK(check_map(source, operations, *map));
   bool is_chosen = false;
   for (const Operation& operation : operations) {
     FEEDLINE_CHECK_OK(check_chosen(fields, operation));
@@ -163,26 +183,33 @@ Result<void> check_operations(const Source& source, const std::vector<Operation>
 Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const std::vector<Operation>& operations,
                                                   std::optional<DType> dtype, Layout layout,
                                                   const std::optional<CachePoint>& cache,
-                                                  const std::vector<Collation>& collations) {
+                                                  const std::vector<Collation>& collations, const MapPoint* map) {
   auto recipe = std::make_shared<Recipe>();
   take_source(*recipe, source);
   if (recipe->rows) {
     FEEDLINE_CHECK_OK(take_rows(*recipe, operations, dtype));
+    recipe->schema = recipe->stored_schema;
+    if (map != nullptr) FEEDLINE_CHECK_OK(take_function(*recipe, *map, dtype, layout, collations));
     return recipe;
   }
   // from here on the samples are records
-  FEEDLINE_CHECK_OK(check_operations(source, operations, cache));
+  FEEDLINE_CHECK_OK(check_operations(source, operations, cache, map));
   FEEDLINE_CHECK_OK(check_pixels(*recipe, operations, dtype));
   FEEDLINE_CHECK_OK(take_fields(
-      *recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, *recipe->records, recipe->dataset}));
+      *recipe,
+      {operations, dtype, layout, cache ? &*cache : nullptr, collations, map, *recipe->records, recipe->dataset}));
   find_images(*recipe);
+  recipe->schema = recipe->stored_schema;
+  if (map != nullptr) FEEDLINE_CHECK_OK(take_function(*recipe, *map, dtype, layout, collations));
   if (cache) recipe->cache = cache->pixels;
   return recipe;
 }
 
 Source source_of(const Recipe& recipe) { return {recipe.dataset, recipe.format, recipe.mixture}; }
 
-bool is_one_image(const Recipe& recipe) { return recipe.images == 1 && recipe.paths.size() == 1; }
+bool is_one_image(const Recipe& recipe) {
+  return recipe.images == 1 && recipe.paths.size() == 1 && recipe.mapping == nullptr;
+}
 
 Fidelity fidelity_of(const Recipe& recipe) {
   return recipe.image ? recipe.image->chain().fidelity() : Fidelity::kExact;
@@ -208,6 +235,10 @@ std::vector<std::string> explain_fields(const Recipe& recipe) {
 }
 
 }  // namespace
+
+std::vector<std::string> explain_map(const Recipe& recipe) {
+  return recipe.mapping ? recipe.mapping->function->explain() : std::vector<std::string>();
+}
 
 std::vector<std::string> explain_images(const Recipe& recipe) {
   if (recipe.names_fields && !recipe.cache) return explain_fields(recipe);

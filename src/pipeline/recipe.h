@@ -25,8 +25,10 @@ class RowFormat;
 namespace feedline::pipeline {
 
 class FieldPath;
+class MapPoint;
 class PixelCache;
 class PixelsPath;
+struct Mapping;
 
 // Where in a chain pixels are kept.
 struct CachePoint {
@@ -45,13 +47,17 @@ Result<void> open_cache(const CachePoint& cache);
 struct Collation {
   BatchForm form = BatchForm::kDense;
   std::vector<std::string> fields;
+  bool follows_map = false;  // so that fields may be those that a function makes, which are known with a recipe
+  bool is_for_all = false;   // likewise: for all fields that can stand so
 };
-// kConfig: see Dataset::collate.
-Result<Collation> make_collation(BatchForm form, std::vector<std::string> fields, const Source& source);
+// map: the function before it, or nullptr. kConfig: see Dataset::collate.
+Result<Collation> make_collation(BatchForm form, std::vector<std::string> fields, const Source& source,
+                                 const MapPoint* map = nullptr);
 
-// kConfig: arguments out of range, operations that do not fit one after the other, or for fields that there are not.
+// kConfig: arguments out of range, operations that do not fit one after the other, or for fields that there are not, or
+// that a function has taken.
 Result<void> check_operations(const Source& source, const std::vector<Operation>& operations,
-                              const std::optional<CachePoint>& cache);
+                              const std::optional<CachePoint>& cache, const MapPoint* map = nullptr);
 
 // Checked and fixed. Immutable, thread-safe. Its stages are for those who include them: the consumer holds a recipe,
 // and asks the functions below.
@@ -65,18 +71,22 @@ struct Recipe {
   std::size_t image_field = 0;                          // its place
   std::size_t images = 0;                               // how many are
   std::shared_ptr<PixelCache> cache;                    // nullptr: pixels are not kept
-  Schema schema;                                        // in the order of format->fields()
+  Schema stored_schema;                                 // in the order of format->fields()
+  Schema schema;                                        // the same, or what `mapping` makes of it
+  std::shared_ptr<const Mapping> mapping;               // nullptr: no function is behind the paths
   bool names_fields = false;                            // errors of decoding say which field: there are several
   bool ragged = false;                                  // has it a field whose samples have different lengths?
   std::shared_ptr<const plan::Mixture> mixture;         // nullptr: every sample once an epoch
 };
 
-// Reads a sample where its arrays' dtype and shape are not known otherwise. kConfig: the operations do not fit, or they
+// Reads a sample where its arrays' dtype and shape are not known otherwise, and calls the function of map with one.
+// kConfig: the operations do not fit, or they
 // are for images and the samples have none, or rows of a dense field have not one shape.
 Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const std::vector<Operation>& operations,
                                                   std::optional<DType> dtype, Layout layout,
                                                   const std::optional<CachePoint>& cache = {},
-                                                  const std::vector<Collation>& collations = {});
+                                                  const std::vector<Collation>& collations = {},
+                                                  const MapPoint* map = nullptr);
 
 Source source_of(const Recipe& recipe);
 bool is_one_image(const Recipe& recipe);  // has a sample one image and nothing else?
@@ -84,8 +94,9 @@ Fidelity fidelity_of(const Recipe& recipe);
 // Why pixels can be kept no more, and what is kept; nullopt: nothing is wrong, or no pixels are kept.
 std::optional<Error> cache_failure(const Recipe& recipe);
 std::optional<CacheStats> cache_stats(const Recipe& recipe);
-// What runs on images, one line each.
+// What runs on images, and which function behind that, one line each.
 std::vector<std::string> explain_images(const Recipe& recipe);
+std::vector<std::string> explain_map(const Recipe& recipe);
 
 // The recipe's schema with the extent of every ragged field: that of the longest of `samples`, or of all samples.
 Schema schema_of(const Recipe& recipe, std::span<const std::uint64_t> samples);

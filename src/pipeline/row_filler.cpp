@@ -20,18 +20,20 @@ PlanRow place_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch) {
 }  // namespace
 
 std::uint64_t RowFiller::grain(const Recipe& recipe, std::uint64_t batch_size, int threads) {
+  if (recipe.mapping && recipe.rows) return 1;  // a call for each
   const std::uint64_t of_format = std::max<std::uint64_t>(recipe.format->grain(), 1);
   const bool has_two_for_each = batch_size >= kImagesInTurn * static_cast<std::uint64_t>(threads);
   return SampleLoader::takes_turns(recipe) && of_format == 1 && has_two_for_each ? kImagesInTurn : of_format;
 }
 
 RowFiller::RowFiller(std::shared_ptr<const Recipe> recipe, const BadSamplePolicy& policy, std::uint64_t seed,
-                     telemetry::ThreadCounters* counters, ReadAhead* ahead, std::uint64_t most_bytes)
+                     telemetry::ThreadCounters* counters, ReadAhead* ahead, std::uint64_t most_bytes,
+                     const std::shared_ptr<FunctionWatch>& watch)
     : recipe_(std::move(recipe)),
       policy_(policy),
       seed_(seed),
-      loader_(recipe_, counters, ahead, most_bytes),
-      second_(recipe_, counters, ahead, most_bytes) {}
+      loader_(recipe_, counters, ahead, most_bytes, watch),
+      second_(recipe_, counters, ahead, most_bytes, watch) {}
 
 std::span<RowFiller::Noted> RowFiller::fill(const Ticket& ticket, std::uint64_t epoch,
                                             std::atomic<std::uint64_t>& at_row) {
@@ -87,7 +89,8 @@ void RowFiller::settle(SampleLoader::Job job, std::uint64_t row, Result<void> lo
     return BadEntry{row, {std::move(error), asked.epoch, 0, outcome.sample, policy_.on_error()}};
   };
   for (std::uint32_t attempt = 0; !loaded; ++attempt) {
-    const auto next = policy_.on_error() == OnError::kReplace
+    const bool ends = !loaded && loaded.error().code == ErrorCode::kCancelled;  // no sample is to blame
+    const auto next = policy_.on_error() == OnError::kReplace && !ends
                           ? policy_.substitute(asked, recipe_->format->size(), attempt)
                           : std::nullopt;
     if (!next) {

@@ -21,10 +21,11 @@ namespace feedline::pipeline {
 class RowFiller {
  public:
   // policy, counters and ahead outlive it. counters: of this thread. ahead: nullptr, or what reads for it.
-  // most_bytes: of a stored sample.
+  // most_bytes: of a stored sample. watch: of the thread's calls of the recipe's function, or nullptr.
   RowFiller(std::shared_ptr<const Recipe> recipe, const BadSamplePolicy& policy, std::uint64_t seed,
             telemetry::ThreadCounters* counters, ReadAhead* ahead,
-            std::uint64_t most_bytes = memory::usual_sample_limit());
+            std::uint64_t most_bytes = memory::usual_sample_limit(),
+            const std::shared_ptr<FunctionWatch>& watch = nullptr);
 
   // A row that has not its own sample.
   struct Noted {

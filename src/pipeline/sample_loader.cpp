@@ -21,10 +21,11 @@ constexpr std::size_t kKeptBytes = std::size_t{32} << 20;
 }  // namespace
 
 SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters, ReadAhead* ahead,
-                           std::uint64_t most_bytes)
+                           std::uint64_t most_bytes, std::shared_ptr<FunctionWatch> watch)
     : recipe_(std::move(recipe)), ahead_(ahead), meter_(counters) {
   record_.most_bytes = most_bytes;
   for (const auto& path : recipe_->paths) path->add_scratch(scratch_);
+  if (recipe_->mapping) function_.emplace(*recipe_, std::move(watch));
 }
 
 std::unexpected<Error> SampleLoader::placed(Error error, std::uint64_t index) const {
@@ -80,13 +81,22 @@ Result<void> SampleLoader::prepare(const Job& job) {
 }
 
 Error SampleLoader::named(Error error, std::size_t field) const {
-  if (recipe_->names_fields) error.what = "field '" + recipe_->schema[field].name + "': " + error.what;
+  if (recipe_->names_fields) error.what = "field '" + recipe_->stored_schema[field].name + "': " + error.what;
   return error;
 }
 
-Result<void> SampleLoader::fill_field(std::size_t field, const Job& job, FieldWork& work) {
+std::span<memory::Row> SampleLoader::places_of(const Job& job) {
+  return function_ ? function_->places(job.rows) : job.rows;
+}
+
+Result<void> SampleLoader::finish_fields(const Job& job) {
+  record_.pin.reset();
+  return function_ ? function_->fill(job.key, job.rows, record_.most_bytes, meter_) : Result<void>();
+}
+
+Result<void> SampleLoader::fill_field(std::size_t field, std::span<memory::Row> places, FieldWork& work) {
   const memory::Record::Field& stored = record_.fields[field];
-  memory::Row& row = job.rows[field];
+  memory::Row& row = places[field];
   if (stored.absent) {
     row.item->clear(true);  // the recipe gave it a list
     return {};
@@ -96,9 +106,9 @@ Result<void> SampleLoader::fill_field(std::size_t field, const Job& job, FieldWo
   return filled;
 }
 
-Result<void> SampleLoader::fill_all_but_image(const Job& job, FieldWork& work) {
+Result<void> SampleLoader::fill_all_but_image(std::span<memory::Row> places, FieldWork& work) {
   for (std::size_t i = 0; i < recipe_->paths.size(); ++i)
-    if (!recipe_->image || i != recipe_->image_field) FEEDLINE_CHECK_OK(fill_field(i, job, work));
+    if (!recipe_->image || i != recipe_->image_field) FEEDLINE_CHECK_OK(fill_field(i, places, work));
   return {};
 }
 
@@ -106,19 +116,22 @@ Result<void> SampleLoader::fill_all_but_image(const Job& job, FieldWork& work) {
 Result<void> SampleLoader::fill_fields(const Job& job, bool is_prepared) {
   FieldWork work = work_of(job, is_prepared);
   scratch_.drawn_for = {};
+  const auto places = places_of(job);
   Result<void> filled;
-  if (recipe_->image) filled = fill_field(recipe_->image_field, job, work);
-  if (filled) filled = fill_all_but_image(job, work);
+  if (recipe_->image) filled = fill_field(recipe_->image_field, places, work);
+  if (filled) filled = fill_all_but_image(places, work);
+  if (filled) filled = finish_fields(job);
   if (!filled) return placed(std::move(filled).error(), job.index);
-  record_.pin.reset();
   return {};
 }
 
 Result<void> SampleLoader::load(const Job& job) {
   if (recipe_->rows) {
     views_.clear();
-    for (const memory::Row& row : job.rows) views_.push_back(row.view);
-    if (auto filled = fill({&job.index, 1}, views_); !filled) return placed(std::move(filled).error(), job.index);
+    for (const memory::Row& row : places_of(job)) views_.push_back(row.view);
+    auto filled = fill({&job.index, 1}, views_);
+    if (filled) filled = finish_fields(job);
+    if (!filled) return placed(std::move(filled).error(), job.index);
     return {};
   }
   const auto prepared = fetch(job);
@@ -191,11 +204,11 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
 // What follows the decode of the only image.
 Result<void> SampleLoader::finish_image(const Job& job, transform::Workspace& workspace) {
   FieldWork work = work_of(job);
-  auto finished = recipe_->image->finish(work, workspace, job.rows[recipe_->image_field]);
+  const auto places = places_of(job);
+  auto finished = recipe_->image->finish(work, workspace, places[recipe_->image_field]);
   if (!finished) return std::unexpected(named(std::move(finished).error(), recipe_->image_field));
-  FEEDLINE_CHECK_OK(fill_all_but_image(job, work));
-  record_.pin.reset();
-  return {};
+  FEEDLINE_CHECK_OK(fill_all_but_image(places, work));
+  return finish_fields(job);
 }
 
 }  // namespace feedline::pipeline

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "memory/record.h"
 #include "pipeline/field_path.h"
 #include "pipeline/field_scratch.h"
+#include "pipeline/function_rows.h"
 #include "pipeline/read_ahead.h"
 #include "pipeline/recipe.h"
 #include "pipeline/stage_meter.h"
@@ -27,8 +29,10 @@ class SampleLoader {
   // counters: of this thread; nullptr: count nothing. Outlives the loader.
   // ahead: nullptr, or what reads for it; outlives the loader.
   // most_bytes: of a stored sample, see memory/sample_limit.h.
+  // watch: of the thread's calls of the recipe's function, or nullptr.
   SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters, ReadAhead* ahead = nullptr,
-               std::uint64_t most_bytes = memory::usual_sample_limit());
+               std::uint64_t most_bytes = memory::usual_sample_limit(),
+               std::shared_ptr<FunctionWatch> watch = nullptr);
 
   struct Job {
     std::uint64_t index = 0;
@@ -73,8 +77,11 @@ class SampleLoader {
   }
   const memory::Record::Field& image() const { return record_.fields[recipe_->image_field]; }
   Result<void> fill_fields(const Job& job, bool is_prepared);
-  Result<void> fill_field(std::size_t field, const Job& job, FieldWork& work);
-  Result<void> fill_all_but_image(const Job& job, FieldWork& work);
+  Result<void> fill_field(std::size_t field, std::span<memory::Row> places, FieldWork& work);
+  Result<void> fill_all_but_image(std::span<memory::Row> places, FieldWork& work);
+  // Where the stored fields of a job go, and what is done once they are there.
+  std::span<memory::Row> places_of(const Job& job);
+  Result<void> finish_fields(const Job& job);
   Result<void> finish_image(const Job& job, transform::Workspace& workspace);
   Error named(Error error, std::size_t field) const;
 
@@ -86,6 +93,7 @@ class SampleLoader {
   format::PixelRecordBuilder kept_;
   FieldScratch scratch_;
   std::vector<ArrayView> views_;  // of one sample's rows
+  std::optional<FunctionRows> function_;  // nullopt: the recipe has none
 };
 
 }  // namespace feedline::pipeline

@@ -26,6 +26,12 @@ class StageMeter {
     of(stage).add_item(ended_ns - started_ns, bytes);
     telemetry::record_span(stage, started_ns, ended_ns, sample_);
   }
+  // Work at it that is counted with an item of its own, or another call's.
+  void work(telemetry::Stage stage, std::uint64_t started_ns, std::uint64_t ended_ns) {
+    if (counters_ == nullptr) return;
+    of(stage).add_busy(ended_ns - started_ns);
+    telemetry::record_span(stage, started_ns, ended_ns, sample_);
+  }
   // The same of several samples at once, this one the first.
   void count_many(telemetry::Stage stage, std::uint64_t samples, std::uint64_t started_ns, std::uint64_t bytes) {
     if (counters_ == nullptr) return;

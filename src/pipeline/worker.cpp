@@ -4,6 +4,14 @@
 #include "base/clock.h"
 
 namespace feedline::pipeline {
+namespace {
+
+// Has a function raised what is not about its sample, such as the wish to end the program?
+bool is_end(const Outcome& outcome) {
+  return outcome.error && outcome.error->code == ErrorCode::kCancelled && outcome.error->raised;
+}
+
+}  // namespace
 
 Worker::Worker(std::size_t number, Exchange& exchange, RowFiller& filler, telemetry::StageCounters& stage,
                Progress& progress)
@@ -27,7 +35,10 @@ bool Worker::fill(Task& task) {
     progress_.row.store(ticket.row, std::memory_order_relaxed);
     progress_.filled.store(filled, std::memory_order_relaxed);
     progress_.slot.store(&slot, std::memory_order_release);
-    exchange_.note(task, filler_.fill(ticket, task.epoch, progress_.row));
+    const auto noted = filler_.fill(ticket, task.epoch, progress_.row);
+    for (const RowFiller::Noted& row : noted)
+      if (is_end(row.outcome)) exchange_.break_off(*row.outcome.error);
+    exchange_.note(task, noted);
     filled += ticket.rows;
   } while (!exchange_.must_return(number_) && ticket.advance());
   const std::uint64_t ended = base::now_ns();

@@ -52,6 +52,7 @@ class Source:
     transformed: Count = 0  # images, of all epochs
     bad: int = 0  # of all epochs
     cache: Mapping[str, Any] | None = None
+    mapped: list[float] | None = None  # how long the function of map() took, each time that it was called
     options: dict[str, Any] = field(default_factory=dict)
 
 
@@ -199,6 +200,13 @@ CONTROLLER: dict[str, Row] = {
 }
 
 
+MAP: dict[str, Row] = {
+    "calls": lambda run: len(run.source.mapped) - 1,  # the first one was for its dtype and shape
+    "run_s": lambda run: (sum(run.source.mapped[1:]), threads_of(run) * run.wall_s),
+    "waited_s": lambda run: (0, threads_of(run) * run.wall_s),
+}
+
+
 def memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
@@ -208,6 +216,7 @@ def table_of(run: Run) -> dict[str, Row]:
     for name in STAGES:
         rows |= {f"stages.{name}.{key}": row for key, row in stage_rows(name).items()}
     rows |= {f"cache.{key}": row for key, row in CACHE.items()} if run.source.cache else {"cache": lambda run: None}
+    rows |= {"map": lambda run: None} if run.source.mapped is None else {f"map.{key}": row for key, row in MAP.items()}
     auto = run.threads is None
     rows |= {f"controller.{key}": r for key, r in CONTROLLER.items()} if auto else {"controller": lambda run: None}
     return rows
@@ -372,6 +381,20 @@ def of_buckets(folder: Path, tmp_path: Path) -> Source:
     return of_lengths(lengths, {"buckets": [4, 8, 13], "shuffle": True})
 
 
+def of_mapped(folder: Path, tmp_path: Path) -> Source:
+    took: list[float] = []
+
+    def busy(image: numpy.ndarray) -> numpy.ndarray:
+        began = time.perf_counter()
+        made = -image
+        took.append(time.perf_counter() - began)
+        return made
+
+    source = photos(feedline.open(folder), folder, mapped=took)
+    source.dataset = source.dataset.map(busy, "image")
+    return source
+
+
 def of_lengths(lengths: list[int], options: dict[str, Any]) -> Source:
     text = [numpy.full(length, i, dtype="i4") for i, length in enumerate(lengths)]
     data = feedline.arrays(text=feedline.ragged(text), label=numpy.arange(len(lengths)))
@@ -381,7 +404,7 @@ def of_lengths(lengths: list[int], options: dict[str, Any]) -> Source:
 
 SOURCES = (
     of_folder, of_tars, of_cached_photos, of_pixels, of_skipped, of_replaced, of_arrays, of_tokens, of_ragged,
-    of_buckets,
+    of_buckets, of_mapped,
 )  # fmt: skip
 
 

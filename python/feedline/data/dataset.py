@@ -7,8 +7,8 @@ import functools
 import operator
 import os
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any, SupportsIndex
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from .. import _engine
 from .._engine import Inspection
@@ -20,6 +20,9 @@ from .augmentations import Augmentations
 from .facts import DecodeLimit, Drawn, FieldSpec
 from .loader_options import LoaderOptions
 from .operations import Fields
+
+if TYPE_CHECKING:
+    from .mapping import Chain
 
 Origin = tuple[str, str, list[str], str, str]  # source, format, fields, index folder, missing: the engine's arguments
 
@@ -39,13 +42,14 @@ class Dataset(Augmentations):
     random operations draw from torch's generator instead, other numbers in every epoch: see docs/reproducibility.md.
     """
 
-    def __init__(self, engine: _engine.Dataset, origin: Origin) -> None:
+    def __init__(self, engine: _engine.Dataset, origin: Origin, chain: Chain | None = None) -> None:
         self._engine = engine
         self._origin = origin
+        self._chain = chain  # of map()
         self._same_draws = 0  # samples that ds[i] gave as of epoch 0
 
     def _with(self, engine: _engine.Dataset) -> Dataset:
-        return Dataset(engine, self._origin)
+        return Dataset(engine, self._origin, self._chain)
 
     # ---- operations besides those on images ----
 
@@ -99,6 +103,49 @@ class Dataset(Augmentations):
         word = arguments.choice("collate", "form", form, ("stack", "pad", "list"))
         return self._with(self._engine.collate(word, arguments.field_names("collate", fields)))
 
+    def map(
+        self,
+        fn: Callable[..., Any],
+        fields: Fields = None,
+        *,
+        processes: int = 0,
+        seeded: bool = False,
+    ) -> Dataset:
+        """Gives samples to a function of yours, behind the operations so far, in the loader's threads.
+
+        ``map(fn, "image")`` puts ``fn(image)`` in the image's place, ``map(fn, ("image", "label"))`` takes and gives
+        both, and ``map(fn)`` takes a dict of all fields and gives a dict: what it leaves out is gone, what it adds is a
+        new field. A field comes as ``ds[i]`` has it: an image as the operations and ``loader(dtype=, layout=)`` give
+        it, a writable NumPy array of any size (uint8 (3, height, width) where nothing is said), a mask as
+        (height, width), a number as int or float, an array, ``bytes``, ``str``, parsed JSON; None where it is absent.
+
+        It may give arrays (NumPy's, torch's on the CPU, anything that NumPy takes) and Python's numbers, which are
+        stacked (int64, float64, bool); ``str``, ``bytes``, and dicts and lists of what JSON has, which come as lists;
+        None in a list. dtype and shape are those of the first sound sample, or :meth:`collate` says otherwise; anything
+        else is that sample's error, as is what the function raises: a :class:`DataError` with the exception as its
+        ``__cause__``. Several maps run one behind the other, and get what the one before gave as it is.
+
+        Threads call it side by side, so it must not change what they share. They hold the GIL in it: what NumPy, torch
+        or Pillow do without the GIL runs on all of them, Python's own code on one at a time.
+
+        Args:
+            fn: pure, for the order and resume to be exact: what it gives follows from its arguments.
+            fields: names; None is all.
+            processes: calls it in so many processes of the loader's own, for functions that are mostly Python code.
+                It must pickle: no lambda. Its fields are copied there and back, 0.1 ms or so for a photo.
+            seeded: gives ``fn`` a keyword ``rng``, a ``numpy.random.Generator`` whose numbers follow from the loader's
+                seed, the epoch, the sample and the map's place: the same whatever threads, ranks and resume.
+
+        Raises:
+            ConfigError: no such field; samples of different lengths; ``processes`` and a function that does not pickle.
+                Afterwards: an operation on a field that it took; ``cache``, which goes before it.
+        """
+        from . import mapping  # with what only maps need
+
+        behind = len(self._engine.operations())
+        chain = mapping.added(self._chain, fn, fields, processes, seeded, behind)
+        return Dataset(_engine.map(self._engine, chain), self._origin, chain)
+
     # ---- what it is ----
 
     def __len__(self) -> int:
@@ -125,7 +172,10 @@ class Dataset(Augmentations):
     @property
     def operations(self) -> list[str]:
         """The operations so far, with all their arguments."""
-        return list(self._engine.operations())
+        described = list(self._engine.operations())
+        for step in reversed(self._chain.steps if self._chain is not None else ()):
+            described.insert(step.behind, str(step))
+        return described
 
     @property
     def fingerprint(self) -> str:

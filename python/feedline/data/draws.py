@@ -19,7 +19,8 @@ _loader_reads = contextvars.ContextVar("feedline_loader_reads", default=False)  
 
 def is_random(operation: str) -> bool:
     """Whether an operation, as :attr:`Dataset.operations` describes it, draws."""
-    return operation.startswith(("random_", "color_jitter"))
+    is_seeded = operation.startswith("map(") and operation.endswith("seeded=True)")
+    return is_seeded or operation.startswith(("random_", "color_jitter"))
 
 
 @contextlib.contextmanager

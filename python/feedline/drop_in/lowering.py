@@ -261,7 +261,8 @@ def _plan_dataset(settings: Settings, dataset: Dataset) -> Plan:
     stages = [_order(settings), Stage("read", f"{what} ({dataset.format})", native, "sample by sample")]
     for operation in dataset.operations:
         why = _drawn_by(unique) if is_random(operation) else "as dataset.loader() does"
-        stages.append(Stage("transform", operation, native, why))
+        where = f"Python, by the engine's {native.partition(', ')[2]}" if operation.startswith("map(") else native
+        stages.append(Stage("transform", operation, where, why))
     stages.append(Stage("collate", "default_collate", native, "rows are written where they stay"))
     return ImagePlan(stages, dataset, None, threads, unique, settings.adapts)
 

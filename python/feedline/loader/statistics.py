@@ -9,7 +9,9 @@ share it, ``where``, ``samples`` of the dataset, ``present`` of them, the ``byte
 ``budget_bytes`` that they may take (0: any), and ``full``: no more are kept. ``controller``: None where the number of
 threads was given, else the ``threads`` that work now, the ``limit`` that they stay below, the ``batches_ahead`` that
 may be held, how often either has ``changed``, and the latest 64 ``changes``: ``at_s`` since the first iteration,
-threads ``from`` and ``to``, ``ahead_from`` and ``ahead_to``, and ``why``. ``stages`` maps the name of a stage
+threads ``from`` and ``to``, ``ahead_from`` and ``ahead_to``, and ``why``. ``map``: None without :meth:`Dataset.map`,
+else the ``calls`` of its functions, and over all threads ``run_s`` in them (``transform`` has it too) and ``waited_s``
+for the GIL before. ``stages`` maps the name of a stage
 (``storage``, ``decode``, ``transform``, ``batch``, ``consumer``) to ``items`` and ``bytes`` put out (samples; of
 ``batch`` and ``consumer`` whole batches), ``items_per_s``, ``bytes_per_s``; ``busy_s``, ``blocked_s`` (waiting for
 room downstream), ``starved_s`` (waiting for input), each summed over threads; and ``latency_ms``, the 50th and 99th

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of the user's: the engine's threads call them, by feedline/data/mapping.py, with the GIL.
+#include "feedline/sample_function.h"
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arrays.h"
+#include "errors.h"
+#include "feedline/dataset.h"
+#include "gil.h"
+#include "subjects.h"
+#include "words.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace feedline::python {
+namespace {
+
+std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
+std::unexpected<Error> cancelled(std::string what, std::shared_ptr<void> raised = nullptr) {
+  return std::unexpected(Error{ErrorCode::kCancelled, std::move(what), {}, 0, std::move(raised)});
+}
+
+// A value as Python has it.
+nb::object in_python(const FunctionValue& value) {
+  if (value.absent) return nb::none();
+  const ArrayView& array = value.array;
+  if (value.content != Content::kArray) return stored_row({array.data, array.spec.bytes()}, value.content, value.name, {});
+  if (array.spec.shape.dims() == 0 && array.spec.dtype == DType::kInt64) return nb::int_(*array.as<std::int64_t>());
+  return to_array(array, value.memory, Framework::kNumpy);
+}
+
+Shape shape_of(nb::handle extents) {
+  Shape shape;
+  const auto all = nb::cast<std::vector<std::int64_t>>(extents);
+  for (std::size_t i = all.size(); i-- > 0;) shape = shape.with_front(all[i]);
+  return shape;
+}
+
+// (name, kind, dtype, shape, buffer), the last of which is kept; kind "none": there is no value.
+FunctionValue value_of(nb::handle made) {
+  FunctionValue value{.name = nb::cast<std::string>(made[0])};
+  const auto kind = nb::cast<std::string>(made[1]);
+  value.absent = kind == "none";
+  if (value.absent) return value;
+  value.content = content_of(kind);
+  nb::object buffer = made[4];
+  const HeldBytes held(buffer);
+  value.array = {const_cast<std::byte*>(held.bytes().data()),  // NOLINT: it is read alone
+                 {dtype_of(nb::cast<std::string>(made[2])), shape_of(made[3])}};
+  value.memory = held_by_anyone(std::move(buffer));
+  return value;
+}
+
+// As feedline/data/mapping.py gives them: a list of values, or (code, words, exception or None).
+Result<FunctionResult> result_of(nb::handle made) {
+  FunctionResult result;
+  if (nb::isinstance<nb::tuple>(made)) {
+    const auto code = nb::cast<std::string>(made[0]);
+    Error error{code == "config" ? ErrorCode::kConfig : ErrorCode::kData, nb::cast<std::string>(made[1]), {}, 0};
+    error.where.stage = "map";
+    if (nb::object raised = made[2]; !raised.is_none()) error.raised = held_by_anyone(std::move(raised));
+    return std::unexpected(std::move(error));
+  }
+  for (nb::handle value : made) result.values.push_back(value_of(value));
+  return result;
+}
+
+class PythonFunction final : public SampleFunction {
+ public:
+  // target: a feedline.data.mapping.Chain, or what is called like one.
+  explicit PythonFunction(nb::object target)
+      : takes_(nb::cast<std::vector<std::string>>(target.attr("takes"))),
+        call_(held_by_anyone(target.attr("call"))),
+        target_(held_by_anyone(std::move(target))) {}
+
+  const std::vector<std::string>& takes() const override { return takes_; }
+  Result<FunctionResult> call(FunctionCall call) const override;
+  std::vector<std::string> explain() const override;
+  std::shared_ptr<const SampleFunction> for_loader() const override;
+  Result<void> begin() const override;
+  void end() const override;
+
+ private:
+  nb::object target() const { return nb::borrow(object_of(target_)); }
+  Result<FunctionResult> entered(const FunctionCall& call) const;
+
+  const std::vector<std::string> takes_;
+  const std::shared_ptr<void> call_, target_;
+};
+
+// What ends the program, such as KeyboardInterrupt; else it is ours to mend.
+std::unexpected<Error> failed(nb::python_error& error) {
+  const std::string what = error.what();
+  if (error.matches(PyExc_Exception)) return internal_error("map: " + what);
+  return cancelled("map: the function ends the program", held_by_anyone(nb::borrow(error.value())));
+}
+
+Result<FunctionResult> PythonFunction::entered(const FunctionCall& call) const {
+  nb::list values;
+  nb::list names;
+  for (const FunctionValue& value : call.values) {
+    names.append(value.name);
+    values.append(in_python(value));
+  }
+  const nb::tuple arguments = nb::make_tuple(names, values, call.seed, call.epoch, call.draw);
+  values = nb::list();  // the function alone has them
+  const auto made = nb::steal(EnteringPython::run(object_of(call_).ptr(), arguments.ptr()));
+  if (!made.is_valid()) throw nb::python_error();
+  return result_of(made);
+}
+
+Result<FunctionResult> PythonFunction::call(FunctionCall call) const {
+  const std::uint64_t asked = now_ns();
+  const EnteringPython entering;
+  if (!entering) return cancelled("the interpreter ends");
+  const std::uint64_t waited = now_ns() - asked;
+  release_left();
+  try {
+    auto result = entered(call);
+    call.values.clear();
+    if (result) result->waited_ns = waited;
+    return result;
+  } catch (nb::python_error& error) {
+    return failed(error);
+  }
+}
+
+std::vector<std::string> PythonFunction::explain() const {
+  const TakingGil gil;
+  if (!gil) return {};
+  return nb::cast<std::vector<std::string>>(target().attr("explain")());
+}
+
+std::shared_ptr<const SampleFunction> PythonFunction::for_loader() const {
+  const TakingGil gil;
+  if (!gil) return nullptr;
+  nb::object own = target().attr("for_loader")();
+  return own.is_none() ? nullptr : std::make_shared<PythonFunction>(std::move(own));
+}
+
+Result<void> PythonFunction::begin() const {
+  const TakingGil gil;
+  if (!gil) return cancelled("the interpreter ends");
+  try {
+    target().attr("begin")();
+  } catch (nb::python_error& error) {
+    return config_error(std::string("map: ") + error.what());
+  }
+  return {};
+}
+
+void PythonFunction::end() const {
+  const TakingGil gil;
+  if (!gil) return;
+  release_left();
+  try {
+    target().attr("end")();
+  } catch (nb::python_error& error) {
+    error.discard_as_unraisable("feedline: the end of map");
+  }
+}
+
+}  // namespace
+
+void bind_map(nb::module_& module) {
+  module.def(
+      "map",
+      [](const Dataset& dataset, nb::object chain) {
+        auto function = std::make_shared<PythonFunction>(std::move(chain));
+        return unwrap(without_gil([&] { return dataset.map(std::move(function)); }));
+      },
+      "dataset"_a, "chain"_a);
+}
+
+}  // namespace feedline::python

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Worker processes for functions of the user's: each thread of the loader hands one a sample and waits for the answer.
+
+A message is one frame with the sizes of the buffers behind it and what is pickled, then a frame for each buffer, so
+that arrays are not copied on the way into the pipe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import multiprocessing
+import os
+import pickle
+import queue
+import signal
+import struct
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from ..errors import WorkerDiedError
+from .mapping import Fields, Step
+
+_PR_SET_PDEATHSIG = 1
+_END_S = 1.5  # for a process in the middle of a sample, once the loader ends
+_LOOK_S = 1.0  # between two looks at whether the parent lives, where the kernel does not tell
+
+Draw = tuple[int, int, int]
+
+
+class Processes:
+    """As many processes as asked for, from :meth:`start` to :meth:`end`. Any thread may :meth:`run`."""
+
+    def __init__(self, steps: Sequence[Step], count: int) -> None:
+        self._steps, self._count = tuple(steps), count
+        self._pickled = b""
+        self._context = multiprocessing.get_context("spawn")
+        self._idle: queue.SimpleQueue[_Worker | None] = queue.SimpleQueue()
+        self._workers: list[_Worker] = []
+        self._lock = threading.Lock()
+        self._ended = False
+        self._pid = os.getpid()
+
+    def start(self) -> None:
+        self._pickled = pickle.dumps(self._steps)
+        for _ in range(self._count):
+            self._idle.put(self._new())
+
+    def run(self, fields: Fields, draw: Draw) -> Fields:
+        """What the functions make of the fields, in one of the processes; raises what they raise there."""
+        worker = self._idle.get()
+        if worker is None:
+            self._idle.put(None)  # for the next that waits
+            raise WorkerDiedError("the loader is closed")
+        try:
+            answer = worker.ask(fields, draw)
+        except (EOFError, OSError):
+            died = worker.died()
+            if worker.was_ready:
+                worker = self._after(worker)
+            raise died from None
+        finally:
+            self._put_back(worker)
+        if isinstance(answer, _Failure):
+            raise answer.exception()
+        made: Fields = answer
+        return made
+
+    def end(self) -> None:
+        """Ends the processes: at once those that wait for a sample, a moment later those that are at one."""
+        with self._lock:
+            if self._ended or self._pid != os.getpid():
+                return
+            self._ended = True
+        with contextlib.suppress(queue.Empty):
+            while (worker := self._idle.get_nowait()) is not None:
+                worker.connection.close()
+        self._idle.put(None)
+        until = time.monotonic() + _END_S
+        for worker in self._workers:
+            worker.process.join(max(0.0, until - time.monotonic()))
+        for worker in self._workers:
+            worker.process.kill()
+        for worker in self._workers:
+            worker.process.join()
+
+    def _new(self) -> _Worker:
+        worker = _Worker(self._context, self._pickled)
+        self._workers.append(worker)
+        return worker
+
+    def _after(self, dead: _Worker) -> _Worker:
+        """Another process in the place of one that died of a sample."""
+        with self._lock:
+            if self._ended:
+                return dead
+            self._workers.remove(dead)
+            return self._new()
+
+    def _put_back(self, worker: _Worker) -> None:
+        with self._lock:
+            if self._ended:
+                worker.connection.close()
+            else:
+                self._idle.put(worker)
+
+
+class _Worker:
+    """One process, seen from the loader's. Used by one thread at a time."""
+
+    def __init__(self, context: Any, pickled: bytes) -> None:
+        self.connection, theirs = context.Pipe()
+        is_main = threading.current_thread() is threading.main_thread()
+        self.process = context.Process(
+            target=serve, args=(theirs, pickled, os.getpid(), is_main), daemon=True, name="feedline-map"
+        )
+        try:
+            self.process.start()
+        finally:
+            theirs.close()
+        self.was_ready = False
+
+    def ask(self, fields: Fields, draw: Draw) -> Any:
+        if not self.was_ready:
+            failure = receive(self.connection)
+            if failure is not None:
+                raise failure.exception()
+            self.was_ready = True
+        send(self.connection, (fields, draw))
+        return receive(self.connection)
+
+    def died(self) -> WorkerDiedError:
+        self.process.join(_END_S)
+        pid, code = self.process.pid, self.process.exitcode
+        if code is None:
+            how = "closed its pipe"
+        elif code < 0:
+            how = f"was killed by signal {-code} ({_signal_name(-code)})"
+        else:
+            how = f"ended with exit code {code}"
+        error = WorkerDiedError(f"the process {pid} that ran it {how}" + ("" if self.was_ready else _HINT))
+        error.pid, error.exitcode = pid, code  # type: ignore[attr-defined]
+        return error
+
+
+_HINT = (
+    " before its first sample; it imports the main script anew, which must not start a loader then: put what it does "
+    'under if __name__ == "__main__"'
+)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "of no name"
+
+
+class _Failure:
+    """An exception as data: the object itself where it can be pickled, and the words of it always."""
+
+    def __init__(self, error: BaseException, about: str = "") -> None:
+        self._words = "".join(traceback.format_exception(error))
+        self._name, self._message, self._about = type(error).__name__, str(error), about
+        self._pickled: bytes | None = None
+        with contextlib.suppress(Exception):
+            pickled = pickle.dumps(error.with_traceback(None))
+            if type(pickle.loads(pickled)) is type(error):  # an __init__ with other arguments fails only there
+                self._pickled = pickled
+
+    def exception(self) -> BaseException:
+        error: BaseException | None = None
+        if not self._about:
+            with contextlib.suppress(Exception):
+                error = pickle.loads(self._pickled or b"")
+        if error is None:
+            error = type(self._name, (RuntimeError,), {})(self._about + self._message)
+        error.__cause__ = _InProcess(self._words)
+        return error
+
+
+class _InProcess(Exception):
+    """The cause of an exception from a process: where it was raised there."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+# ---- messages ----
+
+
+def send(connection: Connection, value: Any) -> None:
+    buffers: list[pickle.PickleBuffer] = []
+    data = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    raw = [buffer.raw() for buffer in buffers]
+    sizes = [len(view) for view in raw]
+    connection.send_bytes(struct.pack(f"<Q{len(sizes)}Q", len(sizes), *sizes) + data)
+    for view in raw:
+        connection.send_bytes(view)
+
+
+def receive(connection: Connection) -> Any:
+    frame = connection.recv_bytes()
+    (count,) = struct.unpack_from("<Q", frame)
+    buffers = []
+    for size in struct.unpack_from(f"<{count}Q", frame, 8):
+        buffers.append(bytearray(size))  # so that arrays may be written, as in a thread
+        connection.recv_bytes_into(buffers[-1])
+    return pickle.loads(memoryview(frame)[8 * (count + 1) :], buffers=buffers)
+
+
+# ---- in the process ----
+
+
+def serve(connection: Connection, pickled: bytes, parent: int, is_main: bool) -> None:
+    """A process from start to end: that of its connection, or of its parent."""
+    _settle(parent, is_main)
+    try:
+        steps: tuple[Step, ...] = pickle.loads(pickled)
+    except BaseException as error:
+        send(connection, _Failure(error, "the function cannot be imported in its process: "))
+        return
+    with contextlib.suppress(EOFError, OSError):
+        send(connection, None)
+        while True:
+            _answer(connection, steps, *receive(connection))
+
+
+def _answer(connection: Connection, steps: Sequence[Step], fields: Fields, draw: Draw) -> None:
+    answer: Any
+    try:
+        for step in steps:
+            fields = step.run(fields, draw)
+        answer = fields
+    except BaseException as error:
+        answer = _Failure(error)
+    try:
+        send(connection, answer)
+    except (EOFError, OSError):
+        raise
+    except Exception as error:  # what cannot be pickled is that sample's error
+        send(connection, _Failure(error))
+
+
+def _settle(parent: int, is_main: bool) -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # threads of the engine block all, and start processes too
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the main process's to report
+    if is_main:
+        # the signal comes when the thread that started us ends, which for the main thread is the process's end
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    """Ends this process with its parent, whatever function is at work."""
+    process = multiprocessing.parent_process()
+    while os.getppid() == parent:
+        wait([process.sentinel] if process is not None else [], _LOOK_S)
+    os._exit(1)

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "feedline/array.h"
+#include "feedline/error.h"
+
+namespace feedline::pipeline {
+
+// May an array stand as a row of the field, whose dtype and shape are the first sample's? kData begins with `what`.
+Result<void> check_row(const ArraySpec& row, const FieldSpec& field, const std::string& what, const char* stage);
+
+}  // namespace feedline::pipeline
