@@ -14,7 +14,7 @@
 namespace feedline::pipeline {
 namespace {
 
-constexpr std::uint64_t kMostReads = 256;
+constexpr std::uint64_t kMostReads = 256;           // a sample in several objects is as many
 constexpr std::uint64_t kFirstMean = 128 << 10;  // bytes of a sample, until some were seen: a photo
 
 // Four slow reads in a row, or more than one in five for a while.
@@ -23,6 +23,12 @@ constexpr int kSlowEnough = 16;
 
 std::unexpected<Error> cancelled() {
   return std::unexpected(Error{ErrorCode::kCancelled, "the loader is closed", {}, 0});
+}
+
+// Requires: as many buffers as parts.
+void swap_buffers(FetchTable::Parts& parts, memory::Record& record) {
+  std::swap(parts.front().buffer, record.storage);
+  for (std::size_t i = 1; i < parts.size(); ++i) std::swap(parts[i].buffer, record.more[i - 1]);
 }
 
 }  // namespace
@@ -46,10 +52,11 @@ ReadAhead::ReadAhead(std::shared_ptr<const format::RecordFormat> format, const P
     : format_(std::move(format)),
       plan_(plan),
       mode_(mode),
+      parts_(format_->most_pieces()),
       slack_(4 * static_cast<std::uint64_t>(plan.threads)),
       // twice the slack, so that what nobody comes for leaves room for what is wanted
-      depth_(2 * slack_, std::max(kMostReads, 4 * slack_)),
-      entries_(std::max(kMostReads, 4 * slack_)),
+      depth_(2 * slack_, std::max(kMostReads / parts_, 4 * slack_)),
+      entries_(std::max(kMostReads / parts_, 4 * slack_)),
       mean_bytes_(kFirstMean) {}
 
 ReadAhead::~ReadAhead() { stop(); }
@@ -123,9 +130,19 @@ Result<void> ReadAhead::read_near(std::uint64_t sample, memory::Record& record, 
 
 Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch) {
   if (!watch.waiter) watch.waiter = std::make_shared<FetchWaiter>();
+  watch.parts.resize(parts_);
+  record.more.resize(parts_ - 1);
+  swap_buffers(watch.parts, record);
+  std::size_t used = 0;
+  const bool is_taken = take(row, sample, watch, used);
+  swap_buffers(watch.parts, record);
+  if (!is_taken) return format_->read(sample, record);
+  return accept(sample, std::span(watch.parts).first(used), record, watch);
+}
+
+// Has the entry's parts for those of the watch; false: nobody has fetched the sample.
+bool ReadAhead::take(const PlanRow& row, std::uint64_t sample, Watch& watch, std::size_t& used) {
   After after;
-  storage::Piece piece;  // that was fetched: perhaps the last to hold its file open
-  Result<std::span<const std::byte>> bytes;
   BriefLock lock(mutex_);
   depth_.taken(base::now_ns());
   FetchTable::Entry* entry = entries_.find(sample);
@@ -133,7 +150,7 @@ Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, memor
     missed(row, after);
     lock.unlock();
     do_after(after);
-    return format_->read(sample, record);
+    return false;
   }
   misses_ = 0;
   entries_.claim(*entry);
@@ -143,22 +160,29 @@ Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, memor
     watch.waiter->wait();
     lock.lock();
   }
-  if (!entry->is_finished) {
-    lock.unlock();
-    return format_->read(sample, record);
-  }
-  std::swap(record.storage, entry->buffer);
-  std::swap(piece, entry->piece);
-  std::swap(bytes, entry->bytes);
+  if (!entry->is_finished) return false;
+  std::swap(watch.parts, entry->parts);
+  used = entry->used;
   abandon(entry->number - std::min(entry->number, slack_), after);
   put_away(*entry, after);
   // woken for several at a time: waking takes longer than asking
   if (room() > depth_.reads() / 8) wake(after);
   lock.unlock();
   do_after(after);
-  if (!bytes && bytes.error().code == ErrorCode::kCancelled) return cancelled();
-  const bool is_whole = bytes && (!piece.reader || bytes->size() == piece.bytes);
-  return is_whole ? format_->accept(sample, *bytes, record) : format_->read(sample, record);
+  return true;
+}
+
+Result<void> ReadAhead::accept(std::uint64_t sample, std::span<FetchTable::Part> parts, memory::Record& record,
+                               Watch& watch) const {
+  watch.bytes.clear();
+  bool is_whole = !parts.empty();
+  for (FetchTable::Part& part : parts) {
+    const storage::Piece piece = std::exchange(part.piece, {});  // perhaps the last to hold its file open
+    if (!part.bytes && part.bytes.error().code == ErrorCode::kCancelled) return cancelled();
+    is_whole = is_whole && part.bytes && (!piece.reader || part.bytes->size() == piece.bytes);
+    if (is_whole) watch.bytes.push_back(*part.bytes);
+  }
+  return is_whole ? format_->accept(sample, watch.bytes, record) : format_->read(sample, record);
 }
 
 // Nobody has fetched what a thread came for: the thread is just before what is fetched, or the plan is not the one
@@ -189,7 +213,7 @@ void ReadAhead::put_away(FetchTable::Entry& entry, After& after) {
   held_bytes_ -= entry.held_bytes;
   if (spare_.size() >= depth_.reads() || !is_far_.load(std::memory_order_relaxed))
     return entries_.move_to(after.unused, entry);
-  entry.held_bytes = entry.buffer.capacity();
+  entry.held_bytes = entry.buffer_bytes();
   held_bytes_ += entry.held_bytes;
   spare_bytes_ += entry.held_bytes;
   entries_.move_to(spare_, entry);

@@ -82,6 +82,9 @@ class ReadAhead {
   struct Watch {
     int slow = 0;
     std::shared_ptr<FetchWaiter> waiter;
+    // of a sample that is taken over; its buffers go round with the record's
+    FetchTable::Parts parts;
+    std::vector<std::span<const std::byte>> bytes;
   };
   // As format.read(). `row` is where the sample stands in the plan.
   Result<void> read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
@@ -109,6 +112,9 @@ class ReadAhead {
   ReadAhead(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, ReadAheadMode mode);
   Result<void> read_near(std::uint64_t sample, memory::Record& record, Watch& watch);
   Result<void> read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
+  bool take(const PlanRow& row, std::uint64_t sample, Watch& watch, std::size_t& used);
+  Result<void> accept(std::uint64_t sample, std::span<FetchTable::Part> parts, memory::Record& record,
+                      Watch& watch) const;
   void run();
   void serve();
   void cancel_all(BriefLock& lock);
@@ -131,6 +137,7 @@ class ReadAhead {
   void abandon(std::uint64_t before, After& after);  // entries of lower numbers
   std::optional<std::uint64_t> next_sample();
   std::optional<std::uint64_t> next_given();
+  void completed(FetchTable::Part& part, After& after);
   void completed(FetchTable::Entry& entry, After& after);
   void put_away(FetchTable::Entry& entry, After& after);
   std::size_t room() const;  // for entries
@@ -143,6 +150,7 @@ class ReadAhead {
   const std::shared_ptr<const format::RecordFormat> format_;
   const PipelinePlan& plan_;
   const ReadAheadMode mode_;
+  const std::size_t parts_;     // of a sample, at most
   const std::uint64_t slack_;  // entries that threads may still come for after one behind them was taken
   std::atomic<bool> is_far_{false};
   std::atomic<bool> is_cancelled_{false};
@@ -168,6 +176,7 @@ class ReadAhead {
   bool is_broken_ = false;                      // the thread is gone
   bool is_starting_ = false;                    // somebody starts it
   std::unique_ptr<storage::FetchQueue> queue_;  // made by the thread
+  std::vector<storage::Piece> pieces_;          // the thread's alone
   std::optional<base::Thread> thread_;
 };
 

@@ -14,6 +14,23 @@ namespace {
 constexpr int kNearInARow = 256;
 constexpr int kFarWeighs = 16;  // as many near ones as a far one undoes
 
+// What became of a sample's parts.
+struct Outcome {
+  bool is_whole = true;
+  bool was_near = true;  // all of them were in memory
+  std::uint64_t bytes = 0;
+};
+
+Outcome outcome_of(std::span<const FetchTable::Part> parts) {
+  Outcome outcome{!parts.empty(), !parts.empty()};
+  for (const FetchTable::Part& part : parts) {
+    outcome.is_whole = outcome.is_whole && part.bytes;
+    outcome.was_near = outcome.was_near && part.was_near;
+    if (part.bytes) outcome.bytes += part.bytes->size();
+  }
+  return outcome;
+}
+
 }  // namespace
 
 void ReadAhead::run() {
@@ -58,7 +75,7 @@ void ReadAhead::serve() {
     after.finished.reserve(finished.size());
     lock.lock();
     is_asleep_ = false;
-    for (storage::Fetch* fetch : finished) completed(static_cast<FetchTable::Entry&>(*fetch), after);
+    for (storage::Fetch* fetch : finished) completed(static_cast<FetchTable::Part&>(*fetch), after);
     lock.unlock();
     do_after(after);
     finished.clear();
@@ -68,7 +85,7 @@ void ReadAhead::serve() {
 
 // Only this thread finishes entries, so that they stay where they are without the lock.
 void ReadAhead::cancel_all(BriefLock& lock) {
-  std::vector<storage::Fetch*> under_way;
+  std::vector<FetchTable::Entry*> under_way;
   const std::size_t most = entries_.size();  // others only take some away
   lock.unlock();
   under_way.reserve(most);
@@ -76,7 +93,8 @@ void ReadAhead::cancel_all(BriefLock& lock) {
   for (auto& entry : entries_.all())
     if (!entry.is_finished) under_way.push_back(&entry);
   lock.unlock();
-  for (storage::Fetch* fetch : under_way) queue_->cancel(*fetch);
+  for (FetchTable::Entry* entry : under_way)
+    for (FetchTable::Part& part : std::span(entry->parts).first(entry->used)) queue_->cancel(part);
   lock.lock();
 }
 
@@ -98,7 +116,7 @@ bool ReadAhead::top_up(BriefLock& lock, FetchTable::Entries& fresh) {
   }
   if (spare_.empty() && fresh.empty()) {
     lock.unlock();
-    fresh.emplace_back();
+    fresh.emplace_back().parts.resize(parts_);
     lock.lock();
     return true;
   }
@@ -110,7 +128,7 @@ bool ReadAhead::top_up(BriefLock& lock, FetchTable::Entries& fresh) {
   if (&from == &spare_) spare_bytes_ -= entry.held_bytes;
   entry.sample = *sample;
   entry.number = numbers_++;
-  entry.held_bytes = std::max<std::uint64_t>(entry.buffer.capacity(), mean_bytes_);
+  entry.held_bytes = std::max(entry.buffer_bytes(), mean_bytes_);
   entry.started_ns = base::now_ns();
   entry.is_finished = entry.is_abandoned = false;
   held_bytes_ += entry.held_bytes;
@@ -123,22 +141,23 @@ bool ReadAhead::top_up(BriefLock& lock, FetchTable::Entries& fresh) {
 
 void ReadAhead::start(BriefLock& lock, FetchTable::Entry& entry) {
   lock.unlock();
-  entry.bytes = std::span<const std::byte>();
-  entry.was_near = false;
   // what cannot be fetched is read, or refused, when a thread comes for it; opening a shard may take its time here
-  auto piece = format_->piece(entry.sample);
-  if (piece && *piece) {
-    entry.piece = std::move(**piece);
-    entry.most_bytes = plan_.read_ahead_bytes;  // a larger one is read by the thread that comes for it
-    queue_->start(entry);
-    lock.lock();
-    return;
+  pieces_.clear();
+  if (!format_->find_pieces(entry.sample, pieces_)) pieces_.clear();
+  entry.used = entry.under_way = pieces_.size();
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    FetchTable::Part& part = entry.parts[i];
+    part.entry = &entry;
+    part.piece = std::move(pieces_[i]);
+    part.bytes = std::span<const std::byte>();
+    part.was_near = false;
+    part.most_bytes = plan_.read_ahead_bytes;  // a larger one is read by the thread that comes for it
+    queue_->start(part);
   }
-  entry.piece = {};
-  entry.bytes = storage_error("not fetched ahead", 0);
   After after;
-  after.finished.reserve(1);
+  if (entry.used == 0) after.finished.reserve(1);
   lock.lock();
+  if (entry.used > 0) return;
   completed(entry, after);
   lock.unlock();
   do_after(after);
@@ -182,16 +201,21 @@ std::optional<std::uint64_t> ReadAhead::next_sample() {
   return std::nullopt;
 }
 
+void ReadAhead::completed(FetchTable::Part& part, After& after) {
+  if (--part.entry->under_way == 0) completed(*part.entry, after);
+}
+
 void ReadAhead::completed(FetchTable::Entry& entry, After& after) {
   entry.is_finished = true;
   if (entry.waiter) after.finished.push_back(std::move(entry.waiter));
   --under_way_;
   held_bytes_ -= entry.held_bytes;
-  entry.held_bytes = entry.buffer.capacity();
+  entry.held_bytes = entry.buffer_bytes();
   held_bytes_ += entry.held_bytes;
-  if (entry.bytes) mean_bytes_ += (entry.bytes->size() + 1) / 16 - mean_bytes_ / 16;
-  if (!entry.was_near && entry.bytes) depth_.completed(base::now_ns() - entry.started_ns);
-  near_ = entry.was_near ? near_ + 1 : std::max(near_ - kFarWeighs, 0);
+  const Outcome outcome = outcome_of(std::span(entry.parts).first(entry.used));
+  if (outcome.is_whole) mean_bytes_ += (outcome.bytes + 1) / 16 - mean_bytes_ / 16;
+  if (!outcome.was_near && outcome.is_whole) depth_.completed(base::now_ns() - entry.started_ns);
+  near_ = outcome.was_near ? near_ + 1 : std::max(near_ - kFarWeighs, 0);
   if (entry.is_abandoned) put_away(entry, after);
   if (near_ >= kNearInARow && mode_ == ReadAheadMode::kAuto) go_near(after);
 }

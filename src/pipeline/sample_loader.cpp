@@ -45,6 +45,8 @@ Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::spa
 
 Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& place) {
   if (record_.storage.capacity() > kKeptBytes) record_.storage = {};
+  for (memory::ByteBuffer& buffer : record_.more)
+    if (buffer.capacity() > kKeptBytes) buffer = {};
   if (ahead_ != nullptr) return ahead_->read(place, index, record_, watch_);
   return recipe_->records->read(index, record_);
 }
@@ -71,12 +73,26 @@ Result<bool> SampleLoader::fetch(const Job& job) {
 // What stands before the cache, for all fields of record_, which then looks at the result.
 Result<void> SampleLoader::prepare(const Job& job) {
   FieldWork work = work_of(job);
+  scratch_.drawn_for = {};
   kept_.begin(job.index, recipe_->format->where(job.index).key, recipe_->paths.size());
+  if (recipe_->image) FEEDLINE_CHECK_OK(keep_field(recipe_->image_field, work));
   for (std::size_t i = 0; i < recipe_->paths.size(); ++i)
-    FEEDLINE_CHECK_OK(recipe_->paths[i]->keep(record_.fields[i], work, kept_));
+    if (!recipe_->image || i != recipe_->image_field) FEEDLINE_CHECK_OK(keep_field(i, work));
   const auto record = kept_.finish();
   recipe_->cache->keep(job.index, record);
   return format::read_record(record, recipe_->format->fields(), record_);
+}
+
+Result<void> SampleLoader::keep_field(std::size_t field, FieldWork& work) {
+  const memory::Record::Field& stored = record_.fields[field];
+  kept_.begin_field(field);
+  if (stored.absent) {
+    kept_.add_absent();
+    return {};
+  }
+  auto kept = recipe_->paths[field]->keep(stored, work, kept_);
+  if (!kept) return std::unexpected(named(std::move(kept).error(), field));
+  return kept;
 }
 
 Error SampleLoader::named(Error error, std::size_t field) const {

@@ -68,6 +68,7 @@ class SampleLoader {
   // Fills record_ with a sample: from the cache, prepared for it, or as it is stored. true: prepared.
   Result<bool> fetch(const Job& job);
   Result<void> prepare(const Job& job);
+  Result<void> keep_field(std::size_t field, FieldWork& work);
   FieldWork work_of(const Job& job, bool is_prepared = false) {
     return {job.key, scratch_, meter_, is_prepared, record_.most_bytes};
   }

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 from .. import _engine
 from ..errors import ConfigError, StorageError
+from ..machine import storage
 from . import arguments, rows
 from .dataset import Dataset
 
@@ -159,7 +160,7 @@ def _npy_header(path: str) -> tuple[int, str]:
     import numpy
 
     try:
-        mapped = numpy.load(path, mmap_mode="r")
+        mapped = numpy.load(storage.local_path(path), mmap_mode="r")
     except FileNotFoundError as error:
         raise StorageError(f"tokens: no such file or folder: {path}", errno=error.errno) from None
     except OSError as error:
