@@ -12,6 +12,9 @@ class JoinedRecords final : public JoinedFormat<RecordFormat> {
     const RecordFormat& part = part_of(index);
     return part.read(index, record);
   }
+  void notice_changes() const override {
+    for (const auto& part : parts()) part->notice_changes();
+  }
   std::size_t most_pieces() const override {
     std::size_t most = 0;
     for (const auto& part : parts()) most = std::max(most, part->most_pieces());

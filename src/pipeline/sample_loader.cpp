@@ -75,15 +75,15 @@ Result<void> SampleLoader::prepare(const Job& job) {
   FieldWork work = work_of(job);
   scratch_.drawn_for = {};
   kept_.begin(job.index, recipe_->format->where(job.index).key, recipe_->paths.size());
-  if (recipe_->image) FEEDLINE_CHECK_OK(keep_field(recipe_->image_field, work));
+  if (recipe_->image) FEEDLINE_CHECK_OK(keep_field(recipe_->image_field, job, work));
   for (std::size_t i = 0; i < recipe_->paths.size(); ++i)
-    if (!recipe_->image || i != recipe_->image_field) FEEDLINE_CHECK_OK(keep_field(i, work));
+    if (!recipe_->image || i != recipe_->image_field) FEEDLINE_CHECK_OK(keep_field(i, job, work));
   const auto record = kept_.finish();
   recipe_->cache->keep(job.index, record);
   return format::read_record(record, recipe_->format->fields(), record_);
 }
 
-Result<void> SampleLoader::keep_field(std::size_t field, FieldWork& work) {
+Result<void> SampleLoader::keep_field(std::size_t field, const Job& job, FieldWork& work) {
   const memory::Record::Field& stored = record_.fields[field];
   kept_.begin_field(field);
   if (stored.absent) {
@@ -91,12 +91,17 @@ Result<void> SampleLoader::keep_field(std::size_t field, FieldWork& work) {
     return {};
   }
   auto kept = recipe_->paths[field]->keep(stored, work, kept_);
-  if (!kept) return std::unexpected(named(std::move(kept).error(), field));
+  if (!kept) return std::unexpected(named(std::move(kept).error(), field, job.index));
   return kept;
 }
 
-Error SampleLoader::named(Error error, std::size_t field) const {
-  if (recipe_->names_fields) error.what = "field '" + recipe_->schema[field].name + "': " + error.what;
+// With the field's name, and its place, where there are several.
+Error SampleLoader::named(Error error, std::size_t field, std::uint64_t index) const {
+  if (!recipe_->names_fields) return error;
+  error.what = "field '" + recipe_->schema[field].name + "': " + error.what;
+  Where place = recipe_->format->where_field(index, field);
+  if (error.where.shard.empty()) error.where.shard = std::move(place.shard);
+  if (!error.where.offset) error.where.offset = place.offset;
   return error;
 }
 
@@ -108,7 +113,7 @@ Result<void> SampleLoader::fill_field(std::size_t field, const Job& job, FieldWo
     return {};
   }
   auto filled = recipe_->paths[field]->fill(stored, work, row);
-  if (!filled) return std::unexpected(named(std::move(filled).error(), field));
+  if (!filled) return std::unexpected(named(std::move(filled).error(), field, job.index));
   return filled;
 }
 
@@ -157,7 +162,7 @@ Result<SampleLoader::Drawn> SampleLoader::draw(const base::SampleKey& key) {
   scratch_.drawn_for = {};
   if (image().absent) return placed(data_error("the sample has no image", "format").error(), key.sample);
   const auto size = recipe_->image->draw(image(), key, scratch_);
-  if (!size) return placed(named(size.error(), recipe_->image_field), key.sample);
+  if (!size) return placed(named(size.error(), recipe_->image_field, key.sample), key.sample);
   return Drawn{image().bytes, *size, &scratch_.image->drawing};
 }
 
@@ -194,7 +199,7 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
   for (std::size_t i = 0; i < 2; ++i) {
     SampleLoader& loader = *loaders[i];
     if (!decoded[i]) {
-      decoded[i] = std::unexpected(loader.named(std::move(decoded[i]).error(), loader.recipe_->image_field));
+      decoded[i] = std::unexpected(loader.named(std::move(decoded[i]).error(), loader.recipe_->image_field, jobs[i]->index));
     } else {
       const std::uint64_t bytes = memory::bytes_of(loader.scratch_.image->pixels.view());
       loader.meter_.count(Stage::kDecode, borders[i], borders[i + 1], bytes);
@@ -208,7 +213,7 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
 Result<void> SampleLoader::finish_image(const Job& job, transform::Workspace& workspace) {
   FieldWork work = work_of(job);
   auto finished = recipe_->image->finish(work, workspace, job.rows[recipe_->image_field]);
-  if (!finished) return std::unexpected(named(std::move(finished).error(), recipe_->image_field));
+  if (!finished) return std::unexpected(named(std::move(finished).error(), recipe_->image_field, job.index));
   FEEDLINE_CHECK_OK(fill_all_but_image(job, work));
   record_.pin.reset();
   return {};

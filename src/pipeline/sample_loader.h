@@ -68,7 +68,7 @@ class SampleLoader {
   // Fills record_ with a sample: from the cache, prepared for it, or as it is stored. true: prepared.
   Result<bool> fetch(const Job& job);
   Result<void> prepare(const Job& job);
-  Result<void> keep_field(std::size_t field, FieldWork& work);
+  Result<void> keep_field(std::size_t field, const Job& job, FieldWork& work);
   FieldWork work_of(const Job& job, bool is_prepared = false) {
     return {job.key, scratch_, meter_, is_prepared, record_.most_bytes};
   }
@@ -77,7 +77,7 @@ class SampleLoader {
   Result<void> fill_field(std::size_t field, const Job& job, FieldWork& work);
   Result<void> fill_all_but_image(const Job& job, FieldWork& work);
   Result<void> finish_image(const Job& job, transform::Workspace& workspace);
-  Error named(Error error, std::size_t field) const;
+  Error named(Error error, std::size_t field, std::uint64_t index) const;
 
   std::shared_ptr<const Recipe> recipe_;
   ReadAhead* ahead_;

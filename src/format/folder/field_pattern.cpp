@@ -62,7 +62,9 @@ std::string FieldPattern::path_of(std::string_view key) const {
 std::string FieldPattern::member_extension() const {
   std::string name = to_lower(description.name);
   std::ranges::replace(name, '/', '_');
-  const std::string extension = to_lower(behind.substr(behind.find_last_of("./") + 1));
+  const std::size_t dot = behind.find_last_of("./");
+  const bool has_none = dot == behind.npos || behind[dot] == '/';
+  const std::string extension = has_none ? std::string() : to_lower(behind.substr(dot + 1));
   const bool has_it = name == extension || name.ends_with("." + extension);
   return has_it || extension.empty() ? name : name + "." + extension;
 }

@@ -65,6 +65,10 @@ Where PatternFormat::where(std::uint64_t index) const {
   FEEDLINE_CHECK(index < size());
   std::size_t field = 0;
   while (field + 1 < fields_.size() && !has(index, field)) ++field;
+  return where_field(index, field);
+}
+
+Where PatternFormat::where_field(std::uint64_t index, std::size_t field) const {
   Where where;
   where.dataset = question_.root;
   where.shard = file(index, field);
@@ -75,8 +79,7 @@ Where PatternFormat::where(std::uint64_t index) const {
 
 std::unexpected<Error> PatternFormat::failed(std::uint64_t index, std::size_t field, Error error) const {
   std::string stage = std::move(error.where.stage);
-  error.where = where(index);
-  error.where.shard = file(index, field);
+  error.where = where_field(index, field);
   error.where.stage = std::move(stage);
   error.what = "field '" + fields_[field].name + "': " + error.what;
   return std::unexpected(std::move(error));

@@ -34,6 +34,7 @@ class PatternFormat final : public RecordFormat {
                       memory::Record& record) const override;
   std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
   Where where(std::uint64_t index) const override;
+  Where where_field(std::uint64_t index, std::size_t field) const override;
   std::uint64_t fingerprint() const override { return index_.fingerprint(); }
   std::string summary() const override;
   Result<Inspection> inspect() const override;

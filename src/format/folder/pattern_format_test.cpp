@@ -23,7 +23,7 @@ std::string store_files(const TemporaryFolder& folder, const std::vector<StoredS
   return folder.path("data");
 }
 
-const std::vector<std::string> kImageAndLabel{"{key}.jpg", "{key}.cls"};
+const std::vector<std::string> kImageAndLabel{"image={key}.jpg", "label={key}.cls"};
 
 INSTANTIATE_TEST_SUITE_P(Pattern, FormatContract,
                          ::testing::Values(FormatUnderTest{"pattern", "folder", store_files, storage::local_storage,

@@ -153,6 +153,17 @@ Where TarFormat::where(std::uint64_t index) const {
   return where;
 }
 
+Where TarFormat::where_field(std::uint64_t index, std::size_t field) const {
+  const Place place = place_of(index);
+  Where where = this->where(index);
+  if (const auto member = place.shard->finder().find(place.sample, field)) where.offset = member->offset;
+  return where;
+}
+
+void TarFormat::notice_changes() const {
+  for (const auto& shard : shards_) shard->notice_change();
+}
+
 Result<Inspection> TarFormat::inspect() const { return format::inspect(source_, options_); }
 
 std::unexpected<Error> TarFormat::at(std::uint64_t index, Error error) const {

@@ -34,6 +34,8 @@ class TarFormat final : public RecordFormat {
   std::vector<std::uint64_t> shard_ends() const override { return ends_; }
   std::string summary() const override;
   Where where(std::uint64_t index) const override;
+  Where where_field(std::uint64_t index, std::size_t field) const override;
+  void notice_changes() const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
   Result<Inspection> inspect() const override;
 
