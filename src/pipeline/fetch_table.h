@@ -41,9 +41,9 @@ class FetchTable {
   };
   using Parts = std::vector<Part>;
   struct Entry {
-    Parts parts;                   // as many as a sample may have
-    std::size_t used = 0;          // of them, by this sample
-    std::size_t under_way = 0;     // likewise
+    Parts parts;                // as many as a sample may have
+    std::size_t used = 0;       // of them, by this sample
+    std::size_t under_way = 0;  // likewise
     std::uint64_t sample = 0;
     std::uint64_t number = 0;      // in the order of fetching
     std::uint64_t held_bytes = 0;  // of its buffers, or what they will have

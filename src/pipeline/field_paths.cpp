@@ -97,8 +97,8 @@ Made make_mask_path(const Field& field, const FieldStages& stages, BatchForm for
                }));
   const Size size = chain->size().value_or(Size{kAnyLength, kAnyLength});
   return std::make_shared<const MaskPath>(
-      FieldSpec{.name = field.name, .array = {header.dtype, {size.height, size.width}}, .form = form},
-      std::move(chain), std::move(kept));
+      FieldSpec{.name = field.name, .array = {header.dtype, {size.height, size.width}}, .form = form}, std::move(chain),
+      std::move(kept));
 }
 
 Made make_array_path(const Field& field, const FieldStages& stages, BatchForm form) {

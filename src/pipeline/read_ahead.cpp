@@ -14,7 +14,7 @@
 namespace feedline::pipeline {
 namespace {
 
-constexpr std::uint64_t kMostReads = 256;           // a sample in several objects is as many
+constexpr std::uint64_t kMostReads = 256;        // a sample in several objects is as many
 constexpr std::uint64_t kFirstMean = 128 << 10;  // bytes of a sample, until some were seen: a photo
 
 // Four slow reads in a row, or more than one in five for a while.

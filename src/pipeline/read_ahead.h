@@ -150,7 +150,7 @@ class ReadAhead {
   const std::shared_ptr<const format::RecordFormat> format_;
   const PipelinePlan& plan_;
   const ReadAheadMode mode_;
-  const std::size_t parts_;     // of a sample, at most
+  const std::size_t parts_;    // of a sample, at most
   const std::uint64_t slack_;  // entries that threads may still come for after one behind them was taken
   std::atomic<bool> is_far_{false};
   std::atomic<bool> is_cancelled_{false};

@@ -176,11 +176,12 @@ class SeveralObjectsTest : public ReadAheadTest {
   }
   std::unique_ptr<Pipeline> pipeline(std::shared_ptr<const storage::Storage> storage,
                                      const LoaderOptions& options) const {
-    return pipeline_of(format::PatternFormat::open(folder_.path("parts"),
-                                                   {.fields = {"images/{key}.png", "labels/{key}.cls", "texts/{key}.txt"},
-                                                    .storage = std::move(storage),
-                                                    .missing = Missing::kNone}),
-                       options);
+    return pipeline_of(
+        format::PatternFormat::open(folder_.path("parts"),
+                                    {.fields = {"images/{key}.png", "labels/{key}.cls", "texts/{key}.txt"},
+                                     .storage = std::move(storage),
+                                     .missing = Missing::kNone}),
+        options);
   }
   // As run(), and all texts, by label.
   std::map<std::int64_t, std::string> texts(Pipeline& pipeline) {
@@ -248,9 +249,8 @@ TEST_F(SeveralObjectsTest, OneThatIsGoneIsItsSamplesErrorAlone) {
     while (*ahead->poll(kHang, batch) == Loader::Polled::kBatch)
       for (const BadRow& bad : batch.bad())
         failed[bad.error.where.key] = bad.error.what.substr(0, bad.error.what.find(':')) + " " + bad.error.where.stage;
-    const std::map<std::string, std::string> expected{{"107", "field 'labels' storage"},
-                                                      {"109", "field 'texts' storage"},
-                                                      {"111", "field 'images' format"}};
+    const std::map<std::string, std::string> expected{
+        {"107", "field 'labels' storage"}, {"109", "field 'texts' storage"}, {"111", "field 'images' format"}};
     EXPECT_EQ(failed, expected);
   }
 }

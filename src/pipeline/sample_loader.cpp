@@ -199,7 +199,8 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
   for (std::size_t i = 0; i < 2; ++i) {
     SampleLoader& loader = *loaders[i];
     if (!decoded[i]) {
-      decoded[i] = std::unexpected(loader.named(std::move(decoded[i]).error(), loader.recipe_->image_field, jobs[i]->index));
+      decoded[i] =
+          std::unexpected(loader.named(std::move(decoded[i]).error(), loader.recipe_->image_field, jobs[i]->index));
     } else {
       const std::uint64_t bytes = memory::bytes_of(loader.scratch_.image->pixels.view());
       loader.meter_.count(Stage::kDecode, borders[i], borders[i + 1], bytes);

@@ -19,7 +19,6 @@ import feedline
 from feedline import packing
 from feedline.machine.storage import local_path, storage_facts
 
-
 COMMAND = (sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())")
 
 
@@ -126,9 +125,7 @@ def test_verbs_take_urls(odd: Path, tmp_path: Path) -> None:
     assert run("pack", url(root), tmp_path / "out")["samples"] == 9
     measured = run("bench", url(root), "--seconds", "0.2", "--batch-size", "2", "--size", "16")
     assert measured["data"]["samples"] == 9 if "data" in measured else measured
-    refused = subprocess.run(
-        [*COMMAND, "inspect", "file://server/x"], capture_output=True, text=True, check=False
-    )
+    refused = subprocess.run([*COMMAND, "inspect", "file://server/x"], capture_output=True, text=True, check=False)
     assert refused.returncode == 2 and "names no machine" in refused.stderr
 
 

@@ -33,13 +33,12 @@ _UNDECODED = dict.fromkeys(
     "--images", default=24, show_default=True, type=click.IntRange(1, 400), help="Images on the contact sheet."
 )
 @parameters.as_json()
-def inspect(
-    source: str, format_: str | None, fields: str | None, show: str | None, images: int, as_json: bool
-) -> int:
+def inspect(source: str, format_: str | None, fields: str | None, show: str | None, images: int, as_json: bool) -> int:
     """Tell what SOURCE holds, and what a reader would drop, merge or refuse.
 
     SOURCE is a folder of class folders, a .tar or .tar.gz, or a brace list of them ("shards/{000..146}.tar"); with
-    --fields a folder with a file for each field of a sample, too. Exit status 1: a finding of severity "error" or "warning"; 3: nothing there to read.
+    --fields a folder with a file for each field of a sample, too. Exit status 1: a finding of severity "error" or
+    "warning"; 3: nothing there to read.
     """
     found = feedline.inspect(source, format=format_, fields=fields)
     findings = inspection.findings_of(found)

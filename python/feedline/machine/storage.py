@@ -23,8 +23,8 @@ def local_path(source: str) -> str:
 
 def _local_part(part: str) -> str:
     match = re.fullmatch(r"(?is)file://(?:localhost)?(/.*)", part)
-    if match is None:
-        return part
+    if match is None or re.search(r"%(?![0-9A-Fa-f]{2})|%00", match[1]):
+        return part  # no URL of a file, or one that the engine refuses
     from urllib.parse import unquote_to_bytes
 
     return os.fsdecode(unquote_to_bytes(os.fsencode(match[1])))

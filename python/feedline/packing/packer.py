@@ -300,6 +300,7 @@ class _Writer:
         self._manifest = manifest
         self._file: ShardFile | None = None
         self._keys: set[str] = set()
+        self._extension = ""  # of a member of the shard
         self._now = Shard("", 0, 0, 0, 0, "", 0, 0, 0, 0)
         self._skipped: list[Skipped] = []  # since the last shard, which the manifest does not have yet
 
@@ -324,6 +325,7 @@ class _Writer:
                 key=packed.key,
             )
         self._keys.add(packed.key)
+        self._extension = packed.members[0][0].removeprefix(f"{packed.key}.")
         for name, content in packed.members:
             self._file.add(name, content)
         self._now = replace(
@@ -358,7 +360,7 @@ class _Writer:
         self._manifest.skipped += self._skipped
         self._skipped = []
         self._manifest.save(self._folder)
-        _engine.open(str(file.path), "tar", [], "")  # which leaves an index beside the shard
+        _engine.open(str(file.path), "tar", [f"{self._extension}:bytes"], "")  # which leaves an index beside the shard
 
 
 def _report(manifest: Manifest, folder: Path, found: int) -> Report:

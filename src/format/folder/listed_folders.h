@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The folders that a listing went through, with their times, as a part of the index that is kept of it: files that come,
-// go or are renamed change the time of their folder, and bytes inside a file, which a listing says nothing about, do
-// not.
+// The folders that a listing went through, with their times, as a part of the index that is kept of it: files that
+// come, go or are renamed change the time of their folder, and bytes inside a file, which a listing says nothing about,
+// do not.
 
 #include <chrono>
 #include <cstdint>

@@ -33,7 +33,8 @@ std::string digest_of(const PatternQuestion& question) {
 // Indexes of one folder for different questions lie side by side.
 class TableName {
  public:
-  explicit TableName(const PatternQuestion& question) : suffix_("." + digest_of(question) + ".feedline-pattern-index") {}
+  explicit TableName(const PatternQuestion& question)
+      : suffix_("." + digest_of(question) + ".feedline-pattern-index") {}
   cache::KeptTables tables(const std::string& directory, const std::shared_ptr<cache::Notes>& notes) const {
     return {cache::TableKind{kPatternIndex, suffix_}, directory, notes};
   }
@@ -72,7 +73,8 @@ std::uint64_t fingerprint_of(const PatternQuestion& question, const PatternSampl
 std::string PatternQuestion::text() const {
   constexpr char kEnd = '\0';  // in no path, nor in a spec
   std::string text = root + kEnd + std::to_string(static_cast<int>(missing));
-  for (const FieldPattern& pattern : patterns) text += kEnd + pattern.description.name + kEnd + pattern.path_of("{key}");
+  for (const FieldPattern& pattern : patterns)
+    text += kEnd + pattern.description.name + kEnd + pattern.path_of("{key}");
   return text;
 }
 

@@ -71,8 +71,8 @@ class PatternIndex {
   ListedFolders folders_;
 };
 
-// The index that is kept, in `directory` or, where that is empty, in the user's cache folder; nullopt: there is none, or
-// none that is still true.
+// The index that is kept, in `directory` or, where that is empty, in the user's cache folder; nullopt: there is none,
+// or none that is still true.
 std::optional<PatternIndex> load_pattern_index(const storage::Storage& storage, const PatternQuestion& question,
                                                const std::string& directory,
                                                const std::shared_ptr<cache::Notes>& notes = nullptr);

@@ -27,9 +27,9 @@ Result<PatternListing> list_patterns(const storage::Storage& storage, const std:
 
 // The samples that they make: the keys that files are there for.
 struct PatternSamples {
-  std::vector<std::string> keys;          // sorted
-  std::vector<std::vector<bool>> lacks;   // per field: which samples have no file for it
-  std::uint64_t left_out = 0;             // with Missing::kSkip
+  std::vector<std::string> keys;         // sorted
+  std::vector<std::vector<bool>> lacks;  // per field: which samples have no file for it
+  std::uint64_t left_out = 0;            // with Missing::kSkip
 };
 PatternSamples samples_of(const PatternListing& listing, Missing missing);
 

@@ -20,9 +20,7 @@ struct TextList {
     return text.substr(begin, ends[i] - begin);
   }
   // Does each end lie at or behind the one before, and the last where the text ends?
-  bool is_consistent() const {
-    return std::ranges::is_sorted(ends) && (ends.empty() ? 0 : ends.back()) == text.size();
-  }
+  bool is_consistent() const { return std::ranges::is_sorted(ends) && (ends.empty() ? 0 : ends.back()) == text.size(); }
 };
 
 }  // namespace feedline::format

@@ -63,8 +63,9 @@ class Shard {
   const ShardIndex index_;
   std::optional<FieldFinder> finder_;
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const storage::Reader> reader_;  // guarded by mutex_; stays though it has changed: some read it
-  mutable std::optional<Error> changed_;                   // likewise
+  mutable std::shared_ptr<const storage::Reader>
+      reader_;                            // guarded by mutex_; stays though it has changed: some read it
+  mutable std::optional<Error> changed_;  // likewise
   mutable std::atomic<const storage::Reader*> lasting_{nullptr};
 };
 

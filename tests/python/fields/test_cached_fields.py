@@ -236,7 +236,9 @@ def test_other_fields_in_a_file_are_told(tmp_path: Path) -> None:
     kept = tmp_path / "kept.pixels"
     feedline.pack_pixels(feedline.open(path, fields=("left.jpg", "json")), kept)
     other = feedline.open(path, fields=("left.jpg", "json:text")).cache(kept).center_crop(8)
-    with pytest.raises(feedline.ConfigError, match=r"left.jpg \(image\), json \(json\); these would be .*json \(text\)"):
+    with pytest.raises(
+        feedline.ConfigError, match=r"left.jpg \(image\), json \(json\); these would be .*json \(text\)"
+    ):
         other.loader(2, output="numpy")
 
 

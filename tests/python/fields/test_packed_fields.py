@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline pack`` of samples of any fields: every file of a sample, byte for byte, from folders by pattern and tars."""
+"""``feedline pack`` of samples of any fields: every file of a sample, byte for byte, from folders and tars."""
 
 from __future__ import annotations
 
@@ -38,8 +38,13 @@ def test_a_folder_by_pattern_becomes_shards_with_all_its_files(tmp_path: Path) -
         for extension, member in zip(EXTENSIONS, MEMBERS, strict=True)
     }
     packed, ours = feedline.open(report.pattern, fields=MEMBERS), feedline.open(root, fields=PATTERNS)
-    for one, other in zip(*(data.center_crop(16).collate("list", fields=data_field) for data, data_field in
-                            ((packed, "boxes.npy"), (ours, "boxes"))), strict=True):
+    for one, other in zip(
+        *(
+            data.center_crop(16).collate("list", fields=data_field)
+            for data, data_field in ((packed, "boxes.npy"), (ours, "boxes"))
+        ),
+        strict=True,
+    ):
         for value, same in zip(one, other, strict=True):
             np.testing.assert_array_equal(value, same)
 
@@ -55,7 +60,12 @@ def test_keys_with_dots_and_folders_stay_apart(tmp_path: Path) -> None:
         "a%2E2.texts.txt",
         "deep/er/b.texts.txt",
     }
-    assert sorted(row[0] for row in feedline.open(report.pattern, fields="texts.txt")) == ["a", "a.1", "a.2", "deep/er/b"]
+    assert sorted(row[0] for row in feedline.open(report.pattern, fields="texts.txt")) == [
+        "a",
+        "a.1",
+        "a.2",
+        "deep/er/b",
+    ]
 
 
 def test_nested_keys_are_no_class_folders(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
@@ -103,7 +113,10 @@ def test_verbs_take_fields(tmp_path: Path) -> None:
     looked = command("inspect", root, "--fields", fields, "--json")
     assert looked.returncode == 0, looked.stderr
     found = json.loads(looked.stdout)
-    assert (found["samples"], found["fields"]) == (COUNT, ["left", "right", "masks", "boxes", "about", "captions", "label"])
+    assert (found["samples"], found["fields"]) == (
+        COUNT,
+        ["left", "right", "masks", "boxes", "about", "captions", "label"],
+    )
     packed = command("pack", root, tmp_path / "out", "--fields", fields, "--json")
     assert packed.returncode == 0, packed.stderr
     assert json.loads(packed.stdout)["files"] == COUNT * len(MEMBERS)
