@@ -7,15 +7,15 @@
 namespace feedline::format {
 
 Result<SampleFiles> RecordFormat::files(std::uint64_t /*index*/) const {
-  return config_error("only folders of class folders and tars hold files that can be copied");
+  return config_error("only folders and tars hold files that can be copied");
 }
 
-Result<std::optional<storage::Piece>> RecordFormat::piece(std::uint64_t /*index*/) const {
-  return std::optional<storage::Piece>();
+Result<void> RecordFormat::find_pieces(std::uint64_t /*index*/, std::vector<storage::Piece>& /*pieces*/) const {
+  return {};
 }
 
 // Without pieces there is nothing to go on with.
-Result<void> RecordFormat::accept(std::uint64_t index, std::span<const std::byte> /*bytes*/,
+Result<void> RecordFormat::accept(std::uint64_t index, std::span<const std::span<const std::byte>> /*pieces*/,
                                   memory::Record& record) const {
   return read(index, record);
 }

@@ -68,8 +68,9 @@ class Format {
   virtual std::string summary() const { return {}; }
   // Samples up to and with each shard, where reading within one is quicker than here and there; empty: no such parts.
   virtual std::vector<std::uint64_t> shard_ends() const { return {}; }
-  // shard, key and byte offset of a sample, for messages and logs.
+  // shard, key and byte offset of a sample, for messages and logs; of one of its fields, where that lies elsewhere.
   virtual Where where(std::uint64_t index) const = 0;
+  virtual Where where_field(std::uint64_t index, std::size_t /*field*/) const { return where(index); }
   // Changes when the samples, their order or their fields do; not when bytes inside them do.
   virtual std::uint64_t fingerprint() const = 0;
   // The source looked at anew, as the function below does.
@@ -83,13 +84,18 @@ class RecordFormat : public Format {
   virtual Result<void> read(std::uint64_t index, memory::Record& record) const = 0;
   // All files of a sample, of fields that were not asked for too. kConfig: a format that keeps no files.
   virtual Result<SampleFiles> files(std::uint64_t index) const;
-  // Reading in two steps, for whoever fetches samples before they are asked for. piece(): where the bytes of sample
-  // `index` lie; nullopt: only read() can get at them. accept(): what read() does once it has them, `bytes` in
-  // record.storage. storage(): where pieces are fetched from; nullptr: there are none. Requires: index < size(), and of
-  // accept() all bytes of the piece.
-  virtual Result<std::optional<storage::Piece>> piece(std::uint64_t index) const;
-  virtual Result<void> accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const;
+  // Reading in two steps, for whoever fetches samples before they are asked for. find_pieces(): where the bytes of
+  // sample `index` lie, in at most most_pieces() objects; none: only read() can get at them. accept(): what read() does
+  // once it has them, the first in record.storage and the others in record.more. storage(): where pieces are fetched
+  // from; nullptr: there are none. Requires: index < size(), `pieces` is empty, and of accept() all bytes of them.
+  virtual std::size_t most_pieces() const { return 1; }
+  virtual Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const;
+  virtual Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
+                              memory::Record& record) const;
   virtual std::shared_ptr<const storage::Storage> storage() const { return nullptr; }
+  // Between two epochs: looks whether the objects that stay open are still those that were indexed. Reading a sample of
+  // one that is not is a kStorage error from then on.
+  virtual void notice_changes() const {}
 };
 
 // Samples that are rows of arrays as they are: the format writes them, many at a time. All fields are kArray.

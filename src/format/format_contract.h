@@ -30,6 +30,7 @@ struct FormatUnderTest {
   // Writes the samples and gives the source to open.
   std::function<std::string(const storage::TemporaryFolder&, const std::vector<StoredSample>&)> store;
   std::function<std::shared_ptr<const storage::Storage>()> storage;
+  std::vector<std::string> fields = {};  // to open it with
   friend void PrintTo(const FormatUnderTest& format, std::ostream* out) { *out << format.name; }
 };
 
@@ -58,6 +59,7 @@ class FormatContract : public ::testing::TestWithParam<FormatUnderTest> {
   }
   std::shared_ptr<const RecordFormat> reopen() const {
     OpenOptions options;
+    options.fields = GetParam().fields;
     options.storage = GetParam().storage();
     auto format = open_records(source_, options);
     EXPECT_TRUE(format) << format.error().message();

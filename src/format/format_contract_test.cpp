@@ -37,7 +37,7 @@ TEST_P(FormatContract, GivesTheFilesOfEverySample) {
       const auto& bytes = stored->files[file].bytes;
       return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     };
-    EXPECT_EQ(stored->files[0].extension, "jpg");
+    EXPECT_TRUE(stored->files[0].extension.ends_with("jpg")) << stored->files[0].extension;
     EXPECT_EQ(text(0), samples[i].image);
     // the label is a file, or it is said
     const std::string label = stored->label ? std::to_string(*stored->label) : text(1);
@@ -51,16 +51,22 @@ TEST_P(FormatContract, FetchedPiecesAreWhatReadingGives) {
   const auto format = open(samples);
   std::size_t pieces = 0;
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    auto piece = format->piece(i);
-    ASSERT_TRUE(piece) << piece.error().message();
-    if (!*piece) continue;  // views need no fetching
+    std::vector<storage::Piece> found;
+    const auto searched = format->find_pieces(i, found);
+    ASSERT_TRUE(searched) << searched.error().message();
+    ASSERT_LE(found.size(), format->most_pieces());
+    if (found.empty()) continue;  // views need no fetching
     ++pieces;
     memory::Record expected, record;
-    storage::Read fetch;
-    fetch.piece = **piece;
-    storage::read_now(*format->storage(), fetch);
-    ASSERT_TRUE(fetch.bytes) << fetch.bytes.error().message();
-    ASSERT_TRUE(format->accept(i, *fetch.bytes, record));
+    std::vector<storage::Read> fetches(found.size());
+    std::vector<std::span<const std::byte>> bytes;
+    for (std::size_t piece = 0; piece < found.size(); ++piece) {
+      fetches[piece].piece = found[piece];
+      storage::read_now(*format->storage(), fetches[piece]);
+      ASSERT_TRUE(fetches[piece].bytes) << fetches[piece].bytes.error().message();
+      bytes.push_back(*fetches[piece].bytes);
+    }
+    ASSERT_TRUE(format->accept(i, bytes, record));
     ASSERT_TRUE(format->read(i, expected));
     EXPECT_EQ(image_of(record), samples[i].image);
     EXPECT_EQ(record.fields[1].value, expected.fields[1].value);

@@ -12,13 +12,22 @@ class JoinedRecords final : public JoinedFormat<RecordFormat> {
     const RecordFormat& part = part_of(index);
     return part.read(index, record);
   }
-  Result<std::optional<storage::Piece>> piece(std::uint64_t index) const override {
-    const RecordFormat& part = part_of(index);
-    return part.piece(index);
+  void notice_changes() const override {
+    for (const auto& part : parts()) part->notice_changes();
   }
-  Result<void> accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const override {
+  std::size_t most_pieces() const override {
+    std::size_t most = 0;
+    for (const auto& part : parts()) most = std::max(most, part->most_pieces());
+    return most;
+  }
+  Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override {
     const RecordFormat& part = part_of(index);
-    return part.accept(index, bytes, record);
+    return part.find_pieces(index, pieces);
+  }
+  Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
+                      memory::Record& record) const override {
+    const RecordFormat& part = part_of(index);
+    return part.accept(index, pieces, record);
   }
   std::shared_ptr<const storage::Storage> storage() const override {
     const auto storage = parts().front()->storage();

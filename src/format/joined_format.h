@@ -33,6 +33,10 @@ class JoinedFormat : public Kind {
     const Kind& part = part_of(index);
     return part.where(index);
   }
+  Where where_field(std::uint64_t index, std::size_t field) const final {
+    const Kind& part = part_of(index);
+    return part.where_field(index, field);
+  }
   std::uint64_t fingerprint() const final {
     Fingerprint fingerprint;
     fingerprint.add(name());

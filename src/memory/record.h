@@ -48,6 +48,7 @@ struct Record {
   };
   std::vector<Field> fields;        // in the order of Format::fields()
   ByteBuffer storage;               // owns the bytes that were read
+  std::vector<ByteBuffer> more;     // likewise, where they lay in several objects: those behind the first
   std::string name;                 // room for a format to put the name of a file together
   std::shared_ptr<const void> pin;  // keeps a mapped shard alive while `bytes` points into it
   std::size_t bytes_read = 0;       // for telemetry

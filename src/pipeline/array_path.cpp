@@ -19,4 +19,12 @@ Result<void> ArrayPath::fill(const memory::Record::Field& stored, FieldWork& wor
   return {};
 }
 
+// Of any dtype and shape: which ones fit is a matter of how rows are put together.
+Result<void> ArrayPath::keep(const memory::Record::Field& stored, FieldWork& /*work*/,
+                             format::PixelRecordBuilder& kept) const {
+  if (const auto array = decode::read_npy(stored.bytes); !array) return std::unexpected(array.error());
+  kept.add_bytes(stored.bytes);
+  return {};
+}
+
 }  // namespace feedline::pipeline

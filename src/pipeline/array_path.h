@@ -12,6 +12,8 @@ class ArrayPath final : public FieldPath {
   using FieldPath::FieldPath;
 
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
+  Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
+                    format::PixelRecordBuilder& kept) const override;
 };
 
 }  // namespace feedline::pipeline

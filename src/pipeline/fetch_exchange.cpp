@@ -17,8 +17,11 @@ std::uint64_t slack_of(const PipelinePlan& plan) { return 4 * static_cast<std::u
 
 }  // namespace
 
-FetchExchange::FetchExchange(const PipelinePlan& plan, bool turns_near, telemetry::HeldBytes& held)
-    : turns_near_(turns_near), order_(plan, slack_of(plan)), stock_(slack_of(plan), plan.read_ahead_bytes, held) {}
+FetchExchange::FetchExchange(const PipelinePlan& plan, std::size_t parts, bool turns_near, telemetry::HeldBytes& held)
+    : parts_(parts),
+      turns_near_(turns_near),
+      order_(plan, slack_of(plan)),
+      stock_(slack_of(plan), plan.read_ahead_bytes, parts, held) {}
 
 void FetchExchange::wake(After& after) {
   if (std::exchange(is_asleep_, false)) after.sleeping = queue_;
@@ -66,11 +69,10 @@ void FetchExchange::stop() {
 
 // ---- threads that come for samples ----
 
-std::optional<FetchExchange::Taken> FetchExchange::take(const PlanRow& row, std::uint64_t sample,
-                                                        const std::shared_ptr<FetchWaiter>& waiter,
-                                                        memory::ByteBuffer& buffer) {
+std::optional<std::size_t> FetchExchange::take(const PlanRow& row, std::uint64_t sample,
+                                               const std::shared_ptr<FetchWaiter>& waiter, FetchTable::Parts& parts) {
   After after;
-  std::optional<Taken> taken;
+  std::optional<std::size_t> used;
   BriefLock lock(mutex_);
   Entry* const entry = stock_.claim(sample);
   if (entry == nullptr) {
@@ -80,7 +82,7 @@ std::optional<FetchExchange::Taken> FetchExchange::take(const PlanRow& row, std:
     }
     lock.unlock();
     do_after(after);
-    return taken;
+    return used;
   }
   order_.found();
   if (!entry->is_finished && !is_broken_) {
@@ -89,16 +91,14 @@ std::optional<FetchExchange::Taken> FetchExchange::take(const PlanRow& row, std:
     waiter->wait();
     lock.lock();
   }
-  if (!entry->is_finished) return taken;
-  taken.emplace();
-  std::swap(buffer, entry->buffer);
-  std::swap(taken->piece, entry->piece);
-  std::swap(taken->bytes, entry->bytes);
+  if (!entry->is_finished) return used;
+  used = entry->used;
+  std::swap(parts, entry->parts);
   stock_.taken(*entry, after.unused);
   if (stock_.has_much_room()) wake(after);
   lock.unlock();
   do_after(after);
-  return taken;
+  return used;
 }
 
 bool FetchExchange::turn_far() {
@@ -165,15 +165,29 @@ void FetchExchange::finished(std::span<storage::Fetch* const> fetches) {
   {
     const BriefLock lock(mutex_);
     is_asleep_ = false;
-    for (storage::Fetch* fetch : fetches) finish(static_cast<Entry&>(*fetch), after);
+    for (storage::Fetch* fetch : fetches) {
+      Entry& entry = *static_cast<FetchTable::Part&>(*fetch).entry;
+      if (--entry.under_way == 0) finish(entry, after);
+    }
+  }
+  do_after(after);
+}
+
+void FetchExchange::finished(Entry& entry) {
+  After after;
+  after.finished.reserve(1);
+  {
+    const BriefLock lock(mutex_);
+    finish(entry, after);
   }
   do_after(after);
 }
 
 void FetchExchange::finish(Entry& entry, After& after) {
   if (entry.waiter) after.finished.push_back(std::move(entry.waiter));
-  near_ = entry.was_near ? near_ + 1 : std::max(near_ - kFarWeighs, 0);
-  stock_.finish(entry, after.unused);
+  const FetchTable::Outcome outcome = entry.outcome();
+  near_ = outcome.was_near ? near_ + 1 : std::max(near_ - kFarWeighs, 0);
+  stock_.finish(entry, outcome, after.unused);
   if (near_ >= kNearInARow && turns_near_) go_near(after);
 }
 
@@ -185,12 +199,13 @@ void FetchExchange::follow(const FetchOrder::PlannedEpoch& ended, FetchOrder::Pl
 std::vector<storage::Fetch*> FetchExchange::under_way() {
   std::vector<storage::Fetch*> fetches;
   BriefLock lock(mutex_);
-  const std::size_t most = stock_.size();  // others only take some away
+  const std::size_t most = stock_.size() * parts_;  // others only take some away
   lock.unlock();
   fetches.reserve(most);
   lock.lock();
   for (Entry& entry : stock_.all())
-    if (!entry.is_finished) fetches.push_back(&entry);
+    if (!entry.is_finished)
+      for (FetchTable::Part& part : std::span(entry.parts).first(entry.used)) fetches.push_back(&part);
   return fetches;
 }
 

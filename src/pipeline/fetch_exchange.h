@@ -41,7 +41,8 @@ class FetchExchange {
   using Entries = FetchTable::Entries;
 
   // turns_near: is it, once everything that is fetched turns out to be in memory? The plan outlives it.
-  FetchExchange(const PipelinePlan& plan, bool turns_near, telemetry::HeldBytes& held);
+  // parts: objects of a sample, at most.
+  FetchExchange(const PipelinePlan& plan, std::size_t parts, bool turns_near, telemetry::HeldBytes& held);
 
   // Any thread, and without the lock: are samples fetched?
   bool is_far() const { return is_far_.load(std::memory_order_relaxed); }
@@ -52,14 +53,10 @@ class FetchExchange {
   void stop();  // the fetching thread cancels all that is under way, and ends
 
   // ---- threads that come for samples ----
-  struct Taken {
-    storage::Piece piece;  // that was fetched: perhaps the last to hold its file open
-    Result<std::span<const std::byte>> bytes;
-  };
-  // What was fetched of this row's sample, whose bytes lie in `buffer` now; waits for it where it is under way.
-  // nullopt: nobody has fetched it.
-  std::optional<Taken> take(const PlanRow& row, std::uint64_t sample, const std::shared_ptr<FetchWaiter>& waiter,
-                            memory::ByteBuffer& buffer);
+  // What was fetched of this row's sample, in exchange for `parts`, and how many of them it takes; waits for it where
+  // it is under way. nullopt: nobody has fetched it. Requires: as many parts as a sample may have.
+  std::optional<std::size_t> take(const PlanRow& row, std::uint64_t sample, const std::shared_ptr<FetchWaiter>& waiter,
+                                  FetchTable::Parts& parts);
   // Samples are fetched from now on. true: when the caller has started the thread for it, and has said in started()
   // whether there is one.
   bool turn_far();
@@ -74,7 +71,8 @@ class FetchExchange {
   };
   // fresh: entries without memory of their own, to use where none is spare.
   Step next(Entries& fresh);
-  void finished(std::span<storage::Fetch* const> fetches);
+  void finished(std::span<storage::Fetch* const> fetches);  // parts of entries
+  void finished(Entry& entry);                              // of which there was nothing to fetch
   void follow(const FetchOrder::PlannedEpoch& ended, FetchOrder::PlannedEpoch& following);
   std::vector<storage::Fetch*> under_way();
   // The threads read by themselves from now on. Takes no memory.
@@ -102,6 +100,7 @@ class FetchExchange {
   void wake(After& after);
   void finish(Entry& entry, After& after);
 
+  const std::size_t parts_;  // of a sample, at most
   const bool turns_near_;
   std::atomic<bool> is_far_{false};
 

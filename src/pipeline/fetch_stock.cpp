@@ -9,17 +9,17 @@
 namespace feedline::pipeline {
 namespace {
 
-constexpr std::uint64_t kMostReads = 256;
+constexpr std::uint64_t kMostReads = 256;        // a sample in several objects is as many
 constexpr std::uint64_t kFirstMean = 128 << 10;  // bytes of a sample, until some were seen: a photo
 
 }  // namespace
 
-FetchStock::FetchStock(std::uint64_t slack, std::uint64_t most_bytes, telemetry::HeldBytes& held)
+FetchStock::FetchStock(std::uint64_t slack, std::uint64_t most_bytes, std::size_t parts, telemetry::HeldBytes& held)
     : slack_(slack),
       most_bytes_(most_bytes),
       // twice the slack, so that what nobody comes for leaves room for what is wanted
-      depth_(2 * slack, std::max(kMostReads, 4 * slack)),
-      entries_(std::max(kMostReads, 4 * slack)),
+      depth_(2 * slack, std::max(kMostReads / parts, 4 * slack)),
+      entries_(std::max(kMostReads / parts, 4 * slack)),
       held_bytes_(held),
       mean_bytes_(kFirstMean) {}
 
@@ -38,7 +38,7 @@ FetchStock::Entry& FetchStock::begin(std::uint64_t sample, Entries& fresh) {
   if (&from == &spare_) spare_bytes_ -= entry.held_bytes;
   entry.sample = sample;
   entry.number = numbers_++;
-  entry.held_bytes = std::max<std::uint64_t>(entry.buffer.capacity(), mean_bytes_);
+  entry.held_bytes = std::max(entry.buffer_bytes(), mean_bytes_);
   entry.started_ns = base::now_ns();
   entry.is_finished = entry.is_abandoned = false;
   held_bytes_ += entry.held_bytes;
@@ -48,14 +48,14 @@ FetchStock::Entry& FetchStock::begin(std::uint64_t sample, Entries& fresh) {
   return entry;
 }
 
-void FetchStock::finish(Entry& entry, Entries& unused) {
+void FetchStock::finish(Entry& entry, const FetchTable::Outcome& outcome, Entries& unused) {
   entry.is_finished = true;
   --under_way_;
   held_bytes_ -= entry.held_bytes;
-  entry.held_bytes = entry.buffer.capacity();
+  entry.held_bytes = entry.buffer_bytes();
   held_bytes_ += entry.held_bytes;
-  if (entry.bytes) mean_bytes_ += (entry.bytes->size() + 1) / 16 - mean_bytes_ / 16;
-  if (!entry.was_near && entry.bytes) depth_.completed(base::now_ns() - entry.started_ns);
+  if (outcome.is_whole) mean_bytes_ += (outcome.bytes + 1) / 16 - mean_bytes_ / 16;
+  if (!outcome.was_near && outcome.is_whole) depth_.completed(base::now_ns() - entry.started_ns);
   if (entry.is_abandoned) put_away(entry, unused);
 }
 
@@ -85,7 +85,7 @@ void FetchStock::abandon(std::uint64_t before, Entries& unused) {
 void FetchStock::put_away(Entry& entry, Entries& unused) {
   held_bytes_ -= entry.held_bytes;
   if (spare_.size() >= depth_.reads() || !keeps_spare_) return entries_.move_to(unused, entry);
-  entry.held_bytes = entry.buffer.capacity();
+  entry.held_bytes = entry.buffer_bytes();
   held_bytes_ += entry.held_bytes;
   spare_bytes_ += entry.held_bytes;
   entries_.move_to(spare_, entry);

@@ -25,16 +25,16 @@ class FetchStock {
   using Entry = FetchTable::Entry;
   using Entries = FetchTable::Entries;
 
-  // slack: fetches that threads may still come for after a later one was taken. most_bytes: of all together. `held`
-  // counts them too, and outlives it.
-  FetchStock(std::uint64_t slack, std::uint64_t most_bytes, telemetry::HeldBytes& held);
+  // slack: samples that threads may still come for after a later one was taken. most_bytes: of all together. parts:
+  // objects of a sample, at most. `held` counts them too, and outlives it.
+  FetchStock(std::uint64_t slack, std::uint64_t most_bytes, std::size_t parts, telemetry::HeldBytes& held);
 
   std::size_t room() const;    // for so many more
   bool has_much_room() const;  // enough to wake a thread for it: waking takes longer than fetching
   bool has_spare() const { return !spare_.empty(); }
   // A spare one, or else the first of `fresh`, for this sample, which is wanted from now on. Requires: there is one.
   Entry& begin(std::uint64_t sample, Entries& fresh);
-  void finish(Entry& entry, Entries& unused);
+  void finish(Entry& entry, const FetchTable::Outcome& outcome, Entries& unused);
   // A thread has come for a sample. Its fetch is not wanted any more; nullptr: there is none.
   Entry* claim(std::uint64_t sample);
   // Its thread has its bytes; whoever wants one that is much older has had its time.

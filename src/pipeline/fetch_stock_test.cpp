@@ -14,13 +14,15 @@ constexpr std::uint64_t kPhoto = 128 << 10;  // what a sample is taken for, unti
 class FetchStockTest : public testing::Test {
  protected:
   FetchStock::Entry& begin(FetchStock& stock, std::uint64_t sample) {
-    if (fresh_.empty()) fresh_.emplace_back();
+    if (fresh_.empty()) fresh_.emplace_back().parts.resize(1);
     return stock.begin(sample, fresh_);
   }
   void finish(FetchStock& stock, FetchStock::Entry& entry, std::size_t bytes) {
-    entry.bytes = std::span<const std::byte>(entry.buffer.resize(bytes));
-    entry.was_near = false;
-    stock.finish(entry, unused_);
+    FetchTable::Part& part = entry.parts.front();
+    entry.used = 1;
+    part.bytes = std::span<const std::byte>(part.buffer.resize(bytes));
+    part.was_near = false;
+    stock.finish(entry, entry.outcome(), unused_);
   }
 
   telemetry::HeldBytes held_;
@@ -28,7 +30,7 @@ class FetchStockTest : public testing::Test {
 };
 
 TEST_F(FetchStockTest, HasRoomForSoManyAndForSoMuch) {
-  FetchStock small(kSlack, 3 * kPhoto, held_), large(kSlack, 1000 * kPhoto, held_);
+  FetchStock small(kSlack, 3 * kPhoto, 1, held_), large(kSlack, 1000 * kPhoto, 1, held_);
   for (std::uint64_t i = 0; i < 3; ++i) {
     EXPECT_EQ(small.room(), 2 * kSlack - i);
     begin(small, i);
@@ -42,12 +44,12 @@ TEST_F(FetchStockTest, HasRoomForSoManyAndForSoMuch) {
 }
 
 TEST_F(FetchStockTest, AFetchHoldsWhatItsBufferHasAndASpareOneIsUsedAgain) {
-  FetchStock stock(kSlack, 1000 * kPhoto, held_);
+  FetchStock stock(kSlack, 1000 * kPhoto, 1, held_);
   stock.keep_spare();
   FetchStock::Entry& entry = begin(stock, 7);
   finish(stock, entry, 5000);
   EXPECT_EQ(stock.under_way(), 0u);
-  EXPECT_EQ(stock.held_bytes(), entry.buffer.capacity());
+  EXPECT_EQ(stock.held_bytes(), entry.buffer_bytes());
   EXPECT_LT(stock.mean_bytes(), kPhoto);
   EXPECT_EQ(stock.claim(8), nullptr);
   EXPECT_EQ(stock.claim(7), &entry);
@@ -55,14 +57,14 @@ TEST_F(FetchStockTest, AFetchHoldsWhatItsBufferHasAndASpareOneIsUsedAgain) {
   stock.taken(entry, unused_);
   EXPECT_TRUE(stock.has_spare());
   EXPECT_EQ(stock.size(), 0u);
-  EXPECT_EQ(stock.held_bytes(), entry.buffer.capacity());
+  EXPECT_EQ(stock.held_bytes(), entry.buffer_bytes());
   EXPECT_EQ(&begin(stock, 9), &entry);
   EXPECT_FALSE(stock.has_spare());
   EXPECT_TRUE(unused_.empty());
 }
 
 TEST_F(FetchStockTest, WhatIsMuchOlderThanWhatWasTakenIsAbandoned) {
-  FetchStock stock(kSlack, 1000 * kPhoto, held_);
+  FetchStock stock(kSlack, 1000 * kPhoto, 1, held_);
   stock.keep_spare();
   std::vector<FetchStock::Entry*> entries;
   for (std::uint64_t i = 0; i < 7; ++i) entries.push_back(&begin(stock, i));
@@ -79,7 +81,7 @@ TEST_F(FetchStockTest, WhatIsMuchOlderThanWhatWasTakenIsAbandoned) {
 
 TEST_F(FetchStockTest, KeepsNothingOnceNothingIsFetched) {
   {
-    FetchStock stock(kSlack, 1000 * kPhoto, held_);
+    FetchStock stock(kSlack, 1000 * kPhoto, 1, held_);
     stock.keep_spare();
     FetchStock::Entry &taken = begin(stock, 0), &finished = begin(stock, 1), &late = begin(stock, 2);
     finish(stock, taken, 100);

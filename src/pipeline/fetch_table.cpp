@@ -2,6 +2,7 @@
 #include "pipeline/fetch_table.h"
 
 #include <bit>
+#include <span>
 
 #include "base/random.h"
 
@@ -17,6 +18,22 @@ void FetchWaiter::tell() {
   const std::lock_guard lock(mutex_);
   is_told_ = true;
   told_.notify_one();
+}
+
+std::uint64_t FetchTable::Entry::buffer_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Part& part : parts) bytes += part.buffer.capacity();
+  return bytes;
+}
+
+FetchTable::Outcome FetchTable::Entry::outcome() const {
+  Outcome outcome{used > 0, used > 0};
+  for (const Part& part : std::span(parts).first(used)) {
+    outcome.is_whole = outcome.is_whole && part.bytes;
+    outcome.was_near = outcome.was_near && part.was_near;
+    if (part.bytes) outcome.bytes += part.bytes->size();
+  }
+  return outcome;
 }
 
 FetchTable::FetchTable(std::size_t most) : buckets_(std::bit_ceil(most)) {}

@@ -2,7 +2,8 @@
 #pragma once
 
 // Fetches that are under way or finished, and not taken yet: found by their sample, by their age and by what the queue
-// gives back, each in constant time, so that more threads and more reads make no look-up longer.
+// gives back, each in constant time, so that more threads and more reads make no look-up longer. A sample may lie in
+// several objects, which are fetched at once.
 //
 //   wanted       a thread may come for it: find(), oldest_wanted()
 //   not wanted   a thread has claimed it and waits for it or takes it, or it is abandoned: nobody will come for it
@@ -35,14 +36,30 @@ class FetchTable {
  public:
   struct Entry;
   using Entries = std::list<Entry>;
-  struct Entry : storage::Fetch {
+  struct Part : storage::Fetch {
+    Entry* entry = nullptr;  // that it is a part of, while it is under way
+  };
+  using Parts = std::vector<Part>;
+  // What became of a sample's parts.
+  struct Outcome {
+    bool is_whole = true;
+    bool was_near = true;  // all of them were in memory
+    std::uint64_t bytes = 0;
+  };
+  struct Entry {
+    Parts parts;                // as many as a sample may have
+    std::size_t used = 0;       // of them, by this sample
+    std::size_t under_way = 0;  // likewise
     std::uint64_t sample = 0;
     std::uint64_t number = 0;      // in the order of fetching
-    std::uint64_t held_bytes = 0;  // of its buffer, or what that will have
+    std::uint64_t held_bytes = 0;  // of its buffers, or what they will have
     std::uint64_t started_ns = 0;
     bool is_finished = false;
     bool is_abandoned = false;
     std::shared_ptr<FetchWaiter> waiter;  // of the thread that has claimed it before it was finished
+
+    std::uint64_t buffer_bytes() const;
+    Outcome outcome() const;  // Requires: it is finished
 
    private:
     friend class FetchTable;

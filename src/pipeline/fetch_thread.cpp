@@ -41,7 +41,7 @@ void FetchThread::run() {
         plan_behind(step.ended);
         break;
       case FetchExchange::Step::Kind::kMakeEntry:
-        fresh.emplace_back();
+        fresh.emplace_back().parts.resize(format_->most_pieces());
         break;
       case FetchExchange::Step::Kind::kCancel:
         for (storage::Fetch* fetch : exchange_.under_way()) queue_->cancel(*fetch);
@@ -57,20 +57,20 @@ void FetchThread::run() {
 }
 
 void FetchThread::fetch(FetchTable::Entry& entry) {
-  entry.bytes = std::span<const std::byte>();
-  entry.was_near = false;
   // what cannot be fetched is read, or refused, when a thread comes for it; opening a shard may take its time here
-  auto piece = format_->piece(entry.sample);
-  if (piece && *piece) {
-    entry.piece = std::move(**piece);
-    entry.most_bytes = plan_.read_ahead_bytes;  // a larger one is read by the thread that comes for it
-    queue_->start(entry);
-    return;
+  pieces_.clear();
+  if (!format_->find_pieces(entry.sample, pieces_)) pieces_.clear();
+  entry.used = entry.under_way = pieces_.size();
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    FetchTable::Part& part = entry.parts[i];
+    part.entry = &entry;
+    part.piece = std::move(pieces_[i]);
+    part.bytes = std::span<const std::byte>();
+    part.was_near = false;
+    part.most_bytes = plan_.read_ahead_bytes;  // a larger one is read by the thread that comes for it
+    queue_->start(part);
   }
-  entry.piece = {};
-  entry.bytes = storage_error("not fetched ahead", 0);
-  storage::Fetch* const done = &entry;
-  exchange_.finished({&done, 1});
+  if (pieces_.empty()) exchange_.finished(entry);
 }
 
 void FetchThread::plan_behind(const FetchOrder::PlannedEpoch& ended) {

@@ -35,6 +35,7 @@ class FetchThread {
   FetchExchange& exchange_;
   std::unique_ptr<storage::FetchQueue> queue_;  // made by the thread
   std::vector<storage::Fetch*> finished_;
+  std::vector<storage::Piece> pieces_;
   std::optional<base::Thread> thread_;  // last: it uses all of the above
 };
 

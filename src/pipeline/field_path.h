@@ -43,11 +43,11 @@ class FieldPath {
   // Writes the row. An error says what is wrong, not where: the caller knows. Requires: add_scratch() came before, and
   // the field is not absent.
   virtual Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const = 0;
-  // Adds the field to a record that Dataset::cache keeps. Requires: as fill(), and what is stored is not prepared.
-  // kConfig: Dataset::cache does not keep fields of the kind.
+  // Adds the field to a record that Dataset::cache keeps: pixels and labels decoded and prepared, all else as it is
+  // stored, after a look whether it is sound. Requires: as fill(), and what is stored is not prepared.
   virtual Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
-                            format::PixelRecordBuilder& kept) const;
-  // What is done to it, in lines; none: nothing that needs a word.
+                            format::PixelRecordBuilder& kept) const = 0;
+  // What is done to it, and was not for a cache, in lines; none: nothing that needs a word.
   virtual std::vector<std::string> explain() const { return {}; }
 
  protected:

@@ -32,10 +32,10 @@ bool is_stored(const Field& field) {
   return field.kind == FieldKind::kBytes || field.kind == FieldKind::kText || field.kind == FieldKind::kJson;
 }
 
-// The field as the first samples have it, of which some may be damaged. read(): what is to be known of its bytes.
+// The field as the first samples have it, of which some may be damaged. read(): what is to be known of it as stored.
 template <typename Read>
 auto first_of(const Field& field, const FieldStages& stages, Read read)
-    -> decltype(read(std::span<const std::byte>())) {
+    -> decltype(read(std::declval<const memory::Record::Field&>())) {
   constexpr std::uint64_t kTries = 16;
   const format::RecordFormat& records = stages.records;
   const auto place = static_cast<std::size_t>(std::ranges::find(records.fields(), field.name, &Field::name) -
@@ -49,7 +49,7 @@ auto first_of(const Field& field, const FieldStages& stages, Read read)
       continue;
     }
     if (record.fields[place].absent) continue;
-    auto known = read(record.fields[place].bytes);
+    auto known = read(record.fields[place]);
     if (known) return known;
     failure = with_place(std::move(known).error(), records, stages.dataset, sample);
     failure.what = "field '" + field.name + "': " + failure.what;
@@ -80,24 +80,32 @@ Made make_pixels_path(const Field& field, const FieldStages& stages, BatchForm f
 }
 
 Made make_mask_path(const Field& field, const FieldStages& stages, BatchForm form) {
-  FEEDLINE_TRY(auto chain, transform::LabelChain::compile(transform::operations_for(stages.operations, field.name)));
+  const auto operations = transform::operations_for(stages.operations, field.name);
+  FEEDLINE_TRY(auto chain, transform::LabelChain::compile(operations));
+  MaskPath::Kept kept;
+  if (stages.cache != nullptr) {
+    const auto before = operations.begin(), behind = before + static_cast<std::ptrdiff_t>(stages.cache->position);
+    FEEDLINE_TRY(kept.preparation, transform::LabelChain::compile({before, behind}));
+    FEEDLINE_TRY(kept.rest, transform::LabelChain::compile(operations, stages.cache->position));
+  }
   if (!chain->size() && form == BatchForm::kDense)
     return config_error("'" + field.name +
                         "': the chain has no fixed output size: add resize((height, width)), center_crop or a random "
                         "crop, or use collate(\"list\")");
-  FEEDLINE_TRY(const decode::LabelHeader header, first_of(field, stages, [](std::span<const std::byte> stored) {
-                 return decode::LabelDecoder().open(stored);
+  decode::LabelDecoder decoder;
+  FEEDLINE_TRY(const decode::LabelHeader header, first_of(field, stages, [&](const memory::Record::Field& stored) {
+                 return open_labels(stored, decoder);
                }));
   const Size size = chain->size().value_or(Size{kAnyLength, kAnyLength});
   return std::make_shared<const MaskPath>(
-      FieldSpec{.name = field.name, .array = {header.dtype, {size.height, size.width}}, .form = form},
-      std::move(chain));
+      FieldSpec{.name = field.name, .array = {header.dtype, {size.height, size.width}}, .form = form}, std::move(chain),
+      std::move(kept));
 }
 
 Made make_array_path(const Field& field, const FieldStages& stages, BatchForm form) {
   FEEDLINE_TRY(const ArraySpec first,
-               first_of(field, stages, [](std::span<const std::byte> stored) -> Result<ArraySpec> {
-                 FEEDLINE_TRY(const decode::NpyArray array, decode::read_npy(stored));
+               first_of(field, stages, [](const memory::Record::Field& stored) -> Result<ArraySpec> {
+                 FEEDLINE_TRY(const decode::NpyArray array, decode::read_npy(stored.bytes));
                  return array.spec;
                }));
   Shape shape = first.shape;

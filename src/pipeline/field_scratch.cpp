@@ -3,11 +3,12 @@
 
 namespace feedline::pipeline {
 
+void note_drawn_size(DrawnFor& drawn_for, Size size, const std::string& field) {
+  if (drawn_for.field == nullptr) drawn_for = {size, &field};
+}
+
 Result<void> check_drawn_size(DrawnFor& drawn_for, Size size, const std::string& field) {
-  if (drawn_for.field == nullptr) {
-    drawn_for = {size, &field};
-    return {};
-  }
+  note_drawn_size(drawn_for, size, field);
   if (size.height == drawn_for.size.height && size.width == drawn_for.size.width) return {};
   const auto text = [](Size s) { return std::to_string(s.height) + " x " + std::to_string(s.width); };
   return data_error("'" + field + "' has " + text(size) + " pixels and '" + *drawn_for.field + "' " +

@@ -44,7 +44,9 @@ struct FieldScratch {
   DrawnFor drawn_for;  // of the sample that is made
 };
 
-// Notes the size of a field, the first of its sample, or compares it. kData: they differ.
+// Notes the size of a field, if it is the first of its sample.
+void note_drawn_size(DrawnFor& drawn_for, Size size, const std::string& field);
+// Likewise, or compares it. kData: they differ.
 Result<void> check_drawn_size(DrawnFor& drawn_for, Size size, const std::string& field);
 
 }  // namespace feedline::pipeline

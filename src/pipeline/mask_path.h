@@ -5,23 +5,38 @@
 #include <string>
 #include <vector>
 
+#include "decode/labels.h"
 #include "pipeline/field_path.h"
 #include "transform/label_chain.h"
 
 namespace feedline::pipeline {
 
+// The size and dtype of a stored mask, from its file's header or of labels as they are.
+Result<decode::LabelHeader> open_labels(const memory::Record::Field& stored, decode::LabelDecoder& decoder);
+
 // An image of labels: decoded as numbers, moved as the sample's images are, never mixed or coloured.
 class MaskPath final : public FieldPath {
  public:
-  MaskPath(FieldSpec spec, std::shared_ptr<const transform::LabelChain> chain)
-      : FieldPath(std::move(spec)), chain_(std::move(chain)) {}
+  // What Dataset::cache keeps, and what follows it, as PixelsPath::Kept.
+  struct Kept {
+    std::shared_ptr<const transform::LabelChain> preparation;
+    std::shared_ptr<const transform::LabelChain> rest;
+  };
+  MaskPath(FieldSpec spec, std::shared_ptr<const transform::LabelChain> chain, Kept kept)
+      : FieldPath(std::move(spec)), chain_(std::move(chain)), kept_(std::move(kept)) {}
 
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override;
+  Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
+                    format::PixelRecordBuilder& kept) const override;
   std::vector<std::string> explain() const override;
 
  private:
+  Result<memory::PixelView> draw(const memory::Record::Field& stored, const transform::LabelChain& chain,
+                                 FieldWork& work) const;
+
   const std::shared_ptr<const transform::LabelChain> chain_;
+  const Kept kept_;
 };
 
 }  // namespace feedline::pipeline

@@ -49,6 +49,8 @@ Result<void> Pipeline::begin(const EpochStart& start, bool prepare_next, bool fe
   pid_ = getpid();
   // ---- whose process it is: from here on locks are taken, and a child would find them locked
 
+  // format: are the objects still those that were indexed?
+  if (recipe_->records) recipe_->records->notice_changes();
   // plan: which samples, in which order, in which batches
   auto epoch = make_epoch(start);
   auto following = prepare_next && !plan_.is_given ? make_epoch({start.epoch + 1, 0, {}, 0}) : nullptr;

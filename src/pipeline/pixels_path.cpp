@@ -102,6 +102,7 @@ Result<void> PixelsPath::keep(const memory::Record::Field& stored, FieldWork& wo
   ImageScratch& scratch = *work.scratch.image;
   const std::uint64_t started = base::now_ns();
   FEEDLINE_TRY(const Size image, open_image(stored, scratch));
+  note_drawn_size(work.scratch.drawn_for, image, spec().name);
   FEEDLINE_TRY(const Size size, preparation.draw(image, scratch.drawing));
   FEEDLINE_TRY(const memory::PixelView pixels, decode(stored, preparation.color_mode(), work, started));
   const auto room = kept.add_image(size.width, size.height, preparation.channels());

@@ -34,7 +34,7 @@ class PixelsPath final : public FieldPath {
   Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
                     format::PixelRecordBuilder& kept) const override;
 
-  std::vector<std::string> explain() const override { return chain_->explain(); }
+  std::vector<std::string> explain() const override { return (rest() != nullptr ? *rest() : *chain_).explain(); }
 
   // Reads the header and draws; gives the image's size. The drawing is in the scratch.
   Result<Size> draw(const memory::Record::Field& stored, const base::SampleKey& key, FieldScratch& scratch) const;

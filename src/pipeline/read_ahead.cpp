@@ -21,6 +21,12 @@ std::unexpected<Error> cancelled() {
   return std::unexpected(Error{ErrorCode::kCancelled, "the loader is closed", {}, 0});
 }
 
+// Requires: as many buffers as parts.
+void swap_buffers(FetchTable::Parts& parts, memory::Record& record) {
+  std::swap(parts.front().buffer, record.storage);
+  for (std::size_t i = 1; i < parts.size(); ++i) std::swap(parts[i].buffer, record.more[i - 1]);
+}
+
 }  // namespace
 
 ReadAheadMode read_ahead_mode() {
@@ -39,7 +45,7 @@ std::unique_ptr<ReadAhead> ReadAhead::make(std::shared_ptr<const format::RecordF
 }
 
 ReadAhead::ReadAhead(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, ReadAheadMode mode)
-    : format_(std::move(format)), plan_(plan), mode_(mode), exchange_(plan, mode == ReadAheadMode::kAuto, held_) {}
+    : format_(std::move(format)), plan_(plan), mode_(mode), exchange_(plan, format_->most_pieces(), mode == ReadAheadMode::kAuto, held_) {}
 
 ReadAhead::~ReadAhead() { stop(); }
 
@@ -76,12 +82,26 @@ Result<void> ReadAhead::read_near(std::uint64_t sample, memory::Record& record, 
 
 Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch) {
   if (!watch.waiter) watch.waiter = std::make_shared<FetchWaiter>();
-  const auto taken = exchange_.take(row, sample, watch.waiter, record.storage);
-  if (!taken) return format_->read(sample, record);
-  const auto& [piece, bytes] = *taken;
-  if (!bytes && bytes.error().code == ErrorCode::kCancelled) return cancelled();
-  const bool is_whole = bytes && (!piece.reader || bytes->size() == piece.bytes);
-  return is_whole ? format_->accept(sample, *bytes, record) : format_->read(sample, record);
+  watch.parts.resize(format_->most_pieces());
+  record.more.resize(watch.parts.size() - 1);
+  swap_buffers(watch.parts, record);
+  const auto used = exchange_.take(row, sample, watch.waiter, watch.parts);
+  swap_buffers(watch.parts, record);
+  if (!used) return format_->read(sample, record);
+  return accept(sample, std::span(watch.parts).first(*used), record, watch);
+}
+
+Result<void> ReadAhead::accept(std::uint64_t sample, std::span<FetchTable::Part> parts, memory::Record& record,
+                               Watch& watch) const {
+  watch.bytes.clear();
+  bool is_whole = !parts.empty();
+  for (FetchTable::Part& part : parts) {
+    const storage::Piece piece = std::exchange(part.piece, {});  // perhaps the last to hold its file open
+    if (!part.bytes && part.bytes.error().code == ErrorCode::kCancelled) return cancelled();
+    is_whole = is_whole && part.bytes && (!piece.reader || part.bytes->size() == piece.bytes);
+    if (is_whole) watch.bytes.push_back(*part.bytes);
+  }
+  return is_whole ? format_->accept(sample, watch.bytes, record) : format_->read(sample, record);
 }
 
 void ReadAhead::go_far() {

@@ -29,6 +29,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "feedline/loader.h"
 #include "format/format.h"
@@ -70,6 +71,9 @@ class ReadAhead {
   struct Watch {
     int slow = 0;
     std::shared_ptr<FetchWaiter> waiter;
+    // of a sample that is taken over; its buffers go round with the record's
+    FetchTable::Parts parts;
+    std::vector<std::span<const std::byte>> bytes;
   };
   // As format.read(). `row` is where the sample stands in the plan.
   Result<void> read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
@@ -82,6 +86,8 @@ class ReadAhead {
   ReadAhead(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, ReadAheadMode mode);
   Result<void> read_near(std::uint64_t sample, memory::Record& record, Watch& watch);
   Result<void> read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
+  Result<void> accept(std::uint64_t sample, std::span<FetchTable::Part> parts, memory::Record& record,
+                      Watch& watch) const;
   void go_far();
 
   const std::shared_ptr<const format::RecordFormat> format_;

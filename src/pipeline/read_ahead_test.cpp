@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "format/folder/folder_format.h"
+#include "format/folder/pattern_format.h"
 #include "pipeline/fake_format.h"
 #include "pipeline/pipeline.h"
 #include "storage/gated_storage.h"
@@ -43,6 +44,10 @@ class ReadAheadTest : public testing::Test {
   std::unique_ptr<Pipeline> pipeline(std::shared_ptr<const storage::Storage> storage, const LoaderOptions& options,
                                      bool given = false) {
     auto format = format::FolderFormat::open(folder_.path("data"), {.storage = std::move(storage)});
+    return pipeline_of(format, options, given);
+  }
+  static std::unique_ptr<Pipeline> pipeline_of(const Result<std::shared_ptr<const format::RecordFormat>>& format,
+                                               const LoaderOptions& options, bool given = false) {
     EXPECT_TRUE(format) << format.error().message();
     auto recipe = make_recipe({"data", *format}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
     EXPECT_TRUE(recipe) << recipe.error().message();
@@ -155,6 +160,99 @@ TEST_F(ReadAheadTest, KeepsMoreReadsUnderWayThanThereAreThreads) {
     EXPECT_LE(slow->counts().reads, kClasses * 5 / 4) << mode << ": more is read twice than while it is turned on";
     EXPECT_NE(ahead->explain_reads().find("now, at most"), std::string::npos) << ahead->explain_reads();
     EXPECT_TRUE(ahead->explain_reads().starts_with("made slow: 60000 us a read")) << ahead->explain_reads();
+  }
+}
+
+// Each sample in up to three objects: every fourth has no text.
+class SeveralObjectsTest : public ReadAheadTest {
+ protected:
+  SeveralObjectsTest() {
+    for (int i = 0; i < kClasses; ++i) {
+      const std::string key = std::to_string(100 + i);
+      const auto png = plain_png(static_cast<std::uint8_t>(i));
+      folder_.write("parts/images/" + key + ".png", {reinterpret_cast<const char*>(png.data()), png.size()});
+      folder_.write("parts/labels/" + key + ".cls", std::to_string(i));
+      if (i % 4 != 0) folder_.write("parts/texts/" + key + ".txt", "text " + key);
+    }
+  }
+  std::unique_ptr<Pipeline> pipeline(std::shared_ptr<const storage::Storage> storage,
+                                     const LoaderOptions& options) const {
+    return pipeline_of(
+        format::PatternFormat::open(folder_.path("parts"),
+                                    {.fields = {"images/{key}.png", "labels/{key}.cls", "texts/{key}.txt"},
+                                     .storage = std::move(storage),
+                                     .missing = Missing::kNone}),
+        options);
+  }
+  // As run(), and all texts, by label.
+  std::map<std::int64_t, std::string> texts(Pipeline& pipeline) {
+    std::map<std::int64_t, std::string> texts;
+    EXPECT_TRUE(pipeline.begin({}, false));
+    for (Batch batch; *pipeline.poll(kHang, batch) == Loader::Polled::kBatch; batch = {})
+      for (std::uint64_t row = 0; row < batch.rows(); ++row) {
+        const BatchField& text = batch.fields()[2];
+        const auto* first = reinterpret_cast<const char*>(text.buffer.data());
+        texts[batch.fields()[1].array.as<std::int64_t>()[row]] =
+            text.absent[row] ? "absent" : std::string(first + text.offsets[row], first + text.offsets[row + 1]);
+      }
+    return texts;
+  }
+  static constexpr std::uint64_t kObjects = kClasses * 3 - kClasses / 4;
+};
+
+TEST_F(SeveralObjectsTest, AreFetchedTogetherAndGiveTheSame) {
+  set_mode("never");
+  const auto plain = pipeline(storage::local_storage(), options_);
+  const auto expected = texts(*plain);
+  ASSERT_EQ(expected.size(), kClasses);
+  EXPECT_EQ(expected.at(4), "absent");
+  EXPECT_EQ(expected.at(5), "text 105");
+  for (const char* mode : {"always", "threads", "auto"}) {
+    for (const auto& storage : {storage::local_storage(), storage::short_reads_storage()}) {
+      set_mode(mode);
+      const auto ahead = pipeline(storage, options_);
+      for (const std::uint64_t epoch : {0u, 1u, 2u, 7u, 2u, 2u})
+        EXPECT_EQ(run(*ahead, {.epoch = epoch}, epoch < 7), run(*plain, {.epoch = epoch})) << mode << epoch;
+      EXPECT_EQ(texts(*ahead), expected);
+    }
+  }
+  EXPECT_TRUE(errors_.empty());
+}
+
+TEST_F(SeveralObjectsTest, AreEachReadOnceAndManyAtATime) {
+  for (const char* mode : {"always", "threads"}) {
+    set_mode(mode);
+    const auto slow = std::make_shared<SlowStorage>(storage::local_storage(), SlowReads{.latency = 20ms});
+    const auto ahead = pipeline(slow, options_);
+    const std::uint64_t before = slow->counts().reads;
+    EXPECT_EQ(run(*ahead).size(), 12u);
+    EXPECT_GE(slow->counts().most_at_once, 24u) << mode;
+    EXPECT_LE(slow->counts().reads - before, kObjects * 5 / 4) << mode;
+    EXPECT_NE(ahead->explain_reads().find("now, at most"), std::string::npos) << ahead->explain_reads();
+  }
+}
+
+TEST_F(SeveralObjectsTest, OneThatIsGoneIsItsSamplesErrorAlone) {
+  LoaderOptions options = options_;
+  options.on_error = OnError::kReport;
+  std::vector<std::unique_ptr<Pipeline>> pipelines;
+  for (const char* mode : {"never", "always", "threads"}) {
+    set_mode(mode);
+    pipelines.push_back(pipeline(storage::local_storage(), options));
+  }
+  std::filesystem::remove(folder_.path("parts/labels/107.cls"));
+  std::filesystem::remove(folder_.path("parts/texts/109.txt"));
+  folder_.write("parts/images/111.png", "");
+  for (const auto& ahead : pipelines) {
+    ASSERT_TRUE(ahead->begin({}, false));
+    std::map<std::string, std::string> failed;
+    Batch batch;
+    while (*ahead->poll(kHang, batch) == Loader::Polled::kBatch)
+      for (const BadRow& bad : batch.bad())
+        failed[bad.error.where.key] = bad.error.what.substr(0, bad.error.what.find(':')) + " " + bad.error.where.stage;
+    const std::map<std::string, std::string> expected{
+        {"107", "field 'labels' storage"}, {"109", "field 'texts' storage"}, {"111", "field 'images' format"}};
+    EXPECT_EQ(failed, expected);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "pipeline/recipe.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "format/format.h"
@@ -119,10 +120,6 @@ Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budg
   if (!records)
     return config_error("cache: the samples of \"" + source.name() +
                         "\" are arrays, which are in memory or mapped already: a cache would be a second copy");
-  for (const format::FieldDescription& field : records->fields())
-    if (field.kind != format::FieldKind::kImage && field.kind != format::FieldKind::kInteger)
-      return config_error("cache: it keeps images and integers, and '" + field.name + "' is " +
-                          std::string(format::name_of(field.kind)));
   for (const Operation& operation : operations)
     if (!operation.fields.empty())
       return config_error("cache: " + std::string(name_of(operation)) +
@@ -241,12 +238,17 @@ std::vector<std::string> explain_map(const Recipe& recipe) {
 }
 
 std::vector<std::string> explain_images(const Recipe& recipe) {
-  if (recipe.names_fields && !recipe.cache) return explain_fields(recipe);
-  if (!recipe.image) return {};
-  if (!recipe.cache) return recipe.image->chain().explain();
-  std::vector<std::string> lines = recipe.cache->preparation()->explain();
-  lines.push_back(recipe.cache->explain());
-  for (std::string& line : recipe.image->rest()->explain()) lines.push_back(std::move(line));
+  std::vector<std::string> lines;
+  if (recipe.cache) {
+    lines = recipe.cache->preparation()->explain();
+    lines.push_back(recipe.cache->explain());
+  }
+  std::vector<std::string> behind;
+  if (recipe.names_fields)
+    behind = explain_fields(recipe);
+  else if (recipe.image)
+    behind = recipe.image->explain();
+  std::ranges::move(behind, std::back_inserter(lines));
   return lines;
 }
 

@@ -46,6 +46,8 @@ Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::spa
 
 Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& place) {
   if (record_.storage.capacity() > kKeptBytes) record_.storage = {};
+  for (memory::ByteBuffer& buffer : record_.more)
+    if (buffer.capacity() > kKeptBytes) buffer = {};
   if (ahead_ != nullptr) return ahead_->read(place, index, record_, watch_);
   return recipe_->records->read(index, record_);
 }
@@ -72,16 +74,35 @@ Result<bool> SampleLoader::fetch(const Job& job) {
 // What stands before the cache, for all fields of record_, which then looks at the result.
 Result<void> SampleLoader::prepare(const Job& job) {
   FieldWork work = work_of(job);
+  scratch_.drawn_for = {};
   kept_.begin(job.index, recipe_->format->where(job.index).key, recipe_->paths.size());
+  if (recipe_->image) FEEDLINE_CHECK_OK(keep_field(recipe_->image_field, job, work));
   for (std::size_t i = 0; i < recipe_->paths.size(); ++i)
-    FEEDLINE_CHECK_OK(recipe_->paths[i]->keep(record_.fields[i], work, kept_));
+    if (!recipe_->image || i != recipe_->image_field) FEEDLINE_CHECK_OK(keep_field(i, job, work));
   const auto record = kept_.finish();
   recipe_->cache->keep(job.index, record);
   return format::read_record(record, recipe_->format->fields(), record_);
 }
 
-Error SampleLoader::named(Error error, std::size_t field) const {
-  if (recipe_->names_fields) error.what = "field '" + recipe_->stored_schema[field].name + "': " + error.what;
+Result<void> SampleLoader::keep_field(std::size_t field, const Job& job, FieldWork& work) {
+  const memory::Record::Field& stored = record_.fields[field];
+  kept_.begin_field(field);
+  if (stored.absent) {
+    kept_.add_absent();
+    return {};
+  }
+  auto kept = recipe_->paths[field]->keep(stored, work, kept_);
+  if (!kept) return std::unexpected(named(std::move(kept).error(), field, job.index));
+  return kept;
+}
+
+// With the field's name, and its place, where there are several.
+Error SampleLoader::named(Error error, std::size_t field, std::uint64_t index) const {
+  if (!recipe_->names_fields) return error;
+  error.what = "field '" + recipe_->stored_schema[field].name + "': " + error.what;
+  Where place = recipe_->format->where_field(index, field);
+  if (error.where.shard.empty()) error.where.shard = std::move(place.shard);
+  if (!error.where.offset) error.where.offset = place.offset;
   return error;
 }
 
@@ -94,7 +115,8 @@ Result<void> SampleLoader::finish_fields(const Job& job) {
   return function_ ? function_->fill(job.key, job.rows, record_.most_bytes, meter_) : Result<void>();
 }
 
-Result<void> SampleLoader::fill_field(std::size_t field, std::span<memory::Row> places, FieldWork& work) {
+Result<void> SampleLoader::fill_field(std::size_t field, const Job& job, std::span<memory::Row> places,
+                                      FieldWork& work) {
   const memory::Record::Field& stored = record_.fields[field];
   memory::Row& row = places[field];
   if (stored.absent) {
@@ -102,13 +124,13 @@ Result<void> SampleLoader::fill_field(std::size_t field, std::span<memory::Row> 
     return {};
   }
   auto filled = recipe_->paths[field]->fill(stored, work, row);
-  if (!filled) return std::unexpected(named(std::move(filled).error(), field));
+  if (!filled) return std::unexpected(named(std::move(filled).error(), field, job.index));
   return filled;
 }
 
-Result<void> SampleLoader::fill_all_but_image(std::span<memory::Row> places, FieldWork& work) {
+Result<void> SampleLoader::fill_all_but_image(const Job& job, std::span<memory::Row> places, FieldWork& work) {
   for (std::size_t i = 0; i < recipe_->paths.size(); ++i)
-    if (!recipe_->image || i != recipe_->image_field) FEEDLINE_CHECK_OK(fill_field(i, places, work));
+    if (!recipe_->image || i != recipe_->image_field) FEEDLINE_CHECK_OK(fill_field(i, job, places, work));
   return {};
 }
 
@@ -118,8 +140,8 @@ Result<void> SampleLoader::fill_fields(const Job& job, bool is_prepared) {
   scratch_.drawn_for = {};
   const auto places = places_of(job);
   Result<void> filled;
-  if (recipe_->image) filled = fill_field(recipe_->image_field, places, work);
-  if (filled) filled = fill_all_but_image(places, work);
+  if (recipe_->image) filled = fill_field(recipe_->image_field, job, places, work);
+  if (filled) filled = fill_all_but_image(job, places, work);
   if (filled) filled = finish_fields(job);
   if (!filled) return placed(std::move(filled).error(), job.index);
   return {};
@@ -154,7 +176,7 @@ Result<SampleLoader::Drawn> SampleLoader::draw(const base::SampleKey& key) {
   scratch_.drawn_for = {};
   if (image().absent) return placed(data_error("the sample has no image", "format").error(), key.sample);
   const auto size = recipe_->image->draw(image(), key, scratch_);
-  if (!size) return placed(named(size.error(), recipe_->image_field), key.sample);
+  if (!size) return placed(named(size.error(), recipe_->image_field, key.sample), key.sample);
   return Drawn{image().bytes, *size, &scratch_.image->drawing};
 }
 
@@ -191,7 +213,8 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
   for (std::size_t i = 0; i < 2; ++i) {
     SampleLoader& loader = *loaders[i];
     if (!decoded[i]) {
-      decoded[i] = std::unexpected(loader.named(std::move(decoded[i]).error(), loader.recipe_->image_field));
+      decoded[i] =
+          std::unexpected(loader.named(std::move(decoded[i]).error(), loader.recipe_->image_field, jobs[i]->index));
     } else {
       const std::uint64_t bytes = memory::bytes_of(loader.scratch_.image->pixels.view());
       loader.meter_.count(Stage::kDecode, borders[i], borders[i + 1], bytes);
@@ -206,8 +229,8 @@ Result<void> SampleLoader::finish_image(const Job& job, transform::Workspace& wo
   FieldWork work = work_of(job);
   const auto places = places_of(job);
   auto finished = recipe_->image->finish(work, workspace, places[recipe_->image_field]);
-  if (!finished) return std::unexpected(named(std::move(finished).error(), recipe_->image_field));
-  FEEDLINE_CHECK_OK(fill_all_but_image(places, work));
+  if (!finished) return std::unexpected(named(std::move(finished).error(), recipe_->image_field, job.index));
+  FEEDLINE_CHECK_OK(fill_all_but_image(job, places, work));
   return finish_fields(job);
 }
 

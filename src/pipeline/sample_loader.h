@@ -72,18 +72,19 @@ class SampleLoader {
   // Fills record_ with a sample: from the cache, prepared for it, or as it is stored. true: prepared.
   Result<bool> fetch(const Job& job);
   Result<void> prepare(const Job& job);
+  Result<void> keep_field(std::size_t field, const Job& job, FieldWork& work);
   FieldWork work_of(const Job& job, bool is_prepared = false) {
     return {job.key, scratch_, meter_, is_prepared, record_.most_bytes};
   }
   const memory::Record::Field& image() const { return record_.fields[recipe_->image_field]; }
   Result<void> fill_fields(const Job& job, bool is_prepared);
-  Result<void> fill_field(std::size_t field, std::span<memory::Row> places, FieldWork& work);
-  Result<void> fill_all_but_image(std::span<memory::Row> places, FieldWork& work);
+  Result<void> fill_field(std::size_t field, const Job& job, std::span<memory::Row> places, FieldWork& work);
+  Result<void> fill_all_but_image(const Job& job, std::span<memory::Row> places, FieldWork& work);
   // Where the stored fields of a job go, and what is done once they are there.
   std::span<memory::Row> places_of(const Job& job);
   Result<void> finish_fields(const Job& job);
   Result<void> finish_image(const Job& job, transform::Workspace& workspace);
-  Error named(Error error, std::size_t field) const;
+  Error named(Error error, std::size_t field, std::uint64_t index) const;
 
   std::shared_ptr<const Recipe> recipe_;
   ReadAhead* ahead_;

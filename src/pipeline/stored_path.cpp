@@ -24,4 +24,11 @@ Result<void> StoredPath::fill(const memory::Record::Field& stored, FieldWork& wo
   return {};
 }
 
+Result<void> StoredPath::keep(const memory::Record::Field& stored, FieldWork& /*work*/,
+                              format::PixelRecordBuilder& kept) const {
+  FEEDLINE_CHECK_OK(check_(stored.bytes));
+  kept.add_bytes(stored.bytes);
+  return {};
+}
+
 }  // namespace feedline::pipeline

@@ -98,23 +98,23 @@ void copy_labels(const LabelDrawing& drawing, memory::PixelView labels, std::byt
 
 }  // namespace
 
-LabelChain::LabelChain(std::vector<Operation> operations, std::optional<Size> size)
-    : operations_(std::move(operations)), size_(size) {}
+LabelChain::LabelChain(std::vector<Operation> operations, std::size_t first, std::optional<Size> size)
+    : operations_(std::move(operations)), first_(first), size_(size) {}
 
-Result<std::shared_ptr<const LabelChain>> LabelChain::compile(std::vector<Operation> operations) {
+Result<std::shared_ptr<const LabelChain>> LabelChain::compile(std::vector<Operation> operations, std::size_t first) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
   for (const Operation& operation : operations)
     if (is_automatic(operation))
       return config_error(std::string(name_of(operation)) +
                           ": it moves the pixels of images, and a mask cannot follow (nor in torchvision); leave it out, "
                           "or say by fields= which images it is for");
-  return std::shared_ptr<const LabelChain>(new LabelChain(std::move(operations), inferred.size));
+  return std::shared_ptr<const LabelChain>(new LabelChain(std::move(operations), first, inferred.size));
 }
 
 Result<void> LabelChain::draw(Size mask, const base::SampleKey& key, LabelDrawing& drawing) const {
   LabelBuilder builder(mask, drawing);
   Drawer drawer(0, key, drawing.decisions, builder);
-  for (std::size_t i = 0; i < operations_.size(); ++i)
+  for (std::size_t i = first_; i < operations_.size(); ++i)
     FEEDLINE_CHECK_OK(drawer.draw(static_cast<int>(i), operations_[i]));
   return {};
 }

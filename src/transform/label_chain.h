@@ -30,8 +30,9 @@ struct LabelDrawing {
 // Immutable and thread-safe once compiled.
 class LabelChain {
  public:
-  // Operations that are not geometric do nothing. kConfig: as Chain::check, and one that is_automatic().
-  static Result<std::shared_ptr<const LabelChain>> compile(std::vector<Operation> operations);
+  // Operations that are not geometric do nothing. Those before `first` are done already, to the masks that come: what
+  // is drawn, and what comes out, is what the whole chain gives. kConfig: as Chain::check, and one that is_automatic().
+  static Result<std::shared_ptr<const LabelChain>> compile(std::vector<Operation> operations, std::size_t first = 0);
 
   const std::optional<Size>& size() const { return size_; }  // of what comes out; nullopt: as the masks have it
   // Draws for a mask of this size what Chain::draw draws for an image of it. kData: likewise.
@@ -42,9 +43,10 @@ class LabelChain {
   static void apply(const LabelDrawing& drawing, memory::PixelView labels, std::byte* out);
 
  private:
-  LabelChain(std::vector<Operation> operations, std::optional<Size> size);
+  LabelChain(std::vector<Operation> operations, std::size_t first, std::optional<Size> size);
 
   std::vector<Operation> operations_;
+  std::size_t first_;
   std::optional<Size> size_;
 };
 

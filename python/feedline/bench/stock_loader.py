@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from feedline.data.images import IMAGENET_MEAN, IMAGENET_STD
+from feedline.machine.storage import local_path
 
 _EXTENSIONS = {".jpg", ".jpeg", ".png", ".webp"}
 
@@ -109,7 +110,7 @@ def check_stock(source: str) -> None:
     for name in ("PIL", "torch"):
         if importlib.util.find_spec(name) is None:
             raise StockLoaderMissing(f"needs {name}")
-    if not Path(source).is_dir():
+    if not Path(local_path(source)).is_dir():
         raise StockLoaderMissing(f"needs a folder of class folders as SOURCE; {source!r} is not one")
 
 
@@ -121,7 +122,7 @@ def measure_stock(source: str, size: int, batch_size: int, workers: int, seconds
     except ImportError as error:  # it is there, and does not load
         raise StockLoaderMissing(f"needs {error.name or 'torch'}: {error}") from error
     transform, name = transform_of(size)
-    dataset: Any = FolderDataset(source, transform)
+    dataset: Any = FolderDataset(local_path(source), transform)
     loader = data.DataLoader(dataset, batch_size=batch_size, shuffle=True, num_workers=workers, persistent_workers=True)
     cpu = _cpu_s()
     total = 0

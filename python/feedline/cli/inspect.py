@@ -27,6 +27,7 @@ _UNDECODED = dict.fromkeys(
 @click.command(short_help="What a source holds, and what a reader would drop.")
 @click.argument("source")
 @parameters.source_format("folder", "tar", "pixels")
+@parameters.fields
 @click.option(
     "--show", type=parameters.OutputPath(dir_okay=False), metavar="FILE", help="Write a contact sheet to this PNG file."
 )
@@ -34,17 +35,18 @@ _UNDECODED = dict.fromkeys(
     "--images", default=24, type=click.IntRange(1, 400), metavar="N", help="With --show: images on the contact sheet."
 )
 @parameters.as_json()
-def inspect(source: str, format_: str | None, show: str | None, images: int, as_json: bool) -> int:
+def inspect(source: str, format_: str | None, fields: str | None, show: str | None, images: int, as_json: bool) -> int:
     """Tell what SOURCE holds, and what a reader would drop, merge or refuse.
 
-    SOURCE is a folder of class folders, a .tar or .tar.gz, or a brace list of them ("shards/{000..146}.tar").
-    Exit status 1: a finding of severity "error" or "warning"; 3: nothing there to read.
+    SOURCE is a folder of class folders, a .tar or .tar.gz, or a brace list of them ("shards/{000..146}.tar"); with
+    --fields a folder with a file for each field of a sample, too. Exit status 1: a finding of severity "error" or
+    "warning"; 3: nothing there to read.
     """
-    found = feedline.inspect(source, format=format_)
+    found = feedline.inspect(source, format=format_, fields=fields)
     findings = inspection.findings_of(found)
     sheet: dict[str, Any] | None = None
     if show is not None:
-        sheet = _write_sheet(source, format_, Path(show), images)
+        sheet = _write_sheet(source, format_, fields, Path(show), images)
     if as_json:
         print_json(_as_dict(source, found, findings) | ({"contact_sheet": sheet} if sheet else {}))
     else:
@@ -55,8 +57,8 @@ def inspect(source: str, format_: str | None, show: str | None, images: int, as_
     return exit_codes.PROBLEMS_FOUND if bad else exit_codes.FINE
 
 
-def _write_sheet(source: str, format_: str | None, path: Path, images: int) -> dict[str, Any]:
-    dataset = feedline.open(source, format=format_)
+def _write_sheet(source: str, format_: str | None, fields: str | None, path: Path, images: int) -> dict[str, Any]:
+    dataset = feedline.open(source, format=format_, fields=fields)
     with steps(min(images, len(dataset)), "decoding") as advance:
         sheet, damaged = contact_sheet(dataset, images, lambda: advance(1))
     write_png(path, sheet)

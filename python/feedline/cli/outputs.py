@@ -22,6 +22,7 @@ from pathlib import Path
 
 import click
 
+from feedline.machine.storage import local_path
 from feedline.record import is_replaced
 
 # "s3://bucket/x"; also what Path makes of it, "s3:/bucket/x"
@@ -71,7 +72,7 @@ def distinct(places: Mapping[str, str | os.PathLike[str] | None]) -> None:
     for name, place in places.items():
         if place is None:
             continue
-        identity = _identity(place)
+        identity = _identity(local_path(os.fspath(place)))
         if identity is None:
             continue
         if identity in seen:

@@ -23,6 +23,7 @@ _MOST_ROWS = 20
 @click.argument("source")
 @click.argument("output", type=parameters.OUTPUT_PATH)
 @parameters.source_format("folder", "tar")
+@parameters.fields
 @click.option("--shard-size", show_default="1GB", metavar="BYTES", help="Let no shard get larger: 500MB, 5G, 1GiB.")
 @click.option("--samples-per-shard", type=click.IntRange(1), metavar="N", help="Fill shards with so many instead.")
 @click.option("--shuffle", is_flag=True, help="Pack in a random order.")
@@ -50,6 +51,7 @@ def pack(
     source: str,
     output: str,
     format_: str | None,
+    fields: str | None,
     shard_size: str | None,
     samples_per_shard: int | None,
     shuffle: bool,
@@ -63,7 +65,8 @@ def pack(
 ) -> int:
     """Write SOURCE as tar shards into the folder OUTPUT.
 
-    SOURCE is a folder of class folders, or tars ("shards/{000..146}.tar"). Interrupted, the same command goes on where
+    SOURCE is a folder of class folders, or tars ("shards/{000..146}.tar"); with --fields a folder with a file for each
+    field of a sample, too. All files of a sample are packed. Interrupted, the same command goes on where
     it was. Shards have WebDataset's layout; feedline-pack.json beside them says what they hold. Exit status 1: samples
     were skipped; 3: one cannot be read or is damaged, or OUTPUT cannot be written.
 
@@ -74,9 +77,9 @@ def pack(
     if raw is not None:
         if shard_size or samples_per_shard or shuffle or restart_interval is not None or check or on_error != "raise":
             raise click.UsageError(
-                "--raw writes one file of all samples: it goes with --format, --num-workers and --json only"
+                "--raw writes one file of all samples: it goes with --format, --fields, --num-workers and --json only"
             )
-        return _pack_pixels(source, output, format_, raw, num_workers, as_json)
+        return _pack_pixels(source, output, format_, fields, raw, num_workers, as_json)
     if Path(output).is_file():
         raise click.UsageError(f"OUTPUT {output!r} is a file; tar shards go into a folder")
     if shard_size is not None and samples_per_shard is not None:
@@ -89,6 +92,7 @@ def pack(
             source,
             output,
             format=format_,
+            fields=fields,
             shard_bytes=shard_size,
             samples_per_shard=samples_per_shard,
             shuffle=shuffle,
@@ -106,9 +110,15 @@ def pack(
 
 
 def _pack_pixels(
-    source: str, output: str, format_: str | None, size: int, num_workers: int | Literal["auto"], as_json: bool
+    source: str,
+    output: str,
+    format_: str | None,
+    fields: str | None,
+    size: int,
+    num_workers: int | Literal["auto"],
+    as_json: bool,
 ) -> int:
-    dataset = feedline.open(source, format=format_)
+    dataset = feedline.open(source, format=format_, fields=fields)
     total = len(dataset)
     with progress(None, "packing") as bar:
         packed = feedline.pack_pixels(

@@ -196,6 +196,12 @@ def source_format(*formats: str) -> Callable[[Command], Command]:
     )
 
 
+def fields(command: Command) -> Command:
+    """``--fields SPECS``: as the argument of that name of ``feedline.open``."""
+    help = 'Fields, one spec each: "jpg mask.png json", or of a folder "images/{key}.jpg masks/{key}.png".'
+    return click.option("--fields", metavar="SPECS", help=help)(command)
+
+
 def as_json(help: str = "Print one JSON object.") -> Callable[[Command], Command]:
     """``--json``, which every verb has."""
     return click.option("--json", "as_json", is_flag=True, help=help)

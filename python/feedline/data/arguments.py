@@ -194,6 +194,14 @@ def field_names(where: str, fields: Any) -> list[str]:
     return names
 
 
+def field_specs(where: str, fields: Any) -> list[str]:
+    """None is a format's own fields; else a sequence of specs, or a str with spaces between them."""
+    specs = [] if fields is None else fields.split() if isinstance(fields, str) else list(fields)
+    if not all(isinstance(spec, str) for spec in specs):
+        raise ConfigError(f'{where}: fields must be one spec per field, such as ("jpg;png", "cls"), not {fields!r}')
+    return specs
+
+
 def choice(where: str, name: str, value: Any, words: Sequence[str]) -> str:
     """One of ``words``."""
     if value not in words:

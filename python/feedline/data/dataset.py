@@ -57,7 +57,8 @@ class Dataset(Augmentations):
         """Keeps the uint8 pixels that the operations so far give; only those behind it run in every epoch.
 
         A sample is read and decoded the first time that it is asked for. Batches, random draws and states are those of
-        the same chain without ``cache``, bit for bit.
+        the same chain without ``cache``, bit for bit. Masks are kept decoded as well, moved as the images are; numbers,
+        arrays, text, JSON and bytes as they are stored, so that no sample is read twice.
 
         Args:
             where: ``"memory"``: one copy for all processes of this user on this machine that keep the same pixels,

@@ -24,8 +24,8 @@ def pack_pixels(
     """Writes the uint8 pixels that ``dataset``'s operations give to one file, which :func:`open` reads again.
 
     ``pack_pixels(feedline.open("imagenet/train").resize(256), "train.pixels")`` keeps every photo with a smaller edge
-    of 256 pixels: 262 KB for 3:4. Random operations then go to the dataset that is returned. Labels, keys and classes
-    are kept; the samples and their order are ``dataset``'s.
+    of 256 pixels: 262 KB for 3:4. Random operations then go to the dataset that is returned. All other fields, keys
+    and classes are kept; the samples and their order are ``dataset``'s.
 
     The file is ``PATH.filling`` until it is complete. A call that was interrupted, or killed, goes on there.
 
@@ -37,12 +37,12 @@ def pack_pixels(
 
     Raises:
         ConfigError: see :meth:`Dataset.cache`; a folder that does not exist, or a URL.
-        DataError: a sample is damaged; those before it are in ``PATH.filling``.
+        DataError: a sample is damaged, in any of its fields; those before it are in ``PATH.filling``.
         StorageError: the file cannot be written, such as when the disk is full.
     """
     absolute = os.path.abspath(arguments.output_path("pack_pixels", "path", path))
-    # one pixel of each sample: the loader wants rows of one size, and what matters is that it keeps the rest
-    passing = dataset.cache(absolute).center_crop(1)
+    # one pixel of each image: what matters is that the loader keeps the rest, whatever sizes there are
+    passing = dataset.cache(absolute).center_crop(1).collate("list")
     with passing.loader(_SAMPLES_AT_A_TIME, num_workers=num_workers, output="numpy") as loader:
         done = 0
         kept = loader.stats()["cache"]

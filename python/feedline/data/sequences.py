@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from .. import _engine
 from ..errors import ConfigError, StorageError
+from ..machine import storage
 from . import arguments, rows
 from .dataset import Dataset
 
@@ -158,8 +160,11 @@ def _token_file(path: str, dtype: str | None) -> tuple[str, int, str]:
 def _npy_header(path: str) -> tuple[int, str]:
     import numpy
 
+    place = storage.local_path(path)
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", place):
+        return 0, "uint16"  # of another place: the engine says why it does not read there
     try:
-        mapped = numpy.load(path, mmap_mode="r")
+        mapped = numpy.load(place, mmap_mode="r")
     except FileNotFoundError as error:
         raise StorageError(f"tokens: no such file or folder: {path}", errno=error.errno) from None
     except OSError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import bisect
 import os
-import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +36,8 @@ def open(
     Args:
         source: a folder of class folders; a ``.tar`` or ``.tar.gz`` in WebDataset's layout; several of them as a
             brace list (``"shards/{000..146}.tar"``), joined by ``::``, or as a list, in this order; or a file that
-            :meth:`Dataset.cache` has finished.
+            :meth:`Dataset.cache` has finished. Each a path, or a URL such as ``"file:///data/train"``, in which ``%``
+            stands before two hexadecimal digits.
         format: ``"folder"``, ``"tar"`` or ``"pixels"``; by default what the source is.
         fields: one spec per field; by default an image and a label. Of tars an extension, or alternatives split by
             ``;``: ``("jpg;png", "mask.png", "boxes.npy", "json", "txt", "cls")``. Of a folder a pattern with ``{key}``
@@ -51,11 +51,12 @@ def open(
             ``on_error`` is about. ``"skip"``: it is left out; :meth:`Dataset.explain` says how many are. ``"none"``:
             the field is None there, which only fields that are lists can be.
         index: folder to keep indexes in. By default a tar's is beside the shard, else in the user's cache folder; a
-            folder's is there if it has 10,000 files or more.
+            folder's is there if it has 10,000 samples or more.
         dtype, window, cache, storage: not in this version.
 
     Raises:
-        ConfigError: no such format or field, the source is empty, an argument that this version does not have.
+        ConfigError: no such format or field, the source is empty, a URL that this version has no reader for or that
+            names another machine, an argument that this version does not have.
         StorageError: the source cannot be listed or opened.
         DataError: a shard is damaged.
 
@@ -72,7 +73,7 @@ def open(
 def warn_of_merged_folders(where: str, engine: _engine.Dataset) -> None:
     """A parent of class folders, such as that of "train" and "val", opens as well: with "train" as a class."""
     name, *inner = engine.key(0).split("/")
-    if engine.format != "folder" or len(inner) < 2:
+    if engine.format != "folder" or not engine.classes or len(inner) < 2:
         return
     # keys stand by class, and within one by folder: images of the class folder itself would come first
     end = bisect.bisect_left(range(len(engine)), True, key=lambda i: engine.key(i).split("/")[0] != name)
@@ -122,12 +123,7 @@ def _engine_source(
         shards = []
     if not shards or not all(isinstance(shard, str) and shard for shard in shards):
         raise ConfigError(f"open: source must be a path or a list of shards, not {source!r}")
-    for shard in shards:
-        if re.search(r"(^|::)[A-Za-z][A-Za-z0-9+.-]*://", shard):
-            raise ConfigError(f"open: {shard!r}: this version reads local paths only; copy or mount it, and open that")
-    specs = [] if fields is None else fields.split() if isinstance(fields, str) else list(fields)
-    if not all(isinstance(spec, str) for spec in specs):
-        raise ConfigError(f'open: fields must be one spec per field, such as ("jpg;png", "cls"), not {fields!r}')
+    specs = arguments.field_specs("open", fields)
     if format is not None:
         arguments.choice("open", "format", format, ("folder", "tar", "pixels"))
     word = arguments.choice("open", "missing", missing, ("error", "skip", "none"))

@@ -13,6 +13,23 @@ _REMOTE = ("nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "beegfs", "9p", "fus
 _VIRTUAL = ("vd", "xvd", "loop", "nbd", "rbd")  # whose "rotational" is the driver's default
 
 
+def local_path(source: str) -> str:
+    """A source as the system calls it: what is a ``file://`` URL of this machine becomes its path, the rest stays.
+
+    The engine decodes URLs by itself; this is for those who look at a source beside it.
+    """
+    return "::".join(map(_local_part, source.split("::")))
+
+
+def _local_part(part: str) -> str:
+    match = re.fullmatch(r"(?is)file://(?:localhost)?(/.*)", part)
+    if match is None or re.search(r"%(?![0-9A-Fa-f]{2})|%00", match[1]):
+        return part  # no URL of a file, or one that the engine refuses
+    from urllib.parse import unquote_to_bytes
+
+    return os.fsdecode(unquote_to_bytes(os.fsencode(match[1])))
+
+
 def storage_facts(source: str | None, root: Path = Path("/")) -> tuple[Facts | None, list[str]]:
     """Facts of the storage that the path `source` is on, and sentences on what could not be seen.
 
@@ -20,6 +37,7 @@ def storage_facts(source: str | None, root: Path = Path("/")) -> tuple[Facts | N
     """
     if source is None:
         return None, ["what the dataset lies on is not known"]
+    source = local_path(source)
     scheme = re.match(r"([a-z][a-z0-9+.-]*)://|pipe:", source)
     if scheme:
         return {"kind": "remote", "scheme": scheme[1] or "pipe"}, []

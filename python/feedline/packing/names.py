@@ -18,14 +18,16 @@ from ..errors import ConfigError
 
 
 class FolderKeys:
-    """Keys of the samples of a folder of class folders."""
+    """Keys of the samples of a folder: one of class folders, or one whose files are found by patterns."""
 
     def __init__(self, dataset: _engine.Dataset) -> None:
-        stems = Counter(_stem(dataset.key(i)) for i in range(len(dataset)))
-        self._shared = {stem for stem, count in stems.items() if count > 1}
+        self._shared: set[str] = set()
+        if dataset.classes:  # those of patterns are keys already
+            stems = Counter(_stem(dataset.key(i)) for i in range(len(dataset)))
+            self._shared = {stem for stem, count in stems.items() if count > 1}
 
     def key(self, stem: str, extension: str) -> str:
-        """``stem``: the path without its extension."""
+        """``stem``: the path without its extension, or a pattern's key."""
         if stem in self._shared:
             stem = f"{stem}.{extension}"
         folder, slash, name = stem.rpartition("/")

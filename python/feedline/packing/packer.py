@@ -18,6 +18,7 @@ from ..data import arguments
 from ..data.sources import warn_of_merged_folders
 from ..errors import ConfigError, DataError, StorageError
 from ..machine import limits as host_limits
+from ..machine.storage import local_path
 from .manifest import NAME, Manifest, Shard, Skipped
 from .names import CLASS_NAMES_MEMBER, FolderKeys, class_names_text, text
 from .shard_file import UNFINISHED, ShardFile, member_bytes
@@ -128,6 +129,7 @@ def pack(
     output: str | os.PathLike[str],
     *,
     format: str | None = None,
+    fields: str | Sequence[str] | None = None,
     shard_bytes: int | str | None = None,
     samples_per_shard: int | None = None,
     shuffle: bool = False,
@@ -144,12 +146,15 @@ def pack(
     is continued by another one with the same arguments; ``on_error`` and ``num_workers`` may differ.
 
     Args:
-        source: what :func:`feedline.open` opens: a folder of class folders, or tars. Of a folder, each sample becomes
-            the image and ``.cls``, its class as a number, and each shard has the classes' names; of tars, all members
-            of a sample are kept, and the names that such shards have.
+        source: what :func:`feedline.open` opens: a folder, or tars. Of class folders each sample becomes the image and
+            ``.cls``, its class as a number, and each shard has the classes' names. Of a folder whose files are found by
+            patterns each file of a sample is kept, called ``KEY.FIELD.EXTENSION``: ``masks/{key}.png`` becomes
+            ``0004.masks.png``. Of tars all members of a sample are kept, and the names that such shards have.
         output: a folder, made if it is not there, in one that is. Besides the shards and their indexes it gets
             ``feedline-pack.json``.
         format: ``"folder"`` or ``"tar"``; by default what the source is.
+        fields: as of :func:`feedline.open`: the patterns of a folder; of tars that are not images and labels any field
+            that their samples have.
         shard_bytes: the size that no shard exceeds, but one with a single sample; also as text, such as ``"500 MB"``,
             which needs its unit below a million. 1 GB by default.
         samples_per_shard: a number of samples for each shard instead.
@@ -175,11 +180,12 @@ def pack(
     elif num_workers != "auto":
         arguments.integer("pack", "num_workers", num_workers, low=1)
     arguments.output_path("pack", "output", output)
-    dataset = _engine.open(os.fspath(source), format or "", [], "")
+    dataset = _engine.open(os.fspath(source), format or "", arguments.field_specs("pack", fields), "")
     warn_of_merged_folders("pack", dataset)
     folder = Path(output)
-    if Path(source).is_dir() and folder.resolve().is_relative_to(Path(source).resolve()):
-        raise ConfigError(f"pack: {folder} lies in the source, of which it would become a class; choose another folder")
+    root = Path(local_path(os.fspath(source)))
+    if root.is_dir() and folder.resolve().is_relative_to(root.resolve()):
+        raise ConfigError(f"pack: {folder} lies in the source, of which it would become a part; choose another folder")
     wanted: dict[str, Any] = {
         "fingerprint": f"{dataset.fingerprint:016x}",
         "samples": len(dataset),
@@ -294,6 +300,7 @@ class _Writer:
         self._manifest = manifest
         self._file: ShardFile | None = None
         self._keys: set[str] = set()
+        self._extension = ""  # of a member of the shard
         self._now = Shard("", 0, 0, 0, 0, "", 0, 0, 0, 0)
         self._skipped: list[Skipped] = []  # since the last shard, which the manifest does not have yet
 
@@ -318,6 +325,7 @@ class _Writer:
                 key=packed.key,
             )
         self._keys.add(packed.key)
+        self._extension = packed.members[0][0].removeprefix(f"{packed.key}.")
         for name, content in packed.members:
             self._file.add(name, content)
         self._now = replace(
@@ -352,7 +360,7 @@ class _Writer:
         self._manifest.skipped += self._skipped
         self._skipped = []
         self._manifest.save(self._folder)
-        _engine.open(str(file.path), "tar", [], "")  # which leaves an index beside the shard
+        _engine.open(str(file.path), "tar", [f"{self._extension}:bytes"], "")  # which leaves an index beside the shard
 
 
 def _report(manifest: Manifest, folder: Path, found: int) -> Report:

@@ -59,6 +59,16 @@ std::string FieldPattern::path_of(std::string_view key) const {
   return path.append(before).append(key).append(behind);
 }
 
+std::string FieldPattern::member_extension() const {
+  std::string name = to_lower(description.name);
+  std::ranges::replace(name, '/', '_');
+  const std::size_t dot = behind.find_last_of("./");
+  const bool has_none = dot == behind.npos || behind[dot] == '/';
+  const std::string extension = has_none ? std::string() : to_lower(behind.substr(dot + 1));
+  const bool has_it = name == extension || name.ends_with("." + extension);
+  return has_it || extension.empty() ? name : name + "." + extension;
+}
+
 Result<std::vector<FieldPattern>> parse_patterns(const std::vector<std::string>& specs) {
   std::vector<FieldPattern> patterns;
   for (const std::string& spec : specs) {

@@ -22,6 +22,8 @@ struct FieldPattern {
   std::optional<std::string_view> key_of(std::string_view path) const;
   // The path of a sample's file below the root.
   std::string path_of(std::string_view key) const;
+  // What the files are called as members of a tar: the field's name and their extension, "masks.png".
+  std::string member_extension() const;
 };
 
 // Specs are "[NAME=]PATTERN[:KIND]", see feedline::OpenOptions. kConfig: no {key} or two, two fields of one name, no

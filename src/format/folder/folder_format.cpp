@@ -10,11 +10,6 @@
 namespace feedline::format {
 namespace {
 
-std::string without_end_slashes(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path;
-}
-
 // Why there is nothing to read, and what would help.
 std::string what_is_missing(const FolderListing& listing) {
   if (!listing.stray_images.empty())
@@ -76,17 +71,9 @@ Result<FolderListing> list_complete(const std::string& source, const OpenOptions
   return listing;
 }
 
-// A folder that changes twice within one tick of its file system's clock has the same time both times: what was
-// changed just now may change once more unseen. The coarsest clocks tick every two seconds.
-bool is_settled(const FolderIndex& index, std::chrono::system_clock::time_point listed) {
-  constexpr auto kCoarsestTick = std::chrono::seconds(2);
-  return std::chrono::nanoseconds(index.changed_ns()) < (listed - kCoarsestTick).time_since_epoch();
-}
-
 }  // namespace
 
 Result<std::shared_ptr<const RecordFormat>> FolderFormat::open(const std::string& source, const OpenOptions& options) {
-  constexpr std::uint64_t kWorthKeeping = 10'000;  // samples: fewer are listed within some milliseconds
   FEEDLINE_CHECK_OK(check_options(source, options));
   const std::string root = without_end_slashes(source);
   const auto format = [&](FolderIndex index) {
@@ -97,8 +84,8 @@ Result<std::shared_ptr<const RecordFormat>> FolderFormat::open(const std::string
   const auto started = std::chrono::system_clock::now();
   FEEDLINE_TRY(const FolderListing listing, list_complete(source, options));
   FolderIndex index = FolderIndex::build(root, listing);
-  const bool is_wanted = !options.index_directory.empty() || index.samples() >= kWorthKeeping;
-  if (is_wanted && is_settled(index, started))
+  const bool is_wanted = !options.index_directory.empty() || index.samples() >= kWorthAnIndex;
+  if (is_wanted && index.folders().is_settled(started))
     if (auto saved = save_folder_index(*options.storage, index, root, options.index_directory, options.notes); !saved)
       return std::unexpected(located(std::move(saved).error(), source));
   return format(std::move(index));
@@ -139,16 +126,19 @@ Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) con
   record.name.assign(root_).append("/").append(index_.path(index));
   const auto bytes = storage_->read_all(record.name, record.storage, record.most_bytes);
   if (!bytes) return failed(index, bytes.error());
-  return accept(index, *bytes, record);
+  return accept(index, std::span(&*bytes, 1), record);
 }
 
-Result<std::optional<storage::Piece>> FolderFormat::piece(std::uint64_t index) const {
+Result<void> FolderFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   FEEDLINE_CHECK(index < size());
-  return storage::Piece{.reader = nullptr, .path = file(index)};
+  pieces.push_back({.reader = nullptr, .path = file(index)});
+  return {};
 }
 
-Result<void> FolderFormat::accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const {
+Result<void> FolderFormat::accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
+                                  memory::Record& record) const {
   FEEDLINE_CHECK(index < size());
+  const auto bytes = pieces.front();
   record.pin.reset();
   record.fields.assign(fields_.size(), {});
   if (bytes.empty()) return failed(index, data_error("an empty file", "format").error());

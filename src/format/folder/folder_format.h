@@ -23,8 +23,9 @@ class FolderFormat final : public RecordFormat {
   const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
   Result<SampleFiles> files(std::uint64_t index) const override;
-  Result<std::optional<storage::Piece>> piece(std::uint64_t index) const override;
-  Result<void> accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const override;
+  Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;
+  Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
+                      memory::Record& record) const override;
   std::shared_ptr<const storage::Storage> storage() const override { return storage_; }
   Where where(std::uint64_t index) const override;
   std::uint64_t fingerprint() const override { return index_.fingerprint(); }

@@ -25,11 +25,6 @@ enum Number : std::size_t { kSamples, kClasses, kFolders, kPathBytes, kNameBytes
 
 constexpr cache::TableKind kIndexes{kFolderIndex, ".feedline-folder-index"};
 
-// Is each value at least the one before, and the last exactly `end`?
-bool ascends_to(std::span<const std::uint64_t> values, std::uint64_t end) {
-  return std::ranges::is_sorted(values) && !values.empty() && values.back() == end;
-}
-
 // Not the root's path: a copy of the dataset elsewhere is the same dataset.
 std::uint64_t fingerprint_of(const FolderListing& listing) {
   Fingerprint fingerprint;
@@ -48,12 +43,9 @@ FolderIndex FolderIndex::build(const std::string& root, const FolderListing& lis
   std::vector<std::uint64_t> name_ends;
   const auto add_name = [&](const std::string& name) { name_ends.push_back(names.append(name).size()); };
   for (const std::string& name : listing.classes) add_name(name);
-  std::vector<FolderStat> stats;
-  for (const FolderListing::Folder& folder : listing.folders) {
-    add_name(folder.path);
-    stats.push_back({folder.stat.bytes, folder.stat.mtime_ns});
-  }
+  for (const ListedFolder& folder : listing.folders) add_name(folder.path);
   add_name(root);
+  const auto stats = stats_of(listing.folders);
   cache::FrameBuilder builder(kFolderIndex, {listing.samples(), listing.classes.size(), stats.size(),
                                              listing.paths.size(), names.size(), fingerprint_of(listing)});
   builder.add(listing.path_ends);
@@ -74,7 +66,7 @@ std::optional<FolderIndex> FolderIndex::parse(std::span<const std::byte> file, s
   index.file_ = file;
   index.pin_ = std::move(pin);
   if (!index.find_sections() || !index.is_consistent()) return {};
-  if (piece(index.names_, index.name_ends_, index.name_ends_.size() - 1) != root) return {};
+  if (index.names_[index.names_.size() - 1] != root) return {};
   return index;
 }
 
@@ -85,32 +77,21 @@ bool FolderIndex::find_sections() {
   const std::uint64_t folders = reader.count(kFolders), path_bytes = reader.count(kPathBytes);
   const std::uint64_t name_bytes = reader.count(kNameBytes);
   fingerprint_ = reader.number(kFingerprint);
-  path_ends_ = reader.take<std::uint64_t>(samples);
+  paths_.ends = reader.take<std::uint64_t>(samples);
   class_ends_ = reader.take<std::uint64_t>(classes);
-  name_ends_ = reader.take<std::uint64_t>(classes + folders + 1);
-  folders_ = reader.take<FolderStat>(folders);
+  names_.ends = reader.take<std::uint64_t>(classes + folders + 1);
+  folders_.stats = reader.take<ListedFolders::Stat>(folders);
   const auto paths = reader.take<char>(path_bytes), names = reader.take<char>(name_bytes);
-  paths_ = {paths.data(), paths.size()};
-  names_ = {names.data(), names.size()};
+  paths_.text = {paths.data(), paths.size()};
+  names_.text = {names.data(), names.size()};
+  folders_.names = names_;
+  folders_.first = classes;
   return reader.is_whole();
 }
 
 bool FolderIndex::is_consistent() const {
-  return cache::is_undamaged(file_) && ascends_to(path_ends_, paths_.size()) && ascends_to(class_ends_, samples()) &&
-         ascends_to(name_ends_, names_.size());
-}
-
-bool FolderIndex::is_current(const storage::Storage& storage, const std::string& root) const {
-  for (std::size_t i = 0; i < folders_.size(); ++i) {
-    const std::string_view path = piece(names_, name_ends_, classes() + i);
-    const auto stat = storage.stat(path.empty() ? root : std::string(root).append("/").append(path));
-    if (!stat || *stat != storage::ObjectStat{folders_[i].bytes, folders_[i].mtime_ns}) return false;
-  }
-  return true;
-}
-
-std::int64_t FolderIndex::changed_ns() const {
-  return folders_.empty() ? 0 : std::ranges::max_element(folders_, {}, &FolderStat::mtime_ns)->mtime_ns;
+  return cache::is_undamaged(file_) && samples() > 0 && paths_.is_consistent() && names_.is_consistent() &&
+         std::ranges::is_sorted(class_ends_) && !class_ends_.empty() && class_ends_.back() == samples();
 }
 
 std::uint64_t FolderIndex::class_of(std::uint64_t sample) const {
@@ -122,7 +103,7 @@ std::optional<FolderIndex> load_folder_index(const storage::Storage& storage, co
   std::optional<FolderIndex> index;
   cache::KeptTables(kIndexes, directory, notes).map(storage, root, [&](cache::KeptTables::Bytes bytes) {
     index = FolderIndex::parse(bytes.file, std::move(bytes.pin), root);
-    if (index && !index->is_current(storage, root)) index.reset();
+    if (index && !index->folders().is_current(storage, root)) index.reset();
     return index.has_value();
   });
   return index;

@@ -16,6 +16,8 @@
 #include "cache/notes.h"
 #include "feedline/error.h"
 #include "format/folder/folder_listing.h"
+#include "format/folder/listed_folders.h"
+#include "format/folder/text_list.h"
 #include "memory/record.h"
 #include "storage/storage.h"
 
@@ -33,17 +35,13 @@ class FolderIndex {
   static std::optional<FolderIndex> parse(std::span<const std::byte> file, std::shared_ptr<const void> pin,
                                           const std::string& root);
 
-  // Has no folder changed since it was listed? Looks at their modification times: files that come, go or are renamed
-  // change that of their folder, and bytes inside a file, which the table says nothing about, do not.
-  bool is_current(const storage::Storage& storage, const std::string& root) const;
-  // The latest change of a folder, ns since 1970.
-  std::int64_t changed_ns() const;
+  const ListedFolders& folders() const { return folders_; }
 
   // Requires: numbers below the counts.
-  std::uint64_t samples() const { return path_ends_.size(); }
+  std::uint64_t samples() const { return paths_.size(); }
   std::uint64_t classes() const { return class_ends_.size(); }
-  std::string_view path(std::uint64_t sample) const { return piece(paths_, path_ends_, sample); }
-  std::string_view class_name(std::uint64_t label) const { return piece(names_, name_ends_, label); }
+  std::string_view path(std::uint64_t sample) const { return paths_[sample]; }
+  std::string_view class_name(std::uint64_t label) const { return names_[label]; }
   std::uint64_t class_of(std::uint64_t sample) const;
   std::uint64_t fingerprint() const { return fingerprint_; }
   std::span<const std::byte> file_bytes() const { return file_; }
@@ -51,25 +49,16 @@ class FolderIndex {
 
  private:
   FolderIndex() = default;
-  static std::string_view piece(std::string_view text, std::span<const std::uint64_t> ends, std::uint64_t i) {
-    const std::uint64_t begin = i == 0 ? 0 : ends[i - 1];
-    return text.substr(begin, ends[i] - begin);
-  }
   bool find_sections();
   bool is_consistent() const;
-
-  struct FolderStat {
-    std::uint64_t bytes;
-    std::int64_t mtime_ns;
-  };
 
   memory::ByteBuffer buffer_;  // holds the bytes, unless pin_ does
   std::shared_ptr<const void> pin_;
   std::span<const std::byte> file_;
   std::uint64_t fingerprint_ = 0;
-  std::span<const std::uint64_t> path_ends_, class_ends_, name_ends_;
-  std::span<const FolderStat> folders_;
-  std::string_view paths_, names_;
+  TextList paths_, names_;
+  std::span<const std::uint64_t> class_ends_;
+  ListedFolders folders_;
 };
 
 // The index that is kept of this folder, in `directory` or, where that is empty, in the user's cache folder; nullopt:

@@ -28,14 +28,14 @@ bool is_among(std::string_view name, std::size_t count) {
 }
 
 struct Folder {
-  FolderListing::Folder listed;
+  ListedFolder listed;
   std::vector<std::string> files;  // sorted
 };
 
 struct ClassListing {
   std::string paths;
   std::vector<std::uint64_t> path_ends;
-  std::vector<FolderListing::Folder> folders;
+  std::vector<ListedFolder> folders;
   std::map<std::string, std::uint64_t> extensions;
 };
 

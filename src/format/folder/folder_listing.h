@@ -11,22 +11,18 @@
 
 #include "feedline/error.h"
 #include "format/finding.h"
+#include "format/folder/listed_folders.h"
 #include "storage/storage.h"
 
 namespace feedline::format {
 
 // A few dozen bytes per sample: millions of files are usual.
 struct FolderListing {
-  struct Folder {
-    std::string path;          // relative to the root; empty: the root
-    storage::ObjectStat stat;  // from before it was listed
-  };
-
   std::vector<std::string> classes;                 // sorted; the label is the place in here
   std::vector<std::uint64_t> class_ends;            // samples of the classes up to and with this one
   std::string paths;                                // of all samples, relative to the root, one after the other
   std::vector<std::uint64_t> path_ends;             // where each ends in `paths`
-  std::vector<Folder> folders;                      // all that were listed
+  std::vector<ListedFolder> folders;                // all that were listed
   std::map<std::string, std::uint64_t> extensions;  // files below class folders, lower case, of no sample too
   std::vector<std::string> stray_images;            // file names beside the class folders, which ImageFolder ignores
   std::vector<std::string> stray_tars;

@@ -52,17 +52,18 @@ Result<void> GivenFiles::read(std::uint64_t index, memory::Record& record) const
   if (!find_path(index, record.name))
     return data_error("file " + std::to_string(index) + " is not among those that were given", "format");
   FEEDLINE_TRY(const auto bytes, storage_->read_all(record.name, record.storage, record.most_bytes));
-  return accept(index, bytes, record);
+  return accept(index, std::span(&bytes, 1), record);
 }
 
-Result<std::optional<storage::Piece>> GivenFiles::piece(std::uint64_t index) const {
+Result<void> GivenFiles::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   storage::Piece piece;
-  if (!find_path(index, piece.path)) return std::optional<storage::Piece>();
-  return piece;
+  if (find_path(index, piece.path)) pieces.push_back(std::move(piece));
+  return {};
 }
 
-Result<void> GivenFiles::accept(std::uint64_t /*index*/, std::span<const std::byte> bytes,
+Result<void> GivenFiles::accept(std::uint64_t /*index*/, std::span<const std::span<const std::byte>> pieces,
                                 memory::Record& record) const {
+  const auto bytes = pieces.front();
   record.pin.reset();
   record.fields.assign(fields_.size(), {});
   if (bytes.empty()) return data_error("an empty file", "format");

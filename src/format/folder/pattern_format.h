@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "format/folder/field_pattern.h"
+#include "format/finding.h"
+#include "format/folder/pattern_index.h"
 #include "format/format.h"
 
 namespace feedline::format {
@@ -16,40 +17,44 @@ namespace feedline::format {
 // sorted.
 class PatternFormat final : public RecordFormat {
  public:
-  // Lists the folders of all fields. Requires: options.storage, and fields. kConfig: no pattern, or no file for one.
+  // Takes the kept index, or lists the folders of all fields and keeps one. Requires: options.storage, and fields.
+  // kConfig: no pattern, or no file for one.
   static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source, const OpenOptions& options);
   static Result<Inspection> inspect(const std::string& source, const OpenOptions& options);
 
   std::string_view name() const override { return "folder"; }
-  std::uint64_t size() const override { return keys_.size(); }
+  std::uint64_t size() const override { return index_.samples(); }
   const std::vector<FieldDescription>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
+  Result<SampleFiles> files(std::uint64_t index) const override;
+  std::size_t most_pieces() const override { return fields_.size(); }
+  Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;
+  Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
+                      memory::Record& record) const override;
+  std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
   Where where(std::uint64_t index) const override;
-  std::uint64_t fingerprint() const override { return fingerprint_; }
+  Where where_field(std::uint64_t index, std::size_t field) const override;
+  std::uint64_t fingerprint() const override { return index_.fingerprint(); }
   std::string summary() const override;
   Result<Inspection> inspect() const override;
 
  private:
-  PatternFormat(std::string source, OpenOptions options, std::vector<FieldPattern> patterns);
-  // keys: of each field, sorted.
-  void take_samples(std::span<const std::vector<std::string>> keys);
-  std::uint64_t compute_fingerprint() const;
-  bool has(std::uint64_t index, std::size_t field) const { return lacks_[field].empty() || !lacks_[field][index]; }
+  PatternFormat(PatternQuestion question, OpenOptions options, PatternIndex index);
+  bool has(std::uint64_t index, std::size_t field) const { return index_.has(index, field); }
   std::string file(std::uint64_t index, std::size_t field) const;
-  Result<void> read_field(std::uint64_t index, std::size_t field, std::span<std::byte> room,
-                          const storage::Reader& reader, memory::Record& record) const;
+  Result<void> check_fields(std::uint64_t index) const;
+  Result<void> take_field(std::uint64_t index, std::size_t field, std::span<const std::byte> bytes,
+                          memory::Record& record) const;
+  void inspect_file(std::uint64_t index, std::size_t field, Severity missing, Inspection& inspection,
+                    Findings& findings) const;
   std::unexpected<Error> failed(std::uint64_t index, std::size_t field, Error error) const;
 
-  std::string source_;
-  OpenOptions options_;
-  std::vector<FieldPattern> patterns_;
+  const PatternQuestion question_;
+  const OpenOptions options_;
+  const PatternIndex index_;
   std::vector<FieldDescription> fields_;
-  std::vector<std::string> classes_;      // none
-  std::vector<std::string> keys_;         // sorted
-  std::vector<std::vector<bool>> lacks_;  // per field: which samples have no file; none: all have one
-  std::uint64_t left_out_ = 0;
-  std::uint64_t fingerprint_ = 0;
+  std::vector<std::string> classes_;  // none
 };
 
 }  // namespace feedline::format

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "format/format_contract.h"
 #include "format/inspected.h"
 #include "storage/short_reads_storage.h"
 #include "storage/temporary_folder.h"
@@ -13,6 +14,23 @@ namespace feedline::format {
 namespace {
 
 using storage::TemporaryFolder;
+
+std::string store_files(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
+  for (const StoredSample& sample : samples) {
+    folder.write("data/" + sample.key + ".jpg", sample.image);
+    folder.write("data/" + sample.key + ".cls", std::to_string(sample.label));
+  }
+  return folder.path("data");
+}
+
+const std::vector<std::string> kImageAndLabel{"image={key}.jpg", "label={key}.cls"};
+
+INSTANTIATE_TEST_SUITE_P(Pattern, FormatContract,
+                         ::testing::Values(FormatUnderTest{"pattern", "folder", store_files, storage::local_storage,
+                                                           kImageAndLabel},
+                                           FormatUnderTest{"pattern_short_reads", "folder", store_files,
+                                                           storage::short_reads_storage, kImageAndLabel}),
+                         name_of_format);
 
 std::string text_of(const memory::Record& record, std::size_t field) {
   const auto bytes = record.fields[field].bytes;
@@ -84,6 +102,36 @@ TEST_F(PatternFormatTest, ReadsAllFilesOfASample) {
     EXPECT_EQ(format->where(1).key, "b/1");
     EXPECT_EQ(format->where(1).shard, folder_.path("data/images/b/1.jpg"));
   }
+}
+
+TEST_F(PatternFormatTest, FilesAreCalledAfterTheirFields) {
+  const auto extensions = [](const std::vector<std::string>& specs) {
+    std::string text;
+    for (const std::string& spec : specs) text += parsed(spec)->member_extension() + " ";
+    return text;
+  };
+  EXPECT_EQ(extensions({"images/{key}.JPG", "train/masks/{key}_x.png", "label=labels/{key}.cls", "{key}.jpg"}),
+            "images.jpg masks.png label.cls jpg ");
+  EXPECT_EQ(extensions({"{key}.mask.png", "{key}/left/eye.jpg", "raw=raw/{key}_bin"}), "mask.png left_eye.jpg raw ");
+  const auto files = opened(Missing::kNone)->files(2);
+  ASSERT_TRUE(files) << files.error().message();
+  EXPECT_EQ(files->key, "b/2");
+  EXPECT_FALSE(files->label);
+  ASSERT_EQ(files->files.size(), 1u) << "it has no label";
+  EXPECT_EQ(files->files[0].extension, "images.jpg");
+  EXPECT_FALSE(opened(Missing::kError)->files(2));
+}
+
+TEST_F(PatternFormatTest, ASampleIsTooLargeByAllOfItsFiles) {
+  const auto format = opened(Missing::kError);
+  memory::Record record;
+  record.most_bytes = 11 + 3;  // "image of b/1" is 12, " 7\n" 3
+  const auto read = format->read(1, record);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::kData);
+  EXPECT_EQ(read.error().where.key, "b/1");
+  record.most_bytes = 15;
+  EXPECT_TRUE(format->read(1, record));
 }
 
 TEST_F(PatternFormatTest, ErrorsNameTheFieldAndItsFile) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/pixels/pixel_layout.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -59,14 +60,37 @@ std::uint64_t checksum_of(const PixelHead& head) {
   return xxh3(std::as_bytes(std::span(&head, 1)).first(offsetof(PixelHead, head_checksum)));
 }
 
+// How a field's kind is stored: the places of the kinds, and whether samples may lack it.
+constexpr std::uint64_t kMayBeAbsent = 1 << 8;
+static_assert(static_cast<int>(FieldKind::kImage) == 0 && static_cast<int>(FieldKind::kInteger) == 1 &&
+              static_cast<int>(FieldKind::kArray) == 2 && static_cast<int>(FieldKind::kMask) == 3 &&
+              static_cast<int>(FieldKind::kBytes) == 4 && static_cast<int>(FieldKind::kText) == 5 &&
+              static_cast<int>(FieldKind::kJson) == 6);
+
+std::uint64_t stored_kind(const FieldDescription& field) {
+  return static_cast<std::uint64_t>(field.kind) | (field.may_be_absent ? kMayBeAbsent : 0);
+}
+
+std::string word_of(const FieldDescription& field) {
+  const std::string word(field.kind == FieldKind::kInteger ? "number" : name_of(field.kind));
+  return field.may_be_absent ? word + ", where there is one" : word;
+}
+
 std::string described(const std::vector<FieldDescription>& fields) {
   std::string text;
   for (const FieldDescription& field : fields)
-    text += (text.empty() ? "" : ", ") + field.name + (field.kind == FieldKind::kImage ? " (image)" : " (number)");
+    text += (text.empty() ? "" : ", ") + field.name + " (" + word_of(field) + ")";
   return text;
 }
 
 }  // namespace
+
+std::uint32_t PixelContents::version() const {
+  const auto is_as_ever = [](const FieldDescription& field) {
+    return stored_kind(field) <= static_cast<std::uint64_t>(FieldKind::kInteger);
+  };
+  return std::ranges::all_of(fields, is_as_ever) ? kPixelsAndNumbers : kPixelVersion;
+}
 
 std::vector<std::byte> PixelContents::serialized() const {
   ByteWriter writer;
@@ -75,7 +99,7 @@ std::vector<std::byte> PixelContents::serialized() const {
   writer.add(preparation);
   writer.add(fields.size());
   for (const FieldDescription& field : fields) {
-    writer.add(static_cast<std::uint64_t>(field.kind));
+    writer.add(stored_kind(field));
     writer.add(field.name);
   }
   writer.add(classes.size());
@@ -93,9 +117,10 @@ Result<PixelContents> PixelContents::parse(std::span<const std::byte> bytes) {
   const std::uint64_t fields = reader.number();
   bool known = true;
   for (std::uint64_t i = 0; i < fields && reader.ok(); ++i) {
-    const std::uint64_t kind = reader.number();
-    known = known && kind <= static_cast<std::uint64_t>(FieldKind::kInteger);
-    contents.fields.push_back({reader.text(), static_cast<FieldKind>(kind)});
+    const std::uint64_t stored = reader.number(), kind = stored & ~kMayBeAbsent;
+    known = known && kind <= static_cast<std::uint64_t>(FieldKind::kJson);
+    contents.fields.push_back({.name = reader.text(), .kind = static_cast<FieldKind>(kind)});
+    contents.fields.back().may_be_absent = (stored & kMayBeAbsent) != 0;
   }
   const std::uint64_t classes = reader.number();
   for (std::uint64_t i = 0; i < classes && reader.ok(); ++i) contents.classes.push_back(reader.text());
@@ -120,6 +145,7 @@ std::string PixelContents::digest() const { return cache::hex_of(xxh3(serialized
 
 PixelHead make_head(const PixelContents& contents, std::span<const std::byte> serialized) {
   PixelHead head;
+  head.version = contents.version();
   head.samples = contents.samples;
   head.contents_bytes = serialized.size();
   head.contents_checksum = xxh3(serialized);
@@ -133,9 +159,10 @@ PixelHead make_head(const PixelContents& contents, std::span<const std::byte> se
 Result<void> check_head(const PixelHead& head, std::uint64_t file_bytes) {
   const auto damaged = [](const std::string& how) { return data_error("damaged pixel file: " + how, "format"); };
   if (head.magic != kPixelMagic) return data_error("not a pixel file", "format");
-  if (head.version != kPixelVersion)
-    return data_error("a pixel file of version " + std::to_string(head.version) + "; this Feedline reads version " +
-                          std::to_string(kPixelVersion) + ": make it again",
+  if (head.version < kPixelsAndNumbers || head.version > kPixelVersion)
+    return data_error("a pixel file of version " + std::to_string(head.version) + "; this Feedline reads versions " +
+                          std::to_string(kPixelsAndNumbers) + " to " + std::to_string(kPixelVersion) +
+                          ": make it again",
                       "format");
   if (head.head_checksum != checksum_of(head)) return damaged("the checksum of its head does not match");
   // the checksum vouches for the offsets; what follows is about the rest of the file

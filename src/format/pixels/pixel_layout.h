@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The bytes of a pixel file: decoded images that were kept, in a file or in memory that processes share.
+// The bytes of a pixel file: decoded samples that were kept, in a file or in memory that processes share.
 //
 //     0         PixelHead, kPageBytes
 //     contents  what the pixels are of (PixelContents), to the next multiple of kPageBytes
@@ -25,7 +25,9 @@ namespace feedline::format {
 // The largest page that Linux uses on any machine of ours, so that a file made on one is mapped on another.
 constexpr std::uint64_t kPageBytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t kPixelMagic = 0x0a'4c'58'50'44'45'45'46;  // "FEEDPXL\n"
-constexpr std::uint32_t kPixelVersion = 1;
+// Images and numbers that every sample has are a file of the first version, as ever.
+constexpr std::uint32_t kPixelsAndNumbers = 1;
+constexpr std::uint32_t kPixelVersion = 2;
 
 // What the pixels of a file are of. Where difference() is empty, so are those of the samples.
 struct PixelContents {
@@ -38,6 +40,7 @@ struct PixelContents {
   // other images has the same ones.
   std::string source;
 
+  std::uint32_t version() const;  // of the file
   std::vector<std::byte> serialized() const;
   static Result<PixelContents> parse(std::span<const std::byte> bytes);
   // Empty: the same. Else what differs, for people: "the pixels there are of ..., these of ...".

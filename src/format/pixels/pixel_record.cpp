@@ -2,6 +2,7 @@
 #include "format/pixels/pixel_record.h"
 
 #include <cstring>
+#include <optional>
 
 #include "base/check.h"
 #include "format/checksum.h"
@@ -14,7 +15,7 @@ struct PixelField {
   std::uint32_t width = 0;
   std::uint32_t height = 0;
   std::uint32_t channels = 0;
-  std::uint32_t zero = 0;
+  std::uint32_t absent = 0;
 };
 
 constexpr std::uint64_t kSlackBytes = memory::PixelBuffer::kRowSlack;
@@ -45,9 +46,10 @@ bool is_framed(std::span<const std::byte> record) {
   return head.bytes == record.size() && key_offset(head.fields) + head.key_bytes <= record.size();
 }
 
-// The pixels of an image field, or an empty view where they do not lie inside the record.
-memory::PixelView pixels_of(std::span<const std::byte> record, const PixelField& field) {
-  const bool sound = (field.channels == 1 || field.channels == 3) && field.width > 0 && field.height > 0 &&
+// The pixels of an image, or the labels of a mask; an empty view where they do not lie inside the record.
+memory::PixelView pixels_of(std::span<const std::byte> record, const PixelField& field, FieldKind kind) {
+  const std::uint32_t several = kind == FieldKind::kMask ? 2 : 3;
+  const bool sound = (field.channels == 1 || field.channels == several) && field.width > 0 && field.height > 0 &&
                      field.width <= memory::PixelBuffer::kMaxPixels / field.height;
   if (!sound) return {};
   const std::uint64_t stride = std::uint64_t{field.width} * field.channels;
@@ -55,6 +57,35 @@ memory::PixelView pixels_of(std::span<const std::byte> record, const PixelField&
   if (needed > record.size() || field.value > record.size() - needed) return {};
   return {reinterpret_cast<const std::uint8_t*>(record.data() + field.value), static_cast<int>(field.width),
           static_cast<int>(field.height), static_cast<int>(field.channels), static_cast<std::size_t>(stride)};
+}
+
+// nullopt: they do not lie inside the record.
+std::optional<std::span<const std::byte>> bytes_of(std::span<const std::byte> record, const PixelField& field) {
+  const std::uint64_t bytes = field.width | std::uint64_t{field.height} << 32;
+  if (bytes > record.size() || field.value > record.size() - bytes) return {};
+  return record.subspan(field.value, bytes);
+}
+
+// What a record says of one field. false: it is not laid out as it must be.
+bool take_field(std::span<const std::byte> record, const PixelField& field, const FieldDescription& description,
+                memory::Record::Field& out) {
+  out = {};
+  out.absent = field.absent == 1;
+  if (out.absent) return description.may_be_absent;
+  switch (description.kind) {
+    case FieldKind::kInteger:
+      out.value = static_cast<std::int64_t>(field.value);
+      return true;
+    case FieldKind::kImage:
+    case FieldKind::kMask:
+      out.pixels = pixels_of(record, field, description.kind);
+      return out.pixels.data != nullptr;
+    default: {
+      const auto bytes = bytes_of(record, field);
+      if (bytes) out.bytes = *bytes;
+      return bytes.has_value();
+    }
+  }
 }
 
 }  // namespace
@@ -66,7 +97,7 @@ void PixelRecordBuilder::grow(std::uint64_t bytes) {
 
 void PixelRecordBuilder::begin(std::uint64_t sample, std::string_view key, std::size_t fields) {
   sample_ = sample;
-  next_field_ = 0;
+  field_ = added_ = 0;
   grow(key_offset(fields) + key.size());
   put(record_, 0,
       PixelRecordHead{.key_bytes = static_cast<std::uint32_t>(key.size()),
@@ -74,8 +105,25 @@ void PixelRecordBuilder::begin(std::uint64_t sample, std::string_view key, std::
   std::memcpy(record_.data() + key_offset(fields), key.data(), key.size());
 }
 
+template <typename Field>
+void PixelRecordBuilder::put_field(const Field& field) {
+  put(record_, key_offset(field_++), field);
+  ++added_;
+}
+
+void PixelRecordBuilder::add_absent() { put_field(PixelField{.absent = 1}); }
+
 void PixelRecordBuilder::add_integer(std::int64_t value) {
-  put(record_, key_offset(next_field_++), PixelField{.value = static_cast<std::uint64_t>(value)});
+  put_field(PixelField{.value = static_cast<std::uint64_t>(value)});
+}
+
+void PixelRecordBuilder::add_bytes(std::span<const std::byte> bytes) {
+  const std::uint64_t offset = bytes_;
+  grow(offset + bytes.size());
+  if (!bytes.empty()) std::memcpy(record_.data() + offset, bytes.data(), bytes.size());
+  put_field(PixelField{.value = offset,
+                       .width = static_cast<std::uint32_t>(bytes.size()),
+                       .height = static_cast<std::uint32_t>(std::uint64_t{bytes.size()} >> 32)});
 }
 
 std::span<std::byte> PixelRecordBuilder::add_image(int width, int height, int channels) {
@@ -84,9 +132,8 @@ std::span<std::byte> PixelRecordBuilder::add_image(int width, int height, int ch
   const std::uint64_t size = std::uint64_t(width) * std::uint64_t(height) * std::uint64_t(channels);
   grow(offset + size);
   std::memset(record_.data() + from, 0, offset - from);
-  put(record_, key_offset(next_field_++),
-      PixelField{offset, static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height),
-                 static_cast<std::uint32_t>(channels)});
+  put_field(PixelField{offset, static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height),
+                       static_cast<std::uint32_t>(channels)});
   return {record_.data() + offset, size};
 }
 
@@ -95,7 +142,7 @@ std::span<const std::byte> PixelRecordBuilder::finish() {
   grow(aligned(bytes_ + kSlackBytes));
   std::memset(record_.data() + from, 0, bytes_ - from);
   auto head = at<PixelRecordHead>(record_, 0);
-  FEEDLINE_CHECK(next_field_ == head.fields);
+  FEEDLINE_CHECK(added_ == head.fields);
   const std::span<const std::byte> whole(record_.data(), bytes_);
   head.bytes = bytes_;
   head.checksum = xxh3(whole.subspan(kChecksumFrom), sample_);
@@ -114,16 +161,8 @@ Result<void> read_record(std::span<const std::byte> record, std::span<const Fiel
   };
   if (!is_framed(record) || at<PixelRecordHead>(record, 0).fields != fields.size()) return damaged();
   out.fields.resize(fields.size());
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    const auto field = at<PixelField>(record, key_offset(i));
-    out.fields[i] = {};
-    if (fields[i].kind == FieldKind::kInteger) {
-      out.fields[i].value = static_cast<std::int64_t>(field.value);
-      continue;
-    }
-    out.fields[i].pixels = pixels_of(record, field);
-    if (out.fields[i].pixels.data == nullptr) return damaged();
-  }
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if (!take_field(record, at<PixelField>(record, key_offset(i)), fields[i], out.fields[i])) return damaged();
   return {};
 }
 

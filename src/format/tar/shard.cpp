@@ -40,6 +40,7 @@ Shard::Shard(ShardFile file, ShardIndex index) : file_(std::move(file)), index_(
 // the whole dataset after an epoch; and nothing can end in SIGBUS.
 Result<Shard::Opened> Shard::reader() const {
   const std::lock_guard lock(mutex_);
+  if (changed_) return std::unexpected(*changed_);
   if (reader_) return Opened{reader_, false};
   FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, file_.storage->open(file_.path, storage::Access::kRead));
   FEEDLINE_TRY(const auto now, reader->stat());
@@ -55,7 +56,17 @@ void Shard::close() const {
 
 void Shard::stay_open() const {
   const std::lock_guard lock(mutex_);
-  lasting_.store(reader_.get(), std::memory_order_release);
+  if (!changed_) lasting_.store(reader_.get(), std::memory_order_release);
+}
+
+void Shard::notice_change() const {
+  const std::lock_guard lock(mutex_);
+  if (!reader_ || changed_) return;
+  const auto now = reader_->stat();
+  auto same = now ? storage::check_version(file_.name, file_.version, *now) : std::unexpected(now.error());
+  if (same) return;
+  changed_ = std::move(same).error();
+  lasting_.store(nullptr, std::memory_order_release);
 }
 
 Result<std::shared_ptr<const storage::Reader>> OpenShards::reader(const Shard& shard) {

@@ -50,6 +50,9 @@ class Shard {
   // The file, found without a lock, once it was opened and is to stay so until the shard goes; nullptr: not yet.
   const storage::Reader* lasting_reader() const { return lasting_.load(std::memory_order_acquire); }
   void stay_open() const;  // Requires: close() is never called
+  // Where the open file has been written to since it was indexed, reader() says so from now on, and lasting_reader() is
+  // nullptr.
+  void notice_change() const;
   // Lets go of the file; those who hold its reader go on.
   void close() const;
 
@@ -60,7 +63,9 @@ class Shard {
   const ShardIndex index_;
   std::optional<FieldFinder> finder_;
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const storage::Reader> reader_;  // guarded by mutex_
+  mutable std::shared_ptr<const storage::Reader>
+      reader_;                            // guarded by mutex_; stays though it has changed: some read it
+  mutable std::optional<Error> changed_;  // likewise
   mutable std::atomic<const storage::Reader*> lasting_{nullptr};
 };
 

@@ -153,6 +153,17 @@ Where TarFormat::where(std::uint64_t index) const {
   return where;
 }
 
+Where TarFormat::where_field(std::uint64_t index, std::size_t field) const {
+  const Place place = place_of(index);
+  Where where = this->where(index);
+  if (const auto member = place.shard->finder().find(place.sample, field)) where.offset = member->offset;
+  return where;
+}
+
+void TarFormat::notice_changes() const {
+  for (const auto& shard : shards_) shard->notice_change();
+}
+
 Result<Inspection> TarFormat::inspect() const { return format::inspect(source_, options_); }
 
 std::unexpected<Error> TarFormat::at(std::uint64_t index, Error error) const {
@@ -218,19 +229,22 @@ Result<void> TarFormat::read_sample(const Place& place, memory::Record& record) 
   return accept_members(members.all(), payloads.all(), record);
 }
 
-Result<std::optional<storage::Piece>> TarFormat::piece(std::uint64_t index) const {
+Result<void> TarFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   const Place place = place_of(index);
   ShortList<Member> members(fields_.size());
   FEEDLINE_CHECK_OK(find_members(place, members.all()));
   const Range range = range_of(members.all());
-  if (!range.is_dense()) return std::optional<storage::Piece>();
+  if (!range.is_dense()) return {};
   FEEDLINE_TRY(auto reader, open_shards_.reader(*place.shard));
-  if (const auto view = reader->view(range.begin, 0); view && *view) return std::optional<storage::Piece>();
-  return storage::Piece{std::move(reader), {}, range.begin, range.end - range.begin};
+  if (const auto view = reader->view(range.begin, 0); view && *view) return {};
+  pieces.push_back({std::move(reader), {}, range.begin, range.end - range.begin});
+  return {};
 }
 
-Result<void> TarFormat::accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const {
+Result<void> TarFormat::accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
+                               memory::Record& record) const {
   record.pin.reset();
+  const Bytes bytes = pieces.front();
   ShortList<Member> members(fields_.size());
   if (auto found = find_members(place_of(index), members.all()); !found) return at(index, std::move(found).error());
   const std::uint64_t begin = range_of(members.all()).begin;

@@ -27,12 +27,15 @@ class TarFormat final : public RecordFormat {
   const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
   Result<SampleFiles> files(std::uint64_t index) const override;
-  Result<std::optional<storage::Piece>> piece(std::uint64_t index) const override;
-  Result<void> accept(std::uint64_t index, std::span<const std::byte> bytes, memory::Record& record) const override;
+  Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;
+  Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
+                      memory::Record& record) const override;
   std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
   std::vector<std::uint64_t> shard_ends() const override { return ends_; }
   std::string summary() const override;
   Where where(std::uint64_t index) const override;
+  Where where_field(std::uint64_t index, std::size_t field) const override;
+  void notice_changes() const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
   Result<Inspection> inspect() const override;
 

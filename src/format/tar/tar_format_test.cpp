@@ -455,6 +455,28 @@ TEST_P(TarFormatTest, AHugeSparseMemberIsThatSamplesError) {
   EXPECT_FALSE(format->read(2, fresh));
 }
 
+TEST_P(TarFormatTest, AShardWrittenToWhileItIsOpenIsNoticedBetweenEpochs) {
+  const auto samples = some_samples();
+  const std::string archive = tar_of(samples), other = write(tar_of(some_samples(1, 3)), "other.tar");
+  const auto format = opened(write(archive) + "::" + other);
+  memory::Record record;
+  ASSERT_TRUE(format->read(0, record));
+  ASSERT_TRUE(format->read(samples.size(), record));
+  format->notice_changes();
+  ASSERT_TRUE(format->read(0, record)) << "nothing has changed";
+  write(archive + std::string(512, '\0'));
+  format->notice_changes();
+  for (int again = 0; again < 2; ++again) {
+    const auto done = format->read(1, record);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::kStorage);
+    EXPECT_CONTAINS(done.error().what, "has changed between index and read");
+    EXPECT_EQ(done.error().where.key, samples[1].key);
+    EXPECT_TRUE(format->read(samples.size(), record)) << "the other shard is as it was";
+    format->notice_changes();
+  }
+}
+
 TEST_P(TarFormatTest, ThousandsOfShardsStayWithinTheLimitOnOpenFiles) {
   if (!std::filesystem::exists("/proc/self/fd")) GTEST_SKIP() << "no /proc here";
   constexpr std::size_t kShards = OpenShards::kMost + 50;

@@ -4,34 +4,19 @@
 // The members of one sample in a shard: which bytes they take, and how these are read.
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <memory_resource>
 #include <span>
 #include <vector>
 
+#include "format/short_list.h"
 #include "format/tar/shard_index.h"
 #include "memory/record.h"
 #include "storage/reader.h"
 
 namespace feedline::format {
-
-// Lists of a sample's members: on the stack, unless it has more of them than samples ever have.
-template <typename T>
-class ShortList {
- public:
-  explicit ShortList(std::size_t size) : list_(size, &resource_) {}
-  std::span<T> all() { return list_; }
-
- private:
-  static constexpr std::size_t kUsual = 16;
-  alignas(T) std::array<std::byte, kUsual * sizeof(T)> room_;
-  std::pmr::monotonic_buffer_resource resource_{room_.data(), room_.size()};
-  std::pmr::vector<T> list_;
-};
 
 // One range of a shard that holds all members of a sample that are wanted.
 struct Range {

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/folder/pattern_listing.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "format/each_shard.h"
+
+namespace feedline::format {
+namespace {
+
+using Keys = std::vector<std::string>;
+
+// Deeper than data is nested: a link to a parent folder.
+constexpr int kMostDepth = 64;
+
+std::string joined(const std::string& folder, const std::string& path) {
+  return folder.empty() ? path : path.empty() ? folder : folder + "/" + path;
+}
+
+// Lists one folder for the fields whose files lie below it.
+class PatternWalker {
+ public:
+  PatternWalker(const storage::Storage& storage, const std::string& root, std::string folder,
+                std::span<const FieldPattern> patterns)
+      : storage_(storage), root_(root), folder_(std::move(folder)), patterns_(patterns) {}
+
+  Result<PatternListing> list() {
+    listing_.keys.resize(patterns_.size());
+    FEEDLINE_CHECK_OK(list("", 0));
+    for (Keys& keys : listing_.keys) std::ranges::sort(keys);
+    return std::move(listing_);
+  }
+
+ private:
+  // inner: relative to the folder.
+  Result<void> list(const std::string& inner, int depth) {
+    const std::string below = joined(folder_, inner), path = joined(root_, below);
+    if (depth > kMostDepth)
+      return config_error("'" + path + "' is nested over " + std::to_string(kMostDepth) + " levels deep");
+    // first its time, then its contents: what changes in between has a later time
+    FEEDLINE_TRY(const storage::ObjectStat stat, storage_.stat(path));
+    FEEDLINE_TRY(const auto entries, storage_.list(path));
+    listing_.folders.push_back({below, stat});
+    for (const storage::Entry& entry : entries) {
+      const std::string name = joined(inner, entry.name);
+      if (entry.is_directory)
+        FEEDLINE_CHECK_OK(list(name, depth + 1));
+      else
+        add_file(name);
+    }
+    return {};
+  }
+
+  void add_file(const std::string& path) {
+    for (std::size_t field = 0; field < patterns_.size(); ++field) {
+      if (patterns_[field].folder != folder_) continue;
+      if (const auto key = patterns_[field].key_of(path)) listing_.keys[field].emplace_back(*key);
+    }
+  }
+
+  const storage::Storage& storage_;
+  const std::string& root_;
+  const std::string folder_;
+  const std::span<const FieldPattern> patterns_;
+  PatternListing listing_;
+};
+
+}  // namespace
+
+Result<PatternListing> list_patterns(const storage::Storage& storage, const std::string& root,
+                                     std::span<const FieldPattern> patterns) {
+  std::vector<std::string> folders;
+  for (const FieldPattern& pattern : patterns)
+    if (std::ranges::find(folders, pattern.folder) == folders.end()) folders.push_back(pattern.folder);
+  FEEDLINE_TRY(auto listed, each_shard<PatternListing>(folders.size(), [&](std::size_t i) {
+                 return PatternWalker(storage, root, folders[i], patterns).list();
+               }));
+  PatternListing all;
+  for (PatternListing& part : listed) std::ranges::move(part.folders, std::back_inserter(all.folders));
+  for (std::size_t field = 0; field < patterns.size(); ++field) {
+    const FieldPattern& pattern = patterns[field];
+    const auto folder = static_cast<std::size_t>(std::ranges::find(folders, pattern.folder) - folders.begin());
+    all.keys.push_back(std::move(listed[folder].keys[field]));
+    if (all.keys.back().empty())
+      return config_error("no file for the field '" + pattern.description.name + "': none is called '" +
+                          pattern.path_of("{key}") + "' below '" + root + "'");
+  }
+  return all;
+}
+
+PatternSamples samples_of(const PatternListing& listing, Missing missing) {
+  PatternSamples samples;
+  const auto combine = [&](const Keys& keys, auto how) {
+    Keys combined;
+    how(samples.keys, keys, std::back_inserter(combined));
+    samples.keys = std::move(combined);
+  };
+  for (const Keys& keys : listing.keys) combine(keys, std::ranges::set_union);
+  const std::uint64_t all = samples.keys.size();
+  if (missing == Missing::kSkip)
+    for (const Keys& keys : listing.keys) combine(keys, std::ranges::set_intersection);
+  samples.left_out = all - samples.keys.size();
+  for (const Keys& keys : listing.keys) {
+    std::vector<bool>& lacks = samples.lacks.emplace_back();
+    for (const std::string& key : samples.keys) lacks.push_back(!std::ranges::binary_search(keys, key));
+  }
+  return samples;
+}
+
+}  // namespace feedline::format

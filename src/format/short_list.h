@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+namespace feedline::format {
+
+// A list of something of each field of a sample: on the stack, unless it has more of them than samples ever have.
+template <typename T>
+class ShortList {
+ public:
+  explicit ShortList(std::size_t size) : list_(size, &resource_) {}
+  std::span<T> all() { return list_; }
+
+ private:
+  static constexpr std::size_t kUsual = 16;
+  alignas(T) std::array<std::byte, kUsual * sizeof(T)> room_;
+  std::pmr::monotonic_buffer_resource resource_{room_.data(), room_.size()};
+  std::pmr::vector<T> list_;
+};
+
+}  // namespace feedline::format
