@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """webdataset's pipelines: shards, splitting, shuffling and grouping stay its own; images are decoded by the engine.
 
-    ... -> decode("pil", ...) -> [shuffle, to_tuple, rename] -> map_tuple(transform, ...), map_dict(jpg=transform) -> ...
+    ... -> decode("pil", ...) -> [shuffle, to_tuple, rename] -> map_tuple(transform, ...) or map_dict(...) -> ...
 
 becomes, in each worker,
 

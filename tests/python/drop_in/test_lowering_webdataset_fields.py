@@ -392,19 +392,21 @@ def test_errors_and_handlers_are_webdatasets(vision, tmp_path, wrong, decode, la
 
 @pytest.mark.parametrize("how", ["extract_keys", "rename_keys", "rename", "partial decode"])
 def test_a_bad_image_is_told_before_what_follows_decode(vision, tmp_path, how):
-    shard = write(tmp_path / "wrong.tar", range(8), {2: {"json": None}, 4: {"json": None, "right.jpg": b"no image"}})
-    for skip in (True, False):
+    refused = {"json": b"{" if how == "partial decode" else None}
+    both = {4: {**refused, "right.jpg": b"no image"}}
+    for skip, changed in itertools.product((True, False), (both, {2: refused, **both})):
+        shard = write(tmp_path / "wrong.tar", range(8), changed)
         handler = {"handler": wds.ignore_and_continue} if skip else {}
         data = opened([shard]).decode("pil", only=["right.jpg"], **handler)
         if how == "extract_keys":
-            data = data.extract_keys("*.jpg", "json").map_tuple(resized(vision))
+            data = data.extract_keys("right.jpg", "json").map_tuple(resized(vision), len)
         elif how == "rename_keys":
             data = data.rename_keys(handler="json", image="right.jpg").map_dict(image=resized(vision))
         elif how == "rename":
-            data = data.rename(image="right.jpg", words="json", handler=wds.ignore_and_continue)
+            data = data.rename(image="right.jpg", words="json", handler=wds.ignore_and_stop)
             data = data.map_dict(image=resized(vision))
         else:
-            data = data.decode(partial=True, handler=wds.ignore_and_continue).map_dict(**{"right.jpg": resized(vision)})
+            data = data.decode(partial=True, handler=wds.ignore_and_stop).map_dict(**{"right.jpg": resized(vision)})
         assert_same_outcome(data)
 
 
