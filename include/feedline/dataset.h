@@ -113,10 +113,10 @@ class Dataset {
   // last word on a field counts.
   // kConfig: no such field, one whose rows cannot stand so, samples that are arrays.
   Result<Dataset> collate(BatchForm form, std::vector<std::string> fields = {}) const;
-  // Gives each sample to a function, behind the operations so far and in the threads that make batches, and puts what it
-  // gives in the place of the fields that it takes. It gets an image as the operations give it, of any size, and every
-  // other field as a sample of one has it. What it gives has the dtype and shape that the first sound sample's has
-  // (one of the first 16), unless collate() says otherwise; anything else is that sample's error. A dataset has one
+  // Gives each sample to a function, behind the operations so far and in the threads that make batches, and puts what
+  // it gives in the place of the fields that it takes. It gets an image as the operations give it, of any size, and
+  // every other field as a sample of one has it. What it gives has the dtype and shape that the first sound sample's
+  // has (one of the first 16), unless collate() says otherwise; anything else is that sample's error. A dataset has one
   // function: this one takes the place of another, whose fields it must take as well.
   // kConfig: no such field; samples of different lengths. From now on: an operation on a field that the function takes,
   // cache().

@@ -54,7 +54,7 @@ nanobind::list rows_of(std::shared_ptr<Sample> sample);
 
 // One row of text, JSON or bytes, as Python has it. The field's name and the sample are for messages.
 nanobind::object stored_row(std::span<const std::byte> bytes, Content content, std::string_view field,
-                          std::optional<std::uint64_t> sample);
+                            std::optional<std::uint64_t> sample);
 
 // The fields of a batch or a sample as Python names them: behind a padded one, NAME_length.
 std::vector<std::string> field_names(const Schema& schema);

@@ -39,7 +39,7 @@ nb::object parsed(std::span<const std::byte> bytes) {
 }  // namespace
 
 nb::object stored_row(std::span<const std::byte> bytes, Content content, std::string_view field,
-                    std::optional<std::uint64_t> sample) {
+                      std::optional<std::uint64_t> sample) {
   if (content == Content::kBytes) return nb::bytes(bytes.data(), bytes.size());
   Error error = data_error("field \"" + std::string(field) + "\": ", "decode").error();
   error.where.record = sample;

@@ -88,9 +88,7 @@ void bind_reads(nb::class_<Dataset>& cls) {
       .def(
           "draw_for_size",
           [](const Dataset& self, int height, int width, std::uint64_t index, std::uint64_t seed, std::uint64_t epoch) {
-            return drawn_rows(unwrap(without_gil([&] {
-              return self.draw(Size{height, width}, index, seed, epoch);
-            })));
+            return drawn_rows(unwrap(without_gil([&] { return self.draw(Size{height, width}, index, seed, epoch); })));
           },
           "height"_a, "width"_a, "index"_a, "seed"_a, "epoch"_a,
           nb::sig("def draw_for_size(self, height: int, width: int, index: int, seed: int, epoch: int) -> "

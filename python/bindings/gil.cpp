@@ -165,9 +165,9 @@ PyObject* EnteringPython::run(PyObject* callable, PyObject* arguments) {
   hang();
 }
 
-std::shared_ptr<void> held_by_anyone(nb::object object) { return {object.release().ptr(), [](void* held) {
-                                                                    leave(static_cast<PyObject*>(held));
-                                                                  }}; }
+std::shared_ptr<void> held_by_anyone(nb::object object) {
+  return {object.release().ptr(), [](void* held) { leave(static_cast<PyObject*>(held)); }};
+}
 
 nb::handle object_of(const std::shared_ptr<void>& held) { return static_cast<PyObject*>(held.get()); }
 

@@ -37,7 +37,8 @@ std::unexpected<Error> cancelled(std::string what, std::shared_ptr<void> raised 
 nb::object in_python(const FunctionValue& value) {
   if (value.absent) return nb::none();
   const ArrayView& array = value.array;
-  if (value.content != Content::kArray) return stored_row({array.data, array.spec.bytes()}, value.content, value.name, {});
+  if (value.content != Content::kArray)
+    return stored_row({array.data, array.spec.bytes()}, value.content, value.name, {});
   if (array.spec.shape.dims() == 0 && array.spec.dtype == DType::kInt64) return nb::int_(*array.as<std::int64_t>());
   return to_array(array, value.memory, Framework::kNumpy);
 }

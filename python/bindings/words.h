@@ -30,7 +30,7 @@ MixUntil mix_until_of(std::string_view word);           // "samples", "first", "
 Missing missing_of(std::string_view word);              // "error", "skip", "none"
 BatchForm batch_form_of(std::string_view word);         // "stack", "pad", "list"
 std::string_view word_of(BatchForm form);
-Content content_of(std::string_view word);              // "array", "bytes", "text", "json"
+Content content_of(std::string_view word);  // "array", "bytes", "text", "json"
 std::string_view word_of(Content content);
 
 // All words of an enumeration, in the order in which errors tell them.

@@ -10,8 +10,8 @@
 namespace feedline::base {
 
 // A named thread that blocks every signal, so that handlers run in the threads of the host program, and that is
-// joined by its destructor, unless it was let go. The only place that makes threads: one whose body throws would end the process, which is
-// somebody's training, so none is made without a word on what happens then.
+// joined by its destructor, unless it was let go. The only place that makes threads: one whose body throws would end
+// the process, which is somebody's training, so none is made without a word on what happens then.
 class Thread {
  public:
   using Body = std::function<void()>;

@@ -106,7 +106,8 @@ std::optional<std::pair<std::string, std::size_t>> Dataset::cached() const {
 }
 
 Result<void> Dataset::check() const {
-  return guarded([&] { return pipeline::check_operations(impl_->source, impl_->operations, impl_->cache, impl_->map.get()); });
+  return guarded(
+      [&] { return pipeline::check_operations(impl_->source, impl_->operations, impl_->cache, impl_->map.get()); });
 }
 
 Result<Schema> Dataset::schema() const {
@@ -182,8 +183,8 @@ Result<Loader> Dataset::given_loader(const GivenOptions& options) const {
   return guarded([&]() -> Result<Loader> {
     FEEDLINE_TRY(auto recipe, impl_->opened_recipe(options.dtype, options.layout));
     FEEDLINE_TRY(auto plan, pipeline::plan_given(*recipe, options));
-    return Loader(
-        std::make_unique<Loader::Impl>(pipeline::of_loader(std::move(recipe)), pipeline::shared_options(options), std::move(plan)));
+    return Loader(std::make_unique<Loader::Impl>(pipeline::of_loader(std::move(recipe)),
+                                                 pipeline::shared_options(options), std::move(plan)));
   });
 }
 

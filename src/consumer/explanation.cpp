@@ -100,8 +100,8 @@ std::string calls_of(const LoaderStats& stats) {
   all_s -= stats.map->run_s;  // which transform has too
   const auto percent = static_cast<int>(100 * (stats.map->run_s + stats.map->waited_s) / std::max(all_s, 1e-9));
   return "           " + std::to_string(stats.map->calls) + " calls so far, " + each_us(stats.map->run_s) +
-         " us each, after " + each_us(stats.map->waited_s) + " us of waiting for the GIL or a process: " +
-         std::to_string(percent) + " % of the threads' work\n";
+         " us each, after " + each_us(stats.map->waited_s) +
+         " us of waiting for the GIL or a process: " + std::to_string(percent) + " % of the threads' work\n";
 }
 
 std::string threads_of(const pipeline::Pipeline& pipeline) {

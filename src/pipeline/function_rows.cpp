@@ -32,8 +32,10 @@ Result<void> check(const FunctionValue& value, const FieldSpec& field) {
 Result<void> write_row(const FunctionValue& value, const FieldSpec& field, memory::Row& row, std::uint64_t most_bytes) {
   if (value.absent) {
     if (row.item == nullptr)
-      return data_error("field '" + field.name + "': the function gave None, which only a list can hold: use "
-                        "collate(\"list\")", "map");
+      return data_error("field '" + field.name +
+                            "': the function gave None, which only a list can hold: use "
+                            "collate(\"list\")",
+                        "map");
     row.item->clear(true);
     return {};
   }
@@ -62,7 +64,8 @@ std::span<memory::Row> FunctionRows::places(std::span<memory::Row> rows) {
     make_own(items_[i]);
     memory::Row& place = places_[mapping.takes[i]];
     place = {{nullptr, field.array}, items_[i].get()};
-    if (!field.is_late()) place = {{items_[i]->take(field.array.shape, field.array.dtype).data(), field.array}, nullptr};
+    if (!field.is_late())
+      place = {{items_[i]->take(field.array.shape, field.array.dtype).data(), field.array}, nullptr};
   }
   return places_;
 }
@@ -114,8 +117,8 @@ Result<void> FunctionRows::write(std::span<const FunctionValue> values, std::spa
   if (written == gives.size()) return {};
   for (const std::size_t place : gives)
     if (std::ranges::find(values, recipe_.schema[place].name, &FunctionValue::name) == values.end())
-      return data_error("the function gave no field '" + recipe_.schema[place].name + "', as it did for the first sample",
-                        "map");
+      return data_error(
+          "the function gave no field '" + recipe_.schema[place].name + "', as it did for the first sample", "map");
   return data_error("the function gave a field twice", "map");
 }
 

@@ -31,7 +31,8 @@ class FunctionRows {
  private:
   Result<FunctionResult> call(const base::SampleKey& key, StageMeter& meter);
   FunctionCall call_of(const base::SampleKey& key);
-  Result<void> write(std::span<const FunctionValue> values, std::span<memory::Row> rows, std::uint64_t most_bytes) const;
+  Result<void> write(std::span<const FunctionValue> values, std::span<memory::Row> rows,
+                     std::uint64_t most_bytes) const;
 
   const Recipe& recipe_;
   const std::shared_ptr<FunctionWatch> watch_;

@@ -33,12 +33,14 @@ Result<std::vector<GivenField>> fields_of(const FunctionResult& result) {
   std::vector<GivenField> fields;
   for (const FunctionValue& value : result.values) {
     if (value.absent)
-      return data_error("field '" + value.name + "': the function gave nothing for the first sample, which says what "
-                        "all are", "map");
-    if (value.array.spec.shape.dims() >= Shape::kMaxDims)
-      return data_error("field '" + value.name + "': an array of " + value.array.spec.shape.to_string() +
-                            " has too many extents",
+      return data_error("field '" + value.name +
+                            "': the function gave nothing for the first sample, which says what "
+                            "all are",
                         "map");
+    if (value.array.spec.shape.dims() >= Shape::kMaxDims)
+      return data_error(
+          "field '" + value.name + "': an array of " + value.array.spec.shape.to_string() + " has too many extents",
+          "map");
     fields.push_back({value.name, value.content, value.array.spec});
   }
   return fields;
@@ -59,8 +61,8 @@ std::vector<std::size_t> taken(const Recipe& recipe, const SampleFunction& funct
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < fields.size() && function.takes().empty(); ++i) places.push_back(i);
   for (const std::string& name : function.takes())
-    places.push_back(static_cast<std::size_t>(
-        std::ranges::find(fields, name, &format::FieldDescription::name) - fields.begin()));
+    places.push_back(
+        static_cast<std::size_t>(std::ranges::find(fields, name, &format::FieldDescription::name) - fields.begin()));
   return places;
 }
 
@@ -77,7 +79,8 @@ Result<BatchForm> form_of(const GivenField& field, const std::vector<Collation>&
     if (!contains(collation.fields, field.name) && !(collation.is_for_all && can)) continue;
     if (!can && !collation.follows_map) continue;  // it was for what the function took
     if (!can)
-      return config_error("collate: the rows of '" + field.name + "', which the function of map makes, cannot stand so");
+      return config_error("collate: the rows of '" + field.name +
+                          "', which the function of map makes, cannot stand so");
     form = collation.form;
   }
   return form;
@@ -147,8 +150,7 @@ Result<void> MapPoint::check(const Operation& operation, std::size_t position, c
   return {};
 }
 
-Result<std::vector<GivenField>> MapPoint::given(const Recipe& native, std::optional<DType> dtype,
-                                                Layout layout) const {
+Result<std::vector<GivenField>> MapPoint::given(const Recipe& native, std::optional<DType> dtype, Layout layout) const {
   {
     const std::lock_guard lock(mutex_);
     for (const Found& found : found_)

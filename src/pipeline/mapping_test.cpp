@@ -41,7 +41,10 @@ class Function final : public SampleFunction {
 
 FunctionValue number(std::string name, std::int64_t value) {
   auto memory = std::make_shared<std::int64_t>(value);
-  return {std::move(name), Content::kArray, {reinterpret_cast<std::byte*>(memory.get()), {DType::kInt64, {}}}, false,
+  return {std::move(name),
+          Content::kArray,
+          {reinterpret_cast<std::byte*>(memory.get()), {DType::kInt64, {}}},
+          false,
           memory};
 }
 
@@ -59,9 +62,9 @@ Result<FunctionResult> rebuilt(FunctionCall call) {
   std::reverse(image.array.data, image.array.data + image.array.spec.bytes());
   auto text = std::make_shared<std::string>("sample " + std::to_string(number_of(call.values[1])));
   const auto length = static_cast<std::int64_t>(text->size());
-  return FunctionResult{{std::move(image),
-                         {"text", Content::kText, {reinterpret_cast<std::byte*>(text->data()), {DType::kUint8, {length}}},
-                          false, text}}};
+  return FunctionResult{
+      {std::move(image),
+       {"text", Content::kText, {reinterpret_cast<std::byte*>(text->data()), {DType::kUint8, {length}}}, false, text}}};
 }
 
 constexpr std::uint64_t kSamples = 61;
@@ -81,11 +84,8 @@ Result<std::shared_ptr<const Recipe>> recipe_of(const MapPoint& map, const std::
 std::string run(const MapPoint& map, int threads, OnError on_error = OnError::kRaise) {
   const auto recipe = recipe_of(map);
   EXPECT_TRUE(recipe) << recipe.error().message();
-  auto plan = plan_pipeline(**recipe, {.batch_size = 6,
-                                       .shuffle = true,
-                                       .seed = 3,
-                                       .num_workers = threads,
-                                       .on_error = on_error});
+  auto plan = plan_pipeline(
+      **recipe, {.batch_size = 6, .shuffle = true, .seed = 3, .num_workers = threads, .on_error = on_error});
   EXPECT_TRUE(plan) << plan.error().message();
   Pipeline pipeline(*recipe, *plan);
   std::string all;
@@ -245,9 +245,8 @@ TEST(MappingTest, OperationsBehindItAreForOtherFields) {
 
 TEST(MappingTest, AnotherFunctionLeavesWhatWasTakenTaken) {
   const auto first = point({"image"}, &rebuilt, 1);
-  const auto second =
-      MapPoint::make(std::make_shared<Function>(std::vector<std::string>{"image", "label"}, &rebuilt), source(), 3,
-                     first.get());
+  const auto second = MapPoint::make(std::make_shared<Function>(std::vector<std::string>{"image", "label"}, &rebuilt),
+                                     source(), 3, first.get());
   ASSERT_TRUE(second);
   EXPECT_FALSE(check_operations(source(), {op::CenterCrop{{4, 4}}, op::RandomHorizontalFlip{}}, {}, second->get()));
   EXPECT_FALSE(

@@ -96,8 +96,8 @@ Result<void> Pipeline::start_threads(bool feeds_gpu) {
 // A thread: rows come from the exchange, are read, decoded and transformed in place, and go back to it.
 void Pipeline::work(std::size_t worker) {
   auto& stages = counters_[worker];
-  RowFiller filler(recipe_, policy_, plan_.order.seed, &stages, ahead_.get(),
-                   memory::sample_limit(plan_.memory_budget), watches_.empty() ? nullptr : watches_[worker]);
+  RowFiller filler(recipe_, policy_, plan_.order.seed, &stages, ahead_.get(), memory::sample_limit(plan_.memory_budget),
+                   watches_.empty() ? nullptr : watches_[worker]);
   Worker(worker, *exchange_, filler, stages[static_cast<std::size_t>(telemetry::Stage::kBatch)], progress_[worker])
       .run();
 }
@@ -117,7 +117,7 @@ void Pipeline::end() {
   exchange_->stop();
   if (ahead_) ahead_->cancel();  // threads may wait for a slow read
   end_calls();
-  threads_.clear();              // joins
+  threads_.clear();  // joins
   if (ahead_) ahead_->stop();
   exchange_->clear();
 }

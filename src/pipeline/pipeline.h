@@ -86,13 +86,13 @@ class Pipeline {
   const std::shared_ptr<const Recipe> recipe_;
   const PipelinePlan plan_;
   const BadSamplePolicy policy_;
-  std::vector<telemetry::ThreadCounters> counters_;  // one per worker, and the consumer's last
-  std::vector<Progress> progress_;                   // one per worker
+  std::vector<telemetry::ThreadCounters> counters_;      // one per worker, and the consumer's last
+  std::vector<Progress> progress_;                       // one per worker
   std::vector<std::shared_ptr<FunctionWatch>> watches_;  // one per worker, where the recipe has a function
-  std::unique_ptr<ReadAhead> ahead_;                 // nullptr: the format has nothing to read ahead
-  std::unique_ptr<Exchange> exchange_;               // the lock, and all that changes under it
-  std::vector<base::Thread> threads_;                // the consumer's
-  std::atomic<pid_t> pid_ = 0;                       // of the process that began an epoch
+  std::unique_ptr<ReadAhead> ahead_;                     // nullptr: the format has nothing to read ahead
+  std::unique_ptr<Exchange> exchange_;                   // the lock, and all that changes under it
+  std::vector<base::Thread> threads_;                    // the consumer's
+  std::atomic<pid_t> pid_ = 0;                           // of the process that began an epoch
 };
 
 }  // namespace feedline::pipeline

@@ -192,9 +192,8 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
   // from here on the samples are records
   FEEDLINE_CHECK_OK(check_operations(source, operations, cache, map));
   FEEDLINE_CHECK_OK(check_pixels(*recipe, operations, dtype));
-  FEEDLINE_CHECK_OK(take_fields(
-      *recipe,
-      {operations, dtype, layout, cache ? &*cache : nullptr, collations, map, *recipe->records, recipe->dataset}));
+  FEEDLINE_CHECK_OK(take_fields(*recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, map,
+                                          *recipe->records, recipe->dataset}));
   find_images(*recipe);
   recipe->schema = recipe->stored_schema;
   if (map != nullptr) FEEDLINE_CHECK_OK(take_function(*recipe, *map, dtype, layout, collations));

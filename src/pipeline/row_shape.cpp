@@ -31,9 +31,8 @@ Result<void> check_row(const ArraySpec& row, const FieldSpec& field, const std::
                           std::string(name_of(all.dtype)) + "; make all of one dtype",
                       stage);
   if (!fits(row.shape, field))
-    return data_error(what + " an array of " + text_of(row) + ", where all are " + text_of(all) + "; " +
-                          what_helps(field),
-                      stage);
+    return data_error(
+        what + " an array of " + text_of(row) + ", where all are " + text_of(all) + "; " + what_helps(field), stage);
   return {};
 }
 

@@ -31,8 +31,7 @@ class SampleLoader {
   // most_bytes: of a stored sample, see memory/sample_limit.h.
   // watch: of the thread's calls of the recipe's function, or nullptr.
   SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters, ReadAhead* ahead = nullptr,
-               std::uint64_t most_bytes = memory::usual_sample_limit(),
-               std::shared_ptr<FunctionWatch> watch = nullptr);
+               std::uint64_t most_bytes = memory::usual_sample_limit(), std::shared_ptr<FunctionWatch> watch = nullptr);
 
   struct Job {
     std::uint64_t index = 0;
@@ -93,7 +92,7 @@ class SampleLoader {
   memory::Record record_;
   format::PixelRecordBuilder kept_;
   FieldScratch scratch_;
-  std::vector<ArrayView> views_;  // of one sample's rows
+  std::vector<ArrayView> views_;          // of one sample's rows
   std::optional<FunctionRows> function_;  // nullopt: the recipe has none
 };
 

@@ -64,7 +64,8 @@ Result<Sample> SampleReader::read(const GivenSample& given, std::uint64_t seed, 
 }
 
 Result<Sample> SampleReader::read(std::span<const std::byte> encoded, const base::SampleKey& key) {
-  if (!is_one_image(*recipe_)) return config_error("read: the samples of this dataset are more than one image, or go through a function");
+  if (!is_one_image(*recipe_))
+    return config_error("read: the samples of this dataset are more than one image, or go through a function");
   SampleRoom room(schema());
   FEEDLINE_CHECK_OK(loader_->load_image(key, encoded, room.rows()[0]));
   return room.take();

@@ -6,9 +6,11 @@
 namespace feedline::pipeline {
 namespace {
 
-// Has a function raised what is not about its sample, such as the wish to end the program?
-bool is_end(const Outcome& outcome) {
-  return outcome.error && outcome.error->code == ErrorCode::kCancelled && outcome.error->raised;
+// What a function has raised that is not about its sample, such as the wish to end the program.
+const Error* end_of(const Outcome& outcome) {
+  if (outcome.failed.empty()) return nullptr;
+  const Error& error = outcome.failed.front().sample.error;
+  return error.code == ErrorCode::kCancelled && error.raised ? &error : nullptr;
 }
 
 }  // namespace
@@ -37,7 +39,7 @@ bool Worker::fill(Task& task) {
     progress_.slot.store(&slot, std::memory_order_release);
     const auto noted = filler_.fill(ticket, task.epoch, progress_.row);
     for (const RowFiller::Noted& row : noted)
-      if (is_end(row.outcome)) exchange_.break_off(*row.outcome.error);
+      if (const Error* end = end_of(row.outcome)) exchange_.break_off(*end);
     exchange_.note(task, noted);
     filled += ticket.rows;
   } while (!exchange_.must_return(number_) && ticket.advance());

@@ -264,7 +264,9 @@ def _takes(steps: Sequence[Step]) -> list[str]:
 
 def _kind(value: Any) -> str:
     kind = type(value).__name__
-    return f"{len(value)} of them" if isinstance(value, (tuple, list)) else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+    return (
+        f"{len(value)} of them" if isinstance(value, (tuple, list)) else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+    )
 
 
 def _place(step: Step) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the user's on samples: what they get and give, exactly the same on any threads, processes and resumes."""
+"""Functions of the user's on samples: what they get and give, exactly the same on any threads, processes, resumes."""
 
 from __future__ import annotations
 
@@ -125,7 +125,9 @@ def test_values_come_as_those_of_one_sample(fields: feedline.Dataset) -> None:
 
 
 def test_images_of_any_size_and_the_loaders_dtype_and_layout(tar: Path) -> None:
-    data = feedline.open(tar, fields=("left.jpg", "cls")).map(lambda image: str(image.shape + (image.dtype,)), "left.jpg")
+    data = feedline.open(tar, fields=("left.jpg", "cls")).map(
+        lambda image: str(image.shape + (image.dtype,)), "left.jpg"
+    )
     assert data[0].left_jpg == "(3, 48, 60, dtype('uint8'))"
     with data.loader(1, dtype="float16", layout="NHWC", output="numpy") as loader:
         assert next(iter(loader)).left_jpg == ["(48, 60, 3, dtype('float16'))"]
@@ -274,7 +276,9 @@ def test_what_it_raises_is_that_samples_error(labels: feedline.Dataset, way: str
         assert next(iterator).cls.tolist() == [4, 0, 1, 2]
     error = caught.value
     assert error.dataset == labels.source and error.key == "0003" and error.record == 3 and error.stage == "map"
-    assert "'cls'" in str(error) and "wrong_where_three" in str(error) and "LookupError: three is no label" in str(error)
+    assert (
+        "'cls'" in str(error) and "wrong_where_three" in str(error) and "LookupError: three is no label" in str(error)
+    )
     assert type(error.__cause__) is LookupError
     import traceback
 
@@ -410,7 +414,10 @@ def test_a_cache_before_it_keeps_what_stands_before_it(tar: Path) -> None:
     data = feedline.open(tar, fields=("left.jpg", "cls"))
     cached = data.resize((20, 20)).cache().random_horizontal_flip().map(mapped.flipped, "left.jpg")
     without = data.resize((20, 20)).random_horizontal_flip().map(mapped.flipped, "left.jpg")
-    with cached.loader(4, output="numpy", shuffle=True) as one, without.loader(4, output="numpy", shuffle=True) as other:
+    with (
+        cached.loader(4, output="numpy", shuffle=True) as one,
+        without.loader(4, output="numpy", shuffle=True) as other,
+    ):
         for _ in range(2):
             assert [plain(batch) for batch in one] == [plain(batch) for batch in other]
         assert one.stats()["cache"]["present"] == COUNT
