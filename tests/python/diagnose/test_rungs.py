@@ -111,8 +111,8 @@ def test_handing_over_costs_what_the_batch_is_and_not_its_making():
         time.sleep(0.02)
         return torch.tensor(index)
 
-    small = hand_over.of(loader_of(slowly), 0.2)
-    values = hand_over.of(loader_of(lambda index: [index] * 100_000, collate_fn=list), 0.2)
+    small = hand_over.measure(loader_of(slowly), 0.2)
+    values = hand_over.measure(loader_of(lambda index: [index] * 100_000, collate_fn=list), 0.2)
     assert 0 < small["packing_ms"] + small["unpacking_ms"] < 20  # of 80 ms that its making takes
     assert min(values["packing_ms"], values["unpacking_ms"]) > 3 * min(small["packing_ms"], small["unpacking_ms"])
     assert all(cost >= 0 for cost in (*small.values(), *values.values()))
@@ -120,8 +120,10 @@ def test_handing_over_costs_what_the_batch_is_and_not_its_making():
 
 def test_a_batch_that_is_the_same_memory_again_is_sent_as_it_is():
     large = torch.zeros(4_000_000)
-    again = hand_over.of(torch.utils.data.DataLoader([large] * 8, batch_size=None, num_workers=1), 0.2)
-    anew = hand_over.of(torch.utils.data.DataLoader([large] * 8, batch_size=1, num_workers=1, collate_fn=doubled), 0.2)
+    again = hand_over.measure(torch.utils.data.DataLoader([large] * 8, batch_size=None, num_workers=1), 0.2)
+    anew = hand_over.measure(
+        torch.utils.data.DataLoader([large] * 8, batch_size=1, num_workers=1, collate_fn=doubled), 0.2
+    )
     assert again["packing_ms"] < anew["packing_ms"] / 2
     assert hand_over._memory({"a": [large, torch.zeros(0)], "b": "text"}) == {large.data_ptr()}
 
@@ -150,7 +152,7 @@ def test_what_packs_a_batch_meanwhile_is_no_part_of_copying_the_next(monkeypatch
 
 def test_what_nobody_sends_is_not_measured():
     with pytest.raises(rungs.NotTried, match="no batches"):
-        hand_over.of(torch.utils.data.DataLoader([]), 0.1)
+        hand_over.measure(torch.utils.data.DataLoader([]), 0.1)
 
 
 def clocks(cpu, copying=0.0, delay=0.0):

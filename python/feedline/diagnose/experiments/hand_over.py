@@ -60,7 +60,7 @@ class _Copies:
         return _Clocks.now()._replace(copying=copying), batch
 
 
-def of(loader: Any, seconds: float) -> dict[str, float]:
+def measure(loader: Any, seconds: float) -> dict[str, float]:
     """Per batch, in ms: "packing_ms", CPU of the worker; "unpacking_ms", CPU of the loop's process; and "waiting_ms",
     of that process for the worker's answers meanwhile. Raises NotTried where its batches come another way, or none do.
     """

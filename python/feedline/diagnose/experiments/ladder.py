@@ -104,7 +104,7 @@ def climb(loader: Any, budget: float, result: Path, step_s: float, opened: Opene
     if found["rungs"]:
         if max(ladder) > 0 and not other_workers.is_feedlines(loader):
             seconds = min(_HANDING_S, _HANDING_SHARE * budget)
-            _try("handing over", lambda: hand_over.of(loader, seconds), seconds, until, result, found, "handing")
+            _try("handing over", lambda: hand_over.measure(loader, seconds), seconds, until, result, found, "handing")
         best = _fewest_good_workers(found["rungs"])
         _compare(loader, best, until, result, found, step_s, opened)
     _write(result, {**found, "finished": True})
