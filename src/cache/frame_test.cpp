@@ -72,6 +72,11 @@ TEST(Frame, NothingOutsideIsLookedAt) {
     EXPECT_TRUE(reader.take<char>(1).empty()) << "nothing follows what did not fit";
     EXPECT_FALSE(reader.is_whole());
   }
+  memory::ByteBuffer buffer;  // a sum or a product of such a number would overflow where a table is taken apart
+  FrameReader absurd(FrameBuilder(kKind, {(std::uint64_t{1} << 40) + 1}).write(buffer), kKind, 1);
+  EXPECT_EQ(absurd.number(0), (std::uint64_t{1} << 40) + 1);
+  EXPECT_EQ(absurd.count(0), 0u);
+  EXPECT_FALSE(absurd.is_whole());
   FrameReader reader(table.file, kKind, 2);
   reader.take<std::uint64_t>(1);
   EXPECT_FALSE(reader.is_whole()) << "something is left over";

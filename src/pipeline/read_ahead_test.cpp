@@ -399,15 +399,18 @@ TEST_F(ReadAheadTest, WhoWaitsForAReadIsTold) {
     reads->give(sampled(8, 1)[0], 0);
     while (slow->counts().most_at_once < 8) std::this_thread::yield();
     std::vector<std::jthread> threads;
-    for (std::uint64_t row = 0; row < 3; ++row)
-      threads.emplace_back([&, row] {
+    std::vector<std::shared_ptr<FetchWaiter>> waiters;
+    for (std::uint64_t row = 0; row < 3; ++row) {
+      waiters.push_back(std::make_shared<FetchWaiter>());
+      threads.emplace_back([&, row, watch = ReadAhead::Watch{.waiter = waiters[row]}]() mutable {
         memory::Record record;
-        ReadAhead::Watch watch;
         const auto read = reads->read({0, nullptr, 0, row, true}, sampled(8, 1)[0][row].index, record, watch);
         ASSERT_FALSE(read);
         EXPECT_EQ(read.error().code, ErrorCode::kCancelled);
       });
-    std::this_thread::sleep_for(5ms);  // they wait by now, or come to it later
+    }
+    for (const auto& waiter : waiters)  // until its fetch has it too: the thread waits there
+      while (waiter.use_count() < 3) std::this_thread::yield();
     reads->cancel();
     threads.clear();
     reads->stop();

@@ -131,6 +131,21 @@ TEST_P(FetchControl, WhatIsCancelledHasNoDeadlineAnyMore) {
   EXPECT_EQ(queue_->finished(Clock::now() + 200s), nullptr) << "wake() is heard while something is under way";
 }
 
+TEST_P(FetchControl, WhatCameInTimeHasNoDeadlineAnyMore) {
+  gate_->open();
+  std::unique_ptr<Fetch> fetch;
+  do {  // until it comes in time, however busy the machine is
+    fetch = start("object", Clock::now() + 50ms);
+    ASSERT_EQ(next(), fetch.get());
+  } while (!fetch->bytes);
+  const auto deadline = fetch->deadline;
+  const auto other = start("other");
+  ASSERT_EQ(next(), other.get());
+  EXPECT_EQ(queue_->finished(deadline + 5ms), nullptr);
+  EXPECT_EQ(text_of(*fetch->bytes), "content of object");
+  EXPECT_EQ(text_of(*other->bytes), "content of other");
+}
+
 // The owner's memory goes as well: the sanitizers see what is written to it afterwards.
 TEST_P(FetchControl, AQueueThatGoesWaitsForNothing) {
   std::vector<std::unique_ptr<Fetch>> fetches;

@@ -55,6 +55,7 @@ class StorageContract : public ::testing::TestWithParam<StorageUnderTest> {
   static void expect_storage_error(const Error& error, const std::string& path) {
     EXPECT_EQ(error.code, ErrorCode::kStorage) << error.message();
     EXPECT_NE(error.message().find(path), std::string::npos) << error.message();
+    EXPECT_EQ(error.where.shard, path);
     EXPECT_NE(error.system_errno, 0) << error.message();
   }
   // kData that names the path and both sizes, and no memory for what was refused.

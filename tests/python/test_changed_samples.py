@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of classes gives each file as it is when it is read: gone, cut or another one since the dataset was opened."""
+"""A folder of classes gives each file as it is when it is read: gone, cut or another one since it was opened."""
 
 from __future__ import annotations
 
