@@ -219,11 +219,14 @@ TEST_F(FieldPathTest, TheFirstSamplesMayBeDamaged) {
   EXPECT_NE(refusal(opened({{{"npy", "x"}}}, {"npy"}), 0).find("key 0"), std::string::npos);
 }
 
-TEST_F(FieldPathTest, TheCacheKeepsImagesAndIntegers) {
-  const Source source = opened({{{"png", image()}, {"txt", "a"}}}, {"png", "txt"});
-  const auto cache = make_cache_point("memory", 0, source, {});
-  ASSERT_FALSE(cache);
-  EXPECT_NE(cache.error().what.find("'txt' is text"), std::string::npos);
+TEST_F(FieldPathTest, TheCacheTakesEveryFieldAndOperationsForAll) {
+  const Source source = opened({{{"png", image()}, {"txt", "a"}, {"npy", npy({1})}}}, {"png", "txt", "npy"});
+  EXPECT_TRUE(make_cache_point("memory", 1 << 20, source, {}));
+  Operation chosen = op::CenterCrop{{2, 2}};
+  chosen.fields = {"png"};
+  const auto refused = make_cache_point("memory", 1 << 20, source, {chosen});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().what.find("put it after cache"), std::string::npos);
 }
 
 }  // namespace
