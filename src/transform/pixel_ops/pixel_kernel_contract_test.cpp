@@ -61,6 +61,10 @@ TEST_P(PixelKernelContract, LooksUp) {
     same(rgb, 3 * count, true, [&](const PixelKernels& k, const std::uint8_t* in, std::uint8_t* out) {
       k.look_up_rgb(in, count, tables, out);
     });
+    for (const int threshold : {0, 1, 127, 128, 255})
+      same(row, count, true, [&](const PixelKernels& k, const std::uint8_t* in, std::uint8_t* out) {
+        k.fold(in, count, static_cast<std::uint8_t>(threshold), 0x5f, 0xf3, out);
+      });
     ByteRanges expected, ranges;
     plain().widen_rgb(rgb.data(), count, expected);
     pixels().widen_rgb(rgb.data(), count, ranges);

@@ -24,6 +24,9 @@ struct PixelKernels {
   // out[i] = table[in[i]]; of interleaved RGB with a table per channel. `out` may be `in`.
   void (*look_up)(const std::uint8_t* in, std::size_t count, const ByteTable& table, std::uint8_t* out) = nullptr;
   void (*look_up_rgb)(const std::uint8_t* in, std::size_t pixels, const ByteTable* tables, std::uint8_t* out) = nullptr;
+  // out[i] = in[i] & mask, where in[i] >= threshold exclusive-or'ed with `flip` before. `out` may be `in`.
+  void (*fold)(const std::uint8_t* in, std::size_t count, std::uint8_t threshold, std::uint8_t flip, std::uint8_t mask,
+               std::uint8_t* out) = nullptr;
   // Widens `ranges` by a row of RGB.
   void (*widen_rgb)(const std::uint8_t* in, std::size_t pixels, ByteRanges& ranges) = nullptr;
 

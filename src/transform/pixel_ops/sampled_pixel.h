@@ -38,44 +38,44 @@ inline double cubic(double a, double b, double c, double d, double rest) {
   return b + rest * (p2 + rest * (p3 + rest * p4));
 }
 
-inline void bilinear_pixel(const memory::PixelView& in, double x, double y, const std::uint8_t* fill,
-                           std::uint8_t* out) {
+template <int kChannels>
+void bilinear_pixel(const memory::PixelView& in, double x, double y, const std::uint8_t* fill, std::uint8_t* out) {
   if (is_outside(in, x, y)) {
-    std::memcpy(out, fill, static_cast<std::size_t>(in.channels));
+    std::memcpy(out, fill, kChannels);
     return;
   }
   if (std::isnan(x) || std::isnan(y)) {
-    std::memset(out, 0, static_cast<std::size_t>(in.channels));
+    std::memset(out, 0, kChannels);
     return;
   }
   const Between column(x), row(y);
   const std::uint8_t* const above = in.row(std::max(row.first, 0));
   const std::uint8_t* const below = in.row(std::min(row.first + 1, in.height - 1));
-  const int left = std::max(column.first, 0) * in.channels;
-  const int right = std::min(column.first + 1, in.width - 1) * in.channels;
-  for (int c = 0; c < in.channels; ++c)
+  const int left = std::max(column.first, 0) * kChannels;
+  const int right = std::min(column.first + 1, in.width - 1) * kChannels;
+  for (int c = 0; c < kChannels; ++c)
     out[c] = static_cast<std::uint8_t>(lerp(lerp(above[left + c], above[right + c], column.rest),
                                             lerp(below[left + c], below[right + c], column.rest), row.rest));
 }
 
-inline void bicubic_pixel(const memory::PixelView& in, double x, double y, const std::uint8_t* fill,
-                          std::uint8_t* out) {
+template <int kChannels>
+void bicubic_pixel(const memory::PixelView& in, double x, double y, const std::uint8_t* fill, std::uint8_t* out) {
   if (is_outside(in, x, y)) {
-    std::memcpy(out, fill, static_cast<std::size_t>(in.channels));
+    std::memcpy(out, fill, kChannels);
     return;
   }
   if (std::isnan(x) || std::isnan(y)) {
-    std::memset(out, 0, static_cast<std::size_t>(in.channels));
+    std::memset(out, 0, kChannels);
     return;
   }
   const Between column(x), row(y);
   int places[4];
   const std::uint8_t* rows[4];
   for (int i = 0; i < 4; ++i) {
-    places[i] = std::clamp(column.first - 1 + i, 0, in.width - 1) * in.channels;
+    places[i] = std::clamp(column.first - 1 + i, 0, in.width - 1) * kChannels;
     rows[i] = in.row(std::clamp(row.first - 1 + i, 0, in.height - 1));
   }
-  for (int c = 0; c < in.channels; ++c) {
+  for (int c = 0; c < kChannels; ++c) {
     const auto along = [&](const std::uint8_t* pixels) {
       return cubic(pixels[places[0] + c], pixels[places[1] + c], pixels[places[2] + c], pixels[places[3] + c],
                    column.rest);

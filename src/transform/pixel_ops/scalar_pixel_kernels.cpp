@@ -20,6 +20,12 @@ void look_up_rgb(const std::uint8_t* in, std::size_t pixels, const ByteTable* ta
     for (int c = 0; c < 3; ++c) *out++ = tables[c][*in++];
 }
 
+void fold(const std::uint8_t* in, std::size_t count, std::uint8_t threshold, std::uint8_t flip, std::uint8_t mask,
+          std::uint8_t* out) {
+  for (std::size_t i = 0; i < count; ++i)
+    out[i] = static_cast<std::uint8_t>((in[i] >= threshold ? in[i] ^ flip : in[i]) & mask);
+}
+
 void widen_rgb(const std::uint8_t* in, std::size_t pixels, ByteRanges& ranges) {
   for (std::size_t i = 0; i < pixels; ++i)
     for (int c = 0; c < 3; ++c, ++in) {
@@ -118,10 +124,16 @@ void perspective_places(const double* coefficients, int y, int count, double* xs
   }
 }
 
-template <void (*kPixel)(const memory::PixelView&, double, double, const std::uint8_t*, std::uint8_t*)>
+using Pixel = void (*)(const memory::PixelView&, double, double, const std::uint8_t*, std::uint8_t*);
+
+template <Pixel kRgb, Pixel kGrey>
 void sample(const memory::PixelView& in, const double* xs, const double* ys, int count, const std::uint8_t* fill,
             std::uint8_t* out) {
-  for (int x = 0; x < count; ++x) kPixel(in, xs[x], ys[x], fill, out + x * in.channels);
+  if (in.channels == 3) {
+    for (int x = 0; x < count; ++x) kRgb(in, xs[x], ys[x], fill, out + 3 * x);
+  } else {
+    for (int x = 0; x < count; ++x) kGrey(in, xs[x], ys[x], fill, out + x);
+  }
 }
 
 }  // namespace
@@ -129,6 +141,7 @@ void sample(const memory::PixelView& in, const double* xs, const double* ys, int
 const PixelKernels kScalarPixelKernels = {
     .look_up = look_up,
     .look_up_rgb = look_up_rgb,
+    .fold = fold,
     .widen_rgb = widen_rgb,
     .luma = luma,
     .sum_luma = sum_luma,
@@ -141,8 +154,8 @@ const PixelKernels kScalarPixelKernels = {
     .blur_rows = blur_rows,
     .affine_places = affine_places,
     .perspective_places = perspective_places,
-    .bilinear = sample<bilinear_pixel>,
-    .bicubic = sample<bicubic_pixel>,
+    .bilinear = sample<bilinear_pixel<3>, bilinear_pixel<1>>,
+    .bicubic = sample<bicubic_pixel<3>, bicubic_pixel<1>>,
 };
 
 }  // namespace feedline::transform

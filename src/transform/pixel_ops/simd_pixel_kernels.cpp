@@ -26,6 +26,7 @@ const PixelKernels* target_pixel_kernels() {
     PixelKernels k = kScalarPixelKernels;
     k.look_up = look_up;
     k.look_up_rgb = look_up_rgb;
+    k.fold = fold;
     k.widen_rgb = widen_rgb;
     k.luma = luma;
     k.sum_luma = sum_luma;

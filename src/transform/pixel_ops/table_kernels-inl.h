@@ -81,6 +81,17 @@ inline void look_up_rgb(const std::uint8_t* in, std::size_t pixels, const ByteTa
   });
 }
 
+inline void fold(const std::uint8_t* in, std::size_t count, std::uint8_t threshold, std::uint8_t flip,
+                 std::uint8_t mask, std::uint8_t* out) {
+  const DU8 d;
+  const VU8 thresholds = hn::Set(d, threshold), flips = hn::Set(d, flip), masks = hn::Set(d, mask);
+  in_steps<kBytes>(in, count, out, [&](const std::uint8_t* from, std::uint8_t* to) FEEDLINE_LANES {
+    const VU8 bytes = hn::LoadU(d, from);
+    const VU8 reached = hn::VecFromMask(d, hn::Eq(hn::Max(bytes, thresholds), bytes));
+    hn::StoreU(hn::And(hn::Xor(bytes, hn::And(reached, flips)), masks), d, to);
+  });
+}
+
 inline void widen_rgb(const std::uint8_t* in, std::size_t pixels, ByteRanges& ranges) {
   const DU8 d;
   if (pixels < kBytes) return kScalarPixelKernels.widen_rgb(in, pixels, ranges);

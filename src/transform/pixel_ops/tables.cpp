@@ -2,10 +2,11 @@
 #include "transform/pixel_ops/tables.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
-#include <span>
 
 #include "base/check.h"
+#include "transform/pixel_ops/enhance.h"
 #include "transform/variants.h"
 
 namespace feedline::transform {
@@ -15,11 +16,12 @@ std::size_t samples_per_row(const memory::PixelView& view) {
   return static_cast<std::size_t>(view.width) * static_cast<std::size_t>(view.channels);
 }
 
-template <typename Value>
-Result<void> look_up_each(const memory::PixelView& in, Value value, memory::PixelBuffer& out) {
-  ByteTable table;
-  for (int i = 0; i < 256; ++i) table[i] = static_cast<std::uint8_t>(value(i));
-  return look_up(in, table, out);
+Result<void> fold(const memory::PixelView& in, std::uint8_t threshold, std::uint8_t flip, std::uint8_t mask,
+                  memory::PixelBuffer& out) {
+  FEEDLINE_CHECK_OK(out.resize(in.width, in.height, in.channels));
+  const PixelKernels& kernels = *active_kernels().pixels;
+  for (int y = 0; y < in.height; ++y) kernels.fold(in.row(y), samples_per_row(in), threshold, flip, mask, out.row(y));
+  return {};
 }
 
 Result<void> look_up_channels(const memory::PixelView& in, const ByteTable (&tables)[3], memory::PixelBuffer& out) {
@@ -109,26 +111,23 @@ Result<void> equalize(const memory::PixelView& in, memory::PixelBuffer& out) {
   return look_up_channels(in, tables, out);
 }
 
-Result<void> invert(const memory::PixelView& in, memory::PixelBuffer& out) {
-  return look_up_each(
-      in, [](int i) { return 255 - i; }, out);
-}
+Result<void> invert(const memory::PixelView& in, memory::PixelBuffer& out) { return fold(in, 0, 255, 255, out); }
 
 Result<void> posterize(const memory::PixelView& in, int bits, memory::PixelBuffer& out) {
   FEEDLINE_CHECK(bits >= 0 && bits <= 8);
-  return look_up_each(
-      in, [bits](int i) { return i >> (8 - bits) << (8 - bits); }, out);
+  return fold(in, 0, 0, static_cast<std::uint8_t>(0xff00 >> bits), out);
 }
 
 Result<void> solarize(const memory::PixelView& in, double threshold, memory::PixelBuffer& out) {
-  return look_up_each(
-      in, [threshold](int i) { return i < threshold ? i : 255 - i; }, out);
+  if (!(threshold <= 255)) return copy(in, out);
+  return fold(in, static_cast<std::uint8_t>(std::max(std::ceil(threshold), 0.0)), 255, 255, out);
 }
 
 Result<void> solarize_add(const memory::PixelView& in, int add, int threshold, memory::PixelBuffer& out) {
   add = std::clamp(add, -255, 255);
-  return look_up_each(
-      in, [=](int i) { return i < threshold ? std::clamp(i + add, 0, 255) : i; }, out);
+  ByteTable table;
+  for (int i = 0; i < 256; ++i) table[i] = static_cast<std::uint8_t>(i < threshold ? std::clamp(i + add, 0, 255) : i);
+  return look_up(in, table, out);
 }
 
 }  // namespace feedline::transform

@@ -123,7 +123,8 @@ HWY_INLINE void store_pixels(const VF64 (&values)[kChannels], std::uint8_t* out)
 template <int kChannels>
 struct BilinearLanes {
   static constexpr int kBefore = 0, kAfter = 1, kLoaded = 8;
-  static constexpr auto kPixel = bilinear_pixel;
+  static constexpr auto kPixel = bilinear_pixel<kChannels>;
+  static constexpr int kCount = kChannels;
 
   static HWY_INLINE void sample(const memory::PixelView& in, const PlaceLanes& places, std::uint8_t* out) {
     const VU64 above = words_at(in.data, places.offsets), below = words_at(in.data + in.stride, places.offsets);
@@ -140,7 +141,8 @@ struct BilinearLanes {
 template <int kChannels>
 struct BicubicLanes {
   static constexpr int kBefore = 1, kAfter = 2, kLoaded = kChannels == 3 ? 12 : 8;
-  static constexpr auto kPixel = bicubic_pixel;
+  static constexpr auto kPixel = bicubic_pixel<kChannels>;
+  static constexpr int kCount = kChannels;
 
   static HWY_INLINE void sample(const memory::PixelView& in, const PlaceLanes& places, std::uint8_t* out) {
     VU64 near[4], far[4];  // bytes 0 to 7, and 4 to 11
@@ -179,12 +181,12 @@ HWY_INLINE void sample_row(const memory::PixelView& in, const double* xs, const 
   for (; i + kPlaces <= count; i += kPlaces) {
     const VF64 x = hn::Sub(hn::LoadU(d, xs + i), half), y = hn::Sub(hn::LoadU(d, ys + i), half);
     if (interior.holds(x, y)) {
-      Lanes::sample(in, split_places(in, x, y, Lanes::kBefore), out + i * in.channels);
+      Lanes::sample(in, split_places(in, x, y, Lanes::kBefore), out + i * Lanes::kCount);
     } else {
-      for (int j = i; j < i + kPlaces; ++j) Lanes::kPixel(in, xs[j], ys[j], fill, out + j * in.channels);
+      for (int j = i; j < i + kPlaces; ++j) Lanes::kPixel(in, xs[j], ys[j], fill, out + j * Lanes::kCount);
     }
   }
-  for (; i < count; ++i) Lanes::kPixel(in, xs[i], ys[i], fill, out + i * in.channels);
+  for (; i < count; ++i) Lanes::kPixel(in, xs[i], ys[i], fill, out + i * Lanes::kCount);
 }
 
 template <template <int> typename Lanes>
