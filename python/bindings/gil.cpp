@@ -61,16 +61,6 @@ CallingPython::CallingPython() {
 
 CallingPython::~CallingPython() { --past_looking; }
 
-TakingGil::TakingGil() : is_taken_(nb::is_alive() && may_go_on()) {
-  if (is_taken_) state_ = PyGILState_Ensure();
-}
-
-TakingGil::~TakingGil() {
-  if (!is_taken_) return;
-  PyGILState_Release(state_);
-  --past_looking;
-}
-
 void prepare_exit() {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&begin_exit));
   // a child of fork() has none of the threads that were counted

@@ -34,21 +34,6 @@ class CallingPython {
   CallingPython& operator=(const CallingPython&) = delete;
 };
 
-// Takes the GIL in any thread, which may have it already, for Python objects that C++ holds. False: the interpreter
-// exits or has ended, and objects are left alone.
-class TakingGil {
- public:
-  TakingGil();
-  ~TakingGil();
-  TakingGil(const TakingGil&) = delete;
-  TakingGil& operator=(const TakingGil&) = delete;
-  explicit operator bool() const { return is_taken_; }
-
- private:
-  const bool is_taken_;
-  PyGILState_STATE state_{};
-};
-
 // Makes the interpreter's exit safe for threads that are inside one of these. Once, when the module is imported.
 void prepare_exit();
 
