@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arrays.h"
 
-#include <nanobind/ndarray.h>
-
 #include <array>
+#include <utility>
 
+#include "dlpack.h"
 #include "gil.h"
 
 namespace nb = nanobind;
 
 namespace feedline::python {
 namespace {
+
+nb::capsule capsule_of(std::shared_ptr<void> memory) {
+  auto held = std::make_unique<std::shared_ptr<void>>(std::move(memory));
+  nb::capsule capsule(held.get(), [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
+  held.release();
+  return capsule;
+}
+
+}  // namespace
 
 nb::dlpack::dtype dlpack_dtype(DType dtype) {
   const auto bits = static_cast<std::uint8_t>(8 * size_of(dtype));
@@ -38,29 +47,16 @@ nb::dlpack::dtype dlpack_dtype(DType dtype) {
   return with_code(nb::dlpack::dtype_code::UInt);
 }
 
-nb::capsule capsule_of(std::shared_ptr<void> memory) {
-  auto held = std::make_unique<std::shared_ptr<void>>(std::move(memory));
-  nb::capsule capsule(held.get(), [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
-  held.release();
-  return capsule;
-}
-
-}  // namespace
-
 nb::object to_array(const ArrayView& view, std::shared_ptr<void> memory, Framework framework) {
   const CallingPython calling;
+  if (framework == Framework::kTorch)
+    return nb::module_::import_("torch.utils.dlpack").attr("from_dlpack")(to_dlpack(view, std::move(memory)));
   std::array<std::size_t, Shape::kMaxDims> extents{};
   const Shape& shape = view.spec.shape;
   for (std::size_t i = 0; i < shape.dims(); ++i) extents[i] = static_cast<std::size_t>(shape[i]);
-  const nb::capsule owner = capsule_of(std::move(memory));
-  const auto dtype = dlpack_dtype(view.spec.dtype);
-  if (framework == Framework::kNumpy) {
-    return nb::cast(
-        nb::ndarray<nb::numpy, nb::device::cpu>(view.data, shape.dims(), extents.data(), owner, nullptr, dtype),
-        nb::rv_policy::reference);
-  }
   return nb::cast(
-      nb::ndarray<nb::pytorch, nb::device::cpu>(view.data, shape.dims(), extents.data(), owner, nullptr, dtype),
+      nb::ndarray<nb::numpy, nb::device::cpu>(view.data, shape.dims(), extents.data(), capsule_of(std::move(memory)),
+                                              nullptr, dlpack_dtype(view.spec.dtype)),
       nb::rv_policy::reference);
 }
 

@@ -4,6 +4,7 @@
 // Engine arrays as Python's, and Python's bytes as the engine's, without a copy. Requires: the GIL is held.
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,8 @@
 namespace feedline::python {
 
 enum class Framework { kNumpy, kTorch };
+
+nanobind::dlpack::dtype dlpack_dtype(DType dtype);
 
 // A writable NumPy array or torch tensor on `view`, which keeps `memory` alive as long as it or a view of it lives.
 // Imports the framework at the first call.

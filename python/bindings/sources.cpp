@@ -37,11 +37,10 @@ std::uint64_t add_paths(GivenFiles& self, const std::vector<nb::bytes>& paths) {
   return self.add(std::move(names));
 }
 
-// A Python object that C++ holds. The last one to let go may be any thread; at exit the object is left alone.
+// A Python object that a dataset holds. It goes where Python lets go of the last dataset or loader on it, with the GIL:
+// no thread of the engine outlives its loader, and batches hold no dataset.
 std::shared_ptr<void> held(nb::object object) {
-  return {new nb::object(std::move(object)), [](nb::object* o) {
-            if (const TakingGil gil; gil) delete o;
-          }};
+  return {new nb::object(std::move(object)), [](nb::object* o) { delete o; }};
 }
 
 // name, owner, address, rows, stride in bytes, dtype, shape of a row; of a ragged array, a buffer of int64 offsets, or

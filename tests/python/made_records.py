@@ -9,7 +9,7 @@ from typing import Any
 
 from feedline import record
 from feedline.bench.record import BATCH_STAGES, of_bench
-from feedline.watching.summary.figures import Host, Making, Summary, Waits
+from feedline.watching.summary.figures import Host, Loop, Making, Summary, Waits
 
 STAGE_MS = {"storage": 20.0, "decode": 60.0, "transform": 20.0, "batch": 2.0}
 BATCH = 50
@@ -76,11 +76,7 @@ def diagnosis() -> dict[str, Any]:
     """What ``feedline diagnose --json`` prints."""
     stages = {"storage": 0.5, "decode": 0.3, "transform": 0.1, "python": 0.05, "collate": 0.05}
     summary = Summary(
-        steps=200,
-        loop_s=10.0,
-        step_ms=20.0,
-        wait_ms=30.0,
-        epochs=2,
+        loop=Loop(steps=200, loop_s=10.0, step_ms=20.0, wait_ms=30.0, epochs=2),
         workers=4,
         loader={"batch_size": 32, "num_workers": 4, "pid": 7, "transforms": ["Resize"]},
         waits=Waits(production=0.5, straggler=0.06, handover=0.04, step=0.4),

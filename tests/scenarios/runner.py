@@ -117,7 +117,7 @@ def run(scenario: Scenario, ladder_s: float = 0.0, rounds: int = 0) -> Outcome:
         scenario,
         diagnosis.verdicts,
         seconds,
-        summary.overhead_share if summary else None,
+        summary.watching.overhead_share if summary else None,
         summary.host.others_cpus if summary else None,
         _rungs(recording, summary),
         tried,
@@ -188,8 +188,9 @@ def _rungs(recording: Recording, summary: Summary | None) -> list[Rung]:
     rungs = []
     for rung in tried.rungs:  # also those whose interval says that they tell little
         predicted = prediction.loader_rate(summary, rung.workers)
-        modelled = prediction.cycle_ms(replace(summary, rungs={}), rung.workers)
-        measured = prediction.cycle_ms(replace(summary, rungs={rung.workers: rung.batches_per_s}), rung.workers)
+        modelled = prediction.cycle_ms(prediction.without_rungs(summary), rung.workers)
+        ladder = replace(summary.ladder, rungs={rung.workers: rung.batches_per_s})
+        measured = prediction.cycle_ms(replace(summary, ladder=ladder), rung.workers)
         if predicted is not None and modelled > 0 and measured > 0:
             alone = (predicted, rung.batches_per_s, rung.low, rung.high)
             rungs.append(Rung(rung.workers, *alone, 1000 / modelled, 1000 / measured))

@@ -211,8 +211,8 @@ def _print(tuned: Tuned | TunedSource, report: Any) -> None:
     assert tuned.climb is not None
     summary = tuned.summary
     table(report.columns(tuned), [tuple(map(escape, report.row(tuned, rung))) for rung in tuned.climb.rungs])
-    if summary is not None and summary.steps:
-        OUT.print(f"the loop's own work: {summary.step_ms:.1f} ms per batch; rates are batches per second")
+    if summary is not None and summary.loop.steps:
+        OUT.print(f"the loop's own work: {summary.loop.step_ms:.1f} ms per batch; rates are batches per second")
     for note in tuned.notes:
         OUT.print(f"note: {escape(note)}")
     document = report.as_json(tuned)

@@ -14,7 +14,7 @@ _SLOWED = 0.1
 
 def lines(summary: Summary) -> list[str]:
     """One or two lines; none without a GPU."""
-    gpu = summary.gpu
+    gpu = summary.on_device.gpu
     if gpu is None:
         return []
     number = ", ".join(str(index) for index in gpu.indices)
@@ -50,22 +50,22 @@ def explanation(summary: Summary, gpu: Gpu) -> str:
 def hints(summary: Summary) -> list[str]:
     """What is worth saying whatever it takes."""
     found = []
-    if any(copies.pinned and not copies.asked for copies in summary.copies):
+    if any(copies.pinned and not copies.asked for copies in summary.on_device.copies):
         found.append(
             "batches are page-locked and copied without non_blocking=True: one is worth little without the other"
         )
-    if any(copies.asked and not copies.pinned for copies in summary.copies):
+    if any(copies.asked and not copies.pinned for copies in summary.on_device.copies):
         found.append(
             "non_blocking=True is asked for batches that are not page-locked: one is worth little without the other"
         )
-    gpu, waits = summary.gpu, summary.waits.loader
+    gpu, waits = summary.on_device.gpu, summary.waits.loader
     if gpu is not None and gpu.utilisation < _UNUSED and waits < IDLE_LOADER and _is_ample(gpu):
         found.append(
             "GPU-Util is under 30 % and half of its memory is free: a larger batch gives each launch more work"
         )
-    if summary.gpu is not None and (summary.gpu.slowed or 0.0) > _SLOWED:
+    if gpu is not None and (gpu.slowed or 0.0) > _SLOWED:
         found.append(
-            f"power or heat held the GPU's clocks down in {summary.gpu.slowed:.0%} of the samples: nvidia-smi -q -d "
+            f"power or heat held the GPU's clocks down in {gpu.slowed:.0%} of the samples: nvidia-smi -q -d "
             "PERFORMANCE says which"
         )
     return found

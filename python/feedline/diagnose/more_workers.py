@@ -16,7 +16,9 @@ def more_workers(summary: Summary, named: list[Finding]) -> str | None:
     measured = rungs_told.of_workers(summary)
     if measured is not None:
         return measured
-    is_undecided = summary.workers not in summary.rungs and any(n > summary.workers for n in summary.rungs)
+    is_undecided = summary.workers not in summary.ladder.rungs and any(
+        n > summary.workers for n in summary.ladder.rungs
+    )
     summary = prediction.comparable(summary)
     now = prediction.cycle_ms(summary, summary.workers)
     best = prediction.advised_workers(summary, prediction.within_reach(summary))
@@ -37,16 +39,16 @@ def more_workers(summary: Summary, named: list[Finding]) -> str | None:
     if "compute_bound" in causes:
         return f"{more}: the loop does not wait for them"
     making, host = summary.making, summary.host
-    if now <= (summary.step_ms + making.unpickle_ms) * 1.01:
+    if now <= (summary.loop.step_ms + making.unpickle_ms) * 1.01:
         return (
             f"{more}: {summary.counted(summary.workers)} make a batch every "
-            f"{making.wall_ms / summary.workers:.1f} ms, the loop takes {summary.step_ms:.1f} ms for it"
+            f"{making.wall_ms / summary.workers:.1f} ms, the loop takes {summary.loop.step_ms:.1f} ms for it"
         )
     if making.read_ahead_ms > making.wall_ms / 2:
         return f"{more}: reads are ahead of all of them already, and come no faster"
     if prediction.disk_is_full(host):
         return f"{more}: the disk gives no more, and they would wait for each other's reads"
-    cpu = making.cpu_ms + making.pickle_ms + making.unpickle_ms + summary.step_cpu_ms
+    cpu = making.cpu_ms + making.pickle_ms + making.unpickle_ms + summary.loop.step_cpu_ms
     return (
         f"{more}: a batch needs {cpu:.1f} ms of CPU, so {host.cpus:.3g} CPUs give one every "
         f"{cpu / host.cpus:.1f} ms at best, with any number of them"

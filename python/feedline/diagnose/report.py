@@ -54,9 +54,9 @@ def as_json(
         "exit_status": recording.returncode,
         "wall_s": (recording.end_ns - recording.begin_ns) / 1e9,
         **diagnosis.as_dict(),
-        "step_ms": measured.step_ms,
-        "wait_ms": measured.wait_ms,
-        "overhead_share": measured.overhead_share,
+        "step_ms": measured.loop.step_ms,
+        "wait_ms": measured.loop.wait_ms,
+        "overhead_share": measured.watching.overhead_share,
         "summary": None if summary is None else summary.as_dict(),
         "experiments": None if experiments is None else experiments.as_dict(),
         "what_if": [
@@ -135,18 +135,18 @@ def _changes(summary: Summary) -> list[str]:
 def _measured(summary: Summary) -> list[str]:
     waits = summary.waits
     filled = round(_BAR * (1 - waits.step))
-    epochs = "1 epoch" if summary.epochs == 1 else f"{summary.epochs} epochs"
+    epochs = "1 epoch" if summary.loop.epochs == 1 else f"{summary.loop.epochs} epochs"
     lines = [
-        f"  {summary.steps} steps in {epochs}, {summary.loop_s:.2f} s in the loop, "
+        f"  {summary.loop.steps} steps in {epochs}, {summary.loop.loop_s:.2f} s in the loop, "
         f"{summary.counted(summary.workers)}, {summary.host.cpus:.3g} CPUs",
-        f"  step {summary.step_ms:.2f} ms, wait {summary.wait_ms:.2f} ms"
+        f"  step {summary.loop.step_ms:.2f} ms, wait {summary.loop.wait_ms:.2f} ms"
         f"   [{'#' * filled}{'.' * (_BAR - filled)}] {1 - waits.step:.0%} of the time is waiting",
     ]
     lines += gpu_text.lines(summary)
-    if summary.overhead_share is not None:
-        parts = ((name, summary.overhead.get(f"{name}_share")) for name in ("hooks", "watching"))
+    if summary.watching.overhead_share is not None:
+        parts = ((name, summary.watching.overhead.get(f"{name}_share")) for name in ("hooks", "watching"))
         told = ", ".join(f"{name} {share:.2%}" for name, share in parts if share is not None)
-        lines.append(f"  watching cost {summary.overhead_share:.2%}{f' ({told})' if told else ''}")
+        lines.append(f"  watching cost {summary.watching.overhead_share:.2%}{f' ({told})' if told else ''}")
     return lines
 
 

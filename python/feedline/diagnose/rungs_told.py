@@ -15,11 +15,11 @@ from feedline.watching.summary.figures import DROP_IN, Summary
 def of_workers(summary: Summary) -> str | None:
     """Whether more workers help, or fewer; None: the present number was not measured well enough to compare with."""
     present, optimistic = summary.workers, prediction.at_its_best(summary)
-    rungs = optimistic.rungs
+    rungs = optimistic.ladder.rungs
     if present not in rungs or len(rungs) < 2:
         return None
     proof = "measured, the loader alone: " + "; ".join(
-        f"{summary.counted(workers)}: {'' if workers in summary.rungs else 'at most '}{rate:.1f} batches/s"
+        f"{summary.counted(workers)}: {'' if workers in summary.ladder.rungs else 'at most '}{rate:.1f} batches/s"
         for workers, rate in sorted(rungs.items())
     )
     best = prediction.measured_above(summary, rungs)
@@ -28,12 +28,12 @@ def of_workers(summary: Summary) -> str | None:
     fewer = prediction.fewer_workers(summary)
     if fewer is not None:
         return f"{summary.counted(fewer)} instead of {present} would help; {proof}"
-    if present not in summary.rungs:
+    if present not in summary.ladder.rungs:
         return None
     more = [compared(summary, workers) for workers in rungs if workers > present]
     if not more:
         return None
-    intervals = summary.rung_intervals  # wide ones too: their rate tells little, and their low end this much
+    intervals = summary.ladder.rung_intervals  # wide ones too: their rate tells little, and their low end this much
     more += [Shown.BETTER for workers in intervals if workers > present and intervals[workers][0] > rungs[present]]
     if Shown.BETTER in more:
         rate = 1000 / max(prediction.current_ms(summary), 1e-9)
@@ -45,7 +45,7 @@ def of_workers(summary: Summary) -> str | None:
 
 def of_drop_in(summary: Summary) -> str | None:
     """What Feedline's loader in the place of torch's gave, where it was shown to give more, or less."""
-    tried = summary.tried.get(DROP_IN)
+    tried = summary.ladder.tried.get(DROP_IN)
     if tried is None:
         return None
     ratio, low, high = tried
@@ -57,7 +57,7 @@ def of_drop_in(summary: Summary) -> str | None:
 
 def compared(summary: Summary, workers: int) -> Shown:
     """A rung beside the present one."""
-    intervals = summary.rung_intervals
-    rates = summary.rungs[workers], summary.rungs[summary.workers]
+    intervals = summary.ladder.rung_intervals
+    rates = summary.ladder.rungs[workers], summary.ladder.rungs[summary.workers]
     one, present = (intervals.get(w, (r, r)) for w, r in zip((workers, summary.workers), rates, strict=True))
     return shown((rates[0], *one), (rates[1], *present))

@@ -187,7 +187,7 @@ def steps_per_s(recording: Recording) -> tuple[float, float, float] | None:
     """
     loops = timeline.loops_of(recording.processes)
     summary = timeline.summarise(recording)
-    if not loops or summary is None or summary.steps < 3:
+    if not loops or summary is None or summary.loop.steps < 3:
         return None
     done, seconds = [(0.0, 0.0)], 0.0
     for one in loops[0].told:

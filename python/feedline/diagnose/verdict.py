@@ -34,7 +34,7 @@ def judge(summary: Summary | None, causes: tuple[Cause, ...] | None = None) -> D
         causes: those that are looked for; None: all that are registered.
     """
     causes = registered() if causes is None else causes
-    if summary is None or summary.steps == 0:
+    if summary is None or summary.loop.steps == 0:
         missing = "no training loop over a DataLoader or a Feedline loader was seen; see the notes"
         return Diagnosis(abstained=[Abstention(cause.code, missing) for cause in causes])
     case = Case(prediction.comparable(summary))

@@ -41,7 +41,7 @@ def as_json(tuned: Tuned | TunedSource) -> dict[str, Any]:
         "best": climb.best.as_dict(),
         "gain": None if climb.proof is None else _comparison(climb.proof),
         "finished": climb.finished,
-        "step_ms": None if summary is None or not summary.steps else summary.step_ms,
+        "step_ms": None if summary is None or not summary.loop.steps else summary.loop.step_ms,
         "limits": None if tuned.limits is None else asdict(tuned.limits),
         "rungs": [_rung(rung, climb, summary) for rung in climb.rungs],
         "settings": settings_of(tuned),

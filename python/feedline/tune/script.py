@@ -124,7 +124,7 @@ class _Run:
         returncode = self._end(script)
         if not found.rungs:
             return Tuned(self._command, returncode, refused="; ".join(found.notes), notes=notes)
-        if summary is None or summary.steps < _LEAST_STEPS:
+        if summary is None or summary.loop.steps < _LEAST_STEPS:
             notes.append(
                 "too few steps of the script were seen to know its own work: only the loader alone was measured"
             )
@@ -259,8 +259,8 @@ class ScriptPlant:
 
     def begin(self, budget_s: float, summary: Summary | None) -> None:
         self._until = time.monotonic() + budget_s
-        if summary is not None and summary.steps >= _LEAST_STEPS:
-            self._step = summary.step_ms / 1000, summary.step_cpu_ms / 1000
+        if summary is not None and summary.loop.steps >= _LEAST_STEPS:
+            self._step = summary.loop.step_ms / 1000, summary.loop.step_cpu_ms / 1000
 
     def visit(self, setting: Setting, seconds: float) -> Visit:
         own = self.setting.batch_size

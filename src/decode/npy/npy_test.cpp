@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace feedline::decode {
@@ -53,6 +54,20 @@ TEST(Npy, GivesDtypeShapeAndElements) {
   EXPECT_EQ(read(npy(header_of("'<f2'", "(1,)"), "ab and what follows"))->data.size(), 2u);
 }
 
+TEST(Npy, KnowsEveryDtypeOfABatch) {
+  const std::vector<std::pair<std::string, DType>> known{
+      {"|b1", DType::kBool},   {"|i1", DType::kInt8},    {"<i2", DType::kInt16},   {"<i4", DType::kInt32},
+      {"<i8", DType::kInt64},  {"|u1", DType::kUint8},   {"<u2", DType::kUint16},  {"<u4", DType::kUint32},
+      {"<u8", DType::kUint64}, {"<f2", DType::kFloat16}, {"<f4", DType::kFloat32}, {"=f8", DType::kFloat64}};
+  for (const auto& [descr, dtype] : known) {
+    const std::string file = npy(header_of("'" + descr + "'", "(2,)"), std::string(16, 'x'));
+    const auto array = read(file);
+    ASSERT_TRUE(array) << descr << ": " << array.error().message();
+    EXPECT_EQ(array->spec.dtype, dtype) << descr;
+    EXPECT_EQ(array->data.size(), 2u * static_cast<std::size_t>(descr.back() - '0')) << descr;
+  }
+}
+
 TEST(Npy, SaysWhatABatchCannotHold) {
   EXPECT_NE(refusal(npy(header_of("'|O'", "(2,)"), "")).find("Python objects"), std::string::npos);
   EXPECT_NE(refusal(npy(header_of("[('a', '<f4')]", "(2,)"), "")).find("structured"), std::string::npos);
@@ -70,6 +85,8 @@ TEST(Npy, DamageIsAnErrorAndNeverARead) {
   EXPECT_NE(refusal(npy(header_of("'<f4'", "(-1,)"), "")).find("damaged"), std::string::npos);
   EXPECT_NE(refusal(npy(header_of("'<f4'", "(99999999999999999999,)"), "")).find("damaged"), std::string::npos);
   EXPECT_NE(refusal(npy(header_of("'<f4'", "(1,)"), "1234", 9)).find("version 9"), std::string::npos);
+  const std::string spaces(10'000, ' ');
+  EXPECT_NE(refusal(npy(header_of("'<f4'", "(1,)") + spaces, "1234")).find("a header of 10"), std::string::npos);
   const std::string whole = npy(header_of("'<f4'", "(2, 3)"), std::string(24, 'x'));
   for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) refusal(whole.substr(0, bytes));
   for (std::size_t at = 0; at < whole.size() - 24; ++at)

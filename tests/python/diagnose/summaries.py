@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hand-made summaries: a quiet four-core machine, and what each cause changes there."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from feedline.watching.summary.figures import Copies, Gpu, Host, Making, Place, Summary, WaitedFor, Waits
 
@@ -19,6 +19,22 @@ def stages(**shares):
 
 IN_FILES = WaitedFor(60, {"file": 1.0})
 ASLEEP = WaitedFor(60, {"sleep": 1.0}, (Place("sleep", "train.py:8 in __getitem__()", 1.0),))
+
+
+GROUP_OF = {
+    figure.name: group
+    for group in ("loop", "on_device", "of_ranks", "ladder", "watching")
+    for figure in fields(getattr(Summary(), group))
+}
+
+
+def but(measured, **figures):
+    """The same summary with other figures, in whatever group they are."""
+    for name, value in figures.items():
+        group = GROUP_OF.get(name)
+        change = {name: value} if group is None else {group: replace(getattr(measured, group), **{name: value})}
+        measured = replace(measured, **change)
+    return measured
 
 
 def summary(waits=None, making=None, host=None, **others):
@@ -64,12 +80,12 @@ def summary(waits=None, making=None, host=None, **others):
         "synchronising": 0.0,
         "overhead_share": 0.004,
     }
-    return Summary(
+    measured = Summary(
         waits=waits,
         making=Making(**{**made, **(making or {})}),
         host=Host(**{**machine, **(host or {})}),
-        **{**whole, **others},
     )
+    return but(measured, **{**whole, **others})
 
 
 CUDA = {**LOADER, "cuda": True}

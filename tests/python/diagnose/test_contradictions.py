@@ -4,7 +4,7 @@
 from dataclasses import replace
 
 import pytest
-from summaries import BY_CAUSE, HALF, IN_FILES, stages, summary, waiting
+from summaries import BY_CAUSE, HALF, IN_FILES, but, stages, summary, waiting
 
 from feedline.diagnose.causes import named, registered
 from feedline.diagnose.judging import contradictions
@@ -47,17 +47,17 @@ CASES = {
     ),
     "more workers gain nothing": (
         summary(HALF, {"busy": None}, workers=0, loader={**BY_CAUSE["python_main_process"].loader, "num_workers": 0}),
-        lambda run: replace(run, rungs={0: 12.0, 2: 12.1}, rung_intervals={0: (11.9, 12.1), 2: (12.0, 12.2)}),
+        lambda run: but(run, rungs={0: 12.0, 2: 12.1}, rung_intervals={0: (11.9, 12.1), 2: (12.0, 12.2)}),
         "python_main_process",
     ),
     "fewer workers are slower": (
         BY_CAUSE["oversubscribed"],
-        lambda run: replace(run, rungs={4: 20.0, 16: 60.0}, rung_intervals={4: (19.0, 21.0), 16: (58.0, 62.0)}),
+        lambda run: but(run, rungs={4: 20.0, 16: 60.0}, rung_intervals={4: (19.0, 21.0), 16: (58.0, 62.0)}),
         "oversubscribed",
     ),
     "workers start quickly": (
         BY_CAUSE["worker_startup"],
-        lambda run: replace(run, tried={"persistent_workers=True": (1.0, 0.95, 1.05)}),
+        lambda run: but(run, tried={"persistent_workers=True": (1.0, 0.95, 1.05)}),
         "worker_startup",
     ),
     "handing over is quick": (
@@ -67,7 +67,7 @@ CASES = {
     ),
     "the loader alone is slower": (
         summary(loop_s=2.0),
-        lambda run: replace(run, rungs={4: 20.0}, rung_intervals={4: (19.0, 21.0)}),
+        lambda run: but(run, rungs={4: 20.0}, rung_intervals={4: (19.0, 21.0)}),
         "compute_bound",
     ),
     "no sample is slow": (

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from simulated_loader import Load, batches_per_s
-from summaries import BY_CAUSE, HALF, LOADER, stages, summary, waiting
+from summaries import BY_CAUSE, HALF, LOADER, but, stages, summary, waiting
 
 from feedline.diagnose.causes import named
 from feedline.diagnose.judging import gains
@@ -86,7 +86,7 @@ def test_what_the_loop_waits_for_besides_stays(wait):
     seen = summary(waiting(production=0.75), made, workers=1, loop_s=200 * 0.04)
     assert gains.without_stages(seen, "decode")[0] > 2
     waits = waiting(production=0.375, **{wait: 0.5})
-    low, high = gains.without_stages(replace(seen, waits=waits, loop_s=200 * 0.08), "decode")
+    low, high = gains.without_stages(but(seen, waits=waits, loop_s=200 * 0.08), "decode")
     assert 1 + low < 80 / (40 + 10) < 1 + high < 2
 
 
@@ -94,7 +94,7 @@ def test_what_the_loop_waits_for_besides_stays(wait):
 def test_workers_that_persist_start_once(epochs, start_s, work_s):
     """Steps per second are measured without the first epoch's start, before and after."""
     whole = epochs * (start_s + work_s)
-    seen = replace(BY_CAUSE["worker_startup"], epochs=epochs, waits=waiting(startup=epochs * start_s / whole))
+    seen = but(BY_CAUSE["worker_startup"], epochs=epochs, waits=waiting(startup=epochs * start_s / whole))
     low, high = named("worker_startup").gain(seen, seen.waits.startup)
     gained = (whole - start_s) / (epochs * work_s) - 1
     assert low < gained < high and (1 + high) / (1 + low) < 1.3
@@ -220,7 +220,7 @@ def test_a_loop_without_its_synchronisation_goes_no_faster_than_its_loader_was_m
     making = {"wall_ms": 1.0, "cpu_ms": 1.0, "stages": stages(python=1.0)}
     seen = summary(synchronising=0.9, synchronising_calls=500.0, workers=1, step_ms=10.0)
     seen = replace(seen, making=replace(seen.making, **making), host=replace(seen.host, cpus=4.0))
-    modelled, measured = (judge(one).verdicts[0] for one in (seen, replace(seen, rungs={1: 250.0})))
+    modelled, measured = (judge(one).verdicts[0] for one in (seen, but(seen, rungs={1: 250.0})))
     assert modelled.code == measured.code == "loop_synchronisation"
     low, high = measured.gain
     assert 1 + low < 10 / 4 < 1 + high and high < modelled.gain[0]

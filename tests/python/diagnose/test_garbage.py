@@ -33,7 +33,7 @@ def loop_with_collections(held, count):
 def test_collections_that_were_not_seen_take_as_long_as_those_that_were():
     summary = loop_with_collections(held=[4], count=3)
     assert summary.garbage.collections == 3 and summary.garbage.each_ms == pytest.approx(40)
-    assert summary.garbage.share == pytest.approx(3 * 40 / (1000 * summary.loop_s), rel=0.02)
+    assert summary.garbage.share == pytest.approx(3 * 40 / (1000 * summary.loop.loop_s), rel=0.02)
 
 
 def test_of_collections_that_nobody_saw_only_the_number_is_known():

@@ -4,7 +4,7 @@
 from dataclasses import replace
 
 import pytest
-from summaries import BESIDE_COMPUTING, BUSY, CUDA, FLOAT32, IDLE, copied, on_gpu, summary, waiting
+from summaries import BESIDE_COMPUTING, BUSY, CUDA, FLOAT32, IDLE, but, copied, on_gpu, summary, waiting
 
 from feedline.diagnose import gpu_text
 from feedline.diagnose.verdict import CERTAIN, judge
@@ -142,7 +142,7 @@ def test_tf32_means_nothing_before_ampere():
     ids=["no NVML", "no optimizer", "few steps", "shared", "unknown GPU"],
 )
 def test_precision_is_abstained_from_where_something_was_not_seen(change, missing):
-    measured = replace(on_gpu(device=FLOAT32), **change)
+    measured = but(on_gpu(device=FLOAT32), **change)
     assert "precision_not_reduced" not in verdicts(measured)
     assert missing in abstained(measured)["precision_not_reduced"]
 

@@ -39,7 +39,7 @@ def found(tmp_path_factory):
 
 
 def test_copies_are_timed_at_rates_that_a_bus_can_have(found):
-    kinds = {(copies.pinned, copies.asked): copies for copies in found.copies}
+    kinds = {(copies.pinned, copies.asked): copies for copies in found.on_device.copies}
     assert set(kinds) == {(False, False), (True, True)}
     for copies in kinds.values():
         assert copies.timed > 0 and 0.5 < copies.bytes_per_step / copies.device_ms / 1e6 < 1000  # GB/s
@@ -47,12 +47,13 @@ def test_copies_are_timed_at_rates_that_a_bus_can_have(found):
 
 
 def test_nvml_and_torch_mean_the_same_gpu(found):
-    assert found.device["type"] == "cuda" and found.device["elements"] == {"torch.float32": 2048 * 2048}
-    if found.gpu is None:
+    device = found.on_device.device
+    assert device["type"] == "cuda" and device["elements"] == {"torch.float32": 2048 * 2048}
+    if found.on_device.gpu is None:
         pytest.skip(f"NVML tells nothing: {found.missing['gpu']}")
-    assert found.gpu.name == found.device["name"]
-    assert found.gpu.capability == found.device["capability"]
-    assert found.gpu.highest > 0 and found.gpu.memory_used_bytes > 64 << 20
+    assert found.on_device.gpu.name == device["name"]
+    assert found.on_device.gpu.capability == device["capability"]
+    assert found.on_device.gpu.highest > 0 and found.on_device.gpu.memory_used_bytes > 64 << 20
 
 
 # A copy must leave alone: events in garbage, page-locked memory that a stream has read, the memory on the GPU itself.

@@ -3,12 +3,11 @@
 
 import math
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from summaries import BY_CAUSE, HALF, LOADER, stages, summary, waiting
+from summaries import BY_CAUSE, HALF, LOADER, but, stages, summary, waiting
 
 from feedline.diagnose import report, trial
 from feedline.diagnose.verdict import judge
@@ -26,7 +25,7 @@ def seen(measured, rungs, *comparisons):
     """(text, diagnosis, summary, rungs by workers) of a run with such rungs: (workers, rate, low, high)."""
     made = keep([Rung(workers, rate, low, high, 50) for workers, rate, low, high in rungs])
     tried = Experiments(made, comparisons=list(comparisons))
-    told = replace(
+    told = but(
         measured,
         rungs=tried.rates(),
         rung_intervals=tried.rate_intervals(),
@@ -58,7 +57,9 @@ def check(text, diagnosis, told, rungs):
         if rung is not None and present is not None and math.isfinite(present.high) and math.isfinite(rung.high):
             if workers > told.workers:
                 assert shown(figure(rung), figure(present)) is not Shown.NOT_BETTER, text
-            elif {workers, told.workers} <= set(told.rungs):  # fewer must only be as fast: they leave CPUs to others
+            elif {workers, told.workers} <= set(
+                told.ladder.rungs
+            ):  # fewer must only be as fast: they leave CPUs to others
                 assert shown(figure(present), figure(rung)) is not Shown.BETTER, text
     sentence = diagnosis.more_workers or ""
     advised = re.match(r"(\d+) workers? instead of", sentence)
@@ -73,14 +74,14 @@ def check(text, diagnosis, told, rungs):
         assert not better and "would help" not in sentence, text
     for workers, change in re.findall(r"    num_workers=(\d+) .*?([+-]\d+)%", text):
         rung = rungs.get(int(workers))
-        if rung is not None and {int(workers), told.workers} <= set(told.rungs) and abs(int(change)) > 5:
+        if rung is not None and {int(workers), told.workers} <= set(told.ladder.rungs) and abs(int(change)) > 5:
             is_faster = rung.batches_per_s > present.batches_per_s
             # workers that make fewer batches make them beside the loop, which without workers makes them between steps
             assert (int(change) > 0) == is_faster or (is_faster if int(workers) == 0 else told.workers == 0), text
     for workers, rung in rungs.items():  # what was not measured well enough supports nothing
         if not math.isfinite(rung.high):
             assert f"{told.counted(workers)}: " not in text, text
-    low = told.tried.get(DROP_IN, (0.0, 0.0, 0.0))[1]
+    low = told.ladder.tried.get(DROP_IN, (0.0, 0.0, 0.0))[1]
     assert (diagnosis.drop_in is not None) <= (low > 1)
     assert "measured, the loader alone: at" not in text
 
@@ -189,7 +190,7 @@ def test_a_loop_without_workers_is_offered_feedlines_loader_where_it_was_measure
 def test_a_loop_without_workers_hears_of_feedlines_loader_without_experiments_too():
     (first,) = (v for v in judge(WITHOUT).verdicts if v.code == "python_main_process")
     assert "from feedline import DataLoader" in first.fix
-    useless = replace(WITHOUT, tried={DROP_IN: (0.95, 0.9, 1.0)})
+    useless = but(WITHOUT, tried={DROP_IN: (0.95, 0.9, 1.0)})
     (first,) = (v for v in judge(useless).verdicts if v.code == "python_main_process")
     assert "feedline" not in first.fix
 

@@ -60,7 +60,7 @@ def test_of_loaders_that_are_waited_for_alike_the_one_whose_batches_take_longest
 
 def test_a_short_loop_beside_a_long_one_is_not_judged():
     main = record_of(1, 0, [*loop(0, [1.0] * 50), *loop(1, [8.0] * 3)])
-    assert timeline.summarise(recording([main])).steps == 50
+    assert timeline.summarise(recording([main])).loop.steps == 50
 
 
 @pytest.mark.parametrize(("second_ms", "alike"), [(10.0, True), (30.0, False)])
@@ -73,7 +73,7 @@ def test_a_rank_is_slow_only_where_its_batches_take_longer(second_ms, alike):
     whole = recording(ranks)
     whole.loaders[:] = [{"pid": 10 * (r + 1), "number": 0, "rank": str(r), "num_workers": 1} for r in range(2)]
     found = timeline.summarise(whole)
-    assert found.ranks_alike is alike and len(found.ranks) == 2
+    assert found.of_ranks.ranks_alike is alike and len(found.of_ranks.ranks) == 2
     assert ("straggling_rank" in {v.code for v in judge(found).verdicts}) is not alike
 
 
@@ -96,9 +96,9 @@ def test_experiments_on_another_loader_are_not_this_ones():
     quick, slow = loop(0, [0.1] * 30, 9.9), loop(1, [8.0] * 30, 2.0)
     whole = replace(recording([record_of(1, 0, [*quick, *slow])]), experiments=Experiments([Rung(1, 5, 4, 6, 9)]))
     whole.loaders[:] = [{"pid": 1, "number": 0, "copied": True}, {"pid": 1, "number": 1}]
-    assert timeline.summarise(whole).rungs == {}
+    assert timeline.summarise(whole).ladder.rungs == {}
     whole.loaders[:] = [{"pid": 1, "number": 0}, {"pid": 1, "number": 1, "copied": True}]
-    assert timeline.summarise(whole).rungs == {1: 5}
+    assert timeline.summarise(whole).ladder.rungs == {1: 5}
 
 
 def test_what_next_does_itself_is_the_loops_process():

@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from summaries import BY_CAUSE
+from summaries import BY_CAUSE, but
 
 pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
 pytest.importorskip("click", reason="click, for the command line, is not installed")
@@ -149,7 +149,7 @@ def test_a_command_that_failed_is_not_run_again():
 
 
 def test_where_nothing_would_gain_nothing_is_run():
-    for summary in (BY_CAUSE["compute_bound"], replace(BY_CAUSE["worker_startup"], epochs=1)):
+    for summary in (BY_CAUSE["compute_bound"], but(BY_CAUSE["worker_startup"], epochs=1)):
         found = trial.run(["/nowhere"], summary, judge(summary), recording())
         assert found.settings == {} and found.not_tried.startswith("nothing")
 

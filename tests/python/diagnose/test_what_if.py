@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from simulated_loader import Load, batches_per_s
-from summaries import BY_CAUSE, HALF, LOADER, stages, summary, waiting
+from summaries import BY_CAUSE, HALF, LOADER, but, stages, summary, waiting
 
 from feedline.diagnose import report
 from feedline.diagnose.more_workers import more_workers
 from feedline.watching.model import prediction
 from feedline.watching.model.loop_model import Batch, cycle_ms
-from feedline.watching.model.what_if import scaled, what_if
+from feedline.watching.model.what_if import what_if, with_samples
 
 
 def batch_of(load):
@@ -151,7 +151,7 @@ def test_cpu_of_a_pool_inside_a_worker_is_not_waiting():
 def test_threads_begin_an_epoch_by_no_clock_of_the_loops():
     loader = {**LOADER, "native": True}
     own = summary(waiting(border=0.2), {"wall_ms": 10.0, "cpu_ms": 10.0}, loader=loader, workers=1, epochs=20)
-    border = 0.2 * 1000 * own.loop_s / 19  # ms at each further epoch's begin; ten batches of 10 ms each
+    border = 0.2 * 1000 * own.loop.loop_s / 19  # ms at each further epoch's begin; ten batches of 10 ms each
     assert prediction.loader_rate(own, 1) == pytest.approx(10_000 / (100 + border), rel=0.1)
 
 
@@ -164,7 +164,7 @@ def test_a_measured_rung_leaves_the_start_of_workers_to_the_loop():
 def test_a_loader_that_is_slower_by_a_factor_gives_so_many_batches_fewer(factor, workers, times, epoch):
     batch = Batch(waiting=9.0, cpu=5.0, packing=1.0, unpacking=0.5, exchange=0.2, drawing=0.1, order=20.0, epoch=epoch)
     batch = replace(batch, times=tuple(times))
-    cycle = cycle_ms(prediction.slower(batch, factor), workers, 2)
+    cycle = cycle_ms(prediction.with_loader_taking(batch, factor), workers, 2)
     assert cycle == pytest.approx(factor * cycle_ms(batch, workers, 2))
 
 
@@ -172,15 +172,15 @@ def test_a_measured_rung_sets_the_pace_of_the_loop():
     fast = summary(making={"wall_ms": 40.0, "cpu_ms": 2.0}, rungs={4: 1000 / 30, 8: 1000 / 4})  # steps of 10 ms
     assert prediction.cycle_ms(fast, 4) == pytest.approx(30.0, rel=0.05)
     assert prediction.cycle_ms(fast, 8) == pytest.approx(10.0, rel=0.05)
-    assert prediction.cycle_ms(replace(fast, rungs={}), 4) == pytest.approx(10.5, rel=0.1)
-    assert prediction.cycle_ms(replace(fast, rungs={0: 1000 / 30}), 0) == pytest.approx(40.0, rel=0.01)
+    assert prediction.cycle_ms(but(fast, rungs={}), 4) == pytest.approx(10.5, rel=0.1)
+    assert prediction.cycle_ms(but(fast, rungs={0: 1000 / 30}), 0) == pytest.approx(40.0, rel=0.01)
 
 
 def test_what_next_does_itself_no_number_of_workers_shortens():
     measured = summary(making={"next_cpu_ms": 40.0, "wall_ms": 20.0, "cpu_ms": 20.0})
     assert prediction.loader_rate(measured, 4) == pytest.approx(1000 / 40, rel=0.02)
     assert prediction.loader_rate(measured, 0) == pytest.approx(1000 / 60, rel=0.02)
-    borders = replace(measured, order_ms=500.0)
+    borders = but(measured, order_ms=500.0)
     assert prediction.loader_rate(borders, 4) < prediction.loader_rate(measured, 4)
 
 
@@ -242,16 +242,16 @@ def test_larger_batches_gain_only_where_the_step_does_not_grow():
 
 def test_a_batch_of_twice_the_samples_costs_twice_as_much_to_make():
     batch = Batch(waiting=3.0, cpu=5.0, packing=1.0, unpacking=0.5, step=7.0, spread=0.4)
-    twice = scaled(batch, 2.0)
+    twice = with_samples(batch, 2.0)
     assert twice.made == pytest.approx(16.0) and twice.step == 7.0 and twice.spread < batch.spread
 
 
 def test_larger_batches_have_fewer_borders_and_even_out():
     batch = Batch(waiting=10.0, disk=2.0, order=30.0, epoch=9, times=(1.0, 3.0, 0.0, 0.0, 1.0))
-    twice = scaled(batch, 2.0)
+    twice = with_samples(batch, 2.0)
     assert (twice.disk, twice.order, twice.epoch, twice.times) == (4.0, 30.0, 4, (2.0, 0.0))
-    assert scaled(batch, 0.5).epoch == 18 and scaled(batch, 0.5).times == batch.times
-    assert scaled(replace(batch, epoch=0), 2.0).epoch == 0
+    assert with_samples(batch, 0.5).epoch == 18 and with_samples(batch, 0.5).times == batch.times
+    assert with_samples(replace(batch, epoch=0), 2.0).epoch == 0
 
 
 def test_workers_that_start_in_every_epoch_are_part_of_the_loop_and_not_of_the_ladder():
@@ -275,4 +275,4 @@ def test_threads_are_not_prefetched():
 def test_the_text_and_nothing_for_nothing():
     lines = report._changes(BY_CAUSE["too_few_workers"])
     assert "what if" in lines[1] and any("num_workers=4" in line and "+" in line for line in lines)
-    assert report._changes(replace(BY_CAUSE["cpu_decode"], steps=0)) == []
+    assert report._changes(but(BY_CAUSE["cpu_decode"], steps=0)) == []

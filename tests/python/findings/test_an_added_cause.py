@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 pytest.importorskip("rich", reason="rich, for the command line, is not installed")
 
-from summaries import summary, waiting
+from summaries import but, summary, waiting
 
 from feedline.cli.root import run
 from feedline.diagnose.causes import registered
@@ -51,7 +51,7 @@ def test_it_abstains_and_is_limited_as_all_are(folder):
     causes = registered((folder,))
     blind = replace(LARGE, missing={"workers": "nobody looked"})
     assert CODE in {one.code for one in judge(blind, causes).abstained} and CODE not in names(blind, causes)
-    (found,) = judge(replace(LARGE, steps=5), causes).verdicts
+    (found,) = judge(but(LARGE, steps=5), causes).verdicts
     assert found.confidence <= 0.6 and any("only 5 steps" in sentence for sentence in found.against)
 
 

@@ -122,13 +122,13 @@ def test_copies_are_counted_and_timed_by_kind(tmp_path):
             stand_in_device.launch(2)
         """,
     )
-    kinds = {(copies.pinned, copies.asked): copies for copies in found.copies}
+    kinds = {(copies.pinned, copies.asked): copies for copies in found.on_device.copies}
     assert set(kinds) == {(False, False), (False, True), (True, True)}
     for copies in kinds.values():
         assert copies.per_step == 1 and copies.bytes_per_step == 8 << 20 and not copies.other_stream
         assert copies.timed >= 1 and copies.device_ms >= (2.0 if copies.pinned else 4.1)  # 8 MiB at 4, and at 2 GB/s
     assert kinds[False, False].host_ms >= 4.1  # it waits for the copy
-    assert found.device["type"] == "standin" and found.uses_device
+    assert found.on_device.device["type"] == "standin" and found.uses_device
     assert found.missing.get("gpu") is None  # no GPU of NVIDIA's
     assert found.making.pin_ms > 0
 

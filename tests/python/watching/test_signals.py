@@ -176,7 +176,7 @@ def test_without_workers_batches_cost_what_was_waited_for_where_few_of_them_were
         recorded += [event(events.WAIT, at, wait, cpu_ms=0), event(events.STEP, at + wait, 10, b=1)]
         at += wait + 10
     some = timeline.summarise(recording([record_of(1, 0, recorded, {events.FETCH: Total(4, 8 * MS, 8 * MS)})]))
-    waited = (some.waits.production + some.waits.straggler) * 1000 * some.loop_s / some.steps
+    waited = (some.waits.production + some.waits.straggler) * 1000 * some.loop.loop_s / some.loop.steps
     assert some.making.wall_ms == pytest.approx(waited, rel=0.01) and some.making.wall_ms > 20
     timed = {events.FETCH: Total(16, 16 * 30 * MS, 16 * 30 * MS)}
     assert timeline.summarise(recording([record_of(1, 0, recorded, timed)])).making.wall_ms == pytest.approx(30)
@@ -187,8 +187,8 @@ def test_steps_that_stand_for_others_count_as_many():
     loop += [event(events.STEP, 3, 1, b=1), event(events.WAIT, 4, 2, b=0), event(events.STEP, 30, 1, b=9),
              event(events.WAIT, 31, 2, b=0)]  # fmt: skip
     summary = timeline.summarise(recording([record_of(1, 0, loop, {events.FETCH: Total(10, 20 * MS, 20 * MS)})]))
-    assert summary.steps == 10
-    assert summary.step_ms == pytest.approx(1) and summary.wait_ms == pytest.approx(2)
+    assert summary.loop.steps == 10
+    assert summary.loop.step_ms == pytest.approx(1) and summary.loop.wait_ms == pytest.approx(2)
 
 
 def test_steps_that_passed_unseen_before_an_epochs_end_count_as_the_last_that_was_seen():
@@ -196,11 +196,11 @@ def test_steps_that_passed_unseen_before_an_epochs_end_count_as_the_last_that_wa
              event(events.WAIT, 4, 2, b=0)]  # fmt: skip
     made = {events.FETCH: Total(10, 20 * MS, 20 * MS)}
     ended = timeline.summarise(recording([record_of(1, 0, [*epoch, event(events.LAST, 31, 1, b=9)], made)]))
-    assert ended.steps == 10 and ended.step_ms == pytest.approx(1) and ended.wait_ms == pytest.approx(2)
+    assert ended.loop.steps == 10 and ended.loop.step_ms == pytest.approx(1) and ended.loop.wait_ms == pytest.approx(2)
     # ten steps, the first wait, one that was seen and eight that were not; iter() and the end beside them
-    assert ended.loop_s == pytest.approx((10 + 2 + 9 * 2) / 1000, abs=2e-3)
+    assert ended.loop.loop_s == pytest.approx((10 + 2 + 9 * 2) / 1000, abs=2e-3)
     nothing_seen = [event(events.ITER, 0, 1), event(events.WAIT, 1, 2), event(events.LAST, 28, 1, b=9)]
-    assert timeline.summarise(recording([record_of(1, 0, nothing_seen, made)])).steps == 0
+    assert timeline.summarise(recording([record_of(1, 0, nothing_seen, made)])).loop.steps == 0
 
 
 def loop_with_unseen_steps(before_the_step, before_the_end):
@@ -282,8 +282,8 @@ def test_a_collection_that_no_seen_wait_held_is_unpacking_all_the_same():
     sent = {events.PICKLE: Total(13), events.WORK: Total(13, 1 * MS, 1 * MS)}
     unpacked = {events.UNPICKLE: Total(13, 6 * MS, 6 * MS)}
     found = timeline.summarise(recording([record_of(1, 0, loop, unpacked), record_of(2, 1, worker, sent)]))
-    assert found.waits.packed_cpu * found.loop_s * 1000 == pytest.approx(53 * 0.5 + 160, rel=0.05)
-    assert found.waits.handover * found.loop_s * 1000 == pytest.approx(53 * 2 + 160, rel=0.05)
+    assert found.waits.packed_cpu * found.loop.loop_s * 1000 == pytest.approx(53 * 0.5 + 160, rel=0.05)
+    assert found.waits.handover * found.loop.loop_s * 1000 == pytest.approx(53 * 2 + 160, rel=0.05)
 
 
 def test_what_next_does_itself_is_beside_each_batch_that_it_unpacks():
@@ -337,7 +337,7 @@ def test_the_first_step_that_is_watched_holds_what_is_done_once(watched, share):
         loop += [event(events.WAIT, at, 1), event(events.STEP, at + 1, step_ms, b=1)]
         loop.append(event(events.CALLS, at + 1, step_ms, a=100, b=int(spent_ms * MS)))
         at += 1 + step_ms
-    assert timeline.summarise(recording([record_of(1, 0, loop)])).synchronising == pytest.approx(share)
+    assert timeline.summarise(recording([record_of(1, 0, loop)])).loop.synchronising == pytest.approx(share)
 
 
 def test_no_loop_is_no_summary():
@@ -353,7 +353,7 @@ def test_rungs_that_gain_nothing_are_not_kept():
 def test_rungs_whose_interval_is_wide_are_shown_and_not_reckoned_with():
     whole = recording(loop_and_worker([1, 20, 30], [(1.5, 1, 0), (12, 5, 0), (63, 20, 0)]))
     whole.experiments = Experiments(rungs=[Rung(1, 10, 9, 11, 50), Rung(2, 20, 3, 37, 5), Rung(4, 20, 11, 29, 9)])
-    assert timeline.summarise(whole).rungs == {1: 10, 4: 20}
+    assert timeline.summarise(whole).ladder.rungs == {1: 10, 4: 20}
     assert len(whole.experiments.rungs) == 3
 
 

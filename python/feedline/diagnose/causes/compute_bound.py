@@ -23,13 +23,13 @@ def _books(case: Case) -> Found | None:
     if loader >= IDLE_LOADER:
         return None
     evidence = [
-        f"next() waits {summary.wait_ms:.2f} ms, the loop works {summary.step_ms:.2f} ms per step",
+        f"next() waits {summary.loop.wait_ms:.2f} ms, the loop works {summary.loop.step_ms:.2f} ms per step",
         f"a perfect loader would save {loader:.1%}",
     ]
-    if summary.gpu is not None:
+    if summary.on_device.gpu is not None:
         waiting = ": most of the time it waits for the step's own Python, launches or .item()"
-        low = summary.gpu.utilisation < LOW_UTILISATION
-        evidence.append(f"GPU-Util is {summary.gpu.utilisation:.0%}{waiting if low else ''}")
+        low = summary.on_device.gpu.utilisation < LOW_UTILISATION
+        evidence.append(f"GPU-Util is {summary.on_device.gpu.utilisation:.0%}{waiting if low else ''}")
     confidence = 0.95 if loader < NAMED else 0.8
     against = []
     if case.named("straggling_rank"):
@@ -42,10 +42,10 @@ def _books(case: Case) -> Found | None:
 
 
 def _loader_is_slower(summary: Summary, _share: float) -> str | None:
-    measured = summary.rung_intervals.get(summary.workers)
-    if measured is None or summary.workers == 0 or not summary.loop_s:
+    measured = summary.ladder.rung_intervals.get(summary.workers)
+    if measured is None or summary.workers == 0 or not summary.loop.loop_s:
         return None
-    pace = summary.steps / summary.loop_s
+    pace = summary.loop.steps / summary.loop.loop_s
     if measured[1] >= SLOWER * pace:
         return None
     return f"measured: the loader alone gives {measured[1]:.1f} batches/s at most, and the loop took {pace:.1f}"

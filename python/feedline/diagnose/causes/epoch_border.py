@@ -15,9 +15,9 @@ def _books(case: Case) -> Found | None:
     summary, share = case.summary, case.summary.waits.border
     if share < NAMED:
         return None
-    later = max(summary.epochs - 1, 1)
+    later = max(summary.loop.epochs - 1, 1)
     evidence = [
-        f"between epochs the loop waits {1000 * share * summary.loop_s / later:.0f} ms "
+        f"between epochs the loop waits {1000 * share * summary.loop.loop_s / later:.0f} ms "
         f"longer than for other batches, {later} times"
     ]
     return Found(share, 0.9, evidence)

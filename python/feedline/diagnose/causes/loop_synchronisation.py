@@ -20,12 +20,12 @@ AGAIN = Threshold(2, "calls per step: one waits for the step's work, which is ne
 
 def _books(case: Case) -> Found | None:
     summary = case.summary
-    calls, share = summary.synchronising_calls or 0.0, case.step * min(summary.synchronising or 0.0, 1.0)
+    calls, share = summary.loop.synchronising_calls or 0.0, case.step * min(summary.loop.synchronising or 0.0, 1.0)
     if share < NAMED:
         return None
     evidence = [
         f"{calls:.0f} calls of .item() or .tolist() per step, and what lies between them, take "
-        f"{summary.synchronising or 0:.0%} of its time"
+        f"{summary.loop.synchronising or 0:.0%} of its time"
     ]
     against: list[str] = []
     confidence = 0.92 if calls >= AGAIN else 0.7
@@ -48,26 +48,26 @@ def idle_share(summary: Summary) -> float | None:
 
     GPU-Util counts a moment as busy in which any kernel runs, so what it calls idle was idle.
     """
-    if summary.gpu is None:
+    if summary.on_device.gpu is None:
         return None
-    return max(1.0 - summary.gpu.utilisation - summary.waits.loader, 0.0)
+    return max(1.0 - summary.on_device.gpu.utilisation - summary.waits.loader, 0.0)
 
 
 def _gain(summary: Summary, share: float) -> Gain:
     """A step without the calls that take this share of the time, and the loader at the pace that was measured alone."""
     batch, gone = prediction.batch_of(summary), share * prediction.current_ms(summary)
     step = max(batch.step - gone, 0.0)
-    measured, modelled = summary.rungs.get(summary.workers), prediction.loader_rate(summary, summary.workers)
+    measured, modelled = summary.ladder.rungs.get(summary.workers), prediction.loader_rate(summary, summary.workers)
     if measured and modelled:
-        batch = prediction.slower(batch, modelled / measured)
+        batch = prediction.with_loader_taking(batch, modelled / measured)
     return gains.of_batch(summary, replace(batch, step=step, step_cpu=min(batch.step_cpu, step)))
 
 
 def _unseen(summary: Summary) -> str | None:
-    calls = summary.synchronising_calls or 0.0
-    if not summary.uses_device or summary.gpu is not None or not 0.0 < calls < AGAIN:
+    calls = summary.loop.synchronising_calls or 0.0
+    if not summary.uses_device or summary.on_device.gpu is not None or not 0.0 < calls < AGAIN:
         return None
-    if (summary.synchronising or 0.0) < NAMED:
+    if (summary.loop.synchronising or 0.0) < NAMED:
         return None
     return (
         "one call of .item() per step waits for work that is needed anyway, and how long the device was idle "

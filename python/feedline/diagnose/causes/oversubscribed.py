@@ -51,8 +51,8 @@ def _fix(summary: Summary) -> str:
 
 
 def _fewer_are_slower(summary: Summary, _share: float) -> str | None:
-    present = summary.rungs.get(summary.workers)
-    fewer = {workers: rate for workers, rate in summary.rungs.items() if 1 <= workers < summary.workers}
+    present = summary.ladder.rungs.get(summary.workers)
+    fewer = {workers: rate for workers, rate in summary.ladder.rungs.items() if 1 <= workers < summary.workers}
     if not present or not fewer or max(fewer.values()) > SAME * present:
         return None
     best = max(fewer, key=lambda workers: fewer[workers])

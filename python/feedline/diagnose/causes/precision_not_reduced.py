@@ -22,7 +22,7 @@ LEAST = Threshold(0.8, "of the matrix time, that lower precision may give back")
 
 
 def _books(case: Case) -> Found | None:
-    summary, gpu = case.summary, case.summary.gpu
+    summary, gpu = case.summary, case.summary.on_device.gpu
     capability = _capability(summary)
     if gpu is None or gpu.shared or gpu.utilisation < BUSY or summary.waits.loader >= IDLE_LOADER:
         return None
@@ -34,34 +34,37 @@ def _books(case: Case) -> Found | None:
         f"{gpu.name or 'the GPU'} (compute capability {capability / 10:.1f}) has Tensor Cores, and is busy "
         f"{gpu.utilisation:.0%} of the time",
         "parameters are float32, no autocast was entered, "
-        f"float32 matrix products are set to {summary.device.get('matmul_precision', '(unknown)')!r}",
+        f"float32 matrix products are set to {summary.on_device.device.get('matmul_precision', '(unknown)')!r}",
     ]
     against = [f"that products and convolutions take {MATRIX:.0%} of it is assumed, not seen; {TRACE}"]
-    if capability >= AMPERE and summary.device.get("cudnn_tf32"):
+    if capability >= AMPERE and summary.on_device.device.get("cudnn_tf32"):
         against.append("convolutions use TF32 already, cuDNN's default")
     return Found(share, 0.5, evidence, against, (0.0, prediction.gain_of_share(share, LEAST)[0]))
 
 
 def _capability(summary: Summary) -> int | None:
-    known = summary.device.get("capability")
-    return known if isinstance(known, int) else summary.gpu.capability if summary.gpu else None
+    known = summary.on_device.device.get("capability")
+    return known if isinstance(known, int) else summary.on_device.gpu.capability if summary.on_device.gpu else None
 
 
 def _is_reduced(summary: Summary) -> bool | None:
     """Whether the work runs in lower precision than float32; None where too little was seen."""
-    if summary.device.get("autocast"):
+    if summary.on_device.device.get("autocast"):
         return True
-    elements = summary.device.get("elements") or {}
-    if not elements or summary.watched_steps < FEWEST_WATCHED:
+    elements = summary.on_device.device.get("elements") or {}
+    if not elements or summary.on_device.watched_steps < FEWEST_WATCHED:
         return None
     if elements.get("torch.float32", 0) < MOST_FLOAT32 * sum(elements.values()):
         return True
-    tf32 = (_capability(summary) or 0) >= AMPERE and summary.device.get("matmul_precision") in ("high", "medium")
+    tf32 = (_capability(summary) or 0) >= AMPERE and summary.on_device.device.get("matmul_precision") in (
+        "high",
+        "medium",
+    )
     return bool(tf32)
 
 
 def _unseen(summary: Summary) -> str | None:
-    on_cuda = summary.loader.get("cuda") or summary.device.get("type") == "cuda"
+    on_cuda = summary.loader.get("cuda") or summary.on_device.device.get("type") == "cuda"
     if not summary.uses_device or not on_cuda or summary.waits.loader >= IDLE_LOADER:
         return None
     why = _unseen_in_words(summary)
@@ -73,9 +76,9 @@ def _unseen_in_words(summary: Summary) -> str | None:
         return "no optimizer's step over parameters on the GPU was seen in a watched step"
     if _is_reduced(summary):
         return None
-    if summary.gpu is None:
+    if summary.on_device.gpu is None:
         return summary.missing.get("gpu", "how busy the GPU is was not seen")
-    if summary.gpu.shared:
+    if summary.on_device.gpu.shared:
         return "other programs use the same GPU, so how busy this one keeps it was not seen"
     return "the GPU's compute capability was not seen" if _capability(summary) is None else None
 

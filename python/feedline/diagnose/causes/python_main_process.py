@@ -47,10 +47,10 @@ def _makes(case: Case) -> Found | None:
     best = prediction.advised_workers(summary, range(1, _MOST_TRIED))
     cycle = prediction.cycle_ms(summary, best or 1)
     waits = case.stages.get("storage", 0.0)
-    if cycle > ONE_CPU * (summary.step_ms + summary.making.wall_ms) and host.cpus < CPUS_FOR_TWO:
+    if cycle > ONE_CPU * (summary.loop.step_ms + summary.making.wall_ms) and host.cpus < CPUS_FOR_TWO:
         return None  # one CPU, all of it used: another process has none to run on
     evidence = [
-        f"num_workers=0: next() makes each batch itself in {summary.wait_ms:.1f} ms, and the loop waits",
+        f"num_workers=0: next() makes each batch itself in {summary.loop.wait_ms:.1f} ms, and the loop waits",
         stage_sentence(case.summary.making.stages),
     ]
     against = [] if waits < MOSTLY_WAITING else ["most of that is waiting, which threads would hide as well"]
@@ -60,7 +60,7 @@ def _makes(case: Case) -> Found | None:
     gain, doubts = (0.0, 0.0), [f"measured, the loader alone: workers {known}"]
     if best is not None:
         gain, doubts = gain_of_workers(summary, best)
-    if best is None or (best in summary.rungs and cycle > USEFUL * prediction.cycle_ms(summary, 0)):
+    if best is None or (best in summary.ladder.rungs and cycle > USEFUL * prediction.cycle_ms(summary, 0)):
         confidence = 0.6
     share, case.production = case.production, 0.0
     return Found(share, confidence, evidence, [*against, *doubts], gain, needs=("stages",))
@@ -84,7 +84,7 @@ def _fix(summary: Summary) -> str:
 
 
 def _drop_in(summary: Summary) -> str:
-    if summary.tried.get(DROP_IN, (0.0, 0.0, math.inf))[2] <= GAIN and not summary.native:
+    if summary.ladder.tried.get(DROP_IN, (0.0, 0.0, math.inf))[2] <= GAIN and not summary.native:
         return ""  # measured: it gains nothing
     return "Or `from feedline import DataLoader`: datasets that it knows are read by native threads."
 

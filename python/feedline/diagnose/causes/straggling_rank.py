@@ -12,8 +12,8 @@ from feedline.findings import Entry
 
 
 def _books(case: Case) -> Found | None:
-    ranks = case.summary.ranks
-    if len(ranks) < 2 or case.summary.ranks_alike:
+    ranks = case.summary.of_ranks.ranks
+    if len(ranks) < 2 or case.summary.of_ranks.ranks_alike:
         return None
     others = sorted(ranks)[: len(ranks) - 1]
     slowest, usual = max(ranks), others[len(others) // 2]

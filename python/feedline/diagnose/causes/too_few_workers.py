@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from feedline.diagnose.judging import contradictions, signals
 from feedline.diagnose.judging.case import Case, gain_of_workers
 from feedline.diagnose.judging.cause import Cause, Found, Rule
@@ -26,16 +24,16 @@ def _books(case: Case) -> Found | None:
         return None
     if host.wanted_cpus is None or host.wanted_cpus > FREE_CPUS * host.cpus:
         return None
-    if prediction.best_workers(replace(summary, rungs={})) <= summary.workers:
+    if prediction.best_workers(prediction.without_rungs(summary)) <= summary.workers:
         return None
     evidence = [
         f"{summary.counted(summary.workers)} at work {making.busy or 0:.0%} of the time",
         f"the run wanted {host.wanted_cpus:.1f} of {host.cpus:.3g} CPUs: there is room for more",
     ]
     confidence = 0.92
-    more = {workers: rate for workers, rate in summary.rungs.items() if workers > summary.workers}
-    if more and summary.workers in summary.rungs:
-        ratio = max(more.values()) / max(summary.rungs[summary.workers], 1e-9)
+    more = {workers: rate for workers, rate in summary.ladder.rungs.items() if workers > summary.workers}
+    if more and summary.workers in summary.ladder.rungs:
+        ratio = max(more.values()) / max(summary.ladder.rungs[summary.workers], 1e-9)
         if ratio < HELPS:
             return None  # tried, and of no use: the work itself is what costs
         shown = prediction.best_workers(summary, {summary.workers, *more}) > summary.workers

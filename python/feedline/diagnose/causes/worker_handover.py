@@ -68,7 +68,7 @@ def _gain(summary: Summary, share: float) -> Gain:
     if summary.making.message_bytes < OBJECTS:
         return low, high
     unpacking = prediction.batch_of(summary).unpacking
-    freed = min(summary.step_cpu_ms, unpacking) / max(prediction.current_ms(summary), 1e-9)
+    freed = min(summary.loop.step_cpu_ms, unpacking) / max(prediction.current_ms(summary), 1e-9)
     left = 1.0 - share / (1.0 - gains.first_start(summary))
     return low, gains.of_share(summary, share + min(freed, MOST_FREED * left))[1]
 
@@ -77,7 +77,7 @@ def _handing_is_cheap(summary: Summary, share: float) -> str | None:
     making = summary.making
     if making.sent_ms is None or making.received_ms is None:
         return None
-    waited = share * 1000 * summary.loop_s / max(summary.steps, 1)
+    waited = share * 1000 * summary.loop.loop_s / max(summary.loop.steps, 1)
     took = making.sent_ms + making.received_ms + (making.exchange_ms or 0.0)
     if took >= HANDED * waited:
         return None

@@ -20,10 +20,10 @@ def _books(case: Case) -> Found | None:
     if share < NAMED:
         return None
     ready = summary.making.startup_ms
-    evidence = [f"{summary.epochs} epochs began with {summary.workers} workers to start"]
+    evidence = [f"{summary.loop.epochs} epochs began with {summary.workers} workers to start"]
     if ready is not None:
         evidence.append(f"a worker takes {ready:.0f} ms from its first line to its first task")
-    once = summary.epochs == 1 or bool(summary.loader.get("persistent_workers"))
+    once = summary.loop.epochs == 1 or bool(summary.loader.get("persistent_workers"))
     against = ["this is paid once, not per epoch"] if once else []
     return Found(share, 0.7 if once else 0.92, evidence, against)
 
@@ -35,11 +35,11 @@ def _gain(summary: Summary, share: float) -> Gain:
     a batch explain, it is the order that is waited for, and of a start only what precedes the worker's first line comes
     back.
     """
-    waits, making, epochs = summary.waits, summary.making, summary.epochs
+    waits, making, epochs = summary.waits, summary.making, summary.loop.epochs
     if epochs < 2 or summary.loader.get("persistent_workers"):
         return 0.0, gains.of_share(summary, share)[1]
     share -= gains.first_start(summary)
-    whole_ms = 1000 * summary.loop_s / (1.0 - gains.first_start(summary))
+    whole_ms = 1000 * summary.loop.loop_s / (1.0 - gains.first_start(summary))
     start_ms, border_ms = waits.startup * whole_ms / epochs, waits.border * whole_ms / (epochs - 1)
     if border_ms > max(LATER * start_ms, making.wall_ms) and making.startup_ms is not None:
         share *= 1.0 - min(making.startup_ms / max(start_ms, 1e-9), 1.0)
@@ -53,12 +53,12 @@ def _fix(summary: Summary) -> str:
 
 
 def _settings(summary: Summary) -> dict[str, Any] | None:
-    worth_it = summary.epochs > 1 and not summary.loader.get("persistent_workers")
+    worth_it = summary.loop.epochs > 1 and not summary.loader.get("persistent_workers")
     return {"persistent_workers": True} if worth_it else None
 
 
 def _start_is_light(summary: Summary, _share: float) -> str | None:
-    tried = summary.tried.get("persistent_workers=True")
+    tried = summary.ladder.tried.get("persistent_workers=True")
     if tried is None or tried[0] < NO_SHORTER or tried[1] < SAME:
         return None
     return f"measured: an epoch's first batch of workers that stayed comes after {tried[0]:.2f} times as long"

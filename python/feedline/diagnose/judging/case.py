@@ -116,7 +116,7 @@ class Case:
 def gain_of_workers(summary: Summary, workers: int) -> tuple[tuple[float, float], list[str]]:
     """The gain of so many workers, and what speaks against it."""
     low, high = prediction.gain(summary, prediction.cycle_ms(summary, workers))
-    if not summary.loader.get("iterable") or workers in summary.rungs:
+    if not summary.loader.get("iterable") or workers in summary.ladder.rungs:
         return (low, high), []
     counter = ["an IterableDataset divides its samples itself: more workers may have none to read, or read them twice"]
     fewest, most = summary.making.fewest, summary.making.most

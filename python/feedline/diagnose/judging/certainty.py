@@ -55,7 +55,7 @@ def _unseen(claim: Claim) -> str | None:
 
 
 def _few_steps(claim: Claim) -> str | None:
-    steps = claim.summary.steps
+    steps = claim.summary.loop.steps
     return f"only {steps} steps were seen" if steps < FEWEST_STEPS else None
 
 
@@ -80,7 +80,7 @@ def _paging(claim: Claim) -> str | None:
 
 
 def _dear(claim: Claim) -> str | None:
-    cost = claim.summary.overhead_share
+    cost = claim.summary.watching.overhead_share
     return f"watching itself took {cost:.0%} of the time" if cost is not None and cost > DEAR else None
 
 

@@ -29,7 +29,7 @@ def against(cause: Cause, summary: Summary, share: float) -> list[str]:
 def page_cache(summary: Summary, _share: float) -> str | None:
     """With its files out of the page cache the loader is as fast as with them in it."""
     cold = summary.host.cold_share
-    _, _, high = summary.tried.get("files in the page cache", (0.0, 0.0, 1.0))
+    _, _, high = summary.ladder.tried.get("files in the page cache", (0.0, 0.0, 1.0))
     if cold is None or cold < SAME or high > _AS_MUCH:
         return None
     return f"measured: with its files in the page cache the loader makes {1 / cold:.2f} times the batches, no more"
@@ -61,9 +61,9 @@ def more_gain_nothing(summary: Summary, _share: float) -> str | None:
 def idle_cpus(summary: Summary, _share: float) -> str | None:
     """CPU that the run did not use: a cause that uses CPUs up leaves its mark on them."""
     host, making = summary.host, summary.making
-    if host.used_cpus is None or summary.native or not making.wall_ms or not summary.loop_s:
+    if host.used_cpus is None or summary.native or not making.wall_ms or not summary.loop.loop_s:
         return None
-    needed = making.cpu_ms * making.batches / 1000 / summary.loop_s
+    needed = making.cpu_ms * making.batches / 1000 / summary.loop.loop_s
     if host.used_cpus >= needed * _UNSPENT:
         return None
     return f"the run used {host.used_cpus:.2f} CPUs, and its batches would take {needed:.2f}"
@@ -71,11 +71,11 @@ def idle_cpus(summary: Summary, _share: float) -> str | None:
 
 def gain_of_more(summary: Summary) -> tuple[int, float, float, float] | None:
     """(workers, ratio, low, high) of the best rung with more workers; None: none was measured beside the present."""
-    present = summary.rungs.get(summary.workers)
-    more = {workers: rate for workers, rate in summary.rungs.items() if workers > summary.workers}
+    present = summary.ladder.rungs.get(summary.workers)
+    more = {workers: rate for workers, rate in summary.ladder.rungs.items() if workers > summary.workers}
     if not present or not more:
         return None
     best = max(more, key=lambda workers: more[workers])
-    low, high = summary.rung_intervals.get(best, (more[best], more[best]))
-    own_low, own_high = summary.rung_intervals.get(summary.workers, (present, present))
+    low, high = summary.ladder.rung_intervals.get(best, (more[best], more[best]))
+    own_low, own_high = summary.ladder.rung_intervals.get(summary.workers, (present, present))
     return best, more[best] / present, low / max(own_high, 1e-9), high / max(own_low, 1e-9)

@@ -37,7 +37,7 @@ class Kind:
     def of(self, summary: Summary) -> list[Copies]:
         return [
             copies
-            for copies in summary.copies
+            for copies in summary.on_device.copies
             if copies.pinned == self.pinned and self.asked in (None, copies.asked) and not copies.other_stream
         ]
 
@@ -56,7 +56,7 @@ class Kind:
         """Why they could not be judged in a run that used a device; None: they could, or there is none."""
         if not summary.uses_device:
             return None
-        if not summary.watched_steps:
+        if not summary.on_device.watched_steps:
             why = ", as torch.compile is in use or steps were too short" if "synchronising" in summary.missing else ""
             return f"no step was watched for copies{why}; {TRACE}"
         untimed = [copies for copies in self.of(summary) if copies.device_ms is None]
@@ -79,9 +79,9 @@ class Kind:
             evidence.append("non_blocking=True gains little from memory that is not page-locked")
         confidence, against = self._sure(summary, made)
         low, high = prediction.gain_of_share(share, self.least)
-        if self.change in summary.copies_with:
+        if self.change in summary.on_device.copies_with:
             low, high = self._measured_gain(summary, share)
-            least, most = summary.copies_with[self.change]
+            least, most = summary.on_device.copies_with[self.change]
             evidence.append(
                 f"measured after the run: {self.change} leaves {least:.0%} to {most:.0%} of a batch's copying"
             )
@@ -98,15 +98,15 @@ class Kind:
         if timed < FEWEST_TIMED:
             confidence = min(confidence, DOUBTFUL)
             against.append(f"only {timed} copies were timed")
-        if summary.gpu is not None and summary.gpu.shared:
+        if summary.on_device.gpu is not None and summary.on_device.gpu.shared:
             confidence = min(confidence, UNCERTAIN)
             against.append("other programs use the same GPU")
         return confidence, against
 
     def _measured_gain(self, summary: Summary, share: float) -> tuple[float, float]:
-        least, most = summary.copies_with[self.change]
+        least, most = summary.on_device.copies_with[self.change]
         low, high = self.sure * (1.0 - most), 1.0 - least
         if self.change == LOCKED and summary.workers == 0:  # no thread beside the loop: next() page-locks
-            low -= summary.copies_with.get(OWN, (0.0, 0.0))[1]
+            low -= summary.on_device.copies_with.get(OWN, (0.0, 0.0))[1]
         gains = (prediction.gain_of_share(share, min(max(part, 0.0), 1.0))[0] for part in (low, high))
         return next(gains), next(gains)

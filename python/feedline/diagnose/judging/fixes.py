@@ -37,8 +37,8 @@ def with_workers(workers: int | None, sentence: str) -> str:
 
 def is_slower(summary: Summary, workers: int) -> bool:
     """Whether the present number was measured to give more than this one."""
-    both = workers in summary.rungs and summary.workers in summary.rungs
-    return both and summary.rungs[workers] < summary.rungs[summary.workers] / GAIN
+    both = workers in summary.ladder.rungs and summary.workers in summary.ladder.rungs
+    return both and summary.ladder.rungs[workers] < summary.ladder.rungs[summary.workers] / GAIN
 
 
 def more_within_reach(summary: Summary) -> int | None:

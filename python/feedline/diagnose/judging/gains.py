@@ -113,9 +113,9 @@ def without_waiting(summary: Summary, batch: Batch) -> Batch:
 def first_start(summary: Summary) -> float:
     """Share of the workers' very first start, which the steps per second leave out."""
     startup = summary.waits.startup
-    if summary.epochs < 2 and startup <= _ONE_START:
+    if summary.loop.epochs < 2 and startup <= _ONE_START:
         return 0.0
-    return min(startup / max(summary.epochs, 1), 1.0 - _SHORTEST)
+    return min(startup / max(summary.loop.epochs, 1), 1.0 - _SHORTEST)
 
 
 def _of_rest(rest: float, longer: float = prediction.LONGER, shorter: float = prediction.SHORTER) -> Gain:

@@ -99,8 +99,8 @@ def _from_device(summary: Summary) -> bool:
     may have opened them, or there are none: then only many bytes count.
     """
     host, batch = summary.host, summary.loader.get("batch_size")
-    samples = summary.steps * (batch if isinstance(batch, int) else 1)
-    faulted = (host.read_bytes_per_s or 0.0) * summary.loop_s / max(samples, 1)
+    samples = summary.loop.steps * (batch if isinstance(batch, int) else 1)
+    faulted = (host.read_bytes_per_s or 0.0) * summary.loop.loop_s / max(samples, 1)
     least = MANY_BYTES if host.files_seen == 0 and not summary.native else FEWEST_BYTES
     read = (host.read_bytes_per_sample or 0.0) >= least or (host.files_seen != 0 and faulted >= MANY_BYTES)
     return (host.device_share or 0.0) > FROM_DEVICE and read

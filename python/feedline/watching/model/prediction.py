@@ -38,12 +38,12 @@ def batch_of(summary: Summary) -> Batch:
         unpacking=unpacking,
         exchange=exchange,
         drawing=making.next_cpu_ms,
-        step=summary.step_ms,
-        step_cpu=min(summary.step_cpu_ms, summary.step_ms),
+        step=summary.loop.step_ms,
+        step_cpu=min(summary.loop.step_cpu_ms, summary.loop.step_ms),
         spread=making.spread or 0.0,
         times=making.times,
         order=max(_order_ms(summary), _starting_ms(summary)),  # both begin with iter()
-        epoch=round(summary.steps / summary.epochs) if summary.epochs > 1 else 0,
+        epoch=round(summary.loop.steps / summary.loop.epochs) if summary.loop.epochs > 1 else 0,
     )
 
 
@@ -56,7 +56,9 @@ def _waiting(summary: Summary) -> float:
     waiting = min(waiting, making.stages.get("storage", 0.0) * making.wall_ms)
     if not making.nested_pools or summary.host.used_cpus is None:
         return waiting
-    known = making.wall_ms - waiting + making.pickle_ms + making.unpickle_ms + making.next_cpu_ms + summary.step_cpu_ms
+    known = (
+        making.wall_ms - waiting + making.pickle_ms + making.unpickle_ms + making.next_cpu_ms + summary.loop.step_cpu_ms
+    )
     return max(waiting - max(summary.host.used_cpus * current_ms(summary) - known, 0.0), 0.0)
 
 
@@ -83,16 +85,16 @@ def _handing(making: Making) -> tuple[float, float, float]:
 
 def _order_ms(summary: Summary) -> float:
     """What an epoch's begin takes besides making its first batch, which the model waits for anyway."""
-    if not summary.native or summary.epochs < 2:
-        return summary.order_ms
+    if not summary.native or summary.loop.epochs < 2:
+        return summary.loop.order_ms
     # threads of the engine begin an epoch, by no clock of the loop's thread
-    began = 1000 * summary.waits.border * summary.loop_s / (summary.epochs - 1)
-    return max(began - max(summary.making.wall_ms - summary.wait_ms, 0.0), summary.order_ms)
+    began = 1000 * summary.waits.border * summary.loop.loop_s / (summary.loop.epochs - 1)
+    return max(began - max(summary.making.wall_ms - summary.loop.wait_ms, 0.0), summary.loop.order_ms)
 
 
 def _starting_ms(summary: Summary) -> float:
     """Of workers, at every epoch's begin; of those that stay, none."""
-    return 1000 * summary.waits.startup * summary.loop_s / summary.epochs if summary.epochs > 1 else 0.0
+    return 1000 * summary.waits.startup * summary.loop.loop_s / summary.loop.epochs if summary.loop.epochs > 1 else 0.0
 
 
 def prefetch_of(summary: Summary) -> int:
@@ -103,15 +105,15 @@ def cycle_ms(summary: Summary, workers: int, cpus: float | None = None) -> float
     """Predicted time of one batch of the loop, with epochs' begins. Where a rung measured the loader, at its pace."""
     batch, available = batch_of(summary), cpus or summary.host.cpus
     order, starting = _order_ms(summary), _starting_ms(summary) if workers else 0.0
-    measured, modelled = summary.rungs.get(workers), loader_rate(summary, workers)
+    measured, modelled = summary.ladder.rungs.get(workers), loader_rate(summary, workers)
     if measured and modelled:
-        batch, order = slower(batch, modelled / measured), order * modelled / measured
+        batch, order = with_loader_taking(batch, modelled / measured), order * modelled / measured
     batch = replace(batch, order=max(order, starting))
     return loop_model.cycle_ms(batch, workers, available, prefetch_of(summary), summary.workers)
 
 
-def slower(batch: Batch, factor: float) -> Batch:
-    """All that the loader does takes so many times as long, and so does a batch of it alone. The step is as it was."""
+def with_loader_taking(batch: Batch, factor: float) -> Batch:
+    """All that the loader does takes `factor` times as long, and so does a batch of it alone. The step is as it was."""
     return replace(
         batch,
         waiting=batch.waiting * factor,
@@ -137,7 +139,7 @@ def loader_rate(summary: Summary, workers: int) -> float | None:
 
 def current_ms(summary: Summary) -> float:
     """Measured time of a batch, with epochs' borders spread over all."""
-    return 1000 * summary.loop_s / max(summary.steps, 1)
+    return 1000 * summary.loop.loop_s / max(summary.loop.steps, 1)
 
 
 def gain(summary: Summary, cycle: float) -> tuple[float, float]:
@@ -161,16 +163,18 @@ def within_reach(summary: Summary) -> range:
     """Numbers of workers, from the present one on, that a prediction from this run is good for."""
     present = max(summary.workers, 1)
     if memory_is_short(summary.host):
-        return range(present, max([present, *summary.rungs]) + 1)
+        return range(present, max([present, *summary.ladder.rungs]) + 1)
     return range(present, _REACH * present + 1)
 
 
 def best_workers(summary: Summary, candidates: Iterable[int] | None = None) -> int:
     """The fewest workers that no larger number beats clearly; of the measured ones where a ladder was measured."""
     numbers = sorted(candidates or range(1, _MOST_WORKERS + 1))
-    if summary.rungs and summary.workers not in summary.rungs:  # what they are to be compared with was not measured
-        summary = replace(summary, rungs={})
-    measured = [workers for workers in numbers if workers in summary.rungs]
+    if (
+        summary.ladder.rungs and summary.workers not in summary.ladder.rungs
+    ):  # what they are to be compared with was not measured
+        summary = without_rungs(summary)
+    measured = [workers for workers in numbers if workers in summary.ladder.rungs]
     clearly = _CLEARLY_MEASURED if measured else _CLEARLY
     best, *larger = measured or numbers
     for workers in larger:
@@ -181,14 +185,14 @@ def best_workers(summary: Summary, candidates: Iterable[int] | None = None) -> i
 
 def is_shown(summary: Summary, workers: int, other: int) -> bool:
     """Whether so many workers were measured to give more than the other number; True: they were not both measured."""
-    if workers not in summary.rungs or other not in summary.rungs:
+    if workers not in summary.ladder.rungs or other not in summary.ladder.rungs:
         return True
     return shown(_rung(summary, workers), _rung(summary, other)) is Shown.BETTER
 
 
 def _rung(summary: Summary, workers: int) -> Figure:
-    rate = summary.rungs[workers]
-    return (rate, *summary.rung_intervals.get(workers, (rate, rate)))
+    rate = summary.ladder.rungs[workers]
+    return (rate, *summary.ladder.rung_intervals.get(workers, (rate, rate)))
 
 
 def advised_workers(summary: Summary, candidates: Iterable[int] | None = None) -> int | None:
@@ -199,12 +203,12 @@ def advised_workers(summary: Summary, candidates: Iterable[int] | None = None) -
     """
     present, numbers = summary.workers, set(candidates or range(1, _MOST_WORKERS + 1))
     best_known, found = at_its_best(summary), _beside_fewer(summary)
-    if present in best_known.rungs:
+    if present in best_known.ladder.rungs:
         best = measured_above(summary, numbers)
         if best is not None or fewer_workers(summary) is not None:
             return best
     left = {n for n in numbers if n >= present and _nearest(found, present, n) != Shown.NOT_BETTER.value}
-    best = best_workers(replace(summary, rungs={}), left) if left else present
+    best = best_workers(without_rungs(summary), left) if left else present
     return best if best > present and not _is_no_gain(best_known, best) else None
 
 
@@ -224,9 +228,9 @@ def measured_above(summary: Summary, numbers: Iterable[int]) -> int | None:
 
 def _beside_fewer(summary: Summary) -> Mapping[int, str]:
     """By workers: what each rung shows beside the best of fewer."""
-    if summary.rungs_beside:
-        return summary.rungs_beside
-    figures = {workers: _rung(summary, workers) for workers in summary.rungs}
+    if summary.ladder.rungs_beside:
+        return summary.ladder.rungs_beside
+    figures = {workers: _rung(summary, workers) for workers in summary.ladder.rungs}
     return {workers: one.value for workers, one in beside_fewer(figures).items()}
 
 
@@ -237,7 +241,7 @@ def some_are_better(summary: Summary) -> bool:
 
 def _is_no_gain(summary: Summary, workers: int) -> bool:
     """Whether this many were measured, and give no more than the present number may."""
-    rungs = summary.rungs
+    rungs = summary.ladder.rungs
     return workers in rungs and summary.workers in rungs and rungs[workers] < GAIN * rungs[summary.workers]
 
 
@@ -255,27 +259,33 @@ def _nearest(found: Mapping[int, str], present: int, workers: int) -> str | None
 
 def at_its_best(summary: Summary) -> Summary:
     """Where the present rung tells little: as if it gave what it may give at most. What is better than that, is."""
-    interval = summary.rung_intervals.get(summary.workers)
-    if summary.workers in summary.rungs or interval is None or interval[1] <= 0:
+    interval = summary.ladder.rung_intervals.get(summary.workers)
+    if summary.workers in summary.ladder.rungs or interval is None or interval[1] <= 0:
         return summary
     high = interval[1]
-    rungs = {**summary.rungs, summary.workers: high}
-    return replace(summary, rungs=rungs, rung_intervals={**summary.rung_intervals, summary.workers: (high, high)})
+    rungs = {**summary.ladder.rungs, summary.workers: high}
+    intervals = {**summary.ladder.rung_intervals, summary.workers: (high, high)}
+    return replace(summary, ladder=replace(summary.ladder, rungs=rungs, rung_intervals=intervals))
+
+
+def without_rungs(summary: Summary) -> Summary:
+    """As if no number of workers had been measured."""
+    return replace(summary, ladder=replace(summary.ladder, rungs={}))
 
 
 def comparable(summary: Summary) -> Summary:
     """With rungs only where the present one is among them, if need be at its best: a rate by itself is no gain."""
     known = at_its_best(summary)
-    return known if known.workers in known.rungs else replace(summary, rungs={})
+    return known if known.workers in known.ladder.rungs else without_rungs(summary)
 
 
 def fewer_workers(summary: Summary) -> int | None:
     """The fewest workers, below the present number, that were measured to make the loop clearly faster."""
     summary = at_its_best(summary)
-    if summary.workers not in summary.rungs:
+    if summary.workers not in summary.ladder.rungs:
         return None
     best, least = None, _CLEARLY_MEASURED * cycle_ms(summary, summary.workers)
-    for workers in sorted(n for n in summary.rungs if n < summary.workers):
+    for workers in sorted(n for n in summary.ladder.rungs if n < summary.workers):
         cycle = cycle_ms(summary, workers)
         if cycle < least and is_shown(summary, workers, summary.workers):
             best, least = workers, _CLEARLY * cycle

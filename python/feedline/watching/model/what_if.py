@@ -38,7 +38,7 @@ class WhatIf:
 
 def what_if(summary: Summary) -> list[WhatIf]:
     """Empty: nothing was measured."""
-    if summary.steps == 0 or summary.making.batches == 0:
+    if summary.loop.steps == 0 or summary.making.batches == 0:
         return []
     now = _rate(summary, prediction.batch_of(summary))
     return [WhatIf(change, min(rates), max(rates), now) for change, rates in _changes(summary) if now > 0]
@@ -58,13 +58,13 @@ def _changes(summary: Summary) -> Iterator[tuple[str, tuple[float, ...]]]:
     fewer = prediction.fewer_workers(summary)
     for workers in sorted(numbers if fewer is None else numbers | {fewer}):
         yield f"num_workers={workers}", (_with_workers(summary, batch, workers),)
-    _, low, high = summary.tried.get(DROP_IN, (1.0, 0.0, math.inf))
+    _, low, high = summary.ladder.tried.get(DROP_IN, (1.0, 0.0, math.inf))
     if low > 1 or high < 1:  # else it is undecided
-        yield f"{DROP_IN} (measured alone)", tuple(_with_loader(summary, times) for times in summary.tried[DROP_IN][1:])
+        yield f"{DROP_IN} (measured alone)", tuple(_with_loader(summary, times) for times in (low, high))
     if present and not summary.native:
         yield f"prefetch_factor={2 * prefetch}", (_rate(summary, batch, prefetch=2 * prefetch),)
     for factor in (0.5, 2.0):
-        larger = scaled(batch, factor)
+        larger = with_samples(batch, factor)
         steps = (batch.step, batch.step * factor)
         yield _size(summary, factor), tuple(factor * _rate(summary, replace(larger, step=step)) for step in steps)
     stages = summary.making.stages or {}
@@ -80,7 +80,7 @@ def _changes(summary: Summary) -> Iterator[tuple[str, tuple[float, ...]]]:
 
 def _with_workers(summary: Summary, batch: Batch, workers: int) -> float:
     """Where both numbers were measured, as the rungs have it: no prediction stands against a measurement."""
-    if workers in summary.rungs and summary.workers in summary.rungs:
+    if workers in summary.ladder.rungs and summary.workers in summary.ladder.rungs:
         faster = prediction.cycle_ms(summary, summary.workers) / prediction.cycle_ms(summary, workers)
         return _rate(summary, batch) * faster
     return _rate(summary, batch, workers)
@@ -88,7 +88,7 @@ def _with_workers(summary: Summary, batch: Batch, workers: int) -> float:
 
 def _with_loader(summary: Summary, times: float) -> float:
     """With a loader that gives so many times the batches by itself."""
-    return _rate(summary, prediction.slower(prediction.batch_of(summary), 1 / max(times, _SLOWEST)))
+    return _rate(summary, prediction.with_loader_taking(prediction.batch_of(summary), 1 / max(times, _SLOWEST)))
 
 
 def _size(summary: Summary, factor: float) -> str:
@@ -96,8 +96,8 @@ def _size(summary: Summary, factor: float) -> str:
     return f"batch_size={max(round(size * factor), 1)}" if isinstance(size, int) else f"{factor:g} times the batch size"
 
 
-def scaled(batch: Batch, factor: float) -> Batch:
-    """A batch of `factor` times the samples; the step is as it was.
+def with_samples(batch: Batch, factor: float) -> Batch:
+    """Of a batch of `factor` times the samples; the step is as it was.
 
     Its times are those of batches joined, or have the spread of a sum. How halves of a batch differ is not known.
     """

@@ -179,23 +179,24 @@ class Gpu:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Loop:
+    """The training loop's own time."""
+
     steps: int = 0
     loop_s: float = 0.0
     step_ms: float = 0.0  # mean, of the loop's own work between two calls of next()
     wait_ms: float = 0.0  # mean, inside next(), without the first batch of an epoch
     epochs: int = 0
     order_ms: float = 0.0  # of the loop's process at each further epoch's begin, beside what every batch takes there
-    workers: int = 0  # processes or, of native loaders, threads
-    loader: Mapping[str, Any] = field(default_factory=dict)  # its settings
-    waits: Waits = field(default_factory=Waits)
-    making: Making = field(default_factory=Making)
-    host: Host = field(default_factory=Host)
-    garbage: Garbage | None = None
     step_cpu_ms: float = 0.0  # of the thread that runs the loop
     synchronising_calls: float | None = None  # per step
     synchronising: float | None = None  # share of the step's time
-    ranks: tuple[float, ...] = ()  # share of waiting, by rank
+
+
+@dataclass(frozen=True)
+class OnDevice:
+    """What the steps did on a device, and how batches got there."""
+
     watched_steps: int = 0  # in which calls and copies were counted
     copies: tuple[Copies, ...] = ()
     # by change: what copies take with it of what they take without, [low, high], measured after the run
@@ -203,21 +204,55 @@ class Summary:
     # that the steps used: type, capability, types of parameters
     device: Mapping[str, Any] = field(default_factory=dict)
     gpu: Gpu | None = None
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The ranks of the run; each loop waits for the others' too."""
+
+    ranks: tuple[float, ...] = ()  # share of waiting, by rank
     ranks_alike: bool = False  # they take as long as each other to make a batch, whoever is seen to wait for it
-    rungs: Mapping[int, float] = field(default_factory=dict)  # batches per second of the loader alone, by workers
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Numbers of workers and other changes that were tried after the run, with the loader alone."""
+
+    rungs: Mapping[int, float] = field(default_factory=dict)  # batches per second, by workers
     # 95 % of theirs, and of those whose interval is so wide that their rate tells little
     rung_intervals: Mapping[int, tuple[float, float]] = field(default_factory=dict)
     # what each shows beside the best of fewer workers, and of more than now beside the present number
     rungs_beside: Mapping[int, str] = field(default_factory=dict)
     # by change: what was tried in turn with how it is, as (ratio, low, high) of the figure after to before
     tried: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
-    missing: Mapping[str, str] = field(default_factory=dict)  # signal: why
+
+
+@dataclass(frozen=True)
+class Watching:
+    """What watching the run cost it."""
+
     overhead_share: float | None = None
     overhead: Mapping[str, float] = field(default_factory=dict)  # its parts, and what was paid once: overhead.py
 
+
+@dataclass(frozen=True)
+class Summary:
+    loop: Loop = field(default_factory=Loop)
+    workers: int = 0  # processes or, of native loaders, threads
+    loader: Mapping[str, Any] = field(default_factory=dict)  # its settings
+    waits: Waits = field(default_factory=Waits)
+    making: Making = field(default_factory=Making)
+    host: Host = field(default_factory=Host)
+    garbage: Garbage | None = None
+    on_device: OnDevice = field(default_factory=OnDevice)
+    of_ranks: Ranks = field(default_factory=Ranks)
+    ladder: Ladder = field(default_factory=Ladder)
+    watching: Watching = field(default_factory=Watching)
+    missing: Mapping[str, str] = field(default_factory=dict)  # signal: why
+
     @property
     def uses_device(self) -> bool:
-        return bool(self.device or self.loader.get("cuda"))
+        return bool(self.on_device.device or self.loader.get("cuda"))
 
     @property
     def native(self) -> bool:
@@ -234,6 +269,9 @@ class Summary:
         return f"{workers} {self.makers[:-1] if workers == 1 else self.makers}"
 
     def as_dict(self) -> dict[str, Any]:
+        """As run records have it: figures of the loop, the ranks and so on stand beside the others there."""
         made = asdict(self)
+        for group in ("loop", "on_device", "of_ranks", "ladder", "watching"):
+            made |= made.pop(group)
         del made["making"]["times"]
         return {name: finite(value) for name, value in made.items()}

@@ -14,7 +14,7 @@ from feedline.watching.probe.events import Event, Total
 from feedline.watching.recordings import ProcessRecord, Recording
 from feedline.watching.summary import batch_times
 from feedline.watching.summary.engine_summary import making_of, samples_per_batch
-from feedline.watching.summary.figures import Host, Making, Summary
+from feedline.watching.summary.figures import Host, Ladder, Loop, Making, OnDevice, Ranks, Summary, Watching
 from feedline.watching.summary.garbage import garbage_of
 from feedline.watching.summary.gpu_summary import copies_of, device_of, gpu_of
 from feedline.watching.summary.host_summary import Window, host_summary, missing_of_disk, window_of
@@ -88,32 +88,34 @@ def summarise(recording: Recording) -> Summary | None:
     begin_ns, end_ns = judged.times_ns
     overhead = overhead_of(recording, end_ns - begin_ns)
     return Summary(
-        steps=account.steps,
-        loop_s=account.loop_ns / 1e9,
-        step_ms=account.step_ns / steps / 1e6,
-        wait_ms=account.steady_wait_ns / max(account.steady_waits, 1) / 1e6,
-        epochs=account.epochs,
-        order_ms=batch_times.order_ms(loop.events),
+        loop=Loop(
+            steps=account.steps,
+            loop_s=account.loop_ns / 1e9,
+            step_ms=account.step_ns / steps / 1e6,
+            wait_ms=account.steady_wait_ns / max(account.steady_waits, 1) / 1e6,
+            epochs=account.epochs,
+            order_ms=batch_times.order_ms(loop.events),
+            step_cpu_ms=account.step_cpu_ns / steps / 1e6,
+            synchronising_calls=sum(e.a for e in calls) / len(calls) if calls else None,
+            synchronising=_synchronising(calls, busy),
+        ),
         workers=_count_of_workers(facts),
         loader=facts,
         waits=account.waits(),
         making=making,
         host=host,
         garbage=garbage_of(loop),
-        step_cpu_ms=account.step_cpu_ns / steps / 1e6,
-        synchronising_calls=sum(e.a for e in calls) / len(calls) if calls else None,
-        synchronising=_synchronising(calls, busy),
-        watched_steps=len(calls),
-        copies=copies_of(loop.process),
-        copies_with={} if recording.experiments is None else recording.experiments.copies(),
-        device=device,
-        gpu=gpu,
-        ranks=ranks,
-        ranks_alike=bool(ranks) and not slower,
+        on_device=OnDevice(
+            watched_steps=len(calls),
+            copies=copies_of(loop.process),
+            copies_with={} if recording.experiments is None else recording.experiments.copies(),
+            device=device,
+            gpu=gpu,
+        ),
+        of_ranks=Ranks(ranks, bool(ranks) and not slower),
+        ladder=_ladder(recording, facts),
+        watching=Watching(overhead.share, overhead.as_dict()) if overhead is not None else Watching(),
         missing=_missing(judged, making, host, bool(calls), no_gpu),
-        **_of_experiments(recording, facts),
-        overhead_share=overhead.share if overhead is not None else None,
-        overhead=overhead.as_dict() if overhead is not None else {},
     )
 
 
@@ -248,16 +250,16 @@ def experiments_of(recording: Recording, facts: Mapping[str, Any]) -> Experiment
     return tried if tried is not None and tried.warm_because is None and is_of(recording, facts) else None
 
 
-def _of_experiments(recording: Recording, facts: Mapping[str, Any]) -> dict[str, Any]:
+def _ladder(recording: Recording, facts: Mapping[str, Any]) -> Ladder:
     tried = experiments_of(recording, facts)
     if tried is None:
-        return {}
-    return {
-        "rungs": tried.rates(),
-        "rung_intervals": tried.rate_intervals(),
-        "rungs_beside": tried.beside_fewer(_count_of_workers(facts)),
-        "tried": {one.change: (one.ratio, one.ratio_low, one.ratio_high) for one in tried.comparisons},
-    }
+        return Ladder()
+    return Ladder(
+        rungs=tried.rates(),
+        rung_intervals=tried.rate_intervals(),
+        rungs_beside=tried.beside_fewer(_count_of_workers(facts)),
+        tried={one.change: (one.ratio, one.ratio_low, one.ratio_high) for one in tried.comparisons},
+    )
 
 
 def is_of(recording: Recording, facts: Mapping[str, Any]) -> bool:

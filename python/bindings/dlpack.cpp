@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dlpack.h"
+
+#include <nanobind/ndarray.h>
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "arrays.h"
+
+namespace nb = nanobind;
+
+namespace feedline::python {
+namespace {
+
+constexpr const char* kName = "dltensor";
+
+// As DLPack lays it out before its version 1, which every consumer knows.
+struct Managed {
+  nb::dlpack::dltensor tensor;
+  void* context = nullptr;
+  void (*deleter)(Managed*) = nullptr;
+};
+
+// What is lent, in one block with all that it points to.
+struct Lent {
+  Managed managed;
+  std::array<std::int64_t, Shape::kMaxDims> extents{}, strides{};
+  std::shared_ptr<void> memory;
+};
+
+void end(Managed* managed) noexcept { delete static_cast<Lent*>(managed->context); }
+
+// A consumer that has taken the tensor gives its capsule another name.
+void drop(PyObject* capsule) noexcept {
+  if (PyCapsule_IsValid(capsule, kName) == 0) return;
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, kName));
+  managed->deleter(managed);
+}
+
+}  // namespace
+
+nb::object to_dlpack(const ArrayView& view, std::shared_ptr<void> memory) {
+  auto lent = std::make_unique<Lent>();
+  const Shape& shape = view.spec.shape;
+  std::int64_t stride = 1;
+  for (std::size_t i = shape.dims(); i-- > 0;) {
+    lent->extents[i] = shape[i];
+    lent->strides[i] = stride;
+    stride *= shape[i];
+  }
+  lent->memory = std::move(memory);
+  lent->managed = {.tensor = {.data = view.data,
+                              .device = {nb::device::cpu::value, 0},
+                              .ndim = static_cast<std::int32_t>(shape.dims()),
+                              .dtype = dlpack_dtype(view.spec.dtype),
+                              .shape = lent->extents.data(),
+                              .strides = lent->strides.data()},
+                   .context = lent.get(),
+                   .deleter = &end};
+  PyObject* const capsule = PyCapsule_New(&lent->managed, kName, &drop);
+  if (capsule == nullptr) throw nb::python_error();
+  lent.release();
+  return nb::steal(capsule);
+}
+
+}  // namespace feedline::python
