@@ -45,7 +45,10 @@ std::unique_ptr<ReadAhead> ReadAhead::make(std::shared_ptr<const format::RecordF
 }
 
 ReadAhead::ReadAhead(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, ReadAheadMode mode)
-    : format_(std::move(format)), plan_(plan), mode_(mode), exchange_(plan, format_->most_pieces(), mode == ReadAheadMode::kAuto, held_) {}
+    : format_(std::move(format)),
+      plan_(plan),
+      mode_(mode),
+      exchange_(plan, format_->most_pieces(), mode == ReadAheadMode::kAuto, held_) {}
 
 ReadAhead::~ReadAhead() { stop(); }
 

@@ -65,7 +65,7 @@ double amount_at(Augmentation augmentation, const Bins& bins, int bin, bool nega
 // timm's entry: with which probability, and at which level.
 struct TimmLevel {
   double magnitude = 10;
-  double noise = 0;    // standard deviation of the level; infinity: uniform from 0 to `magnitude`
+  double noise = 0;     // standard deviation of the level; infinity: uniform from 0 to `magnitude`
   double highest = 10;  // levels are cut to [0, highest]
 };
 // How a level becomes an amount, where timm has several ways.

@@ -19,17 +19,16 @@ namespace {
 using enum Augmentation;
 
 // In torchvision's order. AugMix has no kIdentity; the enhancers stand last there, as `all_ops` adds them.
-constexpr Augmentation kChoices[] = {kIdentity, kShearX,   kShearY,    kTranslateX,   kTranslateY,
-                                     kRotate,   kBrightness, kColor,   kContrast,     kSharpness,
-                                     kPosterize, kSolarize, kAutoContrast, kEqualize};
-constexpr Augmentation kMixChoices[] = {kShearX,   kShearY,       kTranslateX, kTranslateY, kRotate,   kPosterize, kSolarize,
-                                        kAutoContrast, kEqualize, kBrightness, kColor,      kContrast, kSharpness};
+constexpr Augmentation kChoices[] = {kIdentity,  kShearX,     kShearY,       kTranslateX, kTranslateY,
+                                     kRotate,    kBrightness, kColor,        kContrast,   kSharpness,
+                                     kPosterize, kSolarize,   kAutoContrast, kEqualize};
+constexpr Augmentation kMixChoices[] = {kShearX,    kShearY,   kTranslateX,   kTranslateY, kRotate,
+                                        kPosterize, kSolarize, kAutoContrast, kEqualize,   kBrightness,
+                                        kColor,     kContrast, kSharpness};
 constexpr std::size_t kMixEnhancers = 4;
 constexpr int kAutoAugmentBins = 10, kMixBins = 10;
 
-std::size_t below(std::size_t count, base::Random& random) {
-  return random.below(static_cast<std::uint32_t>(count));
-}
+std::size_t below(std::size_t count, base::Random& random) { return random.below(static_cast<std::uint32_t>(count)); }
 
 // The sign is drawn for every augmentation, so that what follows does not hang on which it was.
 void append(Augmentation augmentation, const Bins& bins, int bin, Size image, base::Random& random,
@@ -92,8 +91,9 @@ constexpr double kUniformNoise = 100;  // timm: of more than that, the level is 
 using Entry = TimmPolicy::Entry;
 
 std::vector<Entry> choices_of_rand_augment(bool increasing) {
-  constexpr Augmentation kAll[] = {kAutoContrast, kEqualize,  kInvert, kRotate, kPosterize,  kSolarize,   kSolarizeAdd, kColor,
-                                   kContrast,     kBrightness, kSharpness, kShearX, kShearY, kTranslateX, kTranslateY};
+  constexpr Augmentation kAll[] = {kAutoContrast, kEqualize,    kInvert, kRotate,     kPosterize,
+                                   kSolarize,     kSolarizeAdd, kColor,  kContrast,   kBrightness,
+                                   kSharpness,    kShearX,      kShearY, kTranslateX, kTranslateY};
   std::vector<Entry> entries;
   for (const Augmentation augmentation : kAll)
     entries.push_back({.augmentation = augmentation, .scale = increasing ? TimmScale::kIncreasing : TimmScale::kPlain});
@@ -105,10 +105,10 @@ std::vector<Entry> weighted_choices() {
   constexpr struct {
     Augmentation augmentation;
     double weight;
-  } kWeights[] = {{kRotate, 3},       {kShearX, 2},          {kShearY, 2},        {kTranslateX, 1},
-                  {kTranslateY, 1},   {kColor, 0.25},        {kSharpness, 0.25},  {kAutoContrast, 0.25},
-                  {kSolarize, 0.05},  {kSolarizeAdd, 0.05},  {kContrast, 0.05},   {kBrightness, 0.05},
-                  {kEqualize, 0.05},  {kPosterize, 0.05},    {kInvert, 0.05}};
+  } kWeights[] = {{kRotate, 3},      {kShearX, 2},         {kShearY, 2},       {kTranslateX, 1},
+                  {kTranslateY, 1},  {kColor, 0.25},       {kSharpness, 0.25}, {kAutoContrast, 0.25},
+                  {kSolarize, 0.05}, {kSolarizeAdd, 0.05}, {kContrast, 0.05},  {kBrightness, 0.05},
+                  {kEqualize, 0.05}, {kPosterize, 0.05},   {kInvert, 0.05}};
   std::vector<Entry> entries;
   for (const auto& [augmentation, weight] : kWeights)
     entries.push_back({.augmentation = augmentation, .scale = TimmScale::kIncreasing, .weight = weight});

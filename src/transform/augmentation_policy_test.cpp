@@ -49,9 +49,9 @@ TEST(AugmentationLevel, BinsAreTorchvisions) {
       mix{AugmentationSpace::kMix, 10};
   EXPECT_NEAR(amount_at(kShearX, standard, 9, false, kImage), 0.09, 1e-6);
   EXPECT_NEAR(amount_at(kShearY, wide, 30, true, kImage), -0.99, 1e-6);
-  EXPECT_EQ(amount_at(kTranslateX, standard, 9, false, kImage), 67);    // int(150 / 331 * 500 * 9 / 30)
-  EXPECT_EQ(amount_at(kTranslateY, standard, 9, true, kImage), -50);    // of 375: truncated towards 0
-  EXPECT_EQ(amount_at(kTranslateX, wide, 29, false, kImage), 30);       // int(32 * 29 / 30)
+  EXPECT_EQ(amount_at(kTranslateX, standard, 9, false, kImage), 67);  // int(150 / 331 * 500 * 9 / 30)
+  EXPECT_EQ(amount_at(kTranslateY, standard, 9, true, kImage), -50);  // of 375: truncated towards 0
+  EXPECT_EQ(amount_at(kTranslateX, wide, 29, false, kImage), 30);     // int(32 * 29 / 30)
   EXPECT_EQ(amount_at(kTranslateY, mix, 9, false, kImage), 125);
   EXPECT_NEAR(amount_at(kRotate, wide, 10, true, kImage), -45, 1e-5);
   EXPECT_NEAR(amount_at(kBrightness, standard, 9, true, kImage), 1 - 0.27, 1e-6);
@@ -67,9 +67,8 @@ TEST(AugmentationLevel, BinsAreTorchvisions) {
 }
 
 TEST(AugmentationPolicy, TrivialAugmentDrawsEachOfFourteenOnceAndAnyBin) {
-  const auto all = draws([](base::Random& random, Augmentations& drawn) {
-    draw_trivial_augment_wide(31, kImage, random, drawn);
-  });
+  const auto all =
+      draws([](base::Random& random, Augmentations& drawn) { draw_trivial_augment_wide(31, kImage, random, drawn); });
   const auto counted = counts(all);
   EXPECT_EQ(counted.size(), 13u);  // identity is nothing
   for (const auto& [augmentation, count] : counted) expect_share(count, kDraws, 1.0 / 14);
@@ -88,16 +87,17 @@ TEST(AugmentationPolicy, TrivialAugmentDrawsEachOfFourteenOnceAndAnyBin) {
 }
 
 TEST(AugmentationPolicy, RandAugmentDrawsWithPuttingBackAtOneMagnitude) {
-  const auto all = draws([](base::Random& random, Augmentations& drawn) {
-    draw_rand_augment(3, 9, 31, kImage, random, drawn);
-  });
+  const auto all =
+      draws([](base::Random& random, Augmentations& drawn) { draw_rand_augment(3, 9, 31, kImage, random, drawn); });
   std::map<std::size_t, int> lengths;
   int same = 0;
   for (const Augmentations& sample : all) {
     ++lengths[sample.size()];
     if (sample.size() == 3) same += sample[0].augmentation == sample[1].augmentation;
     for (const DrawnAugmentation& drawn : sample)
-      if (drawn.augmentation == kRotate) { EXPECT_NEAR(std::fabs(drawn.amount), 9, 1e-5); }
+      if (drawn.augmentation == kRotate) {
+        EXPECT_NEAR(std::fabs(drawn.amount), 9, 1e-5);
+      }
   }
   const double done = 13.0 / 14;
   expect_share(lengths[3], kDraws, done * done * done);
@@ -125,15 +125,16 @@ TEST(AugmentationPolicy, AutoAugmentDoesWhatItsTableSays) {
 }
 
 TEST(AugmentationPolicy, AugMixStaysBelowItsSeverity) {
-  const auto all = draws([](base::Random& random, Augmentations& drawn) {
-    draw_aug_mix_chain(3, 2, false, kImage, random, drawn);
-  });
+  const auto all =
+      draws([](base::Random& random, Augmentations& drawn) { draw_aug_mix_chain(3, 2, false, kImage, random, drawn); });
   const auto counted = counts(all);
   EXPECT_EQ(counted.size(), 9u);
   for (const auto& [augmentation, count] : counted) expect_share(count, 2 * kDraws, 1.0 / 9);
   for (const Augmentations& sample : all)
     for (const DrawnAugmentation& drawn : sample)
-      if (drawn.augmentation == kRotate) { EXPECT_LE(std::fabs(drawn.amount), 30.0 * 2 / 9 + 1e-4); }
+      if (drawn.augmentation == kRotate) {
+        EXPECT_LE(std::fabs(drawn.amount), 30.0 * 2 / 9 + 1e-4);
+      }
 }
 
 TEST(TimmPolicy, RandAugmentWithNoiseAndIncreasingLevels) {
@@ -148,8 +149,7 @@ TEST(TimmPolicy, RandAugmentWithNoiseAndIncreasingLevels) {
   double sum = 0, squares = 0;
   int rotated = 0, highest = 0;
   for (const Augmentations& sample : all)
-    for (const DrawnAugmentation& drawn : sample)
-      switch (drawn.augmentation) {
+    for (const DrawnAugmentation& drawn : sample) switch (drawn.augmentation) {
         case kRotate: {
           const double level = std::fabs(drawn.amount) / 3;
           ++rotated;
@@ -181,7 +181,9 @@ TEST(TimmPolicy, PlainLevelsAndUniformNoise) {
   double low = 1, high = 0;
   for (const Augmentations& sample : all)
     for (const DrawnAugmentation& drawn : sample) {
-      if (drawn.augmentation == kTranslateX) { EXPECT_LE(std::fabs(drawn.amount), 0.8 * 0.45 * 500); }
+      if (drawn.augmentation == kTranslateX) {
+        EXPECT_LE(std::fabs(drawn.amount), 0.8 * 0.45 * 500);
+      }
       if (drawn.augmentation != kColor) continue;
       low = std::min(low, drawn.amount);
       high = std::max(high, drawn.amount);
@@ -209,7 +211,7 @@ TEST(TimmPolicy, AutoAugmentVariantsDifferInPosterize) {
     EXPECT_TRUE(policy);
     std::map<double, int> counted;
     for (const Augmentations& sample :
-         draws([&](base::Random& random, Augmentations& drawn) { policy->draw(kImage, random, drawn); }))
+         draws([&](base::Random&random, Augmentations&drawn) { policy->draw(kImage, random, drawn); }))
       for (const DrawnAugmentation& drawn : sample)
         if (drawn.augmentation == kPosterize) ++counted[drawn.amount];
     std::string text;

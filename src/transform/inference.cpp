@@ -140,7 +140,8 @@ class Inference {
   }
   Check operator()(const op::RandomChange& o) {
     FEEDLINE_CHECK_OK(check_probability(o.p));
-    if (o.augmentation == Augmentation::kPosterize && !(o.amount >= 0 && o.amount <= 8 && o.amount == std::floor(o.amount)))
+    if (o.augmentation == Augmentation::kPosterize &&
+        !(o.amount >= 0 && o.amount <= 8 && o.amount == std::floor(o.amount)))
       return config_error("bits must be an integer from 0 to 8, got " + number(o.amount));
     if (o.augmentation == Augmentation::kSolarize && !(o.amount >= 0 && o.amount <= 256))
       return config_error("threshold must be from 0 to 256, got " + number(o.amount));

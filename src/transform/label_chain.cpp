@@ -105,9 +105,10 @@ Result<std::shared_ptr<const LabelChain>> LabelChain::compile(std::vector<Operat
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
   for (const Operation& operation : operations)
     if (is_automatic(operation))
-      return config_error(std::string(name_of(operation)) +
-                          ": it moves the pixels of images, and a mask cannot follow (nor in torchvision); leave it out, "
-                          "or say by fields= which images it is for");
+      return config_error(
+          std::string(name_of(operation)) +
+          ": it moves the pixels of images, and a mask cannot follow (nor in torchvision); leave it out, "
+          "or say by fields= which images it is for");
   return std::shared_ptr<const LabelChain>(new LabelChain(std::move(operations), first, inferred.size));
 }
 

@@ -184,9 +184,10 @@ struct Name {
 std::string_view name_of(Fidelity fidelity) { return fidelity == Fidelity::kExact ? "exact" : "fast"; }
 
 std::string_view name_of(Augmentation augmentation) {
-  constexpr std::string_view kNames[] = {
-      "identity",   "shear_x",  "shear_y",   "translate_x", "translate_y", "rotate",       "brightness", "color", "contrast",
-      "sharpness",  "posterize", "solarize", "solarize_add", "autocontrast", "equalize",    "invert",     "grayscale"};
+  constexpr std::string_view kNames[] = {"identity",  "shear_x",    "shear_y",      "translate_x",  "translate_y",
+                                         "rotate",    "brightness", "color",        "contrast",     "sharpness",
+                                         "posterize", "solarize",   "solarize_add", "autocontrast", "equalize",
+                                         "invert",    "grayscale"};
   return kNames[static_cast<std::size_t>(augmentation)];
 }
 

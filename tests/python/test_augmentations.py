@@ -68,7 +68,9 @@ def _delivered(dataset: feedline.Dataset, seed: int, **loader: int) -> list[np.n
 # ---- what torchvision asks of Pillow, written down once more ----
 
 
-def _sheared(image: Image.Image, along_x: float, along_y: float, shift: tuple[float, float], **how: object) -> Image.Image:
+def _sheared(
+    image: Image.Image, along_x: float, along_y: float, shift: tuple[float, float], **how: object
+) -> Image.Image:
     x, y = (math.tan(math.radians(math.degrees(math.atan(amount)))) for amount in (along_x, along_y))
     sy = math.radians(math.degrees(math.atan(along_y)))
     a, b = math.cos(-sy) / math.cos(sy), -math.cos(-sy) * x / math.cos(sy) - math.sin(0.0)
@@ -133,7 +135,9 @@ def test_changes_are_pillows(folder: Path, change: str, mode: str) -> None:
     chain, wanted = CHANGES[change]
     dataset = chain(feedline.open(folder).decode(mode))
     for image, ours in zip(_images(folder, mode), _delivered(dataset, 0), strict=True):
-        np.testing.assert_array_equal(ours, np.asarray(wanted(image)).reshape(ours.shape), err_msg=f"{change} {image.size}")
+        np.testing.assert_array_equal(
+            ours, np.asarray(wanted(image)).reshape(ours.shape), err_msg=f"{change} {image.size}"
+        )
 
 
 def test_a_probability_is_how_often(folder: Path) -> None:
@@ -180,7 +184,10 @@ WRONG: dict[str, tuple[Chain, str]] = {
     "probability": (lambda d: d.random_invert(1.5), "random_invert: p must be between 0 and 1, got 1.5"),
     "bits": (lambda d: d.random_posterize(9), "random_posterize: bits must be from 0 to 8"),
     "threshold": (lambda d: d.random_solarize(300), "random_solarize: threshold must be from 0 to 256"),
-    "factor": (lambda d: d.random_adjust_sharpness(-1), "random_adjust_sharpness: sharpness_factor must not be negative"),
+    "factor": (
+        lambda d: d.random_adjust_sharpness(-1),
+        "random_adjust_sharpness: sharpness_factor must not be negative",
+    ),
     "policy": (lambda d: d.auto_augment("mnist"), "auto_augment: policy must be one of"),
     "interpolation": (lambda d: d.rand_augment(interpolation="box"), "rand_augment: interpolation must be nearest"),
     "magnitude": (lambda d: d.rand_augment(magnitude=31), "rand_augment: magnitude must be from 0 to"),

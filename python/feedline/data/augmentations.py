@@ -76,7 +76,9 @@ class Augmentations(Operations):
         """
         where = "auto_augment"
         word = arguments.choice(where, "policy", getattr(policy, "value", policy), ("imagenet", "cifar10", "svhn"))
-        return self._with(self._engine.auto_augment(arguments.field_names(where, fields), word, *_moved(where, interpolation, fill)))
+        return self._with(
+            self._engine.auto_augment(arguments.field_names(where, fields), word, *_moved(where, interpolation, fill))
+        )
 
     def rand_augment(
         self,
