@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <thread>
+#include <vector>
 
 #include "pipeline/fake_format.h"
 #include "pipeline/pipeline_plan.h"
@@ -42,33 +44,44 @@ class FetchExchangeTest : public testing::Test {
     while (true) {
       const auto step = exchange.next(fresh_);
       if (step.kind == Kind::kMakeEntry) {
-        fresh_.emplace_back();
+        fresh_.emplace_back().parts.resize(kParts);
         continue;
       }
       if (step.kind != Kind::kFetch) {
         EXPECT_EQ(step.kind, Kind::kWait);
         return entries;
       }
+      step.entry->used = step.entry->under_way = kParts;
+      for (FetchTable::Part& part : step.entry->parts) part.entry = step.entry;
       entries.push_back(step.entry);
     }
   }
   static void finish(FetchExchange& exchange, FetchExchange::Entry& entry, std::size_t bytes, bool was_near = false) {
-    entry.bytes = std::span<const std::byte>(entry.buffer.resize(bytes));
-    entry.was_near = was_near;
-    storage::Fetch* const fetch = &entry;
+    for (FetchTable::Part& part : entry.parts) finish(exchange, part, bytes, was_near);
+  }
+  static void finish(FetchExchange& exchange, FetchTable::Part& part, std::size_t bytes, bool was_near) {
+    part.bytes = std::span<const std::byte>(part.buffer.resize(bytes));
+    part.was_near = was_near;
+    storage::Fetch* const fetch = &part;
     exchange.finished({&fetch, 1});
   }
-  std::optional<FetchExchange::Taken> take(FetchExchange& exchange, std::uint64_t batch, std::uint64_t row,
-                                           std::uint64_t sample) {
-    return exchange.take({0, nullptr, batch, row, true}, sample, waiter_, buffer_);
+  // The bytes of each part; none: nobody has fetched it.
+  std::vector<std::size_t> take(FetchExchange& exchange, std::uint64_t batch, std::uint64_t row, std::uint64_t sample) {
+    std::vector<std::size_t> bytes;
+    const auto used = exchange.take({0, nullptr, batch, row, true}, sample, waiter_, parts_);
+    for (std::size_t i = 0; i < used.value_or(0); ++i) bytes.push_back(parts_[i].bytes->size());
+    return bytes;
   }
+
+  static constexpr std::size_t kParts = 2;
+  using Bytes = std::vector<std::size_t>;
 
   const PipelinePlan plan_ = planned();
   telemetry::HeldBytes held_;
-  FetchExchange exchange_{plan_, false, held_}, turning_{plan_, true, held_};
+  FetchExchange exchange_{plan_, kParts, false, held_}, turning_{plan_, kParts, true, held_};
   FetchExchange::Entries fresh_;
   const std::shared_ptr<FetchWaiter> waiter_ = std::make_shared<FetchWaiter>();
-  memory::ByteBuffer buffer_;
+  FetchTable::Parts parts_{kParts};
 };
 
 TEST_F(FetchExchangeTest, WhatWasFetchedOfAnOrderThatIsNoMoreIsNobodys) {
@@ -77,14 +90,29 @@ TEST_F(FetchExchangeTest, WhatWasFetchedOfAnOrderThatIsNoMoreIsNobodys) {
   const auto before = started(exchange_);
   ASSERT_EQ(before.size(), 3u);
   for (auto* entry : before) finish(exchange_, *entry, 10);
-  EXPECT_EQ(take(exchange_, 0, 0, 1)->bytes->size(), 10u);
+  EXPECT_EQ(take(exchange_, 0, 0, 1), (Bytes{10, 10}));
   exchange_.begin(true);
   give(exchange_, {2});
   const auto after = started(exchange_);
   ASSERT_EQ(after.size(), 1u);
   finish(exchange_, *after[0], 20);
-  EXPECT_EQ(take(exchange_, 0, 0, 2)->bytes->size(), 20u) << "that of the order before";
-  EXPECT_FALSE(take(exchange_, 0, 1, 3));
+  EXPECT_EQ(take(exchange_, 0, 0, 2), (Bytes{20, 20})) << "that of the order before";
+  EXPECT_TRUE(take(exchange_, 0, 1, 3).empty());
+}
+
+TEST_F(FetchExchangeTest, ASampleIsThereOnceAllItsPartsAre) {
+  begin(exchange_);
+  give(exchange_, {5, 6});
+  const auto entries = started(exchange_);
+  ASSERT_EQ(entries.size(), 2u);
+  finish(exchange_, entries[0]->parts[1], 30, false);
+  EXPECT_FALSE(entries[0]->is_finished);
+  finish(exchange_, entries[0]->parts[0], 40, false);
+  EXPECT_TRUE(entries[0]->is_finished);
+  EXPECT_EQ(take(exchange_, 0, 0, 5), (Bytes{40, 30}));
+  entries[1]->used = entries[1]->under_way = 0;
+  exchange_.finished(*entries[1]);  // there was nothing to fetch
+  EXPECT_TRUE(take(exchange_, 0, 1, 6).empty());
 }
 
 TEST_F(FetchExchangeTest, TurnsNearOnceAllIsInMemoryAndHoldsNothing) {
@@ -114,7 +142,10 @@ TEST_F(FetchExchangeTest, EndsOnceAllThatIsUnderWayIsCancelled) {
   const auto entries = started(exchange_);
   exchange_.stop();
   EXPECT_EQ(exchange_.next(fresh_).kind, Kind::kCancel);
-  EXPECT_EQ(exchange_.under_way(), std::vector<storage::Fetch*>(entries.begin(), entries.end()));
+  std::vector<storage::Fetch*> parts;
+  for (auto* entry : entries)
+    for (FetchTable::Part& part : entry->parts) parts.push_back(&part);
+  EXPECT_EQ(exchange_.under_way(), parts);
   for (auto* entry : entries) finish(exchange_, *entry, 10);
   EXPECT_EQ(exchange_.next(fresh_).kind, Kind::kEnd);
   EXPECT_FALSE(exchange_.turn_far());
@@ -125,13 +156,13 @@ TEST_F(FetchExchangeTest, WhereTheThreadBreaksOffNobodyWaitsForIt) {
   give(exchange_, {1, 2});
   ASSERT_EQ(started(exchange_).size(), 2u);
   {
-    const std::jthread comes([this] { EXPECT_FALSE(take(exchange_, 0, 0, 1)); });
+    const std::jthread comes([this] { EXPECT_TRUE(take(exchange_, 0, 0, 1).empty()); });
     while (waiter_.use_count() < 2) std::this_thread::yield();
     exchange_.break_off();
   }
   EXPECT_FALSE(exchange_.is_far());
   EXPECT_FALSE(exchange_.turn_far());
-  EXPECT_FALSE(take(exchange_, 0, 1, 2));
+  EXPECT_TRUE(take(exchange_, 0, 1, 2).empty());
 }
 
 }  // namespace

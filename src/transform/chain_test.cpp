@@ -3,11 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <random>
+#include <string>
+#include <string_view>
 
 #include "transform/border.h"
 #include "transform/colour.h"
+#include "transform/pixel_ops/apply.h"
+#include "transform/steps.h"
 #include "transform/test_images.h"
 
 namespace feedline::transform {
@@ -111,8 +116,32 @@ class StepByStep {
     EXPECT_TRUE(jitter(image, drawing));
     image_ = packed(image.view());
   }
+  void operator()(const op::RandomChange& o) { augment(name_of(o), Interpolation::kNearest, {}); }
+  void operator()(const op::AutoAugment& o) { augment(name_of(o), o.interpolation, o.fill); }
+  void operator()(const op::RandAugment& o) { augment(name_of(o), o.interpolation, o.fill); }
+  void operator()(const op::TrivialAugmentWide& o) { augment(name_of(o), o.interpolation, o.fill); }
 
  private:
+  static Augmentation augmentation_of(const std::string& name) {
+    for (int i = 0; i <= static_cast<int>(Augmentation::kGrayscale); ++i)
+      if (name_of(static_cast<Augmentation>(i)) == name) return static_cast<Augmentation>(i);
+    ADD_FAILURE() << name;
+    return Augmentation::kIdentity;
+  }
+  void augment(std::string_view operation, Interpolation interpolation, const std::array<std::uint8_t, 3>& fill) {
+    for (; next_ < values_.size() && values_[next_].operation == operation; ++next_) {
+      const DrawnAugmentation drawn{augmentation_of(values_[next_].name), values_[next_].values[0]};
+      memory::PixelBuffer out;
+      if (drawn.augmentation == Augmentation::kGrayscale) {
+        EXPECT_TRUE(grayscale(image_.view(), image_.channels, out));
+      } else {
+        PixelScratch scratch;
+        const auto change = pixel_operation(drawn, {image_.height, image_.width}, interpolation, fill);
+        EXPECT_TRUE(apply(change, image_.view(), scratch, out));
+      }
+      image_ = packed(out.view());
+    }
+  }
   std::vector<double> take(const std::string& name) {
     EXPECT_LT(next_, values_.size());
     EXPECT_EQ(values_[next_].name, name);
@@ -138,7 +167,16 @@ class RandomChain {
   Operation any() {
     const auto interpolation = static_cast<Interpolation>(number(0, 3));
     const auto mode = static_cast<PaddingMode>(number(0, 3));
-    switch (number(0, 9)) {
+    switch (number(0, 13)) {
+      case 10:
+        return op::RandomChange{static_cast<Augmentation>(number(static_cast<int>(Augmentation::kAutoContrast),
+                                                                 static_cast<int>(Augmentation::kGrayscale)))};
+      case 11:
+        return op::RandAugment{.num_ops = number(0, 4), .interpolation = Interpolation::kBilinear, .fill = {5, 6, 7}};
+      case 12:
+        return op::TrivialAugmentWide{.interpolation = Interpolation::kBicubic};
+      case 13:
+        return op::AutoAugment{static_cast<AutoAugmentPolicy>(number(0, 2))};
       case 0:
         return op::Resize{size(), {}, interpolation};
       case 1:

@@ -58,10 +58,14 @@ def _images(root: Path, mode: str = "RGB") -> list[Image.Image]:
     return [Image.open(path).convert(mode) for path in sorted((root / "class").iterdir())]
 
 
+def _opened(root: Path) -> feedline.Dataset:
+    """With images of any size."""
+    return feedline.open(root).collate("list", fields="image")
+
+
 def _delivered(dataset: feedline.Dataset, seed: int, **loader: int) -> list[np.ndarray]:
     """Height x width x channels of every sample of epoch 0."""
-    listed = dataset.collate("list", fields="image")
-    with listed.loader(5, seed=seed, layout="NHWC", output="numpy", **loader) as batches:
+    with dataset.loader(5, seed=seed, layout="NHWC", output="numpy", **loader) as batches:
         return [image for batch in batches for image in batch.image]
 
 
@@ -115,7 +119,7 @@ HOW = {
 @pytest.mark.parametrize("mode", ["RGB", "L"])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_policies_do_what_they_drew(folder: Path, policy: str, mode: str) -> None:
-    dataset = POLICIES[policy](feedline.open(folder).decode(mode))
+    dataset = POLICIES[policy](_opened(folder).decode(mode))
     resample, fill = HOW.get(policy, (Image.Resampling.NEAREST, (0, 0, 0)))
     seen: Counter[str] = Counter()
     for seed in range(8):
@@ -133,7 +137,7 @@ def test_policies_do_what_they_drew(folder: Path, policy: str, mode: str) -> Non
 @pytest.mark.parametrize("change", CHANGES)
 def test_changes_are_pillows(folder: Path, change: str, mode: str) -> None:
     chain, wanted = CHANGES[change]
-    dataset = chain(feedline.open(folder).decode(mode))
+    dataset = chain(_opened(folder).decode(mode))
     for image, ours in zip(_images(folder, mode), _delivered(dataset, 0), strict=True):
         np.testing.assert_array_equal(
             ours, np.asarray(wanted(image)).reshape(ours.shape), err_msg=f"{change} {image.size}"
@@ -141,16 +145,16 @@ def test_changes_are_pillows(folder: Path, change: str, mode: str) -> None:
 
 
 def test_a_probability_is_how_often(folder: Path) -> None:
-    dataset = feedline.open(folder).random_solarize(128, p=0.2)
+    dataset = _opened(folder).random_solarize(128, p=0.2)
     done = sum(bool(dataset.draw(i, seed=seed)) for i in range(PHOTOS) for seed in range(200))
     assert done == pytest.approx(0.2 * PHOTOS * 200, abs=4 * (0.16 * PHOTOS * 200) ** 0.5)
-    assert not feedline.open(folder).random_equalize(0).draw(0)
+    assert not _opened(folder).random_equalize(0).draw(0)
 
 
 def test_flips_and_crops_keep_their_order(folder: Path) -> None:
     """A flip is moved to the output where that changes nothing: not past what moves pixels."""
     dataset = (
-        feedline.open(folder)
+        _opened(folder)
         .resize((60, 80), "bicubic")
         .random_horizontal_flip(1)
         .trivial_augment_wide(interpolation="bilinear")
@@ -172,7 +176,7 @@ def test_flips_and_crops_keep_their_order(folder: Path) -> None:
 
 
 def test_the_same_bytes_with_any_number_of_threads(folder: Path) -> None:
-    dataset = feedline.open(folder).rand_augment(3).random_grayscale(0.5).trivial_augment_wide()
+    dataset = _opened(folder).rand_augment(3).random_grayscale(0.5).trivial_augment_wide()
     first = _delivered(dataset, 3, num_workers=1)
     assert any((a != b).any() for a, b in zip(first, _delivered(dataset, 4, num_workers=1), strict=True))
     for threads in (2, 3, 8):

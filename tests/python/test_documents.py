@@ -25,6 +25,7 @@ Names = dict[str, Any]
 # by document, and the beginning of a block: why it does not run here, and where it does
 NOT_RUN = {
     ("drop-in.md", "accelerate."): "frameworks; tests/python/integrations",
+    ("drop-in.md", "data = wds."): "webdataset; tests/python/drop_in/test_lowering_webdataset_fields.py",
     ("findings.md", "# SPDX"): "a file of its own; tests/python/findings/test_an_added_cause.py",
     ("reproducibility.md", "from torch.distributed"): "ranks; tests/python/integrations/test_torchrun.py",
     ("trace.md", "loader.metrics"): "a fixed port; tests/python/test_metrics.py",
@@ -66,7 +67,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def readme_names() -> Names:
     tokens = feedline.tokens("train.bin", window=64, dtype="uint16")
     features = np.random.default_rng(0).random((600, 16), np.float32)
-    return {"features": features, "labels": np.arange(600), "web": tokens, "books": tokens}
+    names: Names = {"features": features, "labels": np.arange(600), "web": tokens, "books": tokens}
+    return {**names, "flatten_labels": lambda annotation: {"keys": sorted(annotation)}}
 
 
 def readme_holds(names: Names) -> None:
@@ -74,6 +76,7 @@ def readme_holds(names: Names) -> None:
     assert (names["label"].shape, names["label"].dtype) == ((256,), torch.int64)
     batch = next(iter(names["scenes"].loader(5)))
     assert batch._fields == ("jpg", "mask_png", "boxes_npy", "json") and len(batch.boxes_npy) == 5
+    assert all(list(annotation) == ["keys"] for annotation in batch.json)
     assert {x.dtype for x in next(iter(names["text"]))} == {torch.int64}
     assert names["x"].shape == names["y"].shape and (names["y"] == -100).any()
     assert len(names["both"]) == 2 * len(names["web"])
@@ -92,6 +95,9 @@ def fields_hold(names: Names) -> None:
     assert all(isinstance(rows, list) and len(rows) == 19 for rows in (batch.boxes_npy, batch.txt, batch.json))
     assert isinstance(batch.txt[0], str) and isinstance(batch.json[0], dict)
     assert len(names["scenes"]) == 147
+    mapped = next(iter(names["mapped"].loader(4)))
+    assert mapped.left_jpg.dtype == torch.float32 and mapped.left_jpg.shape == (4, 3, 224, 224)
+    assert len(mapped.caption) == 4 and not hasattr(mapped, "txt")
 
 
 def training_names() -> Names:
