@@ -169,8 +169,8 @@ class RandomChain {
     const auto mode = static_cast<PaddingMode>(number(0, 3));
     switch (number(0, 13)) {
       case 10:
-        return op::RandomChange{static_cast<Augmentation>(number(static_cast<int>(Augmentation::kAutoContrast),
-                                                                 static_cast<int>(Augmentation::kGrayscale)))};
+        return op::RandomChange{static_cast<Augmentation>(
+            number(static_cast<int>(Augmentation::kAutoContrast), static_cast<int>(Augmentation::kGrayscale)))};
       case 11:
         return op::RandAugment{.num_ops = number(0, 4), .interpolation = Interpolation::kBilinear, .fill = {5, 6, 7}};
       case 12:
