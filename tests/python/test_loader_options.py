@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from typing import Any
 
@@ -39,14 +38,14 @@ def test_every_argument_is_the_option_of_its_name(train: feedline.Dataset, monke
     names = [name for name in inspect.signature(feedline.Dataset.loader).parameters if name != "self"]
     given = {name: object() for name in names}
     train.loader(**given)  # type: ignore[arg-type]
-    assert {field.name: getattr(made[0], field.name) for field in dataclasses.fields(LoaderOptions)} == given
+    assert made[0]._asdict() == given
 
 
 def test_options_do_not_change(train: feedline.Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[LoaderOptions] = []
     monkeypatch.setattr(LoaderOptions, "make_loader", lambda options, _: made.append(options))
     train.loader(**GIVEN)
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         made[0].num_workers = 2  # type: ignore[misc]
 
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _engine
 from ..errors import ConfigError
@@ -19,8 +18,7 @@ _WHERE = "loader"
 _BIG = 2**63 - 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class LoaderOptions:
+class LoaderOptions(NamedTuple):
     """The arguments of :meth:`Dataset.loader`, which says what they mean and has their defaults."""
 
     batch_size: int | None
@@ -57,7 +55,7 @@ class LoaderOptions:
             Output(arguments.choice(_WHERE, "output", self.output, ("torch", "numpy"))),
             epochs=_epoch_count(self.epochs),
             announce=rank == 0,
-            remake=lambda num_workers: replace(self, num_workers=num_workers).make_loader(dataset),
+            remake=lambda num_workers: self._replace(num_workers=num_workers).make_loader(dataset),
         )
 
     def _engine_loader(self, dataset: _engine.Dataset, rank: int, world_size: int) -> _engine.Loader:

@@ -10,7 +10,6 @@ from typing import Any, TypedDict
 
 from .. import _engine
 from ..errors import ConfigError, StorageError
-from ..machine import storage
 from . import arguments, rows
 from .dataset import Dataset
 
@@ -159,6 +158,8 @@ def _token_file(path: str, dtype: str | None) -> tuple[str, int, str]:
 
 def _npy_header(path: str) -> tuple[int, str]:
     import numpy
+
+    from ..machine import storage  # with pathlib and urllib
 
     place = storage.local_path(path)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", place):

@@ -32,7 +32,7 @@ CASES = {
     ),
     "the disk gives more": (
         summary(HALF, READING, FULL),
-        lambda run: replace(run, **FLAT),
+        lambda run: but(run, **FLAT),
         "storage_bandwidth",
     ),
     "the quota has room": (

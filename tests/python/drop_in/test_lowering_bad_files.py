@@ -318,8 +318,8 @@ def test_what_keeps_a_folder_in_python_is_said(vision, files, photos):
     cases = [
         (Own(files, photos.transform), "Own is not a dataset that the engine knows"),
         (folder(files, t.Compose([OwnResize((16, 16)), t.ToTensor()])), "OwnResize is not an operation"),
-        (folder(files, t.Compose([lambda image: image, t.ToTensor()])), "function is not an operation"),
-        (folder(files, lambda image: 0), "function is not an operation"),
+        (folder(files, t.Compose([lambda image: image, t.ToTensor()])), "<lambda> is not an operation"),
+        (folder(files, lambda image: 0), "<lambda> is not an operation"),
         (folder(files, t.Compose([hooked, t.ToTensor()])), "hooks"),
         (folder(files, t.Compose([replaced, t.ToTensor()])), "hooks, or a forward of its own"),
         (folder(files, t.Compose([t.Resize(16), t.ToTensor()])), "no fixed size"),
