@@ -2,6 +2,7 @@
 #include "pipeline/fetch_stock.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "base/clock.h"
@@ -11,6 +12,9 @@ namespace {
 
 constexpr std::uint64_t kMostReads = 256;        // a sample in several objects is as many
 constexpr std::uint64_t kFirstMean = 128 << 10;  // bytes of a sample, until some were seen: a photo
+
+// What was left behind, one before the other: it is never freed, and not lost.
+std::atomic<FetchTable*> last_left = nullptr;
 
 }  // namespace
 
@@ -101,7 +105,8 @@ void FetchStock::keep_none(Entries& unused) {
 void FetchStock::leave_behind() {
   keeps_spare_ = false;
   std::swap(entries_, *nothing_);
-  static_cast<void>(nothing_.release());
+  FetchTable* const left = nothing_.release();
+  left->left_before = last_left.exchange(left);
 }
 
 }  // namespace feedline::pipeline

@@ -83,6 +83,8 @@ class FetchTable {
   Entries& all() { return entries_; }
   std::size_t size() const { return entries_.size(); }
 
+  FetchTable* left_before = nullptr;  // FetchStock's, of one that it leaves behind
+
  private:
   struct Chain {
     Entry *first = nullptr, *last = nullptr;
