@@ -38,7 +38,8 @@ std::uint64_t add_paths(GivenFiles& self, const std::vector<nb::bytes>& paths) {
 }
 
 // A Python object that a dataset holds. It goes where Python lets go of the last dataset or loader on it, with the GIL:
-// no thread of the engine outlives its loader, and batches hold no dataset.
+// no thread of the engine outlives its loader, but for one that a function of map() never gives back, which lets go of
+// nothing; and batches hold no dataset.
 std::shared_ptr<void> held(nb::object object) {
   return {new nb::object(std::move(object)), [](nb::object* o) { delete o; }};
 }
