@@ -40,6 +40,38 @@ def adjust_hue(image: Image.Image, factor: float) -> Image.Image:
     return Image.merge("HSV", (Image.fromarray(shifted), saturation, value)).convert("RGB")
 
 
+def whole_calls(pixels: np.ndarray) -> dict[str, tuple[Candidate, Candidate | None, Candidate | None]]:
+    """By name: calls of Feedline's functions, with what NumPy adds, and Pillow's and torchvision's."""
+    import torch
+    from torchvision.transforms.v2 import InterpolationMode
+    from torchvision.transforms.v2 import functional as F
+
+    image = Image.fromarray(pixels)
+    tensor = torch.from_numpy(pixels.copy()).permute(2, 0, 1).contiguous()
+    height, width = pixels.shape[:2]
+    found: dict[str, tuple[Candidate, Candidate | None, Candidate | None]] = {}
+    for name in ("bilinear", "bicubic", "lanczos"):
+        filtering, mode = Image.Resampling[name.upper()], InterpolationMode[name.upper()]
+        for size in (96, 160, 512):
+
+            def torchs(mode: InterpolationMode = mode, size: int = size) -> Any:
+                return F.resize(tensor, [size, size], interpolation=mode, antialias=True)
+
+            found[f"resize to {size} {name}"] = (
+                lambda n=name, s=size: feedline.resize_image(pixels, (s, s), interpolation=n),
+                lambda f=filtering, s=size: image.resize((s, s), f),
+                torchs if name != "lanczos" else None,  # which torchvision has for Pillow's images alone
+            )
+    moved = feedline.testing.elastic_displacement(height, width, (50.0, 50.0), (5.0, 5.0), index=0, stream=0)
+    noise, displacement = moved.view(np.uint8).ravel(), torch.from_numpy(moved).permute(1, 2, 0)[None].contiguous()
+    found["elastic bilinear"] = (
+        lambda: feedline.testing.pixel_operation(pixels, "elastic", interpolation="bilinear", noise=noise),
+        None,
+        lambda: F.elastic(tensor, displacement, interpolation=InterpolationMode.BILINEAR),
+    )
+    return found
+
+
 def cases(pixels: np.ndarray) -> dict[str, tuple[tuple[Any, ...], dict[str, Any], Candidate, Candidate | None]]:
     """By name: Feedline's values and options, Pillow's call, torchvision's (None: it has none)."""
     import torch
@@ -141,12 +173,16 @@ def ours(pixels: np.ndarray, name: str, values: tuple[Any, ...], options: dict[s
 def timed(pixels: np.ndarray, rounds: int, only: str) -> dict[str, dict[str, float]]:
     """Microseconds of each candidate, and what of ours the others take."""
     table = {}
-    for name, (values, options, pillow, torchvision) in cases(pixels).items():
+    rows: dict[str, tuple[Callable[[], float], Candidate | None, Candidate | None]] = {
+        name: (lambda n=name, v=values, o=options: ours(pixels, n, v, o), pillow, torchvision)
+        for name, (values, options, pillow, torchvision) in cases(pixels).items()
+    }
+    for name, (own, pillow, torchvision) in whole_calls(pixels).items():
+        rows[name] = (lambda c=own: seconds(c), pillow, torchvision)
+    for name, (own_seconds, pillow, torchvision) in rows.items():
         if only not in name:
             continue
-        candidates: dict[str, Callable[[], float]] = {
-            "feedline": lambda n=name, v=values, o=options: ours(pixels, n, v, o)
-        }
+        candidates: dict[str, Callable[[], float]] = {"feedline": own_seconds}
         for peer, call in (("pillow", pillow), ("torchvision", torchvision)):
             if call is not None:
                 candidates[peer] = lambda c=call: seconds(c)

@@ -157,13 +157,16 @@ feedline_jobs() {
 # One CMake tree for the extension and, for tools/test, for the C++ tests: the engine is compiled once. The package is
 # built as a wheel, kept in build/wheel, and that is what .venv gets.
 feedline_build() {
-  local tests=OFF target=_engine setting settings=()
+  local tests=OFF target=_engine precompiled=ON setting settings=()
   if [ "${1:-}" = tests ]; then
     tests=ON
     target=all
   fi
+  # ccache saves more (a test builds the engine once more), and knows nothing of what is in precompiled headers
+  ! command -v ccache >/dev/null || precompiled=OFF
   for setting in build-dir="$FEEDLINE_TREE" build.targets="$target" \
-    cmake.define.FEEDLINE_TESTS="$tests" cmake.define.FEEDLINE_EXAMPLES="$tests" cmake.define.FEEDLINE_BENCH=OFF; do
+    cmake.define.FEEDLINE_TESTS="$tests" cmake.define.FEEDLINE_EXAMPLES="$tests" cmake.define.FEEDLINE_BENCH=OFF \
+    cmake.define.FEEDLINE_TEST_OPTIONS=-O0 cmake.define.FEEDLINE_PRECOMPILED="$precompiled"; do
     settings+=(--config-settings "$setting")
   done
   rm -rf "$FEEDLINE_ROOT/build/wheel"

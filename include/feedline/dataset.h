@@ -15,6 +15,7 @@
 #include "feedline/error.h"
 #include "feedline/inspection.h"
 #include "feedline/loader.h"
+#include "feedline/node_cache.h"
 #include "feedline/operation.h"
 #include "feedline/sample_files.h"
 #include "feedline/sample_function.h"
@@ -40,10 +41,13 @@ struct OpenOptions {
   // field's name begins with "mask" or "seg"; cls, cls2, index, inx and id are integers; npy is an array, json and jsn
   // are JSON, txt, text, caption and transcript are text, and all else is bytes. ":image", ":mask", ":value", ":array",
   // ":bytes",
-  // ":text" or ":json" behind the spec says it otherwise.
+  // ":text" or ":json" behind the spec says it otherwise, and ":boxes" and ":keypoints" that an array, or lists in
+  // JSON, is what the geometry of images moves along.
   std::vector<std::string> fields;
   std::string index_directory;  // where indexes are kept; empty: beside the shard, else the user's cache folder
   Missing missing = Missing::kError;
+  std::string cache_directory;  // where copies of whole objects are kept on this machine: node_cache.h; empty: nowhere
+  CacheLimit cache_limit;
 };
 
 // One transformed sample, or one stored one, with the memory it lives in.
@@ -59,12 +63,27 @@ struct Sample {
   std::vector<Field> fields;
 };
 
+// What a field of a sample is to those who use it.
+struct FieldRole {
+  std::string name;
+  std::string kind;                         // "image", "mask", "boxes", "keypoints", "value", "array", "bytes", ...
+  BoxFormat box_format = BoxFormat::kXyxy;  // of boxes
+  bool clamps = true;                       // likewise: op::Boxes has both
+};
+
 struct DecodeLimit {
   std::uint64_t images = 0;
   std::uint64_t encoded_bytes = 0;
   double wall_s = 0;
   double cpu_s = 0;
   int threads = 0;
+};
+
+// A field that Dataset::views makes of an image.
+struct View {
+  std::string name = {};                   // empty: the image's field name, "_" and the place among the views
+  std::vector<Operation> operations = {};  // on what the operations before views() give
+  std::optional<int> count = {};           // so many, each drawn by itself, as one field (count, C, H, W)
 };
 
 class SampleReader;
@@ -99,6 +118,24 @@ class Dataset {
   }
   Dataset to_dtype(DType dtype, bool scale = false) const { return with(op::ToDtype{dtype, scale}); }
 
+  // Several views of one image: each is a field of the batch, in the place of the image's. The operations so far are
+  // done once for all of them, and drawn once; those of a View are its own, and those behind views() are done to each
+  // view, drawn by itself (Operation::fields names views). What is decoded of the image is decoded once, or for each
+  // view, whichever costs less: the pixels are the same, but with Fidelity::kFast. Other fields go on as they are:
+  // operations on all images and masks are for them as well, drawn by themselves.
+  // field: the image, where a sample has several. A dataset has one views().
+  // kConfig: no such image; a name that is empty, twice there, or another field's; no view, or more than kMostViews; a
+  // count below 1; decode in a view; normalize or to_dtype before it; a field that a function of map() took. From now
+  // on: cache(), which goes before it; several in one field that have no fixed size.
+  Result<Dataset> views(std::vector<View> views, const std::string& field = {}) const;
+  static constexpr std::size_t kMostViews = 254;  // of a sample, counted one by one
+  // torchvision's FiveCrop and TenCrop: the four corners and the middle as one field (5, C, H, W) called like the
+  // image, and the same five of the mirrored image behind them. kConfig: as views(). kData: an image is smaller.
+  Result<Dataset> five_crop(Size size, const std::string& field = {}) const;
+  Result<Dataset> ten_crop(Size size, bool vertical_flip = false, const std::string& field = {}) const;
+  // views() as a call, and before which of operations() it is; nullopt: there is none.
+  std::optional<std::pair<std::string, std::size_t>> viewed() const;
+
   // Keeps the 8-bit pixels that the operations so far give, from the first time that a sample is read, and does only
   // the operations behind it in every epoch. What comes out, and what is drawn, is what it would be without.
   // where: "memory" (one copy for all processes of this user on this machine that keep the same, freed with the last
@@ -128,7 +165,9 @@ class Dataset {
   // chain that has no fixed output size yet is fine here; schema() and loader() refuse it.
   Result<void> check() const;
   Result<Schema> schema() const;  // of one sample, batch extent not included
-  std::string explain() const;    // what runs, in which order, fused how
+  // The fields as they are stored, but those that a function takes; of a format that gives rows, all "array".
+  std::vector<FieldRole> roles() const;
+  std::string explain() const;  // what runs, in which order, fused how
   // Samples up to and with each shard, where the format has shards; else empty.
   std::vector<std::uint64_t> shard_ends() const;
   std::uint64_t fingerprint() const;  // changes with the samples, their order, fields and weights
@@ -163,6 +202,14 @@ class Dataset {
   std::shared_ptr<const Impl> impl_;
 };
 
+// Decoded pixels that are in memory: 8-bit, rows one after the other, `channels` (1 or 3) interleaved.
+struct GivenPixels {
+  const std::uint8_t* data = nullptr;
+  int width = 0;
+  int height = 0;
+  int channels = 0;
+};
+
 // Reads single samples, transformed, with the scratch memory kept from one to the next. Not for several threads at
 // once.
 class SampleReader {
@@ -177,6 +224,8 @@ class SampleReader {
   // An image file that is in memory already, as if it were stored in the dataset. kConfig: samples have other fields.
   Result<Sample> read(std::span<const std::byte> encoded, std::uint64_t draw, std::uint64_t seed = 0,
                       std::uint64_t epoch = 0);
+  // Likewise an image that is decoded already. kConfig: no pixels, neither 1 nor 3 channels.
+  Result<Sample> read(const GivenPixels& pixels, std::uint64_t draw, std::uint64_t seed = 0, std::uint64_t epoch = 0);
 
  private:
   friend class Dataset;

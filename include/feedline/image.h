@@ -40,6 +40,10 @@ Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box
 Result<Image> resize_image(const Image& image, Size size, Interpolation interpolation);
 // One pixel operation. kConfig: a parameter out of range, or an image that has not 1 or 3 channels.
 Result<Image> apply_pixel_operation(const Image& image, const PixelOperation& operation);
+// What elastic_transform, as operation `stream` of a list, adds to the places of an image's pixels: as
+// pixel_op::Elastic takes it. For tests. kConfig: a side below 1.
+Result<std::vector<float>> elastic_displacement(const op::ElasticTransform& elastic, Size size, std::uint64_t seed,
+                                                std::uint64_t epoch, std::uint64_t sample, std::uint32_t stream);
 // The seconds of CPU that each of `runs` runs takes, on memory that is warm. For benchmarks.
 Result<std::vector<double>> time_pixel_operation(const Image& image, const PixelOperation& operation, int runs);
 

@@ -43,6 +43,20 @@ enum class Uneven : std::uint8_t {
   kExact,  // every sample exactly once: ranks may differ by one sample, and so by one batch
 };
 
+// What mixup and cutmix are drawn for, and which rows of a batch of n they mix.
+enum class MixMode : std::uint8_t {
+  kBatch,  // once for all rows
+  kElem,   // for every row i by itself, with row n - 1 - i
+  kHalf,   // likewise for the first half of the rows, which alone are delivered: batches have batch_size / 2 rows
+  kPair,   // for every two rows i and n - 1 - i together
+};
+
+// Which row a row is mixed with.
+enum class MixPartner : std::uint8_t {
+  kRoll,  // the row before it, the first one with the last (torchvision)
+  kFlip,  // row n - 1 - i (timm); the middle one of an odd number stays as it is
+};
+
 // Samples of lengths up to `bound`, and longer than the bound of the bucket before. A batch has samples of one bucket,
 // each padded to its bound.
 struct Bucket {
@@ -80,6 +94,19 @@ struct LoaderOptions {
   std::optional<DType> dtype;  // element type of image fields; nullopt: what the operations give
   Layout layout = Layout::kNchw;
   std::chrono::milliseconds timeout{0};  // next() fails with kStalled after this long without a batch; 0: never
+  // Every sample stands so many times in the order, one after the other, each time with other draws; the ranks take
+  // turns at the positions. An epoch has as many positions as without, and so only a part of the samples.
+  std::uint64_t repeat = 1;
+  // MixUp and CutMix: alpha of Beta(alpha, alpha), which each draws its share from; 0: not done. Where one of them is
+  // done, image fields are float32 or float16, and the label field is float32 (num_classes).
+  double mixup = 0;
+  double cutmix = 0;
+  std::uint64_t num_classes = 0;    // 0: as many as the dataset names
+  double label_smoothing = 0;       // of the targets
+  double mix_probability = 1;       // that a batch, row or pair is mixed
+  double switch_probability = 0.5;  // with both: that it is cutmix
+  MixMode mix_mode = MixMode::kBatch;
+  std::optional<MixPartner> partner;  // nullopt: kRoll with kBatch, and kFlip with the others, which have no other
 };
 
 // Of a loader without a plan: the caller gives the samples of each batch, in Loader::give(), and gets the batches in
@@ -195,6 +222,13 @@ struct MapStats {
   double waited_s = 0;      // before it could begin: in Python, for the GIL
 };
 
+// Of mixup and cutmix.
+struct MixStats {
+  std::uint64_t batches = 0;  // that were mixed, or drawn to be left as they are
+  std::uint64_t rows = 0;     // of them
+  double run_s = 0;           // over all threads; the stage "batch" has it too
+};
+
 // What num_workers = 0 has come to.
 struct ControllerStats {
   struct Change {
@@ -226,6 +260,7 @@ struct LoaderStats {
   std::optional<CacheStats> cache;
   std::optional<ControllerStats> controller;  // nullopt: the number of threads was given
   std::optional<MapStats> map;                // nullopt: the dataset has no function
+  std::optional<MixStats> mix;                // nullopt: neither mixup nor cutmix
 };
 
 // Positions [begin, end) of an epoch's order, which all ranks share.
@@ -255,6 +290,7 @@ struct LoaderState {
   std::vector<Positions> delivered;  // behind `position` (in_order = false)
   std::uint64_t left_out = 0;        // positions at the order's end that kSkip has used up
   std::vector<Bucket> buckets;       // they decide what a position is, so they stay the same
+  std::uint64_t repeat = 1;          // likewise
   Fidelity fidelity = Fidelity::kExact;
 };
 
@@ -273,7 +309,7 @@ class Loader {
   // Rows that each rank has in the batch that was delivered last: with kExact an epoch's last ones may differ. Empty:
   // none was delivered yet.
   Result<std::vector<std::uint64_t>> rows_per_rank() const;
-  const Schema& schema() const;  // of one sample
+  const Schema& schema() const;  // of one row of a batch
   // As they were passed; explain() tells what came of those that were left open. Of Dataset::given_loader(): what both
   // kinds of options have.
   const LoaderOptions& options() const;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,10 +14,17 @@
 #include <vector>
 
 #include "feedline/array.h"
+#include "feedline/error.h"
 
 namespace feedline {
 
-enum class Interpolation : std::uint8_t { kNearest, kBox, kBilinear, kBicubic };
+namespace transform {
+class TimmPolicy;
+}
+struct Operation;
+
+// kRandom: bilinear or bicubic, drawn for each image.
+enum class Interpolation : std::uint8_t { kNearest, kBox, kBilinear, kBicubic, kLanczos, kRandom };
 // What AutoAugment's policy was learned on.
 enum class AutoAugmentPolicy : std::uint8_t { kImageNet, kCifar10, kSvhn };
 // A change of an image that leaves its size: what automatic augmentations choose from.
@@ -39,7 +47,12 @@ enum class Augmentation : std::uint8_t {
   kInvert,
   kGrayscale,
 };
+enum class Corner : std::uint8_t { kTopLeft, kTopRight, kBottomLeft, kBottomRight, kCenter };
 enum class PaddingMode : std::uint8_t { kConstant, kEdge, kReflect, kSymmetric };
+// The four numbers of a box, in pixels: two corners; the upper left corner and the sides; the centre and the sides.
+enum class BoxFormat : std::uint8_t { kXyxy, kXywh, kCxcywh };
+// Where an image stands in a larger one.
+enum class PadPosition : std::uint8_t { kCenter, kTopLeft };
 enum class ColorMode : std::uint8_t { kRgb, kL };  // Pillow's mode names: 3 channels, 1 channel
 // kExact: Pillow's pixels, bit for bit. kFast: JPEGs that are made much smaller are decoded at a part of their size,
 // and coloured after the resize: nearly the same pixels (docs/fidelity.md says how nearly); else kExact's.
@@ -68,7 +81,8 @@ struct Decode {
   Fidelity fidelity = Fidelity::kExact;
 };
 // size.width == 0: the smaller edge becomes size.height and the other keeps the aspect ratio (torchvision's
-// int size), limited by max_size. Always antialiased, as PIL is; nearest never is.
+// int size), limited by max_size. size {0, 0}: the larger edge becomes max_size. Always antialiased, as PIL is; nearest
+// never is.
 struct Resize {
   Size size;
   std::optional<int> max_size;
@@ -77,6 +91,11 @@ struct Resize {
 // Pads with zeros where the image is smaller than size, as torchvision does.
 struct CenterCrop {
   Size size;
+};
+// The crop in a corner, or in the middle: what Dataset::five_crop and ten_crop are made of. The image must be as large.
+struct CornerCrop {
+  Size size;
+  Corner corner = Corner::kTopLeft;
 };
 struct RandomCrop {
   Size size;
@@ -117,6 +136,36 @@ struct RandomChange {
   double amount = 0;  // bits that stay, the threshold, or the factor; of the others 0
   double p = 0.5;
 };
+// What the boxes of a field are: of the field that `Operation::fields` names. Changes nothing by itself.
+struct Boxes {
+  BoxFormat format = BoxFormat::kXyxy;
+  bool clamps = true;  // what moves boxes cuts them off at the image's edges: torchvision's clamping_mode "soft"
+};
+// torchvision v2's SanitizeBoundingBoxes: boxes that are small or not all inside the image are left out, and the rows
+// of `labels` that belong to them.
+struct SanitizeBoundingBoxes {
+  double min_size = 1, min_area = 1;
+  std::vector<std::string> labels;  // fields
+};
+// torchvision v2's: a crop that overlaps a box as much as one of sampler_options, drawn first, asks for.
+struct RandomIouCrop {
+  double min_scale = 0.3, max_scale = 1;
+  double min_aspect_ratio = 0.5, max_aspect_ratio = 2;
+  std::vector<double> sampler_options{0, 0.1, 0.3, 0.5, 0.7, 0.9, 1};  // 1 and more: no crop
+  int trials = 40;
+};
+// torchvision v2's: the image somewhere on a larger canvas.
+struct RandomZoomOut {
+  std::array<std::uint8_t, 3> fill{};
+  Range side_range{1, 4};
+  double p = 0.5;
+};
+// torchvision v2's: each of four changes with probability p, then with p the channels in another order.
+struct RandomPhotometricDistort {
+  Range brightness{0.875, 1.125}, contrast{0.5, 1.5}, saturation{0.5, 1.5};
+  Range hue{-0.05, 0.05};
+  double p = 0.5;
+};
 // Geometry of the three: what comes from outside the image is `fill`.
 struct AutoAugment {
   AutoAugmentPolicy policy = AutoAugmentPolicy::kImageNet;
@@ -134,6 +183,119 @@ struct TrivialAugmentWide {
   int num_magnitude_bins = 31;
   Interpolation interpolation = Interpolation::kNearest;
   std::array<std::uint8_t, 3> fill{};
+};
+// torchvision's AugMix: `mixture_width` chains of AugMix's changes, weighed and added to the image.
+struct AugMix {
+  int severity = 3;  // magnitudes are among the first so many of 10 bins
+  int mixture_width = 3;
+  int chain_depth = -1;  // below 1: 1 to 3, drawn for each chain
+  double alpha = 1.0;    // of the Dirichlet and Beta distributions
+  bool all_ops = true;   // brightness, colour, contrast and sharpness too
+  Interpolation interpolation = Interpolation::kBilinear;
+  std::array<std::uint8_t, 3> fill{};
+};
+// What one of timm's strings describes: timm_augment() makes it.
+struct TimmAugment {
+  std::string config;                                    // "rand-m9-mstd0.5-inc1"
+  std::array<std::uint8_t, 3> fill{};                    // timm's img_mean
+  Interpolation interpolation = Interpolation::kRandom;  // drawn for each change that moves pixels
+  double translate = 0.45;                               // of the image's side, at level 10
+  std::shared_ptr<const transform::TimmPolicy> policy;
+};
+
+// torchvision's GaussianBlur: one sigma for both directions, drawn per sample.
+struct GaussianBlur {
+  std::array<int, 2> kernel_size{3, 3};  // x, y; odd
+  Range sigma{0.1, 2.0};
+};
+// Writes over random rectangles, with torchvision's rules (one of them), or timm's. Before normalize and to_dtype these
+// are pixels; behind them what the batch's row then holds, in its units.
+struct RandomErasing {
+  // kColour: a standard normal number per channel and rectangle. kValues: one for every value.
+  enum class Noise : std::uint8_t { kNone, kColour, kValues };
+  double p = 0.5;
+  Range scale{0.02, 0.33};      // of the image's area, which the rectangles share
+  Range ratio{0.3, 3.3};        // height over width, uniform in the logarithm
+  std::vector<float> value{0};  // one, or one per channel; where there is no noise
+  Noise noise = Noise::kNone;
+  std::array<int, 2> count{1, 1};  // least and most rectangles
+  bool is_timms = false;
+};
+
+// Operations in an operation. An operation in them may hold operations again, one level deep. Without normalize and
+// to_dtype, and without `fields`.
+struct RandomApply {
+  std::vector<Operation> operations;
+  double p = 0.5;  // that all of them are done
+};
+struct RandomChoice {
+  std::vector<std::vector<Operation>> chains;  // one of them is done
+  std::vector<double> p;                       // weights; empty: equal ones
+};
+struct RandomOrder {
+  std::vector<Operation> operations;
+};
+// An angle, degrees counterclockwise, around `center` (x, y in pixels; nullopt: the middle).
+struct RandomRotation {
+  Range degrees{-90, 90};
+  Interpolation interpolation = Interpolation::kNearest;
+  bool expand = false;  // the image grows until it holds all of the rotated one
+  std::optional<std::array<double, 2>> center;
+  std::array<std::uint8_t, 3> fill{};
+};
+// Degrees clockwise; `translate`: at most, as shares of width and height; shears in degrees.
+struct RandomAffine {
+  Range degrees{-90, 90};
+  std::optional<std::array<double, 2>> translate;
+  std::optional<Range> scale, shear_x, shear_y;
+  Interpolation interpolation = Interpolation::kNearest;
+  std::array<std::uint8_t, 3> fill{};
+  std::optional<std::array<double, 2>> center;
+};
+// Each corner moves inwards by at most half of the image times distortion_scale.
+struct RandomPerspective {
+  double distortion_scale = 0.5;
+  double p = 0.5;
+  Interpolation interpolation = Interpolation::kBilinear;
+  std::array<std::uint8_t, 3> fill{};
+};
+// torchvision v2's: noise from -1 to 1, blurred by sigma pixels, times alpha pixels (x, y), is how far a pixel moves.
+struct ElasticTransform {
+  std::array<double, 2> alpha{50, 50}, sigma{5, 5};
+  Interpolation interpolation = Interpolation::kBilinear;  // or kNearest
+  std::array<std::uint8_t, 3> fill{};
+};
+// torchvision v2's: the smaller edge becomes min_size or more and less than max_size.
+struct RandomResize {
+  int min_size = 1, max_size = 2;
+  Interpolation interpolation = Interpolation::kBilinear;
+};
+// torchvision v2's RandomShortestSize: the smaller edge becomes one of min_sizes, the larger at most max_size.
+struct RandomShortSide {
+  std::vector<int> min_sizes;
+  std::optional<int> max_size;
+  Interpolation interpolation = Interpolation::kBilinear;
+};
+// torchvision v2's: as large as fits into target_size, times a factor. target_size[0] is for the width, as there.
+struct ScaleJitter {
+  std::array<int, 2> target_size{1, 1};
+  Range scale_range{0.1, 2.0};
+  Interpolation interpolation = Interpolation::kBilinear;
+};
+// A border where the image is smaller; one that is larger is an error.
+struct PadTo {
+  Size size;
+  std::array<std::uint8_t, 3> fill{};
+  PaddingMode padding_mode = PaddingMode::kConstant;
+  PadPosition position = PadPosition::kCenter;
+};
+// Ultralytics' LetterBox: as large as it fits into `size`, the rest filled. scale_up false: smaller images stay.
+struct Letterbox {
+  Size size;
+  std::array<std::uint8_t, 3> fill{114, 114, 114};
+  Interpolation interpolation = Interpolation::kBilinear;
+  bool scale_up = true;
+  PadPosition position = PadPosition::kCenter;
 };
 // Implies to_dtype(float32, scale=true) when the input is uint8: (x / 255 - mean) / std, per channel.
 struct Normalize {
@@ -153,17 +315,24 @@ struct ToDtype {
 namespace op {
 using Any = std::variant<Decode, Resize, CenterCrop, RandomCrop, RandomResizedCrop, RandomHorizontalFlip,
                          RandomVerticalFlip, Pad, Grayscale, ColorJitter, Normalize, ToDtype, Skipped, RandomChange,
-                         AutoAugment, RandAugment, TrivialAugmentWide>;
+                         AutoAugment, RandAugment, TrivialAugmentWide, AugMix, TimmAugment, GaussianBlur, RandomErasing,
+                         RandomApply, RandomChoice, RandomOrder, RandomRotation, RandomAffine, RandomPerspective,
+                         ElasticTransform, RandomResize, RandomShortSide, ScaleJitter, PadTo, Letterbox, Boxes,
+                         SanitizeBoundingBoxes, RandomIouCrop, RandomZoomOut, RandomPhotometricDistort, CornerCrop>;
 }  // namespace op
 
 // One of them, and what it is for.
 struct Operation : op::Any {
   using op::Any::Any;
-  std::vector<std::string> fields = {};  // names; empty: every image, and every mask if it is about geometry
+  std::vector<std::string> fields = {};  // names; empty: every image, and what follows images if it is about geometry
 };
+
+// `config` is read. kConfig: it is no policy of timm's, or one that is not in this version.
+Result<Operation> timm_augment(op::TimmAugment augment);
 
 std::string_view name_of(const Operation& operation);  // "random_resized_crop"
 std::string_view name_of(Fidelity fidelity);           // "exact", "fast"
+std::string_view name_of(BoxFormat format);            // "XYXY"
 std::string_view name_of(Augmentation augmentation);   // "shear_x"
 std::string describe(const Operation& operation);      // "random_resized_crop(224, 224, scale=(0.08, 1), ...)"
 
@@ -181,6 +350,7 @@ struct DrawnValue {
   std::string operation;
   std::string name;
   std::vector<double> values;
+  std::string view = {};  // of Dataset::views: "global_a", "local[3]"; empty: it holds for all
 };
 
 }  // namespace feedline

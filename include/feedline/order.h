@@ -28,4 +28,15 @@ struct OrderQuery {
 // behind the last, shard ends that do not ascend to `samples`.
 Result<std::vector<std::uint64_t>> sample_order(const OrderQuery& query);
 
+struct RankQuery {
+  std::uint64_t batch_size = 1;
+  std::uint64_t rank = 0;
+  std::uint64_t world_size = 1;
+};
+
+// Index in the dataset of each sample that one rank gets in the epoch, in its order: what its Loader delivers where
+// LoaderOptions::uneven is kExact. `query.begin` and `query.count` do not count. kConfig: as sample_order(); no batch
+// size, no ranks, or no such rank.
+Result<std::vector<std::uint64_t>> rank_order(const OrderQuery& query, const RankQuery& rank);
+
 }  // namespace feedline

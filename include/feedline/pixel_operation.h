@@ -83,6 +83,14 @@ struct Rotate {
   Colour fill{};
 };
 
+// torchvision v2's elastic of a uint8 tensor, but for the last bits of its float32 sums: one level. The pixel at (x, y)
+// comes from where `displacement` says: what is added there to x and to y, whose extents are from -1 to 1.
+struct Elastic {
+  std::span<const float> displacement;                     // all of x, then all of y, row by row; they outlive the call
+  Interpolation interpolation = Interpolation::kBilinear;  // or kNearest
+  Colour fill{};
+};
+
 // torchvision v2's gaussian_blur of a uint8 tensor, but for the last bit of its float32 sums: one level. Odd sizes, x
 // and y.
 struct GaussianBlur {
@@ -102,7 +110,7 @@ using PixelOperation =
     std::variant<pixel_op::Autocontrast, pixel_op::Equalize, pixel_op::Invert, pixel_op::Posterize, pixel_op::Solarize,
                  pixel_op::SolarizeAdd, pixel_op::Brightness, pixel_op::Contrast, pixel_op::Saturation,
                  pixel_op::Sharpness, pixel_op::Hue, pixel_op::Grayscale, pixel_op::Affine, pixel_op::Perspective,
-                 pixel_op::Rotate, pixel_op::GaussianBlur, pixel_op::Erase>;
+                 pixel_op::Rotate, pixel_op::GaussianBlur, pixel_op::Erase, pixel_op::Elastic>;
 
 std::string_view name_of(const PixelOperation& operation);  // "autocontrast"
 

@@ -52,7 +52,7 @@ class SampleFunction {
   // What a loader calls in its place, where it has something that belongs to one loader; nullptr: itself. begin() comes
   // before the first call, from the consumer's thread; end() when the loader ends: calls that wait for something else
   // than the function itself come back.
-  virtual std::shared_ptr<const SampleFunction> for_loader() const { return nullptr; }
+  virtual Result<std::shared_ptr<const SampleFunction>> for_loader() const { return nullptr; }
   virtual Result<void> begin() const { return {}; }
   virtual void end() const {}
 };

@@ -4,7 +4,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <string>
+#include <utility>
 
+#include "errors.h"
 #include "operations.h"
 #include "words.h"
 
@@ -67,7 +69,26 @@ void bind_augmentations(nb::class_<Dataset>& cls) {
             return appended(self, fields,
                             op::TrivialAugmentWide{num_magnitude_bins, interpolation_of(interpolation), fill});
           },
-          "fields"_a, "num_magnitude_bins"_a, "interpolation"_a, "fill"_a);
+          "fields"_a, "num_magnitude_bins"_a, "interpolation"_a, "fill"_a)
+      .def(
+          "aug_mix",
+          [](const Dataset& self, const Fields& fields, int severity, int mixture_width, int chain_depth, double alpha,
+             bool all_ops, const std::string& interpolation, const Color& fill) {
+            return appended(self, fields,
+                            op::AugMix{severity, mixture_width, chain_depth, alpha, all_ops,
+                                       interpolation_of(interpolation), fill});
+          },
+          "fields"_a, "severity"_a, "mixture_width"_a, "chain_depth"_a, "alpha"_a, "all_ops"_a, "interpolation"_a,
+          "fill"_a)
+      .def(
+          "timm_augment",
+          [](const Dataset& self, const Fields& fields, std::string config, const Color& fill,
+             const std::string& interpolation, double translate) {
+            auto read = timm_augment({std::move(config), fill, interpolation_of(interpolation), translate, nullptr});
+            if (!read) read.error().what = "timm_augment: " + read.error().what;
+            return appended(self, fields, unwrap(std::move(read)));
+          },
+          "fields"_a, "config"_a, "fill"_a, "interpolation"_a, "translate"_a);
 }
 
 }  // namespace feedline::python

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "feedline/dataset.h"
 
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "arrays.h"
 #include "errors.h"
@@ -25,8 +32,10 @@ namespace feedline::python {
 namespace {
 
 Dataset open_dataset(const std::string& source, const std::string& format, const std::vector<std::string>& fields,
-                     const std::string& index_directory, const std::string& missing) {
-  const OpenOptions options{format, fields, index_directory, missing_of(missing)};
+                     const std::string& index_directory, const std::string& missing, const std::string& cache_directory,
+                     std::uint64_t cache_bytes, double cache_share) {
+  const OpenOptions options{
+      format, fields, index_directory, missing_of(missing), cache_directory, {cache_bytes, cache_share}};
   return unwrap(without_gil([&] { return open(source, options); }));
 }
 
@@ -43,7 +52,8 @@ nb::list sample_rows(Sample&& read) { return rows_of(std::make_shared<Sample>(st
 
 nb::list drawn_rows(const std::vector<DrawnValue>& drawn) {
   nb::list rows;
-  for (const DrawnValue& value : drawn) rows.append(nb::make_tuple(value.operation, value.name, value.values));
+  for (const DrawnValue& value : drawn)
+    rows.append(nb::make_tuple(value.operation, value.name, value.values, value.view));
   return rows;
 }
 
@@ -84,7 +94,8 @@ void bind_reads(nb::class_<Dataset>& cls) {
             return drawn_rows(unwrap(without_gil([&] { return self.draw(index, seed, epoch); })));
           },
           "index"_a, "seed"_a, "epoch"_a,
-          nb::sig("def draw(self, index: int, seed: int, epoch: int) -> list[tuple[str, str, list[float]]]"))
+          nb::sig("def draw(self, index: int, seed: int, epoch: int) -> "
+                  "list[tuple[str, str, list[float], str]]"))
       .def(
           "draw_for_size",
           [](const Dataset& self, int height, int width, std::uint64_t index, std::uint64_t seed, std::uint64_t epoch) {
@@ -92,7 +103,7 @@ void bind_reads(nb::class_<Dataset>& cls) {
           },
           "height"_a, "width"_a, "index"_a, "seed"_a, "epoch"_a,
           nb::sig("def draw_for_size(self, height: int, width: int, index: int, seed: int, epoch: int) -> "
-                  "list[tuple[str, str, list[float]]]"))
+                  "list[tuple[str, str, list[float], str]]"))
       .def("encoded", &encoded_bytes, "index"_a)
       .def("files", &sample_files, "index"_a,
            nb::sig("def files(self, index: int) -> tuple[bytes, int | None, list[tuple[bytes, bytes]]]"))
@@ -108,6 +119,34 @@ void bind_reads(nb::class_<Dataset>& cls) {
                   "tuple[int, int, float, float, int]"));
 }
 
+// name ("": by its place), a chain, and how many or None: one field of views().
+using ViewRow = std::tuple<std::string, const Dataset*, std::optional<int>>;
+
+void bind_views(nb::class_<Dataset>& cls) {
+  cls.def(
+         "views",
+         [](const Dataset& self, const std::vector<ViewRow>& rows, const std::string& field) {
+           std::vector<View> views;
+           for (const auto& [name, chain, count] : rows) views.push_back({name, chain->operations(), count});
+           return unwrap(self.views(std::move(views), field));
+         },
+         "views"_a, "field"_a)
+      .def(
+          "five_crop",
+          [](const Dataset& self, std::pair<int, int> size, const std::string& field) {
+            return unwrap(self.five_crop({size.first, size.second}, field));
+          },
+          "size"_a, "field"_a)
+      .def(
+          "ten_crop",
+          [](const Dataset& self, std::pair<int, int> size, bool vertical_flip, const std::string& field) {
+            return unwrap(self.ten_crop({size.first, size.second}, vertical_flip, field));
+          },
+          "size"_a, "vertical_flip"_a, "field"_a);
+}
+
+using Pixels = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
 // A SampleReader that any Python thread may use, one at a time.
 class GuardedReader {
  public:
@@ -120,6 +159,10 @@ class GuardedReader {
   Result<Sample> read(std::span<const std::byte> encoded, std::uint64_t draw, std::uint64_t seed, std::uint64_t epoch) {
     const std::lock_guard lock(mutex_);
     return reader_.read(encoded, draw, seed, epoch);
+  }
+  Result<Sample> read(const GivenPixels& pixels, std::uint64_t draw, std::uint64_t seed, std::uint64_t epoch) {
+    const std::lock_guard lock(mutex_);
+    return reader_.read(pixels, draw, seed, epoch);
   }
 
  private:
@@ -147,7 +190,17 @@ void bind_reader(nb::module_& module, nb::class_<Dataset>& cls) {
           },
           "data"_a, "draw"_a, "seed"_a, "epoch"_a,
           nb::sig("def read_encoded(self, data: typing.Any, draw: int, seed: int, epoch: int) -> list[tuple[str, "
-                  "typing.Any]]"));
+                  "typing.Any]]"))
+      .def(
+          "read_pixels",
+          [](GuardedReader& self, const Pixels& pixels, std::uint64_t draw, std::uint64_t seed, std::uint64_t epoch) {
+            const auto extent = [&](std::size_t i) { return static_cast<int>(pixels.shape(i)); };
+            const GivenPixels given{pixels.data(), extent(1), extent(0), extent(2)};
+            return sample_rows(unwrap(without_gil([&] { return self.read(given, draw, seed, epoch); })));
+          },
+          "pixels"_a, "draw"_a, "seed"_a, "epoch"_a,
+          nb::sig("def read_pixels(self, pixels: numpy.typing.NDArray[numpy.uint8], draw: int, seed: int, epoch: int) "
+                  "-> list[tuple[str, typing.Any]]"));
   cls.def(
       "reader",
       [](const Dataset& self, const std::string& layout) {
@@ -171,6 +224,8 @@ void bind_dataset(nb::module_& module) {
            [](const Dataset& self) {
              std::vector<std::string> described;
              for (const Operation& operation : self.operations()) described.push_back(describe(operation));
+             if (const auto viewed = self.viewed())
+               described.insert(described.begin() + static_cast<std::ptrdiff_t>(viewed->second), viewed->first);
              if (const auto cached = self.cached())
                described.insert(described.begin() + static_cast<std::ptrdiff_t>(cached->second),
                                 "cache('" + cached->first + "')");
@@ -192,11 +247,16 @@ void bind_dataset(nb::module_& module) {
             return unwrap(self.collate(batch_form_of(form), fields));
           },
           "form"_a, "fields"_a);
+  bind_views(cls);
   bind_operations(cls);
   bind_augmentations(cls);
+  bind_random_operations(cls);
+  bind_targets(cls);
+  bind_geometry(cls);
   bind_reads(cls);
   bind_reader(module, cls);
-  module.def("open", &open_dataset, "source"_a, "format"_a, "fields"_a, "index_directory"_a, "missing"_a = "error");
+  module.def("open", &open_dataset, "source"_a, "format"_a, "fields"_a, "index_directory"_a, "missing"_a = "error",
+             "cache_directory"_a = "", "cache_bytes"_a = 0, "cache_share"_a = 0.5);
 }
 
 }  // namespace feedline::python

@@ -26,17 +26,22 @@ using namespace nb::literals;
 namespace feedline::python {
 
 template <>
-inline constexpr auto kMembers<LoaderOptions> =
-    std::tuple(Member{"batch_size", &LoaderOptions::batch_size}, Member{"shuffle", &LoaderOptions::shuffle},
-               Member{"shard_window", &LoaderOptions::shard_window}, Member{"seed", &LoaderOptions::seed},
-               Member{"drop_last", &LoaderOptions::drop_last}, Member{"num_workers", &LoaderOptions::num_workers},
-               Member{"memory_budget", &LoaderOptions::memory_budget}, Member{"in_order", &LoaderOptions::in_order},
-               Member{"on_error", &LoaderOptions::on_error}, Member{"error_budget", &LoaderOptions::error_budget},
-               Member{"rank", &LoaderOptions::rank}, Member{"world_size", &LoaderOptions::world_size},
-               Member{"uneven", &LoaderOptions::uneven}, Member{"dtype", &LoaderOptions::dtype},
-               Member{"layout", &LoaderOptions::layout}, Member{"timeout_ms", &LoaderOptions::timeout},
-               Member{"bucket_bounds", &LoaderOptions::bucket_bounds}, Member{"buckets", &LoaderOptions::buckets},
-               Member{"max_tokens", &LoaderOptions::max_tokens});
+inline constexpr auto kMembers<LoaderOptions> = std::tuple(
+    Member{"batch_size", &LoaderOptions::batch_size}, Member{"shuffle", &LoaderOptions::shuffle},
+    Member{"shard_window", &LoaderOptions::shard_window}, Member{"seed", &LoaderOptions::seed},
+    Member{"drop_last", &LoaderOptions::drop_last}, Member{"num_workers", &LoaderOptions::num_workers},
+    Member{"memory_budget", &LoaderOptions::memory_budget}, Member{"in_order", &LoaderOptions::in_order},
+    Member{"on_error", &LoaderOptions::on_error}, Member{"error_budget", &LoaderOptions::error_budget},
+    Member{"rank", &LoaderOptions::rank}, Member{"world_size", &LoaderOptions::world_size},
+    Member{"uneven", &LoaderOptions::uneven}, Member{"dtype", &LoaderOptions::dtype},
+    Member{"layout", &LoaderOptions::layout}, Member{"timeout_ms", &LoaderOptions::timeout},
+    Member{"bucket_bounds", &LoaderOptions::bucket_bounds}, Member{"buckets", &LoaderOptions::buckets},
+    Member{"max_tokens", &LoaderOptions::max_tokens}, Member{"repeat", &LoaderOptions::repeat},
+    Member{"mixup", &LoaderOptions::mixup}, Member{"cutmix", &LoaderOptions::cutmix},
+    Member{"num_classes", &LoaderOptions::num_classes}, Member{"label_smoothing", &LoaderOptions::label_smoothing},
+    Member{"mix_probability", &LoaderOptions::mix_probability},
+    Member{"switch_probability", &LoaderOptions::switch_probability}, Member{"mix_mode", &LoaderOptions::mix_mode},
+    Member{"partner", &LoaderOptions::partner});
 
 template <>
 inline constexpr auto kMembers<GivenOptions> =

@@ -78,6 +78,11 @@ inline constexpr auto kMembers<MapStats> = std::tuple(Member{"calls", &MapStats:
                                                       Member{"waited_s", &MapStats::waited_s});
 
 template <>
+inline constexpr auto kMembers<MixStats> = std::tuple(Member{"batches", &MixStats::batches},
+                                                      Member{"rows", &MixStats::rows},
+                                                      Member{"run_s", &MixStats::run_s});
+
+template <>
 inline constexpr auto kMembers<LoaderStats> =
     std::tuple(Member{"threads", &LoaderStats::threads}, Member{"batches", &LoaderStats::batches},
                Member{"samples", &LoaderStats::samples}, Member{"bad_samples", &LoaderStats::bad_samples},
@@ -85,7 +90,7 @@ inline constexpr auto kMembers<LoaderStats> =
                Member{"held_bytes", &LoaderStats::held_bytes}, Member{"held_bytes_peak", &LoaderStats::held_bytes_peak},
                Member{"budget_bytes", &LoaderStats::budget_bytes}, Member{"cache", &LoaderStats::cache},
                Member{"controller", &LoaderStats::controller}, Member{"map", &LoaderStats::map},
-               Member{"stages", &LoaderStats::stages, &by_name});
+               Member{"mix", &LoaderStats::mix}, Member{"stages", &LoaderStats::stages, &by_name});
 
 template <>
 inline constexpr auto kMembers<BadSample> = std::tuple(Member{"exception", &BadSample::error, &to_exception},
@@ -108,7 +113,8 @@ inline constexpr auto kMembers<LoaderState> =
                Member{"shuffle", &LoaderState::shuffle}, Member{"shard_window", &LoaderState::shard_window},
                Member{"epoch", &LoaderState::epoch}, Member{"position", &LoaderState::position},
                Member{"delivered", &LoaderState::delivered}, Member{"left_out", &LoaderState::left_out},
-               Member{"buckets", &LoaderState::buckets}, Member{"fidelity", &LoaderState::fidelity});
+               Member{"buckets", &LoaderState::buckets}, Member{"repeat", &LoaderState::repeat},
+               Member{"fidelity", &LoaderState::fidelity});
 
 nb::dict stats_dict(const LoaderStats& stats) { return to_dict(stats); }
 

@@ -84,13 +84,14 @@ class PythonFunction final : public SampleFunction {
   // target: a feedline.data.mapping.Chain, or what is called like one.
   explicit PythonFunction(nb::object target)
       : takes_(nb::cast<std::vector<std::string>>(target.attr("takes"))),
+        explained_(nb::cast<std::vector<std::string>>(target.attr("explain")())),
         call_(held_by_anyone(target.attr("call"))),
         target_(held_by_anyone(std::move(target))) {}
 
   const std::vector<std::string>& takes() const override { return takes_; }
   Result<FunctionResult> call(FunctionCall call) const override;
-  std::vector<std::string> explain() const override;
-  std::shared_ptr<const SampleFunction> for_loader() const override;
+  std::vector<std::string> explain() const override { return explained_; }
+  Result<std::shared_ptr<const SampleFunction>> for_loader() const override;
   Result<void> begin() const override;
   void end() const override;
 
@@ -98,7 +99,7 @@ class PythonFunction final : public SampleFunction {
   nb::object target() const { return nb::borrow(object_of(target_)); }
   Result<FunctionResult> entered(const FunctionCall& call) const;
 
-  const std::vector<std::string> takes_;
+  const std::vector<std::string> takes_, explained_;
   const std::shared_ptr<void> call_, target_;
 };
 
@@ -139,17 +140,15 @@ Result<FunctionResult> PythonFunction::call(FunctionCall call) const {
   }
 }
 
-std::vector<std::string> PythonFunction::explain() const {
+Result<std::shared_ptr<const SampleFunction>> PythonFunction::for_loader() const {
   const TakingGil gil;
-  if (!gil) return {};
-  return nb::cast<std::vector<std::string>>(target().attr("explain")());
-}
-
-std::shared_ptr<const SampleFunction> PythonFunction::for_loader() const {
-  const TakingGil gil;
-  if (!gil) return nullptr;
-  nb::object own = target().attr("for_loader")();
-  return own.is_none() ? nullptr : std::make_shared<PythonFunction>(std::move(own));
+  if (!gil) return cancelled("the interpreter ends");
+  try {
+    nb::object own = target().attr("for_loader")();
+    return own.is_none() ? nullptr : std::make_shared<PythonFunction>(std::move(own));
+  } catch (nb::python_error& error) {
+    return failed(error);
+  }
 }
 
 Result<void> PythonFunction::begin() const {
@@ -158,6 +157,7 @@ Result<void> PythonFunction::begin() const {
   try {
     target().attr("begin")();
   } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) return failed(error);
     return config_error(std::string("map: ") + error.what());
   }
   return {};

@@ -19,8 +19,11 @@ NB_MODULE(_engine, module) {
   feedline::python::bind_pixel_operation(module);
   feedline::python::bind_order(module);
   feedline::python::bind_gather(module);
+  feedline::python::bind_mix(module);
   feedline::python::bind_spans(module);
   feedline::python::bind_observe(module);
   feedline::python::bind_machine(module);
   feedline::python::bind_opens(module);
+  feedline::python::bind_node_cache(module);
+  feedline::python::bind_stored_source(module);
 }

@@ -17,6 +17,13 @@ namespace feedline::python {
 void bind_operations(nanobind::class_<Dataset>& cls);
 // The random changes and the automatic augmentations.
 void bind_augmentations(nanobind::class_<Dataset>& cls);
+// Erasing and blur, and operations that take chains.
+void bind_random_operations(nanobind::class_<Dataset>& cls);
+// Boxes, keypoints, and what is drawn by them.
+void bind_targets(nanobind::class_<Dataset>& cls);
+
+// Resizes of every kind, borders up to a size, the affine family and elastic.
+void bind_geometry(nanobind::class_<Dataset>& cls);
 
 using Fields = std::vector<std::string>;  // that an operation is for; none: all
 using Color = std::array<std::uint8_t, 3>;

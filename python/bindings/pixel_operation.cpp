@@ -54,6 +54,11 @@ struct Surroundings {
   std::span<const std::uint8_t> noise;
 };
 
+// The bytes as float32.
+std::span<const float> floats_in(std::span<const std::uint8_t> bytes) {
+  return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
 std::optional<PixelOperation> geometric(const Parameters& p, const Surroundings& s) {
   if (p.name() == "affine") return pixel_op::Affine{p.numbers<6>(0), s.interpolation, s.fill, s.size};
   if (p.name() == "perspective") return pixel_op::Perspective{p.numbers<8>(0), s.interpolation, s.fill, s.size};
@@ -65,6 +70,7 @@ std::optional<PixelOperation> geometric(const Parameters& p, const Surroundings&
   if (p.name() == "gaussian_blur") return pixel_op::GaussianBlur{{p.integer(0), p.integer(1)}, p.numbers<2>(2)};
   if (p.name() == "erase")
     return pixel_op::Erase{{p.integer(0), p.integer(1), p.integer(2), p.integer(3)}, s.fill, s.noise};
+  if (p.name() == "elastic") return pixel_op::Elastic{floats_in(s.noise), s.interpolation, s.fill};
   return {};
 }
 
@@ -135,6 +141,15 @@ void bind_pixel_operation(nb::module_& module) {
       "pixels"_a, "name"_a, "values"_a, "interpolation"_a, "runs"_a,
       nb::sig("def time_pixel_operation(pixels: numpy.typing.NDArray[numpy.uint8], name: str, "
               "values: Sequence[float], interpolation: str, runs: int) -> list[float]"));
+  module.def(
+      "elastic_displacement",
+      [](std::pair<int, int> size, const std::array<double, 2>& alpha, const std::array<double, 2>& sigma,
+         std::uint64_t seed, std::uint64_t epoch, std::uint64_t sample, std::uint32_t stream) {
+        return unwrap(without_gil([&] {
+          return elastic_displacement({alpha, sigma}, {size.first, size.second}, seed, epoch, sample, stream);
+        }));
+      },
+      "size"_a, "alpha"_a, "sigma"_a, "seed"_a, "epoch"_a, "sample"_a, "stream"_a);
   module.def("inverse_affine_matrix", &inverse_affine_matrix, "center"_a, "angle"_a, "translate"_a, "scale"_a,
              "shear"_a);
   module.def(

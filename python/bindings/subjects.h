@@ -17,9 +17,12 @@ void bind_image(nanobind::module_& module);
 void bind_pixel_operation(nanobind::module_& module);  // for tests and benchmarks
 void bind_order(nanobind::module_& module);
 void bind_gather(nanobind::module_& module);
+void bind_mix(nanobind::module_& module);
 void bind_spans(nanobind::module_& module);
 void bind_observe(nanobind::module_& module);  // what `feedline diagnose` watches with
 void bind_machine(nanobind::module_& module);  // what this machine lets a process use
 void bind_opens(nanobind::module_& module);
+void bind_node_cache(nanobind::module_& module);
+void bind_stored_source(nanobind::module_& module);  // what is copied and proved as bytes
 
 }  // namespace feedline::python

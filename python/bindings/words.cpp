@@ -36,6 +36,9 @@ constexpr Words<DType, 12> kDTypes{{{"uint8", DType::kUint8},
                                     {"float64", DType::kFloat64}}};
 constexpr Words<Fidelity, 2> kFidelities{{{"exact", Fidelity::kExact}, {"fast", Fidelity::kFast}}};
 constexpr Words<Layout, 2> kLayouts{{{"NCHW", Layout::kNchw}, {"NHWC", Layout::kNhwc}}};
+constexpr Words<MixMode, 4> kMixModes{
+    {{"batch", MixMode::kBatch}, {"elem", MixMode::kElem}, {"half", MixMode::kHalf}, {"pair", MixMode::kPair}}};
+constexpr Words<MixPartner, 2> kMixPartners{{{"roll", MixPartner::kRoll}, {"flip", MixPartner::kFlip}}};
 // No word for kReport: a loader whose rows the caller fills is made in another way.
 constexpr Words<OnError, 3> kOnError{
     {{"raise", OnError::kRaise}, {"skip", OnError::kSkip}, {"replace", OnError::kReplace}}};
@@ -67,6 +70,14 @@ std::span<const std::pair<std::string_view, Layout>> words_of() {
   return kLayouts;
 }
 template <>
+std::span<const std::pair<std::string_view, MixMode>> words_of() {
+  return kMixModes;
+}
+template <>
+std::span<const std::pair<std::string_view, MixPartner>> words_of() {
+  return kMixPartners;
+}
+template <>
 std::span<const std::pair<std::string_view, OnError>> words_of() {
   return kOnError;
 }
@@ -95,10 +106,12 @@ Fidelity fidelity_of(std::string_view word) { return look_up("fidelity", words_o
 Layout layout_of(std::string_view word) { return look_up("layout", words_of<Layout>(), word); }
 
 Interpolation interpolation_of(std::string_view word) {
-  constexpr Words<Interpolation, 4> kWords{{{"nearest", Interpolation::kNearest},
+  constexpr Words<Interpolation, 6> kWords{{{"nearest", Interpolation::kNearest},
                                             {"box", Interpolation::kBox},
                                             {"bilinear", Interpolation::kBilinear},
-                                            {"bicubic", Interpolation::kBicubic}}};
+                                            {"bicubic", Interpolation::kBicubic},
+                                            {"lanczos", Interpolation::kLanczos},
+                                            {"random", Interpolation::kRandom}}};
   return look_up("interpolation", kWords, word);
 }
 
@@ -107,6 +120,12 @@ AutoAugmentPolicy auto_augment_policy_of(std::string_view word) {
                                                 {"cifar10", AutoAugmentPolicy::kCifar10},
                                                 {"svhn", AutoAugmentPolicy::kSvhn}}};
   return look_up("policy", kWords, word);
+}
+
+BoxFormat box_format_of(std::string_view word) {
+  constexpr Words<BoxFormat, 3> kWords{
+      {{"XYXY", BoxFormat::kXyxy}, {"XYWH", BoxFormat::kXywh}, {"CXCYWH", BoxFormat::kCxcywh}}};
+  return look_up("boxes: format", kWords, word);
 }
 
 PaddingMode padding_mode_of(std::string_view word) {

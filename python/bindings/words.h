@@ -21,6 +21,7 @@ namespace feedline::python {
 DType dtype_of(std::string_view word);                            // NumPy's names
 Interpolation interpolation_of(std::string_view word);            // "nearest", "box", "bilinear", "bicubic"
 AutoAugmentPolicy auto_augment_policy_of(std::string_view word);  // "imagenet", "cifar10", "svhn"
+BoxFormat box_format_of(std::string_view word);                   // "XYXY", "XYWH", "CXCYWH"
 PaddingMode padding_mode_of(std::string_view word);               // "constant", "edge", "reflect", "symmetric"
 ColorMode color_mode_of(std::string_view word);                   // "RGB", "L"
 Fidelity fidelity_of(std::string_view word);                      // "exact", "fast"
@@ -42,6 +43,10 @@ template <>
 std::span<const std::pair<std::string_view, Fidelity>> words_of();
 template <>
 std::span<const std::pair<std::string_view, Layout>> words_of();
+template <>
+std::span<const std::pair<std::string_view, MixMode>> words_of();
+template <>
+std::span<const std::pair<std::string_view, MixPartner>> words_of();
 template <>
 std::span<const std::pair<std::string_view, OnError>> words_of();
 template <>

@@ -17,6 +17,8 @@ Nothing starts at import, and neither torch nor NumPy is imported before the fir
 from typing import TYPE_CHECKING, Any
 
 from ._engine import Inspection, InspectionFinding
+from .data import presets
+from .data.chain import Chain, chain
 from .data.dataset import Dataset
 from .data.facts import DecodeLimit, Drawn, FieldSpec
 from .data.images import (
@@ -35,6 +37,7 @@ from .data.pixels import pack_pixels
 from .data.ragged_values import ragged
 from .data.sequences import arrays, tokens
 from .data.sources import inspect, open
+from .data.view_list import Views, views
 from .errors import (
     ConfigError,
     DataError,
@@ -46,8 +49,8 @@ from .errors import (
     WorkerDiedError,
 )
 from .loader.loader import BadSample, Loader
+from .loader.tuned_settings import load_settings
 from .trace.profiling import profile
-from .tune.settings import load_settings
 from .version import installed_version as _installed_version
 
 if TYPE_CHECKING:
@@ -70,6 +73,7 @@ __all__ = [
     "IMAGENET_MEAN",
     "IMAGENET_STD",
     "BadSample",
+    "Chain",
     "ConfigError",
     "DataError",
     "Dataset",
@@ -85,10 +89,12 @@ __all__ = [
     "SettingsWarning",
     "StalledError",
     "StorageError",
+    "Views",
     "WorkerDiedError",
     "__version__",
     "active_simd_variant",
     "arrays",
+    "chain",
     "decode_image",
     "follow_pillow",
     "image_info",
@@ -97,9 +103,11 @@ __all__ = [
     "mix",
     "open",
     "pack_pixels",
+    "presets",
     "profile",
     "ragged",
     "resize_image",
     "simd_variants",
     "tokens",
+    "views",
 ]

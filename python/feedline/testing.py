@@ -42,7 +42,7 @@ def pixel_operation(
         interpolation: ``"nearest"``, ``"bilinear"`` or ``"bicubic"``, of those that move pixels.
         fill: where those have no source; the colour of ``"erase"``.
         size: (height, width) of what ``"affine"`` and ``"perspective"`` give.
-        noise: bytes for ``"erase"``, (height, width, channels) of its box.
+        noise: bytes for ``"erase"``, (height, width, channels) of its box; for ``"elastic"`` those of its displacement.
 
     Returns:
         uint8, (height, width, channels).
@@ -51,6 +51,28 @@ def pixel_operation(
         ConfigError: a parameter out of range.
     """
     return _engine.pixel_operation(pixels, name, values, interpolation, fill, size, noise)
+
+
+def elastic_displacement(
+    height: int,
+    width: int,
+    alpha: tuple[float, float],
+    sigma: tuple[float, float],
+    *,
+    index: int,
+    stream: int,
+    seed: int = 0,
+    epoch: int = 0,
+) -> npt.NDArray[np.float32]:
+    """What ``elastic_transform``, as operation ``stream`` of a dataset, adds to the places of sample ``index``.
+
+    Returns:
+        float32, (2, height, width): to x and to y, in units of half the width and half the height.
+    """
+    import numpy as np
+
+    drawn = _engine.elastic_displacement((height, width), alpha, sigma, seed, epoch, index, stream)
+    return np.asarray(drawn, np.float32).reshape(2, height, width)
 
 
 def time_pixel_operation(
@@ -78,4 +100,4 @@ def draw_for_size(
         arguments.integer(where, "seed", seed, low=0, high=2**64 - 1),
         arguments.integer(where, "epoch", epoch, low=0, high=2**64 - 1),
     )
-    return [Drawn(operation, name, tuple(values)) for operation, name, values in rows]
+    return [Drawn(operation, name, tuple(values), view) for operation, name, values, view in rows]

@@ -97,7 +97,7 @@ std::uint64_t left_of(std::uint64_t limit, const std::optional<std::uint64_t>& u
   return limit - std::min(limit, used.value_or(0));
 }
 
-void bind(GroupMemory& memory, std::uint64_t limit, const std::optional<std::uint64_t>& used) {
+void narrow(GroupMemory& memory, std::uint64_t limit, const std::optional<std::uint64_t>& used) {
   take_least(memory.limit_bytes, std::optional(limit));
   if (memory.binding_bytes && left_of(limit, used) >= left_of(*memory.binding_bytes, memory.used_bytes)) return;
   memory.binding_bytes = limit;
@@ -165,12 +165,12 @@ GroupMemory group_memory(const ControlGroups& groups) {
     if (is_own && !memory.oom_kills) memory.oom_kills = oom_kills_of(group);
     if (!is_own && !binds_those_below(group)) continue;
     take_least(memory.limit_bytes, limit_of(group));
-    if (const auto limit = hard_limit_of(group)) bind(memory, *limit, used_by(group));
+    if (const auto limit = hard_limit_of(group)) narrow(memory, *limit, used_by(group));
     take_least(memory.swap_limit_bytes, swap_limit_of(group));
     if (!is_own || group.version != 1) continue;
     // what binds from above the mount's top, of which only the limit is told
     const auto above = number_behind(group.folder + "/memory.stat", "hierarchical_memory_limit");
-    if (above && *above < kUnlimited) bind(memory, *above, used_by(group));
+    if (above && *above < kUnlimited) narrow(memory, *above, used_by(group));
   }
   return memory;
 }

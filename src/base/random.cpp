@@ -4,25 +4,15 @@
 #include "base/check.h"
 
 namespace feedline::base {
-namespace {
-
-// Multipliers and Weyl increments of Philox4x32, from the paper's table and the Random123 reference.
-constexpr std::uint32_t kMultiplier0 = 0xD2511F53u;
-constexpr std::uint32_t kMultiplier1 = 0xCD9E8D57u;
-constexpr std::uint32_t kWeyl0 = 0x9E3779B9u;  // golden ratio
-constexpr std::uint32_t kWeyl1 = 0xBB67AE85u;  // sqrt(3) - 1
-constexpr int kRounds = 10;
-
-}  // namespace
 
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c, std::array<std::uint32_t, 2> k) {
-  for (int round = 0; round < kRounds; ++round) {
-    const std::uint64_t product0 = static_cast<std::uint64_t>(kMultiplier0) * c[0];
-    const std::uint64_t product1 = static_cast<std::uint64_t>(kMultiplier1) * c[2];
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    const std::uint64_t product0 = static_cast<std::uint64_t>(kPhiloxMultipliers[0]) * c[0];
+    const std::uint64_t product1 = static_cast<std::uint64_t>(kPhiloxMultipliers[1]) * c[2];
     c = {static_cast<std::uint32_t>(product1 >> 32) ^ c[1] ^ k[0], static_cast<std::uint32_t>(product1),
          static_cast<std::uint32_t>(product0 >> 32) ^ c[3] ^ k[1], static_cast<std::uint32_t>(product0)};
-    k[0] += kWeyl0;
-    k[1] += kWeyl1;
+    k[0] += kPhiloxWeyl[0];
+    k[1] += kPhiloxWeyl[1];
   }
   return c;
 }

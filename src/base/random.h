@@ -10,6 +10,12 @@
 
 namespace feedline::base {
 
+// Multipliers and Weyl increments of Philox4x32, from the paper's table and the Random123 reference. The increments are
+// the golden ratio and sqrt(3) - 1.
+inline constexpr std::uint32_t kPhiloxMultipliers[] = {0xD2511F53u, 0xCD9E8D57u};
+inline constexpr std::uint32_t kPhiloxWeyl[] = {0x9E3779B9u, 0xBB67AE85u};
+inline constexpr int kPhiloxRounds = 10;
+
 // The block function: 128 bits of counter and 64 bits of key to 128 bits of output.
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
 
@@ -30,6 +36,13 @@ class Random {
   double uniform();                          // in [0, 1), 53 bits (two draws)
   double uniform(double low, double high);   // low + (high - low) * uniform()
   std::uint32_t below(std::uint32_t bound);  // uniform in [0, bound), unbiased. Requires: bound > 0
+
+  // What philox4x32() makes this stream's blocks of, from `first` on: for kernels that make many numbers at once.
+  struct Blocks {
+    std::array<std::uint32_t, 4> counter;  // [0] counts the blocks
+    std::array<std::uint32_t, 2> key;
+  };
+  Blocks blocks(std::uint32_t first) const { return {{first, counter_[1], counter_[2], counter_[3]}, key_}; }
 
  private:
   std::array<std::uint32_t, 2> key_;

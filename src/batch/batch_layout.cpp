@@ -7,10 +7,19 @@
 
 namespace feedline::batch {
 
-BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size)
-    : schema_(std::move(schema)), batch_size_(batch_size) {
-  FEEDLINE_CHECK(batch_size > 0);
+namespace {
+
+std::size_t aligned(std::size_t bytes) {
   constexpr std::size_t kAlign = memory::Allocator::kAlignment;
+  return (bytes + kAlign - 1) / kAlign * kAlign;
+}
+
+}  // namespace
+
+BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size, std::optional<std::size_t> targets)
+    : schema_(std::move(schema)), batch_size_(batch_size), targets_(targets) {
+  FEEDLINE_CHECK(batch_size > 0);
+  FEEDLINE_CHECK(!targets || !schema_[*targets].is_late());
   for (std::size_t i = 0; i < schema_.size(); ++i) {
     offsets_.push_back(bytes_);
     if (schema_[i].is_late()) {
@@ -21,8 +30,21 @@ BatchLayout::BatchLayout(Schema schema, std::uint64_t batch_size)
     std::size_t field_bytes = 0;
     FEEDLINE_CHECK(!__builtin_mul_overflow(row_bytes, batch_size, &field_bytes));
     if (row_bytes > largest_row_) largest_ = i, largest_row_ = row_bytes;
-    bytes_ += (field_bytes + kAlign - 1) / kAlign * kAlign;
+    bytes_ += aligned(field_bytes);
   }
+  classes_at_ = bytes_;
+  if (targets_) bytes_ += aligned(batch_size * sizeof(std::int64_t));
+}
+
+// Of a dense field.
+ArrayView BatchLayout::place_of(std::byte* data, std::size_t field, std::uint64_t row) const {
+  if (field == targets_) return {data + classes_at_ + row * sizeof(std::int64_t), {DType::kInt64, {}}};
+  return {data + offsets_[field] + row * schema_[field].array.bytes(), schema_[field].array};
+}
+
+std::span<std::int64_t> BatchLayout::classes(std::byte* data) const {
+  FEEDLINE_CHECK(targets_);
+  return {reinterpret_cast<std::int64_t*>(data + classes_at_), batch_size_};
 }
 
 std::uint64_t BatchLayout::sample_bytes() const {
@@ -35,7 +57,7 @@ std::uint64_t BatchLayout::sample_bytes() const {
 void BatchLayout::row_views(std::byte* data, std::uint64_t row, std::vector<ArrayView>& rows) const {
   rows.resize(schema_.size());
   for (std::size_t i = 0; i < schema_.size(); ++i)
-    rows[i] = {schema_[i].is_late() ? nullptr : data + offsets_[i] + row * schema_[i].array.bytes(), schema_[i].array};
+    rows[i] = schema_[i].is_late() ? ArrayView{nullptr, schema_[i].array} : place_of(data, i, row);
 }
 
 void BatchLayout::rows_at(std::byte* data, std::span<memory::ListItem> items, std::uint64_t row,
@@ -48,7 +70,7 @@ void BatchLayout::rows_at(std::byte* data, std::span<memory::ListItem> items, st
       item->clear();
       rows[i] = {{nullptr, field.array}, item++};
     } else {
-      rows[i] = {{data + offsets_[i] + row * field.array.bytes(), field.array}};
+      rows[i] = {place_of(data, i, row)};
     }
   }
 }

@@ -6,9 +6,11 @@
 //   | field 0: row 0, row 1, ... | pad to kAlignment | field 1: row 0, row 1, ... | ...
 //
 // Fields that are padded or lists have no place there: their rows are items until the batch settles (composed.h).
+// Where a field is made of classes that rows are filled with, these lie behind all fields, one behind the other.
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -23,7 +25,9 @@ namespace feedline::batch {
 // names point into it, so batches hold it.
 class BatchLayout {
  public:
-  BatchLayout(Schema schema, std::uint64_t batch_size);  // Requires: no dense field is ragged
+  // targets: the field that is made of classes, if there is one; of a row's class, int64, is what rows_at() tells then.
+  // Requires: no dense field is ragged; targets are dense.
+  BatchLayout(Schema schema, std::uint64_t batch_size, std::optional<std::size_t> targets = {});
 
   std::size_t bytes() const { return bytes_; }  // of the dense fields; 0: there are none
   std::uint64_t sample_bytes() const;           // of one row of every dense field, without what aligns them
@@ -38,15 +42,21 @@ class BatchLayout {
   std::span<const std::size_t> late_fields() const { return late_; }
   // Where rows from `row` on of the largest dense field lie: [first, last) bytes.
   std::pair<std::size_t, std::size_t> largest_field_from(std::uint64_t row) const;
+  // The class of every row. Requires: a field is made of them.
+  std::span<std::int64_t> classes(std::byte* data) const;
   // Views of the first `rows` rows of a dense field.
   ArrayView field_view(std::byte* data, std::size_t field, std::uint64_t rows) const;
 
  private:
+  ArrayView place_of(std::byte* data, std::size_t field, std::uint64_t row) const;
+
   Schema schema_;
   std::vector<std::size_t> offsets_;  // of the dense fields
   std::vector<std::size_t> late_;
   std::size_t bytes_ = 0;
   std::uint64_t batch_size_;
+  std::optional<std::size_t> targets_;
+  std::size_t classes_at_ = 0;
   std::size_t largest_ = 0;      // index of the dense field
   std::size_t largest_row_ = 0;  // its bytes; 0: there is none
 };

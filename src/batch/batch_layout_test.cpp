@@ -27,6 +27,30 @@ class MallocAllocator final : public memory::Allocator {
 const Schema kSchema{
     {"image", {DType::kFloat32, {3, 5, 7}}}, {"label", {DType::kInt64, {}}}, {"mask", {DType::kUint8, {3}}}};
 
+TEST(BatchLayout, KeepsClassesOfRowsBehindTheTargetsThatAreMadeOfThem) {
+  Schema schema = kSchema;
+  schema[1].array = {DType::kFloat32, {11}};
+  const BatchLayout layout(schema, 6, 1), without(schema, 6);
+  EXPECT_GE(layout.bytes(), without.bytes() + 6 * sizeof(std::int64_t));
+  alignas(64) static std::byte data[64 * 1024];
+  ASSERT_LE(layout.bytes(), sizeof data);
+  const auto classes = layout.classes(data);
+  ASSERT_EQ(classes.size(), 6u);
+  EXPECT_GE(reinterpret_cast<std::byte*>(classes.data()), data + without.bytes());
+  EXPECT_LE(reinterpret_cast<std::byte*>(classes.data() + 6), data + layout.bytes());
+  std::vector<memory::Row> row;
+  std::vector<ArrayView> views;
+  for (std::uint64_t r = 0; r < 6; ++r) {
+    layout.rows_at(data, {}, r, row);
+    layout.row_views(data, r, views);
+    EXPECT_EQ(row[1].view.spec, (ArraySpec{DType::kInt64, {}}));
+    EXPECT_EQ(row[1].view.data, reinterpret_cast<std::byte*>(&classes[r]));
+    EXPECT_EQ(views[1].data, row[1].view.data);
+    EXPECT_EQ(row[2].view.spec, schema[2].array);
+  }
+  EXPECT_EQ(layout.field_view(data, 1, 6).spec, (ArraySpec{DType::kFloat32, {6, 11}}));
+}
+
 TEST(BatchLayout, FieldsAreAlignedAndRowsTouch) {
   const BatchLayout layout(kSchema, 6);
   alignas(64) static std::byte data[64 * 1024];

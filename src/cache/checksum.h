@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,21 @@ namespace feedline::cache {
 
 // XXH3-64: the same on every machine and in every version, so that it may be stored. Not against forgery.
 std::uint64_t xxh3(std::span<const std::byte> bytes, std::uint64_t seed = 0);
+
+// The same of bytes that come one after the other.
+class Xxh3 {
+ public:
+  Xxh3();
+  ~Xxh3();
+  Xxh3(const Xxh3&) = delete;
+  Xxh3& operator=(const Xxh3&) = delete;
+  void add(std::span<const std::byte> bytes);
+  std::uint64_t value() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // 16 hexadecimal digits.
 std::string hex_of(std::uint64_t number);

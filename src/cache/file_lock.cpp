@@ -40,6 +40,10 @@ bool lock_open_file(const storage::FileDescriptor& fd, int how) {
   return taken == 0;
 }
 
+void LockedFile::unlock() {
+  if (fd_.valid()) lock_open_file(fd_, LOCK_UN);
+}
+
 FileLock FileLock::take(const std::string& lock_path, const Waits& waits) {
   constexpr mode_t kLockMode = 0666;  // less the umask
   storage::FileDescriptor fd(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kLockMode));

@@ -39,7 +39,7 @@ std::optional<MemoryRegister> MemoryRegister::lock(const std::string& path) {
 
 std::vector<std::string> MemoryRegister::lines() const {
   std::string text(1 << 16, '\0');
-  const ssize_t bytes = ::pread(fd_.get(), text.data(), text.size(), 0);
+  const ssize_t bytes = ::pread(file_.file().get(), text.data(), text.size(), 0);
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
   std::istringstream stream(text);
   std::vector<std::string> lines;
@@ -50,8 +50,8 @@ std::vector<std::string> MemoryRegister::lines() const {
 bool MemoryRegister::write(const std::vector<std::string>& lines) const {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
-  return ::ftruncate(fd_.get(), 0) == 0 &&
-         ::pwrite(fd_.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+  return ::ftruncate(file_.file().get(), 0) == 0 &&
+         ::pwrite(file_.file().get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
 }
 
 void MemoryRegister::remove(const std::string& path) { ::unlink(path.c_str()); }

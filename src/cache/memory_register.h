@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "cache/file_lock.h"
 #include "feedline/error.h"
 #include "storage/file_descriptor.h"
 
@@ -31,8 +32,8 @@ class MemoryRegister {
   static void remove(const std::string& path);
 
  private:
-  explicit MemoryRegister(storage::FileDescriptor fd) : fd_(std::move(fd)) {}
-  storage::FileDescriptor fd_;
+  explicit MemoryRegister(storage::FileDescriptor fd) : file_(std::move(fd)) {}
+  LockedFile file_;
 };
 
 // A folder that only this user can look into, for registers; empty: there is none, or somebody else made it first.

@@ -3,13 +3,16 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -125,6 +128,25 @@ TEST(FileLock, LetsOneHolderInAtATime) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(counter.load(), 200);
+}
+
+TEST(FileLock, EndsWithItsHolderThoughAChildHasTheFileOpen) {
+  const storage::TemporaryFolder folder;
+  std::optional<FileLock> held(FileLock::take(folder.path("lock")));
+  if (!held->held()) GTEST_SKIP() << "this file system has no locks";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    while (true) ::pause();
+  }
+  held.reset();
+  bool waited = false;
+  FileLock::take(folder.path("lock"), [&](const std::string&) {
+    waited = true;
+    ::kill(child, SIGKILL);  // or this would wait for ever
+  });
+  EXPECT_FALSE(waited);
+  ::kill(child, SIGKILL);
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "pipeline/recipe.h"
 #include "pipeline/sample_reader.h"
 #include "pipeline/source.h"
+#include "pipeline/view_point.h"
 
 namespace feedline {
 
@@ -23,9 +24,11 @@ struct Dataset::Impl {
   std::optional<pipeline::CachePoint> cache = {};
   std::vector<pipeline::Collation> collations = {};
   std::shared_ptr<const pipeline::MapPoint> map = nullptr;
+  std::shared_ptr<const pipeline::ViewPoint> views = nullptr;
 
+  Result<void> check() const { return pipeline::check_operations(source, operations, cache, map.get(), views.get()); }
   Result<std::shared_ptr<const pipeline::Recipe>> recipe(std::optional<DType> dtype, Layout layout) const {
-    return pipeline::make_recipe(source, operations, dtype, layout, cache, collations, map.get());
+    return pipeline::make_recipe(source, operations, dtype, layout, cache, collations, map.get(), views.get());
   }
   // For reading samples.
   Result<std::shared_ptr<const pipeline::Recipe>> opened_recipe(std::optional<DType> dtype, Layout layout) const {
@@ -55,6 +58,11 @@ Result<Sample> SampleReader::read(std::span<const std::byte> encoded, std::uint6
   return guarded([&] { return impl_->reader.read(encoded, {seed, epoch, draw}); });
 }
 
+Result<Sample> SampleReader::read(const GivenPixels& pixels, std::uint64_t draw, std::uint64_t seed,
+                                  std::uint64_t epoch) {
+  return guarded([&] { return impl_->reader.read(pixels, {seed, epoch, draw}); });
+}
+
 Dataset::Dataset(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 std::uint64_t Dataset::size() const { return impl_->source.size(); }
@@ -75,6 +83,7 @@ Dataset Dataset::with(Operation operation) const {
 Result<Dataset> Dataset::cache(const std::string& where, std::uint64_t budget) const {
   return guarded([&]() -> Result<Dataset> {
     if (impl_->map) return config_error("cache: it keeps what stands before a map; put cache before map");
+    if (impl_->views) return config_error("cache: it keeps what stands before views; put cache before views");
     if (impl_->cache) return config_error("cache: there is one in this chain already");
     auto next = std::make_shared<Impl>(*impl_);
     FEEDLINE_TRY(next->cache, pipeline::make_cache_point(where, budget, impl_->source, impl_->operations));
@@ -85,7 +94,8 @@ Result<Dataset> Dataset::cache(const std::string& where, std::uint64_t budget) c
 Result<Dataset> Dataset::collate(BatchForm form, std::vector<std::string> fields) const {
   return guarded([&]() -> Result<Dataset> {
     auto next = std::make_shared<Impl>(*impl_);
-    FEEDLINE_TRY(auto collation, pipeline::make_collation(form, std::move(fields), impl_->source, impl_->map.get()));
+    FEEDLINE_TRY(auto collation, pipeline::make_collation(form, std::move(fields), impl_->source, impl_->map.get(),
+                                                          impl_->views.get()));
     next->collations.push_back(std::move(collation));
     return Dataset(std::move(next));
   });
@@ -95,9 +105,51 @@ Result<Dataset> Dataset::map(std::shared_ptr<const SampleFunction> function) con
   return guarded([&]() -> Result<Dataset> {
     auto next = std::make_shared<Impl>(*impl_);
     FEEDLINE_TRY(next->map, pipeline::MapPoint::make(std::move(function), impl_->source, impl_->operations.size(),
-                                                     impl_->map.get()));
+                                                     impl_->map.get(), impl_->views.get()));
     return Dataset(std::move(next));
   });
+}
+
+namespace {
+
+Result<Dataset> with_views(const Dataset::Impl& impl, Result<pipeline::ViewPoint> made) {
+  if (!made) return std::unexpected(std::move(made).error());
+  auto next = std::make_shared<Dataset::Impl>(impl);
+  next->views = std::make_shared<const pipeline::ViewPoint>(*std::move(made));
+  FEEDLINE_CHECK_OK(next->check());
+  return Dataset(std::move(next));
+}
+
+}  // namespace
+
+Result<Dataset> Dataset::views(std::vector<View> views, const std::string& field) const {
+  return guarded([&]() -> Result<Dataset> {
+    if (impl_->views) return config_error("views: there are some in this chain already");
+    return with_views(*impl_, pipeline::make_view_point(std::move(views), field, impl_->source,
+                                                        impl_->operations.size(), impl_->map.get()));
+  });
+}
+
+Result<Dataset> Dataset::five_crop(Size size, const std::string& field) const {
+  return guarded([&]() -> Result<Dataset> {
+    if (impl_->views) return config_error("five_crop: there are views in this chain already");
+    return with_views(*impl_, pipeline::make_corner_crops(size, pipeline::Mirrored::kNot, field, impl_->source,
+                                                          impl_->operations.size(), impl_->map.get()));
+  });
+}
+
+Result<Dataset> Dataset::ten_crop(Size size, bool vertical_flip, const std::string& field) const {
+  return guarded([&]() -> Result<Dataset> {
+    if (impl_->views) return config_error("ten_crop: there are views in this chain already");
+    const auto mirrored = vertical_flip ? pipeline::Mirrored::kVertically : pipeline::Mirrored::kHorizontally;
+    return with_views(*impl_, pipeline::make_corner_crops(size, mirrored, field, impl_->source,
+                                                          impl_->operations.size(), impl_->map.get()));
+  });
+}
+
+std::optional<std::pair<std::string, std::size_t>> Dataset::viewed() const {
+  if (!impl_->views) return {};
+  return std::pair(impl_->views->text, impl_->views->position);
 }
 
 std::optional<std::pair<std::string, std::size_t>> Dataset::cached() const {
@@ -106,8 +158,7 @@ std::optional<std::pair<std::string, std::size_t>> Dataset::cached() const {
 }
 
 Result<void> Dataset::check() const {
-  return guarded(
-      [&] { return pipeline::check_operations(impl_->source, impl_->operations, impl_->cache, impl_->map.get()); });
+  return guarded([&] { return impl_->check(); });
 }
 
 Result<Schema> Dataset::schema() const {
@@ -115,6 +166,12 @@ Result<Schema> Dataset::schema() const {
     FEEDLINE_TRY(const auto recipe, impl_->recipe(std::nullopt, Layout::kNchw));
     return recipe->schema;
   });
+}
+
+std::vector<FieldRole> Dataset::roles() const {
+  auto roles = pipeline::roles_of(impl_->source, impl_->operations);
+  if (impl_->map) std::erase_if(roles, [&](const FieldRole& role) { return impl_->map->takes(role.name); });
+  return roles;
 }
 
 std::string Dataset::explain() const {
@@ -175,7 +232,8 @@ Result<Loader> Dataset::loader(const LoaderOptions& options) const {
   return guarded([&]() -> Result<Loader> {
     FEEDLINE_TRY(auto recipe, impl_->opened_recipe(options.dtype, options.layout));
     FEEDLINE_TRY(auto plan, pipeline::plan_pipeline(*recipe, options));
-    return Loader(std::make_unique<Loader::Impl>(pipeline::of_loader(std::move(recipe)), options, std::move(plan)));
+    FEEDLINE_TRY(auto own, pipeline::of_loader(std::move(recipe)));
+    return Loader(std::make_unique<Loader::Impl>(std::move(own), options, std::move(plan)));
   });
 }
 
@@ -183,8 +241,8 @@ Result<Loader> Dataset::given_loader(const GivenOptions& options) const {
   return guarded([&]() -> Result<Loader> {
     FEEDLINE_TRY(auto recipe, impl_->opened_recipe(options.dtype, options.layout));
     FEEDLINE_TRY(auto plan, pipeline::plan_given(*recipe, options));
-    return Loader(std::make_unique<Loader::Impl>(pipeline::of_loader(std::move(recipe)),
-                                                 pipeline::shared_options(options), std::move(plan)));
+    FEEDLINE_TRY(auto own, pipeline::of_loader(std::move(recipe)));
+    return Loader(std::make_unique<Loader::Impl>(std::move(own), pipeline::shared_options(options), std::move(plan)));
   });
 }
 
@@ -216,6 +274,7 @@ Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& opti
       const Dataset::Impl& part = *dataset.impl_;
       if (part.source.is_mixture()) return config_error("mix: a dataset is a mixture itself; mix all of them at once");
       if (part.cache) return config_error("mix: a dataset has a cache; give one to the mixture");
+      if (part.views) return config_error("mix: a dataset has views; give them to the mixture");
       if (part.map) return config_error("mix: a dataset has a map; map the mixture");
       if (!part.collations.empty()) return config_error("mix: a dataset has its own collate; collate the mixture");
       if (!std::ranges::equal(part.operations, datasets.front().operations(), {}, &describe, &describe))

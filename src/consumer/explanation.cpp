@@ -19,14 +19,18 @@ std::string rounded(std::uint64_t bytes) {
 std::string order_of(const pipeline::Source& source, const PipelinePlan& plan) {
   std::string text = std::to_string(source.size()) + " samples, ";
   if (source.is_mixture()) text += "mixed, " + std::to_string(source.positions()) + " an epoch, ";
-  if (!plan.order.shuffle) return text + "sequential";
   const std::uint64_t shards = source.shard_ends().size();
-  if (plan.order.shard_window > 0 && shards > 1)
+  if (!plan.order.shuffle)
+    text += "sequential";
+  else if (plan.order.shard_window > 0 && shards > 1)
     text += std::to_string(shards) + " shards permuted, " + std::to_string(std::min(plan.order.shard_window, shards)) +
             " of them at a time";
   else
     text += "keyed permutation";
-  return text + ", seed " + std::to_string(plan.order.seed);
+  if (plan.order.repeat > 1)
+    text += ", each sample " + std::to_string(plan.order.repeat) + " times, " +
+            std::to_string((source.size() + plan.order.repeat - 1) / plan.order.repeat) + " samples an epoch";
+  return plan.order.shuffle ? text + ", seed " + std::to_string(plan.order.seed) : text;
 }
 
 // What becomes of the samples that do not divide evenly.
@@ -36,7 +40,7 @@ std::string shares_of(const PipelinePlan& plan, const plan::Plan& epoch) {
   std::uint64_t delivered = 0;
   for (std::uint64_t rank = 0; rank < plan.world_size; ++rank) delivered += epoch.samples(rank);
   std::string text = "over all ranks: " + std::to_string(std::min(delivered, size)) + " of " + std::to_string(size) +
-                     " samples an epoch";
+                     (plan.order.repeat > 1 ? " positions" : " samples") + " an epoch";
   if (delivered < size) text += ", " + std::to_string(size - delivered) + " left out";
   if (delivered > size) text += ", " + std::to_string(delivered - size) + " of them twice";
   if (least < most)
@@ -65,12 +69,13 @@ std::string samples_of(const pipeline::Source& source, const PipelinePlan& plan,
          "           " + shares_of(plan, epoch) + "\n";
 }
 
-std::string source_of(const pipeline::Source& source, const pipeline::Recipe& recipe) {
+std::string source_of(const pipeline::Source& source, const pipeline::Recipe& recipe, const PipelinePlan& plan) {
   std::string text = "format     " + std::string(source.format_name()) + ", " + source.name() + "\n";
   if (const std::string summary = source.summary(); !summary.empty()) text += "           " + summary + "\n";
   for (const std::string& line : pipeline::explain_images(recipe)) text += "image      " + line + "\n";
   for (const std::string& line : pipeline::explain_map(recipe)) text += "map        " + line + "\n";
-  for (const FieldSpec& field : recipe.schema)
+  if (const std::string mix = explain_mix(plan); !mix.empty()) text += "mix        " + mix + "\n";
+  for (const FieldSpec& field : schema_of(recipe, plan))
     text += "field      " + field.name + ": " + std::string(name_of(field.array.dtype)) + " " +
             field.array.shape.to_string() + "\n";
   return text;
@@ -133,7 +138,7 @@ std::string explain(const pipeline::Recipe& recipe, const pipeline::Pipeline& pi
                     const LoaderOptions& asked) {
   const PipelinePlan& plan = pipeline.plan();
   const pipeline::Source source = pipeline::source_of(recipe);
-  std::string text = samples_of(source, plan, epoch) + source_of(source, recipe) + errors_of(plan);
+  std::string text = samples_of(source, plan, epoch) + source_of(source, recipe, plan) + errors_of(plan);
   text += calls_of(pipeline.stats());
   text += "threads    " + threads_of(pipeline) + "\n";
   if (const std::string reads = pipeline.explain_reads(); !reads.empty()) text += "reads      " + reads + "\n";

@@ -73,6 +73,7 @@ LoaderState Loader::Impl::state() const {
                     .epoch = next_epoch,
                     .delivered = {},
                     .buckets = {},
+                    .repeat = order.repeat,
                     .fidelity = pipeline::fidelity_of(*recipe)};
   if (order.buckets) state.buckets = order.buckets->all();
   if (restored || running) {
@@ -107,7 +108,7 @@ Loader& Loader::operator=(Loader&&) noexcept = default;
 Loader::~Loader() = default;
 
 std::uint64_t Loader::batches() const { return impl_->epoch_plan.batches(); }
-const Schema& Loader::schema() const { return impl_->recipe->schema; }
+const Schema& Loader::schema() const { return pipeline::schema_of(*impl_->recipe, impl_->pipeline.plan()); }
 const LoaderOptions& Loader::options() const { return impl_->options; }
 Result<std::vector<std::uint64_t>> Loader::rows_per_rank() const {
   return impl_->asked([&] { return impl_->pipeline.rows_per_rank(); });

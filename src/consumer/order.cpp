@@ -9,6 +9,7 @@
 
 #include "base/guarded.h"
 #include "plan/order.h"
+#include "plan/plan.h"
 
 namespace feedline {
 namespace {
@@ -26,24 +27,56 @@ Result<void> check(const OrderQuery& query) {
   return {};
 }
 
+Result<void> check(const RankQuery& rank) {
+  if (rank.batch_size == 0 || rank.world_size == 0 || rank.rank >= rank.world_size)
+    return config_error("rank_order: rank " + std::to_string(rank.rank) + " of " + std::to_string(rank.world_size) +
+                        " with batches of " + std::to_string(rank.batch_size));
+  return {};
+}
+
+std::shared_ptr<const plan::Order> order_of(const OrderQuery& query) {
+  plan::OrderConfig config;
+  config.size = query.samples;
+  config.shuffle = query.shuffle;
+  config.seed = query.seed;
+  config.shard_window = query.shard_window;
+  if (!query.shard_ends.empty())
+    config.shard_ends = std::make_shared<const std::vector<std::uint64_t>>(query.shard_ends);
+  return plan::make_order(config, query.epoch);
+}
+
 }  // namespace
 
 Result<std::vector<std::uint64_t>> sample_order(const OrderQuery& query) {
   return base::guarded([&]() -> Result<std::vector<std::uint64_t>> {
     FEEDLINE_CHECK_OK(check(query));
-    plan::OrderConfig config;
-    config.size = query.samples;
-    config.shuffle = query.shuffle;
-    config.seed = query.seed;
-    config.shard_window = query.shard_window;
-    if (!query.shard_ends.empty())
-      config.shard_ends = std::make_shared<const std::vector<std::uint64_t>>(query.shard_ends);
-    const auto order = plan::make_order(config, query.epoch);
+    const auto order = order_of(query);
     std::vector<std::uint64_t> samples(query.count);
     std::array<std::uint64_t, kSome> draws;  // that nobody asked for
     for (std::uint64_t done = 0; done < query.count; done += kSome) {
       const std::uint64_t count = std::min<std::uint64_t>(kSome, query.count - done);
       order->place(query.begin + done, std::span(samples).subspan(done, count), std::span(draws).first(count));
+    }
+    return samples;
+  });
+}
+
+Result<std::vector<std::uint64_t>> rank_order(const OrderQuery& query, const RankQuery& rank) {
+  return base::guarded([&]() -> Result<std::vector<std::uint64_t>> {
+    FEEDLINE_CHECK_OK(check(query));
+    FEEDLINE_CHECK_OK(check(rank));
+    plan::PlanConfig config;
+    config.batch_size = rank.batch_size;
+    config.rank = rank.rank;
+    config.world_size = rank.world_size;
+    config.uneven = Uneven::kExact;
+    const plan::Plan plan(order_of(query), config);
+    std::vector<std::uint64_t> samples(plan.samples(rank.rank)), draws(samples.size());
+    std::uint64_t done = 0;
+    for (std::uint64_t batch = 0; batch < plan.batches(); ++batch) {
+      const std::uint64_t rows = plan.rows(batch);
+      plan.place(batch * rank.batch_size, std::span(samples).subspan(done, rows), std::span(draws).subspan(done, rows));
+      done += rows;
     }
     return samples;
   });

@@ -93,6 +93,10 @@ Result<pipeline::EpochStart> start_of(const LoaderState& state, const DatasetIde
     return config_error("load_state_dict: the state was taken with decode(fidelity=\"" +
                         std::string(name_of(state.fidelity)) + "\"), the dataset now has \"" +
                         std::string(name_of(fidelity)) + "\", whose pixels are others: open it with the same");
+  if (state.repeat != plan.order.repeat)
+    return config_error("load_state_dict: the state was taken with repeat=" + std::to_string(state.repeat) +
+                        ", the loader has repeat=" + std::to_string(plan.order.repeat) +
+                        ", so that positions are other samples; make the loader with the same");
   FEEDLINE_CHECK_OK(check_buckets(state, plan));
   FEEDLINE_CHECK_OK(check_place(state, plan));
   return pipeline::EpochStart{state.epoch, state.position, plan::tidied(state.delivered, state.position),

@@ -140,6 +140,8 @@ Result<ImageHeader> ImageDecoder::open(std::span<const std::byte> bytes) {
   return impl_->header;
 }
 
+const ImageHeader& ImageDecoder::header() const { return impl_->header; }
+
 Result<void> ImageDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
   FEEDLINE_CHECK(impl_->has(region));
   Codec& codec = *std::exchange(impl_->current, nullptr);

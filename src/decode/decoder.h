@@ -41,6 +41,7 @@ class ImageDecoder {
   // Reads the header and holds on to `bytes` until the decode() that must follow, or the next open().
   // Allocates nothing that depends on the header's width and height.
   Result<ImageHeader> open(std::span<const std::byte> bytes);
+  const ImageHeader& header() const;  // of the last open(). Requires: it succeeded
   // Pixels of `region` of the opened image into `out` (resized to the region's size; 3 channels for kRgb, 1 for
   // kL). kData when pixels are missing or damaged. Requires: open() succeeded and region lies inside the image.
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out);

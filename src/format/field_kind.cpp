@@ -13,9 +13,10 @@ struct Named {
   FieldKind kind;
 };
 
-constexpr Named kKinds[] = {{"image", FieldKind::kImage}, {"value", FieldKind::kInteger}, {"array", FieldKind::kArray},
-                            {"mask", FieldKind::kMask},   {"bytes", FieldKind::kBytes},   {"text", FieldKind::kText},
-                            {"json", FieldKind::kJson}};
+constexpr Named kKinds[] = {
+    {"image", FieldKind::kImage}, {"value", FieldKind::kInteger}, {"array", FieldKind::kArray},
+    {"mask", FieldKind::kMask},   {"bytes", FieldKind::kBytes},   {"text", FieldKind::kText},
+    {"json", FieldKind::kJson},   {"boxes", FieldKind::kBoxes},   {"keypoints", FieldKind::kKeypoints}};
 
 // What decode can read, what WebDataset decodes to an integer, and what people call the others.
 constexpr Named kExtensions[] = {
@@ -51,7 +52,7 @@ Result<std::optional<FieldKind>> take_kind(std::string_view& spec) {
   const auto kind = field_kind_of(spec.substr(colon + 1));
   if (!kind)
     return config_error("fields: no such kind: '" + std::string(spec.substr(colon + 1)) + "' in '" + std::string(spec) +
-                        "'; there are image, mask, value, array, bytes, text and json");
+                        "'; there are image, mask, value, array, bytes, text, json, boxes and keypoints");
   spec.remove_suffix(spec.size() - colon);
   return kind;
 }

@@ -29,8 +29,11 @@ enum class FieldKind : std::uint8_t {
   kBytes,    // stored bytes as they are
   kText,     // stored bytes of text
   kJson,     // stored bytes of JSON
+  // Stored bytes of a .npy file, or of lists in JSON. What moves the sample's images moves them too.
+  kBoxes,      // (N, 4)
+  kKeypoints,  // (N, 2) or (N, K, 2)
 };
-// The words of specs, "image" to "json"; "value" is an integer.
+// The words of specs, "image" to "keypoints"; "value" is an integer.
 std::string_view name_of(FieldKind kind);
 std::optional<FieldKind> field_kind_of(std::string_view name);
 

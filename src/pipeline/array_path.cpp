@@ -2,28 +2,47 @@
 #include "pipeline/array_path.h"
 
 #include <cstring>
+#include <span>
 
 #include "base/clock.h"
 #include "decode/npy/npy.h"
+#include "pipeline/field_scratch.h"
+#include "pipeline/kept_rows.h"
 #include "pipeline/row_shape.h"
 
 namespace feedline::pipeline {
 
+void ArrayPath::add_scratch(FieldScratch& scratch) const {
+  if (belongs_to_boxes_ && !scratch.targets) scratch.targets = std::make_unique<TargetScratch>();
+}
+
 Result<void> ArrayPath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
   const std::uint64_t started = base::now_ns();
-  FEEDLINE_TRY(const decode::NpyArray array, decode::read_npy(stored.bytes));
+  FEEDLINE_TRY(decode::NpyArray array, decode::read_npy(stored.bytes));
+  const KeptRows kept(belongs_to_boxes_ ? work.scratch.targets.get() : nullptr);
+  FEEDLINE_TRY(array.spec.shape, kept.shape_of(array.spec.shape));
   FEEDLINE_CHECK_OK(check_row(array.spec, spec(), "npy:", "decode"));
   FEEDLINE_TRY(const ArrayView out, place(row, array.spec.shape, work));
-  if (!array.data.empty()) std::memcpy(out.data, array.data.data(), array.data.size());
-  work.meter.count(telemetry::Stage::kDecode, started, array.data.size());
+  kept.copy(array.data, out.data);
+  work.meter.count(telemetry::Stage::kDecode, started, out.spec.bytes());
   return {};
 }
 
 // Of any dtype and shape: which ones fit is a matter of how rows are put together.
-Result<void> ArrayPath::keep(const memory::Record::Field& stored, FieldWork& /*work*/,
-                             format::PixelRecordBuilder& kept) const {
-  if (const auto array = decode::read_npy(stored.bytes); !array) return std::unexpected(array.error());
-  kept.add_bytes(stored.bytes);
+Result<void> ArrayPath::keep(const memory::Record::Field& stored, FieldWork& work,
+                             format::PixelRecordBuilder& record) const {
+  FEEDLINE_TRY(decode::NpyArray array, decode::read_npy(stored.bytes));
+  TargetScratch* const scratch = belongs_to_boxes_ ? work.scratch.targets.get() : nullptr;
+  const KeptRows kept(scratch);
+  if (kept.are_all()) {
+    record.add_bytes(stored.bytes);
+    return {};
+  }
+  FEEDLINE_TRY(array.spec.shape, kept.shape_of(array.spec.shape));
+  scratch->rows_file.resize(array.spec.bytes());
+  kept.copy(array.data, scratch->rows_file.data());
+  decode::write_npy(array.spec, scratch->rows_file, scratch->file);
+  record.add_bytes(scratch->file);
   return {};
 }
 

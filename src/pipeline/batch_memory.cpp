@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "batch/batch_layout.h"
+#include "pipeline/batch_mix.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -49,9 +51,10 @@ void BatchMemory::lay_out(Slot& slot) const {
   FEEDLINE_CHECK(slot.layout->bytes() <= plan_.batch_bytes);
 }
 
-std::uint64_t BatchMemory::make_ready(Slot& slot) {
-  Result<void> made = compose(slot);
+std::uint64_t BatchMemory::make_ready(Slot& slot, std::uint64_t epoch) {
   Slot::Prepared& prepared = *slot.prepared;
+  if (plan_.mix) mix(slot, epoch);
+  Result<void> made = compose(slot);
   std::uint64_t late_bytes = prepared.composed.bytes();
   if (prepared.items) {
     late_bytes += prepared.items->tidy();
@@ -62,12 +65,31 @@ std::uint64_t BatchMemory::make_ready(Slot& slot) {
   return late_bytes;
 }
 
+// In the memory that it was filled in. What is drawn goes by the batch's number in its epoch, and another one on every
+// rank.
+void BatchMemory::mix(Slot& slot, std::uint64_t epoch) {
+  const std::uint64_t started = base::now_ns();
+  const std::uint64_t number = slot.plan->index_of(slot.batch) * plan_.world_size + plan_.rank;
+  plan_.mix->mix(*slot.layout, slot.lease->data(), slot.rows, {plan_.order.seed, epoch, number});
+  slot.prepared->used_up = slot.rows - plan_.mix->rows_of(slot.rows);
+  mixed_batches_.fetch_add(1, std::memory_order_relaxed);
+  mixed_rows_.fetch_add(slot.rows, std::memory_order_relaxed);
+  mixed_ns_.fetch_add(base::now_ns() - started, std::memory_order_relaxed);
+}
+
+std::optional<MixStats> BatchMemory::mix_stats() const {
+  if (!plan_.mix) return std::nullopt;
+  return MixStats{mixed_batches_.load(std::memory_order_relaxed), mixed_rows_.load(std::memory_order_relaxed),
+                  static_cast<double>(mixed_ns_.load(std::memory_order_relaxed)) * 1e-9};
+}
+
 Result<void> BatchMemory::compose(Slot& slot) const {
   if (late_fields_ == 0) return {};
   const std::span items(slot.prepared->items->all);
   for (const BadEntry& bad : slot.failures)  // half of it may be there
     for (memory::ListItem& item : items.subspan(bad.row * late_fields_, late_fields_)) item.clear();
-  FEEDLINE_TRY(slot.prepared->composed, batch::Composed::make(*slot.layout, items, slot.rows, late_memory_));
+  FEEDLINE_TRY(slot.prepared->composed,
+               batch::Composed::make(*slot.layout, items, slot.rows - slot.prepared->used_up, late_memory_));
   return {};
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 // The memory of batches: taken when one is opened, laid out for its samples, given pages that the training loop has let
-// go of while threads fill it, and, once it is final, composed and brought to the device.
+// go of while threads fill it, and, once it is final, mixed, composed and brought to the device.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "batch/composed.h"
 #include "device/device.h"
@@ -29,11 +31,14 @@ class BatchMemory {
   // Gives such a slot the layout of its samples, once it is placed.
   void lay_out(Slot& slot) const;
 
-  // Has a final slot to be made ready? Where every field is dense and the batch stays where it was filled, it has not.
-  bool prepares() const { return late_fields_ > 0 || !device_->is_host(); }
-  // Composes the late fields of a slot that is final, lets the device begin with all that goes there, and takes its
-  // items back. What fails is the slot's. Gives how much memory its late fields took on the way.
-  std::uint64_t make_ready(Slot& slot);
+  // Has a final slot to be made ready? Where every field is dense and the batch stays as and where it was filled, it
+  // has not.
+  bool prepares() const { return late_fields_ > 0 || !device_->is_host() || plan_.mix; }
+  // Mixes the rows of a slot of that epoch that is final, composes its late fields, lets the device begin with all that
+  // goes there, and takes its items back. What fails is the slot's. Gives how much memory its late fields took on the
+  // way.
+  std::uint64_t make_ready(Slot& slot, std::uint64_t epoch);
+  std::optional<MixStats> mix_stats() const;  // nullopt: nothing is mixed
   // By the items of late fields, of all slots and of those to come.
   std::uint64_t held_by_items() const { return items_.held_bytes(); }
 
@@ -47,6 +52,7 @@ class BatchMemory {
   bool reuse_pages(Slot& slot) const;
 
  private:
+  void mix(Slot& slot, std::uint64_t epoch);
   Result<void> compose(Slot& slot) const;
   Result<void> begin(Slot& slot) const;
 
@@ -57,6 +63,7 @@ class BatchMemory {
   const batch::Composed::Memory late_memory_;
   const std::size_t late_fields_;
   LateItemPool items_;
+  std::atomic<std::uint64_t> mixed_batches_{0}, mixed_rows_{0}, mixed_ns_{0};
 };
 
 }  // namespace feedline::pipeline

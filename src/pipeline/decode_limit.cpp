@@ -15,14 +15,15 @@
 #include "format/format.h"
 #include "pipeline/pixels_path.h"
 #include "pipeline/sample_loader.h"
+#include "pipeline/views_path.h"
 
 namespace feedline::pipeline {
 namespace {
 
 struct Work {
   std::vector<std::byte> encoded;
-  Box region;
-  std::optional<memory::Coarseness> planes;
+  std::vector<ViewsPath::Region> regions;  // several: each is decoded by itself
+  bool is_one_of_pixels() const { return regions.size() == 1 && !regions.front().planes; }
 };
 
 struct Decoder {
@@ -31,9 +32,12 @@ struct Decoder {
   memory::Planes samples;
 
   Result<void> decode(const Work& work, ColorMode mode) {
-    FEEDLINE_CHECK_OK(decoder.open(work.encoded));
-    if (work.planes && decoder.decode_planes(work.region, mode, *work.planes, samples)) return {};
-    return decoder.decode(work.region, mode, pixels);
+    for (const ViewsPath::Region& region : work.regions) {
+      FEEDLINE_CHECK_OK(decoder.open(work.encoded));
+      if (region.planes && decoder.decode_planes(region.box, mode, *region.planes, samples)) continue;
+      FEEDLINE_CHECK_OK(decoder.decode(region.box, mode, pixels));
+    }
+    return {};
   }
 };
 
@@ -47,7 +51,7 @@ double process_cpu_s() {
 
 Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::uint64_t images, int threads,
                                    std::uint64_t seed) {
-  if (!recipe->image) return config_error("measure_decode: the dataset has no image field");
+  if (recipe->images == 0) return config_error("measure_decode: the dataset has no image field");
   if (images == 0 || threads < 1) return config_error("measure_decode: images and threads must be at least 1");
   std::vector<Work> work(std::min(images, recipe->format->size()));
   DecodeLimit limit;
@@ -56,13 +60,13 @@ Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::ui
     FEEDLINE_TRY(const SampleLoader::Drawn drawn, loader.draw({seed, 0, i}));
     if (drawn.encoded.empty())
       return config_error("measure_decode: the images are stored as pixels, nothing to decode");
-    work[i] = {{drawn.encoded.begin(), drawn.encoded.end()}, drawn.drawing->region, drawn.drawing->planes};
+    work[i] = {{drawn.encoded.begin(), drawn.encoded.end()}, {drawn.regions.begin(), drawn.regions.end()}};
     limit.encoded_bytes += drawn.encoded.size();
   }
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
   std::optional<Error> failure;
-  const ColorMode mode = recipe->image->chain().color_mode();
+  const ColorMode mode = recipe->views ? recipe->views->color_mode() : recipe->image->chain().color_mode();
   const auto note = [&](std::size_t i, Result<void> decoded) {
     if (decoded) return;
     const std::lock_guard lock(mutex);
@@ -78,13 +82,14 @@ Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::ui
     for (std::size_t i; (i = next.fetch_add(2, std::memory_order_relaxed)) < work.size();) {
       if (i + 1 == work.size()) {
         alone(i);
-      } else if (work[i].planes || work[i + 1].planes || !first.decoder.open(work[i].encoded) ||
-                 !second.decoder.open(work[i + 1].encoded)) {
+      } else if (!work[i].is_one_of_pixels() || !work[i + 1].is_one_of_pixels() ||
+                 !first.decoder.open(work[i].encoded) || !second.decoder.open(work[i + 1].encoded)) {
         alone(i);
         alone(i + 1);
       } else {
-        auto decoded = decode::ImageDecoder::decode_in_turn(first.decoder, {work[i].region, mode, &first.pixels},
-                                                            second.decoder, {work[i + 1].region, mode, &second.pixels});
+        auto decoded =
+            decode::ImageDecoder::decode_in_turn(first.decoder, {work[i].regions[0].box, mode, &first.pixels},
+                                                 second.decoder, {work[i + 1].regions[0].box, mode, &second.pixels});
         note(i, std::move(decoded[0]));
         note(i + 1, std::move(decoded[1]));
       }

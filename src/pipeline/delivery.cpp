@@ -51,6 +51,7 @@ Result<void> Delivery::hand_over(Slot& slot, Noted noted, std::uint64_t index, B
       if (arrival && arrival->is_ready()) FEEDLINE_CHECK_OK(arrival->wait());
     parts.composed = std::move(slot.prepared->composed);
     parts.ready = std::move(slot.prepared->arrivals);
+    slot.samples.resize(slot.samples.size() - slot.prepared->used_up);
   }
   std::vector<BadRow> bad;
   for (BadEntry& entry : slot.failures) bad.push_back({entry.row, std::move(entry.sample.error)});

@@ -48,9 +48,8 @@ void Epoch::claim(const std::shared_ptr<Slot>& slot) {
     slot->bucket = plan_->bucket(slot->batch);
     slot->rows = std::min(plan_->rows(slot->batch), end_ - slot->first);
   }
-  FEEDLINE_CHECK(slot->rows <= slot->samples.size() && slot->rows <= slot->draws.size());
+  FEEDLINE_CHECK(slot->rows <= slot->samples.size());
   slot->samples.resize(slot->rows);
-  slot->draws.resize(slot->rows);
   slot->grain = config_.grain;
   slot->is_placed = config_.given || config_.place_at_open;
   slot->tickets.announce(slot->rows);
@@ -146,7 +145,7 @@ bool Epoch::refill(const std::shared_ptr<Slot>& slot) {
     const auto failure = slot->failures.begin();
     const std::uint64_t row = failure->row, position = slot->first + row;
     // a failed refill is logged like the sample it stands for; its position is behind end_ already
-    const bool was_refill = slot->samples[row] != plan_->at(position).sample;
+    const bool was_refill = slot->draws[row] != plan_->at(position).draw;
     if (!was_refill && position >= end_) {  // an earlier refill took this position over
       slot->cut_off.splice(slot->cut_off.end(), slot->failures, failure);
       continue;

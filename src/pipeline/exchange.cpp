@@ -193,7 +193,7 @@ void Exchange::make_ready(BriefLock& lock, std::size_t worker, const Task& task,
     lock.unlock();
     wake(wakes);
     const std::uint64_t started = base::now_ns();
-    const std::uint64_t took = memory_.make_ready(*slots);
+    const std::uint64_t took = memory_.make_ready(*slots, task.epoch);
     stage.add_busy(base::now_ns() - started);
     stage.add_bytes(slots->prepared->composed.bytes());
     std::shared_ptr<Slot> next = std::move(slots->prepared->next_final);

@@ -19,7 +19,7 @@
 //   worker     gets memory for a batch, places it    claiming_: one at a time, the others wait for its rows
 //   worker     moves pages under rows                the slot's tickets are paused: likewise
 //   worker     gives up a batch that is no one's     nothing waits
-//   worker     composes a final batch's late fields, gives it to the device      the batch is not ready
+//   worker     mixes a final batch, composes its late fields, gives it to the device      the batch is not ready
 //   consumer   makes a batch of a slot               it belongs to no epoch any more
 //   consumer   measures, drops epochs                leaving_: their batches count until their memory is free
 //   either     wakes others                          what they are woken for is there

@@ -236,7 +236,8 @@ std::vector<std::uint64_t> Exchange::rows_per_rank() const {
   }
   std::vector<std::uint64_t> rows;
   if (!batch || !plan) return rows;
-  for (std::uint64_t rank = 0; rank < parts_.plan.world_size; ++rank) rows.push_back(plan->rows(*batch, rank));
+  for (std::uint64_t rank = 0; rank < parts_.plan.world_size; ++rank)
+    rows.push_back(rows_delivered(parts_.plan, plan->rows(*batch, rank)));
   return rows;
 }
 
@@ -283,6 +284,7 @@ void Exchange::add_to(LoaderStats& stats) const {
   stats.held_bytes = held.now;
   stats.held_bytes_peak = held.peak;
   if (decided) stats.controller = decided->stats(first_ns);
+  stats.mix = memory_.mix_stats();
 }
 
 }  // namespace feedline::pipeline

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,21 +29,28 @@ struct FieldWork {
   std::uint64_t most_bytes = memory::kLeastSampleBytes;  // of a row whose size shows only now: memory/sample_limit.h
 };
 
-// The path of one field of a sample, from its stored bytes to its row of a batch. Immutable and thread-safe; what a
-// thread needs beside lies in its FieldScratch.
+// The path of one field of a sample, from its stored bytes to its row of a batch, or to several rows. Immutable and
+// thread-safe; what a thread needs beside lies in its FieldScratch.
 class FieldPath {
  public:
-  explicit FieldPath(FieldSpec spec) : spec_(std::move(spec)) {}
+  explicit FieldPath(FieldSpec spec) { specs_.push_back(std::move(spec)); }
+  explicit FieldPath(std::vector<FieldSpec> specs) : specs_(std::move(specs)) {}  // Requires: at least one
   virtual ~FieldPath() = default;
   FieldPath(const FieldPath&) = delete;
   FieldPath& operator=(const FieldPath&) = delete;
 
-  const FieldSpec& spec() const { return spec_; }  // its entry of the schema
+  const std::vector<FieldSpec>& specs() const { return specs_; }  // its entries of the schema, one for each row
+  const FieldSpec& spec() const { return specs_.front(); }        // the only one of most
   // Makes what fill() and keep() need in a thread's scratch, unless it is there.
   virtual void add_scratch(FieldScratch& /*scratch*/) const {}
   // Writes the row. An error says what is wrong, not where: the caller knows. Requires: add_scratch() came before, and
   // the field is not absent.
   virtual Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const = 0;
+  // The same of a path of several rows.
+  virtual Result<void> fill_rows(const memory::Record::Field& stored, FieldWork& work,
+                                 std::span<memory::Row> rows) const {
+    return fill(stored, work, rows.front());
+  }
   // Adds the field to a record that Dataset::cache keeps: pixels and labels decoded and prepared, all else as it is
   // stored, after a look whether it is sound. Requires: as fill(), and what is stored is not prepared.
   virtual Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
@@ -54,12 +62,12 @@ class FieldPath {
   // Where a row of that shape goes: its place in the batch, or room in its item. kData: it is over the limit.
   Result<ArrayView> place(memory::Row& row, const Shape& shape, const FieldWork& work) const {
     if (row.item == nullptr) return row.view;
-    FEEDLINE_TRY(const auto room, row.item->make_room(shape, spec_.array.dtype, work.most_bytes));
-    return ArrayView{room.data(), {spec_.array.dtype, shape}};
+    FEEDLINE_TRY(const auto room, row.item->make_room(shape, spec().array.dtype, work.most_bytes));
+    return ArrayView{room.data(), {spec().array.dtype, shape}};
   }
 
  private:
-  const FieldSpec spec_;
+  std::vector<FieldSpec> specs_;
 };
 
 }  // namespace feedline::pipeline

@@ -15,10 +15,15 @@
 #include "pipeline/pixel_cache.h"
 #include "pipeline/pixels_path.h"
 #include "pipeline/stored_path.h"
+#include "pipeline/target_path.h"
 #include "pipeline/value_path.h"
+#include "pipeline/view_point.h"
+#include "pipeline/views_path.h"
 #include "transform/chain.h"
 #include "transform/field_operations.h"
 #include "transform/label_chain.h"
+#include "transform/shared_steps.h"
+#include "transform/target_chain.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -31,6 +36,8 @@ using Made = Result<std::shared_ptr<const FieldPath>>;
 bool is_stored(const Field& field) {
   return field.kind == FieldKind::kBytes || field.kind == FieldKind::kText || field.kind == FieldKind::kJson;
 }
+
+bool is_target(const Field& field) { return field.kind == FieldKind::kBoxes || field.kind == FieldKind::kKeypoints; }
 
 // The field as the first samples have it, of which some may be damaged. read(): what is to be known of it as stored.
 template <typename Read>
@@ -102,6 +109,10 @@ Made make_mask_path(const Field& field, const FieldStages& stages, BatchForm for
       std::move(kept));
 }
 
+bool belongs_to_boxes(const Field& field, const FieldStages& stages) {
+  return std::ranges::count(labels_of_boxes(stages.operations), field.name) > 0;
+}
+
 Made make_array_path(const Field& field, const FieldStages& stages, BatchForm form) {
   FEEDLINE_TRY(const ArraySpec first,
                first_of(field, stages, [](const memory::Record::Field& stored) -> Result<ArraySpec> {
@@ -117,21 +128,111 @@ Made make_array_path(const Field& field, const FieldStages& stages, BatchForm fo
     for (std::size_t i = 0; i < shape.dims(); ++i) any = any.with_front(kAnyLength);
     shape = any;
   }
-  return std::make_shared<const ArrayPath>(FieldSpec{.name = field.name, .array = {first.dtype, shape}, .form = form});
+  return std::make_shared<const ArrayPath>(FieldSpec{.name = field.name, .array = {first.dtype, shape}, .form = form},
+                                           belongs_to_boxes(field, stages));
+}
+
+TargetPath::Part part_of(const Field& field, const FieldStages& stages) {
+  if (belongs_to_boxes(field, stages)) return TargetPath::Part::kBelongsToBoxes;
+  const bool is_only = std::ranges::count(stages.records.fields(), FieldKind::kBoxes, &Field::kind) == 1;
+  return field.kind == FieldKind::kBoxes && is_only ? TargetPath::Part::kLeads : TargetPath::Part::kAlone;
+}
+
+// Of all rows: their extents but the number of boxes or points, unless they must all be as those of the first.
+Shape shape_of_targets(const ArraySpec& first, transform::TargetKind kind, BatchForm form) {
+  if (form == BatchForm::kDense) return first.shape;
+  if (kind == transform::TargetKind::kBoxes) return {kAnyLength, 4};
+  if (first.shape.dims() < 3) return {kAnyLength, 2};
+  return {kAnyLength, form == BatchForm::kList ? kAnyLength : first.shape[1], 2};
+}
+
+Made make_target_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  const auto kind = field.kind == FieldKind::kBoxes ? transform::TargetKind::kBoxes : transform::TargetKind::kPoints;
+  const auto operations = transform::operations_for(stages.operations, field.name);
+  const op::Boxes boxes = transform::boxes_of(operations);
+  FEEDLINE_TRY(auto chain, transform::TargetChain::compile(kind, boxes, operations));
+  TargetPath::Kept kept;
+  if (stages.cache != nullptr) {
+    const auto before = operations.begin(), behind = before + static_cast<std::ptrdiff_t>(stages.cache->position);
+    FEEDLINE_TRY(kept.preparation, transform::TargetChain::compile(kind, boxes, {before, behind}));
+    FEEDLINE_TRY(kept.rest, transform::TargetChain::compile(kind, boxes, operations, stages.cache->position));
+  }
+  // an empty list in JSON says nothing of what the others are
+  const auto first = first_of(field, stages, [kind](const memory::Record::Field& stored) -> Result<ArraySpec> {
+    FEEDLINE_TRY(const ArraySpec spec, read_target_spec(kind, stored.bytes));
+    if (spec.shape.dims() == 1) return config_error("no sample of the first has a row of it");
+    return spec;
+  });
+  if (!first) return std::unexpected(first.error());
+  return std::make_shared<const TargetPath>(
+      FieldSpec{.name = field.name, .array = {first->dtype, shape_of_targets(*first, kind, form)}, .form = form},
+      std::move(chain), std::move(kept), part_of(field, stages));
 }
 
 Result<void> take_any(std::span<const std::byte> /*stored*/) { return {}; }
 
 // What goes to a function is one sample's, of any shape.
-BatchForm form_of(const Field& field, const FieldStages& stages) {
+// source: the image that a view is of; nullptr: it is none.
+BatchForm form_of(const Field& field, const FieldStages& stages, const std::string* source = nullptr) {
   if (stages.map != nullptr && stages.map->takes(field.name))
     return can_collate(field, BatchForm::kList) ? BatchForm::kList : BatchForm::kDense;
-  BatchForm form = is_stored(field) ? BatchForm::kList : BatchForm::kDense;
+  const bool has_lengths = is_target(field) || belongs_to_boxes(field, stages);
+  BatchForm form = is_stored(field) || has_lengths ? BatchForm::kList : BatchForm::kDense;
+  // what was said of an image before it had views holds for each of them
+  const auto names = [&](const Collation& collation, const std::string& name) {
+    return std::ranges::find(collation.fields, name) != collation.fields.end();
+  };
   for (const Collation& collation : stages.collations)
-    if (std::ranges::find(collation.fields, field.name) != collation.fields.end() ||
+    if (names(collation, field.name) || (source != nullptr && names(collation, *source)) ||
         (collation.is_for_all && can_collate(field, collation.form)))
       form = collation.form;
   return form;
+}
+
+// One field of views, and what makes each of them.
+Result<FieldSpec> add_views(const Field& image, const FieldStages& stages, std::size_t number,
+                            std::vector<ViewsPath::View>& views) {
+  const ViewPoint::Field& field = stages.views->fields[number];
+  Field described = image;
+  described.name = field.name;
+  const BatchForm form = form_of(described, stages, &image.name);
+  FEEDLINE_CHECK_OK(refuse_absent(described, form));
+  const bool may_differ = form == BatchForm::kList && !field.is_stacked;
+  const auto size = may_differ ? transform::Chain::OutputSize::kAny : transform::Chain::OutputSize::kFixed;
+  for (std::size_t i = 0; i < field.views.size(); ++i) {
+    const auto operations = stages.views->operations_of(stages.operations, number, i);
+    auto chain =
+        transform::Chain::compile_view(operations, stages.views->position, static_cast<std::uint32_t>(views.size()),
+                                       stages.dtype, stages.layout, size);
+    if (!chain) return config_error("'" + field.name + "': " + chain.error().what);
+    if (i > 0 && (*chain)->output() != views.back().chain->output())
+      return config_error("'" + field.name + "': its views have not one shape");
+    views.push_back({std::move(*chain), field.is_stacked ? field.name + "[" + std::to_string(i) + "]" : field.name,
+                     number, i, field.is_stacked});
+  }
+  ArraySpec array = views.back().chain->output();
+  if (field.is_stacked) array.shape = array.shape.with_front(static_cast<std::int64_t>(field.views.size()));
+  return FieldSpec{.name = field.name, .array = array, .form = form};
+}
+
+Made make_views_path(const Field& image, const FieldStages& stages) {
+  const ViewPoint& point = *stages.views;
+  const auto operations = point.shared(stages.operations);
+  FEEDLINE_TRY(auto shared, transform::SharedSteps::compile(operations));
+  ViewsPath::Kept kept;
+  if (stages.cache != nullptr) {
+    FEEDLINE_TRY(kept.shared, transform::SharedSteps::compile(operations, stages.cache->position));
+    kept.preparation = stages.cache->pixels->preparation();
+  }
+  std::vector<FieldSpec> specs;
+  std::vector<ViewsPath::View> views;
+  for (std::size_t i = 0; i < point.fields.size(); ++i) {
+    FEEDLINE_TRY(auto spec, add_views(image, stages, i, views));
+    specs.push_back(std::move(spec));
+  }
+  const bool needs_size = std::ranges::any_of(operations, &transform::draws_by_size);
+  return std::make_shared<const ViewsPath>(image.name, std::move(specs), std::move(views), std::move(shared),
+                                           std::move(kept), needs_size);
 }
 
 }  // namespace
@@ -141,7 +242,7 @@ bool can_collate(const Field& field, BatchForm form) {
     case BatchForm::kDense:
       return !is_stored(field);
     case BatchForm::kPadded:
-      return field.kind == FieldKind::kArray;
+      return field.kind == FieldKind::kArray || is_target(field);
     case BatchForm::kList:
       return field.kind != FieldKind::kInteger;
   }
@@ -159,7 +260,14 @@ std::string what_can(const Field& field) {
   return "use " + text;
 }
 
+std::vector<std::string> labels_of_boxes(const std::vector<Operation>& operations) {
+  for (const Operation& operation : operations)
+    if (const auto* sanitize = std::get_if<op::SanitizeBoundingBoxes>(&operation)) return sanitize->labels;
+  return {};
+}
+
 Made make_field_path(const Field& field, const FieldStages& stages) {
+  if (stages.views != nullptr && field.name == stages.views->image) return make_views_path(field, stages);
   const BatchForm form = form_of(field, stages);
   FEEDLINE_CHECK_OK(refuse_absent(field, form));
   switch (field.kind) {
@@ -171,6 +279,9 @@ Made make_field_path(const Field& field, const FieldStages& stages) {
       return std::make_shared<const ValuePath>(field.name);
     case FieldKind::kArray:
       return make_array_path(field, stages, form);
+    case FieldKind::kBoxes:
+    case FieldKind::kKeypoints:
+      return make_target_path(field, stages, form);
     case FieldKind::kBytes:
       return std::make_shared<const StoredPath>(field.name, Content::kBytes, &take_any);
     case FieldKind::kText:

@@ -21,6 +21,7 @@ struct FieldStages {
   const CachePoint* cache;                   // nullptr: pixels are not kept
   const std::vector<Collation>& collations;  // the last one that names a field counts
   const MapPoint* map;                       // nullptr: no function takes fields
+  const ViewPoint* views;                    // nullptr: no image has views
   const format::RecordFormat& records;
   const std::string& dataset;  // for messages
 };
@@ -28,6 +29,9 @@ struct FieldStages {
 // Can rows of the field stand in a batch so, and how can they?
 bool can_collate(const format::FieldDescription& field, BatchForm form);
 std::string what_can(const format::FieldDescription& field);
+
+// The fields whose rows belong to boxes, by sanitize_bounding_boxes.
+std::vector<std::string> labels_of_boxes(const std::vector<Operation>& operations);
 
 // The path of a field, by its kind. kConfig: the operations do not give rows of one shape.
 Result<std::shared_ptr<const FieldPath>> make_field_path(const format::FieldDescription& field,

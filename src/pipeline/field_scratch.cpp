@@ -3,6 +3,20 @@
 
 namespace feedline::pipeline {
 
+void FieldScratch::connect() {
+  if (!targets) return;
+  if (image) image->drawing.iou_crops = &targets->iou_crops;
+  if (labels) labels->drawing.iou_crops = &targets->iou_crops;
+}
+
+void FieldScratch::begin_sample() {
+  drawn_for = {};
+  if (!targets) return;
+  targets->iou_crops.clear();
+  targets->are_drawn = false;
+  targets->boxes.sanitized = false;
+}
+
 void note_drawn_size(DrawnFor& drawn_for, Size size, const std::string& field) {
   if (drawn_for.field == nullptr) drawn_for = {size, &field};
 }

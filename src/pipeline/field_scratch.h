@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "decode/decoder.h"
 #include "decode/labels.h"
+#include "feedline/array.h"
 #include "feedline/error.h"
 #include "memory/pixels.h"
 #include "memory/planes.h"
+#include "transform/aligned_vector.h"
 #include "transform/chain.h"
 #include "transform/label_chain.h"
+#include "transform/target_chain.h"
 
 namespace feedline::pipeline {
 
@@ -23,11 +29,29 @@ struct ImageScratch {
   transform::Workspace workspace;
 };
 
+// What a thread makes the views of an image with, beside ImageScratch, whose drawing is that of what they share.
+struct ViewScratch {
+  std::vector<transform::Drawing> drawings;       // of each view
+  transform::AlignedVector<std::uint8_t> shared;  // the pixels that the views are made of, where steps make them
+  std::vector<Box> regions;                       // of the views, in pixels of that or of the image
+  std::vector<ArrayView> places;                  // of each field
+};
+
 // What a thread makes masks with.
 struct LabelScratch {
   decode::LabelDecoder decoder;
   memory::PixelBuffer labels;
   transform::LabelDrawing drawing;
+};
+
+// What a thread makes boxes and keypoints with, and the rows of arrays that belong to boxes.
+struct TargetScratch {
+  transform::TargetDrawing boxes;          // of the sample
+  transform::TargetDrawing rows;           // of keypoints, and of arrays
+  transform::IouCrops iou_crops;           // of the sample
+  bool are_drawn = false;                  // its boxes are moved already
+  std::vector<float> numbers;              // of lists in JSON
+  std::vector<std::byte> file, rows_file;  // for a cache
 };
 
 // The image or mask of a sample that the geometry was drawn for first: those that follow it must be of its size.
@@ -41,7 +65,14 @@ struct DrawnFor {
 struct FieldScratch {
   std::unique_ptr<ImageScratch> image;
   std::unique_ptr<LabelScratch> labels;
+  std::unique_ptr<TargetScratch> targets;
+  std::unique_ptr<ViewScratch> views;
   DrawnFor drawn_for;  // of the sample that is made
+
+  // Once all parts are there.
+  void connect();
+  // What was drawn for the last sample is no more.
+  void begin_sample();
 };
 
 // Notes the size of a field, if it is the first of its sample.

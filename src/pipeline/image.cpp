@@ -12,6 +12,7 @@
 #include "memory/pixels.h"
 #include "transform/chain.h"
 #include "transform/pixel_ops/apply.h"
+#include "transform/warp.h"
 
 namespace feedline {
 namespace {
@@ -89,6 +90,17 @@ Result<Image> apply_pixel_operation(const Image& image, const PixelOperation& op
     transform::PixelScratch scratch;
     FEEDLINE_CHECK_OK(transform::apply(operation, in.view(), scratch, out));
     return copy_of(out);
+  });
+}
+
+Result<std::vector<float>> elastic_displacement(const op::ElasticTransform& elastic, Size size, std::uint64_t seed,
+                                                std::uint64_t epoch, std::uint64_t sample, std::uint32_t stream) {
+  return base::guarded([&]() -> Result<std::vector<float>> {
+    if (size.width < 1 || size.height < 1) return config_error("elastic_displacement: every side must be at least 1");
+    transform::ElasticScratch scratch;
+    const transform::ElasticWarp warp{elastic.alpha, elastic.sigma, {seed, epoch, sample}, stream};
+    const auto displacement = transform::elastic_displacement(warp, size, scratch);
+    return std::vector<float>(displacement.begin(), displacement.end());
   });
 }
 

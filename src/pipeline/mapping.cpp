@@ -7,6 +7,7 @@
 #include "format/format.h"
 #include "pipeline/recipe.h"
 #include "pipeline/sample_reader.h"
+#include "pipeline/view_point.h"
 #include "transform/field_operations.h"
 
 namespace feedline::pipeline {
@@ -57,12 +58,11 @@ Result<std::vector<GivenField>> ask(const Recipe& native, const SampleFunction& 
 }
 
 std::vector<std::size_t> taken(const Recipe& recipe, const SampleFunction& function) {
-  const auto& fields = recipe.format->fields();
+  const Schema& fields = recipe.stored_schema;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < fields.size() && function.takes().empty(); ++i) places.push_back(i);
   for (const std::string& name : function.takes())
-    places.push_back(
-        static_cast<std::size_t>(std::ranges::find(fields, name, &format::FieldDescription::name) - fields.begin()));
+    places.push_back(static_cast<std::size_t>(std::ranges::find(fields, name, &FieldSpec::name) - fields.begin()));
   return places;
 }
 
@@ -112,8 +112,8 @@ Result<void> check_names(const std::vector<Collation>& collations, const Schema&
 
 Result<std::shared_ptr<const MapPoint>> MapPoint::make(std::shared_ptr<const SampleFunction> function,
                                                        const Source& source, std::size_t operations,
-                                                       const MapPoint* before) {
-  const auto& fields = source.format()->fields();
+                                                       const MapPoint* before, const ViewPoint* views) {
+  const auto fields = fields_behind(source.format()->fields(), views);
   std::vector<std::string> names;
   for (const auto& field : fields) names.push_back(field.name);
   if (format::is_ragged(*source.format()))
@@ -138,10 +138,10 @@ bool MapPoint::takes(const std::string& field) const {
 }
 
 Result<void> MapPoint::check(const Operation& operation, std::size_t position, const std::vector<std::string>& images,
-                             const std::vector<std::string>& masks) const {
+                             const std::vector<std::string>& followers) const {
   std::vector<std::string> names = operation.fields.empty() ? images : operation.fields;
   if (operation.fields.empty() && transform::is_geometric(operation))
-    names.insert(names.end(), masks.begin(), masks.end());
+    names.insert(names.end(), followers.begin(), followers.end());
   for (const auto& [name, behind] : closed_)
     if (position >= behind && contains(names, name))
       return config_error(std::string(name_of(operation)) + ": '" + name +
@@ -178,7 +178,7 @@ Result<void> take_function(Recipe& recipe, const MapPoint& map, std::optional<DT
   auto mapping = std::make_shared<Mapping>();
   mapping->function = map.function();
   mapping->takes = taken(recipe, *mapping->function);
-  const auto& fields = recipe.format->fields();
+  const Schema& fields = recipe.stored_schema;
   mapping->places.assign(fields.size(), Mapping::kTaken);
   mapping->gives.resize(given.size());
   Schema schema;
@@ -205,8 +205,9 @@ Result<void> take_function(Recipe& recipe, const MapPoint& map, std::optional<DT
   return {};
 }
 
-std::shared_ptr<const Recipe> of_loader(std::shared_ptr<const Recipe> recipe) {
-  auto function = recipe->mapping ? recipe->mapping->function->for_loader() : nullptr;
+Result<std::shared_ptr<const Recipe>> of_loader(std::shared_ptr<const Recipe> recipe) {
+  if (!recipe->mapping) return recipe;
+  FEEDLINE_TRY(auto function, recipe->mapping->function->for_loader());
   if (!function) return recipe;
   auto mapping = std::make_shared<Mapping>(*recipe->mapping);
   mapping->function = std::move(function);

@@ -23,6 +23,7 @@ namespace feedline::pipeline {
 
 struct Collation;
 struct Recipe;
+struct ViewPoint;
 class Source;
 
 // One field of what a function gives, without its row's form.
@@ -39,14 +40,14 @@ class MapPoint {
   // Dataset::map.
   static Result<std::shared_ptr<const MapPoint>> make(std::shared_ptr<const SampleFunction> function,
                                                       const Source& source, std::size_t operations,
-                                                      const MapPoint* before);
+                                                      const MapPoint* before, const ViewPoint* views = nullptr);
 
   const std::shared_ptr<const SampleFunction>& function() const { return function_; }
   bool takes(const std::string& field) const;
   // kConfig: the operation, number `position` of the chain, is for a field that the function took before it.
-  // images, masks: names of the source's.
+  // images, and what moves as they do: names of the source's.
   Result<void> check(const Operation& operation, std::size_t position, const std::vector<std::string>& images,
-                     const std::vector<std::string>& masks) const;
+                     const std::vector<std::string>& followers) const;
 
   // What the function makes of the first sound sample. native: the recipe of what it takes.
   Result<std::vector<GivenField>> given(const Recipe& native, std::optional<DType> dtype, Layout layout) const;
@@ -70,8 +71,8 @@ struct Mapping {
   static constexpr std::size_t kTaken = static_cast<std::size_t>(-1);
 
   std::shared_ptr<const SampleFunction> function;
-  std::vector<std::size_t> takes;   // stored fields, in the order in which it takes them
-  std::vector<std::size_t> places;  // of each stored field, in the schema; kTaken: it goes to the function
+  std::vector<std::size_t> takes;   // of stored_schema, in the order in which it takes them
+  std::vector<std::size_t> places;  // of each field of stored_schema, in the schema; kTaken: it goes to the function
   std::vector<std::size_t> gives;   // fields of the schema, in the order of the first sample's
 };
 
@@ -80,6 +81,6 @@ struct Mapping {
 Result<void> take_function(Recipe& recipe, const MapPoint& map, std::optional<DType> dtype, Layout layout,
                            const std::vector<Collation>& collations);
 // The recipe with a function of its loader's own, where that has one.
-std::shared_ptr<const Recipe> of_loader(std::shared_ptr<const Recipe> recipe);
+Result<std::shared_ptr<const Recipe>> of_loader(std::shared_ptr<const Recipe> recipe);
 
 }  // namespace feedline::pipeline

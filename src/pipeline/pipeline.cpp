@@ -97,7 +97,7 @@ Result<void> Pipeline::start_threads(bool feeds_gpu) {
 void Pipeline::work(std::size_t worker) {
   auto& stages = counters_[worker];
   RowFiller filler(recipe_, policy_, plan_.order.seed, &stages, ahead_.get(), memory::sample_limit(plan_.memory_budget),
-                   watches_.empty() ? nullptr : watches_[worker]);
+                   watches_.empty() ? nullptr : watches_[worker], plan_.mix.get());
   Worker(worker, *exchange_, filler, stages[static_cast<std::size_t>(telemetry::Stage::kBatch)], progress_[worker])
       .run();
 }

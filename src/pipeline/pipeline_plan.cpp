@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "batch/batch_layout.h"
 #include "format/format.h"
+#include "pipeline/batch_mix.h"
 #include "pipeline/bucketing.h"
 #include "pipeline/memory_share.h"
 #include "pipeline/thread_placement.h"
@@ -42,6 +44,17 @@ Result<void> check_ragged(const LoaderOptions& options) {
   return {};
 }
 
+Result<void> check_repeat(const plan::OrderConfig& order, const LoaderOptions& options) {
+  if (options.repeat == 0 || options.repeat > plan::kMostRepeats)
+    return config_error("loader: repeat must be between 1 and " + std::to_string(plan::kMostRepeats) + ", got " +
+                        std::to_string(options.repeat));
+  if (options.repeat == 1) return {};
+  if (order.mixture)
+    return config_error("loader: repeat does not go with a mixture, whose passes go on from epoch to epoch");
+  if (order.buckets) return config_error("loader: repeat does not go with buckets");
+  return {};
+}
+
 Result<plan::OrderConfig> order_config(const Recipe& recipe, const LoaderOptions& options) {
   plan::OrderConfig order;
   order.size = recipe.format->size();
@@ -53,6 +66,8 @@ Result<plan::OrderConfig> order_config(const Recipe& recipe, const LoaderOptions
     return config_error("loader: world_size=" + std::to_string(options.world_size) + " is more than the " +
                         std::to_string(positions) + " samples of an epoch: a rank would have none");
   FEEDLINE_TRY(order.buckets, make_buckets(recipe, options));
+  FEEDLINE_CHECK_OK(check_repeat(order, options));
+  order.repeat = options.repeat;
   if (options.shard_window == 0) return order;
   if (!options.shuffle) return config_error("loader: a window of shards is for shuffling them");
   if (order.mixture) return config_error("loader: a mixture is shuffled as a whole, not by shards");
@@ -77,19 +92,22 @@ void resolve_threads(int num_workers, int most_workers, PipelinePlan& plan) {
   plan.threads_beside_gpu = plan.adapts ? std::clamp(share - 1, 1, plan.threads) : plan.threads;
 }
 
-Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::uint64_t rows) {
+Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::uint64_t rows,
+                                                            const BatchMix* mix = nullptr) {
   std::uint64_t row_bytes = 0;
   for (const FieldSpec& field : schema) row_bytes += field.is_late() ? field.usual_bytes : field.array.bytes();
   if (rows > (std::uint64_t{1} << 48) / std::max<std::uint64_t>(row_bytes, 1))
     return config_error("loader: a batch of " + std::to_string(rows) + " samples is over 256 TiB");
-  return std::make_shared<const batch::BatchLayout>(std::move(schema), rows);
+  return std::make_shared<const batch::BatchLayout>(std::move(schema), rows,
+                                                    mix ? std::optional(mix->label()) : std::nullopt);
 }
 
 // Which shapes batches have, and what the largest takes.
 Result<void> lay_out(const Recipe& recipe, std::uint64_t batch_size, PipelinePlan& plan) {
   if (!plan.order.buckets) {
     plan.batch_size = batch_size;
-    FEEDLINE_TRY(auto layout, layout_of(longest_schema(recipe), batch_size));
+    FEEDLINE_TRY(auto layout,
+                 layout_of(plan.mix ? plan.mix->schema() : longest_schema(recipe), batch_size, plan.mix.get()));
     plan.batch_bytes = layout->bytes();
     if (!recipe.ragged) plan.layouts.push_back(std::move(layout));
     return {};
@@ -117,6 +135,7 @@ Result<PipelinePlan> resolve(const Recipe& recipe, const LoaderOptions& options,
   plan.short_rows = recipe.format->grain() > 1;
   resolve_on_error(options.on_error, plan);
   resolve_threads(options.num_workers, most_workers, plan);
+  FEEDLINE_TRY(plan.mix, BatchMix::make(recipe, options));
   FEEDLINE_CHECK_OK(lay_out(recipe, options.batch_size, plan));
   FEEDLINE_CHECK_OK(share_memory(recipe, options.memory_budget, plan));
   return plan;
@@ -129,6 +148,16 @@ Result<void> check(const Recipe& recipe, const LoaderOptions& options) {
 }
 
 }  // namespace
+
+const Schema& schema_of(const Recipe& recipe, const PipelinePlan& plan) {
+  return plan.mix ? plan.mix->schema() : recipe.schema;
+}
+
+std::uint64_t rows_delivered(const PipelinePlan& plan, std::uint64_t samples) {
+  return plan.mix ? plan.mix->rows_of(samples) : samples;
+}
+
+std::string explain_mix(const PipelinePlan& plan) { return plan.mix ? plan.mix->explain() : std::string(); }
 
 Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options) {
   FEEDLINE_CHECK_OK(check(recipe, options));
@@ -168,7 +197,8 @@ plan::PlanConfig cut_of(const PipelinePlan& plan, const EpochStart& start) {
           .uneven = plan.uneven,
           .begin = start.position,
           .delivered = start.delivered,
-          .left_out = start.left_out};
+          .left_out = start.left_out,
+          .interleaved = plan.order.repeat > 1};
 }
 
 plan::Plan whole_epoch(const PipelinePlan& plan, std::uint64_t epoch) {

@@ -18,6 +18,8 @@ class BatchLayout;
 
 namespace feedline::pipeline {
 
+class BatchMix;
+
 // What a pipeline will do, computed and checked before the first read. What the options leave open is decided here, and
 // nowhere again: whoever needs to know asks the plan, not the options.
 struct PipelinePlan {
@@ -42,6 +44,9 @@ struct PipelinePlan {
   int threads_beside_gpu = 1;  // of them, where one CPU is left to the thread that feeds a GPU
   bool adapts = false;         // how many of them work, and the slots in use, change while it runs
 
+  // what is done to a batch whose rows are there; nullptr: nothing
+  std::shared_ptr<const BatchMix> mix;
+
   // memory
   std::uint64_t memory_budget = 0;
   std::string budget_reason;  // where the budget comes from, for explain()
@@ -56,7 +61,14 @@ struct PipelinePlan {
   std::uint64_t read_ahead_bytes = 0;  // of stored samples that are fetched before a thread comes for them, at most
 };
 
-// kConfig: an option out of range, or a budget that does not hold one batch.
+// Of a row of a batch.
+const Schema& schema_of(const Recipe& recipe, const PipelinePlan& plan);
+// Of a batch of so many samples.
+std::uint64_t rows_delivered(const PipelinePlan& plan, std::uint64_t samples);
+std::string explain_mix(const PipelinePlan& plan);  // empty: nothing is mixed
+
+// kConfig: an option out of range, samples that cannot be mixed as they are to be, or a budget that does not hold one
+// batch.
 Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options);
 Result<PipelinePlan> plan_given(const Recipe& recipe, const GivenOptions& options);
 

@@ -5,34 +5,18 @@
 
 #include "base/clock.h"
 #include "pipeline/field_scratch.h"
-#include "transform/colour.h"
+#include "pipeline/image_input.h"
 
 namespace feedline::pipeline {
-namespace {
 
 using telemetry::Stage;
 
-bool is_encoded(const memory::Record::Field& stored) { return stored.pixels.data == nullptr; }
-
-Result<Size> open_image(const memory::Record::Field& stored, ImageScratch& scratch) {
-  if (!is_encoded(stored)) return Size{stored.pixels.height, stored.pixels.width};
-  FEEDLINE_TRY(const decode::ImageHeader header, scratch.decoder.open(stored.bytes));
-  return Size{header.height, header.width};
+Shape shape_drawn(const transform::Chain& chain, const transform::Drawing& drawing) {
+  const Shape& shape = chain.output().shape;
+  if (shape[1] != kAnyLength) return shape;
+  const Size size = drawing.size;
+  return shape[0] == kAnyLength ? Shape{size.height, size.width, shape[2]} : Shape{shape[0], size.height, size.width};
 }
-
-// The region of an image that is stored as pixels, in as many channels as the mode has.
-Result<memory::PixelView> region_of(memory::PixelView view, const Box& region, ColorMode mode,
-                                    memory::PixelBuffer& converted) {
-  view.data = view.row(region.top) + region.left * view.channels;
-  view.width = region.width;
-  view.height = region.height;
-  const int channels = mode == ColorMode::kRgb ? 3 : 1;
-  if (view.channels == channels) return view;
-  FEEDLINE_CHECK_OK(transform::grayscale(view, channels, converted));  // to L, or from L to three equal channels
-  return converted.view();
-}
-
-}  // namespace
 
 PixelsPath::PixelsPath(std::string name, std::shared_ptr<const transform::Chain> chain, Kept kept, BatchForm form,
                        bool needs_size)
@@ -50,27 +34,11 @@ Result<void> PixelsPath::check_size(Size image, FieldScratch& scratch) const {
 // Of the scratch's drawing.
 Result<ArrayView> PixelsPath::place_of(memory::Row& row, const transform::Chain& chain, FieldWork& work) const {
   if (row.item == nullptr) return row.view;
-  const Shape& shape = chain.output().shape;
-  if (shape[1] != kAnyLength) return place(row, shape, work);
-  const Size size = work.scratch.image->drawing.size;
-  return place(
-      row, shape[0] == kAnyLength ? Shape{size.height, size.width, shape[2]} : Shape{shape[0], size.height, size.width},
-      work);
+  return place(row, shape_drawn(chain, work.scratch.image->drawing), work);
 }
 
 void PixelsPath::add_scratch(FieldScratch& scratch) const {
   if (!scratch.image) scratch.image = std::make_unique<ImageScratch>();
-}
-
-// Of the scratch's drawing. started_ns: when the header began to be read. Requires: open_image() came before.
-Result<memory::PixelView> PixelsPath::decode(const memory::Record::Field& stored, ColorMode mode, FieldWork& work,
-                                             std::uint64_t started_ns) const {
-  ImageScratch& scratch = *work.scratch.image;
-  if (!is_encoded(stored)) return region_of(stored.pixels, scratch.drawing.region, mode, scratch.pixels);
-  FEEDLINE_CHECK_OK(scratch.decoder.decode(scratch.drawing.region, mode, scratch.pixels));
-  const memory::PixelView decoded = scratch.pixels.view();
-  work.meter.count(Stage::kDecode, started_ns, memory::bytes_of(decoded));
-  return decoded;
 }
 
 Result<void> PixelsPath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
@@ -88,7 +56,8 @@ Result<void> PixelsPath::fill(const memory::Record::Field& stored, FieldWork& wo
     started = base::now_ns();
     FEEDLINE_CHECK_OK(chain.apply(drawing, scratch.planes, scratch.workspace, out));
   } else {
-    FEEDLINE_TRY(const memory::PixelView pixels, decode(stored, chain.color_mode(), work, started));
+    FEEDLINE_TRY(const memory::PixelView pixels,
+                 read_region(stored, drawing.region, chain.color_mode(), work, started));
     started = base::now_ns();
     FEEDLINE_CHECK_OK(chain.apply(drawing, pixels, scratch.workspace, out));
   }
@@ -98,15 +67,7 @@ Result<void> PixelsPath::fill(const memory::Record::Field& stored, FieldWork& wo
 
 Result<void> PixelsPath::keep(const memory::Record::Field& stored, FieldWork& work,
                               format::PixelRecordBuilder& kept) const {
-  const transform::Preparation& preparation = *kept_.preparation;
-  ImageScratch& scratch = *work.scratch.image;
-  const std::uint64_t started = base::now_ns();
-  FEEDLINE_TRY(const Size image, open_image(stored, scratch));
-  note_drawn_size(work.scratch.drawn_for, image, spec().name);
-  FEEDLINE_TRY(const Size size, preparation.draw(image, scratch.drawing));
-  FEEDLINE_TRY(const memory::PixelView pixels, decode(stored, preparation.color_mode(), work, started));
-  const auto room = kept.add_image(size.width, size.height, preparation.channels());
-  return preparation.apply(scratch.drawing, pixels, size, scratch.workspace, room);
+  return keep_image(stored, *kept_.preparation, spec().name, work, kept);
 }
 
 Result<Size> PixelsPath::draw(const memory::Record::Field& stored, const base::SampleKey& key,
@@ -115,6 +76,10 @@ Result<Size> PixelsPath::draw(const memory::Record::Field& stored, const base::S
   FEEDLINE_CHECK_OK(check_size(image, scratch));
   FEEDLINE_CHECK_OK(chain_->draw(image, key, scratch.image->drawing));
   return image;
+}
+
+Result<Size> PixelsPath::size(const memory::Record::Field& stored, FieldScratch& scratch) const {
+  return open_image(stored, *scratch.image);
 }
 
 bool PixelsPath::begin(const memory::Record::Field& stored, const FieldWork& work) const {

@@ -14,6 +14,9 @@ namespace feedline::pipeline {
 
 struct ImageScratch;
 
+// Of what comes out of a chain: with the size of the drawing, where it has any.
+Shape shape_drawn(const transform::Chain& chain, const transform::Drawing& drawing);
+
 // An image: its header is read, the geometry drawn, the needed region decoded, the steps carried out into the row.
 class PixelsPath final : public FieldPath {
  public:
@@ -39,6 +42,9 @@ class PixelsPath final : public FieldPath {
   // Reads the header and draws; gives the image's size. The drawing is in the scratch.
   Result<Size> draw(const memory::Record::Field& stored, const base::SampleKey& key, FieldScratch& scratch) const;
 
+  // Of the image as it is stored; reads the header.
+  Result<Size> size(const memory::Record::Field& stored, FieldScratch& scratch) const;
+
   // fill() in parts, for two images of one thread whose decoders take turns, each with a scratch of its own.
   // false: fill() has to do it, or to say what is wrong; the parts that follow must not.
   bool begin(const memory::Record::Field& stored, const FieldWork& work) const;
@@ -47,8 +53,6 @@ class PixelsPath final : public FieldPath {
   Result<void> finish(FieldWork& work, transform::Workspace& workspace, memory::Row& row) const;
 
  private:
-  Result<memory::PixelView> decode(const memory::Record::Field& stored, ColorMode mode, FieldWork& work,
-                                   std::uint64_t started_ns) const;
   Result<ArrayView> place_of(memory::Row& row, const transform::Chain& chain, FieldWork& work) const;
   Result<void> check_size(Size image, FieldScratch& scratch) const;
 

@@ -54,7 +54,8 @@ ReadAhead::~ReadAhead() { stop(); }
 
 void ReadAhead::begin(bool goes_on) {
   exchange_.begin(goes_on);
-  if (mode_ == ReadAheadMode::kAlways || mode_ == ReadAheadMode::kThreads) go_far();
+  const bool is_slow = mode_ == ReadAheadMode::kAuto && format_->storage()->is_remote();
+  if (is_slow || mode_ == ReadAheadMode::kAlways || mode_ == ReadAheadMode::kThreads) go_far();
 }
 
 void ReadAhead::cancel() {

@@ -40,7 +40,7 @@
 namespace feedline::pipeline {
 
 enum class ReadAheadMode : std::uint8_t {
-  kAuto,  // when the storage is slow
+  kAuto,  // when the storage is slow; at once where it is remote
   kNever,
   kAlways,   // from the first sample on
   kThreads,  // like kAlways, and without io_uring

@@ -10,8 +10,13 @@
 #include "pipeline/mapping.h"
 #include "pipeline/pixel_cache.h"
 #include "pipeline/pixels_path.h"
+#include "pipeline/target_path.h"
+#include "pipeline/view_point.h"
+#include "pipeline/views_path.h"
 #include "transform/chain.h"
 #include "transform/field_operations.h"
+#include "transform/shared_steps.h"
+#include "transform/target_chain.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -31,6 +36,70 @@ bool is_pixels(const format::FieldDescription& field) {
   return field.kind == format::FieldKind::kImage || field.kind == format::FieldKind::kMask;
 }
 
+bool is_target(const format::FieldDescription& field) {
+  return field.kind == format::FieldKind::kBoxes || field.kind == format::FieldKind::kKeypoints;
+}
+
+bool is_boxes(const format::FieldDescription& field) { return field.kind == format::FieldKind::kBoxes; }
+
+template <typename Op>
+bool has(const std::vector<Operation>& operations) {
+  return std::ranges::any_of(operations, [](const Operation& one) { return std::holds_alternative<Op>(one); });
+}
+
+// The boxes that it goes by are the sample's: a list that is done now and then has none.
+bool holds_iou_crop(const Operation& operation) {
+  bool found = false;
+  transform::for_each_nested(operation, [&](const Operation& nested) {
+    found = found || std::holds_alternative<op::RandomIouCrop>(nested) || holds_iou_crop(nested);
+  });
+  return found;
+}
+
+// Are there the boxes that an operation goes by, and are they for it?
+Result<void> check_boxes(const std::vector<format::FieldDescription>& fields, const Operation& operation) {
+  const std::string start = std::string(name_of(operation)) + ": ";
+  const auto boxes = std::ranges::count_if(fields, &is_boxes);
+  if (boxes != 1)
+    return config_error(start + "it goes by the boxes of a sample, and there " +
+                        (boxes == 0 ? "are none: say by \":boxes\" in fields= of open() which field has them"
+                                    : "are " + std::to_string(boxes) + " fields of them; open one"));
+  const std::string& name = std::ranges::find_if(fields, &is_boxes)->name;
+  if (!operation.fields.empty() && std::ranges::find(operation.fields, name) == operation.fields.end())
+    return config_error(start + "fields: it goes by '" + name + "', which must be among them");
+  return {};
+}
+
+// Are the labels of boxes fields that have a row for each?
+Result<void> check_labels(const std::vector<format::FieldDescription>& fields, const op::SanitizeBoundingBoxes& o,
+                          const std::vector<std::string>& before) {
+  for (const std::string& name : o.labels) {
+    const auto field = std::ranges::find(fields, name, &format::FieldDescription::name);
+    if (field == fields.end()) return config_error("sanitize_bounding_boxes: labels: there is no field '" + name + "'");
+    if (field->kind != format::FieldKind::kArray && field->kind != format::FieldKind::kKeypoints)
+      return config_error("sanitize_bounding_boxes: labels: '" + name + "' is " +
+                          std::string(format::name_of(field->kind)) + ", and no array with a row for each box");
+  }
+  if (o.labels != before)
+    return config_error("sanitize_bounding_boxes: labels: another one in this chain has other labels");
+  return {};
+}
+
+// What needs boxes, which operations without a dataset cannot know.
+Result<void> check_targets(const std::vector<format::FieldDescription>& fields,
+                           const std::vector<Operation>& operations) {
+  const bool has_image = std::ranges::count(fields, format::FieldKind::kImage, &format::FieldDescription::kind) > 0;
+  const std::vector<std::string> labels = labels_of_boxes(operations);
+  for (const Operation& operation : operations) {
+    const auto* const sanitize = std::get_if<op::SanitizeBoundingBoxes>(&operation);
+    const bool is_crop = std::holds_alternative<op::RandomIouCrop>(operation);
+    if (sanitize != nullptr || is_crop) FEEDLINE_CHECK_OK(check_boxes(fields, operation));
+    if (sanitize != nullptr) FEEDLINE_CHECK_OK(check_labels(fields, *sanitize, labels));
+    if (is_crop && !has_image) return config_error("random_iou_crop: the samples have no image");
+  }
+  return {};
+}
+
 // Are the fields that operations are for there, and such that they can be?
 Result<void> check_chosen(const std::vector<format::FieldDescription>& fields, const Operation& operation) {
   for (const std::string& name : operation.fields) {
@@ -41,21 +110,47 @@ Result<void> check_chosen(const std::vector<format::FieldDescription>& fields, c
       for (const auto& there : fields) names += (names.empty() ? "" : ", ") + there.name;
       return config_error(start + "there is no field '" + name + "'; there are " + names);
     }
-    if (!is_pixels(*field)) return config_error(start + "'" + name + "' is neither an image nor a mask");
+    if (std::holds_alternative<op::Boxes>(operation)) {
+      if (field->kind == format::FieldKind::kBoxes) continue;
+      return config_error("boxes: '" + name + "' is " + std::string(format::name_of(field->kind)) +
+                          "; fields= of open() says what are boxes, by \":boxes\" behind the spec");
+    }
+    if (!is_pixels(*field) && !is_target(*field))
+      return config_error(start + "'" + name + "' is neither an image nor a mask, boxes or keypoints");
     if (field->kind == format::FieldKind::kMask && !transform::is_geometric(operation))
       return config_error(start + "'" + name + "' is a mask, whose labels are no colours");
+    if (is_target(*field) && !transform::is_geometric(operation))
+      return config_error(start + "'" + name + "' is " + std::string(format::name_of(field->kind)) +
+                          ", which have no colours");
   }
   return {};
 }
 
 // Is an operation for a field that the function has taken before it?
-Result<void> check_map(const Source& source, const std::vector<Operation>& operations, const MapPoint& map) {
-  std::vector<std::string> images, masks;
-  for (const format::FieldDescription& field : source.format()->fields()) {
+Result<void> check_map(const Source& source, const std::vector<Operation>& operations, const MapPoint& map,
+                       const ViewPoint* views) {
+  std::vector<std::string> images, followers;
+  for (const format::FieldDescription& field : fields_behind(source.format()->fields(), views)) {
     if (field.kind == format::FieldKind::kImage) images.push_back(field.name);
-    if (field.kind == format::FieldKind::kMask) masks.push_back(field.name);
+    if (field.kind == format::FieldKind::kMask || is_target(field)) followers.push_back(field.name);
   }
-  for (std::size_t i = 0; i < operations.size(); ++i) FEEDLINE_CHECK_OK(map.check(operations[i], i, images, masks));
+  for (std::size_t i = 0; i < operations.size(); ++i) FEEDLINE_CHECK_OK(map.check(operations[i], i, images, followers));
+  return {};
+}
+
+// Do the operations of each view fit one after the other, and those before all of them?
+Result<void> check_views(const std::vector<Operation>& operations, const ViewPoint& views) {
+  FEEDLINE_CHECK_OK(transform::SharedSteps::compile(views.shared(operations)));
+  for (std::size_t field = 0; field < views.fields.size(); ++field)
+    for (std::size_t view = 0; view < views.fields[field].views.size(); ++view) {
+      const auto own = views.operations_of(operations, field, view);
+      if (has<op::RandomIouCrop>(own))
+        return config_error("random_iou_crop: the boxes of a sample cannot follow several views of its image");
+      auto checked = transform::Chain::check(own);
+      if (checked) continue;
+      if (views.fields.size() > 1) checked.error().what = "'" + views.fields[field].name + "': " + checked.error().what;
+      return checked;
+    }
   return {};
 }
 
@@ -92,7 +187,8 @@ Result<void> check_pixels(const Recipe& recipe, const std::vector<Operation>& op
 Result<void> take_fields(Recipe& recipe, const FieldStages& stages) {
   for (const format::FieldDescription& field : recipe.format->fields()) {
     FEEDLINE_TRY(auto path, make_field_path(field, stages));
-    recipe.stored_schema.push_back(path->spec());
+    recipe.first_rows.push_back(recipe.stored_schema.size());
+    recipe.stored_schema.insert(recipe.stored_schema.end(), path->specs().begin(), path->specs().end());
     recipe.paths.push_back(std::move(path));
   }
   const auto is_decoded = [](const format::FieldDescription& field) {
@@ -105,11 +201,32 @@ Result<void> take_fields(Recipe& recipe, const FieldStages& stages) {
 void find_images(Recipe& recipe) {
   for (std::size_t i = 0; i < recipe.paths.size(); ++i) {
     auto image = std::dynamic_pointer_cast<const PixelsPath>(recipe.paths[i]);
-    if (!image) continue;
-    if (recipe.images++ > 0) continue;
-    recipe.image = std::move(image);
-    recipe.image_field = i;
+    auto views = std::dynamic_pointer_cast<const ViewsPath>(recipe.paths[i]);
+    if (!image && !views) continue;
+    if (recipe.images++ == 0) recipe.image_field = i;
+    if (image && !recipe.image) recipe.image = std::move(image);
+    if (views) recipe.views = std::move(views);
   }
+}
+
+// Boxes need the size of an image or mask, and others go by boxes.
+void order_fields(Recipe& recipe, const std::vector<Operation>& operations) {
+  const auto& fields = recipe.format->fields();
+  const std::vector<std::string> labels = labels_of_boxes(operations);
+  const auto stage_of = [&](std::size_t i) {
+    if (is_boxes(fields[i])) return 1;
+    return is_target(fields[i]) || std::ranges::find(labels, fields[i].name) != labels.end() ? 2 : 0;
+  };
+  for (const int stage : {0, 1, 2})
+    for (std::size_t i = 0; i < fields.size(); ++i)
+      if (stage_of(i) == stage && !(recipe.images > 0 && i == recipe.image_field)) recipe.others.push_back(i);
+}
+
+void find_boxes(Recipe& recipe, const std::vector<Operation>& operations) {
+  if (!has<op::RandomIouCrop>(operations)) return;
+  const auto& fields = recipe.format->fields();
+  recipe.boxes_field = static_cast<std::size_t>(std::ranges::find_if(fields, &is_boxes) - fields.begin());
+  recipe.boxes = std::dynamic_pointer_cast<const TargetPath>(recipe.paths[recipe.boxes_field]);
 }
 
 }  // namespace
@@ -121,7 +238,7 @@ Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budg
     return config_error("cache: the samples of \"" + source.name() +
                         "\" are arrays, which are in memory or mapped already: a cache would be a second copy");
   for (const Operation& operation : operations)
-    if (!operation.fields.empty())
+    if (!operation.fields.empty() && !std::holds_alternative<op::Boxes>(operation))
       return config_error("cache: " + std::string(name_of(operation)) +
                           " before it is for some fields only; put it after cache");
   FEEDLINE_TRY(auto pixels, PixelCache::make(where, budget, source.name(), *records, source.fingerprint(), operations));
@@ -131,12 +248,12 @@ Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budg
 Result<void> open_cache(const CachePoint& cache) { return cache.pixels->open(); }
 
 Result<Collation> make_collation(BatchForm form, std::vector<std::string> names, const Source& source,
-                                 const MapPoint* map) {
+                                 const MapPoint* map, const ViewPoint* views) {
   const auto records = format::records_of(source.format());
   if (!records && map == nullptr)
     return config_error("collate: the samples of \"" + source.name() +
                         "\" are arrays, which stand in a batch as they are, padded where their lengths differ");
-  const auto& fields = source.format()->fields();
+  const auto fields = fields_behind(source.format()->fields(), views);
   Collation collation{form, {}};
   collation.follows_map = map != nullptr;
   collation.is_for_all = map != nullptr && names.empty();
@@ -159,28 +276,37 @@ Result<Collation> make_collation(BatchForm form, std::vector<std::string> names,
 }
 
 Result<void> check_operations(const Source& source, const std::vector<Operation>& operations,
-                              const std::optional<CachePoint>& cache, const MapPoint* map) {
-  const auto& fields = source.format()->fields();
-  if (map != nullptr) FEEDLINE_CHECK_OK(check_map(source, operations, *map));
+                              const std::optional<CachePoint>& cache, const MapPoint* map, const ViewPoint* views) {
+  const auto& stored = source.format()->fields();
+  const auto fields = fields_behind(stored, views);
+  if (map != nullptr) FEEDLINE_CHECK_OK(check_map(source, operations, *map, views));
   bool is_chosen = false;
-  for (const Operation& operation : operations) {
-    FEEDLINE_CHECK_OK(check_chosen(fields, operation));
-    is_chosen = is_chosen || !operation.fields.empty();
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    FEEDLINE_CHECK_OK(check_chosen(views != nullptr && i < views->position ? stored : fields, operations[i]));
+    is_chosen = is_chosen || !operations[i].fields.empty();
+    if (holds_iou_crop(operations[i]))
+      return config_error(std::string(name_of(operations[i])) +
+                          ": random_iou_crop cannot stand in a chain; it has a place of its own in a dataset");
   }
-  if (!is_chosen) FEEDLINE_CHECK_OK(transform::Chain::check(operations));
-  for (const format::FieldDescription& field : fields)
-    if (is_chosen && is_pixels(field))
+  if (views != nullptr) FEEDLINE_CHECK_OK(check_views(operations, *views));
+  if (!is_chosen && views == nullptr) FEEDLINE_CHECK_OK(transform::Chain::check(operations));
+  for (const format::FieldDescription& field : stored)
+    if ((is_chosen || views != nullptr) && is_pixels(field) && (views == nullptr || field.name != views->image))
       FEEDLINE_CHECK_OK(transform::Chain::check(transform::operations_for(operations, field.name)));
   for (std::size_t i = cache ? cache->position : operations.size(); i < operations.size(); ++i)
     if (std::holds_alternative<op::Decode>(operations[i]))
       return config_error("decode: must be the first operation; the cache before it keeps decoded pixels");
+  for (std::size_t i = cache ? cache->position : operations.size(); i < operations.size(); ++i)
+    if (std::holds_alternative<op::Boxes>(operations[i]))
+      return config_error("boxes: the cache before it keeps boxes that are moved already; put it before cache");
   return {};
 }
 
 Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const std::vector<Operation>& operations,
                                                   std::optional<DType> dtype, Layout layout,
                                                   const std::optional<CachePoint>& cache,
-                                                  const std::vector<Collation>& collations, const MapPoint* map) {
+                                                  const std::vector<Collation>& collations, const MapPoint* map,
+                                                  const ViewPoint* views) {
   auto recipe = std::make_shared<Recipe>();
   take_source(*recipe, source);
   if (recipe->rows) {
@@ -190,24 +316,38 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
     return recipe;
   }
   // from here on the samples are records
-  FEEDLINE_CHECK_OK(check_operations(source, operations, cache, map));
+  FEEDLINE_CHECK_OK(check_operations(source, operations, cache, map, views));
   FEEDLINE_CHECK_OK(check_pixels(*recipe, operations, dtype));
-  FEEDLINE_CHECK_OK(take_fields(*recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, map,
+  FEEDLINE_CHECK_OK(check_targets(recipe->format->fields(), operations));
+  FEEDLINE_CHECK_OK(take_fields(*recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, map, views,
                                           *recipe->records, recipe->dataset}));
   find_images(*recipe);
+  order_fields(*recipe, operations);
+  find_boxes(*recipe, operations);
   recipe->schema = recipe->stored_schema;
   if (map != nullptr) FEEDLINE_CHECK_OK(take_function(*recipe, *map, dtype, layout, collations));
   if (cache) recipe->cache = cache->pixels;
   return recipe;
 }
 
+std::vector<FieldRole> roles_of(const Source& source, const std::vector<Operation>& operations) {
+  std::vector<FieldRole> roles;
+  for (const format::FieldDescription& field : source.format()->fields()) {
+    const auto own = transform::operations_for(operations, field.name);
+    const op::Boxes boxes = transform::boxes_of(own);
+    roles.push_back({field.name, std::string(format::name_of(field.kind)), boxes.format, boxes.clamps});
+  }
+  return roles;
+}
+
 Source source_of(const Recipe& recipe) { return {recipe.dataset, recipe.format, recipe.mixture}; }
 
 bool is_one_image(const Recipe& recipe) {
-  return recipe.images == 1 && recipe.paths.size() == 1 && recipe.mapping == nullptr;
+  return recipe.images == 1 && recipe.image && recipe.paths.size() == 1 && recipe.mapping == nullptr;
 }
 
 Fidelity fidelity_of(const Recipe& recipe) {
+  if (recipe.views) return recipe.views->fidelity();
   return recipe.image ? recipe.image->chain().fidelity() : Fidelity::kExact;
 }
 
@@ -225,8 +365,9 @@ namespace {
 // Every field by itself, where they are not one image and numbers.
 std::vector<std::string> explain_fields(const Recipe& recipe) {
   std::vector<std::string> lines;
-  for (const auto& path : recipe.paths)
-    for (const std::string& line : path->explain()) lines.push_back(path->spec().name + ": " + line);
+  for (std::size_t i = 0; i < recipe.paths.size(); ++i)
+    for (const std::string& line : recipe.paths[i]->explain())
+      lines.push_back(recipe.format->fields()[i].name + ": " + line);
   return lines;
 }
 
@@ -245,8 +386,8 @@ std::vector<std::string> explain_images(const Recipe& recipe) {
   std::vector<std::string> behind;
   if (recipe.names_fields)
     behind = explain_fields(recipe);
-  else if (recipe.image)
-    behind = recipe.image->explain();
+  else if (recipe.images > 0)
+    behind = recipe.paths[recipe.image_field]->explain();
   std::ranges::move(behind, std::back_inserter(lines));
   return lines;
 }
@@ -268,6 +409,7 @@ Schema schema_of_length(const Recipe& recipe, std::uint64_t length) {
 }
 
 Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, const base::SampleKey& key) {
+  if (recipe.views) return recipe.views->values(image, key);
   transform::Drawing drawing;
   if (!recipe.image) return config_error("draw: the samples have no image, which something would be drawn for");
   FEEDLINE_CHECK_OK(recipe.image->chain().draw(image, key, drawing));

@@ -28,7 +28,10 @@ class FieldPath;
 class MapPoint;
 class PixelCache;
 class PixelsPath;
+class TargetPath;
+class ViewsPath;
 struct Mapping;
+struct ViewPoint;
 
 // Where in a chain pixels are kept.
 struct CachePoint {
@@ -50,14 +53,15 @@ struct Collation {
   bool follows_map = false;  // so that fields may be those that a function makes, which are known with a recipe
   bool is_for_all = false;   // likewise: for all fields that can stand so
 };
-// map: the function before it, or nullptr. kConfig: see Dataset::collate.
+// map, views: the function and the views before it, or nullptr. kConfig: see Dataset::collate.
 Result<Collation> make_collation(BatchForm form, std::vector<std::string> fields, const Source& source,
-                                 const MapPoint* map = nullptr);
+                                 const MapPoint* map = nullptr, const ViewPoint* views = nullptr);
 
 // kConfig: arguments out of range, operations that do not fit one after the other, or for fields that there are not, or
 // that a function has taken.
 Result<void> check_operations(const Source& source, const std::vector<Operation>& operations,
-                              const std::optional<CachePoint>& cache, const MapPoint* map = nullptr);
+                              const std::optional<CachePoint>& cache, const MapPoint* map = nullptr,
+                              const ViewPoint* views = nullptr);
 
 // Checked and fixed. Immutable, thread-safe. Its stages are for those who include them: the consumer holds a recipe,
 // and asks the functions below.
@@ -67,16 +71,21 @@ struct Recipe {
   std::shared_ptr<const format::RecordFormat> records;  // samples are records, of which `paths` make rows
   std::shared_ptr<const format::RowFormat> rows;        // samples are rows as they are
   std::vector<std::shared_ptr<const FieldPath>> paths;  // one per field, in the order of format->fields()
-  std::shared_ptr<const PixelsPath> image;              // the first of them that is an image; nullptr: none is
-  std::size_t image_field = 0;                          // its place
+  std::vector<std::size_t> first_rows;                  // of each of them, in stored_schema
+  std::shared_ptr<const PixelsPath> image;              // the first that is an image without views; nullptr: none is
+  std::shared_ptr<const ViewsPath> views;               // nullptr: no image has views
+  std::size_t image_field = 0;                          // place of the first image, with views or without
   std::size_t images = 0;                               // how many are
-  std::shared_ptr<PixelCache> cache;                    // nullptr: pixels are not kept
-  Schema stored_schema;                                 // in the order of format->fields()
-  Schema schema;                                        // the same, or what `mapping` makes of it
-  std::shared_ptr<const Mapping> mapping;               // nullptr: no function is behind the paths
-  bool names_fields = false;                            // errors of decoding say which field: there are several
-  bool ragged = false;                                  // has it a field whose samples have different lengths?
-  std::shared_ptr<const plan::Mixture> mixture;         // nullptr: every sample once an epoch
+  std::vector<std::size_t> others;                      // the other fields, each behind those that it goes by
+  std::shared_ptr<const TargetPath> boxes;       // those that the sample's images are drawn by; nullptr: there are none
+  std::size_t boxes_field = 0;                   // their place
+  std::shared_ptr<PixelCache> cache;             // nullptr: pixels are not kept
+  Schema stored_schema;                          // in the order of format->fields(), views in their image's place
+  Schema schema;                                 // the same, or what `mapping` makes of it
+  std::shared_ptr<const Mapping> mapping;        // nullptr: no function is behind the paths
+  bool names_fields = false;                     // errors of decoding say which field: there are several
+  bool ragged = false;                           // has it a field whose samples have different lengths?
+  std::shared_ptr<const plan::Mixture> mixture;  // nullptr: every sample once an epoch
 };
 
 // Reads a sample where its arrays' dtype and shape are not known otherwise, and calls the function of map with one.
@@ -86,7 +95,9 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
                                                   std::optional<DType> dtype, Layout layout,
                                                   const std::optional<CachePoint>& cache = {},
                                                   const std::vector<Collation>& collations = {},
-                                                  const MapPoint* map = nullptr);
+                                                  const MapPoint* map = nullptr, const ViewPoint* views = nullptr);
+
+std::vector<FieldRole> roles_of(const Source& source, const std::vector<Operation>& operations);
 
 Source source_of(const Recipe& recipe);
 bool is_one_image(const Recipe& recipe);  // has a sample one image and nothing else?

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "format/format.h"
+#include "pipeline/batch_mix.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -28,10 +29,11 @@ std::uint64_t RowFiller::grain(const Recipe& recipe, std::uint64_t batch_size, i
 
 RowFiller::RowFiller(std::shared_ptr<const Recipe> recipe, const BadSamplePolicy& policy, std::uint64_t seed,
                      telemetry::ThreadCounters* counters, ReadAhead* ahead, std::uint64_t most_bytes,
-                     const std::shared_ptr<FunctionWatch>& watch)
+                     const std::shared_ptr<FunctionWatch>& watch, const BatchMix* mix)
     : recipe_(std::move(recipe)),
       policy_(policy),
       seed_(seed),
+      mix_(mix),
       loader_(recipe_, counters, ahead, most_bytes, watch),
       second_(recipe_, counters, ahead, most_bytes, watch) {}
 
@@ -61,13 +63,13 @@ void RowFiller::fill_each(const Ticket& ticket, std::uint64_t epoch, std::atomic
     at_row.store(row + 1, std::memory_order_relaxed);
     loaded[1] = second_.begin(second);
     SampleLoader::finish_in_turn(loader_, first, second_, second, loaded);
-    settle(first, row, std::move(loaded[0]));
-    settle(second, row + 1, std::move(loaded[1]));
+    settle(first, row, checked(first, std::move(loaded[0])));
+    settle(second, row + 1, checked(second, std::move(loaded[1])));
   }
   for (; row < end; ++row) {
     at_row.store(row, std::memory_order_relaxed);
     const SampleLoader::Job job = job_of(ticket, row, epoch, rows_);
-    settle(job, row, loader_.load(job));
+    settle(job, row, checked(job, loader_.load(job)));
   }
 }
 
@@ -76,6 +78,14 @@ SampleLoader::Job RowFiller::job_of(const Ticket& ticket, std::uint64_t row, std
   Slot& slot = *ticket.slot;
   slot.rows_at(row, rows);
   return {slot.samples[row], {seed_, epoch, slot.draws[row]}, rows, place_of(ticket, row, epoch)};
+}
+
+// A row that is there may still not be fit for what follows.
+Result<void> RowFiller::checked(const SampleLoader::Job& job, Result<void> loaded) const {
+  if (mix_ == nullptr || !loaded) return loaded;
+  auto fit = mix_->check(job.rows);
+  if (!fit) return std::unexpected(with_place(std::move(fit).error(), *recipe_, job.index));
+  return fit;
 }
 
 // What becomes of a row whose sample was tried: another one is put in its place where the policy says so.
@@ -101,7 +111,7 @@ void RowFiller::settle(SampleLoader::Job job, std::uint64_t row, Result<void> lo
     if (attempt == 0) outcome.replaced.push_back(entry(std::move(loaded).error()));
     outcome.sample = job.index = job.key.sample = *next;
     job.place = {};
-    loaded = loader_.load(job);
+    loaded = checked(job, loader_.load(job));
   }
 }
 

@@ -18,14 +18,17 @@
 
 namespace feedline::pipeline {
 
+class BatchMix;
+
 class RowFiller {
  public:
   // policy, counters and ahead outlive it. counters: of this thread. ahead: nullptr, or what reads for it.
-  // most_bytes: of a stored sample. watch: of the thread's calls of the recipe's function, or nullptr.
+  // most_bytes: of a stored sample. watch: of the thread's calls of the recipe's function, or nullptr. mix: nullptr, or
+  // what the batch's rows must be fit for; outlives it.
   RowFiller(std::shared_ptr<const Recipe> recipe, const BadSamplePolicy& policy, std::uint64_t seed,
             telemetry::ThreadCounters* counters, ReadAhead* ahead,
             std::uint64_t most_bytes = memory::usual_sample_limit(),
-            const std::shared_ptr<FunctionWatch>& watch = nullptr);
+            const std::shared_ptr<FunctionWatch>& watch = nullptr, const BatchMix* mix = nullptr);
 
   // A row that has not its own sample.
   struct Noted {
@@ -45,11 +48,13 @@ class RowFiller {
   void fill_each(const Ticket& ticket, std::uint64_t epoch, std::atomic<std::uint64_t>& at_row);
   SampleLoader::Job job_of(const Ticket& ticket, std::uint64_t row, std::uint64_t epoch,
                            std::vector<memory::Row>& rows);
+  Result<void> checked(const SampleLoader::Job& job, Result<void> loaded) const;
   void settle(SampleLoader::Job job, std::uint64_t row, Result<void> loaded);
 
   const std::shared_ptr<const Recipe> recipe_;
   const BadSamplePolicy& policy_;
   const std::uint64_t seed_;
+  const BatchMix* const mix_;
   SampleLoader loader_, second_;  // the second for another sample in turn with it
   std::vector<memory::Row> rows_, second_rows_;
   std::vector<ArrayView> views_;  // of the first of many rows

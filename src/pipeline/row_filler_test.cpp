@@ -22,13 +22,10 @@ class RowFillerTest : public testing::Test {
     format_->before_read = [this](std::uint64_t sample) { read_.push_back(sample); };
     auto recipe = make_recipe({"fake", format_}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
     ASSERT_TRUE(recipe) << recipe.error().message();
-    slot_ = std::make_shared<Slot>();
+    slot_ = Slot::make(kRows);
     slot_->rows = kRows;
     slot_->is_placed = true;
-    for (std::uint64_t row = 0; row < kRows; ++row) {
-      slot_->samples.push_back(10 + row);
-      slot_->draws.push_back(10 + row);
-    }
+    for (std::uint64_t row = 0; row < kRows; ++row) slot_->samples[row] = slot_->draws[row] = 10 + row;
     slot_->layout = std::make_shared<batch::BatchLayout>((*recipe)->schema, kRows);
     auto lease = memory::Lease::take(device::host_device()->allocator(), slot_->layout->bytes());
     ASSERT_TRUE(lease);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/sample_loader.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
 #include "format/format.h"
+#include "pipeline/image_input.h"
 #include "pipeline/pixel_cache.h"
 #include "pipeline/pixels_path.h"
+#include "pipeline/target_path.h"
 
 namespace feedline::pipeline {
 
@@ -25,6 +28,7 @@ SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::Thre
     : recipe_(std::move(recipe)), ahead_(ahead), meter_(counters) {
   record_.most_bytes = most_bytes;
   for (const auto& path : recipe_->paths) path->add_scratch(scratch_);
+  scratch_.connect();
   if (recipe_->mapping) function_.emplace(*recipe_, std::move(watch));
 }
 
@@ -74,11 +78,10 @@ Result<bool> SampleLoader::fetch(const Job& job) {
 // What stands before the cache, for all fields of record_, which then looks at the result.
 Result<void> SampleLoader::prepare(const Job& job) {
   FieldWork work = work_of(job);
-  scratch_.drawn_for = {};
+  scratch_.begin_sample();
   kept_.begin(job.index, recipe_->format->where(job.index).key, recipe_->paths.size());
-  if (recipe_->image) FEEDLINE_CHECK_OK(keep_field(recipe_->image_field, job, work));
-  for (std::size_t i = 0; i < recipe_->paths.size(); ++i)
-    if (!recipe_->image || i != recipe_->image_field) FEEDLINE_CHECK_OK(keep_field(i, job, work));
+  if (recipe_->images > 0) FEEDLINE_CHECK_OK(keep_field(recipe_->image_field, job, work));
+  for (const std::size_t field : recipe_->others) FEEDLINE_CHECK_OK(keep_field(field, job, work));
   const auto record = kept_.finish();
   recipe_->cache->keep(job.index, record);
   return format::read_record(record, recipe_->format->fields(), record_);
@@ -99,7 +102,7 @@ Result<void> SampleLoader::keep_field(std::size_t field, const Job& job, FieldWo
 // With the field's name, and its place, where there are several.
 Error SampleLoader::named(Error error, std::size_t field, std::uint64_t index) const {
   if (!recipe_->names_fields) return error;
-  error.what = "field '" + recipe_->stored_schema[field].name + "': " + error.what;
+  error.what = "field '" + recipe_->format->fields()[field].name + "': " + error.what;
   Where place = recipe_->format->where_field(index, field);
   if (error.where.shard.empty()) error.where.shard = std::move(place.shard);
   if (!error.where.offset) error.where.offset = place.offset;
@@ -118,29 +121,43 @@ Result<void> SampleLoader::finish_fields(const Job& job) {
 Result<void> SampleLoader::fill_field(std::size_t field, const Job& job, std::span<memory::Row> places,
                                       FieldWork& work) {
   const memory::Record::Field& stored = record_.fields[field];
-  memory::Row& row = places[field];
+  const FieldPath& path = *recipe_->paths[field];
+  const auto rows = places.subspan(recipe_->first_rows[field], path.specs().size());
   if (stored.absent) {
-    row.item->clear(true);  // the recipe gave it a list
+    for (memory::Row& row : rows) row.item->clear(true);  // the recipe gave it a list
     return {};
   }
-  auto filled = recipe_->paths[field]->fill(stored, work, row);
+  auto filled = path.fill_rows(stored, work, rows);
   if (!filled) return std::unexpected(named(std::move(filled).error(), field, job.index));
   return filled;
 }
 
 Result<void> SampleLoader::fill_all_but_image(const Job& job, std::span<memory::Row> places, FieldWork& work) {
-  for (std::size_t i = 0; i < recipe_->paths.size(); ++i)
-    if (!recipe_->image || i != recipe_->image_field) FEEDLINE_CHECK_OK(fill_field(i, job, places, work));
+  for (const std::size_t field : recipe_->others) FEEDLINE_CHECK_OK(fill_field(field, job, places, work));
+  return {};
+}
+
+// Before an image that is drawn by the sample's boxes.
+Result<void> SampleLoader::draw_boxes(FieldWork& work, std::uint64_t index) {
+  if (!recipe_->boxes || image().absent) return {};
+  const memory::Record::Field& stored = record_.fields[recipe_->boxes_field];
+  if (stored.absent) return {};
+  const auto size = recipe_->image->size(image(), scratch_);
+  if (!size) return std::unexpected(named(size.error(), recipe_->image_field, index));
+  note_drawn_size(scratch_.drawn_for, *size, recipe_->image->spec().name);
+  auto drawn = recipe_->boxes->draw(stored, work);
+  if (!drawn) return std::unexpected(named(std::move(drawn).error(), recipe_->boxes_field, index));
   return {};
 }
 
 // The first image comes first: the others and the masks are compared with its size.
 Result<void> SampleLoader::fill_fields(const Job& job, bool is_prepared) {
   FieldWork work = work_of(job, is_prepared);
-  scratch_.drawn_for = {};
+  scratch_.begin_sample();
   const auto places = places_of(job);
   Result<void> filled;
-  if (recipe_->image) filled = fill_field(recipe_->image_field, job, places, work);
+  filled = draw_boxes(work, job.index);
+  if (filled && recipe_->images > 0) filled = fill_field(recipe_->image_field, job, places, work);
   if (filled) filled = fill_all_but_image(job, places, work);
   if (filled) filled = finish_fields(job);
   if (!filled) return placed(std::move(filled).error(), job.index);
@@ -161,29 +178,72 @@ Result<void> SampleLoader::load(const Job& job) {
   return fill_fields(job, *prepared);
 }
 
-Result<void> SampleLoader::load_image(const base::SampleKey& key, std::span<const std::byte> encoded,
+Result<void> SampleLoader::load_image(const base::SampleKey& key, const memory::Record::Field& stored,
                                       memory::Row& row) {
   meter_.begin(key.sample);
-  scratch_.drawn_for = {};
+  scratch_.begin_sample();
   FieldWork work{key, scratch_, meter_, false, record_.most_bytes};
-  return recipe_->image->fill({.bytes = encoded}, work, row);
+  return recipe_->image->fill(stored, work, row);
+}
+
+// The field with views, else the first image.
+std::size_t SampleLoader::drawn_field() const {
+  if (!recipe_->views) return recipe_->image_field;
+  const auto is_it = [&](const auto& path) { return path.get() == recipe_->views.get(); };
+  return static_cast<std::size_t>(std::ranges::find_if(recipe_->paths, is_it) - recipe_->paths.begin());
+}
+
+// Reads it; what is drawn comes next.
+Result<const memory::Record::Field*> SampleLoader::drawn_image(const base::SampleKey& key) {
+  if (recipe_->images == 0) return config_error("the dataset has no image field");
+  if (auto read = recipe_->records->read(key.sample, record_); !read)
+    return placed(std::move(read).error(), key.sample);
+  scratch_.begin_sample();
+  const memory::Record::Field& field = record_.fields[drawn_field()];
+  if (field.absent) return placed(data_error("the sample has no image", "format").error(), key.sample);
+  return &field;
 }
 
 Result<SampleLoader::Drawn> SampleLoader::draw(const base::SampleKey& key) {
-  if (recipe_->image == nullptr) return config_error("the dataset has no image field");
-  if (auto read = recipe_->records->read(key.sample, record_); !read)
-    return placed(std::move(read).error(), key.sample);
-  scratch_.drawn_for = {};
-  if (image().absent) return placed(data_error("the sample has no image", "format").error(), key.sample);
-  const auto size = recipe_->image->draw(image(), key, scratch_);
+  FEEDLINE_TRY(const memory::Record::Field* const field, drawn_image(key));
+  Result<void> drawn;
+  if (recipe_->views) {
+    drawn = recipe_->views->find_regions(*field, key, scratch_, regions_);
+  } else {
+    FEEDLINE_TRY(const transform::Drawing* const drawing, draw_image(*field, key));
+    regions_.assign(1, {drawing->region, drawing->planes});
+  }
+  if (!drawn) return placed(named(std::move(drawn).error(), drawn_field(), key.sample), key.sample);
+  return Drawn{field->bytes, regions_};
+}
+
+// Of an image without views.
+Result<const transform::Drawing*> SampleLoader::draw_image(const memory::Record::Field& field,
+                                                           const base::SampleKey& key) {
+  FieldWork work{key, scratch_, meter_, false, record_.most_bytes};
+  if (auto boxes = draw_boxes(work, key.sample); !boxes) return placed(std::move(boxes).error(), key.sample);
+  const auto size = recipe_->image->draw(field, key, scratch_);
   if (!size) return placed(named(size.error(), recipe_->image_field, key.sample), key.sample);
-  return Drawn{image().bytes, *size, &scratch_.image->drawing};
+  return &scratch_.image->drawing;
+}
+
+Result<std::vector<DrawnValue>> SampleLoader::draw_values(const base::SampleKey& key) {
+  FEEDLINE_TRY(const memory::Record::Field* const field, drawn_image(key));
+  if (!recipe_->views) {
+    FEEDLINE_TRY(const transform::Drawing* const drawing, draw_image(*field, key));
+    return recipe_->image->chain().values(*drawing);
+  }
+  const auto size = open_image(*field, *scratch_.image);
+  auto values = size ? pipeline::draw_values(*recipe_, *size, key)
+                     : Result<std::vector<DrawnValue>>(std::unexpected(size.error()));
+  if (!values) return placed(named(std::move(values).error(), drawn_field(), key.sample), key.sample);
+  return values;
 }
 
 // ---- two samples in turn ----
 
 // Where a sample's work is its only image's, which is decoded for every epoch.
-bool SampleLoader::takes_turns(const Recipe& recipe) { return recipe.images == 1 && !recipe.cache; }
+bool SampleLoader::takes_turns(const Recipe& recipe) { return recipe.images == 1 && recipe.image && !recipe.cache; }
 
 Result<void> SampleLoader::begin(const Job& job) {
   const auto fetched = fetch(job);
@@ -198,8 +258,9 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
   const PixelsPath& path = *first.recipe_->image;
   const std::uint64_t started = base::now_ns();
   const auto begins = [&](SampleLoader& loader, const Job& job) {
-    loader.scratch_.drawn_for = {};
-    return !loader.image().absent && path.begin(loader.image(), loader.work_of(job));
+    loader.scratch_.begin_sample();
+    FieldWork work = loader.work_of(job);
+    return !loader.image().absent && loader.draw_boxes(work, job.index) && path.begin(loader.image(), work);
   };
   if (!results[0] || !results[1] || !begins(first, first_job) || !begins(second, second_job)) {
     for (std::size_t i = 0; i < 2; ++i)
@@ -228,7 +289,7 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
 Result<void> SampleLoader::finish_image(const Job& job, transform::Workspace& workspace) {
   FieldWork work = work_of(job);
   const auto places = places_of(job);
-  auto finished = recipe_->image->finish(work, workspace, places[recipe_->image_field]);
+  auto finished = recipe_->image->finish(work, workspace, places[recipe_->first_rows[recipe_->image_field]]);
   if (!finished) return std::unexpected(named(std::move(finished).error(), recipe_->image_field, job.index));
   FEEDLINE_CHECK_OK(fill_all_but_image(job, places, work));
   return finish_fields(job);

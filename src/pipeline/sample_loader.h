@@ -18,6 +18,7 @@
 #include "pipeline/read_ahead.h"
 #include "pipeline/recipe.h"
 #include "pipeline/stage_meter.h"
+#include "pipeline/views_path.h"
 #include "telemetry/stage_counters.h"
 
 namespace feedline::pipeline {
@@ -51,19 +52,21 @@ class SampleLoader {
   static void finish_in_turn(SampleLoader& first, const Job& first_job, SampleLoader& second, const Job& second_job,
                              std::array<Result<void>, 2>& results);
 
-  // The same of an image that is in memory, into the row of an image field.
-  Result<void> load_image(const base::SampleKey& key, std::span<const std::byte> encoded, memory::Row& row);
+  // The same of an image that is in memory, encoded or decoded, into the row of an image field.
+  Result<void> load_image(const base::SampleKey& key, const memory::Record::Field& stored, memory::Row& row);
 
   // Samples that are rows, into rows that follow each other: `first_rows` are the views of the first one.
   Result<void> fill(std::span<const std::uint64_t> samples, std::span<const ArrayView> first_rows);
 
-  // Reads and draws, but decodes nothing: the encoded image and the drawing for it, of the first image field.
+  // Reads and draws, but decodes nothing: the encoded image and what of it would be decoded, of the field that has
+  // views, else of the first image field.
   struct Drawn {
-    std::span<const std::byte> encoded;  // valid until the next call; empty: it is stored as pixels
-    Size image;
-    const transform::Drawing* drawing;  // likewise
+    std::span<const std::byte> encoded;          // valid until the next call; empty: it is stored as pixels
+    std::span<const ViewsPath::Region> regions;  // likewise
   };
   Result<Drawn> draw(const base::SampleKey& key);
+  // The same in words.
+  Result<std::vector<DrawnValue>> draw_values(const base::SampleKey& key);
 
  private:
   Result<void> read(std::uint64_t index, const PlanRow& place);
@@ -75,9 +78,13 @@ class SampleLoader {
   FieldWork work_of(const Job& job, bool is_prepared = false) {
     return {job.key, scratch_, meter_, is_prepared, record_.most_bytes};
   }
+  Result<const memory::Record::Field*> drawn_image(const base::SampleKey& key);
+  Result<const transform::Drawing*> draw_image(const memory::Record::Field& field, const base::SampleKey& key);
+  std::size_t drawn_field() const;
   const memory::Record::Field& image() const { return record_.fields[recipe_->image_field]; }
   Result<void> fill_fields(const Job& job, bool is_prepared);
   Result<void> fill_field(std::size_t field, const Job& job, std::span<memory::Row> places, FieldWork& work);
+  Result<void> draw_boxes(FieldWork& work, std::uint64_t index);
   Result<void> fill_all_but_image(const Job& job, std::span<memory::Row> places, FieldWork& work);
   // Where the stored fields of a job go, and what is done once they are there.
   std::span<memory::Row> places_of(const Job& job);
@@ -92,7 +99,8 @@ class SampleLoader {
   memory::Record record_;
   format::PixelRecordBuilder kept_;
   FieldScratch scratch_;
-  std::vector<ArrayView> views_;          // of one sample's rows
+  std::vector<ArrayView> views_;  // of one sample's rows
+  std::vector<ViewsPath::Region> regions_;
   std::optional<FunctionRows> function_;  // nullopt: the recipe has none
 };
 

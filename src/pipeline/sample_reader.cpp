@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/sample_reader.h"
 
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,21 @@ class SampleRoom {
   std::vector<memory::Row> rows_;
 };
 
+Result<void> check_one_image(const Recipe& recipe) {
+  if (is_one_image(recipe)) return {};
+  return config_error("read: the samples of this dataset are more than one image, or go through a function");
+}
+
+Result<void> copy(const GivenPixels& pixels, memory::PixelBuffer& into) {
+  if (pixels.width <= 0 || pixels.height <= 0 || (pixels.channels != 1 && pixels.channels != 3))
+    return config_error("read: an image has pixels, and 1 or 3 channels");
+  FEEDLINE_CHECK_OK(into.resize(pixels.width, pixels.height, pixels.channels));
+  const std::size_t row_bytes = static_cast<std::size_t>(pixels.width) * static_cast<std::size_t>(pixels.channels);
+  for (int y = 0; y < pixels.height; ++y)
+    std::memcpy(into.row(y), pixels.data + static_cast<std::size_t>(y) * row_bytes, row_bytes);
+  return {};
+}
+
 }  // namespace
 
 SampleReader::SampleReader(std::shared_ptr<const Recipe> recipe)
@@ -64,17 +80,23 @@ Result<Sample> SampleReader::read(const GivenSample& given, std::uint64_t seed, 
 }
 
 Result<Sample> SampleReader::read(std::span<const std::byte> encoded, const base::SampleKey& key) {
-  if (!is_one_image(*recipe_))
-    return config_error("read: the samples of this dataset are more than one image, or go through a function");
+  FEEDLINE_CHECK_OK(check_one_image(*recipe_));
   SampleRoom room(schema());
-  FEEDLINE_CHECK_OK(loader_->load_image(key, encoded, room.rows()[0]));
+  FEEDLINE_CHECK_OK(loader_->load_image(key, {.bytes = encoded}, room.rows()[0]));
+  return room.take();
+}
+
+Result<Sample> SampleReader::read(const GivenPixels& pixels, const base::SampleKey& key) {
+  FEEDLINE_CHECK_OK(check_one_image(*recipe_));
+  FEEDLINE_CHECK_OK(copy(pixels, given_));
+  SampleRoom room(schema());
+  FEEDLINE_CHECK_OK(loader_->load_image(key, {.pixels = given_.view()}, room.rows()[0]));
   return room.take();
 }
 
 Result<std::vector<DrawnValue>> SampleReader::draw(const base::SampleKey& key) {
   FEEDLINE_CHECK_OK(source_.check_index(key.sample));
-  FEEDLINE_TRY(const auto drawn, loader_->draw(key));
-  return recipe_->image->chain().values(*drawn.drawing);
+  return loader_->draw_values(key);
 }
 
 }  // namespace feedline::pipeline

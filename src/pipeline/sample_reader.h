@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "feedline/dataset.h"
 #include "feedline/error.h"
+#include "memory/pixels.h"
 #include "pipeline/recipe.h"
 
 namespace feedline::pipeline {
@@ -31,6 +32,8 @@ class SampleReader {
   Result<Sample> read(const GivenSample& sample, std::uint64_t seed, std::uint64_t epoch);
   // Of an image file that is in memory. kConfig: a sample is more than one image.
   Result<Sample> read(std::span<const std::byte> encoded, const base::SampleKey& key);
+  // Of decoded pixels. kConfig: likewise, no pixels, neither 1 nor 3 channels.
+  Result<Sample> read(const GivenPixels& pixels, const base::SampleKey& key);
   // What is drawn for a stored sample; reads its image's header. kConfig: index out of range, or no image.
   Result<std::vector<DrawnValue>> draw(const base::SampleKey& key);
 
@@ -38,6 +41,7 @@ class SampleReader {
   std::shared_ptr<const Recipe> recipe_;
   Source source_;
   std::unique_ptr<SampleLoader> loader_;
+  memory::PixelBuffer given_;  // pixels of the caller's, with the room behind each row that kernels ask for
 };
 
 }  // namespace feedline::pipeline

@@ -8,7 +8,7 @@ namespace feedline::pipeline {
 std::shared_ptr<Slot> Slot::make(std::uint64_t rows, bool prepares) {
   auto slot = std::make_shared<Slot>();
   slot->samples.resize(rows);
-  slot->draws.resize(rows);
+  slot->draws = std::make_unique_for_overwrite<std::uint64_t[]>(rows);
   slot->place_in_epoch.emplace_back();
   if (!prepares) return slot;
   slot->prepared = std::make_unique<Prepared>();
@@ -23,13 +23,16 @@ void Slot::place() {
       draws[row] = rows_given[row].draw;
     }
   given.clear();
-  if (is_placed && plan) plan->place(first, samples, draws);
+  if (is_placed && plan) place(0, samples.size());
+}
+
+void Slot::place(std::uint64_t row, std::uint64_t count) {
+  plan->place(first + row, std::span(samples).subspan(row, count), {draws.get() + row, count});
 }
 
 void Ticket::place() const {
   if (is_refill || slot->is_placed) return;
-  const auto rows_of = [this](std::vector<std::uint64_t>& all) { return std::span(all).subspan(row, rows); };
-  slot->plan->place(slot->first + row, rows_of(slot->samples), rows_of(slot->draws));
+  slot->place(row, rows);
 }
 
 bool Ticket::advance() {

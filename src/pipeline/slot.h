@@ -15,7 +15,8 @@
 // Beside these goes what its memory needs before it is delivered:
 //
 //   final      nobody will write a row any more: resolved, or complete where no refill can reach it
-//   ready      late fields are composed, and the device has begun. The thread whose settle() made it final does so,
+//   ready      rows are mixed, late fields are composed, and the device has begun. The thread whose settle() made it
+//   final does so,
 //              without the lock (BatchMemory::make_ready). Only where there is something to do
 //
 // A resolved slot that is ready is taken out of its epoch and delivered; out of order a complete one may be, where no
@@ -55,6 +56,7 @@ struct Slot {
   // What a slot has beside its rows that is made ready once it is final.
   struct Prepared {
     std::weak_ptr<Slot> slot;                              // that has it
+    std::uint64_t used_up = 0;                             // rows, by mixing: the last ones, which are not delivered
     std::unique_ptr<LateItems> items;                      // of the late fields, until they are composed; nullptr: none
     batch::Composed composed;                              // what became of them
     std::array<std::shared_ptr<const Ready>, 2> arrivals;  // of the lease and of what is composed, on the device
@@ -67,6 +69,8 @@ struct Slot {
   static std::shared_ptr<Slot> make(std::uint64_t rows, bool prepares = false);
   // Without the lock, by the thread that claimed it: its samples, where they are to be known before its rows are.
   void place();
+  // From the plan, of these rows.
+  void place(std::uint64_t row, std::uint64_t count);
   // By a thread that has the row: where every field of it goes; `places` is reused.
   void rows_at(std::uint64_t row, std::vector<memory::Row>& places) {
     const bool has_late = prepared && prepared->items;
@@ -94,7 +98,7 @@ struct Slot {
   bool is_placed = false;                     // all samples are known since it was opened
   std::list<std::vector<GivenSample>> given;  // what was given for it, until it is placed
   std::vector<std::uint64_t> samples;         // per row, once placed
-  std::vector<std::uint64_t> draws;           // per row: what its randomness is keyed by
+  std::unique_ptr<std::uint64_t[]> draws;     // per row, once placed: what its randomness is keyed by
   BadEntries failures;                        // rows that still need a refill, or all of them with kRaise and kReport
   BadEntries bad;                             // what to log when the batch is delivered
   BadEntries cut_off;                         // failures that count no more: freed with the slot

@@ -51,7 +51,7 @@ TEST(Ticket, LeavesSamplesThatAreKnown) {
   ASSERT_TRUE(ticket);
   ticket->place();  // has no plan that it could ask
   EXPECT_EQ(ticket->slot->samples, (Samples{7, 3}));
-  EXPECT_EQ(ticket->slot->draws, (Samples{70, 30}));
+  EXPECT_EQ(Samples(&ticket->slot->draws[0], &ticket->slot->draws[2]), (Samples{70, 30}));
 
   Epoch epoch(config_of(20, 4), policy);
   Slot& slot = open_batch(epoch);

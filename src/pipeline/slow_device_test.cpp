@@ -131,7 +131,8 @@ TEST_F(SlowDeviceTest, ThreadsFillWhileBatchesAreOnTheirWay) {
   EXPECT_GT(pipeline_->plan().slots, 4u);
   ASSERT_TRUE(pipeline_->begin({}, false));
   const auto deadline = std::chrono::steady_clock::now() + 100s;
-  while (device_->on_their_way() < pipeline_->plan().slots && std::chrono::steady_clock::now() < deadline)
+  // the last one has begun before its thread says that it can be handed over
+  while (pipeline_->stats().ready_batches < pipeline_->plan().slots && std::chrono::steady_clock::now() < deadline)
     std::this_thread::yield();
   EXPECT_EQ(device_->on_their_way(), pipeline_->plan().slots);
   EXPECT_EQ(pipeline_->stats().ready_batches, pipeline_->plan().slots) << "each can be handed over";

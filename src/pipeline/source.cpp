@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "cache/node/cached_storage.h"
 #include "format/arrays/array_format.h"
 #include "format/folder/given_files.h"
 #include "format/format.h"
@@ -32,11 +33,7 @@ std::shared_ptr<const storage::Storage> as_asked_for(std::shared_ptr<const stora
 }
 
 format::OpenOptions format_options(const OpenOptions& options, std::shared_ptr<const storage::Storage> storage) {
-  return {options.format,
-          options.fields,
-          options.index_directory,
-          as_asked_for(std::move(storage)),
-          std::make_shared<cache::Notes>(),
+  return {options.format, options.fields, options.index_directory, std::move(storage), std::make_shared<cache::Notes>(),
           options.missing};
 }
 
@@ -46,9 +43,13 @@ bool is_image(const format::FieldDescription& field) { return field.kind == form
 
 Result<Source> Source::open(const std::string& source, const OpenOptions& options) {
   FEEDLINE_TRY(const auto located, format::locate(source));
-  const format::OpenOptions asked = format_options(options, located.storage);
+  FEEDLINE_TRY(auto storage,
+               cache::through_cache(as_asked_for(located.storage), options.cache_directory, options.cache_limit));
+  const format::OpenOptions asked = format_options(options, std::move(storage));
   FEEDLINE_TRY(auto opened, format::open(located.source, asked));
-  Source made(source, std::move(opened));
+  // a URL may have a password in it, or a signature
+  const bool is_local = located.storage == storage::local_storage();
+  Source made(is_local ? source : located.source, std::move(opened));
   made.notes_ = asked.notes->lines();
   return made;
 }
@@ -62,6 +63,9 @@ Result<Source> Source::tokens(const std::vector<TokenFile>& files, const TokenOp
   std::vector<TokenFile> objects = files;
   for (TokenFile& file : objects) {
     FEEDLINE_TRY(auto located, storage::open(file.path));
+    if (located.storage->is_remote())
+      return config_error("tokens: '" + located.object + "' is not on this machine, and token files are read from " +
+                          "local files alone: copy it here");
     file.path = std::move(located.object);
   }
   FEEDLINE_TRY(auto opened, format::open_tokens(objects, options, storage::local_storage()));
@@ -145,7 +149,7 @@ void GivenSource::forget_all() const { files_->forget_all(); }
 
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options) {
   FEEDLINE_TRY(const auto located, format::locate(source));
-  return format::inspect(located.source, format_options(options, located.storage));
+  return format::inspect(located.source, format_options(options, as_asked_for(located.storage)));
 }
 
 Error with_place(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample) {

@@ -20,6 +20,7 @@
 #include "pipeline/fake_format.h"
 #include "pipeline/late_fixture.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/view_point.h"
 #include "storage/temporary_folder.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -121,17 +122,19 @@ void give(Pipeline& pipeline, const Recipe& recipe, std::uint64_t batch_size, st
 }
 
 Cost cost_of_a_batch(const std::shared_ptr<const Recipe>& recipe, std::uint64_t batch_size, bool given,
-                     bool adapts = false) {
+                     bool adapts = false, const LoaderOptions& asked = {}) {
   ::setenv("FEEDLINE_READ_AHEAD", "never", 1);  // on a busy machine reads take long, and then more happens for each
   // every epoch has as many batches whatever their size, so that what an epoch costs falls out of the comparison
   const auto planned = [&](std::uint64_t memory_budget) {
     if (given)
       return plan_given(*recipe, {.batch_size = batch_size, .num_workers = kThreads, .memory_budget = memory_budget});
-    return plan_pipeline(*recipe, {.batch_size = batch_size,
-                                   .shuffle = true,
-                                   .num_workers = kThreads,
-                                   .memory_budget = memory_budget,
-                                   .world_size = kLarge / batch_size});
+    LoaderOptions options = asked;
+    options.batch_size = batch_size;
+    options.shuffle = true;
+    options.num_workers = kThreads;
+    options.memory_budget = memory_budget;
+    options.world_size = kLarge / batch_size;
+    return plan_pipeline(*recipe, options);
   };
   // of small batches too no more than three ahead, or what was filled before the counting began would not count
   auto plan = planned(kAhead * planned(0)->batch_bytes);
@@ -166,9 +169,10 @@ void record(const std::string& batch, const Cost& cost) {
 
 // excused: of every sample, where there is a reason.
 void expect_nothing_per_sample(const std::shared_ptr<const Recipe>& recipe, bool given = false,
-                               const Cost& excused = {}) {
+                               const Cost& excused = {}, const LoaderOptions& asked = {}) {
   if (!FEEDLINE_WATCH_COSTS) GTEST_SKIP() << "under a sanitizer, which has a malloc and mutexes of its own";
-  const Cost small = cost_of_a_batch(recipe, kSmall, given), large = cost_of_a_batch(recipe, kLarge, given);
+  const Cost small = cost_of_a_batch(recipe, kSmall, given, false, asked);
+  const Cost large = cost_of_a_batch(recipe, kLarge, given, false, asked);
   record("small", small);
   record("large", large);
   // what is filled ahead at the end counts, what was at the beginning may not
@@ -183,8 +187,9 @@ void expect_nothing_per_sample(const std::shared_ptr<const Recipe>& recipe, bool
 }
 
 std::shared_ptr<const Recipe> recipe_of(std::shared_ptr<const format::Format> format, std::vector<Operation> steps,
-                                        const std::optional<CachePoint>& cache = {}) {
-  auto recipe = make_recipe({"steady", std::move(format)}, steps, std::nullopt, Layout::kNchw, cache);
+                                        const std::optional<CachePoint>& cache = {}, const ViewPoint* views = nullptr) {
+  auto recipe =
+      make_recipe({"steady", std::move(format)}, steps, std::nullopt, Layout::kNchw, cache, {}, nullptr, views);
   EXPECT_TRUE(recipe) << recipe.error().message();
   return *recipe;
 }
@@ -286,6 +291,18 @@ TEST(SteadyState, JoinedSourcesCostNoLockOrAllocation) {
   expect_nothing_per_sample(recipe_of(*joined, kTraining));
 }
 
+TEST(SteadyState, MixedBatchesCostNoLockOrAllocation) {
+  const storage::TemporaryFolder folder;
+  const auto recipe = recipe_of(folder_of(folder, jpeg), kTraining);
+  for (const MixMode mode : {MixMode::kBatch, MixMode::kElem, MixMode::kHalf}) {
+    const LoaderOptions mixed{.repeat = 2, .mixup = 0.2, .cutmix = 1, .mix_mode = mode};
+    expect_nothing_per_sample(recipe, false, {}, mixed);
+    constexpr double kMore = 3;  // Slot::Prepared, and of each short epoch the order that is repeated
+    EXPECT_LT(cost_of_a_batch(recipe, kSmall, false, false, mixed).allocations,
+              cost_of_a_batch(recipe, kSmall, false).allocations + kMore);
+  }
+}
+
 TEST(SteadyState, GivenOrdersCostNoLockOrAllocation) {
   const storage::TemporaryFolder folder;
   expect_nothing_per_sample(recipe_of(folder_of(folder, jpeg), kTraining), true);
@@ -314,6 +331,29 @@ TEST(SteadyState, KeptPixelsCostNoLockOrAllocation) {
     ASSERT_TRUE(cache) << cache.error().message();
     ASSERT_TRUE(open_cache(*cache));
     expect_nothing_per_sample(recipe_of(format, steps, *cache));
+  }
+}
+
+// Decoded at once, each by itself, as planes, and with steps that they share.
+TEST(SteadyState, ViewsCostNoLockOrAllocation) {
+  const storage::TemporaryFolder folder;
+  const auto format = folder_of(folder, jpeg);
+  const auto view = [](int size, double largest) {
+    return View{"", {op::RandomResizedCrop{{size, size}, {largest / 2, largest}}, op::RandomHorizontalFlip{}}, 3};
+  };
+  struct Case {
+    std::vector<Operation> shared;
+    double largest;
+  };
+  const Case cases[] = {{{}, 1.0},
+                        {{}, 0.01},
+                        {{op::Decode{ColorMode::kRgb, Fidelity::kFast}}, 1.0},
+                        {{op::Resize{{64, 64}}, op::RandomHorizontalFlip{}}, 1.0}};
+  for (const auto& [shared, largest] : cases) {
+    const auto views =
+        make_view_point({view(12, largest), view(8, largest / 2)}, "", {folder.path(), format}, shared.size(), nullptr);
+    ASSERT_TRUE(views) << views.error().message();
+    expect_nothing_per_sample(recipe_of(format, shared, {}, &*views));
   }
 }
 

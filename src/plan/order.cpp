@@ -40,6 +40,25 @@ class WholeOrder final : public Order {
   std::optional<Permutation> permutation_;
 };
 
+// The first positions of another order, each of them several times: with other draws, as a sample's own is below 2^56.
+class RepeatedOrder final : public Order {
+ public:
+  RepeatedOrder(std::shared_ptr<const Order> order, std::uint64_t times) : order_(std::move(order)), times_(times) {}
+
+  std::uint64_t size() const override { return order_->size(); }
+  Placed at(std::uint64_t position) const override {
+    FEEDLINE_CHECK(position < size());
+    const Placed placed = order_->at(position / times_);
+    return {placed.sample, placed.draw | (position % times_) << kDrawBits};
+  }
+
+ private:
+  static constexpr int kDrawBits = 56;
+
+  std::shared_ptr<const Order> order_;
+  std::uint64_t times_;
+};
+
 }  // namespace
 
 void Order::place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const {
@@ -52,6 +71,12 @@ void Order::place(std::uint64_t first, std::span<std::uint64_t> samples, std::sp
 
 std::shared_ptr<const Order> make_order(const OrderConfig& config, std::uint64_t epoch) {
   FEEDLINE_CHECK(config.size > 0);
+  if (config.repeat != 1) {
+    FEEDLINE_CHECK(config.repeat > 0 && config.repeat <= kMostRepeats && !config.mixture && !config.buckets);
+    OrderConfig once = config;
+    once.repeat = 1;
+    return std::make_shared<RepeatedOrder>(make_order(once, epoch), config.repeat);
+  }
   if (config.mixture) return std::make_shared<MixedOrder>(config.mixture, config.shuffle, config.seed, epoch);
   // its own key stream: random operations mix seed and epoch in another way (base::Random)
   const std::uint64_t key = base::mix64(base::mix64(config.seed) + epoch);

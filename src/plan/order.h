@@ -39,6 +39,7 @@ struct OrderConfig {
   std::shared_ptr<const std::vector<std::uint64_t>> shard_ends;  // nullptr: one shard
   std::shared_ptr<const Mixture> mixture;                        // nullptr: every sample once
   std::shared_ptr<const Buckets> buckets;                        // nullptr: samples of any length stand together
+  std::uint64_t repeat = 1;  // above 1: every sample so many times, one after the other, in as many positions
 };
 
 class BucketOrder;
@@ -56,7 +57,11 @@ class Order {
   virtual const BucketOrder* as_buckets() const { return nullptr; }
 };
 
-// Requires: config.size > 0; its mixture's parts are as large together, and a positive weight among them.
+// What may repeat at most: a repetition's number stands in the highest bits of its draw.
+inline constexpr std::uint64_t kMostRepeats = 255;
+
+// Requires: config.size > 0; its mixture's parts are as large together, and a positive weight among them. With repeat,
+// from 1 to kMostRepeats, neither a mixture nor buckets, and fewer than 2^56 samples.
 std::shared_ptr<const Order> make_order(const OrderConfig& config, std::uint64_t epoch);
 
 }  // namespace feedline::plan

@@ -15,6 +15,7 @@ Plan::Plan(std::shared_ptr<const Order> order, const PlanConfig& config)
       global_batch_(config.batch_size * config.world_size),
       buckets_(order_->as_buckets()) {
   FEEDLINE_CHECK(config.batch_size > 0 && config.rank < config.world_size);
+  FEEDLINE_CHECK(!config.interleaved || buckets_ == nullptr);
   const std::uint64_t end = order_->size() - std::min(config.left_out, order_->size());
   std::uint64_t begin = std::min(config.begin, end);
   const auto leave = [&](std::uint64_t until) {
@@ -83,6 +84,7 @@ std::uint64_t Plan::index_of(std::uint64_t batch) const {
 
 std::uint64_t Plan::place_of(std::uint64_t position) const {
   FEEDLINE_CHECK(position < positions_);
+  if (config_.interleaved) return position * config_.world_size + config_.rank;
   const std::uint64_t batch = position / config_.batch_size;
   return batch < full_batches_
              ? batch * global_batch_ + config_.rank * config_.batch_size + position % config_.batch_size
@@ -92,7 +94,11 @@ std::uint64_t Plan::place_of(std::uint64_t position) const {
 Positions Plan::run_from(std::uint64_t position) const {
   const std::uint64_t batch = position / config_.batch_size;
   const std::uint64_t row = position % config_.batch_size;
-  if (!buckets_ || batch >= full_batches_) return run_at(place_of(position));
+  if (!buckets_ || batch >= full_batches_) {
+    const Positions run = run_at(place_of(position));
+    const bool stands_alone = config_.interleaved && config_.world_size > 1;
+    return stands_alone ? Positions{run.begin, run.begin + 1} : run;
+  }
   const std::uint64_t rows = this->rows(batch);
   FEEDLINE_CHECK(row < rows);
   return {buckets_->begin(batches_[batch]) + config_.rank * rows + row, buckets_->begin(batches_[batch] + 1)};

@@ -9,6 +9,10 @@
 // The remainder, fewer than G, is shared out by `uneven`. A plan may begin anywhere in the order, and leave out what
 // was delivered already: it then cuts what is left.
 //
+// Interleaved, the ranks take turns at the positions of a global batch, and of the remainder: rank r has those that
+// are r modulo world_size. So what stands side by side in the order goes to different ranks, and the global batches are
+// the same.
+//
 // A BucketOrder is cut into its own batches instead, of different numbers of rows, each of which goes to the ranks in
 // equal parts; what is left of it begins and ends at their borders.
 
@@ -31,6 +35,7 @@ struct PlanConfig {
   std::uint64_t begin = 0;           // position of the order
   std::vector<Positions> delivered;  // behind `begin`, ascending, apart from each other
   std::uint64_t left_out = 0;        // positions at the end of the order that do not count
+  bool interleaved = false;          // Requires, where it is true: no buckets
 };
 
 class Plan {

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace feedline::plan {
@@ -16,6 +19,7 @@ struct Case {
   std::uint64_t epoch = 0;
   bool shuffle = false;
   PlanConfig plan = {};
+  std::uint64_t repeat = 1;
 };
 
 Plan plan_of(const Case& c) {
@@ -23,6 +27,7 @@ Plan plan_of(const Case& c) {
   order.size = c.size;
   order.seed = c.seed;
   order.shuffle = c.shuffle;
+  order.repeat = c.repeat;
   return {make_order(order, c.epoch), c.plan};
 }
 
@@ -184,6 +189,68 @@ TEST(Plan, ManyAtATimeAreTheSameAsOneByOne) {
         }
       }
     }
+  }
+}
+
+// Position p of an order that repeats is position p / repeat of one that does not, with a draw of its own.
+TEST(Plan, RepeatsEverySampleWithOtherDraws) {
+  const Case once{.size = 100, .seed = 4, .epoch = 2, .shuffle = true, .plan = {.batch_size = 8}};
+  Case thrice = once;
+  thrice.repeat = 3;
+  const Plan plan = plan_of(thrice), plain = plan_of(once);
+  EXPECT_EQ(plan.positions(), 100u);
+  std::set<std::pair<std::uint64_t, std::uint64_t>> draws;
+  for (std::uint64_t position = 0; position < 100; ++position) {
+    const Placed placed = plan.at(position), first = plain.at(position / 3);
+    EXPECT_EQ(placed.sample, first.sample);
+    EXPECT_EQ(placed.draw == first.draw, position % 3 == 0) << "the first time it is drawn as it would be alone";
+    draws.insert({placed.sample, placed.draw});
+  }
+  EXPECT_EQ(draws.size(), 100u);
+}
+
+// Side by side in the order, and so on different ranks, as torchvision's RASampler has it: rank r has r, r + ranks, ...
+TEST(Plan, InterleavedRanksTakeTurnsAtPositions) {
+  for (const Uneven uneven : {Uneven::kPad, Uneven::kDrop, Uneven::kExact}) {
+    for (const std::uint64_t ranks : {1u, 2u, 3u}) {
+      for (std::uint64_t rank = 0; rank < ranks; ++rank) {
+        Case c{.size = 101, .seed = 4, .shuffle = true, .repeat = 3};
+        c.plan = {.batch_size = 6, .rank = rank, .world_size = ranks, .uneven = uneven, .interleaved = true};
+        const Plan plan = plan_of(c);
+        Case whole = c;
+        whole.plan = {.batch_size = 101};
+        const Plan order = plan_of(whole);
+        std::vector<std::uint64_t> samples(plan.positions()), draws(plan.positions());
+        for (std::uint64_t b = 0; b < plan.batches(); ++b)
+          plan.place(b * 6, std::span(samples).subspan(b * 6, plan.rows(b)),
+                     std::span(draws).subspan(b * 6, plan.rows(b)));
+        for (std::uint64_t i = 0; i < plan.positions(); ++i) {
+          const Placed expected = order.at((i * ranks + rank) % 101);
+          ASSERT_EQ(plan.at(i), expected) << ranks << " ranks, position " << i << " of " << rank;
+          ASSERT_EQ((Placed{samples[i], draws[i]}), expected);
+        }
+      }
+    }
+  }
+}
+
+TEST(Plan, InterleavedGlobalBatchesAreTheSameOnAnyNumberOfRanks) {
+  const auto batches = [](std::uint64_t ranks, std::uint64_t begin) {
+    std::vector<std::vector<std::uint64_t>> all;
+    Case c{.size = 101, .seed = 4, .shuffle = true, .repeat = 2};
+    c.plan = {.batch_size = 12 / ranks, .world_size = ranks, .uneven = Uneven::kExact};
+    c.plan.begin = begin, c.plan.interleaved = true;
+    for (std::uint64_t batch = 0; batch < plan_of(c).batches(); ++batch) {
+      all.push_back(samples_of_all_ranks(c, batch));
+      std::ranges::sort(all.back());
+    }
+    return all;
+  };
+  const auto whole = batches(1, 0);
+  for (const std::uint64_t ranks : {2u, 3u, 4u}) {
+    EXPECT_EQ(batches(ranks, 0), whole);
+    const std::vector rest(whole.begin() + 3, whole.end());
+    EXPECT_EQ(batches(ranks, 36), rest) << "resumed on " << ranks;
   }
 }
 

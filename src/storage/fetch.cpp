@@ -47,6 +47,8 @@ FetchQueue::FetchQueue(std::unique_ptr<Transport> transport) : carrier_(std::mak
 }
 
 FetchQueue::~FetchQueue() {
+  for (const auto& work : carrier_->all)
+    if (work->fetch != nullptr) carrier_->transport->give_up(*work);
   if (!carrier_->is_over()) linger(std::move(carrier_));
 }
 
@@ -81,6 +83,7 @@ void FetchQueue::detach(Work& work, Error error) {
   fetch.bytes = std::unexpected(std::move(error));
   fetch.was_near = false;
   ready_.push_back(&fetch);
+  carrier_->transport->give_up(work);
 }
 
 void FetchQueue::cancel(Fetch& fetch) {

@@ -5,12 +5,16 @@
 #include <array>
 #include <optional>
 
+#include "storage/http/remote_storage.h"
+#include "storage/http/url.h"
+#include "storage/s3/s3_storage.h"
+
 namespace feedline::storage {
 namespace {
 
 constexpr std::string_view kMark = "://";
 // Schemes that people have data under and this version does not read: no spelling mistakes.
-constexpr std::array<std::string_view, 8> kWithoutReader{"az", "ftp", "gs", "hf", "http", "https", "s3", "sftp"};
+constexpr std::array<std::string_view, 4> kWithoutReader{"az", "ftp", "hf", "sftp"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_of_scheme(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.'; }
@@ -23,7 +27,7 @@ int hex_digit(char c) {
 }
 
 std::unexpected<Error> refused(std::string_view url, const std::string& why) {
-  return config_error("open: '" + std::string(url) + "': " + why);
+  return config_error("open: '" + without_secrets(url) + "': " + why);
 }
 
 // nullopt: a % without two hexadecimal digits, or one that stands for the end of a C string.
@@ -57,6 +61,23 @@ Result<Location> open_file_url(std::string_view url) {
   return Location{local_storage(), std::move(*path)};
 }
 
+Result<Location> open_http_url(std::string_view url) {
+  const auto parts = parts_of_url(url);
+  if (!parts) return refused(url, "the URL names no host; write https://host/path/000.tar");
+  const auto is_no_text = [](char c) { return c >= 0 && c <= ' '; };
+  if (std::ranges::any_of(url, is_no_text)) return refused(url, "a URL has no spaces; write %20 for one");
+  return Location{http_storage(), without_secrets(url)};
+}
+
+Result<Location> open_bucket_url(std::string_view url, std::shared_ptr<const Storage> storage, const char* scheme) {
+  const auto name = s3_name(url);
+  if (!name) return refused(url, "the URL names no bucket; write " + std::string(scheme) + "://bucket/path/000.tar");
+  return Location{std::move(storage),
+                  std::string(scheme) + "://" + std::string(name->bucket) + "/" + std::string(name->key)};
+}
+Result<Location> open_s3_url(std::string_view url) { return open_bucket_url(url, s3_storage(), "s3"); }
+Result<Location> open_gs_url(std::string_view url) { return open_bucket_url(url, gs_storage(), "gs"); }
+
 }  // namespace
 
 std::string scheme_of(std::string_view url) {
@@ -88,6 +109,10 @@ Result<Location> Registry::open(const std::string& url) const {
 Registry built_in_schemes() {
   Registry registry;
   registry.add("file", open_file_url);
+  registry.add("http", open_http_url);
+  registry.add("https", open_http_url);
+  registry.add("s3", open_s3_url);
+  registry.add("gs", open_gs_url);
   return registry;
 }
 

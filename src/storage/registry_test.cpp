@@ -45,7 +45,7 @@ TEST(Registry, AFileUrlIsAPathDecoded) {
 }
 
 TEST(Registry, SchemesThatNobodyReadsAreNamedWithWhatToDo) {
-  for (const std::string url : {"s3://bucket//key", "https://host/x.tar", "http://host", "gs://bucket/x", "S3://b"}) {
+  for (const std::string url : {"az://bucket//key", "hf://bucket/x", "SFTP://b"}) {
     const std::string said = refusal_of(url);
     EXPECT_NE(said.find("no reader for " + scheme_of(url) + "://"), std::string::npos) << said;
     EXPECT_NE(said.find("copy or mount it"), std::string::npos) << said;
@@ -53,6 +53,21 @@ TEST(Registry, SchemesThatNobodyReadsAreNamedWithWhatToDo) {
   const std::string said = refusal_of("flie:///data");
   EXPECT_NE(said.find("'flie' is no scheme"), std::string::npos) << said;
   EXPECT_NE(said.find("file://"), std::string::npos) << said;
+}
+
+TEST(Registry, AnHttpUrlIsItselfWithoutItsSecrets) {
+  EXPECT_EQ(object_of("https://host/{000..146}.tar?part=1"), "https://host/{000..146}.tar?part=1");
+  EXPECT_EQ(open("http://a/x")->storage, open("HTTPS://b/y")->storage) << "one list may have both";
+  EXPECT_EQ(object_of("https://me:word@host/x?X-Amz-Signature=word").find("word"), std::string::npos);
+  for (const std::string url : {"http://", "https:///x"}) EXPECT_NE(refusal_of(url).find("no host"), std::string::npos);
+  EXPECT_NE(refusal_of("http://host/a b").find("%20"), std::string::npos);
+}
+
+TEST(Registry, AnObjectOfABucketIsItsUrl) {
+  EXPECT_EQ(object_of("s3://bucket//k/{0..3} %41?#.tar"), "s3://bucket//k/{0..3} %41?#.tar") << "keys are not decoded";
+  EXPECT_EQ(object_of("GS://bucket/x"), "gs://bucket/x");
+  EXPECT_NE(open("s3://a/x")->storage, open("gs://a/x")->storage);
+  for (const std::string url : {"s3://", "gs:///x"}) EXPECT_NE(refusal_of(url).find("no bucket"), std::string::npos);
 }
 
 TEST(Registry, WhoIsAddedGetsTheUrlAsItWasWritten) {
@@ -63,7 +78,8 @@ TEST(Registry, WhoIsAddedGetsTheUrlAsItWasWritten) {
   EXPECT_EQ(registry.open("made://b//k%20%zz/")->object, "made://b//k%20%zz/");
   EXPECT_EQ(registry.open("MADE://x")->object, "MADE://x");
   EXPECT_EQ(registry.open("file:///x")->object, "/x");
-  EXPECT_NE(registry.open("other://x").error().what.find("file://, made://"), std::string::npos);
+  EXPECT_NE(registry.open("other://x").error().what.find("file://, gs://, http://, https://, made://"),
+            std::string::npos);
   EXPECT_FALSE(open("made://x")) << "one table does not change another";
 }
 

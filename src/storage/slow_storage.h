@@ -36,6 +36,7 @@ class SlowStorage final : public Storage {
   Result<ObjectStat> stat(const std::string& path) const override { return storage_->stat(path); }
   Result<bool> is_directory(const std::string& path) const override { return storage_->is_directory(path); }
   std::string identity(const std::string& path) const override { return storage_->identity(path); }
+  bool is_remote() const override { return storage_->is_remote(); }
   std::optional<std::string> local_path(const std::string& path) const override { return storage_->local_path(path); }
   std::string summary() const override;
   std::unique_ptr<Transport> own_transport() const override;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A place that objects live in, by name. Local files are the first; http(s), s3 and wrappers (cache, faults) follow
-// the same interface. Which storage reads what a user wrote: registry.h.
+// A place that objects live in, by name. Local files, HTTP, S3 and wrappers (cache, faults) have the same
+// interface. Which storage reads what a user wrote: registry.h.
 
 #include <memory>
 #include <optional>
@@ -31,11 +31,15 @@ class Storage {
  public:
   virtual ~Storage() = default;
   virtual Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const = 0;
+  // open() of this version and no other: see check_version(). Where reads are held to a version this may ask nobody,
+  // and they are what fails.
+  virtual Result<std::unique_ptr<Reader>> open_version(const std::string& path, Access access,
+                                                       const Version& version) const;
   // A whole small object in one go: open, read to its end, close. The span points into `buffer`. kData where it has
   // more than `most` bytes, whatever it says of its size: `buffer` never gets larger than that by more than one.
   virtual Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                                       std::uint64_t most) const = 0;
-  // read_all() of this version and no other: see changed().
+  // read_all() of this version and no other: see check_version().
   virtual Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                           std::uint64_t most, const Version& version) const;
   virtual Result<std::vector<Entry>> list(const std::string& directory) const = 0;  // sorted by name, links followed
@@ -48,13 +52,11 @@ class Storage {
   virtual std::optional<std::string> local_path(const std::string& /*path*/) const { return std::nullopt; }
   // What a user has to know of how it reads, for explain(); empty: nothing.
   virtual std::string summary() const { return {}; }
+  // Is every read a request over a network?
+  virtual bool is_remote() const { return false; }
   // For many reads at once, better than by a thread for each; nullptr: it has nothing of the kind.
   virtual std::unique_ptr<Transport> own_transport() const { return nullptr; }
 };
-
-// open() of this version and no other: see changed().
-Result<std::unique_ptr<Reader>> open_version(const Storage& storage, const std::string& path, Access access,
-                                             const Version& version);
 
 std::shared_ptr<const Storage> local_storage();
 

@@ -151,7 +151,7 @@ TEST_P(StorageContract, GivesAVersionOrSaysThatThereIsAnother) {
   const auto got = storage_->read_version(path, buffer, memory::kLeastSampleBytes, version);
   ASSERT_TRUE(got) << got.error().message();
   EXPECT_EQ(text_of(*got), recognisable_bytes(5000));
-  EXPECT_EQ(read_at(**open_version(*storage_, path, Access::kRead, version), 7, 100),
+  EXPECT_EQ(read_at(**storage_->open_version(path, Access::kRead, version), 7, 100),
             recognisable_bytes(5000).substr(7, 100));
   EXPECT_FALSE(storage_->read_version(path, buffer, 4999, version)) << "too large";
   for (const Version& other : {Version{4999, version.mtime_ns}, Version{5000, version.mtime_ns + 1}}) {
@@ -160,7 +160,7 @@ TEST_P(StorageContract, GivesAVersionOrSaysThatThereIsAnother) {
     EXPECT_EQ(refused.error().code, ErrorCode::kStorage);
     EXPECT_EQ(refused.error().where.shard, path);
     EXPECT_NE(refused.error().what.find("changed between index and read"), std::string::npos);
-    EXPECT_FALSE(open_version(*storage_, path, Access::kMap, other));
+    EXPECT_FALSE(storage_->open_version(path, Access::kMap, other));
   }
   EXPECT_FALSE(storage_->read_version(folder_.path("missing"), buffer, memory::kLeastSampleBytes, version));
 }

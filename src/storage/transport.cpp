@@ -22,7 +22,7 @@ void read_piece(Read& read) {
 
 Result<void> check_piece_version(const Read& read) {
   if (!read.version) return {};
-  FEEDLINE_TRY(const Version now, read.piece.reader->stat());
+  FEEDLINE_TRY(const Version now, read.piece.reader->version());
   return check_version(read.piece.reader->name(), *read.version, now);
 }
 

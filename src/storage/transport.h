@@ -53,6 +53,8 @@ class Transport {
   virtual void start(Read& read) = 0;
   // A read that is finished, in any order. Waits for one until `until`, or until wake(): then nullptr.
   virtual Read* finished(Clock::time_point until) = 0;
+  // Nobody wants what is under way in this read any more: it may finish early, with any error.
+  virtual void give_up(Read& /*read*/) {}
   // Any thread: ends the wait of finished(), or of its next call.
   virtual void wake() = 0;
 };

@@ -8,8 +8,7 @@
 
 namespace feedline::storage {
 
-// Which bytes an object has: what an index knows of what it describes, and a read compares. An ETag joins size and time
-// with the first storage that has one.
+// Which bytes an object has: what an index knows of what it describes, and a read compares. An ETag is its tag.
 using Version = ObjectStat;
 
 // kStorage, naming both and what to do, where the object is not the one any more that was indexed.

@@ -36,9 +36,20 @@ namespace feedline::transform {
 namespace {
 
 TEST(Allocation, NoneOnceWarm) {
+  constexpr auto kNoise = op::RandomErasing::Noise::kValues;
   const std::vector<Operation> operations{
-      op::RandomHorizontalFlip{}, op::RandomResizedCrop{{64, 64}}, op::ColorJitter{{0, 2}, {0, 2}, {0, 2}, {-0.5, 0.5}},
-      op::Pad{{4, 4, 4, 4}},      op::RandomCrop{{64, 64}},        op::Normalize{{0.5f}, {0.5f}}};
+      op::RandomHorizontalFlip{},
+      op::RandomResizedCrop{{64, 64}},
+      op::ColorJitter{{0, 2}, {0, 2}, {0, 2}, {-0.5, 0.5}},
+      op::Pad{{4, 4, 4, 4}},
+      op::RandomCrop{{64, 64}},
+      op::RandomErasing{.noise = kNoise},
+      op::GaussianBlur{{5, 5}},
+      op::RandomApply{{op::RandomOrder{{op::RandomHorizontalFlip{}, op::AugMix{}}}}},
+      *timm_augment({.config = "augmix-m5"}),
+      *timm_augment({.config = "rand-m9-mstd0.5"}),
+      op::Normalize{{0.5f}, {0.5f}},
+      op::RandomErasing{.noise = kNoise}};
   const auto chain = *Chain::compile(operations, {}, Layout::kNchw);
   const TestImage image = test_image(200, 150, 3, 2);
   std::vector<std::byte> out(chain->output().bytes());

@@ -42,12 +42,13 @@ double farthest(AugmentationSpace space, int side) {
   return 0;
 }
 
-// torch.linspace counts in single precision, from both ends.
+// torch.linspace counts in single precision, from both ends; a product is not rounded before it is added, as torch's
+// kernels for CPUs with FMA have it.
 double linspace(double from, double to, int count, int i) {
   const auto low = static_cast<float>(from), high = static_cast<float>(to);
   const float step = (high - low) / static_cast<float>(count - 1);
-  if (i < count / 2) return low + step * static_cast<float>(i);
-  return high - step * static_cast<float>(count - 1 - i);
+  if (i < count / 2) return std::fma(step, static_cast<float>(i), low);
+  return std::fma(-step, static_cast<float>(count - 1 - i), high);
 }
 
 // In single precision and half to even, as torch rounds.
@@ -59,17 +60,12 @@ double bits_at(const Magnitudes& magnitudes, const Bins& bins, int bin) {
 
 constexpr double kLevels = 10;  // timm's levels per full scale
 
-double normal(base::Random& random) {
-  const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
-  return radius * std::cos(2 * std::numbers::pi * random.uniform());
-}
-
 double draw_level(const TimmLevel& level, base::Random& random) {
   double drawn = level.magnitude;
   if (std::isinf(level.noise))
     drawn = random.uniform(0, level.magnitude);
   else if (level.noise > 0)
-    drawn += level.noise * normal(random);
+    drawn += level.noise * draw_normal(random);
   return std::clamp(drawn, 0.0, level.highest);
 }
 
@@ -150,6 +146,26 @@ PixelOperation pixel_operation(const DrawnAugmentation& drawn, Size image, Inter
   return pixel_op::Invert{};
 }
 
+PixelOperation timm_operation(const DrawnAugmentation& drawn, Size image, Interpolation interpolation,
+                              const std::array<std::uint8_t, 3>& fill) {
+  const double amount = drawn.amount;
+  const auto affine = [&](const AffineMatrix& matrix) {
+    return pixel_op::Affine{matrix, interpolation, fill, std::nullopt};
+  };
+  switch (drawn.augmentation) {
+    case Augmentation::kShearX:
+      return affine({1, amount, 0, 0, 1, 0});
+    case Augmentation::kShearY:
+      return affine({1, 0, 0, amount, 1, 0});
+    case Augmentation::kTranslateX:
+      return affine({1, 0, amount, 0, 1, 0});
+    case Augmentation::kTranslateY:
+      return affine({1, 0, 0, 0, 1, amount});
+    default:
+      return pixel_operation(drawn, image, interpolation, fill);
+  }
+}
+
 bool is_signed(Augmentation augmentation) {
   return augmentation >= Augmentation::kShearX && augmentation <= Augmentation::kSharpness;
 }
@@ -206,9 +222,9 @@ double draw_timm_amount(Augmentation augmentation, TimmScale scale, const TimmLe
     case Augmentation::kShearY:
       return either_sign(share * 0.3, random);
     case Augmentation::kTranslateX:
-      return either_sign(share * 0.45, random) * image.width;
+      return either_sign(share * level.translate, random) * image.width;
     case Augmentation::kTranslateY:
-      return either_sign(share * 0.45, random) * image.height;
+      return either_sign(share * level.translate, random) * image.height;
     case Augmentation::kRotate:
       return either_sign(share * 30, random);
     case Augmentation::kBrightness:

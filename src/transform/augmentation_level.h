@@ -42,6 +42,10 @@ class Augmentations {
 PixelOperation pixel_operation(const DrawnAugmentation& drawn, Size image, Interpolation interpolation,
                                const std::array<std::uint8_t, 3>& fill);
 
+// As timm's functions do it: its matrices are those of shears and translations themselves.
+PixelOperation timm_operation(const DrawnAugmentation& drawn, Size image, Interpolation interpolation,
+                              const std::array<std::uint8_t, 3>& fill);
+
 // torchvision's magnitudes stand in bins, from none to most.
 enum class AugmentationSpace : std::uint8_t {
   kStandard,  // AutoAugment's and RandAugment's
@@ -65,12 +69,13 @@ double amount_at(Augmentation augmentation, const Bins& bins, int bin, bool nega
 // timm's entry: with which probability, and at which level.
 struct TimmLevel {
   double magnitude = 10;
-  double noise = 0;     // standard deviation of the level; infinity: uniform from 0 to `magnitude`
-  double highest = 10;  // levels are cut to [0, highest]
+  double noise = 0;         // standard deviation of the level; infinity: uniform from 0 to `magnitude`
+  double highest = 10;      // levels are cut to [0, highest]
+  double translate = 0.45;  // of the image's side, at level 10
 };
 // How a level becomes an amount, where timm has several ways.
 enum class TimmScale : std::uint8_t { kPlain, kIncreasing, kOriginal };
-// Draws level and sign. Translations are a share of the image's side (at most 0.45 at level 10).
+// Draws level and sign. Translations are a share of the image's side.
 double draw_timm_amount(Augmentation augmentation, TimmScale scale, const TimmLevel& level, Size image,
                         base::Random& random);
 

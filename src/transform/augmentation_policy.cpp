@@ -6,10 +6,10 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <string>
 
+#include "base/check.h"
 #include "transform/policy_tables.h"
 #include "transform/sampling.h"
 
@@ -115,6 +115,16 @@ std::vector<Entry> weighted_choices() {
   return entries;
 }
 
+// Each of them is done.
+std::vector<Entry> choices_of_mix() {
+  constexpr Augmentation kAll[] = {kAutoContrast, kColor,    kContrast, kBrightness, kSharpness,  kEqualize,  kRotate,
+                                   kPosterize,    kSolarize, kShearX,   kShearY,     kTranslateX, kTranslateY};
+  std::vector<Entry> entries;
+  for (const Augmentation augmentation : kAll)
+    entries.push_back({.augmentation = augmentation, .scale = TimmScale::kIncreasing, .probability = 1});
+  return entries;
+}
+
 std::vector<Entry> pairs_of(std::span<const SubPolicy> table, TimmScale posterize) {
   std::vector<Entry> entries;
   for (const SubPolicy& pair : table)
@@ -169,24 +179,59 @@ Result<double> in_range(const Section& section, double low, double high) {
 double noise_of(double value) { return value > kUniformNoise ? std::numeric_limits<double>::infinity() : value; }
 
 constexpr std::size_t kMostWeighted = 16;
-std::size_t draw_by_weight(std::span<const double> weights, base::Random& random) {
-  double at = std::accumulate(weights.begin(), weights.end(), 0.0) * random.uniform();
-  std::size_t chosen = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    if (weights[i] <= 0) continue;
-    chosen = i;
-    if (at < weights[i]) break;
-    at -= weights[i];
-  }
-  return chosen;
-}
-
 constexpr int kMostLayers = static_cast<int>(Augmentations::kMost);
 constexpr double kMostMagnitude = 1000;
 
 }  // namespace
 
-Result<TimmPolicy> TimmPolicy::parse(std::string_view config) {
+Result<TimmPolicy> TimmPolicy::parse(std::string_view config, double translate) {
+  FEEDLINE_TRY(TimmPolicy policy, split(config).front() == "augmix" ? parse_mix(config) : parse_choice(config));
+  policy.level_.translate = translate;
+  return policy;
+}
+
+Result<TimmPolicy> TimmPolicy::parse_mix(std::string_view config) {
+  const auto fail = [config](const std::string& why) {
+    return config_error("'" + std::string(config) + "' is no policy of timm's: " + why);
+  };
+  TimmPolicy policy;
+  policy.mix_.emplace();
+  policy.level_.noise = std::numeric_limits<double>::infinity();
+  const std::vector<std::string_view> parts = split(config);
+  double magnitude = 3;
+  for (const std::string_view part : std::span(parts).subspan(1)) {
+    const Result<Section> section = section_of(part);
+    if (!section) return fail(section.error().what);
+    Result<double> value = section->value;
+    if (section->key.empty()) {
+      continue;
+    } else if (section->key == "mstd") {
+      policy.level_.noise = section->value;
+    } else if (section->key == "m") {
+      value = in_range(*section, 0, kMostMagnitude);
+      magnitude = std::floor(section->value);
+    } else if (section->key == "w") {
+      value = in_range(*section, 1, MixDrawing::kMost);
+      policy.mix_->width = static_cast<int>(value.value_or(1));
+    } else if (section->key == "d") {
+      value = in_range(*section, 0, kMostLayers);
+      policy.mix_->depth = static_cast<int>(value.value_or(0));
+    } else if (section->key == "a") {
+      if (!(section->value > 0)) return fail("'a' must be above 0");
+      policy.mix_->alpha = section->value;
+    } else if (section->key == "b") {
+      if (section->value >= 1) return fail("'b' other than 0 is not in this version");
+    } else {
+      return fail("AugMix has no section '" + std::string(section->key) + "'");
+    }
+    if (!value) return fail(value.error().what);
+  }
+  policy.entries_ = choices_of_mix();
+  for (Entry& entry : policy.entries_) entry.magnitude = magnitude;
+  return policy;
+}
+
+Result<TimmPolicy> TimmPolicy::parse_choice(std::string_view config) {
   const auto fail = [config](const std::string& why) {
     return config_error("'" + std::string(config) + "' is no policy of timm's: " + why);
   };
@@ -195,7 +240,7 @@ Result<TimmPolicy> TimmPolicy::parse(std::string_view config) {
   const bool is_rand = parts.front() == "rand";
   if (!is_rand) {
     auto entries = auto_augment_entries(parts.front());
-    if (!entries) return fail("it begins with none of 'rand', 'original', 'originalr', 'v0', 'v0r'");
+    if (!entries) return fail("it begins with none of 'rand', 'original', 'originalr', 'v0', 'v0r', 'augmix'");
     policy.entries_ = *std::move(entries);
     policy.choice_ = Choice::kPairs;
   }
@@ -248,14 +293,19 @@ Result<TimmPolicy> TimmPolicy::parse(std::string_view config) {
   return policy;
 }
 
+void TimmPolicy::draw_chain(int depth, Size image, base::Random& random, Augmentations& drawn) const {
+  for (int i = 0; i < depth; ++i) draw_entry(entries_[below(entries_.size(), random)], image, random, drawn);
+}
+
 void TimmPolicy::draw(Size image, base::Random& random, Augmentations& drawn) const {
+  FEEDLINE_CHECK(!mix_);
   if (choice_ == Choice::kWeighted) return draw_weighted(image, random, drawn);
   if (choice_ == Choice::kPairs) {
     const std::size_t first = 2 * below(entries_.size() / 2, random);
     draw_entry(entries_[first], image, random, drawn);
     return draw_entry(entries_[first + 1], image, random, drawn);
   }
-  for (int i = 0; i < layers_; ++i) draw_entry(entries_[below(entries_.size(), random)], image, random, drawn);
+  draw_chain(layers_, image, random, drawn);
 }
 
 void TimmPolicy::draw_entry(const Entry& entry, Size image, base::Random& random, Augmentations& drawn) const {
@@ -270,7 +320,7 @@ void TimmPolicy::draw_weighted(Size image, base::Random& random, Augmentations& 
   std::array<double, kMostWeighted> left{};
   std::ranges::transform(entries_, left.begin(), &Entry::weight);
   for (int i = 0; i < layers_; ++i) {
-    const std::size_t chosen = draw_by_weight(left, random);
+    const std::size_t chosen = draw_choice(entries_.size(), left, random);
     left[chosen] = 0;
     draw_entry(entries_[chosen], image, random, drawn);
   }

@@ -2,9 +2,10 @@
 #pragma once
 
 // Which augmentations a sample gets: AutoAugment, RandAugment and TrivialAugmentWide by torchvision's tables, and what
-// timm's config strings describe ("rand-m9-mstd0.5-inc1", "original-mstd0.5").
+// timm's config strings describe ("rand-m9-mstd0.5-inc1", "original-mstd0.5", "augmix-m5-w4").
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -38,17 +39,30 @@ class TimmPolicy {
     double weight = 1;
   };
 
-  // kConfig: not such a string, a section that timm does not have, or a policy with Pillow's Gaussian blur ("3a",
-  // "t3a", "t3aw"), which is not in this version.
-  static Result<TimmPolicy> parse(std::string_view config);
+  // What "augmix" mixes; its depth is drawn for each chain where it is below 1.
+  struct Mix {
+    int width = 3, depth = -1;
+    double alpha = 1;
+  };
 
+  // `translate`: how far translations go at level 10, of the image's side. kConfig: not such a string, a section that
+  // timm does not have, a policy with Pillow's Gaussian blur ("3a", "t3a", "t3aw") or AugMix that blends each chain
+  // ("b1"), which are not in this version.
+  static Result<TimmPolicy> parse(std::string_view config, double translate = 0.45);
+
+  // Requires: no mix().
   void draw(Size image, base::Random& random, Augmentations& drawn) const;
+  const std::optional<Mix>& mix() const { return mix_; }
+  // One chain of the mix.
+  void draw_chain(int depth, Size image, base::Random& random, Augmentations& drawn) const;
   // For tests: what there is to choose from. AutoAugment's are in twos that go together.
   std::span<const Entry> entries() const { return entries_; }
 
  private:
   TimmPolicy() = default;
 
+  static Result<TimmPolicy> parse_mix(std::string_view config);
+  static Result<TimmPolicy> parse_choice(std::string_view config);
   void draw_entry(const Entry& entry, Size image, base::Random& random, Augmentations& drawn) const;
   void draw_weighted(Size image, base::Random& random, Augmentations& drawn) const;
 
@@ -57,6 +71,7 @@ class TimmPolicy {
   Choice choice_ = Choice::kEqual;
   int layers_ = 2;
   TimmLevel level_;  // but for the magnitude
+  std::optional<Mix> mix_;
 };
 
 }  // namespace feedline::transform

@@ -52,6 +52,7 @@ TEST(AugmentationLevel, BinsAreTorchvisions) {
   EXPECT_EQ(amount_at(kTranslateX, standard, 9, false, kImage), 67);  // int(150 / 331 * 500 * 9 / 30)
   EXPECT_EQ(amount_at(kTranslateY, standard, 9, true, kImage), -50);  // of 375: truncated towards 0
   EXPECT_EQ(amount_at(kTranslateX, wide, 29, false, kImage), 30);     // int(32 * 29 / 30)
+  EXPECT_EQ(amount_at(kTranslateX, wide, 15, false, kImage), 15);     // int(15.999999), as torch.linspace has it
   EXPECT_EQ(amount_at(kTranslateY, mix, 9, false, kImage), 125);
   EXPECT_NEAR(amount_at(kRotate, wide, 10, true, kImage), -45, 1e-5);
   EXPECT_NEAR(amount_at(kBrightness, standard, 9, true, kImage), 1 - 0.27, 1e-6);

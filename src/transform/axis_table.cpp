@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/check.h"
 
@@ -30,10 +31,13 @@ struct Filter {
         return 1.0;
       case Interpolation::kBicubic:
         return 2.0;
+      case Interpolation::kLanczos:
+        return 3.0;
       case Interpolation::kNearest:
+      case Interpolation::kRandom:
         break;
     }
-    FEEDLINE_CHECK(!"nearest has no filter");
+    FEEDLINE_CHECK(!"it has no filter");
   }
 
   double center(int out) const { return (out + 0.5) * scale; }
@@ -55,6 +59,14 @@ double cubic(double x) {
   if (x < 2.0) return (((x - 5) * x + 8) * x - 4) * -0.5;
   return 0.0;
 }
+
+double sinc(double x) {
+  if (x == 0.0) return 1.0;
+  x = x * std::numbers::pi;
+  return std::sin(x) / x;
+}
+
+double lanczos(double x) { return x >= -3.0 && x < 3.0 ? sinc(x) * sinc(x / 3) : 0.0; }
 
 std::int32_t fixed_point(double weight) {
   const double scaled = weight * (1 << kWeightBits);
@@ -81,6 +93,8 @@ Weigh weigh_for(Interpolation interpolation) {
       return weigh<box>;
     case Interpolation::kBicubic:
       return weigh<cubic>;
+    case Interpolation::kLanczos:
+      return weigh<lanczos>;
     default:
       return weigh<triangle>;
   }

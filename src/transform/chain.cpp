@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "transform/compiled_chain.h"
 #include "transform/inference.h"
+#include "transform/noise.h"
 #include "transform/runner.h"
 #include "transform/steps.h"
 #include "transform/variants.h"
@@ -38,7 +39,9 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
   if (!inferred.size && size == Chain::OutputSize::kFixed)
     return config_error(
-        "the chain has no fixed output size: add resize((height, width)), center_crop or a random crop");
+        "the chain has no fixed output size" +
+        (inferred.open_by.empty() ? "" : ", as what " + inferred.open_by + " gives differs in size from time to time") +
+        ": add resize((height, width)), center_crop or a random crop");
   if (dtype && !is_pixel_dtype(*dtype))
     return config_error("dtype: " + std::string(name_of(*dtype)) + " is no element type of images");
   if (dtype == DType::kUint8 && inferred.dtype != DType::kUint8)
@@ -54,7 +57,8 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
   const auto rest = operations.subspan(first);
   return std::make_shared<const CompiledChain>(
       std::vector<Operation>(rest.begin(), rest.end()), input,
-      Emitter(std::move(pointwise), inferred.channels, inferred.size.value_or(kAnySize), layout));
+      Emitter(std::move(pointwise), inferred.channels, inferred.size.value_or(kAnySize), layout),
+      OutputEraser(operations, first, layout));
 }
 
 }  // namespace
@@ -75,6 +79,21 @@ Result<std::shared_ptr<const Chain>> Chain::compile_rest(std::span<const Operati
                       layout, size);
 }
 
+Result<std::shared_ptr<const Chain>> Chain::compile_view(std::span<const Operation> operations, std::size_t first,
+                                                         std::uint32_t view, std::optional<DType> dtype, Layout layout,
+                                                         OutputSize size) {
+  constexpr unsigned kViewBits = 24;  // streams below are those of operations, and of what is nested in them
+  FEEDLINE_CHECK(first <= operations.size() && view < kMostViews);
+  FEEDLINE_TRY(const Inferred given, infer(operations.first(first)));
+  const ColorMode mode = given.channels == 3 ? ColorMode::kRgb : ColorMode::kL;
+  return compile_from(operations, first,
+                      {.mode = mode,
+                       .fidelity = given.fidelity,
+                       .prepared = true,
+                       .first_stream = static_cast<std::uint32_t>(first) + ((view + 1) << kViewBits)},
+                      dtype, layout, size);
+}
+
 Result<void> resize(memory::PixelView in, Size out_size, Interpolation interpolation, Workspace& workspace,
                     memory::PixelBuffer& out) {
   FEEDLINE_CHECK(in.channels == 1 || in.channels == 3);
@@ -82,6 +101,8 @@ Result<void> resize(memory::PixelView in, Size out_size, Interpolation interpola
     return config_error("resize: every side must be at least 1, got " + std::to_string(in.height) + " x " +
                         std::to_string(in.width) + " to " + std::to_string(out_size.height) + " x " +
                         std::to_string(out_size.width));
+  if (interpolation == Interpolation::kRandom)
+    return config_error("resize: interpolation \"random\" is drawn for a sample; name one here");
   const ResizeStep step{{in.height, in.width}, out_size, {0, 0, out_size.width, out_size.height}, interpolation};
   return resize_into(step, in, active_kernels(), workspace.impl->resizer, out);
 }

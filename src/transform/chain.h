@@ -18,6 +18,8 @@
 
 namespace feedline::transform {
 
+class IouCrops;
+
 // Everything decided for one sample. A thread keeps one and reuses it. Opaque to other stages but for `region`.
 class Drawing {
  public:
@@ -29,7 +31,8 @@ class Drawing {
   Box region;  // the pixels of the source image that are needed: decode just these
   // Where planes of the region serve too, maybe as coarse as this.
   std::optional<memory::Coarseness> planes;
-  Size size;  // of what comes out
+  Size size;                      // of what comes out
+  IouCrops* iou_crops = nullptr;  // what random_iou_crop chose for the sample, before this is drawn; nullptr: nothing
 
   struct Steps;
   std::unique_ptr<Steps> steps;
@@ -63,6 +66,12 @@ class Chain {
   static Result<std::shared_ptr<const Chain>> compile_rest(std::span<const Operation> operations, std::size_t first,
                                                            std::optional<DType> dtype, Layout layout,
                                                            OutputSize size = OutputSize::kFixed);
+  // Likewise for a view of a sample, number `view`, on pixels that SharedSteps made with the operations before `first`:
+  // the random ones draw from streams of the view's own. Requires: view < kMostViews.
+  static Result<std::shared_ptr<const Chain>> compile_view(std::span<const Operation> operations, std::size_t first,
+                                                           std::uint32_t view, std::optional<DType> dtype,
+                                                           Layout layout, OutputSize size = OutputSize::kFixed);
+  static constexpr std::uint32_t kMostViews = 254;
   // As compile(), but a chain that has no fixed output size yet is fine.
   static Result<void> check(std::span<const Operation> operations);
   virtual ~Chain() = default;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <concepts>
 #include <cstring>
 #include <random>
 #include <string>
@@ -60,10 +61,14 @@ TestImage bordered(const TestImage& image, const Padding& padding, PaddingMode m
   return out;
 }
 
+template <typename Op, typename... Ops>
+concept IsAnyOf = (std::same_as<Op, Ops> || ...);
+
 // Carries out drawn values on whole images, one operation after the other: no regions, no windows, no fusing.
 class StepByStep {
  public:
-  StepByStep(TestImage image, std::vector<DrawnValue> values) : image_(std::move(image)), values_(std::move(values)) {}
+  StepByStep(TestImage image, std::vector<DrawnValue> values, const base::SampleKey& key)
+      : image_(std::move(image)), values_(std::move(values)), key_(key) {}
 
   TestImage run(const std::vector<Operation>& operations) {
     for (const Operation& operation : operations) std::visit(*this, operation);
@@ -75,10 +80,7 @@ class StepByStep {
   void operator()(const op::Skipped&) {}
   void operator()(const op::Normalize&) {}
   void operator()(const op::ToDtype&) {}
-  void operator()(const op::Resize& o) {
-    const std::vector<double> size = take("size");
-    image_ = resized(image_, {static_cast<int>(size[0]), static_cast<int>(size[1])}, o.interpolation);
-  }
+  void operator()(const op::Resize& o) { resize_to_drawn(o.interpolation); }
   void operator()(const op::CenterCrop& o) {
     const CenterCropPlan plan = plan_center_crop({image_.height, image_.width}, o.size);
     image_ = bordered(image_, plan.padding, PaddingMode::kConstant, {});
@@ -120,8 +122,109 @@ class StepByStep {
   void operator()(const op::AutoAugment& o) { augment(name_of(o), o.interpolation, o.fill); }
   void operator()(const op::RandAugment& o) { augment(name_of(o), o.interpolation, o.fill); }
   void operator()(const op::TrivialAugmentWide& o) { augment(name_of(o), o.interpolation, o.fill); }
+  void operator()(const op::RandomRotation& o) {
+    warp({RotationWarp{take("angle")[0], o.expand, o.center}, o.interpolation, o.fill});
+  }
+  void operator()(const op::RandomAffine& o) {
+    AffineWarp drawn{.angle = take("angle")[0], .center = o.center};
+    drawn.translate = take_point("translate");
+    drawn.scale = take("scale")[0];
+    drawn.shear = take_point("shear");
+    warp({drawn, o.interpolation, o.fill});
+  }
+  void operator()(const op::RandomPerspective& o) {
+    if (next_ == values_.size() || values_[next_].name != "startpoints") return;
+    const std::vector<double> start = take("startpoints"), end = take("endpoints");
+    PerspectiveWarp drawn;
+    for (std::size_t i = 0; i < 4; ++i) {
+      drawn.start[i] = {start[2 * i], start[2 * i + 1]};
+      drawn.end[i] = {end[2 * i], end[2 * i + 1]};
+    }
+    warp({drawn, o.interpolation, o.fill});
+  }
+  void operator()(const op::ElasticTransform& o) {
+    ElasticScratch scratch;
+    const ElasticWarp drawn{o.alpha, o.sigma, key_, static_cast<std::uint32_t>(take("stream")[0])};
+    change(pixel_op::Elastic{elastic_displacement(drawn, size(), scratch), o.interpolation, o.fill});
+  }
+  void operator()(const op::RandomResize& o) { resize_to_drawn(o.interpolation); }
+  void operator()(const op::RandomShortSide& o) { resize_to_drawn(o.interpolation); }
+  void operator()(const op::ScaleJitter& o) {
+    take("scale");
+    resize_to_drawn(o.interpolation);
+  }
+  void operator()(const op::PadTo& o) { pad_as_drawn(o.padding_mode, o.fill); }
+  void operator()(const op::Letterbox& o) {
+    resize_to_drawn(o.interpolation);
+    pad_as_drawn(PaddingMode::kConstant, o.fill);
+  }
+  void operator()(const op::GaussianBlur& o) {
+    const double sigma = take("sigma")[0];
+    change(pixel_op::GaussianBlur{o.kernel_size, {sigma, sigma}});
+  }
+  void operator()(const op::RandomErasing& o) {
+    if (next_ == values_.size() || values_[next_].operation != "random_erasing") return;
+    const std::vector<double> v = take("box");
+    const auto value = static_cast<std::uint8_t>(o.value[0]);
+    change(pixel_op::Erase{
+        {static_cast<int>(v[0]), static_cast<int>(v[1]), static_cast<int>(v[2]), static_cast<int>(v[3])},
+        {value, value, value},
+        {}});
+  }
+  void operator()(const op::RandomApply& o) {
+    if (take("applied")[0] == 1) each(o.operations);
+  }
+  void operator()(const op::RandomChoice& o) { each(o.chains[static_cast<std::size_t>(take("choice")[0])]); }
+  void operator()(const op::RandomOrder& o) {
+    for (const double i : take("order")) std::visit(*this, o.operations[static_cast<std::size_t>(i)]);
+  }
+  void operator()(const op::AugMix& o) {
+    const std::vector<double> weights = take("weights");
+    const TestImage start = image_;
+    std::vector<float> sum;
+    for (const std::uint8_t pixel : start.pixels) sum.push_back(static_cast<float>(weights[0]) * pixel);
+    for (std::size_t chain = 1; chain < weights.size(); ++chain) {
+      take("chain");
+      image_ = start;
+      augment(name_of(o), o.interpolation, o.fill);
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<float>(weights[chain]) * image_.pixels[i];
+    }
+    for (std::size_t i = 0; i < sum.size(); ++i) image_.pixels[i] = static_cast<std::uint8_t>(sum[i]);
+  }
+  void operator()(const op::TimmAugment& o) { ADD_FAILURE() << o.config << " is held against Pillow in Python"; }
+  template <typename Op>
+  requires(IsAnyOf<Op, op::Boxes, op::SanitizeBoundingBoxes, op::RandomIouCrop, op::RandomZoomOut,
+                   op::RandomPhotometricDistort, op::CornerCrop>) void
+  operator()(const Op& o) {
+    ADD_FAILURE() << name_of(o) << " is held against torchvision in Python";
+  }
 
  private:
+  void each(const std::vector<Operation>& operations) {
+    for (const Operation& operation : operations) std::visit(*this, operation);
+  }
+  Size size() const { return {image_.height, image_.width}; }
+  void resize_to_drawn(Interpolation interpolation) {
+    const std::vector<double> size = take("size");
+    image_ = resized(image_, {static_cast<int>(size[0]), static_cast<int>(size[1])}, interpolation);
+  }
+  void pad_as_drawn(PaddingMode mode, const Colour& fill) {
+    const std::vector<double> p = take("padding");
+    image_ = bordered(image_,
+                      {static_cast<int>(p[0]), static_cast<int>(p[1]), static_cast<int>(p[2]), static_cast<int>(p[3])},
+                      mode, fill);
+  }
+  Point take_point(const std::string& name) {
+    const std::vector<double> values = take(name);
+    return {values[0], values[1]};
+  }
+  void warp(const Warp& drawn) { change(pixel_operation(drawn, size())); }
+  void change(const PixelOperation& operation) {
+    memory::PixelBuffer out;
+    PixelScratch scratch;
+    EXPECT_TRUE(apply(operation, image_.view(), scratch, out));
+    image_ = packed(out.view());
+  }
   static Augmentation augmentation_of(const std::string& name) {
     for (int i = 0; i <= static_cast<int>(Augmentation::kGrayscale); ++i)
       if (name_of(static_cast<Augmentation>(i)) == name) return static_cast<Augmentation>(i);
@@ -129,7 +232,10 @@ class StepByStep {
     return Augmentation::kIdentity;
   }
   void augment(std::string_view operation, Interpolation interpolation, const std::array<std::uint8_t, 3>& fill) {
-    for (; next_ < values_.size() && values_[next_].operation == operation; ++next_) {
+    const auto is_drawn = [&](const DrawnValue& value) {
+      return value.operation == operation && value.name != "weights" && value.name != "chain";
+    };
+    for (; next_ < values_.size() && is_drawn(values_[next_]); ++next_) {
       const DrawnAugmentation drawn{augmentation_of(values_[next_].name), values_[next_].values[0]};
       memory::PixelBuffer out;
       if (drawn.augmentation == Augmentation::kGrayscale) {
@@ -154,6 +260,7 @@ class StepByStep {
 
   TestImage image_;
   std::vector<DrawnValue> values_;
+  base::SampleKey key_;
   std::size_t next_ = 0;
 };
 
@@ -165,9 +272,33 @@ class RandomChain {
   Padding padding() { return {number(0, 9), number(0, 9), number(0, 9), number(0, 9)}; }
 
   Operation any() {
-    const auto interpolation = static_cast<Interpolation>(number(0, 3));
+    const auto interpolation = static_cast<Interpolation>(number(0, 4));
     const auto mode = static_cast<PaddingMode>(number(0, 3));
-    switch (number(0, 13)) {
+    constexpr Interpolation kWarping[] = {Interpolation::kNearest, Interpolation::kBilinear, Interpolation::kBicubic};
+    const Interpolation warping = kWarping[number(0, 2)];
+    switch (number(0, 24)) {
+      case 19:
+        return op::GaussianBlur{{5, 9}};
+      case 20:
+        return op::RandomErasing{.p = 0.8, .scale = {0.02, 0.8}, .value = {200}};
+      case 21:
+        return op::RandomApply{{nested(), nested()}};
+      case 22:
+        return op::RandomChoice{{{nested()}, {}, {nested(), nested()}}, {}};
+      case 23:
+        return op::RandomOrder{{nested(), nested(), nested()}};
+      case 24:
+        return op::AugMix{.severity = 9, .fill = {7, 8, 9}};
+      case 14:
+        return op::RandomRotation{{-180, 180}, warping, number(0, 1) == 1, {}, {3, 2, 1}};
+      case 15:
+        return op::RandomAffine{{-20, 40}, {{0.2, 0.3}}, {{0.5, 2}}, {{-9, 9}}, {}, warping, {4, 5, 6}, {{7, 8}}};
+      case 16:
+        return op::RandomPerspective{0.5, 0.7, warping, {4, 5, 6}};
+      case 17:
+        return op::ElasticTransform{{30, 20}, {2, 1}, Interpolation::kBilinear, {4, 5, 6}};
+      case 18:
+        return op::RandomResize{1, 50, interpolation};
       case 10:
         return op::RandomChange{static_cast<Augmentation>(
             number(static_cast<int>(Augmentation::kAutoContrast), static_cast<int>(Augmentation::kGrayscale)))};
@@ -199,6 +330,20 @@ class RandomChain {
         return op::RandomHorizontalFlip{};
     }
   }
+  // As many channels in any case, and no third level.
+  Operation nested() {
+    ++level_;
+    Operation operation = any();
+    const auto is_wrong = [&] {
+      return std::holds_alternative<op::Grayscale>(operation) ||
+             (level_ == 2 && (std::holds_alternative<op::RandomApply>(operation) ||
+                              std::holds_alternative<op::RandomChoice>(operation) ||
+                              std::holds_alternative<op::RandomOrder>(operation)));
+    };
+    while (is_wrong()) operation = any();
+    --level_;
+    return operation;
+  }
   std::vector<Operation> operations() {
     std::vector<Operation> list;
     if (number(0, 4) == 0) list.push_back(op::Decode{ColorMode::kL});
@@ -210,6 +355,7 @@ class RandomChain {
 
  private:
   std::mt19937 random_;
+  int level_ = 0;
 };
 
 std::vector<std::uint8_t> run(const Chain& chain, const Drawing& drawing, const TestImage& image,
@@ -238,7 +384,7 @@ TEST_P(ChainOnVariant, FusedIsWhatStepByStepGives) {
     const TestImage image = test_image(random.number(1, 90), random.number(1, 90), channels, round);
     ASSERT_TRUE(chain->draw({image.height, image.width}, {1, 0, round}, drawing));
     narrowed += drawing.region.width < image.width || drawing.region.height < image.height;
-    const TestImage expected = StepByStep(image, chain->values(drawing)).run(operations);
+    const TestImage expected = StepByStep(image, chain->values(drawing), {1, 0, round}).run(operations);
     std::string text;
     for (const Operation& operation : operations) text += describe(operation) + " ";
     ASSERT_EQ(run(*chain, drawing, image, workspace), expected.pixels) << round << ": " << text;

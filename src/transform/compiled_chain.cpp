@@ -23,21 +23,52 @@ void append_jitter(std::string_view operation, const JitterDrawing& drawn, std::
   add("hue", drawn.hue);
 }
 
+// torchvision's parameters.
+struct WarpValues {
+  const std::string& operation;
+  std::vector<DrawnValue>& values;
+
+  void add(const char* name, std::vector<double> numbers) const {
+    values.push_back({operation, name, std::move(numbers)});
+  }
+  void add(const char* name, std::span<const Point> points) const {
+    std::vector<double> numbers;
+    for (const Point& point : points) numbers.insert(numbers.end(), point.begin(), point.end());
+    add(name, std::move(numbers));
+  }
+  void operator()(const AffineWarp& warp) const {
+    add("angle", {warp.angle});
+    add("translate", {warp.translate[0], warp.translate[1]});
+    add("scale", {warp.scale});
+    add("shear", {warp.shear[0], warp.shear[1]});
+  }
+  void operator()(const RotationWarp& warp) const { add("angle", {warp.angle}); }
+  void operator()(const PerspectiveWarp& warp) const {
+    add("startpoints", std::span<const Point>(warp.start));
+    add("endpoints", std::span<const Point>(warp.end));
+  }
+  void operator()(const ElasticWarp& warp) const { add("stream", {static_cast<double>(warp.stream)}); }
+};
+
+// Pillow's number of a filter.
+double number_of(Interpolation interpolation) { return interpolation == Interpolation::kBicubic ? 3 : 2; }
+
 }  // namespace
 
 Result<Size> draw_operations(std::span<const Operation> operations, std::uint32_t first_stream, Size image,
-                             const base::SampleKey& key, Drawing& drawing) {
+                             const base::SampleKey& key, Drawing& drawing, const Box* part) {
   FEEDLINE_CHECK(image.width > 0 && image.height > 0);
   StepBuilder builder(image, drawing);
-  Drawer drawer(first_stream, key, drawing.steps->decisions, builder);
+  Drawer drawer(first_stream, key, drawing.steps->decisions, builder, drawing.iou_crops);
   for (std::size_t i = 0; i < operations.size(); ++i)
     FEEDLINE_CHECK_OK(drawer.draw(static_cast<int>(i), operations[i]));
+  if (part != nullptr) builder.crop(*part);
   builder.finish();
   return builder.size();
 }
 
-CompiledChain::CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter)
-    : operations_(std::move(operations)), input_(input), emitter_(std::move(emitter)) {}
+CompiledChain::CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter, OutputEraser eraser)
+    : operations_(std::move(operations)), input_(input), emitter_(std::move(emitter)), eraser_(std::move(eraser)) {}
 
 Result<void> CompiledChain::draw(Size image, const base::SampleKey& key, Drawing& drawing) const {
   FEEDLINE_TRY(drawing.size, draw_operations(operations_, input_.first_stream, image, key, drawing));
@@ -63,18 +94,25 @@ Result<void> CompiledChain::apply(const Drawing& drawing, const memory::Planes& 
 template <typename Decoded>
 Result<void> CompiledChain::emit(const Drawing& drawing, const Decoded& decoded, Workspace& workspace,
                                  const ArrayView& out) const {
-  if (out.spec == output())
-    return run_steps(*drawing.steps, decoded, emitter_, active_kernels(), *workspace.impl, out.data);
-  FEEDLINE_CHECK(!has_fixed_size());
-  const Emitter emitter = emitter_.of_size(drawing.size);
-  FEEDLINE_CHECK(out.spec == emitter.spec());
-  return run_steps(*drawing.steps, decoded, emitter, active_kernels(), *workspace.impl, out.data);
+  const Kernels& kernels = active_kernels();
+  if (out.spec == output()) {
+    FEEDLINE_CHECK_OK(run_steps(*drawing.steps, decoded, emitter_, kernels, *workspace.impl, out.data));
+  } else {
+    FEEDLINE_CHECK(!has_fixed_size());
+    const Emitter emitter = emitter_.of_size(drawing.size);
+    FEEDLINE_CHECK(out.spec == emitter.spec());
+    FEEDLINE_CHECK_OK(run_steps(*drawing.steps, decoded, emitter, kernels, *workspace.impl, out.data));
+  }
+  for (const Erasure& erasure : drawing.steps->erasures) eraser_.erase(erasure, kernels, workspace.impl->noise, out);
+  return {};
 }
 
-std::vector<DrawnValue> CompiledChain::values(const Drawing& drawing) const {
+std::vector<DrawnValue> CompiledChain::values(const Drawing& drawing) const { return values_of(drawing); }
+
+std::vector<DrawnValue> values_of(const Drawing& drawing) {
   std::vector<DrawnValue> values;
   for (const Decision& d : drawing.steps->decisions) {
-    const std::string operation(name_of(operations_[static_cast<std::size_t>(d.operation)]));
+    const std::string operation(d.name);
     const auto add = [&](const char* name, std::initializer_list<int> numbers) {
       values.push_back({operation, name, std::vector<double>(numbers.begin(), numbers.end())});
     };
@@ -94,8 +132,29 @@ std::vector<DrawnValue> CompiledChain::values(const Drawing& drawing) const {
       case Decision::Kind::kJitter:
         append_jitter(operation, d.jitter, values);
         break;
+      case Decision::Kind::kPermutation:
+        add("permutation", {d.channels[0], d.channels[1], d.channels[2]});
+        break;
       case Decision::Kind::kAugmentation:
         values.push_back({operation, std::string(name_of(d.augmentation.augmentation)), {d.augmentation.amount}});
+        break;
+      case Decision::Kind::kBox:
+        values.push_back({operation, std::string(d.label), {}});
+        for (const int number : {d.box.left, d.box.top, d.box.width, d.box.height})
+          values.back().values.push_back(number);
+        break;
+      case Decision::Kind::kNumber:
+        if (!d.continues) values.push_back({operation, std::string(d.label), {}});
+        values.back().values.push_back(d.number);
+        break;
+      case Decision::Kind::kWarp:
+        std::visit(WarpValues{operation, values}, d.warp.parameters);
+        break;
+      case Decision::Kind::kScale:
+        values.push_back({operation, "scale", {d.scale}});
+        break;
+      case Decision::Kind::kInterpolation:
+        values.push_back({operation, "interpolation", {number_of(d.interpolation)}});
         break;
     }
   }

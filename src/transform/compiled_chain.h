@@ -8,14 +8,18 @@
 
 #include "transform/chain.h"
 #include "transform/emitter.h"
+#include "transform/noise.h"
 #include "transform/steps.h"
 
 namespace feedline::transform {
 
 // Draws one operation after the other, the random ones from streams that count from `first_stream`, and gives the size
 // that comes out. Requires: infer() accepted the operations.
+// part: of what comes out, to which the drawing narrows itself; nullptr: all of it.
 Result<Size> draw_operations(std::span<const Operation> operations, std::uint32_t first_stream, Size image,
-                             const base::SampleKey& key, Drawing& drawing);
+                             const base::SampleKey& key, Drawing& drawing, const Box* part = nullptr);
+// What was decided for the operations of a drawing, in words.
+std::vector<DrawnValue> values_of(const Drawing& drawing);
 // One line for each operation on pixels. `narrowed`: what to say of one that lets only a part of the image be used.
 std::vector<std::string> explain_operations(std::span<const Operation> operations, const std::string& narrowed);
 
@@ -30,8 +34,8 @@ class CompiledChain final : public Chain {
     bool prepared = false;           // pixels of Preparation, which need no decoding
     std::uint32_t first_stream = 0;  // operations before these
   };
-  // Requires: infer() accepted the operations, and `emitter` is for what they give.
-  CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter);
+  // Requires: infer() accepted the operations, and `emitter` and `eraser` are for what they give.
+  CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter, OutputEraser eraser);
 
   ColorMode color_mode() const override { return input_.mode; }
   Fidelity fidelity() const override { return input_.fidelity; }
@@ -52,6 +56,7 @@ class CompiledChain final : public Chain {
   std::vector<Operation> operations_;
   Input input_;
   Emitter emitter_;
+  OutputEraser eraser_;
 };
 
 }  // namespace feedline::transform

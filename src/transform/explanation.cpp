@@ -14,6 +14,10 @@ bool is_value_operation(const Operation& operation) {
   return std::holds_alternative<op::Normalize>(operation) || std::holds_alternative<op::ToDtype>(operation);
 }
 
+bool is_of_boxes(const Operation& operation) {
+  return std::holds_alternative<op::Boxes>(operation) || std::holds_alternative<op::SanitizeBoundingBoxes>(operation);
+}
+
 bool is_flip(const Operation& operation) {
   return std::holds_alternative<op::RandomHorizontalFlip>(operation) ||
          std::holds_alternative<op::RandomVerticalFlip>(operation);
@@ -21,8 +25,11 @@ bool is_flip(const Operation& operation) {
 
 bool narrows_decoding(const Operation& operation) {
   if (const auto* crop = std::get_if<op::RandomCrop>(&operation)) return !crop->pad_if_needed && !any(crop->padding);
-  return std::holds_alternative<op::CenterCrop>(operation) || std::holds_alternative<op::Resize>(operation) ||
-         std::holds_alternative<op::RandomResizedCrop>(operation);
+  return std::holds_alternative<op::CenterCrop>(operation) || std::holds_alternative<op::CornerCrop>(operation) ||
+         std::holds_alternative<op::Resize>(operation) || std::holds_alternative<op::RandomResizedCrop>(operation) ||
+         std::holds_alternative<op::RandomResize>(operation) ||
+         std::holds_alternative<op::RandomShortSide>(operation) || std::holds_alternative<op::ScaleJitter>(operation) ||
+         std::holds_alternative<op::RandomIouCrop>(operation);
 }
 
 }  // namespace
@@ -30,15 +37,19 @@ bool narrows_decoding(const Operation& operation) {
 std::vector<std::string> explain_operations(std::span<const Operation> operations, const std::string& narrowed) {
   std::vector<std::string> lines;
   bool leading = true;  // only flips so far: what follows can still narrow what is used of the image
+  bool of_output = false;
   for (const Operation& operation : operations) {
+    of_output = of_output || is_value_operation(operation);
     if (std::holds_alternative<op::Decode>(operation) || std::holds_alternative<op::Skipped>(operation) ||
-        is_value_operation(operation))
+        is_of_boxes(operation) || is_value_operation(operation))
       continue;
     std::string line = describe(operation);
     if (is_flip(operation)) {
       line += ": moved to where rows are written, or into the last resize";
     } else if (leading && narrows_decoding(operation)) {
       line += ": " + narrowed;
+    } else if (of_output && std::holds_alternative<op::RandomErasing>(operation)) {
+      line += ": in the finished row";
     }
     leading = leading && (is_flip(operation) || narrows_decoding(operation));
     lines.push_back(std::move(line));

@@ -13,20 +13,48 @@ std::vector<Operation> operations_for(std::span<const Operation> operations, std
   return list;
 }
 
+namespace {
+
+template <typename... Ops>
+bool is_any_of(const Operation& operation) {
+  return (std::holds_alternative<Ops>(operation) || ...);
+}
+
+// Is it so of the operation, or of one in it?
+template <typename Is>
+bool is_within(const Operation& operation, Is is) {
+  bool found = is(operation);
+  for_each_nested(operation, [&](const Operation& nested) { found = found || is_within(nested, is); });
+  return found;
+}
+
+}  // namespace
+
+bool changes_size(const Operation& operation) {
+  return is_within(operation, [](const Operation& o) {
+    return is_any_of<op::Resize, op::CenterCrop, op::CornerCrop, op::RandomCrop, op::RandomResizedCrop, op::Pad,
+                     op::RandomRotation, op::RandomResize, op::RandomShortSide, op::ScaleJitter, op::PadTo,
+                     op::Letterbox, op::RandomIouCrop, op::RandomZoomOut>(o);
+  });
+}
+
 bool is_geometric(const Operation& operation) {
-  return std::holds_alternative<op::Resize>(operation) || std::holds_alternative<op::CenterCrop>(operation) ||
-         std::holds_alternative<op::RandomHorizontalFlip>(operation) ||
-         std::holds_alternative<op::RandomVerticalFlip>(operation) || std::holds_alternative<op::Pad>(operation) ||
-         draws_by_size(operation);
+  return changes_size(operation) || draws_by_size(operation) || is_within(operation, [](const Operation& o) {
+           return is_any_of<op::RandomHorizontalFlip, op::RandomVerticalFlip>(o);
+         });
 }
 
 bool is_automatic(const Operation& operation) {
-  return std::holds_alternative<op::AutoAugment>(operation) || std::holds_alternative<op::RandAugment>(operation) ||
-         std::holds_alternative<op::TrivialAugmentWide>(operation);
+  return is_within(operation, [](const Operation& o) {
+    return is_any_of<op::AutoAugment, op::RandAugment, op::TrivialAugmentWide, op::AugMix, op::TimmAugment>(o);
+  });
 }
 
 bool draws_by_size(const Operation& operation) {
-  return std::holds_alternative<op::RandomCrop>(operation) || std::holds_alternative<op::RandomResizedCrop>(operation);
+  return is_within(operation, [](const Operation& o) {
+    return is_any_of<op::RandomCrop, op::RandomResizedCrop, op::RandomAffine, op::RandomPerspective,
+                     op::ElasticTransform, op::RandomIouCrop, op::RandomZoomOut>(o);
+  });
 }
 
 }  // namespace feedline::transform

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transform/inference.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string_view>
 
 #include "memory/pixels.h"
 #include "transform/augmentation_level.h"
+#include "transform/field_operations.h"
 #include "transform/pointwise.h"
 #include "transform/sampling.h"
 
@@ -15,6 +17,8 @@ namespace {
 
 // Sides and borders above this are mistakes, and stay far from overflow.
 constexpr int kMostPixelsPerSide = 1 << 20;
+constexpr int kMostTrials = 10'000;
+constexpr double kMostZoom = 100;
 
 std::string number(double value) {
   char digits[40];
@@ -62,17 +66,27 @@ Check check_probability(double p) {
   return config_error("p must be between 0 and 1, got " + number(p));
 }
 
+constexpr int kMostErased = 100;    // rectangles, each with a part of the stream
+constexpr int kMostBlurred = 1023;  // pixels
+constexpr int kMostLevels = 2;      // of operations in operations
+
 // One operation after the other; each overload checks its arguments, then what it takes, then says what it gives.
 class Inference {
  public:
-  explicit Inference(Inferred& state) : state_(state) {}
+  explicit Inference(Inferred& state, int level = 0) : state_(state), level_(level) {}
 
   Check apply(const Operation& operation, bool first) {
     first_ = first;
+    holder_ = name_of(operation);
     return std::visit(*this, operation);
   }
 
   Check operator()(const op::Skipped&) { return {}; }
+  Check operator()(const op::Boxes&) { return {}; }
+  Check operator()(const op::SanitizeBoundingBoxes& o) {
+    FEEDLINE_CHECK_OK(check_at_least_one("min_size", o.min_size));
+    return check_at_least_one("min_area", o.min_area);
+  }
   Check operator()(const op::Decode& o) {
     if (!first_) return config_error("must be the first operation");
     state_.mode = o.mode;
@@ -81,6 +95,7 @@ class Inference {
     return {};
   }
   Check operator()(const op::Resize& o) {
+    if (o.size.height == 0 && o.size.width == 0) return check_longest(o);
     const bool edge = o.size.width == 0;
     FEEDLINE_CHECK_OK(check_size(edge ? Size{o.size.height, o.size.height} : o.size));
     if (o.max_size && !edge)
@@ -96,6 +111,14 @@ class Inference {
   Check operator()(const op::CenterCrop& o) {
     FEEDLINE_CHECK_OK(check_size(o.size));
     FEEDLINE_CHECK_OK(needs_pixels());
+    return gives(o.size);
+  }
+  Check operator()(const op::CornerCrop& o) {
+    FEEDLINE_CHECK_OK(check_size(o.size));
+    FEEDLINE_CHECK_OK(needs_pixels());
+    if (state_.size && (state_.size->height < o.size.height || state_.size->width < o.size.width))
+      return config_error("the crop of " + text(o.size) + " is larger than the image, which is " + text(*state_.size) +
+                          " there");
     return gives(o.size);
   }
   Check operator()(const op::RandomCrop& o) {
@@ -138,6 +161,33 @@ class Inference {
     FEEDLINE_CHECK_OK(check_between("hue", o.hue, -0.5, 0.5));
     return needs_pixels();
   }
+  Check operator()(const op::RandomIouCrop& o) {
+    const Range scale{o.min_scale, o.max_scale};
+    if (!(scale.low > 0 && scale.low <= scale.high && scale.high <= 1))
+      return config_error("min_scale and max_scale must be two numbers 0 < low <= high <= 1, got " + pair(scale));
+    FEEDLINE_CHECK_OK(
+        check_positive("min_aspect_ratio and max_aspect_ratio", {o.min_aspect_ratio, o.max_aspect_ratio}));
+    if (o.trials < 1 || o.trials > kMostTrials)
+      return config_error("trials must be from 1 to " + std::to_string(kMostTrials) + ", got " +
+                          std::to_string(o.trials));
+    if (o.sampler_options.empty()) return config_error("sampler_options must not be empty");
+    for (const double option : o.sampler_options)
+      if (!(option >= 0)) return config_error("sampler_options must not be negative, got " + number(option));
+    return gives_any_size();
+  }
+  Check operator()(const op::RandomZoomOut& o) {
+    FEEDLINE_CHECK_OK(check_probability(o.p));
+    FEEDLINE_CHECK_OK(check_between("side_range", o.side_range, 1, kMostZoom));
+    return gives_any_size();
+  }
+  Check operator()(const op::RandomPhotometricDistort& o) {
+    FEEDLINE_CHECK_OK(check_probability(o.p));
+    FEEDLINE_CHECK_OK(check_between("brightness", o.brightness, 0, INFINITY));
+    FEEDLINE_CHECK_OK(check_between("contrast", o.contrast, 0, INFINITY));
+    FEEDLINE_CHECK_OK(check_between("saturation", o.saturation, 0, INFINITY));
+    FEEDLINE_CHECK_OK(check_between("hue", o.hue, -0.5, 0.5));
+    return needs_pixels();
+  }
   Check operator()(const op::RandomChange& o) {
     FEEDLINE_CHECK_OK(check_probability(o.p));
     if (o.augmentation == Augmentation::kPosterize &&
@@ -149,7 +199,7 @@ class Inference {
       return config_error("sharpness_factor must not be negative, got " + number(o.amount));
     return needs_pixels();
   }
-  Check operator()(const op::AutoAugment& o) { return check_augmented(o.interpolation); }
+  Check operator()(const op::AutoAugment& o) { return check_moved(o.interpolation); }
   Check operator()(const op::RandAugment& o) {
     FEEDLINE_CHECK_OK(check_bins(o.num_magnitude_bins));
     if (o.num_ops < 0 || o.num_ops > static_cast<int>(Augmentations::kMost))
@@ -158,11 +208,170 @@ class Inference {
     if (o.magnitude < 0 || o.magnitude >= o.num_magnitude_bins)
       return config_error("magnitude must be from 0 to num_magnitude_bins - 1, " +
                           std::to_string(o.num_magnitude_bins - 1) + ", got " + std::to_string(o.magnitude));
-    return check_augmented(o.interpolation);
+    return check_moved(o.interpolation);
   }
   Check operator()(const op::TrivialAugmentWide& o) {
     FEEDLINE_CHECK_OK(check_bins(o.num_magnitude_bins));
-    return check_augmented(o.interpolation);
+    return check_moved(o.interpolation);
+  }
+  Check operator()(const op::RandomRotation& o) {
+    FEEDLINE_CHECK_OK(check_degrees("degrees", o.degrees));
+    FEEDLINE_CHECK_OK(check_moved(o.interpolation));
+    if (o.expand) state_.size.reset();
+    return {};
+  }
+  Check operator()(const op::RandomAffine& o) {
+    FEEDLINE_CHECK_OK(check_degrees("degrees", o.degrees));
+    if (o.translate)
+      for (const double share : *o.translate)
+        if (!(share >= 0 && share <= 1)) return config_error("translate must be from 0 to 1, got " + number(share));
+    if (o.scale) FEEDLINE_CHECK_OK(check_positive("scale", *o.scale));
+    for (const auto& shear : {o.shear_x, o.shear_y})
+      if (shear) FEEDLINE_CHECK_OK(check_degrees("shear", *shear));
+    return check_moved(o.interpolation);
+  }
+  Check operator()(const op::RandomPerspective& o) {
+    FEEDLINE_CHECK_OK(check_probability(o.p));
+    if (!(o.distortion_scale >= 0 && o.distortion_scale <= 1))
+      return config_error("distortion_scale must be from 0 to 1, got " + number(o.distortion_scale));
+    return check_moved(o.interpolation);
+  }
+  Check operator()(const op::ElasticTransform& o) {
+    constexpr double kMostSigma = 1000;
+    for (const double sigma : o.sigma)
+      if (!(sigma >= 0 && sigma <= kMostSigma))
+        return config_error("sigma must be from 0 to " + number(kMostSigma) + ", got " + number(sigma));
+    if ((o.sigma[0] == 0) != (o.sigma[1] == 0))
+      return config_error("sigma must be above 0 in both directions, or 0 in both, got " +
+                          pair({o.sigma[0], o.sigma[1]}));
+    for (const double alpha : o.alpha)
+      if (!std::isfinite(alpha)) return config_error("alpha must be finite, got " + number(alpha));
+    if (o.interpolation != Interpolation::kNearest && o.interpolation != Interpolation::kBilinear)
+      return config_error("interpolation must be nearest or bilinear");
+    return needs_pixels();
+  }
+  Check operator()(const op::RandomResize& o) {
+    FEEDLINE_CHECK_OK(check_size({o.min_size, o.min_size}));
+    if (o.max_size <= o.min_size || o.max_size > kMostPixelsPerSide)
+      return config_error("max_size must be greater than min_size " + std::to_string(o.min_size) + " and at most " +
+                          std::to_string(kMostPixelsPerSide) + ", got " + std::to_string(o.max_size));
+    return gives_any();
+  }
+  Check operator()(const op::RandomShortSide& o) {
+    if (o.min_sizes.empty()) return config_error("min_size must hold a number of pixels, got none");
+    for (const int side : o.min_sizes) FEEDLINE_CHECK_OK(check_size({side, side}));
+    if (o.max_size) FEEDLINE_CHECK_OK(check_side("max_size", *o.max_size));
+    return gives_any();
+  }
+  Check operator()(const op::ScaleJitter& o) {
+    FEEDLINE_CHECK_OK(check_size({o.target_size[0], o.target_size[1]}));
+    FEEDLINE_CHECK_OK(check_positive("scale_range", o.scale_range));
+    return gives_any();
+  }
+  Check operator()(const op::PadTo& o) {
+    FEEDLINE_CHECK_OK(check_size(o.size));
+    FEEDLINE_CHECK_OK(needs_pixels());
+    if (state_.size && (state_.size->height > o.size.height || state_.size->width > o.size.width))
+      return config_error("the image, which is " + text(*state_.size) + " there, is larger than " + text(o.size));
+    return gives(o.size);
+  }
+  Check operator()(const op::Letterbox& o) {
+    FEEDLINE_CHECK_OK(check_size(o.size));
+    FEEDLINE_CHECK_OK(needs_pixels());
+    return gives(o.size);
+  }
+  Check operator()(const op::AugMix& o) {
+    constexpr int kMostSeverity = 10;
+    if (o.severity < 1 || o.severity > kMostSeverity)
+      return config_error("severity must be from 1 to 10, got " + std::to_string(o.severity));
+    if (o.mixture_width < 1 || o.mixture_width > MixDrawing::kMost)
+      return config_error("mixture_width must be from 1 to " + std::to_string(MixDrawing::kMost) + ", got " +
+                          std::to_string(o.mixture_width));
+    if (o.chain_depth > static_cast<int>(Augmentations::kMost))
+      return config_error("chain_depth must be at most " + std::to_string(Augmentations::kMost) + ", got " +
+                          std::to_string(o.chain_depth));
+    if (!(o.alpha > 0) || !std::isfinite(o.alpha)) return config_error("alpha must be above 0, got " + number(o.alpha));
+    return check_moved(o.interpolation);
+  }
+  Check operator()(const op::TimmAugment& o) {
+    if (o.policy == nullptr) return config_error("its policy is not read: timm_augment() does that");
+    if (!(o.translate >= 0 && o.translate <= 1))
+      return config_error("translate_pct must be from 0 to 1, got " + number(o.translate));
+    return check_moved(o.interpolation);
+  }
+  Check operator()(const op::GaussianBlur& o) {
+    for (const int size : o.kernel_size)
+      if (size < 1 || size % 2 == 0 || size > kMostBlurred)
+        return config_error("kernel_size must be odd, from 1 to " + std::to_string(kMostBlurred) + ", got " +
+                            std::to_string(size));
+    FEEDLINE_CHECK_OK(check_positive("sigma", o.sigma));
+    return needs_pixels();
+  }
+  Check operator()(const op::RandomErasing& o) {
+    FEEDLINE_CHECK_OK(check_probability(o.p));
+    FEEDLINE_CHECK_OK(check_between(o.is_timms ? "min_area, max_area" : "scale", o.scale, 0, 1));
+    FEEDLINE_CHECK_OK(check_positive(o.is_timms ? "min_aspect, max_aspect" : "ratio", o.ratio));
+    if (o.count[0] < 1 || o.count[0] > o.count[1] || o.count[1] > kMostErased)
+      return config_error("min_count, max_count must be 1 <= min_count <= max_count <= " + std::to_string(kMostErased) +
+                          ", got " + std::to_string(o.count[0]) + " and " + std::to_string(o.count[1]));
+    const bool is_value = o.noise == op::RandomErasing::Noise::kNone;
+    if (is_value) FEEDLINE_CHECK_OK(check_statistics("value", o.value));
+    if (state_.dtype != DType::kUint8) return {};
+    if (!is_value && o.is_timms)
+      return config_error("normal numbers are no pixels: put it behind normalize or to_dtype, or use mode=\"const\"");
+    for (const float value : o.value)
+      if (is_value && !(value >= 0 && value <= 255 && value == std::floor(value)))
+        return config_error("value must be a whole number from 0 to 255 on uint8 pixels, got " + number(value) +
+                            "; behind normalize and to_dtype it is in their units");
+    return {};
+  }
+  Check operator()(const op::RandomApply& o) {
+    FEEDLINE_CHECK_OK(check_probability(o.p));
+    FEEDLINE_TRY(const Inferred done, nested(o.operations, state_));
+    if (o.p == 1) return take(done);
+    if (o.p == 0) return {};
+    return take_either(done, state_);
+  }
+  Check operator()(const op::RandomChoice& o) {
+    if (o.chains.empty()) return config_error("there is nothing to choose from");
+    if (!o.p.empty() && o.p.size() != o.chains.size())
+      return config_error(std::to_string(o.chains.size()) + " chains but " + std::to_string(o.p.size()) +
+                          " numbers in p; give one for each chain");
+    double sum = 0;
+    for (const double weight : o.p) {
+      if (!(weight >= 0) || !std::isfinite(weight))
+        return config_error("p must not be negative, got " + number(weight));
+      sum += weight;
+    }
+    if (!o.p.empty() && sum <= 0) return config_error("p must have a number above 0");
+    std::optional<Inferred> all;
+    const Inferred before = state_;
+    for (std::size_t i = 0; i < o.chains.size(); ++i) {
+      FEEDLINE_TRY(const Inferred one, nested(o.chains[i], before));
+      if (!o.p.empty() && o.p[i] == 0) continue;
+      FEEDLINE_CHECK_OK(all ? take_either(one, *all) : take(one));
+      all = state_;
+    }
+    return {};
+  }
+  // Any of them may be the first, so each must fit the image as it comes.
+  Check operator()(const op::RandomOrder& o) {
+    const Inferred before = state_;
+    Inferred after = before;
+    int resizing = 0;
+    for (const Operation& operation : o.operations) {
+      FEEDLINE_TRY(const Inferred one, nested(std::span(&operation, 1), before));
+      if (one.channels != before.channels && after.channels != before.channels && one.channels != after.channels)
+        return config_error("the number of channels would hang on the order");
+      if (one.channels != before.channels) after.channels = one.channels;
+      if (!changes_size(operation)) continue;
+      ++resizing;
+      after.size = one.size;
+    }
+    FEEDLINE_CHECK_OK(take(after));
+    if (resizing > 1) state_.size.reset();
+    if (resizing > 1) state_.open_by = holder_;
+    return {};
   }
   Check operator()(const op::Normalize& o) {
     FEEDLINE_CHECK_OK(check_statistics("mean", o.mean));
@@ -184,10 +393,80 @@ class Inference {
   }
 
  private:
+  static bool same_size(const Inferred& a, const Inferred& b) {
+    return a.size.has_value() == b.size.has_value() &&
+           (!a.size || (a.size->width == b.size->width && a.size->height == b.size->height));
+  }
+  // What comes of operations in an operation.
+  Result<Inferred> nested(std::span<const Operation> operations, const Inferred& before) {
+    if (level_ == kMostLevels)
+      return config_error("operations in operations go " + std::to_string(kMostLevels) + " levels deep at most");
+    if (operations.size() > kMostNested)
+      return config_error("it holds at most " + std::to_string(kMostNested) + " operations, got " +
+                          std::to_string(operations.size()));
+    Inferred state = before;
+    Inference inference(state, level_ + 1);
+    for (const Operation& operation : operations) {
+      const std::string name(name_of(operation));
+      if (std::holds_alternative<op::Normalize>(operation) || std::holds_alternative<op::ToDtype>(operation))
+        return config_error(name + ": the type of an image's values cannot depend on chance: put it behind");
+      if (!operation.fields.empty()) return config_error(name + ": fields= goes to the operation that holds it");
+      if (auto checked = inference.apply(operation, false); !checked)
+        return config_error(name + ": " + checked.error().what);
+    }
+    return state;
+  }
+  Check take(const Inferred& done) {
+    state_ = done;
+    return {};
+  }
+  // Now this, now that.
+  Check take_either(const Inferred& one, const Inferred& other) {
+    if (one.channels != other.channels)
+      return config_error("its outcomes have " + std::to_string(std::min(one.channels, other.channels)) + " and " +
+                          std::to_string(std::max(one.channels, other.channels)) + " channels");
+    const bool same = same_size(one, other);
+    FEEDLINE_CHECK_OK(take(one));
+    if (same) return {};
+    state_.size.reset();
+    state_.open_by = holder_;
+    return {};
+  }
+  Check check_longest(const op::Resize& o) {
+    if (!o.max_size) return config_error("size or max_size is needed");
+    FEEDLINE_CHECK_OK(check_side("max_size", *o.max_size));
+    FEEDLINE_CHECK_OK(needs_pixels());
+    return state_.size ? gives(resized_size(*state_.size, o)) : Check{};
+  }
+  static Check check_side(std::string_view name, int side) {
+    if (side >= 1 && side <= kMostPixelsPerSide) return {};
+    return config_error(std::string(name) + " must be from 1 to " + std::to_string(kMostPixelsPerSide) + ", got " +
+                        std::to_string(side));
+  }
+  static Check check_degrees(std::string_view name, const Range& range) {
+    if (range.low <= range.high && std::isfinite(range.low) && std::isfinite(range.high)) return {};
+    return config_error(std::string(name) + " must be two finite numbers, the lower first, got " + pair(range));
+  }
+  // A size that is drawn, or depends on the image's.
+  Check gives_any() {
+    FEEDLINE_CHECK_OK(needs_pixels());
+    state_.size.reset();
+    return {};
+  }
   Check gives(Size size) {
     FEEDLINE_CHECK_OK(check_size(size));
     state_.size = size;
+    state_.open_by.clear();
     return {};
+  }
+  Check gives_any_size() {
+    FEEDLINE_CHECK_OK(needs_pixels());
+    state_.size.reset();
+    return {};
+  }
+  static Check check_at_least_one(std::string_view name, double value) {
+    if (value >= 1 && std::isfinite(value)) return {};
+    return config_error(std::string(name) + " must be at least 1, got " + number(value));
   }
   static Check check_bins(int bins) {
     constexpr int kMostBins = 1 << 20;
@@ -195,9 +474,10 @@ class Inference {
     return config_error("num_magnitude_bins must be from 2 to " + std::to_string(kMostBins) + ", got " +
                         std::to_string(bins));
   }
-  Check check_augmented(Interpolation interpolation) const {
-    if (interpolation == Interpolation::kBox)
-      return config_error("interpolation must be nearest, bilinear or bicubic, got box");
+  Check check_moved(Interpolation interpolation) const {
+    if (interpolation == Interpolation::kBox || interpolation == Interpolation::kLanczos)
+      return config_error(std::string("interpolation must be nearest, bilinear, bicubic or random, got ") +
+                          (interpolation == Interpolation::kBox ? "box" : "lanczos"));
     return needs_pixels();
   }
   Check needs_pixels() const {
@@ -217,6 +497,8 @@ class Inference {
   }
 
   Inferred& state_;
+  const int level_;          // of operations in operations
+  std::string_view holder_;  // the operation at hand
   bool first_ = true;
 };
 
@@ -229,7 +511,7 @@ Result<Inferred> infer(std::span<const Operation> operations) {
   for (const Operation& operation : operations) {
     if (auto checked = inference.apply(operation, first); !checked)
       return config_error(std::string(name_of(operation)) + ": " + checked.error().what);
-    first = first && std::holds_alternative<op::Skipped>(operation);
+    first = first && (std::holds_alternative<op::Skipped>(operation) || std::holds_alternative<op::Boxes>(operation));
   }
   return state;
 }

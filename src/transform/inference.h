@@ -17,6 +17,7 @@ struct Inferred {
   Fidelity fidelity = Fidelity::kExact;
   int channels = 3;
   std::optional<Size> size;  // nullopt: as the image's
+  std::string open_by;       // the operation whose outcomes differ in size; empty: none
   DType dtype = DType::kUint8;
 };
 

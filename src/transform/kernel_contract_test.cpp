@@ -222,6 +222,30 @@ TEST_P(KernelContract, LooksUpEveryByteOfInterleavedPixels) {
   }
 }
 
+// Every product and sum rounded: no bit is left to how an instruction set fuses them.
+TEST_P(KernelContract, BlendsRowsAsTorchRoundsThem) {
+  std::normal_distribution<float> normal(0, 2);
+  for (std::size_t count = 0; count < 150; ++count) {
+    const float share = static_cast<float>(number(0, 1000)) / 1000, rest = 1 - share;
+    std::vector<float> own(count + 1, guard<float>()), partner(count), expected = own;
+    std::vector<std::uint16_t> halves(count + 1, guard<std::uint16_t>()), others(count), expected_halves = halves;
+    for (std::size_t i = 0; i < count; ++i) {
+      own[i] = normal(random_), partner[i] = normal(random_);
+      // products and the sum are exact in double, or nearly so: floats take each of them to the nearest
+      const auto a = static_cast<float>(double{own[i]} * share), b = static_cast<float>(double{partner[i]} * rest);
+      expected[i] = static_cast<float>(double{a} + b);
+      halves[i] = to_half(own[i]), others[i] = to_half(partner[i]);
+      const float c = from_half(to_half(from_half(halves[i]) * share));
+      const float d = from_half(to_half(from_half(others[i]) * rest));
+      expected_halves[i] = to_half(c + d);
+    }
+    kernels().blend_float32(own.data(), partner.data(), count, share, rest);
+    kernels().blend_float16(halves.data(), others.data(), count, share, rest);
+    ASSERT_TRUE(same(own, expected)) << count;
+    ASSERT_TRUE(same(halves, expected_halves)) << count;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kernels, KernelContract, ::testing::ValuesIn(all_kernels()), name_of_kernels);
 
 }  // namespace feedline::transform

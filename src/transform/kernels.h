@@ -74,6 +74,10 @@ struct Kernels {
                              const PointwiseConstants* proved, float* out) = nullptr;
   void (*lookup_rgb_float16)(const std::uint8_t* in, int pixels, const std::uint16_t (*tables)[256],
                              const PointwiseConstants* proved, std::uint16_t* out) = nullptr;
+  // own[i] = own[i] * share + partner[i] * rest, every product and sum rounded, as torch does it; halves as their bits.
+  void (*blend_float32)(float* own, const float* partner, std::size_t count, float share, float rest) = nullptr;
+  void (*blend_float16)(std::uint16_t* own, const std::uint16_t* partner, std::size_t count, float share,
+                        float rest) = nullptr;
 };
 
 // The plain C++ version: the reference.

@@ -15,16 +15,21 @@
 namespace feedline::transform {
 namespace {
 
+// Where in the mask the label of that column and row of a drawing stands.
+LabelPlace place_of(const LabelDrawing& drawing, int column, int row) {
+  if (column < 0 || row < 0) return {};
+  if (drawing.warped.empty()) return {column, row};
+  return drawing.warped[static_cast<std::size_t>(row) * static_cast<std::size_t>(drawing.warped_width) +
+                        static_cast<std::size_t>(column)];
+}
+
 // StepBuilder's words, carried out on the two lists of places.
-class LabelBuilder {
+class LabelBuilder : public IgnoresColours {
  public:
   LabelBuilder(Size mask, LabelDrawing& drawing) : drawing_(drawing) {
-    const auto all = [](std::vector<int>& places, int count) {
-      places.resize(static_cast<std::size_t>(count));
-      std::iota(places.begin(), places.end(), 0);
-    };
     all(drawing.columns, mask.width);
     all(drawing.rows, mask.height);
+    drawing.warped.clear();
     drawing.decisions.clear();
   }
 
@@ -53,11 +58,28 @@ class LabelBuilder {
     widen(drawing_.columns, padding.left, padding.right);
     widen(drawing_.rows, padding.top, padding.bottom);
   }
-  void grayscale(int /*channels*/) {}
-  void jitter(const JitterDrawing& /*drawing*/) {}
-  void augment(const DrawnAugmentation&, Interpolation, const std::array<std::uint8_t, 3>&) {}
+  void warp(const Warp& warp) {
+    const Size out = size_after(warp, size());
+    std::vector<LabelPlace>& places = drawing_.warped_before;
+    find_labels(warp, size(), drawing_.elastic, places);
+    for (LabelPlace& place : places) place = in_mask(place);
+    std::swap(places, drawing_.warped);
+    drawing_.warped_width = out.width;
+    all(drawing_.columns, out.width);
+    all(drawing_.rows, out.height);
+  }
 
  private:
+  static void all(std::vector<int>& places, int count) {
+    places.resize(static_cast<std::size_t>(count));
+    std::iota(places.begin(), places.end(), 0);
+  }
+  // Of what stands at this place so far.
+  LabelPlace in_mask(const LabelPlace& place) const {
+    if (place.x < 0) return {};
+    return place_of(drawing_, drawing_.columns[static_cast<std::size_t>(place.x)],
+                    drawing_.rows[static_cast<std::size_t>(place.y)]);
+  }
   // torch: the ratio and the product are floats.
   static int nearest(int i, int in, int out) {
     const float scale = static_cast<float>(in) / static_cast<float>(out);
@@ -96,6 +118,24 @@ void copy_labels(const LabelDrawing& drawing, memory::PixelView labels, std::byt
   }
 }
 
+template <typename Label>
+void copy_warped(const LabelDrawing& drawing, memory::PixelView labels, std::byte* out) {
+  for (const int row : drawing.rows)
+    for (const int column : drawing.columns) {
+      const LabelPlace place = place_of(drawing, column, row);
+      Label label{0};
+      if (place.x >= 0)
+        std::memcpy(&label, labels.row(place.y) + static_cast<std::size_t>(place.x) * sizeof(Label), sizeof label);
+      std::memcpy(out, &label, sizeof label);
+      out += sizeof label;
+    }
+}
+
+template <typename Label>
+void move_labels(const LabelDrawing& drawing, memory::PixelView labels, std::byte* out) {
+  drawing.warped.empty() ? copy_labels<Label>(drawing, labels, out) : copy_warped<Label>(drawing, labels, out);
+}
+
 }  // namespace
 
 LabelChain::LabelChain(std::vector<Operation> operations, std::size_t first, std::optional<Size> size)
@@ -114,7 +154,7 @@ Result<std::shared_ptr<const LabelChain>> LabelChain::compile(std::vector<Operat
 
 Result<void> LabelChain::draw(Size mask, const base::SampleKey& key, LabelDrawing& drawing) const {
   LabelBuilder builder(mask, drawing);
-  Drawer drawer(0, key, drawing.decisions, builder);
+  Drawer drawer(0, key, drawing.decisions, builder, drawing.iou_crops);
   for (std::size_t i = first_; i < operations_.size(); ++i)
     FEEDLINE_CHECK_OK(drawer.draw(static_cast<int>(i), operations_[i]));
   return {};
@@ -122,9 +162,9 @@ Result<void> LabelChain::draw(Size mask, const base::SampleKey& key, LabelDrawin
 
 void LabelChain::apply(const LabelDrawing& drawing, memory::PixelView labels, std::byte* out) {
   if (labels.channels == 1)
-    copy_labels<std::uint8_t>(drawing, labels, out);
+    move_labels<std::uint8_t>(drawing, labels, out);
   else
-    copy_labels<std::uint16_t>(drawing, labels, out);
+    move_labels<std::uint16_t>(drawing, labels, out);
 }
 
 }  // namespace feedline::transform

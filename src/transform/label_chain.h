@@ -2,8 +2,8 @@
 #pragma once
 
 // What a chain's geometry does to labels (a segmentation mask). Labels are never mixed, so every operation only says
-// which label stands where, in each direction by itself: a drawing is a source column for each column of the result,
-// and a source row for each row.
+// which label stands where. Nearly all do so in each direction by itself: a drawing is a source column for each column
+// of the result, and a source row for each row. A warp gives a place to each pixel; columns and rows are then its.
 
 #include <memory>
 #include <optional>
@@ -14,16 +14,22 @@
 #include "feedline/error.h"
 #include "feedline/operation.h"
 #include "memory/pixels.h"
+#include "transform/label_warp.h"
 #include "transform/steps.h"
 
 namespace feedline::transform {
 
 // A thread keeps one and reuses it.
 struct LabelDrawing {
-  static constexpr int kFill = -1;  // a border's, whose label is 0
+  static constexpr int kFill = -1;  // a border's, whose label is 0; so is what a warp brings from outside
   std::vector<int> columns, rows;   // of the mask, or kFill
-  std::vector<int> before;          // scratch
+  std::vector<LabelPlace> warped;   // places in the mask, row by row; empty: nothing was warped
+  int warped_width = 0;
+  std::vector<int> before;  // scratch
+  std::vector<LabelPlace> warped_before;
+  ElasticScratch elastic;
   std::vector<Decision> decisions;  // likewise
+  IouCrops* iou_crops = nullptr;    // as Drawing has it
   Size size() const { return {static_cast<int>(rows.size()), static_cast<int>(columns.size())}; }
 };
 

@@ -119,6 +119,55 @@ TEST(LabelChain, WideLabelsMoveWhole) {
   EXPECT_EQ(out[2], 1);
 }
 
+// The operations of a list done together and one after the other, each at its own place.
+TEST(LabelChain, WarpsAndTheRestFollowOneAnother) {
+  const std::vector<Operation> operations{
+      op::RandomHorizontalFlip{1.0},
+      op::RandomRotation{.degrees = {-30, 60}, .expand = true},
+      op::Pad{{2, 0, 1, 3}, {9, 9, 9}, PaddingMode::kConstant},
+      op::RandomAffine{.degrees = {-20, 20}, .translate = {{0.1, 0.2}}, .scale = {{0.7, 1.4}}},
+      op::RandomCrop{{28, 30}},
+      op::RandomPerspective{0.4, 0.7},
+      op::ElasticTransform{.alpha = {30, 20}},
+      op::RandomVerticalFlip{},
+      op::Letterbox{{40, 33}}};
+  const auto mask = numbered(34, 29);
+  for (std::uint64_t sample = 0; sample < 40; ++sample) {
+    const base::SampleKey key{9, 2, sample};
+    memory::PixelBuffer stepwise;
+    ASSERT_TRUE(stepwise.resize(34, 29, 1));
+    for (int y = 0; y < 29; ++y) std::memcpy(stepwise.row(y), mask.row(y), 34);
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      std::vector<Operation> one(i, Operation{op::Skipped{}});
+      one.push_back(operations[i]);
+      const Labels labels = moved(one, stepwise, key);
+      const int width = static_cast<int>(labels[0].size()), height = static_cast<int>(labels.size());
+      ASSERT_TRUE(stepwise.resize(width, height, 1));
+      for (int y = 0; y < height; ++y)
+        std::ranges::transform(labels[static_cast<std::size_t>(y)], stepwise.row(y),
+                               [](int label) { return static_cast<std::uint8_t>(label); });
+    }
+    ASSERT_EQ(moved(operations, mask, key), moved({}, stepwise)) << sample;
+  }
+}
+
+TEST(LabelChain, TurnsByQuartersMoveEveryLabel) {
+  const auto mask = numbered(3, 2);  // 1 2 3 / 4 5 6
+  const auto turned = [&](double degrees) {
+    return moved({op::RandomRotation{.degrees = {degrees, degrees}, .expand = true}}, mask);
+  };
+  EXPECT_EQ(turned(90), (Labels{{3, 6}, {2, 5}, {1, 4}}));
+  EXPECT_EQ(turned(-90), (Labels{{4, 1}, {5, 2}, {6, 3}}));
+  EXPECT_EQ(turned(180), (Labels{{6, 5, 4}, {3, 2, 1}}));
+  EXPECT_EQ(turned(0), moved({}, mask));
+}
+
+TEST(LabelChain, WhatAWarpBringsFromOutsideIsZero) {
+  const auto mask = numbered(4, 1);
+  EXPECT_EQ(moved({op::RandomAffine{.degrees = {0, 0}, .scale = {{0.5, 0.5}}, .fill = {7, 7, 7}}}, mask)[0][0], 0);
+  EXPECT_EQ(moved({op::RandomRotation{.degrees = {90, 90}, .fill = {7, 7, 7}}}, mask)[0][0], 0);
+}
+
 TEST(LabelChain, ACropThatDoesNotFitIsTheImagesError) {
   const auto chain = LabelChain::compile({op::RandomCrop{{9, 9}, {}, false, {}, PaddingMode::kConstant}});
   LabelDrawing drawing;

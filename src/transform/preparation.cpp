@@ -17,14 +17,24 @@ bool is_any_of(const Operation& operation) {
   return (std::holds_alternative<Ops>(operation) || ...);
 }
 
+bool draws_interpolation(const Operation& operation) {
+  if (const auto* resize = std::get_if<op::Resize>(&operation)) return resize->interpolation == Interpolation::kRandom;
+  const auto* const letterbox = std::get_if<op::Letterbox>(&operation);
+  return letterbox && letterbox->interpolation == Interpolation::kRandom;
+}
+
 bool is_random(const Operation& operation) {
   return is_any_of<op::RandomCrop, op::RandomResizedCrop, op::RandomHorizontalFlip, op::RandomVerticalFlip,
-                   op::ColorJitter, op::RandomChange, op::AutoAugment, op::RandAugment, op::TrivialAugmentWide>(
-      operation);
+                   op::ColorJitter, op::RandomChange, op::AutoAugment, op::RandAugment, op::TrivialAugmentWide,
+                   op::AugMix, op::TimmAugment, op::GaussianBlur, op::RandomErasing, op::RandomApply, op::RandomChoice,
+                   op::RandomOrder, op::RandomRotation, op::RandomAffine, op::RandomPerspective, op::ElasticTransform,
+                   op::RandomResize, op::RandomShortSide, op::ScaleJitter, op::RandomIouCrop, op::RandomZoomOut,
+                   op::RandomPhotometricDistort>(operation) ||
+         draws_interpolation(operation);
 }
 
 // Pillow's resizes have changed: see follow_pillow().
-bool depends_on_pillow(const Operation& operation) { return std::holds_alternative<op::Resize>(operation); }
+bool depends_on_pillow(const Operation& operation) { return is_any_of<op::Resize, op::Letterbox>(operation); }
 
 }  // namespace
 

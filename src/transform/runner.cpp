@@ -7,6 +7,8 @@
 #include "base/check.h"
 #include "transform/border.h"
 #include "transform/colour.h"
+#include "transform/pixel_ops/enhance.h"
+#include "transform/pixel_ops/pixel_kernels.h"
 
 namespace feedline::transform {
 namespace {
@@ -18,6 +20,13 @@ memory::PixelView cropped(memory::PixelView in, const Box& box) {
 void mirror_row(const std::uint8_t* from, int width, int channels, std::uint8_t* to) {
   for (int x = width - 1; x >= 0; --x)
     for (int c = 0; c < channels; ++c) *to++ = from[x * channels + c];
+}
+
+void permute_row(const std::array<std::uint8_t, 3>& from, int width, std::uint8_t* pixels) {
+  for (int x = 0; x < width; ++x, pixels += 3) {
+    const std::array<std::uint8_t, 3> before{pixels[0], pixels[1], pixels[2]};
+    for (std::size_t c = 0; c < 3; ++c) pixels[c] = before[from[c]];
+  }
 }
 
 // The image that steps work on: it starts as the decoded pixels and moves from one buffer of the workspace to the
@@ -68,13 +77,54 @@ class Canvas {
     if (!owned_) FEEDLINE_CHECK_OK((*this)(FlipStep{}));  // a copy that may be written to
     return jitter(*owned_, step.drawing);
   }
+  Result<void> operator()(const PermuteStep& step) {
+    if (view_.channels != 3) return {};
+    if (!owned_) FEEDLINE_CHECK_OK((*this)(FlipStep{}));
+    for (int y = 0; y < view_.height; ++y) permute_row(step.from, view_.width, owned_->row(y));
+    return {};
+  }
   Result<void> operator()(const PixelStep& step) {
     memory::PixelBuffer& out = owned_ && works_in_place(step.operation) ? *owned_ : other();
     FEEDLINE_CHECK_OK(apply(step.operation, view_, workspace_.pixel_scratch, out));
     return show(out);
   }
+  Result<void> operator()(const NoiseStep& step) {
+    if (!owned_) FEEDLINE_CHECK_OK((*this)(FlipStep{}));
+    erase_pixels(step.erasure, kernels_, workspace_.noise, *owned_);
+    return {};
+  }
+  Result<void> operator()(const MixBeginStep& step) {
+    FEEDLINE_CHECK_OK(copy(view_, workspace_.mixed));
+    view_ = workspace_.mixed.view();
+    owned_ = nullptr;
+    workspace_.mixing.resize(row_bytes() * static_cast<std::size_t>(view_.height));
+    for (int y = 0; y < view_.height; ++y)
+      kernels_.pixels->weigh(view_.row(y), row_bytes(), step.weight, mixing_row(y));
+    return {};
+  }
+  Result<void> operator()(const MixAddStep& step) {
+    for (int y = 0; y < view_.height; ++y)
+      kernels_.pixels->add_weighed(view_.row(y), row_bytes(), step.weight, mixing_row(y));
+    view_ = workspace_.mixed.view();
+    owned_ = nullptr;
+    return {};
+  }
+  Result<void> operator()(const MixEndStep& step) {
+    memory::PixelBuffer& out = other();
+    FEEDLINE_CHECK_OK(out.resize(view_.width, view_.height, view_.channels));
+    for (int y = 0; y < view_.height; ++y) {
+      kernels_.pixels->truncate(mixing_row(y), row_bytes(), out.row(y));
+      if (step.blended) kernels_.pixels->blend(view_.row(y), out.row(y), row_bytes(), *step.blended, out.row(y));
+    }
+    return show(out);
+  }
+  Result<void> operator()(const ElasticStep& step) {
+    const auto displacement = elastic_displacement(step.warp, {view_.height, view_.width}, workspace_.elastic_scratch);
+    return (*this)(PixelStep{pixel_op::Elastic{displacement, step.interpolation, step.fill}});
+  }
 
  private:
+  float* mixing_row(int y) { return workspace_.mixing.data() + row_bytes() * static_cast<std::size_t>(y); }
   std::size_t row_bytes() const {
     return static_cast<std::size_t>(view_.width) * static_cast<std::size_t>(view_.channels);
   }

@@ -7,6 +7,7 @@
 
 #include "memory/pixels.h"
 #include "transform/emitter.h"
+#include "transform/noise.h"
 #include "transform/pixel_ops/apply.h"
 #include "transform/planar_resizer.h"
 #include "transform/resizer.h"
@@ -19,6 +20,10 @@ struct Workspace::Impl {
   PlanarResizer planar_resizer;
   memory::PixelBuffer images[2];  // what a step reads and what it writes, in turns
   PixelScratch pixel_scratch;
+  NoiseScratch noise;
+  memory::PixelBuffer mixed;    // the image that a mix began with
+  AlignedVector<float> mixing;  // its sum
+  ElasticScratch elastic_scratch;
   std::vector<int> border_map;
   std::vector<std::uint8_t> row_scratch;
 };

@@ -5,7 +5,10 @@
 // Pure functions; the random ones advance `random`.
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
 
 #include "base/random.h"
 #include "feedline/operation.h"
@@ -18,6 +21,35 @@ Box draw_resized_crop(Size image, Range scale, Range ratio, base::Random& random
 // RandomCrop: uniform over the positions. Requires: the crop fits the image.
 Box draw_crop(Size image, Size crop, base::Random& random);
 
+// RandomErasing: ten tries at an area, of which the rectangles share `scale`, and a log-uniform height over width; then
+// none.
+std::optional<Box> draw_erased(Size image, Range scale, Range ratio, int count, base::Random& random);
+
+double draw_normal(base::Random& random);               // standard
+double draw_gamma(double alpha, base::Random& random);  // of scale 1. Requires: alpha > 0
+
+// What AugMix adds up: the image itself, and what its chains make of it. All of it is 1.
+struct MixDrawing {
+  static constexpr int kMost = 32;
+  int width = 0;
+  float image = 0;
+  std::array<float, kMost> chains{};
+  std::optional<float> blended;  // timm: the chains alone are 1, and are blended with the image by this
+};
+// torchvision's, by Dirichlet distributions. Requires: 1 <= width <= kMost.
+MixDrawing draw_mix(int width, double alpha, base::Random& random);
+MixDrawing draw_timm_mix(int width, double alpha, base::Random& random);
+// As given, or 1 to 3 where that is below 1.
+int draw_depth(int given, base::Random& random);
+
+// One of `count`, by weight where there are weights. Requires: count > 0, as many weights or none, and one above 0.
+std::size_t draw_choice(std::size_t count, std::span<const double> weights, base::Random& random);
+
+// 0 to count - 1 in any order. Requires: count <= kMostNested.
+inline constexpr std::size_t kMostNested = 254;
+using Order = std::array<std::uint8_t, kMostNested>;
+Order draw_order(std::size_t count, base::Random& random);
+
 // A flip or any other coin: true with probability p.
 bool draw_coin(double p, base::Random& random);
 
@@ -27,9 +59,32 @@ struct JitterDrawing {
 };
 JitterDrawing draw_jitter(const op::ColorJitter& jitter, base::Random& random);
 
-// Resize: {h, w} as given, or the smaller edge to size.height and the other truncated, within max_size. A side can
-// come out as 0 for extreme shapes with max_size.
+// RandomPhotometricDistort.
+struct DistortDrawing {
+  JitterDrawing jitter;
+  bool changes = false;  // does the jitter change anything?
+  std::optional<std::array<std::uint8_t, 3>> channels;
+};
+DistortDrawing draw_distortion(const op::RandomPhotometricDistort& distort, base::Random& random);
+
+// RandomZoomOut: nullopt: the image stays as it is.
+std::optional<Padding> draw_zoom_out(const op::RandomZoomOut& zoom, Size image, base::Random& random);
+
+// Resize: {h, w} as given, or the smaller edge to size.height and the other truncated, within max_size; or the larger
+// to max_size. A side can come out as 0 for extreme shapes with max_size.
 Size resized_size(Size image, const op::Resize& resize);
+
+// torchvision v2's resizes by chance: the smaller edge of RandomResize; the size of RandomShortestSize; the factor of
+// ScaleJitter, and the size by it. Sides can come out as 0.
+int draw_edge(const op::RandomResize& resize, base::Random& random);
+Size draw_short_side(const op::RandomShortSide& resize, Size image, base::Random& random);
+float draw_scale(const Range& range, base::Random& random);
+Size jittered_size(const op::ScaleJitter& jitter, Size image, float scale);
+
+// Letterbox: as large as it fits. A side can come out as 0.
+Size letterboxed_size(Size image, const op::Letterbox& letterbox);
+// The border that makes an image `size`. Requires: it is not larger.
+Padding plan_pad_to(Size image, Size size, PadPosition position);
 
 // CenterCrop: first pads with zeros where the image is smaller, then crops.
 struct CenterCropPlan {
@@ -38,10 +93,17 @@ struct CenterCropPlan {
 };
 CenterCropPlan plan_center_crop(Size image, Size crop);
 
+// The crop by which torchvision moves boxes and points: it begins outside of an image that is smaller, and by one pixel
+// more than half of an odd difference now and then.
+Box central_box(Size image, Size crop);
+// FiveCrop's. Requires: the crop fits the image.
+Box plan_corner_crop(Size image, const op::CornerCrop& crop);
+
 // RandomCrop's borders: `padding`, then pad_if_needed on both sides of a direction that is too small. Two pads, in
 // this order, because the border modes read the image that the first one made.
 struct RandomCropPadding {
   Padding always, width_needed, height_needed;
+  Padding sum() const;
 };
 RandomCropPadding plan_random_crop_padding(Size image, const op::RandomCrop& crop);
 

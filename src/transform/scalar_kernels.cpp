@@ -3,6 +3,7 @@
 
 #include "transform/kernels.h"
 #include "transform/pixel_ops/pixel_kernels.h"
+#include "transform/pointwise.h"
 
 namespace feedline::transform {
 namespace {
@@ -79,6 +80,15 @@ void lookup_rgb(const std::uint8_t* in, int pixels, const T (*tables)[256], cons
     for (int c = 0; c < 3; ++c) *out++ = tables[c][*in++];
 }
 
+void blend_float32(float* own, const float* partner, std::size_t count, float share, float rest) {
+  for (std::size_t i = 0; i < count; ++i) own[i] = own[i] * share + partner[i] * rest;
+}
+
+void blend_float16(std::uint16_t* own, const std::uint16_t* partner, std::size_t count, float share, float rest) {
+  const auto times = [](std::uint16_t half, float factor) { return from_half(to_half(from_half(half) * factor)); };
+  for (std::size_t i = 0; i < count; ++i) own[i] = to_half(times(own[i], share) + times(partner[i], rest));
+}
+
 constexpr Kernels kScalar = {
     .name = "scalar",
     .pixels = &kScalarPixelKernels,
@@ -91,6 +101,8 @@ constexpr Kernels kScalar = {
     .lookup_float16 = lookup<std::uint16_t>,
     .lookup_rgb_float32 = lookup_rgb<float>,
     .lookup_rgb_float16 = lookup_rgb<std::uint16_t>,
+    .blend_float32 = blend_float32,
+    .blend_float16 = blend_float16,
 };
 
 }  // namespace

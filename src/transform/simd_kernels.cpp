@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "transform/simd_kernels.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "hwy/highway.h"
+#include "transform/blend_kernels-inl.h"
 #include "transform/colour_kernels-inl.h"
 #include "transform/emit_kernels-inl.h"
 #include "transform/horizontal_kernels-inl.h"
@@ -33,6 +34,8 @@ const Kernels* target_kernels() {
       .lookup_float16 = lookup_plane<std::uint16_t>,
       .lookup_rgb_float32 = lookup_rgb<float>,
       .lookup_rgb_float16 = lookup_rgb<std::uint16_t>,
+      .blend_float32 = blend_float32,
+      .blend_float16 = blend_float16,
   };
   static const Kernels named = [] {
     Kernels kernels = kKernels;

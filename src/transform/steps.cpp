@@ -12,6 +12,12 @@ Box compose(const Box& outer, const Box& inner) {
   return {outer.left + inner.left, outer.top + inner.top, inner.width, inner.height};
 }
 
+Box mirrored(Box box, Size size, bool x, bool y) {
+  if (x) box.left = size.width - box.left - box.width;
+  if (y) box.top = size.height - box.top - box.height;
+  return box;
+}
+
 // How many samples of brightness and of colour there are left for a pixel, in each direction: docs/fidelity.md has the
 // error that follows. Colour tells less.
 constexpr double kLeastSamples = 1.25, kLeastColour = 1.0;
@@ -23,13 +29,13 @@ StepBuilder::StepBuilder(Size image, Drawing& drawing)
     : drawing_(drawing), list_(drawing.steps->list), region_{0, 0, image.width, image.height}, size_(image) {
   list_.clear();
   drawing.steps->decisions.clear();
+  drawing.steps->erasures.clear();
 }
 
 // Cropping a mirrored picture is mirroring the mirrored crop of it.
 void StepBuilder::crop(Box box) {
   const bool whole = box.width == size_.width && box.height == size_.height;
-  if (flip_x_) box.left = size_.width - box.left - box.width;
-  if (flip_y_) box.top = size_.height - box.top - box.height;
+  box = mirrored(box, size_, flip_x_, flip_y_);
   size_ = {box.height, box.width};
   if (whole) return;
   if (list_.empty()) {
@@ -56,6 +62,7 @@ void StepBuilder::resize(Size out, Interpolation interpolation) {
 void StepBuilder::flip(bool x, bool y) {
   flip_x_ ^= x;
   flip_y_ ^= y;
+  for (Erasure& erasure : drawing_.steps->erasures) erasure.box = mirrored(erasure.box, size_, x, y);
 }
 
 void StepBuilder::pad(const Padding& padding, PaddingMode mode, const std::array<std::uint8_t, 3>& fill) {
@@ -71,12 +78,51 @@ void StepBuilder::grayscale(int channels) { list_.push_back(GrayscaleStep{channe
 
 void StepBuilder::jitter(const JitterDrawing& drawing) { list_.push_back(JitterStep{drawing}); }
 
+void StepBuilder::permute_channels(const std::array<std::uint8_t, 3>& from) { list_.push_back(PermuteStep{from}); }
+
 // Nor can it pass what moves pixels; the others do the same to a mirrored image.
 void StepBuilder::augment(const DrawnAugmentation& drawn, Interpolation interpolation,
                           const std::array<std::uint8_t, 3>& fill) {
   if (drawn.augmentation == Augmentation::kGrayscale) return grayscale(0);
   if (moves_pixels(drawn.augmentation)) flip_now();
   list_.push_back(PixelStep{pixel_operation(drawn, size_, interpolation, fill)});
+}
+
+void StepBuilder::change(const PixelOperation& operation, bool moves) {
+  if (moves) flip_now();
+  list_.push_back(PixelStep{operation});
+}
+
+void StepBuilder::erase(const Erasure& erasure, bool of_output) {
+  if (of_output) {
+    drawing_.steps->erasures.push_back(erasure);
+    return;
+  }
+  Erasure placed = erasure;
+  placed.box = mirrored(erasure.box, size_, flip_x_, flip_y_);
+  if (placed.noise) {
+    list_.push_back(NoiseStep{placed});
+    return;
+  }
+  pixel_op::Erase filled{.box = placed.box, .value = {}, .noise = {}};
+  for (std::size_t c = 0; c < 3; ++c) filled.value[c] = static_cast<std::uint8_t>(placed.value[c]);
+  list_.push_back(PixelStep{filled});
+}
+
+void StepBuilder::mix_begin(float weight) {
+  flip_now();
+  list_.push_back(MixBeginStep{weight});
+}
+void StepBuilder::mix_add(float weight) { list_.push_back(MixAddStep{weight}); }
+void StepBuilder::mix_end(std::optional<float> blended) { list_.push_back(MixEndStep{blended}); }
+void StepBuilder::warp(const Warp& warp) {
+  flip_now();
+  if (const auto* elastic = std::get_if<ElasticWarp>(&warp.parameters)) {
+    list_.push_back(ElasticStep{*elastic, warp.interpolation, warp.fill});
+  } else {
+    list_.push_back(PixelStep{pixel_operation(warp, size_)});
+  }
+  size_ = size_after(warp, size_);
 }
 
 void StepBuilder::flip_now() {

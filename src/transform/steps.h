@@ -5,15 +5,19 @@
 // region, into the window of a resize or a border), flips towards the output.
 
 #include <array>
+#include <optional>
+#include <string_view>
 #include <variant>
 #include <vector>
 
+#include "base/random.h"
 #include "feedline/operation.h"
 #include "feedline/pixel_operation.h"
 #include "transform/augmentation_level.h"
 #include "transform/axis_table.h"
 #include "transform/chain.h"
 #include "transform/sampling.h"
+#include "transform/warp.h"
 
 namespace feedline::transform {
 
@@ -42,15 +46,60 @@ struct GrayscaleStep {
 struct JitterStep {
   JitterDrawing drawing;
 };
+// Channel i becomes what channel from[i] was; an image of one channel stays.
+struct PermuteStep {
+  std::array<std::uint8_t, 3> from;
+};
 struct PixelStep {
   PixelOperation operation;
 };
-using Step = std::variant<CropStep, ResizeStep, FlipStep, PadStep, GrayscaleStep, JitterStep, PixelStep>;
+// A rectangle that is written over.
+struct Erasure {
+  Box box;
+  std::array<float, 3> value{};               // per channel
+  std::optional<base::Random::Blocks> noise;  // a normal number for every value instead
+  int operation = 0;                          // of the chain, whose units the values have
+};
+struct NoiseStep {
+  Erasure erasure;  // with noise
+};
+// A weighted sum of the image as it is at the first, and of what the steps between the others make of it.
+struct MixBeginStep {
+  float weight = 0;  // of the image itself
+};
+struct MixAddStep {
+  float weight = 0;
+};
+struct MixEndStep {
+  std::optional<float> blended;  // the sum is blended with the image, with so much of the sum
+};
+struct ElasticStep {
+  ElasticWarp warp;
+  Interpolation interpolation = Interpolation::kBilinear;
+  Colour fill{};
+};
+using Step = std::variant<CropStep, ResizeStep, FlipStep, PadStep, GrayscaleStep, JitterStep, PermuteStep, PixelStep,
+                          ElasticStep, NoiseStep, MixBeginStep, MixAddStep, MixEndStep>;
 
 // What one operation decided, for people and tests.
 struct Decision {
-  enum class Kind : std::uint8_t { kCrop, kFlip, kSize, kPadding, kJitter, kAugmentation };
-  int operation = 0;  // index in the chain
+  // kBox: a part of the image. kNumber: one of the numbers that `label` has.
+  enum class Kind : std::uint8_t {
+    kCrop,
+    kFlip,
+    kSize,
+    kPadding,
+    kJitter,
+    kAugmentation,
+    kBox,
+    kNumber,
+    kWarp,
+    kScale,
+    kInterpolation,
+    kPermutation
+  };
+  int operation = 0;      // index in the chain
+  std::string_view name;  // of the operation, or of the one in it that decided
   Kind kind = Kind::kCrop;
   Box box;
   bool flip = false;
@@ -58,11 +107,19 @@ struct Decision {
   Padding padding;
   JitterDrawing jitter;
   DrawnAugmentation augmentation;
+  std::string_view label;
+  double number = 0;
+  bool continues = false;  // the decision before has the number before
+  std::array<std::uint8_t, 3> channels{};
+  Warp warp;
+  double scale = 1;
+  Interpolation interpolation = Interpolation::kBilinear;
 };
 
 struct Drawing::Steps {
   std::vector<Step> list;
   bool flip_x = false, flip_y = false;  // left for the output
+  std::vector<Erasure> erasures;        // of the output, in its places
   std::vector<Decision> decisions;
 };
 
@@ -78,8 +135,18 @@ class StepBuilder {
   void pad(const Padding& padding, PaddingMode mode, const std::array<std::uint8_t, 3>& fill);
   void grayscale(int channels);
   void jitter(const JitterDrawing& drawing);
+  void permute_channels(const std::array<std::uint8_t, 3>& from);
   // Geometry by `interpolation`, with `fill` where the image has no pixel.
   void augment(const DrawnAugmentation& drawn, Interpolation interpolation, const std::array<std::uint8_t, 3>& fill);
+  // What leaves the size, and does the same to a mirrored image unless it moves pixels.
+  void change(const PixelOperation& operation, bool moves);
+  // `of_output`: of the finished row; else of pixels.
+  void erase(const Erasure& erasure, bool of_output);
+  // A sum of what `change` makes of the image: it begins again at each mix_add().
+  void mix_begin(float weight);
+  void mix_add(float weight);
+  void mix_end(std::optional<float> blended);
+  void warp(const Warp& warp);
   void finish();  // sets drawing.region
 
  private:
@@ -90,6 +157,18 @@ class StepBuilder {
   Box region_;  // of the source, before the first step
   Size size_;
   bool flip_x_ = false, flip_y_ = false;  // asked for, not yet done
+};
+
+// StepBuilder's words for what leaves every pixel in its place: of no meaning to those that only follow the places.
+struct IgnoresColours {
+  void grayscale(int /*channels*/) {}
+  void jitter(const JitterDrawing& /*drawing*/) {}
+  void augment(const DrawnAugmentation&, Interpolation, const std::array<std::uint8_t, 3>&) {}
+  void change(const PixelOperation&, bool /*moves*/) {}
+  void erase(const Erasure&, bool /*of_output*/) {}
+  void mix_begin(float /*weight*/) {}
+  void mix_add(float /*weight*/) {}
+  void mix_end(std::optional<float> /*blended*/) {}
 };
 
 // How coarse planes may be that the steps begin with; nullopt where pixels are quicker or needed.

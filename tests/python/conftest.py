@@ -90,6 +90,12 @@ def config(request: pytest.FixtureRequest) -> Options:
     return CONFIGS[request.param]
 
 
+@pytest.fixture(scope="session")
+def long_form() -> bool:
+    """Ten times as many cases or more: minutes, which is too long for every change and right before a release."""
+    return os.environ.get("FEEDLINE_PROOFS") == "long"
+
+
 @pytest.fixture
 def environment() -> dict[str, str]:
     """For subprocesses: this environment, and the package that these tests import."""

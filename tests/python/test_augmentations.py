@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import photographs
 import pytest
+from drawn_changes import augmented
 from PIL import Image, ImageEnhance, ImageOps
 
 import feedline
@@ -69,45 +69,6 @@ def _delivered(dataset: feedline.Dataset, seed: int, **loader: int) -> list[np.n
         return [image for batch in batches for image in batch.image]
 
 
-# ---- what torchvision asks of Pillow, written down once more ----
-
-
-def _sheared(
-    image: Image.Image, along_x: float, along_y: float, shift: tuple[float, float], **how: object
-) -> Image.Image:
-    x, y = (math.tan(math.radians(math.degrees(math.atan(amount)))) for amount in (along_x, along_y))
-    sy = math.radians(math.degrees(math.atan(along_y)))
-    a, b = math.cos(-sy) / math.cos(sy), -math.cos(-sy) * x / math.cos(sy) - math.sin(0.0)
-    c, d = math.sin(-sy) / math.cos(sy), -math.sin(-sy) * x / math.cos(sy) + math.cos(0.0)
-    middle = (0.0, 0.0) if along_x or along_y else (image.width * 0.5, image.height * 0.5)
-    matrix = [d, -b, 0.0, -c, a, 0.0]
-    matrix[2] += matrix[0] * (-middle[0] - shift[0]) + matrix[1] * (-middle[1] - shift[1]) + middle[0]
-    matrix[5] += matrix[3] * (-middle[0] - shift[0]) + matrix[4] * (-middle[1] - shift[1]) + middle[1]
-    assert y == pytest.approx(along_y)
-    return image.transform(image.size, Image.Transform.AFFINE, matrix, how["resample"], fillcolor=how["fillcolor"])
-
-
-def _augmented(image: Image.Image, name: str, amount: float, resample: Image.Resampling, fill: object) -> Image.Image:
-    how = {"resample": resample, "fillcolor": fill}
-    by_name: dict[str, Callable[[], Image.Image]] = {
-        "shear_x": lambda: _sheared(image, amount, 0, (0, 0), **how),
-        "shear_y": lambda: _sheared(image, 0, amount, (0, 0), **how),
-        "translate_x": lambda: _sheared(image, 0, 0, (amount, 0), **how),
-        "translate_y": lambda: _sheared(image, 0, 0, (0, amount), **how),
-        "rotate": lambda: image.rotate(amount, resample, fillcolor=fill),
-        "brightness": lambda: ImageEnhance.Brightness(image).enhance(amount),
-        "color": lambda: ImageEnhance.Color(image).enhance(amount),
-        "contrast": lambda: ImageEnhance.Contrast(image).enhance(amount),
-        "sharpness": lambda: ImageEnhance.Sharpness(image).enhance(amount),
-        "posterize": lambda: ImageOps.posterize(image, int(amount)),
-        "solarize": lambda: ImageOps.solarize(image, amount),
-        "autocontrast": lambda: ImageOps.autocontrast(image),
-        "equalize": lambda: ImageOps.equalize(image),
-        "invert": lambda: ImageOps.invert(image),
-    }
-    return by_name[name]()
-
-
 HOW = {
     "trivial bilinear": (Image.Resampling.BILINEAR, (10, 120, 250)),
     "rand bicubic": (Image.Resampling.BICUBIC, (128, 128, 128)),
@@ -126,7 +87,7 @@ def test_policies_do_what_they_drew(folder: Path, policy: str, mode: str) -> Non
         for i, (image, ours) in enumerate(zip(_images(folder, mode), _delivered(dataset, seed), strict=True)):
             drawn = dataset.draw(i, seed=seed)
             for _operation, name, (amount,) in drawn:
-                image = _augmented(image, name, amount, resample, fill if mode == "RGB" else fill[0])
+                image = augmented(image, name, amount, resample, fill if mode == "RGB" else fill[0])
                 seen[name] += 1
             wanted = np.asarray(image).reshape(ours.shape)
             np.testing.assert_array_equal(ours, wanted, err_msg=f"{policy} {mode} seed {seed} sample {i}: {drawn}")
@@ -168,7 +129,7 @@ def test_flips_and_crops_keep_their_order(folder: Path) -> None:
             image = image.resize((80, 60), Image.Resampling.BICUBIC).transpose(Image.Transpose.FLIP_LEFT_RIGHT)
             for operation, name, values in dataset.draw(i, seed=seed):
                 if operation == "trivial_augment_wide":
-                    image = _augmented(image, name, values[0], Image.Resampling.BILINEAR, (0, 0, 0))
+                    image = augmented(image, name, values[0], Image.Resampling.BILINEAR, (0, 0, 0))
                     moved += name in ("shear_x", "rotate", "translate_x")
             image = image.transpose(Image.Transpose.FLIP_TOP_BOTTOM).crop((15, 10, 65, 50))
             np.testing.assert_array_equal(ours, np.asarray(ImageOps.autocontrast(image)), err_msg=f"{seed} {i}")

@@ -20,6 +20,8 @@ from running_processes import HANG_S, until
 pytest.importorskip("click", reason="the command line is not installed")
 pytest.importorskip("rich", reason="the command line is not installed")
 
+from fields.made_fields import npy
+
 import feedline
 
 COMMAND = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
@@ -67,6 +69,33 @@ def test_the_contact_sheet_shows_the_images(folder: Path, tmp_path: Path) -> Non
     pixels = np.asarray(Image.open(sheet))
     assert pixels.ndim == 3 and pixels.shape[1] > pixels.shape[0] > 100
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 1000, "photos have many colours"
+
+
+def test_the_contact_sheet_is_the_one_that_show_draws(folder: Path, tmp_path: Path) -> None:
+    """With labels, boxes and masks: of a folder, a detection set and images with masks."""
+    drawn = {name: np.zeros((40, 50, 3), np.uint8) for name in ("jpg", "mask.png")}
+    drawn["jpg"][:], drawn["mask.png"][5:20, 5:30] = 120, 3
+    files = {name: made_data.encoded(pixels, "PNG" if "png" in name else "JPEG") for name, pixels in drawn.items()}
+    files["boxes.npy"] = npy(np.array([[4, 6, 30, 25], [20, 2, 45, 38]], np.float32))
+    files["labels.npy"] = npy(np.array([5, 9]))
+    made_data.write_tar(tmp_path / "set.tar", [(f"{i}.{name}", data) for i in range(3) for name, data in files.items()])
+    seen = []
+    for source, fields in (
+        (folder, None),
+        (tmp_path / "set.tar", "jpg"),
+        (tmp_path / "set.tar", "jpg boxes.npy:boxes"),
+        (tmp_path / "set.tar", "jpg boxes.npy:boxes labels.npy"),
+        (tmp_path / "set.tar", "jpg mask.png"),
+    ):
+        sheet, same = tmp_path / "sheet.png", tmp_path / "same.png"
+        chosen = ("--fields", fields) if fields else ()
+        run("inspect", source, "--show", sheet, "--images", "2", *chosen, status=int(bool(chosen)))  # 1: others unread
+        feedline.open(source, fields=fields).show(2, 1, path=same)
+        pixels = np.asarray(Image.open(sheet))
+        np.testing.assert_array_equal(pixels, np.asarray(Image.open(same)), f"{source} {fields}")
+        seen.append(pixels.tobytes())
+    assert len(set(seen)) == len(seen), "boxes, their labels and masks are seen"
+    assert "has not the extension of a picture" in run("inspect", folder, "--show", tmp_path / "x", status=2).stderr
 
 
 def test_a_damaged_image_is_a_red_cell_and_a_problem(tmp_path: Path) -> None:
@@ -148,6 +177,36 @@ def test_interrupting_ends_with_130(folder: Path) -> None:
     _, printed = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     assert "Traceback" not in printed
+
+
+IMPATIENT = """
+import signal, sys
+from feedline.cli import interrupting
+{change}
+interrupting.first_alone()
+try:
+    signal.raise_signal(signal.SIGINT)
+    print("went on")
+except KeyboardInterrupt:
+    for _ in range(100):
+        signal.raise_signal(signal.SIGINT)
+    print("cleared up")
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "printed"),
+    [
+        ("", "cleared up"),
+        ("signal.signal(signal.SIGINT, signal.SIG_IGN)", "went on"),  # as nohup leaves it
+        ("interrupting._PATIENCE_S = 0", ""),  # what hangs when it clears up can be ended
+    ],
+)
+def test_only_the_first_ctrl_c_is_heard_until_all_is_cleared_up(change: str, printed: str) -> None:
+    command = [sys.executable, "-c", IMPATIENT.format(change=change)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S)
+    assert result.stdout.strip() == printed
+    assert (result.returncode == 0) == bool(printed)
 
 
 @pytest.mark.parametrize("name", ["click", "rich", "fastjsonschema"])

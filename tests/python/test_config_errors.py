@@ -45,7 +45,7 @@ OPERATIONS: dict[str, list[Call]] = {
         lambda d: d.resize(()),
         lambda d: d.resize(2**40),
         lambda d: d.resize(10**9),
-        lambda d: d.resize(8, interpolation="lanczos"),
+        lambda d: d.resize(8, interpolation="hamming"),
         lambda d: d.resize(8, interpolation=TorchvisionsInterpolation.HAMMING),
         lambda d: d.resize(8, interpolation=5),
         lambda d: d.resize(8, interpolation=None),
@@ -205,7 +205,7 @@ def test_how_many_threads_there_may_be_is_the_engines_to_say(train: feedline.Dat
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("dtype", "uint16"), ("window", 128), ("cache", "memory"), ("endpoint_url", "http://x"), ("retries", 3)],
+    [("dtype", "uint16"), ("window", 128), ("endpoint_url", "http://x"), ("retries", 3)],
 )
 def test_arguments_of_open_that_come_later(folder: pathlib.Path, name: str, value: Any) -> None:
     with pytest.raises(feedline.ConfigError, match=rf"{name} is not in this version"):

@@ -113,22 +113,50 @@ def training_holds(names: Names) -> None:
     assert again.epoch == 90, "the last batch of epoch 89 was saved last"
 
 
-def drop_in_names() -> Names:
-    from feedline import DataLoader
+def mixing_holds(names: Names) -> None:
+    """The first loader's last batch, and the second one's explanation."""
+    assert names["images"].shape == (128, 3, 176, 176)
+    assert names["targets"].shape == (128, 3) and torch.allclose(names["targets"].sum(1), torch.ones(128))
+    assert "row i with row n - 1 - i; label is shares of 3 classes, smoothed by 0.1" in names["loader"].explain()
 
-    return {"loader": DataLoader(torch.utils.data.TensorDataset(torch.arange(9)), batch_size=2)}
+
+def views_hold(names: Names) -> None:
+    batch = names["batch"]
+    assert (batch.global_a.shape[1:], batch.local.shape[1:]) == ((3, 224, 224), (8, 3, 96, 96))
+
+
+def recipes_hold(names: Names) -> None:
+    """Views by hand are the preset's; the last blocks' batches stand."""
+    assert names["by_hand"].operations == feedline.presets.dino("imagenet/train").dataset.operations
+    assert names["batch"].boxes_npy[0].shape[1] == 4 and names["batch"].jpg[0].dtype == torch.float32
+
+
+def drop_in_holds(names: Names) -> None:
+    assert len(list(names["loader"])) == 5 and "settings   num_workers=0: " in names["loader"].explain()
 
 
 # the names that a document's blocks begin with, and what must hold behind them
+def cache_holds(names: Names) -> None:
+    next(iter(names["train"].center_crop(8).loader(8)))
+    assert list(Path("nvme/feedline").rglob("*.object"))
+
+
 RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "README.md": (readme_names, readme_holds),
+    "cache.md": (lambda: {"feedline": feedline}, cache_holds),
     "caching.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
-    "drop-in.md": (drop_in_names, lambda names: len(list(names["loader"])) == 5),
+    "drop-in.md": (
+        lambda: {"feedline": feedline, "dataset": torch.utils.data.TensorDataset(torch.arange(300))},
+        drop_in_holds,
+    ),
     "fidelity.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
     "fields.md": (dict, fields_hold),
+    "mixing.md": (lambda: {"feedline": feedline}, mixing_holds),
+    "recipes.md": (dict, recipes_hold),
     "reproducibility.md": (training_names, training_holds),
     "trace.md": (lambda: small(8, epochs=2), lambda names: next(Path("profiles").glob("*.gz"))),
     "tuning-live.md": (lambda: small(32), lambda names: names["loader"].stats()["controller"]["limit"] >= 1),
+    "views.md": (dict, views_hold),
 }
 
 

@@ -73,6 +73,7 @@ INTERNAL = {
     "DriverError": "page-locking: the driver refused; it becomes a reason",
     "CapturingError": "page-locking: a CUDA graph is captured; it is tried again",
     "EndedError": "page-locking: the driver has gone",
+    "Stopped": "stage: another copy failed; it ends this one without a word",
     "BadSamplesError": "the drop-in: carries an epoch's bad samples from fetching to delivery",
 }
 

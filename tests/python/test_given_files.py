@@ -100,3 +100,29 @@ def test_a_reader_of_samples_with_labels_takes_no_bytes(folder):
     reader = feedline.open(folder).random_resized_crop(32)._engine.reader("NCHW")
     with pytest.raises(feedline.ConfigError, match="more than one image"):
         reader.read_encoded(b"", 0, 0, 0)
+
+
+def test_a_reader_takes_pixels_as_it_takes_the_file_they_come_from(paths):
+    files = _engine.GivenFiles("given")
+    reader = transformed(files)._engine.reader("NHWC")
+    first = files.add(paths[:1])
+    pixels = feedline.decode_image(Path(os.fsdecode(paths[0])).read_bytes())
+    ((_, from_file),) = reader.read(first, 7, 1, 2)
+    ((name, from_pixels),) = reader.read_pixels(pixels, 7, 1, 2)
+    ((_, other_draw),) = reader.read_pixels(pixels, 8, 1, 2)
+    assert name == "image"
+    numpy.testing.assert_array_equal(from_file, from_pixels)
+    assert (from_pixels != other_draw).any()
+    gray = numpy.ascontiguousarray(pixels[..., :1])
+    ((_, of_gray),) = reader.read_pixels(gray, 7, 1, 2)
+    ((_, of_copies),) = reader.read_pixels(numpy.repeat(gray, 3, axis=2), 7, 1, 2)
+    numpy.testing.assert_array_equal(of_gray, of_copies)
+    for wrong in (pixels[:0], pixels[..., :2].copy(), numpy.zeros((3, 3, 4), numpy.uint8)):
+        with pytest.raises(feedline.ConfigError, match="an image has pixels, and 1 or 3 channels"):
+            reader.read_pixels(wrong, 0, 0, 0)
+
+
+def test_a_reader_of_samples_with_labels_takes_no_pixels(folder):
+    reader = feedline.open(folder).random_resized_crop(32)._engine.reader("NCHW")
+    with pytest.raises(feedline.ConfigError, match="more than one image"):
+        reader.read_pixels(numpy.zeros((9, 9, 3), numpy.uint8), 0, 0, 0)

@@ -207,6 +207,13 @@ MAP: dict[str, Row] = {
 }
 
 
+MIX: dict[str, Row] = {
+    "batches": lambda run: run.batches,
+    "rows": lambda run: run.samples,
+    "run_s": lambda run: (1e-9, run.stats["stages"]["batch"]["busy_s"]),
+}
+
+
 def memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
@@ -217,6 +224,8 @@ def table_of(run: Run) -> dict[str, Row]:
         rows |= {f"stages.{name}.{key}": row for key, row in stage_rows(name).items()}
     rows |= {f"cache.{key}": row for key, row in CACHE.items()} if run.source.cache else {"cache": lambda run: None}
     rows |= {"map": lambda run: None} if run.source.mapped is None else {f"map.{key}": row for key, row in MAP.items()}
+    mixed = "mixup" in run.source.options
+    rows |= {f"mix.{key}": row for key, row in MIX.items()} if mixed else {"mix": lambda run: None}
     auto = run.threads is None
     rows |= {f"controller.{key}": r for key, r in CONTROLLER.items()} if auto else {"controller": lambda run: None}
     return rows
@@ -395,6 +404,10 @@ def of_mapped(folder: Path, tmp_path: Path) -> Source:
     return source
 
 
+def of_mixed(folder: Path, tmp_path: Path) -> Source:
+    return photos(feedline.open(folder), folder, options={"mixup": 0.2, "cutmix": 1.0})
+
+
 def of_lengths(lengths: list[int], options: dict[str, Any]) -> Source:
     text = [numpy.full(length, i, dtype="i4") for i, length in enumerate(lengths)]
     data = feedline.arrays(text=feedline.ragged(text), label=numpy.arange(len(lengths)))
@@ -404,7 +417,7 @@ def of_lengths(lengths: list[int], options: dict[str, Any]) -> Source:
 
 SOURCES = (
     of_folder, of_tars, of_cached_photos, of_pixels, of_skipped, of_replaced, of_arrays, of_tokens, of_ragged,
-    of_buckets, of_mapped,
+    of_buckets, of_mapped, of_mixed,
 )  # fmt: skip
 
 

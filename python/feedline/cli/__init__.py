@@ -8,6 +8,7 @@ import signal
 import sys
 
 from feedline.cli import exit_codes
+from feedline.cli.interrupting import first_alone
 
 __all__ = ["main"]
 
@@ -16,6 +17,7 @@ _OF_RECORDS = "fastjsonschema"
 
 def main() -> int:
     """Entry point of the ``feedline`` command; returns the exit status."""
+    first_alone()
     try:
         from feedline.cli.root import run
 

@@ -49,12 +49,14 @@ def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
     from feedline.report import effects
     from feedline.top import alarms
     from feedline.trace import causes as of_trace
+    from feedline.verifying import pages as of_verify
 
     return [
         *of_diagnose.entries(causes),
         *of_trace.entries(),
         *alarms.entries(),
         *inspection.entries(),
+        *of_verify.entries(),
         *effects.entries(),
     ]
 

@@ -13,7 +13,6 @@ import feedline
 from feedline.cli import exit_codes, parameters
 from feedline.cli.console import OUT, bytes_text, counted, print_json, steps, table
 from feedline.data import inspection
-from feedline.data.contact_sheet import contact_sheet, write_png
 from feedline.findings import Finding
 
 _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -29,10 +28,13 @@ _UNDECODED = dict.fromkeys(
 @parameters.source_format("folder", "tar", "pixels")
 @parameters.fields
 @click.option(
-    "--show", type=parameters.OutputPath(dir_okay=False), metavar="FILE", help="Write a contact sheet to this PNG file."
+    "--show",
+    type=parameters.OutputPath(dir_okay=False),
+    metavar="FILE",
+    help="Write a contact sheet, drawn with Pillow, to this .png or .jpg: images with masks, boxes and labels.",
 )
 @click.option(
-    "--images", default=24, type=click.IntRange(1, 400), metavar="N", help="With --show: images on the contact sheet."
+    "--images", default=24, type=click.IntRange(1, 400), metavar="N", help="With --show: samples on the contact sheet."
 )
 @parameters.as_json()
 def inspect(source: str, format_: str | None, fields: str | None, show: str | None, images: int, as_json: bool) -> int:
@@ -58,11 +60,15 @@ def inspect(source: str, format_: str | None, fields: str | None, show: str | No
 
 
 def _write_sheet(source: str, format_: str | None, fields: str | None, path: Path, images: int) -> dict[str, Any]:
+    from feedline.data import shown  # with what only pictures need
+
+    shown.check_path(path)
     dataset = feedline.open(source, format=format_, fields=fields)
-    with steps(min(images, len(dataset)), "decoding") as advance:
-        sheet, damaged = contact_sheet(dataset, images, lambda: advance(1))
-    write_png(path, sheet)
-    return {"path": str(path), "images": min(images, len(dataset)), "damaged": damaged}
+    count = min(images, len(dataset))
+    with steps(count, "decoding") as advance:
+        sheet = shown.sheet_of(dataset, count, epochs=1, seed=0, step=advance)
+    sheet.save(path)
+    return {"path": str(path), "images": count, "damaged": sheet.damaged}
 
 
 def _as_dict(source: str, found: feedline.Inspection, findings: list[Finding]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from rich.markup import escape
 import feedline
 from feedline.cli import exit_codes
 from feedline.cli.bench import bench
+from feedline.cli.cache import cache
 from feedline.cli.console import ERR
 from feedline.cli.diagnose import diagnose
 from feedline.cli.diff import diff
@@ -16,9 +17,11 @@ from feedline.cli.explain import explain
 from feedline.cli.inspect import inspect
 from feedline.cli.pack import pack
 from feedline.cli.report import report
+from feedline.cli.stage import stage
 from feedline.cli.top import top
 from feedline.cli.trace import trace
 from feedline.cli.tune import tune
+from feedline.cli.verify import verify
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
@@ -30,6 +33,9 @@ def root() -> None:
 root.add_command(inspect)
 root.add_command(bench)
 root.add_command(pack)
+root.add_command(verify)
+root.add_command(stage)
+root.add_command(cache)
 root.add_command(trace)
 root.add_command(diagnose)
 root.add_command(tune)

@@ -195,7 +195,7 @@ def _give(tuned: Tuned | TunedSource, settings: Path | None, record: Path | None
 
 
 def _save(document: dict[str, Any], path: Path, as_json: bool) -> None:
-    from feedline.tune import settings
+    from feedline.loader import tuned_settings as settings
 
     show = ERR if as_json else OUT  # standard output is one JSON object
     if document["settings"] is not None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import ConfigError
 
-_INTERPOLATIONS = ("nearest", "box", "bilinear", "bicubic")
+_INTERPOLATIONS = ("nearest", "box", "bilinear", "bicubic", "lanczos", "random")
 # Pillow's Image.Resampling values, which torchvision accepts as plain integers too
 _PILLOW_RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 _DTYPES = ("uint8", "int64", "float16", "float32")
@@ -136,6 +136,13 @@ def refuse_aliased(where: str, antialias: Any) -> None:
         raise ConfigError(f"{where}: antialias={antialias!r} is not possible: Pillow's filters always antialias")
 
 
+def reals(where: str, name: str, values: Any) -> list[float]:
+    """Numbers."""
+    if not is_sequence(values):
+        raise ConfigError(f"{where}: {name} must be numbers, not {values!r}")
+    return [real(where, name, value) for value in _items(values)]
+
+
 def low_high(where: str, name: str, value: Any) -> tuple[float, float]:
     """A pair of numbers, lower first."""
     pair = _items(value) if is_sequence(value) else []
@@ -145,6 +152,62 @@ def low_high(where: str, name: str, value: Any) -> tuple[float, float]:
     if low > high:
         raise ConfigError(f"{where}: {name} must have its lower bound first, not {value!r}")
     return low, high
+
+
+def pair(where: str, name: str, value: Any) -> tuple[float, float]:
+    """Two numbers, for x and y."""
+    numbers_given = _items(value) if is_sequence(value) else []
+    if len(numbers_given) != 2:
+        raise ConfigError(f"{where}: {name} must be two numbers (x, y), not {value!r}")
+    x, y = (real(where, name, number) for number in numbers_given)
+    return x, y
+
+
+def whole_pair(where: str, name: str, value: Any) -> tuple[int, int]:
+    """Two numbers of pixels."""
+    extents = _items(value) if is_sequence(value) else []
+    if len(extents) != 2:
+        raise ConfigError(f"{where}: {name} must be two numbers of pixels, not {value!r}")
+    first, second = (integer(where, name, extent, low=1) for extent in extents)
+    return first, second
+
+
+def integers(where: str, name: str, value: Any, low: int) -> list[int]:
+    """One integer or several."""
+    numbers_given = _items(value) if is_sequence(value) else [value]
+    if not numbers_given:
+        raise ConfigError(f"{where}: {name} must be an integer or several, not {value!r}")
+    return [integer(where, name, number, low=low) for number in numbers_given]
+
+
+def both_directions(where: str, name: str, value: Any) -> tuple[float, float]:
+    """A number for both directions, or (x, y)."""
+    given = _items(value) if is_sequence(value) else [value]
+    if len(given) == 1:
+        given = given * 2
+    return pair(where, name, given)
+
+
+def angles(where: str, name: str, value: Any) -> tuple[float, float]:
+    """torchvision's rule for degrees: a number d is (-d, d)."""
+    if is_sequence(value):
+        return low_high(where, name, value)
+    most = real(where, name, value)
+    if most < 0:
+        raise ConfigError(f"{where}: {name} must not be negative where it is one number, not {value!r}")
+    return -most, most
+
+
+def shears(where: str, value: Any) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
+    """None, a number, two or four, to the ranges along x and y."""
+    if value is None:
+        return None, None
+    bounds = _items(value) if is_sequence(value) else value
+    if not isinstance(bounds, list) or len(bounds) == 2:
+        return angles(where, "shear", bounds), None
+    if len(bounds) != 4:
+        raise ConfigError(f"{where}: shear must be one number, (low, high) or (low, high, low, high), not {value!r}")
+    return low_high(where, "shear", bounds[:2]), low_high(where, "shear", bounds[2:])
 
 
 def jitter(where: str, name: str, value: Any, center: float, low: float, high: float) -> tuple[float, float]:

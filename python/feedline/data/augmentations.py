@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
+from ..errors import ConfigError
 from . import arguments
-from .operations import Fields, Operations
+from .operations import Fields
+from .random_operations import RandomOperations
 
 
-class Augmentations(Operations):
+class Augmentations(RandomOperations):
     """The part of a :class:`Dataset` that augments images.
 
     Names, arguments, defaults and probabilities are torchvision's; pixels are those of Pillow, bit for bit. Images are
@@ -71,7 +73,7 @@ class Augmentations(Operations):
 
         Args:
             policy: ``"imagenet"``, ``"cifar10"`` or ``"svhn"``, or torchvision's AutoAugmentPolicy.
-            interpolation: ``"nearest"``, ``"bilinear"`` or ``"bicubic"``, of what moves pixels.
+            interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"`` or ``"random"``, of what moves pixels.
             fill: 0 to 255, one value or (red, green, blue): what comes from outside the image; None is black.
         """
         where = "auto_augment"
@@ -129,6 +131,75 @@ class Augmentations(Operations):
                 arguments.field_names(where, fields),
                 arguments.integer(where, "num_magnitude_bins", num_magnitude_bins),
                 *_moved(where, interpolation, fill),
+            )
+        )
+
+    def aug_mix(
+        self,
+        severity: int = 3,
+        mixture_width: int = 3,
+        chain_depth: int = -1,
+        alpha: float = 1.0,
+        all_ops: bool = True,
+        interpolation: Any = "bilinear",
+        fill: int | Sequence[int] | None = None,
+        *,
+        fields: Fields = None,
+    ) -> Self:
+        """A weighed sum of the image and of chains of changes (Hendrycks et al., "AugMix", ICLR 2020, as torchvision).
+
+        Args:
+            severity: 1 to 10; magnitudes are among so many of 10 bins.
+            mixture_width: how many chains, 1 to 32.
+            chain_depth: changes in each chain, at most 64; below 1: 1 to 3, drawn.
+            alpha: of the Dirichlet and Beta distributions of the weights, above 0.
+            all_ops: with brightness, colour, contrast and sharpness.
+            interpolation, fill: as for :meth:`auto_augment`.
+        """
+        where = "aug_mix"
+        return self._with(
+            self._engine.aug_mix(
+                arguments.field_names(where, fields),
+                arguments.integer(where, "severity", severity),
+                arguments.integer(where, "mixture_width", mixture_width),
+                arguments.integer(where, "chain_depth", chain_depth),
+                arguments.real(where, "alpha", alpha),
+                arguments.flag(where, "all_ops", all_ops),
+                *_moved(where, interpolation, fill),
+            )
+        )
+
+    def timm_augment(
+        self,
+        config: str,
+        img_mean: int | Sequence[int] = (124, 116, 104),
+        interpolation: Any = "random",
+        translate_pct: float | None = None,
+        *,
+        fields: Fields = None,
+    ) -> Self:
+        """What one of timm's strings describes: ``"rand-m9-mstd0.5-inc1"``, ``"original-mstd0.5"``, ``"augmix-m5-w4"``.
+
+        Args:
+            config: begins with ``rand``, ``original``, ``originalr``, ``v0``, ``v0r`` or ``augmix``. Not in this
+                version: the sets of changes ``3a`` and ``3aw``, and ``augmix`` with ``b1``.
+            img_mean: 0 to 255, one value or (red, green, blue): what comes from outside the image.
+            interpolation: ``"nearest"``, ``"bilinear"`` or ``"bicubic"``; ``"random"``: one of the last two for each
+                change.
+            translate_pct: how far translations go at level 10, of the image's side; None: 0.45, and 0.3 for ``augmix``,
+                as timm's ``create_transform`` has them.
+        """
+        where = "timm_augment"
+        if not isinstance(config, str):
+            raise ConfigError(f'{where}: config must be text such as "rand-m9-mstd0.5-inc1", not {config!r}')
+        share = (0.3 if config.startswith("augmix") else 0.45) if translate_pct is None else translate_pct
+        return self._with(
+            self._engine.timm_augment(
+                arguments.field_names(where, fields),
+                config,
+                arguments.color(where, img_mean),
+                arguments.interpolation(where, interpolation),
+                arguments.real(where, "translate_pct", share),
             )
         )
 

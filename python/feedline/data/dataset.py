@@ -15,19 +15,22 @@ from .._engine import Inspection
 from ..errors import ConfigError
 from ..loader import batches
 from ..loader.loader import Loader
-from . import arguments, draws
+from ..loader.tv_tensors import Wrapper
+from . import arguments, draws, view_list
 from .augmentations import Augmentations
 from .facts import DecodeLimit, Drawn, FieldSpec
 from .loader_options import LoaderOptions
 from .operations import Fields
+from .targets import Targets
 
 if TYPE_CHECKING:
     from .mapping import Chain
+    from .shown import Sheet
 
 Origin = tuple[str, str, list[str], str, str]  # source, format, fields, index folder, missing: the engine's arguments
 
 
-class Dataset(Augmentations):
+class Dataset(Targets, Augmentations):
     """Samples and the operations on their images. Immutable: every operation returns a new dataset, cheap to make.
 
     Operations have torchvision's names, arguments, defaults and sampling rules, and the pixels of Pillow. A wrong
@@ -35,7 +38,8 @@ class Dataset(Augmentations):
 
     Where samples have several images and masks, geometry is drawn once for all of them, and colours and numbers change
     in the images alone; ``fields`` of an operation names the fields that it is for. Masks keep their labels: resizing
-    takes the nearest one (torchvision's rule for masks), and borders are 0.
+    takes the nearest one (torchvision's rule for masks), and borders are 0. Boxes and keypoints move by torchvision
+    v2's rules: see :meth:`boxes`.
 
     ``ds[i]`` is one transformed sample, as a named tuple of NumPy arrays and numbers, drawn as in epoch 0 of a loader
     with seed 0; of its own length, where samples have different ones. Where a loader of torch's kind reads it, its
@@ -103,6 +107,68 @@ class Dataset(Augmentations):
         """
         word = arguments.choice("collate", "form", form, ("stack", "pad", "list"))
         return self._with(self._engine.collate(word, arguments.field_names("collate", fields)))
+
+    def views(self, *views: Any, field: str | None = None, **named: Any) -> Dataset:
+        """Several views of an image, each a field of its own, from one read and one decode.
+
+        ::
+
+            dataset.views(global_a=big, global_b=big, local=(small, 8))   # batch.global_a, batch.local
+            dataset.views([big, big])                                     # batch.image_0, batch.image_1
+
+        where ``big`` and ``small`` are lists of operations by :func:`feedline.chain`. The fields stand in the image's
+        place, labels and all else behind them as before. Operations before ``views`` are shared: drawn once, and done
+        once for all views (``decode``, ``resize``). Those behind it (``normalize``) are for each view, drawn by itself;
+        ``fields=`` of them names views. Every view draws by itself, also where two have the same chain.
+
+        What the views need of an image is decoded once; where the views are few and small, each by itself, if that
+        costs less, to the same pixels. :meth:`explain` says how often. With ``fidelity="fast"`` it is always decoded
+        once, as coarsely as the view that needs most. Other images and masks have no views: operations behind ``views``
+        that are for all of them are drawn for them by themselves.
+
+        Args:
+            views: one list of chains, or one object that :func:`feedline.views` gave.
+            field: the image, where samples have several.
+            named: a chain: one view, a field (channels, height, width). Or ``(chain, n)``: ``n`` views, a field
+                (n, channels, height, width), each of them drawn by itself. At most 254 views in all.
+
+        Raises:
+            ConfigError: no view; a chain with ``decode``; ``normalize`` or ``to_dtype`` before it; the name of another
+                field; a second ``views``; no such image, or one that a ``map`` took. Afterwards: ``cache``, which goes
+                before it; ``n`` views that have no fixed size.
+        """
+        rows = view_list.of("views", views, named).rows
+        return self._with(self._engine.views(rows, view_list.field_name("views", field)))
+
+    def five_crop(self, size: int | Sequence[int], *, field: str | None = None) -> Dataset:
+        """The four corners and the middle, in this order: a field (5, channels, height, width) in the image's place.
+
+        Operations behind it are for each of the five, random ones drawn by themselves.
+
+        Args:
+            size: pixels, ``size`` x ``size`` or ``(height, width)``.
+            field: the image, where samples have several.
+
+        Raises:
+            ConfigError: as for :meth:`views`.
+            DataError: an image that is smaller, when it is read.
+        """
+        where = "five_crop"
+        crop = arguments.square_size(where, size)
+        return self._with(self._engine.five_crop(crop, view_list.field_name(where, field)))
+
+    def ten_crop(self, size: int | Sequence[int], vertical_flip: bool = False, *, field: str | None = None) -> Dataset:
+        """:meth:`five_crop`, and the same five of the mirrored image: a field (10, channels, height, width).
+
+        Args:
+            size: as for :meth:`five_crop`.
+            vertical_flip: mirrors top to bottom, and not left to right.
+            field: the image, where samples have several.
+        """
+        where = "ten_crop"
+        crop = arguments.square_size(where, size)
+        flips = arguments.flag(where, "vertical_flip", vertical_flip)
+        return self._with(self._engine.ten_crop(crop, flips, view_list.field_name(where, field)))
 
     def map(
         self,
@@ -238,16 +304,49 @@ class Dataset(Augmentations):
                 stacklevel=3,
             )
 
-    def sample(self, index: SupportsIndex, *, seed: int = 0, epoch: int = 0) -> tuple[Any, ...]:
-        """One transformed sample as in ``epoch`` of a loader with ``seed``: arrays, and numbers for labels."""
+    def sample(self, index: SupportsIndex, *, seed: int = 0, epoch: int = 0, output: str = "numpy") -> tuple[Any, ...]:
+        """One transformed sample as in ``epoch`` of a loader with ``seed``: arrays, and numbers for labels.
+
+        Args:
+            output: ``"numpy"``, ``"torch"`` or ``"tv_tensors"``, as :meth:`loader` has it, of arrays.
+        """
+        word = arguments.choice("sample", "output", output, ("numpy", "torch", "tv_tensors"))
         rows = self._engine.sample(self._index(index), *_seed_and_epoch("sample", seed, epoch))
-        # a field without extents is a number
-        return batches.named((name for name, _ in rows), (_plain(value) for _, value in rows))
+        names = [name for name, _ in rows]
+        values = [_plain(value) for _, value in rows]  # a field without extents is a number
+        if word != "numpy":
+            values = [_tensor(value) for value in values]
+        if word == "tv_tensors":
+            values = Wrapper("sample", self._engine.roles()).sample(names, values)
+        return batches.named(names, values)
 
     def draw(self, index: SupportsIndex, *, seed: int = 0, epoch: int = 0) -> list[Drawn]:
         """What the operations decide for a sample, without decoding it."""
         rows = self._engine.draw(self._index(index), *_seed_and_epoch("draw", seed, epoch))
-        return [Drawn(operation, name, tuple(values)) for operation, name, values in rows]
+        return [Drawn(operation, name, tuple(values), view) for operation, name, values, view in rows]
+
+    def show(self, n: int = 16, epochs: int = 3, *, seed: int = 0, path: str | os.PathLike[str] | None = None) -> Sheet:
+        """Draws samples as the operations make them, to look at a recipe: a contact sheet, drawn with Pillow.
+
+        ``n`` samples, evenly spread, each as the first ``epochs`` of a loader with ``seed`` have it, one beside the
+        other: images and views, with masks over them, boxes, keypoints, and the label, or the first line of a text,
+        below. Normalisation is undone.
+
+        Args:
+            n: samples, 1 or more.
+            epochs: of each, 1 or more.
+            seed: of the random operations.
+            path: writes the picture there, in the format of its extension. None: a notebook shows it; elsewhere it is
+                written to ``feedline-show.png``.
+
+        Raises:
+            ConfigError: samples without an image, an extension of no picture, or no Pillow.
+        """
+        from .shown import show  # with what only pictures need
+
+        where = "show"
+        count, times = arguments.integer(where, "n", n, low=1), arguments.integer(where, "epochs", epochs, low=1)
+        return show(self, count, times, _seed_and_epoch(where, seed, 0)[0], path)
 
     def encoded(self, index: SupportsIndex) -> bytes:
         """The stored bytes of a sample's image."""
@@ -303,6 +402,15 @@ class Dataset(Augmentations):
         timeout: float | None = None,
         buckets: int | Sequence[int] | None = None,
         max_tokens: int | None = None,
+        repeat: int = 1,
+        mixup: float = 0.0,
+        cutmix: float = 0.0,
+        num_classes: int | None = None,
+        label_smoothing: float = 0.0,
+        mix_probability: float = 1.0,
+        switch_probability: float = 0.5,
+        mix_mode: str = "batch",
+        partner: str | None = None,
     ) -> Loader:
         """A loader: native threads fill batches ahead of the training loop. They start with the first ``iter()``.
 
@@ -335,13 +443,29 @@ class Dataset(Augmentations):
             dtype: of image fields, as by ``to_dtype(dtype, scale=True)``: ``"float16"``, ``"float32"``, ``"uint8"``,
                 NumPy's or torch's; None is what the operations give.
             layout: ``"NCHW"`` or ``"NHWC"``.
-            output: ``"torch"`` tensors or ``"numpy"`` arrays. Both are views of the engine's memory, writable, and
-                yours for as long as you hold them.
+            output: ``"torch"`` tensors, ``"numpy"`` arrays, or ``"tv_tensors"``: torchvision's Image, Mask,
+                BoundingBoxes and KeyPoints, the latter two where they are lists, with the sample's canvas. All are
+                views of the engine's memory, writable, and yours for as long as you hold them.
             timeout: seconds without a batch after which ``next()`` raises StalledError; None is never.
             buckets: of samples of different lengths, those of like length stand together: upper bounds of the
                 lengths, ascending, the last one at least the longest sample's; or a number of buckets, with about as
                 many samples each and bounds that are multiples of 8. A sample's length is that of its longest field.
             max_tokens: with buckets, rows times bound of a batch at most: short samples come in larger batches.
+            repeat: repeated augmentation: every sample that comes in an epoch comes so many times, one right after
+                the other, with other random numbers each time, and on different ranks where there are several. An
+                epoch is as long as without, and so has a part of the samples, another one every time.
+            mixup, cutmix: alpha of Beta(alpha, alpha), which the share of MixUp, or of CutMix's box, is drawn from;
+                0 is without. Images must be float32 or float16 and of one size, and the label an integer.
+            num_classes: classes of the targets; by default as many as the dataset has names for.
+            label_smoothing: of the targets that mixing makes, as timm's.
+            mix_probability: that a batch (a row, a pair: see ``mix_mode``) is mixed.
+            switch_probability: with both, that it is CutMix and not MixUp.
+            mix_mode: ``"batch"`` draws once for all rows; ``"elem"`` for every row, ``"pair"`` for every two rows that
+                are mixed with each other; ``"half"`` mixes the first half of the rows with the second, and delivers
+                that half.
+            partner: a row is mixed with the one before it, ``"roll"`` (torchvision's, and the default of
+                ``mix_mode="batch"``), or row i with row n - 1 - i, ``"flip"`` (timm's; the others know no other), for
+                which ``batch_size`` must be even.
 
         With buckets every batch is of one of them, and padded to its bound, so that there are as many shapes as
         buckets; all ranks have the same shapes at the same step. Samples that do not fill a batch of all ranks go up
@@ -349,8 +473,16 @@ class Dataset(Augmentations):
         the last. Shuffled, the batches of all buckets are mixed; else the shortest come first. A state goes on with
         the same bounds and the same rows over all ranks.
 
+        With ``mixup`` or ``cutmix`` the label is float32 (rows, num_classes), shares that sum to 1, as torch's
+        CrossEntropyLoss takes them. Every image of a sample is mixed alike; numbers, arrays and text stay as they are.
+        Rows are mixed with others of the same rank's batch, by numbers that follow from the seed, the epoch, the
+        batch and the rank. A batch of one row is not mixed, nor the middle row of an odd last batch that is flipped.
+
         Raises:
-            ConfigError: a wrong argument or operation, a budget that does not hold one batch; nothing is read.
+            ConfigError: a wrong argument or operation, a budget that does not hold one batch; nothing is read. To be
+                mixed: uint8 images, lists of images, a mask beside them, no integer label, or not known of how many
+                classes.
+            DataError: while it runs, under ``on_error``: a sample's class is not below num_classes.
         """
         options = LoaderOptions(
             batch_size=batch_size,
@@ -374,6 +506,15 @@ class Dataset(Augmentations):
             timeout=timeout,
             buckets=buckets,
             max_tokens=max_tokens,
+            repeat=repeat,
+            mixup=mixup,
+            cutmix=cutmix,
+            num_classes=num_classes,
+            label_smoothing=label_smoothing,
+            mix_probability=mix_probability,
+            switch_probability=switch_probability,
+            mix_mode=mix_mode,
+            partner=partner,
         )
         return options.make_loader(self._engine)
 
@@ -384,6 +525,17 @@ def _seed_and_epoch(where: str, seed: int, epoch: int) -> tuple[int, int]:
         arguments.integer(where, "seed", seed, low=0, high=high),
         arguments.integer(where, "epoch", epoch, low=0, high=high),
     )
+
+
+def _tensor(value: Any) -> Any:
+    """An array as torch's, over the same memory; all else as it is."""
+    if not hasattr(value, "__array_interface__"):
+        return value
+    try:
+        import torch
+    except ImportError:
+        raise ConfigError('sample: output="torch" and "tv_tensors" need torch; install it') from None
+    return torch.from_numpy(value)
 
 
 def _plain(value: Any) -> Any:

@@ -14,13 +14,22 @@ import contextvars
 import sys
 from collections.abc import Iterator
 
+# How the names of operations begin that draw.
+_RANDOM = (
+    "random_", "color_jitter", "auto_augment", "rand_augment", "trivial_augment_wide", "aug_mix", "timm_",
+    "gaussian_blur", "elastic_transform", "scale_jitter",
+)  # fmt: skip
 _loader_reads = contextvars.ContextVar("feedline_loader_reads", default=False)  # each thread has its own
 
 
 def is_random(operation: str) -> bool:
     """Whether an operation, as :attr:`Dataset.operations` describes it, draws."""
     is_seeded = operation.startswith("map(") and operation.endswith("seeded=True)")
-    return is_seeded or operation.startswith(("random_", "color_jitter"))
+    if "interpolation=random" in operation:
+        return True
+    if operation.startswith("views("):  # of several chains
+        return any(f".{name}" in operation for name in _RANDOM)
+    return is_seeded or operation.partition("(")[0].startswith(_RANDOM)
 
 
 @contextlib.contextmanager

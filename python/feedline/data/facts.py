@@ -35,16 +35,32 @@ class FieldSpec(_ShapeAndDtype):
         return f"FieldSpec(shape={self.shape!r}, dtype={self.dtype!r}{beside})"
 
 
-class Drawn(NamedTuple):
+class _Decision(NamedTuple):
+    operation: str
+    name: str
+    values: tuple[float, ...]
+
+
+class Drawn(_Decision):
     """What one random or size-dependent operation decided for a sample.
 
     ``operation`` is its name, ``name`` what was decided, ``values`` the numbers: ``"crop"`` is (left, top, width,
     height) in pixels of the image that the operation gets, ``"flip"`` is (0,) or (1,), ``"brightness"`` a factor.
+
+    Attributes:
+        view: for which view of the image: ``"global_a"``, ``"local[3]"``; ``""`` is for all of it.
     """
 
-    operation: str
-    name: str
-    values: tuple[float, ...]
+    view: str
+
+    def __new__(cls, operation: str, name: str, values: tuple[float, ...], view: str = "") -> Drawn:
+        decision = super().__new__(cls, operation, name, values)
+        decision.view = view
+        return decision
+
+    def __repr__(self) -> str:
+        view = f", view={self.view!r}" if self.view else ""
+        return f"Drawn(operation={self.operation!r}, name={self.name!r}, values={self.values!r}{view})"
 
 
 class DecodeLimit(NamedTuple):

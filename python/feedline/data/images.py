@@ -73,7 +73,7 @@ def resize_image(
     Args:
         image: uint8 array of shape (height, width, channels) with 1 or 3 channels, or (height, width).
         size: pixels.
-        interpolation: ``"nearest"``, ``"box"``, ``"bilinear"`` or ``"bicubic"``.
+        interpolation: ``"nearest"``, ``"box"``, ``"bilinear"``, ``"bicubic"`` or ``"lanczos"``.
 
     Returns:
         uint8 array with as many dimensions as ``image``.

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from .. import _engine
 from ..errors import ConfigError
 from ..loader.loader import Loader, Output
+from ..loader.tv_tensors import Wrapper
 from ..machine import ranks
 from . import arguments
 
@@ -42,21 +43,38 @@ class LoaderOptions(NamedTuple):
     timeout: float | None
     buckets: int | Sequence[int] | None
     max_tokens: int | None
+    repeat: int
+    mixup: float
+    cutmix: float
+    num_classes: int | None
+    label_smoothing: float
+    mix_probability: float
+    switch_probability: float
+    mix_mode: str
+    partner: str | None
 
     def make_loader(self, dataset: _engine.Dataset) -> Loader:
         """A loader over ``dataset``. Raises ConfigError where an option is wrong; nothing is read."""
         _refuse_device(self.device)
+        output = Output(arguments.choice(_WHERE, "output", self.output, ("torch", "numpy", "tv_tensors")))
+        wrapper = self._wrapper(dataset) if output is Output.TV_TENSORS else None
         rank, world_size = ranks.resolve(self.rank, self.world_size)
         engine = self._engine_loader(dataset, rank, world_size)
         if engine.batches == 0:
             self._warn_of_nothing(len(dataset), world_size)
         return Loader(
             engine,
-            Output(arguments.choice(_WHERE, "output", self.output, ("torch", "numpy"))),
+            output,
             epochs=_epoch_count(self.epochs),
             announce=rank == 0,
             remake=lambda num_workers: self._replace(num_workers=num_workers).make_loader(dataset),
+            wrapper=wrapper,
         )
+
+    def _wrapper(self, dataset: _engine.Dataset) -> Wrapper:
+        if self.layout != "NCHW":
+            raise ConfigError(f'{_WHERE}: output="tv_tensors" has images as torchvision has them: layout="NCHW"')
+        return Wrapper(_WHERE, dataset.roles())
 
     def _engine_loader(self, dataset: _engine.Dataset, rank: int, world_size: int) -> _engine.Loader:
         window = _count("shuffle_window", self.shuffle_window)
@@ -86,6 +104,15 @@ class LoaderOptions(NamedTuple):
             bucket_bounds=bounds,
             buckets=bucket_count,
             max_tokens=max_tokens,
+            repeat=_count("repeat", self.repeat),
+            mixup=arguments.real(_WHERE, "mixup", self.mixup),
+            cutmix=arguments.real(_WHERE, "cutmix", self.cutmix),
+            num_classes=0 if self.num_classes is None else _count("num_classes", self.num_classes),
+            label_smoothing=arguments.real(_WHERE, "label_smoothing", self.label_smoothing),
+            mix_probability=arguments.real(_WHERE, "mix_probability", self.mix_probability),
+            switch_probability=arguments.real(_WHERE, "switch_probability", self.switch_probability),
+            mix_mode=self.mix_mode,
+            partner=self.partner,
         )
 
     def _warn_of_nothing(self, samples: int, world_size: int) -> None:

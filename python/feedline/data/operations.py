@@ -43,25 +43,26 @@ class Operations:
 
     def resize(
         self,
-        size: int | Sequence[int],
+        size: int | Sequence[int] | None = None,
         interpolation: Any = "bilinear",
         max_size: int | None = None,
         antialias: bool | None = True,
         *,
         fields: Fields = None,
     ) -> Self:
-        """To ``(height, width)`` pixels, or the smaller edge to ``size`` with the aspect ratio kept.
+        """To ``(height, width)`` pixels, or one edge to a number of pixels with the aspect ratio kept.
 
         Args:
-            size: pixels.
-            interpolation: ``"nearest"``, ``"box"``, ``"bilinear"`` or ``"bicubic"``; torchvision's InterpolationMode
-                and Pillow's Resampling are taken too.
-            max_size: upper limit of the larger edge, pixels; only with an int ``size``.
+            size: pixels; an int is for the smaller edge. None: the larger edge becomes ``max_size``.
+            interpolation: ``"nearest"``, ``"box"``, ``"bilinear"``, ``"bicubic"``, ``"lanczos"``, or ``"random"``,
+                which is bilinear or bicubic, drawn for each image; torchvision's InterpolationMode and Pillow's
+                Resampling are taken too.
+            max_size: upper limit of the larger edge, pixels; only with an int ``size``, or none.
             antialias: pixels are Pillow's, which are always antialiased (``"nearest"`` never): False is refused.
         """
         where = "resize"
         arguments.refuse_aliased(where, antialias)
-        edges = arguments.edge_size(where, size)
+        edges = (0, 0) if size is None else arguments.edge_size(where, size)
         limit = None if max_size is None else arguments.integer(where, "max_size", max_size, low=1)
         names = arguments.field_names(where, fields)
         return self._with(self._engine.resize(names, edges, limit, arguments.interpolation(where, interpolation)))

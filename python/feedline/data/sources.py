@@ -12,7 +12,7 @@ from typing import Any
 from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
-from . import arguments
+from . import arguments, node_cache
 from .dataset import Dataset, Origin
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -28,7 +28,8 @@ def open(
     dtype: None = None,
     window: None = None,
     index: str | os.PathLike[str] | None = None,
-    cache: None = None,
+    cache: str | os.PathLike[str] | None = None,
+    cache_limit: int | str | None = None,
     **storage: Any,
 ) -> Dataset:
     """Opens a dataset of images and labels.
@@ -36,8 +37,9 @@ def open(
     Args:
         source: a folder of class folders; a ``.tar`` or ``.tar.gz`` in WebDataset's layout; several of them as a
             brace list (``"shards/{000..146}.tar"``), joined by ``::``, or as a list, in this order; or a file that
-            :meth:`Dataset.cache` has finished. Each a path, or a URL such as ``"file:///data/train"``, in which ``%``
-            stands before two hexadecimal digits.
+            :meth:`Dataset.cache` has finished. Each a path, or a URL: ``"s3://bucket/train/{000..146}.tar"``,
+            ``"https://..."``, ``"gs://..."`` (docs/remote.md), or ``"file:///data/train"``, in which ``%`` stands
+            before two hexadecimal digits.
         format: ``"folder"``, ``"tar"`` or ``"pixels"``; by default what the source is.
         fields: one spec per field; by default an image and a label. Of tars an extension, or alternatives split by
             ``;``: ``("jpg;png", "mask.png", "boxes.npy", "json", "txt", "cls")``. Of a folder a pattern with ``{key}``
@@ -46,26 +48,32 @@ def open(
             from its extension: jpg, jpeg, png, webp are images, and masks (labels) where the field's name begins with
             "mask" or "seg"; cls, cls2, index, inx, id are integers; npy is an array; json, jsn are JSON; txt, text,
             caption, transcript are text; all else is bytes. ``:image``, ``:mask``, ``:value``, ``:array``, ``:bytes``,
-            ``:text`` or ``:json`` at the end of a spec says it otherwise.
+            ``:text`` or ``:json`` at the end of a spec says it otherwise; ``:boxes`` (N, 4) and ``:keypoints`` (N, 2)
+            or (N, K, 2), pixels, say of an array, or of lists in JSON, that it moves as the sample's images do.
         missing: what a sample is that lacks a field. ``"error"``: reading it is a :class:`DataError`, which
             ``on_error`` is about. ``"skip"``: it is left out; :meth:`Dataset.explain` says how many are. ``"none"``:
             the field is None there, which only fields that are lists can be.
         index: folder to keep indexes in. By default a tar's is beside the shard, else in the user's cache folder; a
             folder's is there if it has 10,000 samples or more.
-        dtype, window, cache, storage: not in this version.
+        cache: folder of this machine for copies of what is read: whole shards or files, each fetched once for all
+            processes that use the folder, and used by later runs; see docs/cache.md. Made where it is not there.
+        cache_limit: how much the folder may take, of all processes together: bytes, ``"500 GiB"``, or a share of what
+            its disk would have free without it. By default ``"50%"``.
+        dtype, window, storage: not in this version.
 
     Raises:
         ConfigError: no such format or field, the source is empty, a URL that this version has no reader for or that
-            names another machine, an argument that this version does not have.
+            names another machine, an argument that this version does not have, a cache in a folder that holds something
+            else.
         StorageError: the source cannot be listed or opened.
         DataError: a shard is damaged.
 
     Warns:
         UserWarning: a class of the folder is made of folders, as where the parent of ``train`` was opened.
     """
-    _refuse_later_arguments(dtype=dtype, window=window, cache=cache, **storage)
-    origin = _engine_source(source, format, fields, index, missing)
-    engine = _engine.open(*origin)
+    _refuse_later_arguments(dtype=dtype, window=window, **storage)
+    origin = engine_source(source, format, fields, index, missing)
+    engine = _engine.open(*origin, *node_cache.of_open(cache, cache_limit))
     warn_of_merged_folders("open", engine)
     return Dataset(engine, origin)
 
@@ -100,7 +108,7 @@ def inspect(
     Arguments and exceptions are :func:`open`'s, but damage is among the findings instead of an exception. Decodes
     nothing.
     """
-    return _engine.inspect(*_engine_source(source, format, fields, index, missing))
+    return _engine.inspect(*engine_source(source, format, fields, index, missing))
 
 
 def _refuse_later_arguments(**values: Any) -> None:
@@ -109,7 +117,7 @@ def _refuse_later_arguments(**values: Any) -> None:
             raise ConfigError(f"open: {name} is not in this version of Feedline")
 
 
-def _engine_source(
+def engine_source(
     source: _Source,
     format: str | None,
     fields: _FieldSpecs,

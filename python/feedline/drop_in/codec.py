@@ -305,6 +305,10 @@ class Frame:
         at = blocks * _BLOCK.size
         self._buffers = [_BUFFER.unpack_from(body, at + i * _BUFFER.size) for i in range(buffers)]
 
+    def nbytes(self) -> int:
+        """What it takes until it is decoded."""
+        return len(self._body) + sum(size for _, size in self._offsets)
+
     def decode(self) -> Any:
         at = len(self._offsets) * _BLOCK.size + len(self._buffers) * _BUFFER.size
         end = at + self._meta

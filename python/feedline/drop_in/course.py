@@ -16,6 +16,7 @@ import torch
 from ..errors import ConfigError
 from ..loader.loader import BadSample
 from . import state
+from .choices import Choice
 from .sampler_epochs import SamplerEpochs
 from .settings import Settings
 
@@ -38,6 +39,8 @@ class Course:
         wait_s: seconds in ``next()``, of the epoch that was begun last; None: nobody measures it.
         page_lock_refusal: why batches are pinned by torch, where there is a GPU.
         unseen: the epoch that was begun last has an iterator that is not ours.
+        batch_bytes: of the largest batch that came from a worker, where that is looked at.
+        prefetch: how many batches that has led to.
         native_rows, native_misses: samples that the engine was to read, and those that it could not.
     """
 
@@ -55,6 +58,8 @@ class Course:
         self.page_lock_refusal: str | None = None
         self.unseen = False
         self.warned_unsharded = False
+        self.batch_bytes = 0
+        self.prefetch: Choice | None = None
         self.native_rows = self.native_misses = 0
         self._sampler_epochs = SamplerEpochs()
         self._generators_before: list[torch.Tensor] = []

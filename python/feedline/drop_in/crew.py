@@ -329,6 +329,10 @@ class LocalFrame:
     def __init__(self, task: int, kind: int, value: Any) -> None:
         self.task, self.kind, self._value = task, kind, value
 
+    def nbytes(self) -> int:
+        """Not known of objects."""
+        return 0
+
     def decode(self) -> Any:
         value, self._value = self._value, None
         return value

@@ -20,6 +20,7 @@ from ..errors import ConfigError, WorkerDiedError
 from ..loader.loader import BadSample, publish
 from ..loader.statistics import Statistics
 from . import page_lock
+from .choices import CHOSEN, NO_WORKERS, OFF, ONE, Choice
 from .course import Course
 from .iterators import WorkerIterator
 from .lowering import NATIVE, ArrayPlan, ImagePlan, PrefixPlan, Reason, plan_lowering
@@ -54,6 +55,13 @@ class DataLoader(_TorchDataLoader[_T_co]):
         lower: ``"auto"``: what the engine knows runs in native threads, as many as ``num_workers`` (at least one), with
             the samples and the order of torch's loader; ``"never"``: nothing does; ``"require"``: what stays in Python
             is a ConfigError. See :meth:`explain`.
+        settings: ``"auto"``: arguments that you do not give are chosen, by rules that are logged and that
+            :meth:`explain` shows. ``num_workers`` as its ``"auto"`` does, but one for an IterableDataset and no more
+            than an epoch has batches; ``prefetch_factor`` by bytes, from 1 to 4 as ``memory_budget`` holds of the
+            largest batch so far; ``persistent_workers`` where there are workers, so that they see a change of the
+            dataset between epochs only through ``set_epoch``; ``pin_memory`` where torch can use an NVIDIA GPU. A path:
+            those that ``feedline tune --settings`` saved there, as :func:`feedline.load_settings` reads them. None:
+            torch's defaults.
         worker_method: ``"process"`` (also ``"multiprocessing"``) or ``"thread"``.
         prefetch_epochs: with persistent workers, begin the next epoch's batches while this one ends.
         snapshot_every_n_steps: after every how many batches a worker's stateful dataset is asked for its state; None:
@@ -64,13 +72,13 @@ class DataLoader(_TorchDataLoader[_T_co]):
     def __init__(
         self,
         dataset: Any,
-        batch_size: int | None = 1,
+        batch_size: int | None = ONE,
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,
         batch_sampler: Iterable[list[Any]] | None = None,
-        num_workers: int | str = 0,
+        num_workers: int | str = NO_WORKERS,
         collate_fn: Callable[[list[Any]], Any] | None = None,
-        pin_memory: bool = False,
+        pin_memory: bool = OFF,
         drop_last: bool = False,
         timeout: float = 0,
         worker_init_fn: Callable[[int], None] | None = None,
@@ -78,7 +86,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
         generator: torch.Generator | None = None,
         *,
         prefetch_factor: int | None = None,
-        persistent_workers: bool = False,
+        persistent_workers: bool = OFF,
         pin_memory_device: str = "",
         in_order: bool = True,
         seed: int | None = None,
@@ -87,12 +95,13 @@ class DataLoader(_TorchDataLoader[_T_co]):
         error_budget: int = 0,
         memory_budget: int | str | None = None,
         lower: str = "auto",
+        settings: str | os.PathLike[str] | None = None,
         worker_method: str = "process",
         prefetch_epochs: bool = False,
         snapshot_every_n_steps: int | str | None = "auto",
         stall_timeout: float = _STALL_S,
     ) -> None:
-        stock, own = resolve(
+        stock, own, choices = resolve(
             {
                 "dataset": dataset,
                 "batch_size": batch_size,
@@ -119,6 +128,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
                 "error_budget": error_budget,
                 "memory_budget": memory_budget,
                 "lower": lower,
+                "settings": settings,
                 "worker_method": worker_method,
                 "prefetch_epochs": prefetch_epochs,
                 "snapshot_every_n_steps": snapshot_every_n_steps,
@@ -130,11 +140,11 @@ class DataLoader(_TorchDataLoader[_T_co]):
         self.__dict__.update(own)
         self._iterator: Any = None
         self._course = Course()
+        self._choices = choices
         super().__init__(**stock)
         self.in_order = in_order  # torch before 2.6 does not know it
-        settings = Settings.of(self)
         if lower == "require":
-            plan = plan_lowering(settings, self._course)
+            plan = plan_lowering(Settings.of(self), self._course)
             if isinstance(plan, (Reason, PrefixPlan)):
                 missed = [stage for stage in plan.stages if not stage.runs.startswith(NATIVE) and stage.name != "order"]
                 reasons = "; ".join(f"{s.name} ({s.what}): {s.why}" for s in missed)
@@ -255,7 +265,21 @@ class DataLoader(_TorchDataLoader[_T_co]):
             lines.append(f"  pin        {page_lock.explain(self._course.page_lock_refusal, has_ring)}")
         if self.seed is not None:
             lines.append(f"  random     per sample, from seed {self.seed}, the epoch and the index")
-        return "\n".join(lines)
+        return "\n".join(lines + self._chosen_lines(isinstance(plan, (ImagePlan, ArrayPlan))))
+
+    def _chosen_lines(self, is_native: bool) -> list[str]:
+        """Of the arguments that ``settings`` is about: what they are, and why."""
+        if self.settings is None:
+            return []
+        chosen = {choice.name: choice for choice in self._choices}
+        if self._course.prefetch is not None:
+            chosen["prefetch_factor"] = self._course.prefetch
+        elif is_native and "prefetch_factor" in chosen:
+            why = "the engine holds batches ahead by bytes"
+            chosen["prefetch_factor"] = chosen["prefetch_factor"]._replace(why=why)
+        names = ("batch_size", *CHOSEN) if "batch_size" in chosen else CHOSEN
+        shown = [str(chosen.get(name) or Choice(name, getattr(self, name), "as given")) for name in names]
+        return [f"  settings   {text}" for text in shown]
 
     def stats(self) -> Statistics:
         """Of the epoch that was begun last: ``batches`` delivered, and ``wait_s``, how long ``next()`` waited for

@@ -106,13 +106,14 @@ class Fetcher:
         path = None if self.recipe.iterable else sample_path(self.dataset, self.sample)
         return Failure(error, where, self.worker, self.sample, path)
 
-    def _seed(self, *key: Any) -> None:
+    def seed(self, *key: Any) -> None:
+        """Seeds what a part of the epoch draws, where the loader has a seed."""
         if self.recipe.seed is not None:
             seed_everything(self.recipe.seed, self.epoch, *key)
 
     def _collate(self, samples: Any, index: Any) -> Any:
         self.notice(COLLATING, index[0] if isinstance(index, list) and index else index)
-        self._seed("collate", index)
+        self.seed("collate", index)
         self.sample = index
         try:
             return self.recipe.collate_fn(samples)
@@ -132,14 +133,14 @@ class MapFetcher(Fetcher):
         if not self.recipe.auto_collation:
             self.sample = index
             self.notice(READING, index)
-            self._seed(index)
+            self.seed(index)
             return self._collate(self.dataset[index], index)
         self.sample = index
         if self.recipe.on_error != "raise":
             return self._collate(self._good_samples(index), index)
         if self._getitems is not None:
             self.notice(READING, index[0] if isinstance(index, list) and index else None)
-            self._seed(index)
+            self.seed(index)
             try:
                 samples = self._getitems(index)
             except Exception as error:
@@ -155,7 +156,7 @@ class MapFetcher(Fetcher):
 
     def _read(self, sample: Any) -> Any:
         self.notice(READING, sample)
-        self._seed(sample)
+        self.seed(sample)
         return self.dataset[sample]
 
     def _good_samples(self, index: Any) -> list[Any]:
@@ -191,7 +192,7 @@ class IterableFetcher(Fetcher):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._count = 0
-        self._seed("iter", self.worker)
+        self.seed("iter", self.worker)
         self._iterator: Iterator[Any] = iter(self.dataset)
         self._ended = False
 
@@ -218,7 +219,7 @@ class IterableFetcher(Fetcher):
         while True:
             self.sample = self._count
             self.notice(READING, self._count)
-            self._seed(self.worker, self._count)
+            self.seed(self.worker, self._count)
             self._count += 1
             try:
                 return next(self._iterator)

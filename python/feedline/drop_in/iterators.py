@@ -15,6 +15,7 @@ from torch.utils.data import _utils as torch_utils
 from torch.utils.data import dataloader as torch_dataloader
 
 from . import fetch, state
+from .choices import batches_ahead
 from .course import Course, epochs_of
 from .crew import Died, ProcessCrew
 from .failures import Failure
@@ -26,7 +27,7 @@ from .position import ITERABLE, NO_MORE, Position, recipe_of
 from .settings import Settings
 from .threads import ThreadCrew
 from .watchdog import Watchdog
-from .worker import ASK, BAD, CRASHED, DATA_AND_MORE, END, EPOCH, FAILED, TASK, EpochStart, Spec
+from .worker import AHEAD, ASK, BAD, CRASHED, DATA_AND_MORE, END, EPOCH, FAILED, TASK, EpochStart, Spec
 
 _log = logging.getLogger("feedline")
 
@@ -52,7 +53,8 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         torch_dataloader._BaseDataLoaderIter.__init__(self, loader)
         self._take_settings(loader)
         self._profile_name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
-        self._prefetch_factor = loader.prefetch_factor
+        prefetch = self._course.prefetch if self._settings.prefetches_by_bytes else None
+        self._prefetch_factor = loader.prefetch_factor if prefetch is None else prefetch.value
         self._in_order = loader.in_order
         if self._num_workers <= 0:
             raise AssertionError("num_workers must be greater than 0 for MultiProcessingDataLoaderIter")
@@ -64,6 +66,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 torch_dataloader._sharding_worker_init_fn, self._worker_init_fn, self._world_size, self._rank
             )
         self._send_idx = self._rcvd_idx = 0
+        self._owed_tasks = 0  # below 0: as many that are not given out for now
         self._task_info: dict[int, _Task] = {}
         self._ahead: _NextEpoch | None = None
         self._prints: dict[int, int] = {}
@@ -140,7 +143,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
         self._give_up_tasks()
         self._rcvd_idx = self._first_idx = self._send_idx
         self._crew.skip_before(self._send_idx)
-        self._tasks_outstanding = 0
+        self._tasks_outstanding = self._owed_tasks = 0
         self._workers_num_tasks = [0] * self._num_workers
         self._sampler_ended = False
         if self._dataset_kind == ITERABLE and self._cursor.delivered:
@@ -195,6 +198,26 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
                 self._ahead.put(self)
             return
         self._put_task(index)
+
+    def _put_next(self) -> None:
+        """In the place of one that was answered."""
+        self._owed_tasks += 1
+        while self._owed_tasks > 0:
+            self._owed_tasks -= 1
+            self._try_put_index()
+
+    def _prefetch_by_bytes(self) -> None:
+        """From the largest batch so far: more or fewer are made ahead from now on."""
+        chosen = batches_ahead(self._settings.budget_bytes(), self._course.batch_bytes, self._num_workers)
+        self._course.prefetch = chosen
+        if chosen.value == self._prefetch_factor:
+            return
+        _log.info("DataLoader over %s: %s", type(self._settings.dataset).__qualname__, chosen)
+        self._owed_tasks += (chosen.value - self._prefetch_factor) * self._num_workers
+        self._prefetch_factor = self._crew.spec.ahead = chosen.value
+        for worker in range(self._num_workers):
+            if self._workers_status[worker]:
+                self._crew.send(worker, 0, AHEAD, chosen.value)
 
     def _may_look_ahead(self) -> bool:
         if not (self._settings.prefetch_epochs and self._persistent_workers) or self._refills is not None:
@@ -275,7 +298,7 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
             self._workers_status[answered.worker] = False
             if not self._persistent_workers:
                 self._crew.leave(answered.worker)
-            self._try_put_index()
+            self._put_next()
             return None
         answered.frame = frame
         return frame.task
@@ -381,7 +404,10 @@ class WorkerIterator(Position, torch_dataloader._MultiProcessingDataLoaderIter):
 
     def _deliver(self, number: int, task: _Task) -> Any:
         self._workers_num_tasks[task.worker] -= 1
-        self._try_put_index()
+        if self._settings.prefetches_by_bytes and task.frame.nbytes() > self._course.batch_bytes:
+            self._course.batch_bytes = task.frame.nbytes()
+            self._prefetch_by_bytes()
+        self._put_next()
         kind, value = task.frame.kind, task.frame.decode()
         if kind == FAILED:
             self._pass(task.worker, task.drawn)

@@ -24,16 +24,18 @@ from ..data.dataset import Dataset
 from ..data.draws import is_random
 from ..errors import ConfigError
 from ..machine import limits
-from . import encoded_fields, native_webdataset, sources, transforms
+from . import encoded_fields, known_collate, known_views, native_webdataset, sources, transforms
 from .course import Course
-from .native_prefix import NativePrefix
+from .native_prefix import NativeCrops, NativePrefix
 from .orders import is_unique
 from .settings import Settings
 
 NATIVE = "native"
 _STOCK_COLLATE = dict(torch_collate.default_collate_fn_map)
+_STOCK = known_collate.Stock()
 _DECODED = (".jpg", ".jpeg", ".png", ".webp")
 _LOOKED_AT = 64  # files whose names are looked at before the first is read
+_DRAWN_IN_WORKERS = "the engine's own random numbers, by one of torch's for each sample"
 _MOST_FOREIGN = 0.05  # of files in formats that the engine does not decode: Pillow reads those in this process
 
 
@@ -74,6 +76,7 @@ class ImagePlan:
     threads: int
     unique: bool  # no sample comes twice in an epoch
     adapts: bool  # `threads` is the most; as many work as the loop needs
+    collation: known_collate.Collation = _STOCK  # of files: what becomes of the images and labels of a batch
 
     def iterate(self, loader: Any) -> Iterator[Any]:
         if self.files is None:
@@ -139,13 +142,19 @@ def _blocked(settings: Settings) -> str:
 
 def _collating(settings: Settings) -> str:
     """Why the engine cannot do what collate_fn does; empty where it can."""
+    collation = _collation(settings)
+    if isinstance(collation, str):
+        return collation
+    return "" if isinstance(collation, known_collate.Stock) else "collate_fn is not torch's default_collate"
+
+
+def _collation(settings: Settings) -> known_collate.Collation | str:
+    """What collate_fn makes of images and labels; or why the engine cannot do that."""
     if not settings.auto_collation:
         return "batch_size=None: there is no batch"
-    if settings.collate_fn is not torch_collate.default_collate:
-        return "collate_fn is not torch's default_collate"
     if dict(torch_collate.default_collate_fn_map) != _STOCK_COLLATE:
         return "default_collate_fn_map was changed"
-    return ""
+    return known_collate.collation_of(settings.collate_fn)
 
 
 # -- images
@@ -159,29 +168,41 @@ def _plan_images(settings: Settings, course: Course, leaves: list[Any]) -> Plan:
     foreign = _foreign(leaves) or _missed(course)
     if foreign:
         return _reason(settings, foreign)
+    crops = known_views.crops_of(leaves[0].transform) if len(leaves) == 1 else None
+    if isinstance(crops, known_views.Crops):
+        return _crops_of_images(settings, leaves[0], crops)
     files = sources.given_files(leaves[0])
     chains = [transforms.chain_of(leaf.transform, files.dataset) for leaf in leaves]
-    collating, labels = _collating(settings), any(leaf.target_transform is not None for leaf in leaves)
+    if crops:
+        chains = [dataclasses.replace(chain, why=crops) for chain in chains]
+    collation = _collation(settings)
+    collating = collation if isinstance(collation, str) else ""
+    labels = any(leaf.target_transform is not None for leaf in leaves)
     same = all(chain.dataset.operations == chains[0].dataset.operations for chain in chains)
     if not same and not any(chain.rest for chain in chains):
         collating = collating or "the joined datasets have different transforms"
     if not any(chain.rest for chain in chains) and not collating and not labels:
-        whole = _whole_images(settings, chains[0], files)
+        assert not isinstance(collation, str)
+        whole = _whole_images(settings, chains[0], files, collation)
         if whole is not None:
             return whole
     return _prefix_images(settings, leaves, chains, collating)
 
 
-def _whole_images(settings: Settings, chain: transforms.Chain, files: Any) -> Plan | None:
+def _whole_images(
+    settings: Settings, chain: transforms.Chain, files: Any, collation: known_collate.Collation
+) -> Plan | None:
     if chain.flows == transforms.PIL or not transforms.has_fixed_size(chain.dataset):
+        return None
+    if collation.takes and chain.flows not in collation.takes:
         return None
     follow_pillow()
     threads, native = _threads(settings)
     unique = is_unique(settings.index_sampler)
     stages = [_order(settings), Stage("read", type(settings.dataset).__qualname__, native, "sample by sample")]
     stages += _known_stages(chain, native, _drawn_by(unique))
-    stages.append(Stage("collate", "default_collate", native, "rows are written where they stay; labels by Python"))
-    return ImagePlan(stages, chain.dataset, files, threads, unique, settings.adapts)
+    stages.append(Stage("collate", collation.name, native, collation.why))
+    return ImagePlan(stages, chain.dataset, files, threads, unique, settings.adapts, collation)
 
 
 def _threads(settings: Settings) -> tuple[int, str]:
@@ -196,26 +217,75 @@ def _drawn_by(unique: bool) -> str:
 
 
 def _prefix_images(settings: Settings, leaves: list[Any], chains: list[transforms.Chain], collating: str) -> Plan:
-    chain = transforms.fixed_size_front(leaves[0].transform, sources.given_files(leaves[0]).dataset)
+    files = sources.given_files(leaves[0])
+    chain = transforms.front_of(leaves[0].transform, files.dataset)
     where = _where(settings)
-    if len(leaves) > 1 or not chain.known:
-        return _reason(settings, chain.why if len(leaves) == 1 else collating or chains[0].why or "joined datasets")
+    runs = transforms.runs_of(chain, files.dataset)
+    if len(leaves) > 1 or not (chain.known or any(run.chain for run in runs)):
+        return _reason(settings, _why_no_prefix(leaves, chains, collating))
     follow_pillow()
     native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
-    stages = [_order(settings), Stage("read", type(settings.dataset).__qualname__, native, "sample by sample")]
-    stages += _known_stages(chain, native, "the engine's own random numbers, by one of torch's for each sample")
-    for i, transform in enumerate(chain.rest):
-        stages.append(Stage("transform", type(transform).__qualname__, where, chain.why if i == 0 else "comes after"))
+    stages = [_order(settings), _read_stage(settings, chain, native)]
+    stages += _known_stages(chain, native, _DRAWN_IN_WORKERS)
+    stages += _rest_stages(runs, where, native)
     if leaves[0].target_transform is not None:
         stages.append(Stage("target", "target_transform", where, "yours"))
-    stages.append(_collate_stage(settings, collating or "follows what runs in Python"))
-    return PrefixPlan(stages, chain.known, NativePrefix)
+    stages.append(_collate_stage(settings, collating or _why_no_batch(chains[0])))
+    known = (*chain.known, *(name for run in runs if run.chain for name in run.chain.known))
+    return PrefixPlan(stages, known, NativePrefix)
+
+
+def _crops_of_images(settings: Settings, leaf: Any, crops: known_views.Crops) -> Plan:
+    """Several crops of each image, in the layout of the class that makes them, which is collated in Python."""
+    follow_pillow()
+    where = _where(settings)
+    native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
+    stages = [_order(settings), Stage("read", type(settings.dataset).__qualname__, native, "once for all views")]
+    for name, chain in zip(crops.known, crops.chains, strict=True):
+        stages.append(Stage("transform", name, native, _DRAWN_IN_WORKERS if chain.random else "as on PIL images"))
+    if leaf.target_transform is not None:
+        stages.append(Stage("target", "target_transform", where, "yours"))
+    stages.append(_collate_stage(settings, "several crops of an image"))
+    return PrefixPlan(stages, crops.known, NativeCrops)
+
+
+def _why_no_batch(chain: transforms.Chain) -> str:
+    whole = not chain.rest and chain.flows != transforms.PIL
+    return "images have no fixed size" if whole else "follows what runs in Python"
+
+
+def _why_no_prefix(leaves: list[Any], chains: list[transforms.Chain], collating: str) -> str:
+    if len(leaves) == 1:
+        return chains[0].why or collating or "images have no fixed size"
+    return collating or chains[0].why or "joined datasets"
+
+
+def _read_stage(settings: Settings, chain: transforms.Chain, native: str) -> Stage:
+    what = type(settings.dataset).__qualname__
+    if chain.known:
+        return Stage("read", what, native, "sample by sample")
+    return Stage("read", what, _where(settings), "what follows is not known")
+
+
+def _rest_stages(runs: list[transforms.Run], where: str, native: str, of: str = "") -> list[Stage]:
+    """Of the transforms from the first one on that is not known."""
+    stages, before = [], ""
+    for run in runs:
+        if run.chain is None:
+            before = transforms.name_of(run.transforms[0])
+            stages.append(Stage("transform", of + before, where, run.why))
+            continue
+        given = f"where {before} gives an RGB or L image of Pillow's"
+        drawn = f"{given}; {_DRAWN_IN_WORKERS}"
+        for name, draws in zip(run.chain.known, run.chain.drawn, strict=True):
+            stages.append(Stage("transform", of + name, native, drawn if draws else given))
+    return stages
 
 
 def _known_stages(chain: transforms.Chain, native: str, drawn: str) -> list[Stage]:
     return [
-        Stage("transform", name, native, drawn if "Random" in name or "Jitter" in name else "as on PIL images")
-        for name in chain.known
+        Stage("transform", name, native, drawn if draws else "as on PIL images")
+        for name, draws in zip(chain.known, chain.drawn, strict=True)
     ]
 
 
@@ -325,11 +395,8 @@ def _field_stages(field: native_webdataset.Field, one_of_many: bool, native: str
         return [Stage("transform", of + transforms.name_of(field.function), where, chain.why)]
     drawn = "the engine's own random numbers, by one of torch's for each " + ("image" if of else "sample")
     stages = [dataclasses.replace(stage, what=of + stage.what) for stage in _known_stages(chain, native, drawn)]
-    for i, transform in enumerate(chain.rest):
-        stages.append(
-            Stage("transform", of + transforms.name_of(transform), where, chain.why if i == 0 else "comes after")
-        )
-    return stages
+    runs = transforms.runs_of(chain, sources.GivenFiles("images").dataset)
+    return stages + _rest_stages(runs, where, native, of)
 
 
 # -- arrays

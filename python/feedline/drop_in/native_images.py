@@ -22,6 +22,7 @@ from ..errors import StalledError
 from ..loader import changes
 from . import fetch, sources
 from .course import Course
+from .known_collate import Stock
 from .lowering import ImagePlan
 from .native import Late, NativeIterator
 from .settings import Settings
@@ -103,11 +104,22 @@ class NativeImageIterator(NativeIterator):
         course = self._course
         course.native_rows += len(index)
         if not bad:
-            return [images, default_collate(tuple(labels))]  # as torch transposes samples: text stays in a tuple
+            return self._collated(images, labels, index)
         if not course.native_misses:
             _log.info("the engine does not read all files; the dataset reads the others in this process")
         course.native_misses += len(bad)
         return self._mended(index, list(zip(images, labels, strict=True)), set(bad))
+
+    def _collated(self, images: torch.Tensor, labels: list[Any], index: Any) -> Any:
+        batch = [images, default_collate(tuple(labels))]  # as torch transposes samples: text stays in a tuple
+        if isinstance(self._plan.collation, Stock):
+            return batch
+        try:
+            with fetch.untouched_generators() if self._seeded else contextlib.nullcontext():
+                self._dataset_fetcher.seed("collate", index)
+                return self._plan.collation(batch)
+        except Exception:
+            return self._in_python(index)  # which raises it with torch's words
 
     def _take(self, begun: _Begun) -> tuple[torch.Tensor, list[int]]:
         """The engine's next batch, and which of its rows it could not read."""

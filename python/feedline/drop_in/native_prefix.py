@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An ImageFolder of which the engine reads each sample and applies the first transforms, in whichever worker it is."""
+"""An ImageFolder whose known transforms the engine applies, in whichever worker it is; the others run as they are."""
 
 from __future__ import annotations
 
 import importlib
 import os
+import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 import torch
 
 from ..errors import Error
-from . import sources, transforms
+from . import known_views, sources, transforms
+
+_MODES = {"RGB": 3, "L": 1}  # of Pillow's images that the engine takes, and how many channels they have
 
 
 class NativePrefix:
@@ -40,10 +44,8 @@ class NativePrefix:
         path, target = leaf.samples[inner_index]
         try:
             if reader is None or reader.pid != os.getpid():
-                files = sources.given_files(leaf)
-                chain = transforms.fixed_size_front(leaf.transform, files.dataset)
-                reader = self._readers.reader = Reader(files, chain)
-            sample = reader.read(path)
+                reader = self._readers.reader = self._make_reader(leaf)
+            sample = reader.read(path) if reader.reads else leaf.loader(path)
         except Error:
             return self._inner[index]
         for transform in reader.rest:
@@ -51,6 +53,10 @@ class NativePrefix:
         if leaf.target_transform is not None:
             target = leaf.target_transform(target)
         return sample, target
+
+    def _make_reader(self, leaf: Any) -> Any:
+        files = sources.given_files(leaf)
+        return Reader(files, transforms.front_of(leaf.transform, files.dataset))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("_inner", "_readers"):
@@ -65,21 +71,23 @@ class NativePrefix:
 
 
 class Reader:
-    """Reads one image after the other through the known transforms of a chain.
+    """Takes one image after the other through the known transforms of a chain.
 
     Attributes:
         pid: of the process that it works in.
-        rest: the transforms that are still to come.
+        reads: any transform is known.
+        rest: the transforms that are still to come; those that are known among them run natively.
     """
 
     def __init__(self, files: sources.GivenFiles, chain: transforms.Chain, layout: str = "") -> None:
         """`layout`: ``"NCHW"`` or ``"NHWC"``; by default what the chain's images have."""
-        self.pid, self.rest = os.getpid(), chain.rest
+        self.pid, self.reads = os.getpid(), bool(chain.known)
+        self.rest: tuple[Callable[[Any], Any], ...] = rest_of(chain)
         self._files = files
         self._chain = chain
         dataset = chain.dataset if transforms.has_fixed_size(chain.dataset) else chain.dataset.collate("list")
         self._engine = dataset._engine.reader(layout or ("NHWC" if chain.flows == transforms.PIL else "NCHW"))
-        self._wrap = self._wrapper()
+        self._wrap = _wrapper_of(chain)
 
     def read(self, path: Any) -> Any:
         """What the known transforms make of a file. Raises feedline.Error: the engine cannot read it."""
@@ -99,14 +107,100 @@ class Reader:
         ((_, pixels),) = self._engine.read_encoded(data, 0, self._seed(), 0)
         return pixels
 
+    def read_image(self, image: Any) -> Any:
+        """The same of one of Pillow's images, in the mode that the chain begins with."""
+        pixels = numpy.asarray(image)
+        ((_, made),) = self._engine.read_pixels(pixels.reshape(*pixels.shape[:2], -1), 0, self._seed(), 0)
+        return self._wrap(made)
+
     def _seed(self) -> int:
         return int(torch.empty((), dtype=torch.int64).random_().item()) if self._chain.random else 0
 
-    def _wrapper(self) -> Any:
-        """From the engine's array to what the known transforms would have given."""
-        if self._chain.flows == transforms.PIL:
-            image = importlib.import_module("PIL.Image")
-            return lambda pixels: image.fromarray(numpy.squeeze(pixels, 2) if pixels.shape[2] == 1 else pixels)
-        if self._chain.tv_image:
-            return lambda pixels: importlib.import_module("torchvision.tv_tensors").Image(torch.from_numpy(pixels))
-        return torch.from_numpy
+
+class NativeCrops(NativePrefix):
+    """The same of a dataset whose transform makes several crops of an image, all of which are known."""
+
+    def _make_reader(self, leaf: Any) -> Any:
+        crops = known_views.crops_of(leaf.transform)
+        assert isinstance(crops, known_views.Crops)
+        return CropsReader(sources.given_files(leaf), crops)
+
+
+class CropsReader(Reader):
+    """Makes of one image after the other what a class with several crops gives."""
+
+    def __init__(self, files: sources.GivenFiles, crops: known_views.Crops) -> None:
+        dataset = files.dataset.views(crops.views)
+        drawn = tuple(draws for chain in crops.chains for draws in chain.drawn)
+        super().__init__(files, transforms.Chain(dataset, crops.known, drawn, transforms.FLOATS))
+        self._crops = crops
+        self._wraps = [_wrapper_of(chain) for chain in crops.chains]
+
+    def read(self, path: Any) -> Any:
+        first = self._files.engine.add([os.fsencode(path)])
+        try:
+            made = self._engine.read(first, 0, self._seed(), 0)
+        finally:
+            self._files.engine.forget(first)
+        return self._crops.filled([wrap(pixels) for wrap, (_, pixels) in zip(self._wraps, made, strict=True)])
+
+
+class NativeRun:
+    """Known transforms behind one that is not: natively where they get an RGB or L image of Pillow's, else themselves.
+
+    Used by one thread.
+    """
+
+    def __init__(self, transforms_: tuple[Any, ...]) -> None:
+        self._transforms = transforms_
+        self._readers: dict[str, Reader] = {}
+
+    def __call__(self, image: Any) -> Any:
+        reader = self._reader(image)
+        if reader is None:
+            return _applied(self._transforms, image)
+        try:
+            made = reader.read_image(image)
+        except Error:  # the transforms themselves say what is wrong
+            return _applied(self._transforms, image)
+        return _applied(reader.rest, made)
+
+    def _reader(self, image: Any) -> Reader | None:
+        pillow = sys.modules.get("PIL.Image")
+        if pillow is None or type(image) is not pillow.Image or image.mode not in _MODES:
+            return None
+        reader = self._readers.get(image.mode)
+        if reader is None:
+            reader = self._readers[image.mode] = Reader(*self._chain(image.mode))
+        return reader if reader.reads else None
+
+    def _chain(self, mode: str) -> tuple[sources.GivenFiles, transforms.Chain]:
+        files = sources.GivenFiles("images")
+        dataset = files.dataset if mode == "RGB" else files.dataset.decode(mode)
+        return files, transforms.chain_of(list(self._transforms), dataset, _MODES[mode])
+
+
+def _wrapper_of(chain: transforms.Chain) -> Callable[[Any], Any]:
+    """From the engine's array to what the known transforms would have given."""
+    if chain.flows == transforms.PIL:
+        image = importlib.import_module("PIL.Image")
+        return lambda pixels: image.fromarray(numpy.squeeze(pixels, 2) if pixels.shape[2] == 1 else pixels)
+    if chain.flows == transforms.ARRAY:
+        return lambda pixels: pixels
+    if chain.tv_image:
+        return lambda pixels: importlib.import_module("torchvision.tv_tensors").Image(torch.from_numpy(pixels))
+    return torch.from_numpy
+
+
+def rest_of(chain: transforms.Chain) -> tuple[Callable[[Any], Any], ...]:
+    """What is called for the transforms that a chain leaves, in order."""
+    runs = transforms.runs_of(chain, sources.GivenFiles("images").dataset) if chain.rest else []
+    return tuple(
+        called for run in runs for called in (run.transforms if run.chain is None else [NativeRun(run.transforms)])
+    )
+
+
+def _applied(functions: tuple[Callable[[Any], Any], ...], value: Any) -> Any:
+    for function in functions:
+        value = function(value)
+    return value

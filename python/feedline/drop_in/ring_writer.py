@@ -33,7 +33,7 @@ class RingWriter:
         occupied: Iterable[tuple[int, int]] = (),
         wait_step: Callable[[], None] = lambda: None,
     ) -> None:
-        self._ring, self._worker, self._budget, self._ahead = ring, worker, budget, ahead
+        self._ring, self._worker, self._budget, self.ahead = ring, worker, budget, ahead
         self._control = ring.control(worker)
         self._memory = ring.map_region(worker)
         self.address = np.frombuffer(self._memory, dtype=np.uint8, count=1).ctypes.data
@@ -104,7 +104,7 @@ class RingWriter:
         """Between two batches: learns how much of the region is worth keeping warm."""
         # Of small batches there may be as many as are asked of this worker, and the one that the training loop holds;
         # and those that a GPU still reads.
-        batches = self._ahead + (self._task_bytes < _LARGE_BATCH)
+        batches = self.ahead + (self._task_bytes < _LARGE_BATCH)
         keep = (max(2, batches) + self._control[Control.GPU]) * self._task_bytes
         if keep > self._control[Control.KEEP]:
             self._control[Control.KEEP] = keep
@@ -158,7 +158,7 @@ class RingWriter:
         if self._task_bytes or batch < _LARGE_BATCH:
             return
         waited = False
-        while not self._is_wanted() and self._sent(IN_FLIGHT) >= batch * max(1, self._ahead - (self._sent(HELD) > 0)):
+        while not self._is_wanted() and self._sent(IN_FLIGHT) >= batch * max(1, self.ahead - (self._sent(HELD) > 0)):
             waited = True
             self._wait_step()
             time.sleep(0.001)

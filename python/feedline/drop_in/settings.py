@@ -4,21 +4,22 @@
 from __future__ import annotations
 
 import inspect
-import multiprocessing
+import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils.data import TensorDataset
 from torch.utils.data import dataloader as torch_dataloader
 
 from ..data.arguments import byte_count
 from ..errors import ConfigError
 from ..machine import limits
-from . import fetch
+from . import choices, fetch
+from .choices import AutomaticPrefetch, AutomaticWorkers, Choice, NotGiven
 
+_log = logging.getLogger("feedline")
 _BUDGET_SHARE = 4  # of the memory that is left: one part for batches that wait
 _STOCK = frozenset(inspect.signature(torch_dataloader.DataLoader.__init__).parameters)
 _CHOICES = {
@@ -27,13 +28,6 @@ _CHOICES = {
     "worker_method": ("process", "multiprocessing", "thread"),
 }
 _INTEGERS = {"seed": None, "error_budget": 0, "snapshot_every_n_steps": 1}  # the least, where there is one
-
-
-class AutomaticWorkers(int):
-    """The number that ``num_workers="auto"`` came to.
-
-    Frameworks make a loader anew from its attributes: one that gets this number finds its own, as the first one did.
-    """
 
 
 class SeededGenerator(torch.Generator):
@@ -62,6 +56,7 @@ class Settings:
     worker_init_fn: Any
     num_workers: int
     adapts: bool  # num_workers="auto": native threads come and go
+    prefetches_by_bytes: bool  # settings="auto": batches ahead by what one takes
     in_threads: bool  # workers are threads, also where a context of the user's calls threads processes
     persistent_workers: bool
     pin_memory: bool
@@ -91,6 +86,7 @@ class Settings:
             worker_init_fn=loader.worker_init_fn,
             num_workers=int(loader.num_workers),
             adapts=isinstance(loader.num_workers, AutomaticWorkers),
+            prefetches_by_bytes=isinstance(loader.prefetch_factor, AutomaticPrefetch),
             in_threads=loader.worker_method == "thread" or threads,
             persistent_workers=loader.persistent_workers,
             pin_memory=loader.pin_memory,
@@ -121,38 +117,51 @@ class Settings:
         return torch.cuda.is_initialized() or (self.pin_memory and torch.cuda.is_available())
 
 
-def resolve(stock: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(the arguments of torch's loader that this torch knows, ours as attributes), checked and in one form.
+class Resolved(NamedTuple):
+    """A loader's arguments, checked and in one form."""
+
+    stock: dict[str, Any]  # of torch's loader, those that this torch knows
+    own: dict[str, Any]  # ours, as attributes
+    choices: list[Choice]  # what of them `settings` has chosen
+
+
+def resolve(stock: Mapping[str, Any], own: Mapping[str, Any]) -> Resolved:
+    """What to make a loader of.
 
     Raises:
         ConfigError: one of ours, or ``num_workers``, is not what it may be.
+        OSError: the file of ``settings`` cannot be read.
     """
     stock, own = dict(stock), dict(own)
     _check(own)
     if own["memory_budget"] is not None:
         own["memory_budget"] = byte_count("loader", "memory_budget", own["memory_budget"])
     own["worker_method"] = "thread" if own["worker_method"] == "thread" else "process"
-    workers = stock["num_workers"]
-    if workers == "auto" or isinstance(workers, AutomaticWorkers):
-        stock["num_workers"] = workers = AutomaticWorkers(_automatic_workers(stock["dataset"]))
-        if workers == 0:
-            stock |= {
-                "prefetch_factor": None,
-                "persistent_workers": False,
-                "multiprocessing_context": None,
-                "timeout": 0,
-            }
-    elif isinstance(workers, str):
-        raise ConfigError(f'num_workers must be a number or "auto", not {workers!r}')
+    chosen = choices.choose(own["settings"], stock, own["device"], own["worker_method"] == "thread")
+    for choice in chosen:
+        _log.info("DataLoader over %s: %s", type(stock["dataset"]).__qualname__, choice)
+    stock |= {choice.name: choice.value for choice in chosen}
+    stock = {name: value.default if isinstance(value, NotGiven) else value for name, value in stock.items()}
+    _resolve_workers(stock, is_chosen=any(choice.name == "num_workers" for choice in chosen))
     if own["seed"] is not None and stock["generator"] is None:
         stock["generator"] = SeededGenerator()
-    return {name: value for name, value in stock.items() if name in _STOCK}, own
+    return Resolved({name: value for name, value in stock.items() if name in _STOCK}, own, chosen)
+
+
+def _resolve_workers(stock: dict[str, Any], is_chosen: bool) -> None:
+    workers = stock["num_workers"]
+    if workers == "auto" or (isinstance(workers, AutomaticWorkers) and not is_chosen):
+        stock["num_workers"] = workers = AutomaticWorkers(choices.automatic_workers(stock["dataset"])[0])
+    elif isinstance(workers, str):
+        raise ConfigError(f'num_workers must be a number or "auto", not {workers!r}')
+    if workers == 0 and isinstance(workers, AutomaticWorkers):
+        stock |= {"prefetch_factor": None, "persistent_workers": False, "multiprocessing_context": None, "timeout": 0}
 
 
 def _check(own: Mapping[str, Any]) -> None:
-    for name, choices in _CHOICES.items():
-        if own[name] not in choices:
-            raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {own[name]!r}")
+    for name, words in _CHOICES.items():
+        if own[name] not in words:
+            raise ConfigError(f"{name} must be one of {', '.join(words)}, not {own[name]!r}")
     for name, low in _INTEGERS.items():
         value = own[name]
         if value is None or (name == "snapshot_every_n_steps" and value == "auto"):
@@ -161,15 +170,3 @@ def _check(own: Mapping[str, Any]) -> None:
             raise ConfigError(f"{name} must be an integer{'' if low is None else f' from {low} on'}, not {value!r}")
     if not own["stall_timeout"] >= 0:
         raise ConfigError(f"stall_timeout must be seconds from 0 on, not {own['stall_timeout']!r}")
-
-
-def _automatic_workers(dataset: Any) -> int:
-    """As many as may run beside the training loop; none where reading is only slicing, or where no worker can start."""
-    inner = dataset
-    while hasattr(inner, "dataset") and hasattr(inner, "indices"):
-        inner = inner.dataset
-    if isinstance(inner, (TensorDataset, torch.Tensor, list, tuple, range)):
-        return 0
-    if multiprocessing.current_process().daemon:  # daemons may not have children
-        return 0
-    return max(1, limits.share_of_cpus() - 1)

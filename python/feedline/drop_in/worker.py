@@ -35,7 +35,7 @@ from .ring import Control, Ring
 from .ring_writer import RingWriter
 
 # Messages to a worker, and from it.
-EPOCH, TASK, STOP, LOAD, ASK = 1, 2, 3, 4, 5
+EPOCH, TASK, STOP, LOAD, ASK, AHEAD = 1, 2, 3, 4, 5, 6
 DATA, DATA_AND_MORE, END, FAILED, BAD, CRASHED = 11, 12, 13, 14, 15, 16
 
 STACK_SIGNAL = signal.SIGRTMAX - 2  # asks a worker for its Python stack; hardly anybody uses real-time signals
@@ -313,6 +313,9 @@ def _serve(session: Session, port: BlockingPort, encoder: Encoder, writer: RingW
             return
         if frame.kind == TASK and frame.task < control[Control.FIRST_TASK]:
             continue  # of an epoch that was given up
+        if frame.kind == AHEAD:
+            writer.ahead = frame.decode()
+            continue
         writer.task = frame.task
         reply = session.answer(frame.kind, frame.decode())
         if reply is not None:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from .. import _engine
 from ..errors import ConfigError, Error
 from . import batches, changes, state, statistics
+from .tv_tensors import Wrapper
 
 # Loaders with threads, closed before the interpreter goes away. Made with the first loader, not at import.
 _running: weakref.WeakSet[Loader] | None = None
@@ -27,6 +28,7 @@ class Output(enum.Enum):
 
     TORCH = "torch"
     NUMPY = "numpy"
+    TV_TENSORS = "tv_tensors"
 
 
 class BadSample(NamedTuple):
@@ -75,12 +77,14 @@ class Loader:
         epochs: float | None,
         announce: bool,
         remake: Callable[[int], Loader],
+        wrapper: Wrapper | None = None,
     ) -> None:
-        """`remake` makes another loader like this one, with so many threads."""
-        if output is Output.TORCH:
+        """`remake` makes another loader like this one, with so many threads; `wrapper` is for TV_TENSORS."""
+        if output is not Output.NUMPY:
             _require_torch()
         self._engine = engine
         self._output = output
+        self._wrapper = wrapper
         self._epochs = epochs
         self._announce = announce
         self._remake = remake
@@ -228,7 +232,7 @@ class Loader:
         return f"<feedline.Loader of {batches} batches{', closed' if self._closed else ''}>"
 
     def _next(self) -> tuple[Any, ...] | None:
-        if self._output is Output.TORCH and _torch_profiles():
+        if self._output is not Output.NUMPY and _torch_profiles():
             profiler = sys.modules["torch.autograd.profiler"]
             with profiler.record_function("feedline.Loader.__next__"):
                 return self._next_batch()
@@ -237,12 +241,14 @@ class Loader:
     def _next_batch(self) -> tuple[Any, ...] | None:
         engine = self._engine
         try:
-            arrays = engine.next_arrays(self._output is Output.TORCH)
+            arrays = engine.next_arrays(self._output is not Output.NUMPY)
         finally:
             if engine.has_errors:
                 self._log_bad_samples()
             if engine.changes != self._changes.seen:
                 self._changes.write(engine)
+        if arrays is not None and self._wrapper is not None:
+            arrays = self._wrapper.batch(engine.field_names, arrays)
         return None if arrays is None else self._batch_type(*arrays)
 
     def _log_bad_samples(self) -> None:
@@ -276,7 +282,7 @@ class LoaderIterator(Iterator[tuple[Any, ...]]):
     def _start_epoch(self) -> None:
         self._epochs_left -= 1
         prepare_next = self._open_end or self._epochs_left > 0
-        feeds_gpu = self._loader._output is Output.TORCH and _gpu_in_use()
+        feeds_gpu = self._loader._output is not Output.NUMPY and _gpu_in_use()
         self._loader._engine.start_epoch(prepare_next, feeds_gpu)
 
     def __len__(self) -> int:

@@ -28,6 +28,7 @@ def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
             "shuffle": state["shuffle"],
             "shard_window": state["shard_window"],
             "buckets": [list(bucket) for bucket in state["buckets"]],  # bound, rows over all ranks
+            "repeat": state["repeat"],
             "fidelity": state["fidelity"],  # of the pixels
         },
         "seed": state["seed"],
@@ -76,6 +77,7 @@ def _from_version_2(state: Mapping[str, Any], _now: Mapping[str, Any]) -> dict[s
         "delivered": [(_count(begin), _count(end)) for begin, end in state["delivered"]],
         "left_out": _count(state["left_out"]),
         "buckets": [(_count(bound), _count(rows)) for bound, rows in plan.get("buckets", [])],
+        "repeat": _count(plan.get("repeat", 1)),
         "fidelity": _text(plan.get("fidelity", _EXACT)),
     }
 
@@ -109,6 +111,7 @@ def _from_version_1(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
         "delivered": [(position(batch), position(batch + 1)) for batch in ahead],
         "left_out": _count(state["refilled"]),
         "buckets": [],
+        "repeat": 1,
         "fidelity": _EXACT,
     }
 

@@ -14,6 +14,11 @@ def usable_cpus() -> int:
     return _engine.cpu_limits().threads
 
 
+def cpu_quota() -> float | None:
+    """CPUs' worth of time that the control groups give; None: no quota."""
+    return _engine.cpu_limits().quota
+
+
 def share_of_cpus() -> int:
     """Threads that this process can keep running where all ranks of the machine do the same; at least 1."""
     return _engine.share_of_cpus()

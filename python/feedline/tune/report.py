@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from feedline.loader import tuned_settings as saved
 from feedline.record import envelope, series
 from feedline.record.figures import figure
 from feedline.record.files import finite
 from feedline.tune import outcome
-from feedline.tune import settings as saved
 from feedline.tune.duel import Comparison
 from feedline.tune.ladder import Climb, Rung
 from feedline.tune.script import Tuned

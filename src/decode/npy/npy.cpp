@@ -100,6 +100,30 @@ Result<std::uint64_t> bytes_of(const ArraySpec& spec) {
 
 }  // namespace
 
+bool is_npy(std::span<const std::byte> file) {
+  return std::string_view(reinterpret_cast<const char*>(file.data()), file.size()).starts_with(kMagic);
+}
+
+void write_npy(const ArraySpec& spec, std::span<const std::byte> data, std::vector<std::byte>& file) {
+  constexpr std::size_t kAlignment = 64;  // of the elements, as NumPy has it
+  const auto known = std::ranges::find(kKnown, spec.dtype, &Known::dtype);
+  std::string header = "{'descr': '" + std::string(size_of(spec.dtype) == 1 ? "|" : "<") + std::string(known->code) +
+                       "', 'fortran_order': False, 'shape': (";
+  for (const std::int64_t extent : spec.shape) header += std::to_string(extent) + ",";
+  header += "), }";
+  const std::size_t before = kMagic.size() + 4;
+  header.append(kAlignment - (before + header.size() + 1) % kAlignment, ' ');
+  header += '\n';
+  const std::array<char, 4> version_and_length{1, 0, static_cast<char>(header.size() & 0xff),
+                                               static_cast<char>(header.size() >> 8)};
+  file.clear();
+  const auto add = [&file](std::span<const std::byte> bytes) { file.insert(file.end(), bytes.begin(), bytes.end()); };
+  add(std::as_bytes(std::span(kMagic)));
+  add(std::as_bytes(std::span(version_and_length)));
+  add(std::as_bytes(std::span(header)));
+  add(data);
+}
+
 Result<NpyArray> read_npy(std::span<const std::byte> file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (!text.starts_with(kMagic)) return npy_error(file.empty() ? "an empty file" : "not a .npy file");

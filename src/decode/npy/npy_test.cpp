@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,6 +99,26 @@ TEST(Npy, DamageIsAnErrorAndNeverARead) {
         EXPECT_LE(array->data.size(), 24u);
       }
     }
+}
+
+TEST(Npy, IsReadAsItIsWritten) {
+  std::vector<std::byte> file{std::byte{1}};
+  const std::vector<float> numbers{1, 2, 3, 4, 5, 6};
+  const auto data = std::as_bytes(std::span(numbers));
+  for (const ArraySpec& spec : {ArraySpec{DType::kFloat32, {2, 3}},
+                                {DType::kFloat32, {6}},
+                                {DType::kUint8, {24}},
+                                {DType::kInt64, {1, 3, 1}},
+                                {DType::kFloat16, {0, 4}},
+                                {DType::kFloat32, {}}}) {
+    write_npy(spec, data.first(spec.bytes()), file);
+    EXPECT_TRUE(is_npy(file));
+    EXPECT_EQ((file.size() - spec.bytes()) % 64, 0u);
+    const auto array = read_npy(file);
+    ASSERT_TRUE(array) << array.error().message();
+    EXPECT_EQ(array->spec, spec);
+    EXPECT_TRUE(std::ranges::equal(array->data, data.first(spec.bytes())));
+  }
 }
 
 }  // namespace

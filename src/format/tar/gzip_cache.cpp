@@ -113,10 +113,10 @@ Result<std::string> decompressed(const storage::Storage& storage, const std::str
   cache::Publication copy;
   copy.path = folder + "/plain/" + cache::digest_of(storage.identity(path)) + ".tar";
   copy.kind = kOrigin;
-  copy.origin = {gzip.bytes, static_cast<std::uint64_t>(gzip.mtime_ns)};
+  copy.origin = {gzip.bytes, gzip.stamp()};
   copy.notes = notes;
   copy.write = [&](cache::OutputFile& output) -> Result<void> {
-    FEEDLINE_TRY(const auto reader, storage::open_version(storage, path, storage::Access::kRead, gzip));
+    FEEDLINE_TRY(const auto reader, storage.open_version(path, storage::Access::kRead, gzip));
     return decompress(*reader, path, output);
   };
   copy.waits = [&](const std::string& holder) {

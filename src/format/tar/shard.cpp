@@ -10,8 +10,8 @@ namespace feedline::format {
 
 Result<ShardFile> locate_shard(std::shared_ptr<const storage::Storage> storage, const std::string& name,
                                cache::Notes* notes) {
-  FEEDLINE_TRY(const auto stat, storage->stat(name));
   FEEDLINE_TRY(const auto reader, storage->open(name, storage::Access::kRead));
+  FEEDLINE_TRY(const auto stat, reader->version());
   FEEDLINE_TRY(const bool gzip, is_gzip(*reader));
   if (!gzip) return ShardFile{name, name, std::move(storage), stat};
   FEEDLINE_TRY(std::string plain, decompressed(*storage, name, notes));
@@ -24,11 +24,11 @@ Result<std::unique_ptr<Shard>> Shard::open(std::shared_ptr<const storage::Storag
   FEEDLINE_TRY(ShardFile file, locate_shard(std::move(storage), name, indexes.notes()));
   if (auto index = indexes.load(*file.storage, file.path, file.version))
     return std::unique_ptr<Shard>(new Shard(std::move(file), std::move(*index)));
-  FEEDLINE_TRY(const auto reader, file.storage->open(file.path, storage::Access::kRead));
+  FEEDLINE_TRY(const auto reader, file.storage->open_version(file.path, storage::Access::kRead, file.version));
   Findings findings;
   FEEDLINE_TRY(ShardScan scan, scan_shard(*reader, file.version, name, findings));
   if (const Finding* finding = findings.first_error()) return std::unexpected(to_error(*finding));
-  FEEDLINE_TRY(const auto stat, reader->stat());
+  FEEDLINE_TRY(const auto stat, reader->version());
   FEEDLINE_CHECK_OK(storage::check_version(name, file.version, stat));  // written to while it was scanned
   FEEDLINE_CHECK_OK(indexes.save(*file.storage, file.path, scan.index));
   return std::unique_ptr<Shard>(new Shard(std::move(file), std::move(scan.index)));
@@ -42,9 +42,8 @@ Result<Shard::Opened> Shard::reader() const {
   const std::lock_guard lock(mutex_);
   if (changed_) return std::unexpected(*changed_);
   if (reader_) return Opened{reader_, false};
-  FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, file_.storage->open(file_.path, storage::Access::kRead));
-  FEEDLINE_TRY(const auto now, reader->stat());
-  FEEDLINE_CHECK_OK(storage::check_version(file_.name, file_.version, now));
+  FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader,
+               file_.storage->open_version(file_.path, storage::Access::kRead, file_.version));
   reader_ = std::move(reader);
   return Opened{reader_, true};
 }
@@ -62,7 +61,7 @@ void Shard::stay_open() const {
 void Shard::notice_change() const {
   const std::lock_guard lock(mutex_);
   if (!reader_ || changed_) return;
-  const auto now = reader_->stat();
+  const auto now = reader_->version();
   auto same = now ? storage::check_version(file_.name, file_.version, *now) : std::unexpected(now.error());
   if (same) return;
   changed_ = std::move(same).error();

@@ -11,14 +11,14 @@ namespace {
 
 // An index file is a frame (cache/frame.h). S samples, M members, E extensions, N bytes of names.
 //
-//     numbers     size of the shard, its modification time in ns since 1970, S, M, E, N
+//     numbers     size of the shard, its stamp (storage/reader.h), S, M, E, N
 //     8 x M       offset of each member's payload in the shard
 //     8 x M       size of each member's payload
 //     8 x S+1     number of the first member of each sample; the last is M
 //     8 x E+S     end of each name in the names: first the extensions, then the keys
 //     4 x M       extension of each member
 //     N           names
-enum Number : std::size_t { kShardBytes, kShardMtime, kSamples, kMembers, kExtensions, kNameBytes, kNumbers };
+enum Number : std::size_t { kShardBytes, kShardStamp, kSamples, kMembers, kExtensions, kNameBytes, kNumbers };
 
 // Is each value at least the one before, and the last exactly `end`?
 bool ascends_to(std::span<const std::uint64_t> values, std::uint64_t end) {
@@ -39,7 +39,8 @@ std::optional<ShardIndex> ShardIndex::parse(memory::ByteBuffer buffer, std::size
 // The one place that knows the order of the sections.
 bool ShardIndex::find_sections() {
   cache::FrameReader reader(file_, kShardIndex, kNumbers);
-  shard_ = {reader.number(kShardBytes), static_cast<std::int64_t>(reader.number(kShardMtime))};
+  shard_bytes_ = reader.number(kShardBytes);
+  shard_stamp_ = reader.number(kShardStamp);
   samples_ = reader.count(kSamples);
   extensions_ = reader.count(kExtensions);
   const std::uint64_t members = reader.count(kMembers), name_bytes = reader.count(kNameBytes);
@@ -54,7 +55,7 @@ bool ShardIndex::find_sections() {
 }
 
 bool ShardIndex::is_consistent(const storage::ObjectStat& shard) const {
-  if (shard_ != shard || !cache::is_undamaged(file_)) return false;
+  if (shard_bytes_ != shard.bytes || shard_stamp_ != shard.stamp() || !cache::is_undamaged(file_)) return false;
   if (!ascends_to(first_members_, members()) || first_members_[0] != 0) return false;
   if (!ascends_to(name_ends_, names_.size())) return false;
   for (std::uint64_t i = 0; i < members(); ++i) {
@@ -110,8 +111,8 @@ ShardIndex ShardIndexBuilder::build(const storage::ObjectStat& shard) const {
   std::vector<std::uint64_t> first_members = first_members_;
   first_members.push_back(offsets_.size());
 
-  cache::FrameBuilder builder(kShardIndex, {shard.bytes, static_cast<std::uint64_t>(shard.mtime_ns), keys_.size(),
-                                            offsets_.size(), extension_names_.size(), names.size()});
+  cache::FrameBuilder builder(
+      kShardIndex, {shard.bytes, shard.stamp(), keys_.size(), offsets_.size(), extension_names_.size(), names.size()});
   builder.add(offsets_);
   builder.add(bytes_);
   builder.add(first_members);

@@ -32,7 +32,7 @@ class ShardIndex {
   };
 
   // Takes an index file's bytes, all of `buffer`'s first `bytes`. nullopt unless it is whole, undamaged, of a shard
-  // of exactly this size and modification time, and all it says lies inside that shard.
+  // of exactly this version, and all it says lies inside that shard.
   static std::optional<ShardIndex> parse(memory::ByteBuffer buffer, std::size_t bytes,
                                          const storage::ObjectStat& shard);
 
@@ -57,7 +57,7 @@ class ShardIndex {
 
   memory::ByteBuffer buffer_;
   std::span<std::byte> file_;
-  storage::ObjectStat shard_;
+  std::uint64_t shard_bytes_ = 0, shard_stamp_ = 0;
   std::uint64_t samples_ = 0, extensions_ = 0;
   std::span<const std::uint64_t> member_offsets_, member_bytes_, first_members_, name_ends_;
   std::span<const std::uint32_t> member_extensions_;

@@ -33,6 +33,7 @@ Result<bool> is_tar(const std::string& source, const storage::Storage& storage) 
   const auto folder = storage.is_directory(source);
   if (!folder) return true;
   if (*folder) return false;
+  if (storage.is_remote()) return true;  // the only other one: a list is not looked up, nor is a signed URL's name
   return is_tar_name(source) ? Result<bool>(true) : looks_like_tar(storage, source);
 }
 
@@ -49,7 +50,9 @@ Result<std::vector<std::string>> shards_of(const std::string& source, const stor
     shards.insert(shards.end(), names.begin(), names.end());
   }
   for (const std::string& shard : shards)
-    if (const auto folder = storage.is_directory(shard); folder && *folder)
+    if (storage.is_remote())
+      break;  // where it would be a request for each
+    else if (const auto folder = storage.is_directory(shard); folder && *folder)
       return config_error("'" + shard + "' is a folder; a tar file was expected");
   return shards;
 }

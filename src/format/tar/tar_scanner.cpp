@@ -7,8 +7,6 @@
 namespace feedline::format {
 namespace {
 
-// A header, a small member and the next header in one read; more would fetch payloads that nobody asked for.
-constexpr std::size_t kWindowBytes = 4096;
 // Names this long exist in no file system; a header that claims more is damaged, and must not make us allocate.
 constexpr std::uint64_t kLongestExtension = 1 << 20;
 // Writers fill their last record with zeros: 10 KiB by default, 1 MiB at most in practice. More is what a file looks
@@ -35,7 +33,11 @@ std::string look_of(TarBlock block) {
 
 TarScanner::TarScanner(const storage::Reader& reader, std::uint64_t archive_bytes, std::string shard,
                        Findings& findings)
-    : reader_(reader), archive_bytes_(archive_bytes), shard_(std::move(shard)), findings_(findings) {}
+    : reader_(reader),
+      archive_bytes_(archive_bytes),
+      shard_(std::move(shard)),
+      window_bytes_(reader.worthwhile_bytes()),
+      findings_(findings) {}
 
 Result<std::optional<TarMember>> TarScanner::next() {
   while (true) {
@@ -164,14 +166,14 @@ Result<TarScanner::Step> TarScanner::read_end() {
 
 Result<std::optional<TarBlock>> TarScanner::block_at(std::uint64_t offset) {
   if (offset > archive_bytes_ || archive_bytes_ - offset < kBlockBytes) return std::nullopt;
-  const bool inside = offset >= window_begin_ && offset - window_begin_ + kBlockBytes <= window_.size();
+  const bool inside = offset >= window_begin_ && offset - window_begin_ + kBlockBytes <= window_filled_;
   if (!inside) {
-    window_.resize(kWindowBytes);
+    window_.resize(window_bytes_);  // once
     window_begin_ = offset;
-    const std::uint64_t wanted = std::min<std::uint64_t>(kWindowBytes, archive_bytes_ - offset);
-    FEEDLINE_TRY(const std::size_t got, reader_.read_at(offset, std::span(window_).first(wanted)));
-    window_.resize(got);
-    if (got < kBlockBytes) return std::nullopt;  // shorter by now than it said
+    const std::uint64_t wanted = std::min<std::uint64_t>(window_bytes_, archive_bytes_ - offset);
+    window_filled_ = 0;
+    FEEDLINE_TRY(window_filled_, reader_.read_at(offset, std::span(window_).first(wanted)));
+    if (window_filled_ < kBlockBytes) return std::nullopt;  // shorter by now than it said
   }
   return std::span(window_).subspan(static_cast<std::size_t>(offset - window_begin_)).first<kBlockBytes>();
 }

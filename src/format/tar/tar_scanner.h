@@ -49,12 +49,14 @@ class TarScanner {
   const storage::Reader& reader_;
   const std::uint64_t archive_bytes_;
   const std::string shard_;
+  const std::size_t window_bytes_;
   Findings& findings_;
   std::uint64_t position_ = 0;     // of the next header
   std::uint64_t header_ = 0;       // of the header being read
   PaxRecords global_, next_;       // 'g': of all members that follow; 'x' and 'L': of the next one
-  std::vector<std::byte> window_;  // bytes of the archive from window_begin_
+  std::vector<std::byte> window_;  // begins with bytes of the archive from window_begin_
   std::uint64_t window_begin_ = 0;
+  std::size_t window_filled_ = 0;  // how many
 };
 
 }  // namespace feedline::format

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "transform/colour.h"
+#include "transform/pixel_ops/elastic.h"
 #include "transform/pixel_ops/enhance.h"
 #include "transform/pixel_ops/erase.h"
 #include "transform/pixel_ops/geometry.h"
@@ -17,7 +18,7 @@ std::string_view name_of(const PixelOperation& operation) {
   static constexpr std::string_view kNames[] = {"autocontrast",  "equalize",   "invert",   "posterize",   "solarize",
                                                 "solarize_add",  "brightness", "contrast", "saturation",  "sharpness",
                                                 "hue",           "grayscale",  "affine",   "perspective", "rotate",
-                                                "gaussian_blur", "erase"};
+                                                "gaussian_blur", "erase",      "elastic"};
   static_assert(std::size(kNames) == std::variant_size_v<PixelOperation>);
   return kNames[operation.index()];
 }
@@ -67,13 +68,21 @@ struct Check {
                           std::to_string(bytes));
     return {};
   }
+  Result<void> operator()(const pixel_op::Elastic& o) const {
+    if (o.interpolation != Interpolation::kNearest && o.interpolation != Interpolation::kBilinear)
+      return config_error("elastic: interpolation is nearest or bilinear");
+    const std::size_t needed = 2 * static_cast<std::size_t>(in.width) * static_cast<std::size_t>(in.height);
+    if (o.displacement.size() == needed) return {};
+    return config_error("elastic: a displacement of " + std::to_string(o.displacement.size()) + " numbers, not " +
+                        std::to_string(needed));
+  }
   template <typename Op>
   Result<void> operator()(const Op&) const {
     return {};
   }
 
   static Result<void> transform(const char* name, Interpolation interpolation, std::optional<Size> size) {
-    if (interpolation == Interpolation::kBox)
+    if (interpolation > Interpolation::kBicubic || interpolation == Interpolation::kBox)
       return config_error(std::string(name) + ": interpolation is nearest, bilinear or bicubic");
     if (size && (size->width < 1 || size->height < 1))
       return config_error(std::string(name) + ": every side must be at least 1");
@@ -107,6 +116,7 @@ struct Apply {
     erase(o, out);
     return {};
   }
+  Result<void> operator()(const pixel_op::Elastic& o) { return elastic(in, o, out); }
 };
 
 }  // namespace
@@ -125,7 +135,8 @@ bool works_in_place(const PixelOperation& operation) {
       std::holds_alternative<pixel_op::Sharpness>(operation) ||
       std::holds_alternative<pixel_op::Grayscale>(operation) || std::holds_alternative<pixel_op::Affine>(operation) ||
       std::holds_alternative<pixel_op::Perspective>(operation) || std::holds_alternative<pixel_op::Rotate>(operation) ||
-      std::holds_alternative<pixel_op::GaussianBlur>(operation));
+      std::holds_alternative<pixel_op::GaussianBlur>(operation) ||
+      std::holds_alternative<pixel_op::Elastic>(operation));
 }
 
 Result<void> apply(const PixelOperation& operation, const PixelView& in, PixelScratch& scratch, PixelBuffer& out) {

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "transform/kernel_contract.h"
+#include "transform/pixel_ops/normals.h"
 #include "transform/pixel_ops/pixel_kernels.h"
 #include "transform/test_images.h"
 #include "transform/variants.h"
@@ -173,6 +175,38 @@ TEST_P(PixelKernelContract, Blurs) {
   }
 }
 
+TEST_P(PixelKernelContract, MakesNormals) {
+  for (std::size_t groups = 0; groups < 20; ++groups) {
+    const auto word = [this] { return static_cast<std::uint32_t>(random_()); };
+    // blocks may run over the end of their numbers
+    const base::Random::Blocks blocks{{groups == 3 ? ~std::uint32_t{4} : word(), word(), word(), word()},
+                                      {word(), word()}};
+    std::vector<float> wanted(groups * kGroupNormals), got(wanted.size() + kBeside, 7.0f);
+    plain().normals(blocks, groups, wanted.data());
+    pixels().normals(blocks, groups, got.data());
+    // bits: a difference of -0 and 0 would be one of bytes
+    if (groups > 0) ASSERT_EQ(std::memcmp(wanted.data(), got.data(), wanted.size() * sizeof(float)), 0) << groups;
+    ASSERT_EQ(got[wanted.size()], 7.0f);
+  }
+}
+
+TEST_P(PixelKernelContract, Mixes) {
+  for (std::size_t count = 1; count < 200; ++count) {
+    const auto row = bytes(count), other = bytes(count);
+    const float weight = static_cast<float>(number(0, 1000)) / 1000;
+    std::vector<float> wanted(count), got(count + kBeside, -1.0f);
+    plain().weigh(row.data(), count, weight, wanted.data());
+    pixels().weigh(row.data(), count, weight, got.data());
+    plain().add_weighed(other.data(), count, 1 - weight, wanted.data());
+    pixels().add_weighed(other.data(), count, 1 - weight, got.data());
+    ASSERT_TRUE(std::equal(wanted.begin(), wanted.end(), got.begin())) << count;
+    ASSERT_EQ(got[count], -1.0f);
+    for (float& value : wanted) value = value * 1.5f - 50;  // both ends are clipped
+    same(row, count, false,
+         [&](const PixelKernels& k, const std::uint8_t*, std::uint8_t* out) { k.truncate(wanted.data(), count, out); });
+  }
+}
+
 double place(std::mt19937& random, int size) {
   const int choice = std::uniform_int_distribution<int>(0, 30)(random);
   if (choice == 0) return std::nan("");
@@ -200,6 +234,10 @@ TEST_P(PixelKernelContract, Samples) {
     });
     same(image.pixels, samples, false, [&](const PixelKernels& k, const std::uint8_t*, std::uint8_t* out) {
       k.bicubic(image.view(), xs.data(), ys.data(), count, fill, out);
+    });
+    const std::vector<float> grid_xs(xs.begin(), xs.end()), grid_ys(ys.begin(), ys.end());
+    same(image.pixels, samples, false, [&](const PixelKernels& k, const std::uint8_t*, std::uint8_t* out) {
+      k.grid(image.view(), grid_xs.data(), grid_ys.data(), count, fill, out);
     });
   }
 }

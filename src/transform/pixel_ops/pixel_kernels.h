@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/random.h"
 #include "memory/pixels.h"
 
 namespace feedline::transform {
@@ -54,6 +55,14 @@ struct PixelKernels {
   void (*blur_rows)(const float* const* rows, const float* weights, int radius, std::size_t count,
                     std::uint8_t* out) = nullptr;
 
+  // `groups` groups of normal numbers (normals.h) from the blocks on.
+  void (*normals)(const base::Random::Blocks& blocks, std::size_t groups, float* out) = nullptr;
+  // out[i] = weight * in[i], and the same added to out[i]: each step rounded to float.
+  void (*weigh)(const std::uint8_t* in, std::size_t count, float weight, float* out) = nullptr;
+  void (*add_weighed)(const std::uint8_t* in, std::size_t count, float weight, float* out) = nullptr;
+  // out[i] = in[i] without its fraction, clipped to 0 and 255.
+  void (*truncate)(const float* in, std::size_t count, std::uint8_t* out) = nullptr;
+
   // Where the pixels of row y of a transform come from, for their middles: in double, each step rounded.
   void (*affine_places)(const double* matrix, int y, int count, double* xs, double* ys) = nullptr;
   void (*perspective_places)(const double* coefficients, int y, int count, double* xs, double* ys) = nullptr;
@@ -62,6 +71,9 @@ struct PixelKernels {
                           const std::uint8_t* fill, std::uint8_t* out);
   Sample bilinear = nullptr;
   Sample bicubic = nullptr;
+  // The same from places of torch's grid_sample.
+  void (*grid)(const memory::PixelView& in, const float* xs, const float* ys, int count, const std::uint8_t* fill,
+               std::uint8_t* out) = nullptr;
 };
 
 // The plain C++ version: the reference.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// One pixel from a place between pixels, as Pillow's Geometry.c finds it: in double, in its order. Past the border the
-// border's pixels go on. The vector kernels call it for the pixels at the edges.
+// One pixel from a place between pixels. As Pillow's Geometry.c finds it: in double, in its order; past the border the
+// border's pixels go on. As torch's grid_sample does: in float, whole numbers in the pixels' middles; past the border
+// there is nothing. The vector kernels call it for the pixels at the edges.
 
 #include <algorithm>
 #include <cmath>
@@ -82,6 +83,36 @@ void bicubic_pixel(const memory::PixelView& in, double x, double y, const std::u
     };
     const double value = cubic(along(rows[0]), along(rows[1]), along(rows[2]), along(rows[3]), row.rest);
     out[c] = value <= 0.0 ? 0 : value >= 255.0 ? 255 : static_cast<std::uint8_t>(value);
+  }
+}
+
+// torchvision blends with `fill` by how much of the pixel lies inside, after the outside has counted as 0.
+template <int kChannels>
+void grid_pixel(const memory::PixelView& in, float x, float y, const std::uint8_t* fill, std::uint8_t* out) {
+  const bool touches = x > -1 && y > -1 && x < static_cast<float>(in.width) && y < static_cast<float>(in.height);
+  if (!touches) {
+    std::memcpy(out, fill, kChannels);
+    return;
+  }
+  const float left = std::floor(x), top = std::floor(y);
+  const int column = static_cast<int>(left), row = static_cast<int>(top);
+  const float east = x - left, south = y - top, west = 1 - east, north = 1 - south;
+  float sums[kChannels] = {}, inside = 0;
+  const auto add = [&](int dx, int dy, float weight) {
+    const int from_x = column + dx, from_y = row + dy;
+    if (from_x < 0 || from_x >= in.width || from_y < 0 || from_y >= in.height) return;
+    const std::uint8_t* const pixel = in.row(from_y) + from_x * kChannels;
+    for (int c = 0; c < kChannels; ++c) sums[c] += static_cast<float>(pixel[c]) * weight;
+    inside += weight;
+  };
+  add(0, 0, north * west);
+  add(1, 0, north * east);
+  add(0, 1, south * west);
+  add(1, 1, south * east);
+  for (int c = 0; c < kChannels; ++c) {
+    const auto colour = static_cast<float>(fill[c]);
+    const float value = (sums[c] - colour) * inside + colour;
+    out[c] = static_cast<std::uint8_t>(std::clamp(std::nearbyint(value), 0.0F, 255.0F));
   }
 }
 

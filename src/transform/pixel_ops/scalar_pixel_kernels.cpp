@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "transform/pixel_ops/hsv.h"
+#include "transform/pixel_ops/normals.h"
 #include "transform/pixel_ops/pixel_kernels.h"
 #include "transform/pixel_ops/sampled_pixel.h"
 
@@ -104,6 +106,29 @@ void blur_rows(const float* const* rows, const float* weights, int radius, std::
   }
 }
 
+void make_normals(const base::Random::Blocks& blocks, std::size_t groups, float* out) {
+  auto counter = blocks.counter;
+  for (std::size_t group = 0; group < groups; ++group, out += kGroupNormals)
+    for (std::size_t block = 0; block < kGroupBlocks; ++block, ++counter[0]) {
+      const auto words = base::philox4x32(counter, blocks.key);
+      float* const to = out + block;
+      std::tie(to[0], to[kGroupBlocks]) = normals::of_words(words[0], words[1]);
+      std::tie(to[2 * kGroupBlocks], to[3 * kGroupBlocks]) = normals::of_words(words[2], words[3]);
+    }
+}
+
+void weigh(const std::uint8_t* in, std::size_t count, float weight, float* out) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = weight * in[i];
+}
+
+void add_weighed(const std::uint8_t* in, std::size_t count, float weight, float* out) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = out[i] + weight * in[i];
+}
+
+void truncate(const float* in, std::size_t count, std::uint8_t* out) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>(std::clamp(in[i], 0.0f, 255.0f));
+}
+
 void affine_places(const double* matrix, int y, int count, double* xs, double* ys) {
   const double row = y + 0.5;
   for (int x = 0; x < count; ++x) {
@@ -124,10 +149,8 @@ void perspective_places(const double* coefficients, int y, int count, double* xs
   }
 }
 
-using Pixel = void (*)(const memory::PixelView&, double, double, const std::uint8_t*, std::uint8_t*);
-
-template <Pixel kRgb, Pixel kGrey>
-void sample(const memory::PixelView& in, const double* xs, const double* ys, int count, const std::uint8_t* fill,
+template <auto kRgb, auto kGrey, typename Place>
+void sample(const memory::PixelView& in, const Place* xs, const Place* ys, int count, const std::uint8_t* fill,
             std::uint8_t* out) {
   if (in.channels == 3) {
     for (int x = 0; x < count; ++x) kRgb(in, xs[x], ys[x], fill, out + 3 * x);
@@ -152,10 +175,15 @@ const PixelKernels kScalarPixelKernels = {
     .to_float = to_float,
     .blur_row = blur_row,
     .blur_rows = blur_rows,
+    .normals = make_normals,
+    .weigh = weigh,
+    .add_weighed = add_weighed,
+    .truncate = truncate,
     .affine_places = affine_places,
     .perspective_places = perspective_places,
     .bilinear = sample<bilinear_pixel<3>, bilinear_pixel<1>>,
     .bicubic = sample<bicubic_pixel<3>, bicubic_pixel<1>>,
+    .grid = sample<grid_pixel<3>, grid_pixel<1>>,
 };
 
 }  // namespace feedline::transform

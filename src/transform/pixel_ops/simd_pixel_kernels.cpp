@@ -10,6 +10,7 @@
 #include "hwy/highway.h"
 #include "transform/pixel_ops/blur_kernels-inl.h"
 #include "transform/pixel_ops/enhance_kernels-inl.h"
+#include "transform/pixel_ops/noise_kernels-inl.h"
 #include "transform/pixel_ops/pixel_kernels.h"
 #include "transform/pixel_ops/table_kernels-inl.h"
 #include "transform/pixel_ops/warp_kernels-inl.h"
@@ -37,6 +38,11 @@ const PixelKernels* target_pixel_kernels() {
     k.to_float = to_float;
     k.blur_row = blur_row;
     k.blur_rows = blur_rows;
+    k.normals = normals_of;
+    k.weigh = weigh;
+    k.add_weighed = add_weighed;
+    k.truncate = truncate;
+    k.grid = grid;
 #if HWY_HAVE_FLOAT64
     k.affine_places = affine_places;
     k.perspective_places = perspective_places;

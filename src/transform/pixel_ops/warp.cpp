@@ -25,7 +25,7 @@ void nearest(const memory::PixelView& in, const double* xs, const double* ys, in
 }
 
 PixelKernels::Sample sampler(Interpolation interpolation, const PixelKernels& kernels) {
-  FEEDLINE_CHECK(interpolation != Interpolation::kBox);
+  FEEDLINE_CHECK(interpolation != Interpolation::kBox && interpolation <= Interpolation::kBicubic);
   if (interpolation == Interpolation::kNearest) return nearest;
   return interpolation == Interpolation::kBilinear ? kernels.bilinear : kernels.bicubic;
 }

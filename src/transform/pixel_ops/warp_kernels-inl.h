@@ -2,6 +2,7 @@
 
 // Pixels from places between pixels, a vector of doubles at a time: Pillow's arithmetic, in its order. A lane is a
 // pixel; one load of 8 bytes gives it a row of what it lies between. Vectors that touch a border go pixel by pixel.
+// And torch's arithmetic of grid_sample, in floats.
 
 #if defined(FEEDLINE_PIXEL_OPS_WARP_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FEEDLINE_PIXEL_OPS_WARP_KERNELS_INL_H_
@@ -245,6 +246,100 @@ inline void perspective_places(const double* coefficients, int y, int count, dou
   });
 }
 #endif  // HWY_HAVE_FLOAT64
+
+using DF32 = hn::Repartition<float, DI32>;
+using VF32 = hn::Vec<DF32>;
+using VI32 = hn::Vec<DI32>;
+inline constexpr int kGridPlaces = kBytes / 4;
+
+// The 4 bytes at each offset.
+HWY_INLINE VI32 halves_at(const std::uint8_t* data, VI32 offsets) {
+#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
+  return hn::GatherOffset(DI32(), reinterpret_cast<const std::int32_t*>(data), offsets);
+#else
+  HWY_ALIGN std::int32_t each_offset[kGridPlaces], halves[kGridPlaces];
+  hn::Store(offsets, DI32(), each_offset);
+  for (int i = 0; i < kGridPlaces; ++i) std::memcpy(halves + i, data + each_offset[i], 4);
+  return hn::Load(DI32(), halves);
+#endif
+}
+
+template <int kByte>
+HWY_INLINE VF32 float_of(VI32 bytes) {
+  return hn::ConvertTo(DF32(), hn::And(hn::ShiftRight<8 * kByte>(bytes), hn::Set(DI32(), 0xff)));
+}
+
+// Two pixels of a row beside each other, per lane. Of RGB the second load begins with the first pixel's last byte, so
+// that nothing behind the second pixel is read.
+template <int kChannels>
+struct PixelPairs {
+  VI32 first, second;
+
+  PixelPairs(const std::uint8_t* data, VI32 offsets) : first(halves_at(data, offsets)), second(first) {
+    if constexpr (kChannels == 3) second = halves_at(data + 2, offsets);
+  }
+  template <int kChannel>
+  HWY_INLINE VF32 left() const {
+    return float_of<kChannel>(first);
+  }
+  template <int kChannel>
+  HWY_INLINE VF32 right() const {
+    return float_of<kChannel + 1>(second);
+  }
+};
+
+template <int kChannels>
+HWY_INLINE void grid_lanes(const memory::PixelView& in, VF32 x, VF32 y, const std::uint8_t* fill, std::uint8_t* out) {
+  const DF32 d;
+  const VF32 column = hn::Floor(x), row = hn::Floor(y), one = hn::Set(d, 1.0f);
+  const VF32 east = hn::Sub(x, column), south = hn::Sub(y, row), west = hn::Sub(one, east), north = hn::Sub(one, south);
+  const VI32 along = hn::Mul(hn::ConvertTo(DI32(), column), hn::Set(DI32(), kChannels));
+  const VI32 down = hn::Mul(hn::ConvertTo(DI32(), row), hn::Set(DI32(), static_cast<std::int32_t>(in.stride)));
+  const VI32 offsets = hn::Add(along, down);
+  const PixelPairs<kChannels> above(in.data, offsets), below(in.data + in.stride, offsets);
+  const VF32 weights[4] = {hn::Mul(north, west), hn::Mul(north, east), hn::Mul(south, west), hn::Mul(south, east)};
+  const VF32 inside = hn::Add(hn::Add(hn::Add(weights[0], weights[1]), weights[2]), weights[3]);
+  VI32 packed = hn::Zero(DI32());
+  each<kChannels>([&](auto c) FEEDLINE_LANES {
+    const VF32 values[4] = {above.template left<c>(), above.template right<c>(), below.template left<c>(),
+                            below.template right<c>()};
+    VF32 sum = hn::Mul(values[0], weights[0]);
+    for (int i = 1; i < 4; ++i) sum = hn::Add(sum, hn::Mul(values[i], weights[i]));
+    const VF32 colour = hn::Set(d, static_cast<float>(fill[c]));
+    const VF32 value = hn::Add(hn::Mul(hn::Sub(sum, colour), inside), colour);
+    const VI32 byte = hn::NearestInt(hn::Min(hn::Max(value, hn::Zero(d)), hn::Set(d, 255.0f)));
+    packed = hn::Or(packed, hn::ShiftLeft<8 * c>(byte));
+  });
+  HWY_ALIGN std::int32_t pixels[kGridPlaces];
+  hn::Store(packed, DI32(), pixels);
+  for (int i = 0; i < kGridPlaces; ++i) std::memcpy(out + i * kChannels, pixels + i, kChannels);
+}
+
+template <int kChannels>
+HWY_INLINE void grid_row(const memory::PixelView& in, const float* xs, const float* ys, int count,
+                         const std::uint8_t* fill, std::uint8_t* out) {
+  const DF32 d;
+  // offsets are 32 bits wide, and a load of one channel takes two bytes more than its pair
+  const bool is_small = static_cast<std::uint64_t>(in.height) * static_cast<std::uint64_t>(in.stride) < (1u << 31);
+  const VF32 end_x = hn::Set(d, static_cast<float>(in.width - (kChannels == 3 ? 1 : 3)));
+  const VF32 end_y = hn::Set(d, static_cast<float>(in.height - 1));
+  int i = 0;
+  for (; is_small && i + kGridPlaces <= count; i += kGridPlaces) {
+    const VF32 x = hn::LoadU(d, xs + i), y = hn::LoadU(d, ys + i);
+    const auto from = hn::And(hn::Ge(x, hn::Zero(d)), hn::Ge(y, hn::Zero(d)));
+    if (hn::AllTrue(d, hn::And(from, hn::And(hn::Lt(x, end_x), hn::Lt(y, end_y))))) {
+      grid_lanes<kChannels>(in, x, y, fill, out + i * kChannels);
+    } else {
+      for (int j = i; j < i + kGridPlaces; ++j) grid_pixel<kChannels>(in, xs[j], ys[j], fill, out + j * kChannels);
+    }
+  }
+  for (; i < count; ++i) grid_pixel<kChannels>(in, xs[i], ys[i], fill, out + i * kChannels);
+}
+
+inline void grid(const memory::PixelView& in, const float* xs, const float* ys, int count, const std::uint8_t* fill,
+                 std::uint8_t* out) {
+  in.channels == 3 ? grid_row<3>(in, xs, ys, count, fill, out) : grid_row<1>(in, xs, ys, count, fill, out);
+}
 
 }  // namespace feedline::transform::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -337,7 +337,7 @@ def test_what_keeps_a_folder_in_python_is_said(vision, files, photos):
         loader = DataLoader(dataset, 4)
         assert plan_of(loader) in ("python", "prefix")
         assert why in loader.explain(), loader.explain()
-        with pytest.raises(ConfigError, match=r"(read|transform) \(.*\): .*"):
+        with pytest.raises(ConfigError, match=r"(read|transform|collate) \(.*\): .*"):
             DataLoader(dataset, 4, lower="require")
     assert "worker_init_fn" in DataLoader(photos, num_workers=1, worker_init_fn=print).explain()
     assert plan_of(DataLoader(photos, lower="never")) == "python"

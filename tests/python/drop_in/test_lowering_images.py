@@ -270,7 +270,7 @@ def test_a_change_of_the_dataset_holds_from_the_next_epoch_on(vision, crops):
     crops.transform = t.Compose([t.Resize((17, 13)), t.PILToTensor()])
     assert_same(list(loader), list(TorchLoader(crops, 4)))
     crops.transform.transforms[0] = t.Lambda(lambda image: image.resize((8, 8)))
-    assert plan_of(loader) == "python"
+    assert plan_of(loader) == "prefix", "what is behind the function"
     assert_same(list(loader), list(TorchLoader(crops, 4)))
     del crops.samples[10:]
     assert [numbers(b[1]) for b in DataLoader(crops, 4)] == [numbers(b[1]) for b in TorchLoader(crops, 4)]

@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader as TorchLoader
 from torch.utils.data import Subset, default_collate, get_worker_info
 
 from feedline import ConfigError, DataLoader
+from feedline.drop_in import native_prefix
 
 
 @pytest.fixture(scope="module")
@@ -90,19 +91,18 @@ def test_torchvisions_own_transforms_go_on_from_it(real, make, version):
     t, v2 = real.transforms, real.transforms.v2
     chains = {
         "v1": [
-            [t.Resize((20, 30)), t.GaussianBlur(3), t.ToTensor()],
-            [t.CenterCrop(32), t.RandAugment(), t.PILToTensor()],
-            [t.Resize((32, 32)), t.ToTensor(), t.RandomErasing(p=1.0)],
+            [t.Resize((20, 30)), t.AugMix(), t.ToTensor()],
+            [t.CenterCrop(32), t.AugMix(), t.PILToTensor()],
             [t.Resize((32, 32)), t.PILToTensor(), t.Resize((8, 8))],
         ],
         "v2": [
-            [v2.Resize((20, 30)), v2.GaussianBlur(3), v2.ToImage()],
-            [v2.Resize((20, 30)), v2.ToImage(), v2.GaussianBlur(3), v2.ToDtype(torch.float32, scale=True)],
-            [v2.Resize((20, 30)), v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.RandomErasing(p=1.0)],
+            [v2.Resize((20, 30)), v2.RandomChannelPermutation(), v2.ToImage()],
+            [v2.Resize((20, 30)), v2.ToImage(), v2.RandomChannelPermutation(), v2.ToDtype(torch.float32, scale=True)],
+            [v2.Resize((20, 30)), v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.RandomChannelPermutation()],
             [v2.CenterCrop(30), v2.TrivialAugmentWide(), v2.PILToTensor()],
         ],
         "mixed": [
-            [v2.Resize((20, 30)), t.GaussianBlur(3), v2.PILToTensor()],
+            [v2.Resize((20, 30)), t.AugMix(), v2.PILToTensor()],
             [t.Resize((20, 30)), v2.ToImage(), t.ConvertImageDtype(torch.float32), v2.ToPureTensor(), torch.sin],
         ],
     }
@@ -243,6 +243,129 @@ def test_explain_says_what_runs_where(vision, make):
     with pytest.raises(ConfigError, match=r"collate \(first_of\): collate_fn is not torch's default_collate"):
         DataLoader(make(t.Resize((9, 9)), t.ToTensor()), 4, collate_fn=first_of, lower="require")
     assert plan_of(DataLoader(dataset, lower="never")) == "python"
-    assert plan_of(DataLoader(make(blur, t.Resize((9, 9)), t.ToTensor()))) == "python"
-    assert plan_of(DataLoader(make(t.Resize(9), blur))) == "python"
+    assert plan_of(DataLoader(make(blur, t.Resize((9, 9)), t.ToTensor()))) == "prefix"
+    assert plan_of(DataLoader(make(blur, t.RandomHorizontalFlip()))) == "python"
+    assert plan_of(DataLoader(make(t.RandomHorizontalFlip(), blur))) == "python"
     assert plan_of(DataLoader(dataset, num_workers=1, worker_init_fn=print)) == "python"
+
+
+# ---- what is known behind what is not ----
+
+
+def to_gray(image):
+    return image.convert("L")
+
+
+def with_alpha(image):
+    return image.convert("RGBA")
+
+
+def by_index(image):
+    """Another kind of image for each size of crop."""
+    kinds = (to_gray, with_alpha, blur, np.array, lambda image: image)
+    return kinds[image.getpixel((0, 0))[0] % len(kinds)](image)
+
+
+def count_native(monkeypatch) -> list:
+    """The images that known transforms behind unknown ones were given, in this process."""
+    seen = []
+    read_image = native_prefix.Reader.read_image
+    monkeypatch.setattr(
+        native_prefix.Reader, "read_image", lambda self, image: (seen.append(image.mode), read_image(self, image))[1]
+    )
+    return seen
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_is_known_behind_a_transform_of_ones_own_runs_natively(vision, make, workers, monkeypatch):
+    t = vision.transforms
+    norm = t.Normalize([0.5, 0.4, 0.3], [0.2, 0.3, 0.4])
+    seen = count_native(monkeypatch)
+    chains = (
+        [t.Resize(40), blur, t.CenterCrop(32), t.ToTensor(), norm],
+        [t.Resize((20, 30)), blur, t.Resize((16, 16)), t.Grayscale(), t.ToTensor(), t.Normalize([0.5], [0.5])],
+        [blur, t.Resize((20, 30)), t.PILToTensor()],
+        [blur, t.Compose([t.Resize((20, 30)), blur]), t.ToTensor(), norm, torch.sin],
+        [t.Resize(40), blur, t.Resize((20, 30)), t.ToTensor(), t.Lambda(torch.sin), norm],
+        [t.Resize((20, 30)), to_gray, t.ToTensor(), t.Normalize([0.5], [0.5])],
+    )
+    for chain in chains:
+        dataset = make(*chain)
+        assert_same_epochs(dataset, plan="prefix", batch_size=4, workers=workers, shuffle=True)
+        words = DataLoader(dataset, 4).explain()
+        assert "where blur gives an RGB or L image" in words or "where to_gray gives an RGB or L image" in words
+    assert workers or seen == ["RGB"] * 5 * 21 + ["RGB"] * 21 + ["L"] * 21
+
+
+def test_other_values_than_pillows_rgb_and_grey_go_on_as_they_are(vision, folder, make, monkeypatch):
+    t = vision.transforms
+    for one, native in ((with_alpha, 0), (np.array, 0), (t.ToTensor(), 0), (by_index, 3), (t.Lambda(np.array), 0)):
+        seen = count_native(monkeypatch)
+        behind = [t.Normalize([0.5], [0.5])] if isinstance(one, t.ToTensor) else [t.ToTensor()]
+        dataset = make(t.Resize((20, 30)), one, *behind, describe_tensor)
+        ours, theirs = (list(kind(dataset, 1)) for kind in (DataLoader, TorchLoader))
+        assert_same(ours, theirs)
+        assert bool(seen) == bool(native)
+
+    class Image_(Image.Image):
+        pass
+
+    def of_another_class(image):
+        image.__class__ = Image_
+        return image
+
+    seen = count_native(monkeypatch)
+    dataset = make(t.Resize((20, 30)), of_another_class, t.ToTensor())
+    assert_same(list(DataLoader(dataset, 4)), list(TorchLoader(dataset, 4)))
+    assert not seen
+
+
+def describe_tensor(tensor):
+    return tuple(tensor.shape), tensor
+
+
+def test_draws_behind_come_after_those_of_ones_own(vision, make):
+    t = vision.transforms
+    draws = []
+
+    def drawing(image):
+        draws.append(torch.rand(1).item())
+        return image
+
+    def numbers_of(*chain):
+        draws.clear()
+        torch.manual_seed(3)
+        list(DataLoader(make(*chain), 4))
+        return list(draws)
+
+    plain = numbers_of(t.Resize((16, 16)), drawing, t.ToTensor())
+    torch.manual_seed(3)
+    torch.empty((), dtype=torch.int64).random_()  # the loader's base seed
+    assert plain == [torch.rand(1).item() for _ in range(21)]  # nothing is drawn where nothing is decided
+    before = numbers_of(t.RandomResizedCrop(16), drawing, t.ToTensor())
+    behind = numbers_of(t.Resize((20, 20)), drawing, t.RandomResizedCrop(16), t.ToTensor())
+    assert behind[0] == plain[0] != before[0]
+    dataset = make(t.Resize((20, 20)), drawing, t.RandomResizedCrop(16), t.RandomHorizontalFlip(), t.ToTensor())
+    epochs = {
+        workers: [list(DataLoader(dataset, 4, num_workers=workers, seed=5)) for _ in range(2)] for workers in (0, 2)
+    }
+    assert_same(epochs[0], epochs[2])
+    images = torch.cat([images for images, _ in DataLoader(dataset, 4, sampler=[3] * 12)])
+    assert len({image.numpy().tobytes() for image in images}) == 12
+
+
+def test_an_error_behind_is_the_transforms_own(vision, make):
+    t = vision.transforms
+    for chain in ([t.Resize((9, 9)), blur, t.ToTensor(), t.Normalize([0.5, 0.5], [0.5, 0.5])],):
+        dataset = make(*chain)
+        kinds = (DataLoader, TorchLoader)
+        found = [error_of(lambda kind=kind, dataset=dataset: list(kind(dataset, 4))) for kind in kinds]
+        assert found[0] is found[1] is not None
+
+
+def test_lower_require_names_the_first_step_that_stays(vision, make):
+    t = vision.transforms
+    with pytest.raises(ConfigError, match=r"transform \(blur\): blur is not an operation"):
+        DataLoader(make(t.Resize((20, 30)), blur, t.ToTensor()), 4, lower="require")
+    with pytest.raises(ConfigError, match=r"takes less time than handing the image over"):
+        DataLoader(make(t.RandomHorizontalFlip(), blur, t.ToTensor()), 4, lower="require")

@@ -104,6 +104,18 @@ def test_ctrl_c_while_a_function_never_returns(
     assert errors == ""
 
 
+@pytest.mark.parametrize("method", ["explain", "for_loader", "begin"])
+def test_ctrl_c_in_what_the_engine_asks_of_a_function(method: str, tar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes out as what it is, wherever the signal meets the Python code under an engine's call."""
+
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"feedline.data.mapping.Chain.{method}", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        iter(feedline.open(tar, fields=("cls",)).map(lambda label: label, "cls").loader(4, output="numpy"))
+
+
 def test_the_end_of_an_interpreter_whose_threads_are_in_functions(
     tar: Path, paths: dict[str, str], tmp_path: Path
 ) -> None:

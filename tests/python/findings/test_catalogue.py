@@ -20,7 +20,7 @@ from feedline.trace import causes as of_trace
 
 CHECKOUT = Path(__file__).parents[3]
 PAGES = pages_of()
-VERBS = ("diagnose", "trace", "top", "inspect", "diff")
+VERBS = ("diagnose", "trace", "top", "inspect", "verify", "diff")
 
 
 def explain(capsys, *arguments):
@@ -38,7 +38,7 @@ def test_every_verb_has_pages_and_none_has_two_of_a_code():
 def test_a_page_is_whole(page):
     assert re.fullmatch(r"[a-z]+(_[a-z]+)*", page.code)
     assert page.title and page.means and page.recognised and page.to_do
-    assert page.verb in ("inspect", "diff") or page.example
+    assert page.verb in ("inspect", "verify", "diff") or page.example
     assert page.title[-1] != "." and all(text[-1] in ".!?" for text in (page.means, page.recognised, page.to_do))
     assert all(one.reason for one in page.thresholds)
     assert not re.search(r"data\sset", json.dumps(shown.entry_as_dict(page)))  # one word

@@ -13,7 +13,7 @@ import accelerate
 import torch
 from accelerate import Accelerator, DataLoaderConfiguration, skip_first_batches
 from accelerate.state import AcceleratorState
-from tiny_training import LOADERS, Points, PointStream, leave_group, loss_of, model
+from tiny_training import LOADERS, Points, PointStream, leave_group, loss_of, model, worker_options
 from torch.utils.data import DataLoader as TorchLoader
 
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
@@ -70,9 +70,10 @@ def every_run() -> dict[str, Any]:
     for configuration in CONFIGURATIONS:
         for workers in (0, 2) if configuration in ("usual", "dispatch_batches") else (0,):
             name = f"{configuration}, {workers} workers"
-            runs[f"{name}: torch's"] = run(TorchLoader, configuration, num_workers=workers)
-            runs[f"{name}: ours"] = run(ours, configuration, num_workers=workers)
-            runs[f"{name}: ours, remade as ours"] = run(ours, configuration, ours, num_workers=workers)
+            options = worker_options(workers)
+            runs[f"{name}: torch's"] = run(TorchLoader, configuration, **options)
+            runs[f"{name}: ours"] = run(ours, configuration, **options)
+            runs[f"{name}: ours, remade as ours"] = run(ours, configuration, ours, **options)
     for configuration in ("usual", "dispatch_batches"):
         name = f"stream, {configuration}"
         runs[f"{name}: torch's"] = run(TorchLoader, configuration, stream=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import lightning
 import torch
-from tiny_training import LOADERS, Points, leave_group, loss_of, model
+from tiny_training import LOADERS, Points, leave_group, loss_of, model, worker_options
 
 logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
 
@@ -53,6 +53,7 @@ def trainer(**more: Any) -> lightning.Trainer:
 def run(loader_class: Any, ranks: int, **more: Any) -> dict[str, Any]:
     """Losses and samples of a fit, and a prediction, for which Lightning makes the loader anew on one rank too."""
     torch.manual_seed(5)
+    more.update(worker_options(more.get("num_workers", 0)))
     train = loader_class(Points(), 8, shuffle=True, **more)
     validate = loader_class(Points(13), batch_size=4, **more)
     module = Regression()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import json
+import multiprocessing
 import os
 import socket
 import subprocess
@@ -20,7 +21,7 @@ from torch.utils.data import Dataset, IterableDataset
 import feedline
 
 LOADERS = {"torch": TorchLoader, "feedline": feedline.DataLoader}
-HANG_S = 900
+HANG_S = 300
 
 
 class Points(Dataset):
@@ -51,6 +52,18 @@ def model() -> torch.nn.Module:
 
 def loss_of(model: torch.nn.Module, batch: dict[str, Any]) -> torch.Tensor:
     return torch.nn.functional.mse_loss(model(batch["x"]), batch["y"])
+
+
+def worker_options(workers: int) -> dict[str, Any]:
+    """Options of a loader with so many workers, on one rank or on one of two.
+
+    Not by fork() beside gloo's threads: while one of them enters Python it holds the list of thread states, and a child
+    of CPython 3.11, whose copy of that lock nobody gives back, waits for it before it runs a line.
+    """
+    if workers and os.environ.get("WORLD_SIZE", "1") != "1":
+        multiprocessing.set_forkserver_preload([Path(sys.argv[0]).stem])  # the imports, once for all workers
+        return {"num_workers": workers, "multiprocessing_context": "forkserver"}
+    return {"num_workers": workers}
 
 
 def leave_group() -> None:

@@ -232,7 +232,7 @@ def test_a_wrong_call_says_what_is_right_before_anything_runs(arguments, said, t
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("source", ["/no/such/folder", "s3://bucket/train", "https://example.org/train.tar"])
+@pytest.mark.parametrize("source", ["/no/such/folder", "az://bucket/train", "http://127.0.0.1:1/train.tar"])
 def test_a_source_that_cannot_be_read_is_named_and_nothing_is_written(source, tmp_path):
     output = tmp_path / "tuned.json"
     done = subprocess.run([*FEEDLINE, "tune", "--settings", output, source], capture_output=True, text=True)

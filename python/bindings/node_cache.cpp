@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "feedline/node_cache.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "errors.h"
+#include "gil.h"
+#include "subjects.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace feedline::python {
+
+void bind_node_cache(nb::module_& module) {
+  nb::class_<CachedObject>(module, "CachedObject", "A copy of a stored object.")
+      .def_ro("copy", &CachedObject::copy, "What the cache calls it.")
+      .def_ro("name", &CachedObject::name, "The whole name of the object; empty: its entry is damaged.")
+      .def_ro("bytes", &CachedObject::bytes)
+      .def_ro("used_ns", &CachedObject::used_ns, "When it was opened last, since 1970.")
+      .def_ro("in_use", &CachedObject::in_use, "A process has it open.");
+  nb::class_<CacheContents>(module, "CacheContents", "What a cache holds.")
+      .def_ro("objects", &CacheContents::objects)
+      .def_ro("disk_bytes", &CacheContents::disk_bytes, "That the folder takes.");
+  nb::class_<CacheRemoval>(module, "CacheRemoval", "What was removed of a cache.")
+      .def_ro("objects", &CacheRemoval::objects)
+      .def_ro("in_use", &CacheRemoval::in_use, "That stay because they are being read.")
+      .def_ro("disk_bytes", &CacheRemoval::disk_bytes, "That the folder takes now.");
+  module.def(
+      "list_cache",
+      [](const std::string& directory) { return unwrap(without_gil([&] { return list_cache(directory); })); },
+      "directory"_a);
+  module.def(
+      "verify_copy",
+      [](const std::string& directory, const std::string& copy) {
+        return unwrap(without_gil([&] { return verify_copy(directory, copy); }));
+      },
+      "directory"_a, "copy"_a, "What is wrong with it; empty: nothing.");
+  module.def(
+      "prune_cache",
+      [](const std::string& directory, std::uint64_t bytes) {
+        return unwrap(without_gil([&] { return prune_cache(directory, bytes); }));
+      },
+      "directory"_a, "bytes"_a);
+  module.def(
+      "clear_cache",
+      [](const std::string& directory) { return unwrap(without_gil([&] { return clear_cache(directory); })); },
+      "directory"_a);
+}
+
+}  // namespace feedline::python

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names are bytes, as files may have them: os.fsencode() and os.fsdecode().
+#include "feedline/stored_source.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+
+#include "errors.h"
+#include "gil.h"
+#include "subjects.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace feedline::python {
+namespace {
+
+std::string name_in(const nb::bytes& name) { return {name.c_str(), name.size()}; }
+
+nb::list names_of(const StoredSource& source) {
+  nb::list names;
+  for (const std::string& name : source.names()) names.append(nb::bytes(name.data(), name.size()));
+  return names;
+}
+
+// `most` bytes or what there is behind `offset`, read into the object that Python gets.
+nb::object read_bytes(const StoredObject& object, std::uint64_t offset, std::uint64_t most) {
+  const std::uint64_t bytes = std::min(most, object.bytes() - std::min(offset, object.bytes()));
+  const nb::object made = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(bytes)));
+  if (!made) nb::raise_python_error();
+  auto* const data = reinterpret_cast<std::byte*>(PyBytes_AsString(made.ptr()));
+  const std::size_t got = unwrap(without_gil([&] {
+    return object.read(offset, {data, static_cast<std::size_t>(bytes)});
+  }));
+  return got == bytes ? made : nb::object(nb::bytes(data, got));
+}
+
+}  // namespace
+
+void bind_stored_source(nb::module_& module) {
+  nb::class_<StoredObject>(module, "StoredObject", "A stored object, open for reads from any thread.")
+      .def_prop_ro("size", &StoredObject::bytes, "Bytes.")
+      .def_prop_ro("stamp", &StoredObject::stamp, "Changes with the object.")
+      .def("read", &read_bytes, "offset"_a, "most"_a, nb::sig("def read(self, offset: int, most: int) -> bytes"),
+           "What there is from `offset` on, and no more than `most`. Raises StorageError.")
+      .def(
+          "check_unchanged",
+          [](const StoredObject& self) { unwrap(without_gil([&] { return self.check_unchanged(); })); },
+          "Raises StorageError where the object is not the one any more that was opened.");
+  nb::class_<StoredSource>(module, "StoredSource",
+                           "The stored objects that a source is made of; their names are bytes.")
+      .def(
+          "__init__",
+          [](StoredSource* self, const std::string& source) {
+            new (self) StoredSource(unwrap(without_gil([&] { return StoredSource::open(source); })));
+          },
+          "source"_a)
+      .def_prop_ro("names", &names_of, nb::sig("def names(self) -> list[bytes]"),
+                   "Shards, or one folder, in order; URLs without their secrets.")
+      .def_prop_ro("is_remote", &StoredSource::is_remote)
+      .def(
+          "is_folder",
+          [](const StoredSource& self, const nb::bytes& name) {
+            const std::string object = name_in(name);
+            return unwrap(without_gil([&] { return self.is_folder(object); }));
+          },
+          "name"_a)
+      .def(
+          "object",
+          [](const StoredSource& self, const nb::bytes& name) {
+            const std::string object = name_in(name);
+            return unwrap(without_gil([&] { return self.object(object); }));
+          },
+          "name"_a, "One of `names`, or one in a folder of them. Raises StorageError.");
+}
+
+}  // namespace feedline::python

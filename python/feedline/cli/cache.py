@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``feedline cache``: what a cache of stored objects holds, and its upkeep."""
+
+from __future__ import annotations
+
+import datetime
+
+import click
+from rich.markup import escape
+
+from feedline import _engine
+from feedline.cli import exit_codes, parameters
+from feedline.cli.console import OUT, bytes_text, counted, print_json, progress, table
+
+_NS = 1_000_000_000
+
+
+@click.group(short_help="List, verify, prune or clear a cache of stored objects.")
+def cache() -> None:
+    """Look after PATH, the folder of feedline.open(..., cache=PATH): copies of stored objects.
+
+    Jobs may use it meanwhile: nothing that is being read is removed. Exit status 2: PATH is no cache; 3: it cannot be
+    read or written.
+    """
+
+
+@cache.command("ls", short_help="List the copies that a cache holds.")
+@click.argument("path")
+@parameters.as_json()
+def ls(path: str, as_json: bool) -> int:
+    """List the copies in PATH: of which object, how large, when it was opened last, and whether it is open now."""
+    held = _engine.list_cache(path)
+    if as_json:
+        print_json(
+            {
+                "path": path,
+                "disk_bytes": held.disk_bytes,
+                "objects": [
+                    {"name": copy.name, "bytes": copy.bytes, "used": _when(copy.used_ns), "in_use": copy.in_use}
+                    for copy in held.objects
+                ],
+            }
+        )
+        return exit_codes.FINE
+    if held.objects:
+        rows = [
+            (escape(copy.name or copy.copy), bytes_text(copy.bytes), _when(copy.used_ns), "yes" if copy.in_use else "")
+            for copy in held.objects
+        ]
+        table(("object", "size", "used last", "open"), rows)
+    OUT.print(f"{counted(len(held.objects), 'object')}, {bytes_text(held.disk_bytes)} of the disk")
+    return exit_codes.FINE
+
+
+@cache.command("verify", short_help="Compare every copy with its checksum.")
+@click.argument("path")
+@parameters.as_json()
+def verify(path: str, as_json: bool) -> int:
+    """Read every copy in PATH and compare it with its checksum; damaged ones are removed. Exit status 1: there were."""
+    from feedline.data import node_cache
+
+    with progress(None, "verifying") as bar:
+        verified, damaged = node_cache.verify(
+            path, lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total)
+        )
+    if as_json:
+        print_json({"path": path, "objects": verified, "damaged": [copy._asdict() for copy in damaged]})
+    else:
+        for copy in damaged:
+            OUT.print(f"[red]damaged[/] {escape(copy.name)}: {copy.what}")
+        OUT.print(f"{counted(verified, 'object')} verified, {len(damaged):,} damaged")
+    return exit_codes.PROBLEMS_FOUND if damaged else exit_codes.FINE
+
+
+@cache.command("prune", short_help="Make a cache smaller.")
+@click.argument("path")
+@click.option(
+    "--limit", required=True, metavar="BYTES", type=parameters.ByteSize(), help="Let it take so much: 100GiB, 500MB."
+)
+@parameters.as_json()
+def prune(path: str, limit: int, as_json: bool) -> int:
+    """Remove what was not used for longest until PATH takes no more than --limit, and what killed jobs left.
+
+    Exit status 1: it takes more, because the rest is being read.
+    """
+    removal = _engine.prune_cache(path, limit)
+    _print_removal(path, removal, as_json)
+    return exit_codes.PROBLEMS_FOUND if removal.disk_bytes > limit else exit_codes.FINE
+
+
+@cache.command("clear", short_help="Remove all copies that nobody reads.")
+@click.argument("path")
+@parameters.as_json()
+def clear(path: str, as_json: bool) -> int:
+    """Remove all copies in PATH that nobody reads. Other files stay. Exit status 1: some are read."""
+    removal = _engine.clear_cache(path)
+    _print_removal(path, removal, as_json)
+    return exit_codes.PROBLEMS_FOUND if removal.in_use else exit_codes.FINE
+
+
+def _print_removal(path: str, removal: _engine.CacheRemoval, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "path": path,
+                "removed": removal.objects,
+                "in_use": removal.in_use,
+                "disk_bytes": removal.disk_bytes,
+            }
+        )
+        return
+    left = f"{removal.in_use:,} are being read and stay; " if removal.in_use else ""
+    OUT.print(f"{counted(removal.objects, 'object')} removed; {left}{bytes_text(removal.disk_bytes)} of the disk left")
+
+
+def _when(ns: int) -> str:
+    return datetime.datetime.fromtimestamp(ns // _NS).astimezone().isoformat(" ", "seconds")

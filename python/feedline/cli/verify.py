@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``feedline verify``: proof that a dataset is whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import click
+from rich.markup import escape
+
+from feedline.cli import exit_codes, parameters
+from feedline.cli.console import OUT, bytes_text, counted, print_json, progress, table
+
+if TYPE_CHECKING:
+    from feedline.findings import Finding
+    from feedline.verifying import Verification
+
+_STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+_MOST_ROWS = 20
+
+
+@click.command(short_help="Prove that a dataset is whole.")
+@click.argument("source")
+@parameters.source_format("folder", "tar", "pixels")
+@parameters.fields
+@click.option("--decode", is_flag=True, help="Decode every field of every sample, as a loader does.")
+@click.option(
+    "--world",
+    "world_size",
+    default=8,
+    type=click.IntRange(1, 65_536),
+    metavar="N",
+    help="Ranks that must together get each sample once.",
+)
+@click.option(
+    "--resume",
+    type=parameters.OutputPath(dir_okay=False),
+    metavar="FILE",
+    help="Keep in FILE what is verified, and go on from there after an interruption.",
+)
+@click.option("--cache", metavar="FOLDER", help="Read through this cache of stored objects: docs/cache.md.")
+@parameters.num_workers(help="Threads that read; auto: as many as usable CPUs.")
+@parameters.as_json()
+def verify(
+    source: str,
+    format_: str | None,
+    fields: str | None,
+    decode: bool,
+    world_size: int,
+    resume: str | None,
+    cache: str | None,
+    num_workers: int | Literal["auto"],
+    as_json: bool,
+) -> int:
+    """Read all that SOURCE holds, and tell what is wrong with it: by shard, sample and byte, with what to do.
+
+    Shards are read to their ends and compared with the checksums that `feedline pack` left, kept indexes with the
+    shards, and samples with each other. Exit status 1: a finding of severity "error" or "warning"; 3: nothing there to
+    read.
+    """
+    from feedline import verifying
+
+    with progress(None, "verifying") as bar:
+        verified = verifying.verify(
+            source,
+            format=format_,
+            fields=fields,
+            cache=cache,
+            decode=decode,
+            world_size=world_size,
+            resume=resume,
+            num_workers=num_workers,
+            progress=lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total),
+        )
+    if as_json:
+        print_json(verified.as_dict())
+    else:
+        _print(verified)
+    return exit_codes.FINE if verified.sound else exit_codes.PROBLEMS_FOUND
+
+
+def _print(verified: Verification) -> None:
+    OUT.print(f"[bold]{escape(verified.source)}[/]")
+    shards = f" in {counted(verified.shards, 'shard')}" if verified.shards else ""
+    read = "read and decoded" if verified.decoded else "read"
+    OUT.print(f"{verified.format}: {counted(verified.samples, 'sample')}{shards} {read}, {bytes_text(verified.bytes)}")
+    if verified.parts_found:
+        OUT.print(f"{verified.parts_found:,} parts were verified before")
+    if verified.shards:
+        OUT.print(f"{verified.checksums:,} shards compared with the checksums of their packing")
+    if verified.order_exact:
+        OUT.print(f"{counted(verified.world_size, 'rank')} together get each sample once")
+    _print_classes(verified.classes)
+    for finding in verified.findings[:_MOST_ROWS]:
+        _print_finding(finding)
+    if len(verified.findings) > _MOST_ROWS:
+        OUT.print(f"... and {len(verified.findings) - _MOST_ROWS:,} more findings; --json lists all")
+    if verified.sound:
+        OUT.print("[green]nothing is wrong[/]" + ("" if verified.decoded else ", if its samples decode: --decode"))
+
+
+def _print_finding(finding: Finding) -> None:
+    place = ", ".join(
+        f"byte {value:,}" if name == "offset" else str(value)
+        for name, value in finding.about.items()
+        if value not in ("", None) and str(value) not in finding.text
+    )
+    OUT.print(
+        f"[{_STYLE.get(finding.severity, '')}]{finding.severity}[/] [bold]{finding.code}[/] {escape(finding.text)}"
+        + (f" [dim]({escape(place)})[/]" if place else "")
+    )
+    if finding.fix:
+        OUT.print(f"  [dim]{escape(finding.fix)}[/]")
+
+
+def _print_classes(classes: dict[str, int]) -> None:
+    if not classes:
+        return
+    rows = [(escape(name), f"{count:,}") for name, count in list(classes.items())[:_MOST_ROWS]]
+    rest = list(classes.values())[_MOST_ROWS:]
+    if rest:
+        rows.append((f"{len(rest):,} others", f"{sum(rest):,}"))
+    table(("class", "samples"), rows)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations without a dataset, for operations and views that take a list of them."""
+
+from __future__ import annotations
+
+from .. import _engine
+from .augmentations import Augmentations
+
+
+class Chain(Augmentations):
+    """A list of operations that belongs to no dataset yet. Immutable: every operation returns a new chain.
+
+    It has the operations on images that a :class:`Dataset` has, with the same arguments, which are checked at the call.
+    How they fit those before and behind them is checked where the chain is used. ``fields=`` is for datasets, which
+    have fields.
+    """
+
+    def __init__(self, engine: _engine.Dataset) -> None:
+        self._engine = engine
+
+    def _with(self, engine: _engine.Dataset) -> Chain:
+        return Chain(engine)
+
+    @property
+    def operations(self) -> list[str]:
+        """The operations so far, with all their arguments."""
+        return list(self._engine.operations())
+
+    def __len__(self) -> int:
+        return len(self.operations)
+
+    def __repr__(self) -> str:
+        return "feedline.chain()" + "".join(f".{operation}" for operation in self.operations)
+
+
+def chain() -> Chain:
+    """An empty chain: ``feedline.chain().random_resized_crop(96).random_horizontal_flip()``."""
+    return Chain(_engine.GivenFiles("chain").dataset)

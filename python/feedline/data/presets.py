@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recipes that people train and evaluate with, as published: a dataset with its operations, and arguments of loader().
+
+::
+
+    train, options = feedline.presets.imagenet_train("imagenet/train")
+    loader = train.loader(**options)
+
+What comes out is an ordinary dataset and an ordinary dict: ``train.operations``, ``train.explain()`` and
+``loader.explain()`` say what is in them, and both may be changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+from typing import Any, NamedTuple
+
+from . import sources
+from .chain import Chain, chain
+from .dataset import Dataset
+from .images import IMAGENET_MEAN, IMAGENET_STD
+from .sequences import tokens
+
+# Of OpenAI's CLIP, which open_clip's models use as well: OPENAI_DATASET_MEAN and OPENAI_DATASET_STD there.
+CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
+CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
+
+Source = Dataset | str | PathLike[str] | Sequence[str | PathLike[str]]
+
+
+class Preset(NamedTuple):
+    """A dataset, and arguments for its ``loader()``."""
+
+    dataset: Dataset
+    loader: dict[str, Any]
+
+
+def imagenet_train(source: Source, *, size: int = 224, batch_size: int = 32) -> Preset:
+    """torchvision's classification training as its options are by default.
+
+    From ``references/classification``: ``ClassificationPresetTrain(crop_size=224)`` of presets.py and the options of
+    train.py, of which ResNet-50's IMAGENET1K_V1 weights came: a random resized crop (bilinear), a horizontal flip with
+    probability 0.5, ImageNet's mean and deviation; float32 (3, size, size).
+
+    Args:
+        source: what :func:`feedline.open` opens, or a dataset without operations.
+        size: pixels of an edge.
+        batch_size: on each rank; 32 in train.py.
+
+    Raises:
+        ConfigError: as :func:`feedline.open` and the operations do.
+    """
+    train = _opened(source).random_resized_crop(size).random_horizontal_flip().normalize(IMAGENET_MEAN, IMAGENET_STD)
+    return Preset(train, {"batch_size": batch_size, "shuffle": True})
+
+
+def imagenet_train_v2(
+    source: Source, *, size: int = 176, batch_size: int = 128, num_classes: int | None = None
+) -> Preset:
+    """torchvision's newer recipe, of which ResNet-50's IMAGENET1K_V2 weights came.
+
+    From ``references/classification``: ``--auto-augment ta_wide --random-erase 0.1 --mixup-alpha 0.2 --cutmix-alpha 1.0
+    --train-crop-size 176 --ra-sampler --ra-reps 4``. Its ``--label-smoothing 0.1`` belongs to the loss. Targets are
+    float32 (rows, classes).
+
+    Args:
+        source: as for :func:`imagenet_train`.
+        size: pixels of an edge.
+        batch_size: on each rank; it was 128 on 8.
+        num_classes: by default as many as the source names.
+
+    Raises:
+        ConfigError: as for :func:`imagenet_train`.
+    """
+    train = _opened(source).random_resized_crop(size).random_horizontal_flip().trivial_augment_wide()
+    train = train.normalize(IMAGENET_MEAN, IMAGENET_STD).random_erasing(0.1)
+    options: dict[str, Any] = {"batch_size": batch_size, "shuffle": True, "repeat": 4, "mixup": 0.2, "cutmix": 1.0}
+    return Preset(train, options | ({} if num_classes is None else {"num_classes": num_classes}))
+
+
+def imagenet_eval(source: Source, *, size: int = 224, resize: int = 256, batch_size: int = 32) -> Preset:
+    """torchvision's classification evaluation: ``ClassificationPresetEval(crop_size=224, resize_size=256)``.
+
+    From ``references/classification/presets.py``: the smaller edge to ``resize`` pixels (bilinear), the middle
+    ``size`` x ``size``, ImageNet's mean and deviation. Every sample once, in order; over several ranks those may differ
+    by a batch.
+
+    Args:
+        source: as for :func:`imagenet_train`.
+        size, resize: pixels of an edge; the IMAGENET1K_V2 weights of ResNets were evaluated with ``resize=232``.
+        batch_size: on each rank.
+
+    Raises:
+        ConfigError: as for :func:`imagenet_train`.
+    """
+    evaluated = _opened(source).resize(resize).center_crop(size).normalize(IMAGENET_MEAN, IMAGENET_STD)
+    return Preset(evaluated, {"batch_size": batch_size, "uneven": "exact"})
+
+
+def clip_train(source: Source, *, size: int = 224, batch_size: int = 64) -> Preset:
+    """open_clip's training transform as it is by default.
+
+    From ``open_clip/transform.py``: ``image_transform(size, is_train=True)`` without augmentation settings, a bicubic
+    random resized crop of 0.9 to 1 of the area, and CLIP's mean and deviation; ``--batch-size 64`` is main.py's.
+
+    Args:
+        source: as for :func:`imagenet_train`; of tars also ``feedline.open(tars, fields=["jpg;png;webp", "txt"])``.
+        size: pixels of an edge.
+        batch_size: on each rank.
+
+    Raises:
+        ConfigError: as for :func:`imagenet_train`.
+    """
+    train = _opened(source).random_resized_crop(size, scale=(0.9, 1.0), interpolation="bicubic")
+    return Preset(train.normalize(CLIP_MEAN, CLIP_STD), {"batch_size": batch_size, "shuffle": True, "drop_last": True})
+
+
+def clip_eval(source: Source, *, size: int = 224, batch_size: int = 64) -> Preset:
+    """CLIP's own preprocessing: the smaller edge to ``size`` pixels (bicubic), the middle, CLIP's mean and deviation.
+
+    From ``_transform`` of OpenAI's ``clip/clip.py`` and ``image_transform(size, is_train=False)`` of open_clip.
+
+    Args:
+        source: as for :func:`imagenet_train`.
+        size: pixels of an edge.
+        batch_size: on each rank.
+
+    Raises:
+        ConfigError: as for :func:`imagenet_train`.
+    """
+    evaluated = _opened(source).resize(size, interpolation="bicubic").center_crop(size).normalize(CLIP_MEAN, CLIP_STD)
+    return Preset(evaluated, {"batch_size": batch_size, "uneven": "exact"})
+
+
+def simclr(source: Source, *, size: int = 224, strength: float = 1.0, batch_size: int = 256) -> Preset:
+    """SimCLR's two views of an image, by the same chain: fields ``image_0`` and ``image_1``.
+
+    From appendix A of Chen et al., "A Simple Framework for Contrastive Learning of Visual Representations" (ICML 2020):
+    a random resized crop (bicubic) and a flip, jitter of 0.8, 0.8, 0.8, 0.2 times ``strength`` with 0.8, grey
+    with 0.2, blur with 0.5 by a kernel of a tenth of the image; float32 (3, size, size) from 0 to 1.
+
+    Args:
+        source: as for :func:`imagenet_train`.
+        size: pixels of an edge.
+        strength: of the jitter; the paper's s.
+        batch_size: on each rank.
+
+    Raises:
+        ConfigError: as for :func:`imagenet_train`.
+    """
+    jitter = chain().color_jitter(0.8 * strength, 0.8 * strength, 0.8 * strength, 0.2 * strength)
+    kernel = size // 10 // 2 * 2 + 1
+    view = (
+        chain()
+        .random_resized_crop(size, interpolation="bicubic")
+        .random_horizontal_flip()
+        .random_apply(jitter, p=0.8)
+        .random_grayscale(0.2)
+        .random_apply(chain().gaussian_blur(kernel, sigma=(0.1, 2.0)), p=0.5)
+    )
+    train = _opened(source).views([view, view]).to_dtype("float32", scale=True)
+    return Preset(train, {"batch_size": batch_size, "shuffle": True, "drop_last": True})
+
+
+def dino(
+    source: Source, *, size: int = 224, local_size: int = 96, local_crops: int = 8, batch_size: int = 64
+) -> Preset:
+    """DINOv2's crops: fields ``global_a``, ``global_b`` (3, size, size) and ``local`` (local_crops, 3, ...), float32.
+
+    From ``dinov2/data/augmentations.py`` and the scales of ``ssl_default_config.yaml`` (0.32 to 1, 0.05 to 0.32): every
+    crop bicubic, flipped, jittered with probability 0.8 and grey with 0.2; blur (kernel 9) with probability 1, 0.1 and
+    0.5; the second large crop solarized with 0.2; ImageNet's mean and deviation.
+
+    Args:
+        source: as for :func:`imagenet_train`.
+        size, local_size: pixels of an edge.
+        local_crops: how many small crops there are of an image.
+        batch_size: on each rank.
+
+    Raises:
+        ConfigError: as for :func:`imagenet_train`.
+    """
+
+    def crop(edge: int, low: float, high: float, blurred: float) -> Chain:
+        return (
+            chain()
+            .random_resized_crop(edge, scale=(low, high), interpolation="bicubic")
+            .random_horizontal_flip()
+            .random_apply(chain().color_jitter(0.4, 0.4, 0.2, 0.1), p=0.8)
+            .random_grayscale(0.2)
+            .random_apply(chain().gaussian_blur(9, sigma=(0.1, 2.0)), p=blurred)
+        )
+
+    train = _opened(source).views(
+        global_a=crop(size, 0.32, 1.0, 1.0),
+        global_b=crop(size, 0.32, 1.0, 0.1).random_solarize(128, p=0.2),
+        local=(crop(local_size, 0.05, 0.32, 0.5), local_crops),
+    )
+    options = {"batch_size": batch_size, "shuffle": True, "drop_last": True}
+    return Preset(train.normalize(IMAGENET_MEAN, IMAGENET_STD), options)
+
+
+def detection(source: Dataset, *, batch_size: int = 4) -> Preset:
+    """torchvision's SSD training: images, boxes and what belongs to them as lists, images float32 from 0 to 1.
+
+    From ``references/detection/presets.py``, ``data_augmentation="ssd"``: photometric distortion, zooming out (filled
+    with 123, 117, 104), a crop by boxes, a flip, boxes sanitized. Sizes stay as drawn, as the models
+    there resize by themselves.
+
+    Args:
+        source: a dataset with an image and boxes: ``feedline.open(tars, fields=["jpg", "boxes.npy:boxes", ...])``.
+        batch_size: on each rank.
+
+    Raises:
+        ConfigError: it has no boxes.
+    """
+    train = source.random_photometric_distort().random_zoom_out(fill=(123, 117, 104)).random_iou_crop()
+    train = train.random_horizontal_flip().sanitize_bounding_boxes().to_dtype("float32", scale=True).collate("list")
+    return Preset(train, {"batch_size": batch_size, "shuffle": True})
+
+
+def llm_pretraining(
+    source: str | PathLike[str] | Sequence[str | PathLike[str]],
+    *,
+    window: int = 1024,
+    dtype: Any = None,
+    stride: int = 1,
+    separator: int | None = None,
+    batch_size: int = 12,
+) -> Preset:
+    """nanoGPT's batches, as its GPT-2 (124M) is trained: ``x`` and ``y`` of int64 (window,), ``y`` one token later.
+
+    From ``get_batch`` and the defaults of ``train.py``: windows of 1024 tokens (``block_size``) that begin at any
+    position of a file of uint16 tokens. Where it draws positions with replacement, an epoch here has each once, in a
+    random order that is never a list.
+
+    Args:
+        source: files of tokens, as :func:`feedline.tokens` reads them: ``train.bin`` of nanoGPT's ``prepare.py``.
+        window: tokens of a sample.
+        dtype: of raw files; None is uint16. A ``.npy`` file says itself.
+        stride: tokens from the start of a window to that of the next; ``window`` for windows that do not overlap.
+        separator: the token that ends a document, 50256 in GPT-2's. Given, documents stand packed in a window with a
+            field ``document``, and ``y`` is -100 where the next token is another document's, as
+            :func:`feedline.tokens` has it; None is nanoGPT's way, which lets attention and loss cross.
+        batch_size: on each rank; 12 there, times 40 of accumulation over all ranks.
+
+    Raises:
+        ConfigError: as :func:`feedline.tokens` does.
+        StorageError: a file cannot be opened.
+    """
+    files = [source] if isinstance(source, str | PathLike) else source
+    if dtype is None and not all(fspath(file).endswith(".npy") for file in files):
+        dtype = "uint16"
+    train = tokens(source, window=window, dtype=dtype, stride=stride, separator=separator)
+    return Preset(train, {"batch_size": batch_size, "shuffle": True, "drop_last": True})
+
+
+def _opened(source: Source) -> Dataset:
+    return source if isinstance(source, Dataset) else sources.open(source)

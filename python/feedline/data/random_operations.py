@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blur, erasing, and operations that take chains of operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from .. import _engine
+from ..errors import ConfigError
+from . import arguments
+from .geometry import Geometry
+from .operations import Fields
+
+if TYPE_CHECKING:
+    from .chain import Chain
+
+_MODES = ("const", "rand", "pixel")
+
+
+class RandomOperations(Geometry):
+    """The part of a :class:`Dataset` with torchvision's blur and erasing, and with operations in operations."""
+
+    def gaussian_blur(
+        self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] = (0.1, 2.0), *, fields: Fields = None
+    ) -> Self:
+        """Blurs by a Gaussian whose standard deviation is drawn for each sample, as torchvision's GaussianBlur.
+
+        uint8 pixels, within one level of torchvision's; the image is mirrored at its borders.
+
+        Args:
+            kernel_size: pixels, odd: one number, or (along x, along y).
+            sigma: pixels, above 0: the standard deviation, or (low, high) that it is drawn from uniformly.
+        """
+        where = "gaussian_blur"
+        sides = list(kernel_size) if isinstance(kernel_size, Sequence) else [kernel_size]
+        if len(sides) not in (1, 2):
+            raise ConfigError(f"{where}: kernel_size must be one number or (x, y), not {kernel_size!r}")
+        x, y = [arguments.integer(where, "kernel_size", side) for side in sides] * (3 - len(sides))
+        spread = (
+            arguments.low_high(where, "sigma", sigma)
+            if arguments.is_sequence(sigma)
+            else (arguments.real(where, "sigma", sigma),) * 2
+        )
+        return self._with(self._engine.gaussian_blur(arguments.field_names(where, fields), (x, y), spread))
+
+    def random_erasing(
+        self,
+        p: float = 0.5,
+        scale: Sequence[float] = (0.02, 0.33),
+        ratio: Sequence[float] = (0.3, 3.3),
+        value: float | Sequence[float] | str = 0,
+        inplace: bool = False,
+        *,
+        fields: Fields = None,
+    ) -> Self:
+        """Writes over a random rectangle (Zhong et al., "Random Erasing Data Augmentation", as torchvision has it).
+
+        In front of ``normalize`` and ``to_dtype`` it works on uint8 pixels; behind them on the batch's values, and
+        ``value`` is in their units. Ten tries at a rectangle that fits; else the image stays as it is.
+
+        Args:
+            p: how likely it is, from 0 to 1.
+            scale: (low, high) of the rectangle's share of the image's area, within 0 and 1.
+            ratio: (low, high) of its height over its width, uniform in the logarithm.
+            value: one number, or one per channel; whole ones from 0 to 255 on uint8 pixels. ``"random"``: a standard
+                normal number for every value, of which uint8 pixels have the whole part, modulo 256, as in torchvision.
+            inplace: has no meaning here: there is no other image.
+        """
+        where = "random_erasing"
+        arguments.flag(where, "inplace", inplace)
+        if isinstance(value, str) and value != "random":
+            raise ConfigError(f'{where}: value must be a number, one per channel, or "random", not {value!r}')
+        values = [] if isinstance(value, str) else list(value) if isinstance(value, Sequence) else [value]
+        if not values and not isinstance(value, str):
+            raise ConfigError(f"{where}: value is empty; give a number, or one per channel")
+        return self._with(
+            self._engine.random_erasing(
+                arguments.field_names(where, fields),
+                arguments.real(where, "p", p),
+                arguments.low_high(where, "scale", scale),
+                arguments.low_high(where, "ratio", ratio),
+                [arguments.real(where, "value", number) for number in values],
+            )
+        )
+
+    def timm_random_erasing(
+        self,
+        probability: float = 0.5,
+        min_area: float = 0.02,
+        max_area: float = 1 / 3,
+        min_aspect: float = 0.3,
+        max_aspect: float | None = None,
+        mode: str = "const",
+        min_count: int = 1,
+        max_count: int | None = None,
+        *,
+        fields: Fields = None,
+    ) -> Self:
+        """Writes over random rectangles as timm's RandomErasing does, usually behind ``normalize``.
+
+        Args:
+            probability: how likely it is, from 0 to 1.
+            min_area, max_area: share of the image's area, from 0 to 1, which the rectangles divide among them.
+            min_aspect, max_aspect: height over width, uniform in the logarithm; None: ``1 / min_aspect``.
+            mode: ``"const"``: zeros. ``"rand"``: a standard normal number for each channel of a rectangle. ``"pixel"``:
+                one for every value. The last two need float values: behind ``normalize`` or ``to_dtype``.
+            min_count, max_count: how many rectangles, uniform, at most 100; None: ``min_count``.
+        """
+        where = "timm_random_erasing"
+        least = arguments.real(where, "min_aspect", min_aspect)
+        if least <= 0:
+            raise ConfigError(f"{where}: min_aspect must be above 0, not {min_aspect!r}")
+        fewest = arguments.integer(where, "min_count", min_count)
+        return self._with(
+            self._engine.timm_random_erasing(
+                arguments.field_names(where, fields),
+                arguments.real(where, "probability", probability),
+                (arguments.real(where, "min_area", min_area), arguments.real(where, "max_area", max_area)),
+                (least, arguments.real(where, "max_aspect", max_aspect) if max_aspect else 1 / least),
+                arguments.choice(where, "mode", mode, _MODES),
+                (fewest, arguments.integer(where, "max_count", max_count) if max_count else fewest),
+            )
+        )
+
+    def random_apply(self, chain: Chain, p: float = 0.5, *, fields: Fields = None) -> Self:
+        """Does all operations of a chain, or none: ``random_apply(feedline.chain().gaussian_blur(23), p=0.1)``.
+
+        Geometry in a chain moves masks too. What operations that take a chain hold may hold such operations again, but
+        not these: two levels. ``normalize`` and ``to_dtype`` cannot stand in a chain. Where a batch needs one size, the
+        image must have it in either case, or get it from an operation behind.
+
+        Args:
+            chain: of :func:`feedline.chain`.
+            p: how likely the chain is done, from 0 to 1.
+        """
+        where = "random_apply"
+        names = arguments.field_names(where, fields)
+        return self._with(self._engine.random_apply(names, _engine_of(where, chain), arguments.real(where, "p", p)))
+
+    def random_choice(
+        self, chains: Sequence[Chain], p: Sequence[float] | None = None, *, fields: Fields = None
+    ) -> Self:
+        """Does one of several chains; otherwise as :meth:`random_apply`.
+
+        Args:
+            chains: of :func:`feedline.chain`, one or more. An empty one leaves the image as it is.
+            p: a weight for each, from 0; None: equal ones.
+        """
+        where = "random_choice"
+        if not arguments.is_sequence(chains):
+            raise ConfigError(f"{where}: chains must be a sequence of feedline.chain(), not {chains!r}")
+        weights = [] if p is None else arguments.channel_values(where, "p", p)
+        if p is not None and len(weights) != len(chains):
+            raise ConfigError(f"{where}: p must have one number for each of {len(chains)} chains, not {p!r}")
+        engines = [_engine_of(where, chain) for chain in chains]
+        return self._with(self._engine.random_choice(arguments.field_names(where, fields), engines, weights))
+
+    def random_order(self, chain: Chain, *, fields: Fields = None) -> Self:
+        """Does all operations of a chain in random order; otherwise as :meth:`random_apply`.
+
+        Args:
+            chain: of :func:`feedline.chain`.
+        """
+        where = "random_order"
+        return self._with(self._engine.random_order(arguments.field_names(where, fields), _engine_of(where, chain)))
+
+
+def _engine_of(where: str, chain: Any) -> _engine.Dataset:
+    from .chain import Chain
+
+    if not isinstance(chain, Chain):
+        raise ConfigError(f"{where}: a chain must be of feedline.chain(), not {chain!r}")
+    return chain._engine

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a dataset's boxes are, and which of them are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from ..errors import ConfigError
+from . import arguments
+from .operations import Operations
+
+
+class Targets(Operations):
+    """The part of a :class:`Dataset` that is about its fields of boxes."""
+
+    def boxes(self, field: str, format: str = "XYXY", clamping_mode: str | None = "soft") -> Self:
+        """What the numbers of a field of boxes are, where they are not two corners.
+
+        Args:
+            field: its name; ``fields=`` of :func:`feedline.open` has said that it is boxes.
+            format: in pixels, ``"XYXY"``: left, top, right, bottom. ``"XYWH"``: left, top, width, height.
+                ``"CXCYWH"``: the centre, width, height.
+            clamping_mode: torchvision's: ``"soft"`` or ``"hard"``, which are the same for boxes that are not rotated:
+                what moves boxes cuts them off at the edges of the image. None: it does not.
+
+        Raises:
+            ConfigError: no such field or word, one that is not boxes, or :meth:`Dataset.cache` stands before it.
+        """
+        where = "boxes"
+        if not isinstance(field, str):
+            raise ConfigError(f"{where}: field must be the name of one field, not {field!r}")
+        name = getattr(format, "value", format)  # torchvision's BoundingBoxFormat
+        word = arguments.choice(where, "format", name.upper() if isinstance(name, str) else name, _FORMATS)
+        mode = arguments.choice(where, "clamping_mode", clamping_mode or "None", ("soft", "hard", "None"))
+        return self._with(self._engine.boxes([field], word, mode != "None"))
+
+    def sanitize_bounding_boxes(
+        self,
+        min_size: float = 1.0,
+        min_area: float = 1.0,
+        labels: str | Sequence[str] | None = "default",
+    ) -> Self:
+        """Leaves out boxes that are small, upside down, not numbers, or not all inside the image.
+
+        What is left are boxes with sides of ``min_size`` and an area of ``min_area`` or more. Rows of other fields that
+        belong to the boxes go with them: those fields are lists in a batch then, or padded (:meth:`Dataset.collate`).
+
+        Args:
+            min_size: pixels, at least 1.
+            min_area: square pixels, at least 1.
+            labels: the fields with a row for each box, arrays or keypoints. ``"default"`` is the field called
+                "labels", in upper or lower case, if there is one; None is no field.
+
+        Raises:
+            ConfigError: an argument out of its range. And, at ``loader()`` or the first sample: no field of boxes, or
+                several; labels that are no such field.
+            DataError: of a sample: its labels are not as many as its boxes.
+        """
+        where = "sanitize_bounding_boxes"
+        if labels == "default":
+            names = [name for name, *_ in self._engine.roles() if name.lower() in ("labels", "labels.npy")]
+        else:
+            names = arguments.field_names(where, labels)
+        return self._with(
+            self._engine.sanitize_bounding_boxes(
+                arguments.real(where, "min_size", min_size), arguments.real(where, "min_area", min_area), names
+            )
+        )
+
+
+_FORMATS: Sequence[str] = ("XYXY", "XYWH", "CXCYWH")

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Views of an image, as :meth:`Dataset.views` takes them: checked where they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .. import _engine
+from ..errors import ConfigError
+from . import arguments
+from .chain import Chain
+
+Row = tuple[str, _engine.Dataset, int | None]  # name or "", chain, how many or None: as the engine takes it
+
+
+class Views:
+    """Views without a dataset, of which :meth:`Dataset.views` makes fields. Immutable."""
+
+    def __init__(self, rows: list[Row], text: str) -> None:
+        self.rows = rows
+        self._text = text
+
+    def __repr__(self) -> str:
+        return f"feedline.views({self._text})"
+
+
+def views(*views: Any, **named: Any) -> Views:
+    """What ``dataset.views`` takes, as an object: ``feedline.views(a=chain, b=chain, local=(chain, 8))``.
+
+    Args:
+        views: one list of chains, whose fields get numbers.
+        named: a chain of :func:`feedline.chain`, or ``(chain, n)``.
+
+    Raises:
+        ConfigError: anything else.
+    """
+    return of("views", views, named)
+
+
+def of(where: str, views: tuple[Any, ...], named: Mapping[str, Any]) -> Views:
+    """The views of a call."""
+    if len(views) > 1 or (views and named):
+        raise ConfigError(f"{where}: give one list of chains, or each view by its name")
+    if views and isinstance(views[0], Views):
+        return views[0]
+    if not views:
+        return _made(where, named.items(), ", ".join(f"{name}={_text(view)}" for name, view in named.items()))
+    if not isinstance(views[0], (list, tuple)):
+        raise ConfigError(f"{where}: must be a list of chains, or views by their names, not {views[0]!r}")
+    return _made(where, [("", view) for view in views[0]], f"[{', '.join(map(_text, views[0]))}]")
+
+
+def field_name(where: str, field: Any) -> str:
+    """The image that views are of; "" is the only one."""
+    if field is not None and (not isinstance(field, str) or not field):
+        raise ConfigError(f"{where}: field must be the name of an image, not {field!r}")
+    return field or ""
+
+
+def _made(where: str, views: Any, text: str) -> Views:
+    rows = [_row(where, name, view) for name, view in views]
+    if not rows:
+        raise ConfigError(f"{where}: there is no view")
+    return Views(rows, text)
+
+
+def _row(where: str, name: str, view: Any) -> Row:
+    count = None
+    if isinstance(view, (list, tuple)):
+        if len(view) != 2:
+            raise ConfigError(f"{where}: a view must be a chain or (chain, how many), not {view!r}")
+        view, count = view[0], arguments.integer(where, f"how many of {name}" if name else "how many", view[1], low=1)
+    if not isinstance(view, Chain):
+        raise ConfigError(f"{where}: a view must be a chain by feedline.chain(), not {view!r}")
+    return name, view._engine, count
+
+
+def _text(view: Any) -> str:
+    return f"({view[0]!r}, {view[1]!r})" if isinstance(view, (list, tuple)) and len(view) == 2 else repr(view)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenCLIP's own transforms, as its image_transform() makes them around torchvision's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import ConfigError
+from .chains import FLOATS, PIL, Chain, Family, Known, fill_of
+from .known_torchvision import to_float, to_rgb
+
+
+def _maybe_convert_mode(chain: Chain, t: Any) -> Any:
+    if t.mode != "RGB":
+        raise ConfigError(f"MaybeConvertMode({t.mode!r}) is not an operation of the engine")
+    return to_rgb(chain, t)
+
+
+def _center_crop_or_pad(chain: Chain, t: Any) -> Any:
+    if fill_of(chain, t.fill) not in (0, [0] * chain.channels):
+        raise ConfigError("CenterCropOrPad with other than black is not an operation of the engine")
+    return chain.dataset.center_crop(t.size)
+
+
+_TRANSFORMS = {
+    "_convert_to_rgb": Known((PIL,), to_rgb),
+    "MaybeConvertMode": Known((PIL,), _maybe_convert_mode),
+    "MaybeToTensor": Known((PIL,), to_float, FLOATS),
+    "CenterCropOrPad": Known((PIL,), _center_crop_or_pad),
+}
+OPEN_CLIP = Family(("open_clip.transform",), _TRANSFORMS)

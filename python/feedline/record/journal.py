@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a long verb has done so far: a file of JSON lines that it appends to, and goes on from after a kill."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError, StorageError
+
+_MOST_BYTES = 4 << 30  # a larger file is something else
+
+
+class Journal:
+    """One process at a time; the lock ends with the process. A line that a kill has cut is dropped.
+
+    Args:
+        path: made where it is not there.
+        head: what the work depends on. A journal of another head is not gone on with.
+        where: the verb, for messages.
+
+    Raises:
+        ConfigError: the file is no such journal, one of another head (the difference is named), or in use.
+        StorageError: it cannot be read or written.
+    """
+
+    def __init__(self, path: Path, head: dict[str, Any], where: str) -> None:
+        self._path, self._where = path, where
+        self.lines: list[dict[str, Any]] = []  # without the head
+        try:
+            self._file = open(path, "a+b")  # noqa: SIM115
+        except OSError as error:
+            raise StorageError(f"{where}: {path} cannot be opened: {error.strerror}", errno=error.errno) from None
+        try:
+            self._lock()
+            self._read(json.loads(json.dumps(head)))
+        except BaseException:
+            self._file.close()
+            raise
+
+    def append(self, line: dict[str, Any]) -> None:
+        """Any thread, one at a time. What is appended survives a kill of the process."""
+        try:
+            self._file.write(json.dumps(line).encode() + b"\n")
+            self._file.flush()
+        except OSError as error:
+            raise StorageError(
+                f"{self._where}: {self._path} cannot be written: {error.strerror}", errno=error.errno
+            ) from None
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"{self._where}: another process writes {self._path} at this moment") from None
+
+    def _read(self, head: dict[str, Any]) -> None:
+        if os.fstat(self._file.fileno()).st_size > _MOST_BYTES:
+            raise self._foreign()
+        self._file.seek(0)
+        lines, end = [], 0
+        for text in self._file:
+            if not text.endswith(b"\n"):
+                break  # cut
+            try:
+                line = json.loads(text)
+            except ValueError:
+                raise self._foreign() from None
+            if not isinstance(line, dict):
+                raise self._foreign()
+            lines.append(line)
+            end += len(text)
+        if not lines and self._file.seek(0, os.SEEK_END) > 0 and not self._begins_like(head):
+            raise self._foreign()
+        self._file.truncate(end)
+        self._file.seek(end)
+        if not lines:
+            self.append(head)
+            return
+        self._expect(head, lines[0])
+        self.lines = lines[1:]
+
+    def _begins_like(self, head: dict[str, Any]) -> bool:
+        """A head that a kill has cut."""
+        self._file.seek(0)
+        begun = self._file.read(len(json.dumps(head)))
+        return json.dumps(head).encode().startswith(begun)
+
+    def _expect(self, head: dict[str, Any], begun: dict[str, Any]) -> None:
+        if begun.keys() != head.keys():
+            raise self._foreign()
+        differences = [
+            f"{name} was {begun[name]!r} and is {value!r}" for name, value in head.items() if begun[name] != value
+        ]
+        if differences:
+            raise ConfigError(
+                f"{self._where}: {self._path} was begun with other arguments: {'; '.join(differences)}. Give the same "
+                "ones to go on, or another file"
+            )
+
+    def _foreign(self) -> ConfigError:
+        return ConfigError(f"{self._where}: {self._path} holds something else; give the name of another file")

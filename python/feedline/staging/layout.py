@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where each stored object of a source goes, so that the copy opens as the source does."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from .. import _engine
+from ..data.dataset import Origin
+from ..errors import ConfigError
+from ..machine.storage import local_path
+
+_UNSAFE = ("", ".", "..")
+
+
+class Layout(NamedTuple):
+    """`objects`: names in the storage, with the paths that they get in the folder; each once.
+
+    `opened`: what `feedline.open` takes, below the folder. `samples`: where they are known, how many there are.
+    """
+
+    objects: dict[bytes, str]
+    opened: list[str]
+    samples: int | None
+
+
+def layout_of(origin: Origin, stored: _engine.StoredSource) -> Layout:
+    """Raises ConfigError for what cannot be laid out, and what opening a folder raises."""
+    names = stored.names
+    if len(names) == 1 and stored.is_folder(names[0]):
+        return _of_folder(origin, names[0])
+    return _of_shards(origin[0], stored)
+
+
+def _of_folder(origin: Origin, root: bytes) -> Layout:
+    dataset = _engine.open(*origin)
+    if not dataset.classes:
+        raise ConfigError(
+            "stage: class folders and shards are copied, not a folder with a file for each field: pack it with "
+            "`feedline pack --fields`, and stage its shards"
+        )
+    keys = [dataset.key(index) for index in range(len(dataset))]
+    folder = root if root.endswith(b"/") else root + b"/"
+    return Layout({folder + os.fsencode(key): _safe(key) for key in keys}, [""], len(keys))
+
+
+def _of_shards(source: str, stored: _engine.StoredSource) -> Layout:
+    names = stored.names
+    paths = [_path_of(name, stored.is_remote) for name in names]
+    heads = [os.path.dirname(path) for path in paths]
+    common = os.path.commonpath(heads) if len(set(heads)) > 1 else heads[0]
+    targets = [_safe(path[len(common) :].lstrip("/")) for path in paths]
+    objects = dict(zip(names, targets, strict=True))
+    if len(set(objects.values())) < len(objects):
+        raise ConfigError("stage: two shards of the source would get one name; stage them into folders of their own")
+    return Layout(objects, _opened(source, targets), None)
+
+
+def _opened(source: str, targets: list[str]) -> list[str]:
+    """One pattern where the source is one, with its braces behind the last slash; else the shards."""
+    text = local_path(source)
+    if text.lower().startswith(("http://", "https://")):
+        text = text.partition("?")[0]
+    head, _, last = text.rpartition("/")
+    return [last] if "{" in last and "{" not in head and "::" not in text else targets
+
+
+def _path_of(name: bytes, is_remote: bool) -> str:
+    path = os.fsdecode(name)
+    if not is_remote:
+        return os.path.abspath(path)
+    scheme, _, rest = path.partition("://")
+    return rest.partition("?")[0] if scheme in ("http", "https") else rest
+
+
+def _safe(target: str) -> str:
+    if any(part in _UNSAFE for part in target.split("/")) or "\0" in target:
+        raise ConfigError(f"stage: an object of the source is called '{target}', which is no path below a folder")
+    return target

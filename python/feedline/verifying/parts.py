@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is verified at a time: a shard, or some thousand samples of a folder. Its result is one line of a journal."""
+
+from __future__ import annotations
+
+import base64
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .. import _engine
+from ..data.dataset import Origin
+from ..errors import ConfigError, DataError, StorageError
+from ..findings import Finding
+from ..machine.storage import local_path
+from ..packing.sums import Sum, sha256_of_stored
+from .report import finding_as_dict, finding_of, found, found_error
+from .samples import DIGEST_BYTES, Seen, read_all
+
+INDEX_SUFFIX = ".feedline-index"
+
+
+@dataclass
+class Result:
+    """Of a part. `stamp` changes with what was verified."""
+
+    name: str
+    stamp: list[int]
+    format: str = ""
+    total: int = 0  # samples of it, those that cannot be read among them
+    samples: int = 0
+    stored_bytes: int = 0
+    compared: bool = False  # with a manifest's checksum
+    labels: dict[str, int] = field(default_factory=dict)
+    digests: bytes = b""
+    indices: list[int] | None = None  # which samples the digests are of; None: all, in order
+    findings: list[Finding] = field(default_factory=list)
+    found: bool = False  # in a journal
+
+    def take(self, seen: Seen, indices: range) -> None:
+        self.total += len(indices)
+        self.samples, self.stored_bytes, self.labels = seen.samples, seen.stored_bytes, dict(seen.labels)
+        self.digests = b"".join(seen.digests)
+        self.indices = None if seen.indices == list(indices) else seen.indices
+        self.findings += seen.findings
+
+    def line(self) -> dict[str, Any]:
+        stored = {name: value for name, value in vars(self).items() if name != "found"}
+        return stored | {
+            "digests": base64.b64encode(self.digests).decode(),
+            "findings": [finding_as_dict(finding) for finding in self.findings],
+        }
+
+    @staticmethod
+    def of_line(line: dict[str, Any]) -> Result:
+        taken = line | {
+            "digests": base64.b64decode(line["digests"]),
+            "findings": [finding_of(one) for one in line["findings"]],
+        }
+        return Result(**taken, found=True)
+
+    def index_of(self, digest: int, first: int) -> int:
+        """In the dataset of the part, of the sample with this number of a digest."""
+        return first + digest if self.indices is None else self.indices[digest]
+
+    @property
+    def digest_count(self) -> int:
+        return len(self.digests) // DIGEST_BYTES
+
+
+class Work(NamedTuple):
+    """How parts are verified."""
+
+    origin: Origin  # of the whole source
+    cache: tuple[str, int, float]
+    decode: bool
+    pool: ThreadPoolExecutor
+
+    def open(self, name: str, index: str | None = None) -> _engine.Dataset:
+        """One shard as a dataset; index: a folder for what is found, instead of what is kept."""
+        _, format, fields, kept, missing = self.origin
+        return _engine.open(name, format, fields, kept if index is None else index, missing, *self.cache)
+
+
+def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: list[int], wanted: Sum | None) -> Result:
+    """Everything about one shard. Raises nothing that is the shard's fault."""
+    shown = os.fsdecode(name)
+    result = Result(shown, stamp)
+    try:
+        if wanted is not None:
+            _compare(result, stored, wanted)
+        _, format, fields, kept, missing = work.origin
+        inspected = _engine.inspect(shown, format, fields, kept, missing)
+        result.format = inspected.format
+        result.findings += _of_inspection(inspected)
+        if all(finding.severity != "error" for finding in result.findings) or inspected.samples:
+            _read_shard(work, result)
+        stored.check_unchanged()
+    except StorageError as error:
+        result.findings.append(found_error("unreadable_shard", error, shard=shown))
+    except (ConfigError, DataError) as error:
+        if all(finding.severity != "error" for finding in result.findings):  # else it is said already
+            result.findings.append(found_error("does_not_open", error, shard=shown))
+    return result
+
+
+def _compare(result: Result, stored: _engine.StoredObject, wanted: Sum) -> None:
+    result.compared = True
+    if stored.size != wanted.bytes:
+        text = f"{result.name} has {stored.size:,} bytes, and was packed with {wanted.bytes:,}"
+        result.findings.append(found("checksum_differs", "error", text, shard=result.name))
+        return
+    sha256 = sha256_of_stored(stored)
+    if sha256 != wanted.sha256:
+        text = f"{result.name} has the SHA-256 {sha256}, and was packed with {wanted.sha256}"
+        result.findings.append(found("checksum_differs", "error", text, shard=result.name))
+
+
+def _of_inspection(inspected: _engine.Inspection) -> list[Finding]:
+    return [
+        found(one.code, one.severity, one.text, shard=one.shard, key=one.key)
+        for one in inspected.findings
+        if one.severity != "note"  # what a reader leaves out on purpose
+    ]
+
+
+def _read_shard(work: Work, result: Result) -> None:
+    kept = work.open(result.name)
+    if result.format == "tar":
+        _compare_index(work, result, kept)
+    indices = range(len(kept))
+    seen = read_all(kept, indices, shard=result.name, decode=work.decode, pool=work.pool)
+    result.take(seen, indices)
+
+
+def _compare_index(work: Work, result: Result, kept: _engine.Dataset) -> None:
+    """The index that `kept` was opened with, and one that is made now."""
+    beside = Path(local_path(result.name) + INDEX_SUFFIX)
+    with tempfile.TemporaryDirectory(prefix="feedline-verify-") as folder:
+        anew = work.open(result.name, folder)
+        same = anew.fingerprint == kept.fingerprint
+        made = list(Path(folder).rglob("*" + INDEX_SUFFIX))
+        if same and len(made) == 1 and not work.origin[3] and beside.is_file():
+            same = made[0].read_bytes() == beside.read_bytes()
+    if not same:
+        text = f"the index that is kept of {result.name} is not the one that its bytes give"
+        result.findings.append(found("index_differs", "error", text, shard=result.name))
+
+
+def verify_slice(work: Work, dataset: _engine.Dataset, name: str, indices: range, stamp: list[int]) -> Result:
+    """Some samples of a folder."""
+    result = Result(name, stamp, dataset.format)
+    seen = read_all(dataset, indices, shard="", decode=work.decode, pool=work.pool)
+    result.take(seen, indices)
+    return result
+
+
+def inspect_whole(origin: Origin) -> tuple[str, list[Finding]]:
+    """Format and findings of a source that is one folder. Raises what cannot be looked at at all."""
+    inspected = _engine.inspect(*origin)
+    return inspected.format, _of_inspection(inspected)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every sample of a part, read and digested by several threads."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from .. import _engine
+from ..errors import DataError, StorageError
+from ..findings import Finding
+from .report import found_error
+
+DIGEST_BYTES = 16
+_PER_TASK = 32
+_LABELS = (b"cls", b"cls2", b"index", b"inx", b"id")
+NO_LABEL = -1
+
+
+@dataclass
+class Seen:
+    """What reading has shown. `digests` has one for each sample that could be read, `indices` which it is."""
+
+    samples: int = 0
+    stored_bytes: int = 0
+    labels: Counter[str] = field(default_factory=Counter)
+    digests: list[bytes] = field(default_factory=list)
+    indices: list[int] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, other: Seen) -> None:
+        self.samples += other.samples
+        self.stored_bytes += other.stored_bytes
+        self.labels += other.labels
+        self.digests += other.digests
+        self.indices += other.indices
+        self.findings += other.findings
+
+
+def read_all(
+    dataset: _engine.Dataset,
+    indices: range,
+    *,
+    shard: str,
+    decode: bool,
+    pool: ThreadPoolExecutor,
+) -> Seen:
+    """Reads these samples of `dataset`."""
+
+    decoded = dataset.collate("list", []) if decode else None  # rows of any size
+
+    def read(begin: int) -> Seen:
+        seen = Seen()
+        for index in indices[begin : begin + _PER_TASK]:
+            _read(dataset, decoded, index, shard, seen)
+        return seen
+
+    seen = Seen()
+    for part in _in_order(pool, read, range(0, len(indices), _PER_TASK)):
+        seen.add(part)
+    return seen
+
+
+def _in_order(pool: ThreadPoolExecutor, work: Callable[[int], Seen], tasks: range) -> Iterator[Seen]:
+    """An interruption cancels what was not begun."""
+    futures = [pool.submit(work, begin) for begin in tasks]
+    try:
+        for future in futures:
+            yield future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _read(dataset: _engine.Dataset, decoded: _engine.Dataset | None, index: int, shard: str, seen: Seen) -> None:
+    try:
+        _, label, files = dataset.files(index)
+    except (DataError, StorageError) as error:
+        seen.findings.append(found_error("unreadable_sample", error, shard=shard, key=dataset.key(index)))
+        return
+    seen.samples += 1
+    seen.stored_bytes += sum(len(content) for _, content in files)
+    word = label_word(dataset.classes, label, files)
+    if word is not None:
+        seen.labels[word] += 1
+    seen.digests.append(digest(files))
+    seen.indices.append(index)
+    if decoded is not None:
+        try:
+            decoded.sample(index, 0, 0)
+        except (DataError, StorageError) as error:
+            seen.findings.append(found_error("undecodable_sample", error, shard=shard, key=dataset.key(index)))
+
+
+def digest(files: list[tuple[bytes, bytes]]) -> bytes:
+    """Of all files of a sample but its label."""
+    made = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    for extension, content in files:
+        if extension.lower() not in _LABELS:
+            made.update(b"%b %d\n" % (extension.lower(), len(content)))
+            made.update(content)
+    return made.digest()
+
+
+def label_word(classes: list[str], label: int | None, files: list[tuple[bytes, bytes]]) -> str | None:
+    """The name of a sample's class, or its number where it has no name; None: it has no label."""
+    if label is None:
+        texts = [content for extension, content in files if extension.lower() in _LABELS]
+        if not texts:
+            return None
+        try:
+            label = int(texts[0])
+        except ValueError:
+            return None  # which inspecting finds
+    return classes[label] if 0 <= label < len(classes) else str(label)

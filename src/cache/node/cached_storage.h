@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Another storage whose objects are copied whole into a cache of this machine, and read there.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cache/node/node_cache.h"
+#include "storage/storage.h"
+
+namespace feedline::cache {
+
+// Of a reader, bytes before this one are read where they are stored as long as nothing else was asked for: the first
+// block of a tar tells what a file is, and is no reason to fetch it.
+inline constexpr std::uint64_t kGlanceBytes = 512;
+
+// Thread-safe. An object is fetched with the first bytes that are read of it, not when it is opened. One that cannot
+// be kept is read from the other storage. Which version an object has is asked of the other storage each time, unless
+// the caller says which one it wants.
+class CachedStorage final : public storage::Storage {
+ public:
+  CachedStorage(std::shared_ptr<const storage::Storage> storage, std::shared_ptr<NodeCache> cache);
+
+  Result<std::unique_ptr<storage::Reader>> open(const std::string& path, storage::Access access) const override;
+  Result<std::unique_ptr<storage::Reader>> open_version(const std::string& path, storage::Access access,
+                                                        const storage::Version& version) const override;
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                              std::uint64_t most) const override;
+  Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
+                                                  std::uint64_t most, const storage::Version& version) const override;
+  Result<std::vector<storage::Entry>> list(const std::string& directory) const override {
+    return storage_->list(directory);
+  }
+  Result<storage::ObjectStat> stat(const std::string& path) const override { return storage_->stat(path); }
+  Result<bool> is_directory(const std::string& path) const override { return storage_->is_directory(path); }
+  std::string identity(const std::string& path) const override { return storage_->identity(path); }
+  std::optional<std::string> local_path(const std::string& path) const override { return storage_->local_path(path); }
+  std::string summary() const override;
+  bool is_remote() const override { return storage_->is_remote(); }
+
+ private:
+  const std::shared_ptr<const storage::Storage> storage_;
+  const std::shared_ptr<NodeCache> cache_;
+};
+
+// What reads through the cache of OpenOptions: `storage` itself where no folder is given.
+Result<std::shared_ptr<const storage::Storage>> through_cache(std::shared_ptr<const storage::Storage> storage,
+                                                              const std::string& folder, CacheLimit limit);
+
+}  // namespace feedline::cache

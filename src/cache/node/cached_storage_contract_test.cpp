@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every storage must do, of one whose objects are kept, and of one that can keep none.
+#include "cache/node/cached_storage.h"
+#include "storage/storage_contract.h"
+#include "storage/storage_contract_test.cpp"
+
+namespace feedline::storage {
+namespace {
+
+std::shared_ptr<const Storage> cached(std::uint64_t limit) {
+  static const TemporaryFolder folder;
+  static int number = 0;
+  auto cache = cache::NodeCache::open(folder.path(std::to_string(number++)), {.bytes = limit});
+  EXPECT_TRUE(cache);
+  return std::make_shared<cache::CachedStorage>(local_storage(), *cache);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cached, StorageContract,
+                         testing::Values(StorageUnderTest{"cached", [] { return cached(1 << 30); }},
+                                         StorageUnderTest{"without_room", [] { return cached(1); }}),
+                         name_of_storage);
+
+}  // namespace
+}  // namespace feedline::storage

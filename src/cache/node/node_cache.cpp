@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/node/node_cache.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "base/random.h"
+#include "cache/file_lock.h"
+#include "cache/own_files.h"
+#include "cache/places.h"
+#include "storage/local_file.h"
+#include "storage/local_storage.h"
+
+namespace feedline::cache {
+namespace {
+
+using storage::FileDescriptor;
+
+constexpr mode_t kMode = 0666;  // less the umask
+// A copy's time of use is written anew after this: one write for many opens of small objects.
+constexpr std::int64_t kTouchNs = 1'000'000'000;
+// A list of what goes first serves for so large a part of the copies, as making it looks at each of them.
+constexpr std::size_t kPartOfVictims = 16;
+
+std::int64_t now_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+std::string amount(std::uint64_t bytes) {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  return bytes < kMiB ? std::to_string(bytes) + " bytes" : std::to_string(bytes / kMiB) + " MiB";
+}
+
+std::string object_file(const std::string& path) { return path + std::string(kObject); }
+std::string entry_file(const std::string& path) { return path + std::string(kEntry); }
+std::string partial_file(const std::string& path) { return path + std::string(kPartial); }
+
+// A share is of what the disk has free and what the cache has of it: the same whether the cache is full or empty.
+Result<std::uint64_t> bytes_of(const CacheLimit& limit, const std::string& folder, std::uint64_t held) {
+  if (limit.bytes > 0) return limit.bytes;
+  struct ::statvfs disk;
+  if (::statvfs(folder.c_str(), &disk) != 0) return storage::file_error("cannot look up", folder, errno);
+  const auto free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
+  return static_cast<std::uint64_t>((free + static_cast<double>(held)) * limit.share);
+}
+
+// A list of what goes first may be of some time ago.
+bool is_unused_since(const Copy& copy) {
+  const auto stat = storage::local_storage()->stat(object_file(copy.path));
+  return stat && stat->mtime_ns == copy.used_ns;
+}
+
+void touch(const FileDescriptor& fd) {
+  struct ::stat status;
+  if (::fstat(fd.get(), &status) != 0 || now_ns() - storage::to_object_stat(status).mtime_ns < kTouchNs) return;
+  const std::array<::timespec, 2> times{::timespec{0, UTIME_OMIT}, ::timespec{0, UTIME_NOW}};
+  static_cast<void>(::futimens(fd.get(), times.data()));  // another user's file may refuse
+}
+
+}  // namespace
+
+Result<std::shared_ptr<NodeCache>> NodeCache::open(const std::string& folder, CacheLimit limit,
+                                                   const NodeCalls& calls) {
+  FEEDLINE_CHECK_OK(check_cache_folder(folder, FolderAccess::kMake, calls));
+  std::uint64_t held = 0;
+  std::string refused;
+  if (auto ledger = Ledger::lock(folder, calls)) {
+    if (const auto known = ledger->disk_bytes()) {
+      held = *known;
+    } else {
+      FEEDLINE_TRY(const Copies copies, scan(folder, Leftovers::kRemove, calls));
+      held = copies.disk_bytes;
+      if (auto written = ledger->write(held); !written) refused = written.error().message();
+    }
+  } else {
+    refused = ledger.error().message();
+  }
+  FEEDLINE_TRY(const std::uint64_t bytes, bytes_of(limit, folder, held));
+  std::shared_ptr<NodeCache> cache(new NodeCache(folder, bytes, calls));
+  if (!refused.empty()) cache->note("nothing can be added to the cache, whose copies are used: " + refused);
+  return cache;
+}
+
+NodeCache::NodeCache(std::string folder, std::uint64_t limit, const NodeCalls& calls)
+    : folder_(std::move(folder)), limit_(limit), calls_(calls) {}
+
+std::optional<Kept> NodeCache::find(const std::string& object, const storage::Version& version, Check check) {
+  Kept kept;
+  kept.path = copy_path(folder_, entry_name(object, version));
+  kept.fd = lock_named(object_file(kept.path), LOCK_SH);
+  if (!kept.fd.valid()) return {};
+  auto entry = entry_of(kept.path);
+  struct ::stat status;
+  const bool fits = entry && ::fstat(kept.fd.get(), &status) == 0 &&
+                    static_cast<std::uint64_t>(status.st_size) == entry->version.bytes;
+  if (!fits) return discard(std::move(kept)), std::nullopt;
+  if (entry->object != object || entry->version != version) return {};
+  kept.entry = std::move(*entry);
+  if (check == Check::kOnce && !is_sound(kept)) return discard(std::move(kept)), std::nullopt;
+  touch(kept.fd);
+  ++found_;
+  return kept;
+}
+
+bool NodeCache::is_sound(const Kept& kept) {
+  // a copy that is made again is another one, whatever the file system calls it
+  const std::uint64_t copy =
+      base::mix64(xxh3(std::as_bytes(std::span(kept.path))) + static_cast<std::uint64_t>(kept.entry.made_ns));
+  {
+    const std::lock_guard lock(mutex_);
+    if (checked_.contains(copy)) return true;
+  }
+  const auto sum = checksum_of(kept.fd, kept.path);
+  if (!sum || *sum != kept.entry.checksum) return false;
+  const std::lock_guard lock(mutex_);
+  checked_.insert(copy);
+  return true;
+}
+
+void NodeCache::discard(Kept kept) {
+  note("a copy is damaged, and is made again: " + object_file(kept.path));
+  auto ledger = Ledger::lock(folder_, calls_);
+  struct ::stat status;
+  if (!ledger || ::fstat(kept.fd.get(), &status) != 0) return;
+  kept.fd = FileDescriptor();
+  if (!remove_unused(kept.path, calls_)) return;
+  const auto held = ledger->disk_bytes();
+  const std::uint64_t freed = disk_bytes(static_cast<std::uint64_t>(status.st_size));
+  if (held) static_cast<void>(ledger->write(*held - std::min(*held, freed)));
+}
+
+Result<std::optional<Kept>> NodeCache::keep(const std::string& object, const storage::Version& version, Check check,
+                                            const Fill& fill) {
+  const std::string path = copy_path(folder_, entry_name(object, version));
+  if (version.bytes == 0) return std::nullopt;
+  while (true) {
+    if (auto kept = find(object, version, check)) return kept;
+    if (!may_keep(object, version)) return std::nullopt;
+    Claim claimed = claim(path);
+    if (!claimed.possible) return std::nullopt;
+    if (!claimed.file.valid()) continue;
+    auto kept = find(object, version, check);  // made until we had the claim
+    if (!kept && !is_there(object_file(path)))
+      return make(std::move(claimed), path, Entry{object, version, 0, now_ns()}, fill);
+    if (!kept) note("read without the cache: " + object_file(path) + " is damaged and in use, or not to be read");
+    calls_.files.remove(partial_file(path).c_str());
+    return kept;
+  }
+}
+
+bool NodeCache::may_keep(const std::string& object, const storage::Version& version) {
+  const bool fits = disk_bytes(version.bytes) <= limit_;
+  if (fits && object.size() <= kMostObjectName) return true;
+  note("read without the cache: '" + object + "' of " + amount(version.bytes) +
+       (fits ? " has too long a name" : " does not fit into " + amount(limit_)));
+  return false;
+}
+
+// A lock that is not had at once is waited for: then the copy is there, or its maker gone.
+NodeCache::Claim NodeCache::claim(const std::string& path) {
+  const std::string partial = partial_file(path);
+  FileDescriptor fd(calls_.files.open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode));
+  if (!fd.valid() && errno == ENOENT && make_folder(folder_of(partial)))
+    fd = FileDescriptor(calls_.files.open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode));
+  if (!fd.valid()) {
+    note("read without the cache: " + storage::file_error("cannot create", partial, errno).error().message());
+    return {LockedFile(), false};
+  }
+  if (lock_open_file(fd, LOCK_EX | LOCK_NB)) {
+    // what a killed maker left in it goes: a scan counts what is there
+    if (is_named(fd, partial) && ::ftruncate(fd.get(), 0) == 0) return {LockedFile(std::move(fd)), true};
+    return {};
+  }
+  if (errno == EWOULDBLOCK && lock_open_file(fd, LOCK_SH)) return {};
+  note("read without the cache: " + storage::file_error("cannot lock", partial, errno).error().message());
+  return {LockedFile(), false};
+}
+
+Result<std::optional<Kept>> NodeCache::make(Claim claim, const std::string& path, Entry entry, const Fill& fill) {
+  const std::uint64_t bytes = entry.version.bytes;
+  if (!reserve(claim.file.file(), entry)) {
+    calls_.files.remove(partial_file(path).c_str());
+    return std::nullopt;
+  }
+  const auto give_up = [&](const Error& error) {
+    note("read without the cache: " + error.message());
+    release(path, disk_bytes(bytes));
+  };
+  // a file system that cannot reserve writes, and says then that it is full
+  const int refused = calls_.allocate(claim.file.file().get(), 0, static_cast<off_t>(bytes));
+  if (refused == ENOSPC || refused == EDQUOT || refused == EFBIG)
+    return give_up(storage::file_error("cannot keep", entry.object, refused).error()), std::nullopt;
+  Output output(claim.file.file(), bytes, calls_);
+  auto filled = fill(output);
+  if (filled && output.left_ > 0)
+    filled = storage::file_error("the object ended " + std::to_string(output.left_) + " bytes early", entry.object, 0);
+  if (output.failed_) return give_up(*output.failed_), std::nullopt;
+  if (!filled) {
+    release(path, disk_bytes(bytes));
+    return std::unexpected(std::move(filled).error());
+  }
+  entry.checksum = output.sum_.value();
+  if (auto published = publish(path, entry); !published) return give_up(published.error()), std::nullopt;
+  ++made_;
+  made_bytes_ += bytes;
+  Kept kept{claim.file.release(), path, std::move(entry)};
+  // between the two locks there may be none
+  if (lock_open_file(kept.fd, LOCK_SH) && is_named(kept.fd, object_file(path))) return kept;
+  return std::nullopt;
+}
+
+bool NodeCache::reserve(const FileDescriptor& partial, const Entry& entry) {
+  const std::uint64_t bytes = disk_bytes(entry.version.bytes);
+  auto ledger = Ledger::lock(folder_, calls_);
+  auto has_room = ledger ? make_room(*ledger, bytes) : std::unexpected(ledger.error());
+  if (has_room && *has_room &&
+      ::ftruncate(partial.get(), static_cast<off_t>(entry.version.bytes)) != 0)  // a scan counts it from now on
+    has_room = storage::file_error("cannot keep", entry.object, errno);
+  if (!has_room)
+    note("read without the cache: " + has_room.error().message());
+  else if (!*has_room)
+    note("read without the cache: all that is in it is being read, and " + amount(limit_) + " hold no more");
+  return has_room && *has_room;
+}
+
+Result<bool> NodeCache::make_room(Ledger& ledger, std::uint64_t bytes) {
+  auto held = ledger.disk_bytes();
+  if (!held || *held + bytes > limit_) {
+    const std::lock_guard lock(mutex_);
+    std::uint64_t counted = held.value_or(0);
+    const bool list_serves = held && victims_.size() + victims_found_ / kPartOfVictims > victims_found_;
+    if (!list_serves) FEEDLINE_CHECK_OK(find_victims(counted));
+    bool has_scanned = !list_serves;
+    while (counted + bytes > limit_) {
+      if (victims_.empty() && has_scanned) break;
+      if (victims_.empty()) {
+        FEEDLINE_CHECK_OK(find_victims(counted));
+        has_scanned = true;
+        continue;
+      }
+      const Copy victim = std::move(victims_.back());
+      victims_.pop_back();
+      if (!is_unused_since(victim) || !remove_unused(victim.path, calls_)) continue;
+      counted -= std::min(counted, disk_bytes(victim.bytes));
+      ++removed_;
+    }
+    held = counted;
+    if (counted + bytes > limit_) {
+      FEEDLINE_CHECK_OK(ledger.write(counted));
+      return false;
+    }
+  }
+  FEEDLINE_CHECK_OK(ledger.write(*held + bytes));
+  return true;
+}
+
+Result<void> NodeCache::find_victims(std::uint64_t& disk_bytes) {
+  FEEDLINE_TRY(Copies copies, scan(folder_, Leftovers::kRemove, calls_));
+  disk_bytes = copies.disk_bytes;
+  std::map<std::string, std::uint64_t> next;
+  if (plan_)
+    for (const Copy& copy : copies.whole) {
+      const auto entry = entry_of(copy.path);
+      next[copy.path] = entry ? plan_(*entry) : kNever;
+    }
+  const auto goes_later = [&](const Copy& a, const Copy& b) {
+    const std::uint64_t next_a = plan_ ? next[a.path] : kNever, next_b = plan_ ? next[b.path] : kNever;
+    if (next_a != next_b) return next_a < next_b;
+    if (a.used_ns != b.used_ns) return a.used_ns > b.used_ns;
+    return a.path < b.path;
+  };
+  std::ranges::sort(copies.whole, goes_later);
+  victims_ = std::move(copies.whole);
+  victims_found_ = victims_.size();
+  return {};
+}
+
+// Of a copy that is not published.
+void NodeCache::release(const std::string& path, std::uint64_t bytes) {
+  auto ledger = Ledger::lock(folder_, calls_);
+  calls_.files.remove(partial_file(path).c_str());
+  if (!ledger) return;
+  if (const auto held = ledger->disk_bytes()) static_cast<void>(ledger->write(*held - std::min(*held, bytes)));
+}
+
+Result<void> NodeCache::publish(const std::string& path, const Entry& entry) {
+  FEEDLINE_TRY(const Ledger ledger, Ledger::lock(folder_, calls_));
+  memory::ByteBuffer buffer;
+  FEEDLINE_CHECK_OK(write_file(entry_file(path), write_entry(entry, buffer), Flush::kNo, calls_.files));
+  if (calls_.files.rename(partial_file(path).c_str(), object_file(path).c_str()) != 0) {
+    const int why = errno;
+    calls_.files.remove(entry_file(path).c_str());
+    return storage::file_error("cannot rename to", object_file(path), why);
+  }
+  return {};
+}
+
+void NodeCache::follow(NextUse plan) {
+  const std::lock_guard lock(mutex_);
+  plan_ = std::move(plan);
+  victims_.clear();
+  victims_found_ = 0;
+}
+
+NodeCache::Counts NodeCache::counts() const { return {found_, made_, made_bytes_, removed_}; }
+
+std::string NodeCache::summary() const {
+  std::string text = "cache '" + folder_ + "' of at most " + amount(limit_) + ": " + std::to_string(made_) +
+                     " objects fetched, " + amount(made_bytes_) + "; found " + std::to_string(found_) + " times";
+  for (const std::string& line : notes_.lines()) text += "; " + line;
+  return text;
+}
+
+Result<void> NodeCache::Output::append(std::span<const std::byte> bytes) {
+  if (bytes.size() > left_) return storage_error("the object is longer than its version says", 0);
+  left_ -= bytes.size();
+  sum_.add(bytes);
+  while (!bytes.empty()) {
+    const ssize_t written = calls_.files.write(fd_.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      failed_ = storage_error("the cache's disk takes no more", written < 0 ? errno : ENOSPC).error();
+      return std::unexpected(*failed_);
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Result<std::shared_ptr<NodeCache>> shared_cache(const std::string& folder, CacheLimit limit) {
+  static std::mutex mutex;
+  static std::map<std::tuple<std::string, std::uint64_t, double>, std::weak_ptr<NodeCache>> open_ones;
+  const std::string place = storage::local_storage()->identity(folder);
+  const std::lock_guard lock(mutex);
+  auto& known = open_ones[{place, limit.bytes, limit.share}];
+  if (auto cache = known.lock()) return cache;
+  FEEDLINE_TRY(auto cache, NodeCache::open(place, limit));
+  known = cache;
+  return cache;
+}
+
+}  // namespace feedline::cache

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Test support: objects of a cache of a node, and what its folder holds.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache/node/node_cache.h"
+#include "storage/temporary_folder.h"
+
+namespace feedline::cache {
+
+// The same for a name whoever makes it.
+inline std::string content_of(const std::string& object, std::size_t bytes) {
+  std::string content(bytes, '\0');
+  std::uint64_t x = 0x9e37'79b9'7f4a'7c15;
+  for (const char c : object) x = x * 31 + static_cast<unsigned char>(c);
+  for (char& c : content) c = static_cast<char>((x = x * 6364136223846793005u + 1442695040888963407u) >> 56);
+  return content;
+}
+
+inline std::string text_in(const Kept& kept) {
+  std::string text(kept.entry.version.bytes, '\0');
+  const ssize_t got = ::pread(kept.fd.get(), text.data(), text.size(), 0);
+  return text.substr(0, got > 0 ? static_cast<std::size_t>(got) : 0);
+}
+
+// Several processes that run `work` with their number, each to its end; gives their exit statuses, 128 and the signal
+// where one ended them.
+inline std::vector<int> in_processes(int count, const std::function<int(int)>& work) {
+  std::vector<pid_t> children;
+  for (int i = 0; i < count; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(work(i));
+    children.push_back(child);
+  }
+  std::vector<int> statuses;
+  for (const pid_t child : children) {
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    statuses.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+  }
+  return statuses;
+}
+
+class NodeCacheTest : public testing::Test {
+ protected:
+  std::shared_ptr<NodeCache> cache(std::uint64_t limit, const NodeCalls& calls = node_calls()) const {
+    auto opened = NodeCache::open(path_, {.bytes = limit}, calls);
+    EXPECT_TRUE(opened) << opened.error().message();
+    return opened ? *opened : nullptr;
+  }
+  // "whole", "wrong bytes", or "" where it is not kept; `fetched` counts how often it was made.
+  std::string keep(NodeCache& cache, const std::string& object, std::size_t bytes, int* fetched = nullptr) const {
+    auto kept = cache.keep(object, {bytes, 1}, NodeCache::Check::kOnce, [&](NodeCache::Output& output) -> Result<void> {
+      if (fetched != nullptr) ++*fetched;
+      const std::string content = content_of(object, bytes);
+      for (std::size_t at = 0; at < content.size(); at += kPiece)
+        FEEDLINE_CHECK_OK(
+            output.append(std::as_bytes(std::span(content).subspan(at, std::min(kPiece, content.size() - at)))));
+      return {};
+    });
+    EXPECT_TRUE(kept) << kept.error().message();
+    if (!kept || !*kept) return {};
+    return text_in(**kept) == content_of(object, bytes) ? "whole" : "wrong bytes";
+  }
+  bool has(NodeCache& cache, const std::string& object, std::size_t bytes) const {
+    const auto kept = cache.find(object, {bytes, 1}, NodeCache::Check::kOnce);
+    EXPECT_TRUE(!kept || text_in(*kept) == content_of(object, bytes)) << object;
+    return kept.has_value();
+  }
+  std::string file_of(const std::string& object, std::size_t bytes, std::string_view suffix = kObject) const {
+    return copy_path(path_, entry_name(object, {bytes, 1})) + std::string(suffix);
+  }
+  // Whole pages of every file in the folder: by the file system, and by nothing of ours.
+  std::uint64_t pages() const {
+    std::uint64_t bytes = 0;
+    std::error_code gone;
+    for (const auto& file : std::filesystem::recursive_directory_iterator(path_, gone))
+      if (file.is_regular_file(gone) && file.path().filename() != kLedgerName)
+        bytes += (file.file_size(gone) + kPage - 1) / kPage * kPage;
+    return bytes;
+  }
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& file : std::filesystem::recursive_directory_iterator(path_))
+      if (file.is_regular_file()) names.push_back(file.path().filename().string());
+    std::ranges::sort(names);
+    return names;
+  }
+  static std::uint64_t room(std::initializer_list<std::uint64_t> objects) {
+    std::uint64_t bytes = 0;
+    for (const std::uint64_t object : objects) bytes += disk_bytes(object);
+    return bytes;
+  }
+
+  static constexpr std::size_t kPiece = 3000;
+  storage::TemporaryFolder folder_;
+  const std::string path_ = folder_.path("cache");
+};
+
+}  // namespace feedline::cache

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/decode_cost.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+namespace feedline::decode {
+namespace {
+
+constexpr std::array kFormats{ImageFormat::kJpeg, ImageFormat::kPng, ImageFormat::kWebp};
+constexpr std::size_t kBytes = 100'000;
+
+TEST(DecodeCost, ABoxIsAroundAllRegions) {
+  EXPECT_EQ(bounding_box(std::array{Box{3, 4, 5, 6}}), (Box{3, 4, 5, 6}));
+  EXPECT_EQ(bounding_box(std::array{Box{3, 4, 5, 6}, Box{1, 9, 2, 20}, Box{4, 2, 30, 1}}), (Box{1, 2, 33, 27}));
+}
+
+TEST(DecodeCost, MoreOfAnImageCostsMore) {
+  for (const ImageFormat format : kFormats) {
+    const ImageHeader header{format, 500, 375};
+    const double small = decode_cost(header, kBytes, {100, 100, 50, 50});
+    EXPECT_GT(small, 0);
+    EXPECT_GT(decode_cost(header, kBytes, {100, 100, 60, 50}), small);
+    EXPECT_GT(decode_cost(header, kBytes, {100, 100, 50, 60}), small);
+    EXPECT_GT(decode_cost(header, kBytes, {100, 200, 50, 50}), small) << "what is above is read";
+    EXPECT_GT(decode_cost(header, 2 * kBytes, {100, 100, 50, 50}), small);
+  }
+}
+
+TEST(DecodeCost, ViewsThatOverlapAreDecodedAtOnceAndSmallOnesFarApartByThemselves) {
+  for (const ImageFormat format : kFormats) {
+    const ImageHeader header{format, 2000, 1500};
+    const std::array same{Box{100, 100, 1500, 1200}, Box{150, 80, 1500, 1200}};
+    EXPECT_FALSE(is_cheaper_apart(header, kBytes, same));
+    std::vector<Box> many(10, Box{10, 1400, 90, 90});  // each reads the whole file
+    EXPECT_FALSE(is_cheaper_apart(header, kBytes, many));
+  }
+  // at the top, so that little is read; far from each other, so that the box is wide
+  const std::array apart{Box{0, 0, 40, 40}, Box{1960, 10, 40, 40}};
+  EXPECT_TRUE(is_cheaper_apart({ImageFormat::kJpeg, 2000, 1500}, kBytes, apart));
+}
+
+}  // namespace
+}  // namespace feedline::decode

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/batch_mix.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "batch/batch_layout.h"
+#include "format/format.h"
+#include "pipeline/mapping.h"
+#include "pipeline/recipe.h"
+
+namespace feedline::pipeline {
+namespace {
+
+// Of random numbers, where a sample's operations have low ones: row or pair r of a batch draws from kStream + r.
+constexpr std::uint32_t kStream = 0xFF000000u;
+constexpr std::uint64_t kMostRows = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMostClasses = std::numeric_limits<std::int32_t>::max();
+
+std::string shown(double value) {
+  char digits[32];
+  return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
+}
+
+std::string_view name_of(MixMode mode) {
+  switch (mode) {
+    case MixMode::kBatch:
+      return "batch";
+    case MixMode::kElem:
+      return "elem";
+    case MixMode::kHalf:
+      return "half";
+    case MixMode::kPair:
+      return "pair";
+  }
+  return "unknown";
+}
+
+Result<void> check_alpha(const char* name, double alpha) {
+  if (alpha >= 0 && std::isfinite(alpha)) return {};
+  return config_error(std::string("loader: ") + name + " is the alpha of Beta(alpha, alpha), 0 or above, got " +
+                      shown(alpha));
+}
+
+Result<void> check_share(const char* name, double value) {
+  if (value >= 0 && value <= 1) return {};
+  return config_error(std::string("loader: ") + name + " must be between 0 and 1, got " + shown(value));
+}
+
+// The source's description of a field; nullptr: it is a function's own.
+const format::FieldDescription* described(const Recipe& recipe, const std::string& name) {
+  const auto& fields = recipe.format->fields();
+  const auto found = std::ranges::find(fields, name, &format::FieldDescription::name);
+  return found == fields.end() ? nullptr : &*found;
+}
+
+bool is_made(const Recipe& recipe, std::size_t place) {
+  return recipe.mapping && std::ranges::find(recipe.mapping->gives, place) != recipe.mapping->gives.end();
+}
+
+bool is_class(const FieldSpec& field) {
+  return !field.is_late() && field.content == Content::kArray && field.array == ArraySpec{DType::kInt64, {}};
+}
+
+// What a batch keeps as it is. Of anything else, such as a mask, nobody would know what it should become.
+bool may_stay(format::FieldKind kind) {
+  using format::FieldKind;
+  return kind == FieldKind::kInteger || kind == FieldKind::kArray || kind == FieldKind::kBytes ||
+         kind == FieldKind::kText || kind == FieldKind::kJson;
+}
+
+// Of several integers the one that is called so.
+Result<std::size_t> find_label(const Schema& schema) {
+  std::vector<std::size_t> classes;
+  std::string names;
+  for (std::size_t i = 0; i < schema.size(); ++i) {
+    names += (names.empty() ? "" : ", ") + schema[i].name;
+    if (is_class(schema[i])) classes.push_back(i);
+  }
+  if (classes.size() == 1) return classes.front();
+  for (const char* name : {"label", "cls", "target"})
+    for (const std::size_t i : classes)
+      if (schema[i].name == name) return i;
+  return config_error("loader: mixup and cutmix mix an integer label, and the samples have " +
+                      std::string(classes.empty() ? "none" : "several, none of which is called label, cls or target") +
+                      "; their fields are " + names);
+}
+
+}  // namespace
+
+// Of one batch.
+struct BatchMix::Rows {
+  const BatchMix& mix;
+  const batch::BatchLayout& layout;
+  std::byte* data;
+  std::uint64_t count;
+  std::span<const std::int64_t> classes = layout.classes(data);
+
+  // work(rows of a field): of each field with images.
+  template <typename Work>
+  void each_image(Work work) const {
+    for (std::size_t i = 0; i < mix.images_.size(); ++i) {
+      transform::MixedRows rows = mix.shapes_[i];
+      rows.data = layout.field_view(data, mix.images_[i], count).data;
+      work(rows);
+    }
+  }
+  void fill_target(std::uint64_t row, std::uint64_t partner, double share) const {
+    const auto length = static_cast<std::size_t>(mix.classes_);
+    auto* const targets = layout.field_view(data, mix.label_, count).as<float>();
+    transform::fill_target({targets + row * length, length}, classes[row], classes[partner], share, mix.smoothing_);
+  }
+};
+
+Result<std::shared_ptr<const BatchMix>> BatchMix::make(const Recipe& recipe, const LoaderOptions& options) {
+  FEEDLINE_CHECK_OK(check_alpha("mixup", options.mixup));
+  FEEDLINE_CHECK_OK(check_alpha("cutmix", options.cutmix));
+  FEEDLINE_CHECK_OK(check_share("mix_probability", options.mix_probability));
+  FEEDLINE_CHECK_OK(check_share("switch_probability", options.switch_probability));
+  FEEDLINE_CHECK_OK(check_share("label_smoothing", options.label_smoothing));
+  if (options.mixup == 0 && options.cutmix == 0) {
+    if (options.label_smoothing > 0)
+      return config_error(
+          "loader: label_smoothing is of the targets that mixup and cutmix make; without them give it to the loss");
+    return nullptr;
+  }
+  std::shared_ptr<BatchMix> mix(new BatchMix);
+  FEEDLINE_CHECK_OK(mix->take_options(options));
+  FEEDLINE_CHECK_OK(mix->take_fields(recipe, options.layout));
+  FEEDLINE_CHECK_OK(mix->take_classes(recipe, options));
+  return mix;
+}
+
+Result<void> BatchMix::take_options(const LoaderOptions& options) {
+  rules_ = {options.mixup, options.cutmix, options.mix_probability, options.switch_probability};
+  mode_ = options.mix_mode;
+  smoothing_ = options.label_smoothing;
+  partner_ = options.partner.value_or(mode_ == MixMode::kBatch ? MixPartner::kRoll : MixPartner::kFlip);
+  const std::string mode = "mix_mode=\"" + std::string(name_of(mode_)) + "\"";
+  if (mode_ != MixMode::kBatch && partner_ == MixPartner::kRoll)
+    return config_error("loader: partner=\"roll\" is for mix_mode=\"batch\"; " + mode + " mixes row i with n - 1 - i");
+  if (partner_ == MixPartner::kFlip && options.batch_size > 1 && options.batch_size % 2 != 0)
+    return config_error("loader: " + (mode_ == MixMode::kBatch ? std::string("partner=\"flip\"") : mode) +
+                        " mixes rows two by two: batch_size must be even, got " + std::to_string(options.batch_size));
+  if (options.batch_size > kMostRows)
+    return config_error("loader: mixup and cutmix are for batches of up to " + std::to_string(kMostRows) + " rows");
+  if (options.on_error == OnError::kReport)
+    return config_error("loader: mixup and cutmix need every row, and bad ones would only be reported");
+  return {};
+}
+
+Result<void> BatchMix::take_fields(const Recipe& recipe, Layout layout) {
+  if (recipe.views)
+    return config_error("loader: mixup and cutmix mix one image of each sample with another's, and these have views");
+  schema_ = recipe.schema;
+  for (std::size_t i = 0; i < schema_.size(); ++i) {
+    const format::FieldDescription* field = described(recipe, schema_[i].name);
+    if (field == nullptr) continue;
+    if (field->kind == format::FieldKind::kImage)
+      FEEDLINE_CHECK_OK(take_image(schema_[i], i, layout));
+    else if (!may_stay(field->kind))
+      return config_error("loader: mixup and cutmix mix images and their classes, and '" + field->name +
+                          "' is of kind " + std::string(format::name_of(field->kind)) +
+                          "; leave it out when the source is opened");
+  }
+  if (images_.empty())
+    return config_error("loader: mixup and cutmix are for images, and the samples of \"" + recipe.dataset +
+                        "\" have none");
+  FEEDLINE_TRY(label_, find_label(schema_));
+  return {};
+}
+
+Result<void> BatchMix::take_image(const FieldSpec& field, std::size_t place, Layout layout) {
+  const auto refuse = [&](const std::string& why) {
+    return config_error("loader: mixup and cutmix: '" + field.name + "' " + why);
+  };
+  if (field.is_late()) return refuse("has rows of different sizes, which cannot be mixed; give them one size");
+  const DType dtype = field.array.dtype;
+  if (dtype != DType::kFloat32 && dtype != DType::kFloat16)
+    return refuse("is " + std::string(feedline::name_of(dtype)) +
+                  ", whose values between two pixels would be rounded; use normalize, to_dtype or dtype=\"float32\"");
+  if (field.array.shape.dims() != 3) return refuse("is no image of channels, height and width");
+  const std::int64_t* const extents = field.array.shape.begin();
+  const bool planar = layout == Layout::kNchw;
+  const Size size{static_cast<int>(extents[planar ? 1 : 0]), static_cast<int>(extents[planar ? 2 : 1])};
+  const auto channels = static_cast<int>(extents[planar ? 0 : 2]);
+  if (size.height < 1 || size.width < 1) return refuse("has no pixel");
+  if (!shapes_.empty() && rules_.cutmix > 0 &&
+      (size.height != shapes_[0].image.height || size.width != shapes_[0].image.width))
+    return refuse("has another size than '" + schema_[images_[0]].name + "', and the box of cutmix is for both");
+  images_.push_back(place);
+  shapes_.push_back({nullptr, dtype, size, channels, layout});
+  return {};
+}
+
+Result<void> BatchMix::take_classes(const Recipe& recipe, const LoaderOptions& options) {
+  const std::uint64_t known = is_made(recipe, label_) ? 0 : source_of(recipe).classes().size();
+  const std::uint64_t classes = options.num_classes > 0 ? options.num_classes : known;
+  if (classes == 0)
+    return config_error("loader: mixup and cutmix make targets of every class: give num_classes, which \"" +
+                        recipe.dataset + "\" does not tell");
+  if (classes < known || classes > kMostClasses)
+    return config_error("loader: num_classes=" + std::to_string(classes) + " is " +
+                        (classes < known ? "less than the " + std::to_string(known) + " classes of the dataset"
+                                         : std::string("over 2^31 - 1")));
+  classes_ = static_cast<std::int64_t>(classes);
+  schema_[label_].array = {DType::kFloat32, {classes_}};
+  return {};
+}
+
+Result<void> BatchMix::check(std::span<const memory::Row> row) const {
+  std::int64_t number = 0;
+  std::memcpy(&number, row[label_].view.data, sizeof number);
+  if (number >= 0 && number < classes_) return {};
+  return data_error("field '" + schema_[label_].name + "': class " + std::to_string(number) +
+                        " is none of num_classes=" + std::to_string(classes_),
+                    "batch");
+}
+
+transform::Mix BatchMix::draw(const base::SampleKey& key, std::uint64_t unit) const {
+  base::Random random(key, kStream + static_cast<std::uint32_t>(unit));
+  return transform::draw_mix(rules_, shapes_.front().image, random);
+}
+
+void BatchMix::mix(const batch::BatchLayout& layout, std::byte* data, std::uint64_t rows,
+                   const base::SampleKey& key) const {
+  const Rows all{*this, layout, data, rows};
+  if (partner_ == MixPartner::kRoll)
+    mix_whole(all, key);
+  else
+    mix_in_pairs(all, key);
+}
+
+void BatchMix::mix_whole(const Rows& rows, const base::SampleKey& key) const {
+  const transform::Mix mix = rows.count > 1 ? draw(key, 0) : transform::Mix();
+  if (rows.count > 1) rows.each_image([&](const transform::MixedRows& images) { mix_rolled(images, rows.count, mix); });
+  for (std::uint64_t row = 0; row < rows.count; ++row)
+    rows.fill_target(row, (row + rows.count - 1) % rows.count, mix.share);
+}
+
+void BatchMix::mix_in_pairs(const Rows& rows, const base::SampleKey& key) const {
+  for (std::uint64_t row = 0; row < rows.count / 2; ++row) mix_pair(rows, row, key);
+  if (rows.count % 2 != 0) rows.fill_target(rows.count / 2, rows.count / 2, 1);
+}
+
+void BatchMix::mix_pair(const Rows& rows, std::uint64_t first, const base::SampleKey& key) const {
+  const std::uint64_t second = rows.count - 1 - first;
+  const transform::Mix mix = draw(key, mode_ == MixMode::kBatch ? 0 : first);
+  if (mode_ == MixMode::kHalf) {
+    rows.each_image([&](const transform::MixedRows& images) { mix_one(images, first, second, mix); });
+    rows.fill_target(first, second, mix.share);
+    return;
+  }
+  const transform::Mix of_second = mode_ == MixMode::kElem ? draw(key, second) : mix;
+  rows.each_image([&](const transform::MixedRows& images) { mix_both(images, first, second, mix, of_second); });
+  rows.fill_target(first, second, mix.share);
+  rows.fill_target(second, first, of_second.share);
+}
+
+std::string BatchMix::explain() const {
+  const bool both = rules_.mixup > 0 && rules_.cutmix > 0;
+  std::string text = rules_.mixup > 0 ? "mixup with alpha " + shown(rules_.mixup) : "";
+  if (both) text += " or, with probability " + shown(rules_.switch_probability) + ", ";
+  if (rules_.cutmix > 0) text += "cutmix with alpha " + shown(rules_.cutmix);
+  text += ", drawn for every ";
+  text += mode_ == MixMode::kBatch ? "batch" : mode_ == MixMode::kPair ? "pair of rows" : "row";
+  if (rules_.probability < 1) text += " with probability " + shown(rules_.probability);
+  text += partner_ == MixPartner::kRoll ? ", with the row before it" : ", row i with row n - 1 - i";
+  if (mode_ == MixMode::kHalf) text += ", of which the first half is delivered";
+  text += "; " + schema_[label_].name + " is shares of " + std::to_string(classes_) + " classes";
+  return smoothing_ > 0 ? text + ", smoothed by " + shown(smoothing_) : text;
+}
+
+}  // namespace feedline::pipeline

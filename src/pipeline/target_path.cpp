@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/target_path.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "decode/text/number_lists.h"
+#include "pipeline/field_scratch.h"
+#include "pipeline/kept_rows.h"
+#include "pipeline/row_shape.h"
+#include "transform/pointwise.h"
+
+namespace feedline::pipeline {
+namespace {
+
+using telemetry::Stage;
+using transform::TargetKind;
+
+std::optional<DType> taken_as(DType stored) {
+  switch (stored) {
+    case DType::kFloat16:
+    case DType::kFloat32:
+    case DType::kFloat64:
+      return DType::kFloat32;
+    case DType::kBool:
+    case DType::kUint64:
+      return std::nullopt;
+    default:
+      return DType::kInt64;
+  }
+}
+
+std::string_view word_of(TargetKind kind) { return kind == TargetKind::kBoxes ? "boxes" : "keypoints"; }
+
+// kData: no shape of boxes, or of points.
+Result<void> check_shape(TargetKind kind, const Shape& shape) {
+  if (shape.dims() == 1 && shape[0] == 0) return {};
+  const bool is_sound = kind == TargetKind::kBoxes
+                            ? shape.dims() == 2 && shape[1] == 4
+                            : (shape.dims() == 2 || shape.dims() == 3) && shape[shape.dims() - 1] == 2;
+  if (is_sound) return {};
+  return data_error(std::string(word_of(kind)) + " of shape " + shape.to_string() + "; they must be " +
+                        (kind == TargetKind::kBoxes ? "(N, 4)" : "(N, 2) or (N, K, 2)"),
+                    "decode");
+}
+
+// What is stored, as numbers of one dtype. `json`: memory for those of lists.
+struct Stored {
+  ArraySpec spec;
+  std::span<const std::byte> data;
+};
+Result<Stored> read_stored(TargetKind kind, std::span<const std::byte> bytes, std::vector<float>& json) {
+  Stored stored;
+  if (decode::is_npy(bytes)) {
+    FEEDLINE_TRY(const decode::NpyArray array, decode::read_npy(bytes));
+    stored = {array.spec, array.data};
+  } else {
+    FEEDLINE_TRY(stored.spec.shape, decode::read_number_lists(bytes, json));
+    stored.spec.dtype = DType::kFloat32;
+    stored.data = std::as_bytes(std::span(json));
+  }
+  FEEDLINE_CHECK_OK(check_shape(kind, stored.spec.shape));
+  if (!taken_as(stored.spec.dtype))
+    return data_error(std::string(word_of(kind)) + " of " + std::string(name_of(stored.spec.dtype)) +
+                          "; they must be floats or integers of up to 63 bits",
+                      "decode");
+  return stored;
+}
+
+template <typename From, typename To>
+void convert(std::span<const std::byte> from, std::span<To> to) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    From value;
+    std::memcpy(&value, from.data() + i * sizeof(From), sizeof(From));
+    to[i] = static_cast<To>(value);
+  }
+}
+
+void convert_halves(std::span<const std::byte> from, std::span<float> to) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    std::uint16_t half;
+    std::memcpy(&half, from.data() + i * sizeof half, sizeof half);
+    to[i] = transform::from_half(half);
+  }
+}
+
+// Requires: taken_as(dtype), and no floats to integers.
+template <typename To>
+void convert(DType dtype, std::span<const std::byte> from, std::span<To> to) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return convert<float>(from, to);
+    case DType::kFloat64:
+      return convert<double>(from, to);
+    case DType::kInt8:
+      return convert<std::int8_t>(from, to);
+    case DType::kInt16:
+      return convert<std::int16_t>(from, to);
+    case DType::kInt32:
+      return convert<std::int32_t>(from, to);
+    case DType::kInt64:
+      return convert<std::int64_t>(from, to);
+    case DType::kUint8:
+      return convert<std::uint8_t>(from, to);
+    case DType::kUint16:
+      return convert<std::uint16_t>(from, to);
+    case DType::kUint32:
+      return convert<std::uint32_t>(from, to);
+    case DType::kFloat16:
+      if constexpr (std::is_same_v<To, float>) convert_halves(from, to);
+      return;
+    default:
+      return;
+  }
+}
+
+}  // namespace
+
+Result<ArraySpec> read_target_spec(TargetKind kind, std::span<const std::byte> bytes) {
+  std::vector<float> json;
+  FEEDLINE_TRY(const Stored stored, read_stored(kind, bytes, json));
+  return ArraySpec{*taken_as(stored.spec.dtype), stored.spec.shape};
+}
+
+void TargetPath::add_scratch(FieldScratch& scratch) const {
+  if (!scratch.targets) scratch.targets = std::make_unique<TargetScratch>();
+}
+
+transform::TargetDrawing& TargetPath::drawing_of(FieldScratch& scratch) const {
+  return part_ == Part::kLeads ? scratch.targets->boxes : scratch.targets->rows;
+}
+
+Result<void> TargetPath::read(const memory::Record::Field& bytes, FieldScratch& scratch) const {
+  const TargetKind kind = chain_->kind();
+  FEEDLINE_TRY(const Stored stored, read_stored(kind, bytes.bytes, scratch.targets->numbers));
+  const Shape& shape = stored.spec.shape;
+  const bool is_empty = shape.elements() == 0;
+  const Shape& all = spec().array.shape;
+  if (shape.dims() != all.dims() && !is_empty)
+    return data_error(std::string(word_of(kind)) + " of shape " + shape.to_string() +
+                          ", and those of the first sample have " + std::to_string(all.dims()) + " extents",
+                      "decode");
+  if (!is_empty && spec().array.dtype == DType::kInt64 && taken_as(stored.spec.dtype) == DType::kFloat32)
+    return data_error(std::string(word_of(kind)) + " of " + std::string(name_of(stored.spec.dtype)) +
+                          ", and those of the first sample are integers; make all of one dtype",
+                      "decode");
+  transform::TargetRows& rows = drawing_of(scratch).rows;
+  std::size_t numbers_per_row = shape.dims() > 1 ? 1 : 0;
+  for (std::size_t i = 1; i < shape.dims(); ++i) numbers_per_row *= static_cast<std::size_t>(shape[i]);
+  rows.reset(spec().array.dtype, static_cast<std::size_t>(shape[0]), numbers_per_row);
+  if (is_empty) return {};
+  if (rows.dtype() == DType::kFloat32)
+    convert(stored.spec.dtype, stored.data, rows.numbers<float>());
+  else
+    convert(stored.spec.dtype, stored.data, rows.numbers<std::int64_t>());
+  return {};
+}
+
+Result<void> TargetPath::move(const memory::Record::Field& stored, const transform::TargetChain& chain,
+                              FieldWork& work) const {
+  FEEDLINE_CHECK_OK(read(stored, work.scratch));
+  transform::TargetDrawing& drawing = drawing_of(work.scratch);
+  drawing.sanitized = false;
+  if (chain.is_idle()) return {};
+  const DrawnFor& drawn_for = work.scratch.drawn_for;
+  if (drawn_for.field == nullptr)
+    return data_error("the sample has no image or mask, by whose size they are moved", "transform");
+  return chain.apply(drawn_for.size, work.key, work.scratch.targets->iou_crops, drawing);
+}
+
+Result<void> TargetPath::draw(const memory::Record::Field& stored, FieldWork& work) const {
+  FEEDLINE_CHECK_OK(move(stored, work.is_prepared ? *kept_.rest : *chain_, work));
+  work.scratch.targets->are_drawn = true;
+  return {};
+}
+
+// With the extents that are the same in all samples; those of no row at all are the first sample's.
+Shape TargetPath::shape_of(const transform::TargetRows& rows) const {
+  const auto count = static_cast<std::int64_t>(rows.rows());
+  if (chain_->kind() == TargetKind::kBoxes) return {count, 4};
+  if (spec().array.shape.dims() == 2) return {count, 2};
+  const std::int64_t all = spec().array.shape[1];
+  return {count,
+          rows.numbers_per_row() > 0 || all == kAnyLength ? static_cast<std::int64_t>(rows.numbers_per_row() / 2) : all,
+          2};
+}
+
+Result<void> TargetPath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
+  const std::uint64_t started = base::now_ns();
+  TargetScratch& scratch = *work.scratch.targets;
+  if (part_ != Part::kLeads || !scratch.are_drawn)
+    FEEDLINE_CHECK_OK(move(stored, work.is_prepared ? *kept_.rest : *chain_, work));
+  transform::TargetRows& rows = drawing_of(work.scratch).rows;
+  const KeptRows kept(part_ == Part::kBelongsToBoxes ? &scratch : nullptr);
+  FEEDLINE_TRY(const Shape shape, kept.shape_of(shape_of(rows)));
+  FEEDLINE_CHECK_OK(check_row({rows.dtype(), shape}, spec(), std::string(word_of(chain_->kind())) + ":", "decode"));
+  FEEDLINE_TRY(const ArrayView out, place(row, shape, work));
+  kept.copy(rows.bytes(), out.data);
+  work.meter.count(Stage::kTransform, started, out.spec.bytes());
+  return {};
+}
+
+Result<void> TargetPath::keep(const memory::Record::Field& stored, FieldWork& work,
+                              format::PixelRecordBuilder& record) const {
+  TargetScratch& scratch = *work.scratch.targets;
+  FEEDLINE_CHECK_OK(move(stored, *kept_.preparation, work));
+  transform::TargetRows& rows = drawing_of(work.scratch).rows;
+  const KeptRows kept(part_ == Part::kBelongsToBoxes ? &scratch : nullptr);
+  FEEDLINE_TRY(const Shape shape, kept.shape_of(shape_of(rows)));
+  const ArraySpec array{rows.dtype(), shape};
+  scratch.rows_file.resize(array.bytes());
+  kept.copy(rows.bytes(), scratch.rows_file.data());
+  decode::write_npy(array, scratch.rows_file, scratch.file);
+  record.add_bytes(scratch.file);
+  return {};
+}
+
+std::vector<std::string> TargetPath::explain() const {
+  const op::Boxes& boxes = chain_->boxes();
+  if (chain_->kind() == TargetKind::kPoints) return {"keypoints, moved as the images are"};
+  return {"boxes (" + std::string(name_of(boxes.format)) + "), moved as the images are" +
+          (boxes.clamps ? ", and cut off at their edges" : "")};
+}
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "memory/planes.h"
+#include "pipeline/field_path.h"
+#include "transform/chain.h"
+#include "transform/preparation.h"
+#include "transform/shared_steps.h"
+
+namespace feedline::pipeline {
+
+struct ViewScratch;
+
+// The views of an image: its header is read, all of them are drawn, what they need of it is decoded at once, or for
+// each by itself where that costs less, and each view's steps are carried out into its place.
+class ViewsPath final : public FieldPath {
+ public:
+  struct View {
+    std::shared_ptr<const transform::Chain> chain;
+    std::string name;       // "global_a", "local[3]"
+    std::size_t field = 0;  // in specs()
+    std::size_t place = 0;  // in the field's array
+    bool is_stacked = false;
+  };
+  // What Dataset::cache keeps, and what is shared behind it.
+  struct Kept {
+    std::shared_ptr<const transform::Preparation> preparation;
+    std::shared_ptr<const transform::SharedSteps> shared;
+  };
+  // image: the field that they are of. needs_size: as PixelsPath.
+  ViewsPath(std::string image, std::vector<FieldSpec> specs, std::vector<View> views,
+            std::shared_ptr<const transform::SharedSteps> shared, Kept kept, bool needs_size);
+
+  ColorMode color_mode() const { return shared_->color_mode(); }
+  Fidelity fidelity() const { return shared_->fidelity(); }
+
+  void add_scratch(FieldScratch& scratch) const override;
+  Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override {
+    return fill_rows(stored, work, {&row, 1});
+  }
+  Result<void> fill_rows(const memory::Record::Field& stored, FieldWork& work,
+                         std::span<memory::Row> rows) const override;
+  Result<void> keep(const memory::Record::Field& stored, FieldWork& work,
+                    format::PixelRecordBuilder& kept) const override;
+  std::vector<std::string> explain() const override;
+
+  // The regions that are decoded for a sample, and maybe as planes; valid until the scratch is used again.
+  struct Region {
+    Box box;
+    std::optional<memory::Coarseness> planes;
+  };
+  Result<void> find_regions(const memory::Record::Field& stored, const base::SampleKey& key, FieldScratch& scratch,
+                            std::vector<Region>& regions) const;
+  // What is drawn for an image of this size, in words.
+  Result<std::vector<DrawnValue>> values(Size image, const base::SampleKey& key) const;
+
+ private:
+  const transform::SharedSteps& shared(bool is_prepared) const { return is_prepared ? *kept_.shared : *shared_; }
+  // Of all views, and of what they share, whole: into the scratch.
+  Result<void> draw(Size image, const base::SampleKey& key, bool is_prepared, FieldScratch& scratch) const;
+  // Is each view decoded by itself, by what was drawn?
+  bool is_made_apart(const memory::Record::Field& stored, bool is_prepared, FieldScratch& scratch) const;
+  Result<void> place_fields(FieldWork& work, std::span<memory::Row> rows) const;
+  ArrayView place_of(std::size_t view, const ViewScratch& scratch) const;
+  Result<void> make_at_once(const memory::Record::Field& stored, Size image, FieldWork& work,
+                            std::uint64_t started_ns) const;
+  Result<bool> make_of_planes(const Box& all, FieldWork& work, std::uint64_t started_ns) const;
+  Result<void> make_apart(const memory::Record::Field& stored, FieldWork& work, std::uint64_t started_ns) const;
+  std::string explain_decoding() const;
+
+  const std::string image_;
+  const std::vector<View> views_;
+  const std::shared_ptr<const transform::SharedSteps> shared_;
+  const Kept kept_;
+  const bool needs_size_;
+};
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/http/client.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <new>
+
+#include "storage/http/curl_library.h"
+#include "storage/http/url.h"
+
+namespace feedline::storage {
+namespace {
+
+constexpr long kMostRedirects = 5;
+constexpr long kBufferBytes = 256 * 1024;  // a write to memory for each; curl's own 16 KB cost more calls than copies
+constexpr long kKeptConnections = 256;
+constexpr std::size_t kKeptHandles = 64;
+constexpr auto kBetweenLooks = std::chrono::milliseconds(50);  // for stalls: their times are much longer
+constexpr int kLongestWaitMs = 60'000;
+// Bit masks, which later versions have in words; these are understood by all.
+constexpr auto kProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 181);
+constexpr auto kRedirectProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 182);
+
+// What another try would not change.
+bool is_final(int code) {
+  switch (code) {
+    case CURLE_URL_MALFORMAT:
+    case CURLE_TOO_MANY_REDIRECTS:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_LOGIN_DENIED:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What a child after fork() may not have: its parent's connections.
+int keep_to_this_program(void* /*data*/, curl_socket_t socket, curlsocktype /*purpose*/) {
+  ::fcntl(socket, F_SETFD, FD_CLOEXEC);
+  return 0;
+}
+
+// The process's client. Never destroyed: threads may wait for it when the process ends.
+struct Here {
+  std::mutex mutex;
+  Client* client = nullptr;
+};
+
+Here& process() {
+  static Here* const here = [] {
+    static Here* const made = new Here;
+    // another thread of the parent may hold the mutex, and the client's thread is not in the child
+    ::pthread_atfork(nullptr, nullptr, [] { new (made) Here; });
+    return made;
+  }();
+  return *here;
+}
+
+}  // namespace
+
+struct Client::Job {
+  Job(Client& of, Transfer& what, Waiting& who) : client(of), transfer(what), waiting(who) {}
+  Client& client;
+  Transfer& transfer;
+  Waiting& waiting;
+  Clock::time_point due;    // not before
+  bool is_blocked = false;  // it was due, and there was no room
+  CURL* handle = nullptr;
+  curl_slist* headers = nullptr;
+  std::string host;
+  std::array<char, CURL_ERROR_SIZE> words{};
+  // of the time in which bytes must come
+  Clock::time_point window_began;
+  std::uint64_t window_bytes = 0;  // received before it
+};
+
+Result<Client*> Client::here() {
+  Here& here = process();
+  const std::lock_guard lock(here.mutex);
+  if (here.client == nullptr) {
+    FEEDLINE_TRY(auto made, make(http_limits()));
+    here.client = made.release();
+    // before the libraries that it uses clean up after themselves
+    std::atexit([] {
+      if (Client* const client = process().client) client->stop();
+    });
+  }
+  return here.client;
+}
+
+Result<std::unique_ptr<Client>> Client::make(const HttpLimits& limits) {
+  const auto& curl = curl_library();
+  if (!curl) return std::unexpected(curl.error());
+  std::unique_ptr<Client> client(new Client(*curl, limits));
+  client->multi_ = curl->multi_init();
+  if (client->multi_ == nullptr) return storage_error("libcurl does not start", ENOMEM);
+  curl->multi_setopt(client->multi_, CURLMOPT_MAXCONNECTS, kKeptConnections);
+  FEEDLINE_TRY(auto thread, base::Thread::start(
+                                "feedline-http", [it = client.get()] { it->run(); },
+                                [it = client.get()](const Error& error) { it->lose(error); }));
+  client->thread_.emplace(std::move(thread));
+  return client;
+}
+
+void Client::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  curl_.multi_wakeup(multi_);
+  thread_.reset();  // joins
+}
+
+Client::Client(const CurlLibrary& curl, const HttpLimits& limits) : curl_(curl), limits_(limits) {}
+
+Client::~Client() {
+  if (multi_ == nullptr) return;
+  if (thread_) stop();
+  for (void* handle : handles_) curl_.easy_cleanup(handle);
+  curl_.multi_cleanup(multi_);
+}
+
+void Client::start(Transfer& transfer, Waiting& waiting) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!lost_) {
+      asked_.emplace_back(&transfer, &waiting);
+      curl_.multi_wakeup(multi_);
+      return;
+    }
+    transfer.fail(*lost_);
+  }
+  waiting.finished(transfer, Transfer::Next::kDone);
+}
+
+void Client::give_up(Transfer& transfer) {
+  const std::lock_guard lock(mutex_);
+  asked_.emplace_back(&transfer, nullptr);
+  curl_.multi_wakeup(multi_);
+}
+
+Client::Counts Client::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+void Client::run() {
+  while (true) {
+    take_asked();
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) break;
+    }
+    begin_waiting();
+    int running = 0;
+    curl_.multi_perform(multi_, &running);
+    end_finished();
+    end_stalled();
+    curl_.multi_poll(multi_, nullptr, 0, wait_ms(), nullptr);
+  }
+  lose({ErrorCode::kCancelled, "the process ends", {}, 0});
+}
+
+// Nobody serves any more.
+void Client::lose(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    lost_ = error;
+  }
+  take_asked();
+  while (!jobs_.empty()) {
+    Job& job = *jobs_.begin()->second;
+    close(job);
+    job.transfer.fail(error);
+    conclude(job, Transfer::Next::kDone);
+  }
+}
+
+void Client::take_asked() {
+  std::vector<std::pair<Transfer*, Waiting*>> asked;
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(asked, asked_);
+  }
+  for (const auto& [transfer, waiting] : asked) {
+    if (waiting == nullptr) {
+      end_given_up(transfer);
+      continue;
+    }
+    auto& job = jobs_[transfer] = std::make_unique<Job>(*this, *transfer, *waiting);
+    waiting_.push_back(job.get());
+  }
+}
+
+void Client::end_given_up(Transfer* transfer) {
+  const auto found = jobs_.find(transfer);
+  if (found == jobs_.end()) return;
+  Job& job = *found->second;
+  close(job);
+  transfer->fail({ErrorCode::kCancelled, "the read was cancelled", {}, 0});
+  conclude(job, Transfer::Next::kDone);
+}
+
+void Client::begin_waiting() {
+  has_room_ = false;
+  if (waiting_.empty()) return;
+  const auto now = Clock::now();
+  std::deque<Job*> left;
+  for (Job* const job : std::exchange(waiting_, {})) {
+    const bool is_due = job->due <= now;
+    job->is_blocked = is_due && under_way_.size() >= limits_.at_once;
+    if (is_due && !job->is_blocked)
+      begin(*job);
+    else
+      left.push_back(job);
+  }
+  waiting_.insert(waiting_.end(), left.begin(), left.end());
+}
+
+void Client::begin(Job& job) {
+  auto call = job.transfer.request();
+  if (!call) {
+    job.transfer.fail(std::move(call).error());
+    return conclude(job, Transfer::Next::kDone);
+  }
+  const auto parts = parts_of_url(call->url);
+  job.host = parts ? std::string(parts->authority) : std::string();
+  std::size_t& of_host = of_host_[job.host];
+  if (of_host >= limits_.at_once_per_host) {
+    job.is_blocked = true;
+    waiting_.push_back(&job);
+    return;
+  }
+  if (!set_up(job, *call)) {
+    job.transfer.fail(storage_error("libcurl takes no further request", ENOMEM).error());
+    return conclude(job, Transfer::Next::kDone);
+  }
+  job.transfer.begun();
+  ++of_host;
+  under_way_.push_back(&job);
+  job.window_began = Clock::now();
+  job.window_bytes = job.transfer.bytes_received();
+  const std::lock_guard lock(mutex_);
+  ++counts_.requests;
+}
+
+bool Client::set_up(Job& job, const Call& call) {
+  if (!handles_.empty()) {
+    job.handle = handles_.back();
+    handles_.pop_back();
+    curl_.easy_reset(job.handle);
+  } else {
+    job.handle = curl_.easy_init();
+  }
+  if (job.handle == nullptr) return false;
+  for (const std::string& header : call.headers)
+    if (auto* const longer = curl_.slist_append(job.headers, header.c_str())) job.headers = longer;
+  const auto set = [&](CURLoption option, auto value) { curl_.easy_setopt(job.handle, option, value); };
+  const bool is_https = call.url.starts_with("https:");
+  set(CURLOPT_URL, call.url.c_str());
+  set(CURLOPT_HTTPHEADER, job.headers);
+  if (call.method != "GET") set(CURLOPT_CUSTOMREQUEST, call.method.c_str());
+  set(CURLOPT_FOLLOWLOCATION, call.follows ? 1L : 0L);
+  set(CURLOPT_MAXREDIRS, kMostRedirects);
+  set(kProtocols, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+  set(kRedirectProtocols, static_cast<long>(is_https ? CURLPROTO_HTTPS : CURLPROTO_HTTP | CURLPROTO_HTTPS));
+  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(job.transfer.limits().connect.count()));
+  set(CURLOPT_TCP_KEEPALIVE, 1L);
+  set(CURLOPT_BUFFERSIZE, kBufferBytes);
+  set(CURLOPT_USERAGENT, "feedline");
+  set(CURLOPT_SOCKOPTFUNCTION, keep_to_this_program);
+  const char* const bundle = std::getenv("CURL_CA_BUNDLE");
+  if (const char* const file = bundle ? bundle : std::getenv("SSL_CERT_FILE")) set(CURLOPT_CAINFO, file);
+  if (const char* const folder = std::getenv("SSL_CERT_DIR")) set(CURLOPT_CAPATH, folder);
+  job.words[0] = '\0';
+  set(CURLOPT_ERRORBUFFER, job.words.data());
+  set(CURLOPT_PRIVATE, &job);
+  set(CURLOPT_HEADERFUNCTION, &Client::on_header);
+  set(CURLOPT_HEADERDATA, &job);
+  set(CURLOPT_WRITEFUNCTION, &Client::on_body);
+  set(CURLOPT_WRITEDATA, &job);
+  if (curl_.multi_add_handle(multi_, job.handle) == CURLM_OK) return true;
+  close(job);
+  return false;
+}
+
+std::size_t Client::on_header(char* data, std::size_t size, std::size_t count, void* job) {
+  static_cast<Job*>(job)->transfer.on_header({data, size * count}, std::time(nullptr));
+  return size * count;
+}
+
+std::size_t Client::on_body(char* data, std::size_t size, std::size_t count, void* job) {
+  const std::span<const char> bytes(data, size * count);
+  return static_cast<Job*>(job)->transfer.on_body(std::as_bytes(bytes)) ? bytes.size() : 0;
+}
+
+void Client::end_finished() {
+  int left = 0;
+  while (const CURLMsg* const message = curl_.multi_info_read(multi_, &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    char* found = nullptr;
+    curl_.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &found);
+    Job& job = *reinterpret_cast<Job*>(found);
+    const CURLcode code = message->data.result;
+    std::string trouble;
+    // an answer that we broke off is no trouble
+    if (code != CURLE_OK && code != CURLE_WRITE_ERROR)
+      trouble = job.words[0] != '\0' ? job.words.data() : curl_.easy_strerror(code);
+    end(job, trouble, !is_final(code));
+  }
+}
+
+// In every window of time, some bytes.
+void Client::end_stalled() {
+  const auto now = Clock::now();
+  if (now - looked_for_stalls_ < kBetweenLooks) return;
+  looked_for_stalls_ = now;
+  for (std::size_t i = under_way_.size(); i-- > 0;) {
+    Job& job = *under_way_[i];
+    const HttpLimits& limits = job.transfer.limits();
+    if (now - job.window_began < limits.stall) continue;
+    const std::uint64_t came = job.transfer.bytes_received() - job.window_bytes;
+    if (came >= (job.transfer.has_begun() ? limits.least_bytes : 1)) {
+      job.window_began = now;
+      job.window_bytes = job.transfer.bytes_received();
+      continue;
+    }
+    end(job, "stalled: " + std::to_string(came) + " bytes in " + std::to_string(limits.stall.count()) + " ms", true);
+  }
+}
+
+void Client::end(Job& job, std::string_view trouble, bool is_worth_another_try) {
+  close(job);
+  conclude(job, job.transfer.on_end(trouble, is_worth_another_try));
+}
+
+// The request ends, or has ended.
+void Client::close(Job& job) {
+  if (job.handle == nullptr) return;
+  long connections = 0;
+  curl_.easy_getinfo(job.handle, CURLINFO_NUM_CONNECTS, &connections);
+  curl_.multi_remove_handle(multi_, job.handle);
+  if (handles_.size() < kKeptHandles)
+    handles_.push_back(job.handle);
+  else
+    curl_.easy_cleanup(job.handle);
+  job.handle = nullptr;
+  curl_.slist_free_all(std::exchange(job.headers, nullptr));
+  if (std::erase(under_way_, &job) > 0) {
+    has_room_ = true;
+    const auto host = of_host_.find(job.host);
+    if (--host->second == 0) of_host_.erase(host);
+  }
+  const std::lock_guard lock(mutex_);
+  counts_.connections += static_cast<std::uint64_t>(connections);
+}
+
+void Client::conclude(Job& job, Transfer::Next next) {
+  if (next == Transfer::Next::kAgain) {
+    job.due = Clock::now() + job.transfer.pause();
+    job.is_blocked = false;
+    waiting_.push_back(&job);
+    return;
+  }
+  Transfer& transfer = job.transfer;
+  Waiting& waiting = job.waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    counts_.bytes += transfer.bytes_received();
+  }
+  std::erase(waiting_, &job);
+  jobs_.erase(&transfer);
+  waiting.finished(transfer, next);  // from here on it may be gone
+}
+
+int Client::wait_ms() const {
+  if (has_room_ && !waiting_.empty()) return 0;
+  const auto now = Clock::now();
+  auto until = now + std::chrono::milliseconds(kLongestWaitMs);
+  for (const Job* const job : under_way_) until = std::min(until, job->window_began + job->transfer.limits().stall);
+  if (until <= now) until = now + kBetweenLooks;  // when stalls are looked for
+  for (const Job* const job : waiting_)
+    if (!job->is_blocked) until = std::min(until, job->due);
+  if (until <= now) return 0;
+  return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(until - now).count()) + 1;
+}
+
+namespace {
+
+// A thread that waits for one transfer.
+class Arrival final : public Waiting {
+ public:
+  void finished(Transfer& /*transfer*/, Transfer::Next how) override {
+    const std::lock_guard lock(mutex_);
+    how_ = how;
+    finished_.notify_one();  // under the lock: whoever waits destroys this
+  }
+  Transfer::Next wait() {
+    std::unique_lock lock(mutex_);
+    finished_.wait(lock, [this] { return how_.has_value(); });
+    return *std::exchange(how_, std::nullopt);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable finished_;
+  std::optional<Transfer::Next> how_;
+};
+
+}  // namespace
+
+Result<std::span<const std::byte>> carry_out(Client& client, Transfer& transfer) {
+  FEEDLINE_CHECK_OK(transfer.site().prepare());
+  Arrival arrival;
+  while (true) {
+    client.start(transfer, arrival);
+    if (arrival.wait() == Transfer::Next::kDone) return transfer.result();
+    FEEDLINE_CHECK_OK(transfer.site().renew());
+  }
+}
+
+Result<std::span<const std::byte>> carry_out(Transfer& transfer) {
+  FEEDLINE_TRY(Client* const client, Client::here());
+  return carry_out(*client, transfer);
+}
+
+}  // namespace feedline::storage

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One thread for all remote reads of the process, over curl's multi interface: it keeps connections, starts requests,
+// ends those that stall, and waits before another try.
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/thread.h"
+#include "feedline/error.h"
+#include "storage/http/http_limits.h"
+#include "storage/http/transfer.h"
+
+namespace feedline::storage {
+
+struct CurlLibrary;
+
+// Who is told that a transfer is finished, by the client's thread. It must not wait, nor throw.
+class Waiting {
+ public:
+  virtual ~Waiting() = default;
+  virtual void finished(Transfer& transfer, Transfer::Next how) = 0;
+};
+
+// Any thread.
+class Client {
+ public:
+  // The process's, made at the first call; a child after fork() gets one of its own, and leaves its parent's alone.
+  // kStorage: there is no libcurl. Its thread ends with the process.
+  static Result<Client*> here();
+  static Result<std::unique_ptr<Client>> make(const HttpLimits& limits);
+  ~Client();
+
+  // Never waits. The transfer is the client's until `waiting` is told: kDone, or kAfterRenewal, then it may be started
+  // again. Requires: both outlive that.
+  void start(Transfer& transfer, Waiting& waiting);
+  // Nobody wants it any more: `waiting` is told soon. Nothing happens where it is finished.
+  void give_up(Transfer& transfer);
+
+  struct Counts {
+    std::uint64_t requests = 0, connections = 0, bytes = 0;
+  };
+  Counts counts() const;
+
+ private:
+  struct Job;
+  using Clock = std::chrono::steady_clock;
+  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* job);
+  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* job);
+
+  Client(const CurlLibrary& curl, const HttpLimits& limits);
+  void stop();
+  void run();
+  void lose(const Error& error);
+  void take_asked();
+  void begin_waiting();
+  void begin(Job& job);
+  bool set_up(Job& job, const Call& call);
+  void end_finished();
+  void end_stalled();
+  void end(Job& job, std::string_view trouble, bool is_worth_another_try);
+  void end_given_up(Transfer* transfer);
+  void close(Job& job);
+  void conclude(Job& job, Transfer::Next next);
+  int wait_ms() const;
+
+  const CurlLibrary& curl_;
+  const HttpLimits limits_;
+  void* multi_ = nullptr;
+  mutable std::mutex mutex_;
+  // guarded by mutex_
+  std::vector<std::pair<Transfer*, Waiting*>> asked_;  // in order; nullptr: it is given up
+  Counts counts_;
+  bool stopping_ = false;
+  std::optional<Error> lost_;  // why nobody serves any more
+  // the thread's own
+  std::unordered_map<Transfer*, std::unique_ptr<Job>> jobs_;
+  std::deque<Job*> waiting_;  // for their time, or for others to end
+  std::vector<Job*> under_way_;
+  std::map<std::string, std::size_t, std::less<>> of_host_;  // how many of those
+  std::vector<void*> handles_;                               // that may be used again
+  bool has_room_ = false;                                    // for those of waiting_ that there was none for
+  Clock::time_point looked_for_stalls_;
+  std::optional<base::Thread> thread_;
+};
+
+// Started, and waited for, with credentials renewed where that helps.
+Result<std::span<const std::byte>> carry_out(Transfer& transfer);
+Result<std::span<const std::byte>> carry_out(Client& client, Transfer& transfer);
+
+}  // namespace feedline::storage

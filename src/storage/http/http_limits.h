@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace feedline::storage {
+
+// What a request may take. Stalls are bounded, not transfers: one that moves may take its time.
+struct HttpLimits {
+  std::chrono::milliseconds connect{10'000};
+  // In each such time: at least one byte until the first has come, then `least_bytes`.
+  std::chrono::milliseconds stall{20'000};
+  std::uint64_t least_bytes = 20'000;
+  int tries = 6;  // in a row without a byte of the body
+  int tries_in_all = 40;
+  std::chrono::milliseconds first_pause{100};  // before the second try; doubled for each that follows
+  std::chrono::milliseconds longest_pause{10'000};
+  std::chrono::milliseconds longest_retry_after{120'000};  // a server that wants more is an error
+  std::size_t at_once_per_host = 64;
+  std::size_t at_once = 256;
+};
+
+// The defaults, less what FEEDLINE_HTTP_STALL_MS, FEEDLINE_HTTP_TRIES and FEEDLINE_HTTP_CONNECTIONS (of a host) say.
+// They are looked at once.
+const HttpLimits& http_limits();
+
+}  // namespace feedline::storage

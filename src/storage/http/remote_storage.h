@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Objects behind a network, by requests of a Site: what HTTP and S3 have in common.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/http/client.h"
+#include "storage/http/http_limits.h"
+#include "storage/http/site.h"
+#include "storage/http/transfer.h"
+#include "storage/storage.h"
+
+namespace feedline::storage {
+
+// How requests are made, and by whom.
+struct Remote {
+  std::shared_ptr<const Site> site;
+  HttpLimits limits = http_limits();
+  Client* client = nullptr;  // nullptr: the process's
+
+  Result<std::span<const std::byte>> carry_out(Transfer& transfer) const;
+};
+
+// All reads are of the version that it was opened with.
+class RemoteReader final : public Reader {
+ public:
+  // start: the object's first bytes, where they came with its opening.
+  RemoteReader(Remote remote, std::string name, HeldTo held_to, std::vector<std::byte> start);
+
+  Result<ObjectStat> stat() const override;
+  Result<ObjectStat> version() const override { return *held_to_.version; }
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const override;
+  Result<std::optional<std::span<const std::byte>>> view(std::uint64_t, std::size_t) const override {
+    return std::nullopt;
+  }
+  std::size_t worthwhile_bytes() const override;
+  const std::string& name() const override { return name_; }
+  // Of [offset, offset + bytes), what lies in the object.
+  std::uint64_t bytes_there(std::uint64_t offset, std::uint64_t bytes) const;
+  const HeldTo& held_to() const { return held_to_; }
+
+ private:
+  const Remote remote_;
+  const std::string name_;
+  const HeldTo held_to_;  // has a version
+  const std::vector<std::byte> start_;
+};
+
+// Thread-safe.
+class RemoteStorage : public Storage {
+ public:
+  explicit RemoteStorage(Remote remote) : remote_(std::move(remote)) {}
+
+  // One request, which brings the object's first bytes too.
+  Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
+  // No request.
+  Result<std::unique_ptr<Reader>> open_version(const std::string& path, Access access,
+                                               const Version& version) const override;
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                              std::uint64_t most) const override;
+  Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
+                                                  std::uint64_t most, const Version& version) const override;
+  Result<ObjectStat> stat(const std::string& path) const override;
+  bool is_remote() const override { return true; }
+  std::unique_ptr<Transport> own_transport() const override;
+
+ protected:
+  const Remote remote_;
+};
+
+// http:// and https://. There are no listings: a URL that ends in a slash is a folder of nothing, every other one is an
+// object, and nobody is asked for it.
+class HttpStorage final : public RemoteStorage {
+ public:
+  explicit HttpStorage(HttpLimits limits = http_limits(), Client* client = nullptr);
+  Result<std::vector<Entry>> list(const std::string& directory) const override;
+  Result<bool> is_directory(const std::string& path) const override;
+  std::string identity(const std::string& path) const override;
+};
+
+// The process's.
+std::shared_ptr<const Storage> http_storage();
+
+}  // namespace feedline::storage

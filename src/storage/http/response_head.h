@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a server says of its answer before the body.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "storage/version.h"
+
+namespace feedline::storage {
+
+// "bytes 0-499/1234", "bytes 0-499/*", "bytes */1234". Numbers that cannot be are no range.
+struct ContentRange {
+  bool has_range = false;
+  std::uint64_t first = 0, last = 0;   // both are in it
+  std::optional<std::uint64_t> total;  // nullopt: "*"
+  friend bool operator==(const ContentRange&, const ContentRange&) = default;
+};
+std::optional<ContentRange> parse_content_range(std::string_view text);
+// Digits alone, and within 63 bits.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+// "Sun, 06 Nov 1994 08:49:37 GMT", in seconds since 1970.
+std::optional<std::int64_t> parse_http_date(std::string_view text);
+
+struct ResponseHead {
+  int status = 0;
+  std::optional<std::uint64_t> content_length;
+  std::optional<ContentRange> content_range;
+  bool is_whole = false;        // the empty line has come
+  bool has_bad_range = false;   // a Content-Range that is none
+  bool ends_by_itself = false;  // chunks or frames: a body that is cut is noticed without its length
+  bool is_multipart = false;
+  std::string etag;  // as it is written, with its quotes
+  std::optional<std::int64_t> last_modified;
+  std::string request_id;
+  std::string bucket_region;
+  std::string location;
+  std::optional<std::chrono::seconds> retry_after;  // from `now` on where it is a date
+
+  // One line, with or without its end. A status line begins a new head.
+  void add(std::string_view line, std::int64_t now);
+  // Of the whole object. nullopt: the head does not say how long that is.
+  std::optional<Version> version() const;
+  std::optional<std::uint64_t> object_bytes() const;
+  // The ETag, where If-Match may be asked with it; empty: there is none, or a weak one.
+  std::string_view strong_etag() const;
+};
+
+}  // namespace feedline::storage

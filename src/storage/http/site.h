@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What makes a request of an object's name: plain HTTP, or S3 with its signatures.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "feedline/error.h"
+#include "storage/http/response_head.h"
+
+namespace feedline::storage {
+
+struct Call {
+  std::string url;
+  std::vector<std::string> headers;  // "Name: value"
+  std::string method = "GET";
+  bool follows = false;  // redirects; what they lead to gets no user name, no password and none of `headers`
+};
+
+// What a refusal means.
+enum class Refused : std::uint8_t {
+  kForGood,
+  kForNow,          // worth another try
+  kForCredentials,  // worth another try after renew()
+};
+
+// Any thread.
+class Site {
+ public:
+  virtual ~Site() = default;
+  // The request for `object`, made anew for each try. Never waits.
+  virtual Result<Call> call(const std::string& object, std::string_view query) const = 0;
+  // Before the first try, by the thread that asks; may wait.
+  virtual Result<void> prepare() const { return {}; }
+  // After kForCredentials; may wait. The error, where there are no others.
+  virtual Result<void> renew() const { return {}; }
+  // What an answer of another status than 200 and 206 means; body: its beginning.
+  virtual Refused refused(const ResponseHead& head, std::string_view body) const;
+  // What it says besides its status, for people; empty: nothing.
+  virtual std::string reason(const ResponseHead& /*head*/, std::string_view /*body*/) const { return {}; }
+};
+
+// http:// and https://. Objects are URLs without_secrets().
+class HttpSite final : public Site {
+ public:
+  Result<Call> call(const std::string& object, std::string_view query) const override;
+};
+
+}  // namespace feedline::storage

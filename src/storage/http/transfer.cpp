@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/http/transfer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "memory/sample_limit.h"
+
+namespace feedline::storage {
+namespace {
+
+constexpr int kOk = 200, kPartial = 206;
+constexpr std::size_t kMostOfRefusal = 4096;       // that is kept, to say why
+constexpr std::uint64_t kMostIgnored = 64 * 1024;  // that is waited for, so that the connection can be used again
+constexpr int kMostDoublings = 20;
+
+std::string range_text(std::uint64_t begin, std::uint64_t bytes) {
+  return std::to_string(begin) + "-" + std::to_string(begin + bytes - 1);
+}
+
+std::string_view words_of(int status) {
+  switch (status) {
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 412:
+      return "Precondition Failed";
+    case 416:
+      return "Range Not Satisfiable";
+    case 429:
+      return "Too Many Requests";
+    case 500:
+      return "Internal Server Error";
+    case 502:
+      return "Bad Gateway";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    default:
+      return "";
+  }
+}
+
+int errno_of(int status) {
+  if (status == 404 || status == 410) return ENOENT;
+  if (status == 401 || status == 403) return EACCES;
+  if (status == 416) return ERANGE;
+  return EIO;
+}
+
+// Half to all of it, so that those who were refused together do not come back together.
+std::chrono::milliseconds jittered(std::chrono::milliseconds pause) {
+  const auto half = static_cast<std::uint64_t>(pause.count()) / 2;
+  return std::chrono::milliseconds(half + base::mix64(base::now_ns()) % (half + 1));
+}
+
+bool can_be_told_apart(const Version& version) { return version.tag != 0 || version.mtime_ns != 0; }
+
+}  // namespace
+
+Transfer::Transfer(const Site& site, const HttpLimits& limits, std::string object, std::uint64_t offset,
+                   std::span<std::byte> room, HeldTo held_to)
+    : site_(&site),
+      limits_(&limits),
+      object_(std::move(object)),
+      offset_(offset),
+      room_(room),
+      held_to_(std::move(held_to)) {}
+
+Transfer::Transfer(const Site& site, const HttpLimits& limits, std::string object, memory::ByteBuffer& buffer,
+                   std::uint64_t most, HeldTo held_to, std::string query)
+    : site_(&site),
+      limits_(&limits),
+      object_(std::move(object)),
+      query_(std::move(query)),
+      offset_(0),
+      buffer_(&buffer),
+      most_(most),
+      is_sized_(false),
+      held_to_(std::move(held_to)) {}
+
+Result<Call> Transfer::request() {
+  head_ = {};
+  judged_ = taken_ = growing_ = cut_ = false;
+  skip_ = expected_ = had_ = ignored_ = 0;
+  refusal_.clear();
+  grown_.clear();
+  if (version_ && !can_be_told_apart(*version_)) got_ = 0;  // nothing says that the rest would be of the same object
+  FEEDLINE_TRY(Call call, site_->call(object_, query_));
+  if (is_sized_) call.headers.push_back("Range: bytes=" + range_text(offset_ + got_, room_.size() - got_));
+  if (!held_to_.etag.empty()) call.headers.push_back("If-Match: " + held_to_.etag);
+  return call;
+}
+
+void Transfer::on_header(std::string_view line, std::int64_t now) { head_.add(line, now); }
+
+bool Transfer::refuse(const std::string& why) {
+  give_up(why, EIO);
+  return false;
+}
+
+// Is the body data?
+bool Transfer::judge() {
+  judged_ = true;
+  if (head_.status != kOk && head_.status != kPartial) return false;
+  if (!is_sized_) return taken_ = take_whole();
+  const bool is_part = head_.status == kPartial || head_.content_range || head_.has_bad_range;
+  return taken_ = is_part ? take_part() : take_from_whole();
+}
+
+// Some servers say 200 to a range, and send it.
+bool Transfer::take_part() {
+  const std::uint64_t begin = offset_ + got_, left = room_.size() - got_;
+  const auto& range = head_.content_range;
+  if (head_.is_multipart || !range || !range->has_range) return refuse("the answer does not say which bytes it has");
+  expected_ = range->last - range->first + 1;
+  if (range->first != begin || expected_ > left)
+    return refuse("the answer has other bytes, " + range_text(range->first, expected_));
+  if (head_.content_length && *head_.content_length != expected_)
+    return refuse("the answer contradicts itself: " + std::to_string(*head_.content_length) + " bytes that are " +
+                  range_text(range->first, expected_));
+  return hold();
+}
+
+bool Transfer::take_from_whole() {
+  if (!head_.content_length) return refuse("the answer is the whole object, and does not say how long it is");
+  if (!hold()) return false;
+  const std::uint64_t begin = offset_ + got_;
+  skip_ = std::min(begin, *head_.content_length);
+  expected_ = std::min<std::uint64_t>(room_.size() - got_, *head_.content_length - skip_);
+  cut_ = skip_ + expected_ < *head_.content_length;
+  return true;
+}
+
+bool Transfer::take_whole() {
+  if (head_.status != kOk || head_.content_range || head_.has_bad_range)
+    return refuse("the answer is a part of the object, which was asked for as a whole");
+  if (!head_.content_length) {
+    if (!head_.ends_by_itself || held_to_.version) return refuse("the answer does not say how long the object is");
+    return growing_ = true;
+  }
+  if (!hold()) return false;
+  expected_ = *head_.content_length;
+  auto room = buffer_->make_room(expected_, most_);
+  if (!room) {
+    error_ = std::move(room).error();
+    error_->where.shard = object_;
+    return false;
+  }
+  room_ = *room;
+  return is_sized_ = true;
+}
+
+// All answers are of one version of the object.
+bool Transfer::hold() {
+  auto now = head_.version();
+  if (!now && held_to_.version && held_to_.version->tag != 0 && !head_.etag.empty()) {  // "bytes 0-9/*"
+    ResponseHead same = head_;
+    same.content_range->total = held_to_.version->bytes;
+    now = same.version();
+  }
+  if (!now) return refuse("the answer does not say how long the object is");
+  if (held_to_.version && *held_to_.version != *now) {
+    auto same = check_version(object_, *held_to_.version, *now);
+    error_ = std::move(same).error();
+    return false;
+  }
+  held_to_.version = version_ = now;
+  if (held_to_.etag.empty()) held_to_.etag = head_.strong_etag();
+  end_at(now->bytes);
+  return true;
+}
+
+void Transfer::end_at(std::uint64_t object_bytes) {
+  if (!is_sized_) return;
+  const std::uint64_t there = object_bytes - std::min(offset_, object_bytes);
+  room_ = room_.first(static_cast<std::size_t>(std::min<std::uint64_t>(room_.size(), there)));
+}
+
+bool Transfer::grow(std::span<const std::byte> bytes) {
+  grown_.insert(grown_.end(), bytes.begin(), bytes.end());
+  if (grown_.size() <= most_) return true;
+  error_ = memory::too_large(grown_.size(), most_).error();
+  error_->where.shard = object_;
+  return false;
+}
+
+bool Transfer::on_body(std::span<const std::byte> bytes) {
+  if (error_) return false;
+  received_ += bytes.size();
+  if (!judged_) judge();
+  if (error_) return false;
+  if (!taken_) {
+    const std::size_t kept = std::min(bytes.size(), kMostOfRefusal - refusal_.size());
+    refusal_.append(reinterpret_cast<const char*>(bytes.data()), kept);
+    return (ignored_ += bytes.size()) <= kMostIgnored;
+  }
+  if (growing_) return grow(bytes);
+  const std::size_t skipped = static_cast<std::size_t>(std::min<std::uint64_t>(skip_, bytes.size()));
+  skip_ -= skipped;
+  bytes = bytes.subspan(skipped);
+  const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), expected_ - had_));
+  if (wanted < bytes.size() && !cut_) return refuse("the answer has more bytes than it says");
+  if (wanted > 0) {
+    std::memcpy(room_.data() + got_, bytes.data(), wanted);
+    got_ += wanted;
+    had_ += wanted;
+    tries_in_a_row_ = 0;
+  }
+  return !cut_ || had_ < expected_;
+}
+
+Transfer::Next Transfer::on_end(std::string_view trouble, bool is_worth_another_try) {
+  if (error_) return Next::kDone;
+  if (!judged_ && trouble.empty() && !head_.is_whole) {
+    trouble = "the answer ended in its head";
+    is_worth_another_try = true;
+  }
+  if (!judged_ && trouble.empty()) judge();
+  if (error_) return Next::kDone;
+  if (taken_) return end_of_data(trouble, is_worth_another_try);
+  const bool was_ended_by_us = ignored_ > kMostIgnored;
+  if (trouble.empty() || was_ended_by_us) return end_of_refusal();
+  return is_worth_another_try ? try_again(std::string(trouble)) : give_up(std::string(trouble), EIO);
+}
+
+Transfer::Next Transfer::end_of_data(std::string_view trouble, bool is_worth_another_try) {
+  if (growing_ && trouble.empty()) return finish_grown();
+  if (!growing_ && got_ == room_.size()) return Next::kDone;
+  if (!growing_ && had_ == expected_ && had_ > 0) {  // a part of the range: the rest, at once
+    pause_ = {};
+    return tries_ < limits_->tries_in_all ? Next::kAgain : give_up("the answers have too few bytes each", EIO);
+  }
+  if (!trouble.empty() && !is_worth_another_try) return give_up(std::string(trouble), EIO);
+  return try_again(trouble.empty() ? "the answer ended after " + std::to_string(had_) + " of " +
+                                         std::to_string(expected_) + " bytes"
+                                   : std::string(trouble));
+}
+
+Transfer::Next Transfer::finish_grown() {
+  auto room = buffer_->make_room(grown_.size(), most_);
+  if (!room) {
+    error_ = std::move(room).error();
+    return Next::kDone;
+  }
+  if (!grown_.empty()) std::memcpy(room->data(), grown_.data(), grown_.size());
+  room_ = *room;
+  got_ = grown_.size();
+  return Next::kDone;
+}
+
+void Transfer::say_changed() {
+  error_ = storage_error(
+               "the object has changed between index and read: the server has another version than the one "
+               "that was indexed (412 Precondition Failed); open the dataset again, which indexes it anew",
+               0)
+               .error();
+  error_->where.shard = object_;
+}
+
+Transfer::Next Transfer::end_of_refusal() {
+  if (head_.status == 412 && !held_to_.etag.empty()) return say_changed(), Next::kDone;
+  if (head_.status == 416 && is_sized_ && head_.content_range && !head_.content_range->has_range &&
+      *head_.content_range->total <= offset_ + got_)
+    return hold() ? end_at(*head_.content_range->total), Next::kDone : Next::kDone;
+  std::string why = std::to_string(head_.status);
+  if (const std::string_view words = words_of(head_.status); !words.empty()) why.append(" ").append(words);
+  if (const std::string reason = site_->reason(head_, refusal_); !reason.empty()) why += ", " + reason;
+  switch (site_->refused(head_, refusal_)) {
+    case Refused::kForNow:
+      return try_again(why);
+    case Refused::kForCredentials:
+      if (renewals_++ == 0) return Next::kAfterRenewal;
+      break;
+    case Refused::kForGood:
+      break;
+  }
+  return give_up(why, errno_of(head_.status));
+}
+
+std::string Transfer::described(const std::string& why) const {
+  std::string text = "cannot read ";
+  text += is_sized_ && !room_.empty() ? "bytes " + range_text(offset_, room_.size()) : "the object";
+  text += ": " + why;
+  if (!head_.request_id.empty()) text += "; request " + head_.request_id;
+  if (tries_ > 1) text += "; tried " + std::to_string(tries_) + " times";
+  return text;
+}
+
+Transfer::Next Transfer::give_up(const std::string& why, int system_errno) {
+  // of what is not there, the error says so in words: not once more by its number
+  error_ = storage_error(described(why), system_errno == EIO || system_errno == ERANGE ? 0 : system_errno).error();
+  error_->system_errno = system_errno;
+  error_->where.shard = object_;
+  return Next::kDone;
+}
+
+Transfer::Next Transfer::try_again(const std::string& why) {
+  ++tries_in_a_row_;
+  if (tries_in_a_row_ >= limits_->tries || tries_ >= limits_->tries_in_all) return give_up(why, errno_of(head_.status));
+  const auto doubled = limits_->first_pause * (1 << std::min(tries_in_a_row_ - 1, kMostDoublings));
+  pause_ = jittered(std::min(doubled, limits_->longest_pause));
+  if (head_.retry_after) {
+    const auto asked = std::chrono::milliseconds(*head_.retry_after);
+    if (asked > limits_->longest_retry_after)
+      return give_up(why + ", and asks to wait " + std::to_string(head_.retry_after->count()) + " s", EAGAIN);
+    pause_ += asked;
+  }
+  return Next::kAgain;
+}
+
+Result<std::span<const std::byte>> Transfer::result() const {
+  if (error_) return std::unexpected(*error_);
+  return room_.first(got_);
+}
+
+}  // namespace feedline::storage

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// One read of a remote object, over all the tries that it takes. It says what to ask for and judges what comes; sockets
+// and clocks are the client's (client.h).
+//
+//   request()  ─►  on_header() ... on_body() ...  ─►  on_end()  ─┬─► kDone
+//      ▲                                                         ├─► kAgain, after pause()
+//      └─────────────────────────────────────────────────────────┘
+//
+// Nothing becomes data but bytes of which the answer says that they are the ones asked for, of the version asked for:
+//
+//   206, right Content-Range       taken; fewer than asked: the rest is asked for, by the same version
+//   200 to a range                 taken from the offset on, where the answer says how long the whole is
+//   416                            the object ends before: no bytes
+//   412, another ETag or length    "changed" (version.h)
+//   other Content-Range, more bytes than said, no length    an error
+//   fewer bytes than said          asked for again, from where it broke off
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "feedline/error.h"
+#include "memory/record.h"
+#include "storage/http/http_limits.h"
+#include "storage/http/response_head.h"
+#include "storage/http/site.h"
+#include "storage/version.h"
+
+namespace feedline::storage {
+
+// Which object the reads are held to.
+struct HeldTo {
+  std::optional<Version> version;  // nullopt: whichever answers first
+  std::string etag;                // for If-Match; empty: its answers are compared all the same
+};
+
+// Not for several threads at once. Requires: the site and the limits outlive it.
+class Transfer {
+ public:
+  // [offset, offset + room.size()), less what lies behind the object's end.
+  Transfer(const Site& site, const HttpLimits& limits, std::string object, std::uint64_t offset,
+           std::span<std::byte> room, HeldTo held_to);
+  // All of the object, into `buffer`; kData where it has more than `most` bytes.
+  Transfer(const Site& site, const HttpLimits& limits, std::string object, memory::ByteBuffer& buffer,
+           std::uint64_t most, HeldTo held_to, std::string query = {});
+
+  const Site& site() const { return *site_; }
+  const HttpLimits& limits() const { return *limits_; }
+  const std::string& object() const { return object_; }
+
+  // ---- the client ----
+  // The next request, with its conditions.
+  Result<Call> request();
+  void begun() { ++tries_; }  // it was sent
+  void on_header(std::string_view line, std::int64_t now);
+  // false: no more is wanted of this answer.
+  bool on_body(std::span<const std::byte> bytes);
+  enum class Next : std::uint8_t { kDone, kAgain, kAfterRenewal };
+  // trouble: what broke the connection, in words; empty: the answer came to its end.
+  Next on_end(std::string_view trouble, bool is_worth_another_try);
+  std::chrono::milliseconds pause() const { return pause_; }
+  void fail(Error error) { error_ = std::move(error); }
+  std::uint64_t bytes_received() const { return received_; }
+  bool has_begun() const { return judged_; }  // of this answer: its body
+
+  // ---- whoever asked, after kDone ----
+  Result<std::span<const std::byte>> result() const;
+  // Of the answers that were taken.
+  const std::optional<Version>& version() const { return version_; }
+  const std::string& etag() const { return held_to_.etag; }
+
+ private:
+  bool judge();
+  bool take_part();
+  bool take_from_whole();
+  bool take_whole();
+  bool hold();
+  bool refuse(const std::string& why);
+  void end_at(std::uint64_t object_bytes);
+  bool grow(std::span<const std::byte> bytes);
+  Next end_of_data(std::string_view trouble, bool is_worth_another_try);
+  Next end_of_refusal();
+  Next give_up(const std::string& why, int system_errno);
+  Next try_again(const std::string& why);
+  Next finish_grown();
+  void say_changed();
+  std::string described(const std::string& why) const;
+
+  const Site* site_;
+  const HttpLimits* limits_;
+  std::string object_, query_;
+  std::uint64_t offset_;
+  std::span<std::byte> room_;             // what has to be filled; of a whole object, once its length is known
+  memory::ByteBuffer* buffer_ = nullptr;  // of a whole object
+  std::uint64_t most_ = 0;
+  bool is_sized_ = true;          // room_ is final
+  std::vector<std::byte> grown_;  // of a whole object whose length nobody says
+  HeldTo held_to_;
+  std::optional<Version> version_;
+  std::optional<Error> error_;
+
+  std::size_t got_ = 0;  // bytes in room_
+  int tries_ = 0, tries_in_a_row_ = 0, renewals_ = 0;
+  std::chrono::milliseconds pause_{0};
+  std::uint64_t received_ = 0;
+  // of the answer under way
+  ResponseHead head_;
+  bool judged_ = false, taken_ = false, growing_ = false;
+  bool cut_ = false;            // its body goes on behind what is wanted
+  std::uint64_t skip_ = 0;      // bytes of the body before those wanted
+  std::uint64_t expected_ = 0;  // bytes of the body that are wanted
+  std::uint64_t had_ = 0;       // of them
+  std::uint64_t ignored_ = 0;   // of a body that is no data
+  std::string refusal_;         // the beginning of a body that is no data
+};
+
+}  // namespace feedline::storage

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/s3/credentials.h"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+#include "storage/http/url.h"
+#include "storage/local_storage.h"
+#include "storage/s3/listing.h"
+
+namespace feedline::storage {
+namespace {
+
+constexpr std::uint64_t kMostBytes = 1 << 20;  // of a file or an answer with keys
+constexpr std::int64_t kBeforeExpiry = 300;    // seconds: AWS gives new ones at least so early
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
+  return text;
+}
+
+Result<std::string> file_text(const std::string& path) {
+  memory::ByteBuffer buffer;
+  FEEDLINE_TRY(const auto bytes, local_storage()->read_all(path, buffer, kMostBytes));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+std::string home_file(const char* named_by, const char* name) {
+  const std::string named = variable(named_by);
+  return named.empty() ? variable("HOME") + "/.aws/" + name : named;
+}
+
+std::string profile_name() {
+  std::string name = variable("AWS_PROFILE");
+  if (name.empty()) name = variable("AWS_DEFAULT_PROFILE");
+  return name.empty() ? "default" : name;
+}
+
+// One request of a service that gives keys. Its URL and answer may be secret: errors name neither.
+class KeyService final : public Site {
+ public:
+  explicit KeyService(Call call) : call_(std::move(call)) {}
+  Result<Call> call(const std::string& /*object*/, std::string_view /*query*/) const override { return call_; }
+
+ private:
+  const Call call_;
+};
+
+struct Asker {
+  HttpLimits limits;
+  Client* client;
+
+  Result<std::string> operator()(const std::string& what, Call call) const {
+    const KeyService service(std::move(call));
+    memory::ByteBuffer buffer;
+    Transfer transfer(service, limits, what, buffer, kMostBytes, {});
+    const auto got = client ? carry_out(*client, transfer) : carry_out(transfer);
+    if (!got) return std::unexpected(got.error());
+    return std::string(reinterpret_cast<const char*>(got->data()), got->size());
+  }
+};
+
+Result<S3Keys> keys_of_json(std::string_view json, const std::string& from) {
+  S3Keys keys{json_text(json, "AccessKeyId"), json_text(json, "SecretAccessKey"), json_text(json, "Token"), 0};
+  if (keys.id.empty() || keys.secret.empty()) return storage_error(from + " gives no keys", EACCES);
+  keys.expires = parse_iso_time(json_text(json, "Expiration")).value_or(0);
+  return keys;
+}
+
+Result<S3Keys> of_web_identity(const Asker& ask) {
+  const std::string from = "the web identity of AWS_WEB_IDENTITY_TOKEN_FILE";
+  FEEDLINE_TRY(const std::string token, file_text(variable("AWS_WEB_IDENTITY_TOKEN_FILE")));
+  const std::string region = variable("AWS_REGION"), session = variable("AWS_ROLE_SESSION_NAME");
+  std::string endpoint = variable("AWS_ENDPOINT_URL_STS");
+  if (endpoint.empty()) endpoint = "https://sts." + (region.empty() ? "" : region + ".") + "amazonaws.com";
+  const std::string query = query_text({{"Action", "AssumeRoleWithWebIdentity"},
+                                        {"Version", "2011-06-15"},
+                                        {"RoleArn", variable("AWS_ROLE_ARN")},
+                                        {"RoleSessionName", session.empty() ? "feedline" : session},
+                                        {"WebIdentityToken", std::string(trimmed(token.substr(0, token.find('\n'))))}});
+  FEEDLINE_TRY(const std::string answer, ask(from, {.url = endpoint + "/?" + query, .headers = {}}));
+  S3Keys keys{xml_text(answer, "AccessKeyId"), xml_text(answer, "SecretAccessKey"), xml_text(answer, "SessionToken"),
+              parse_iso_time(xml_text(answer, "Expiration")).value_or(0)};
+  if (keys.id.empty() || keys.secret.empty()) return storage_error(from + " gives no keys", EACCES);
+  return keys;
+}
+
+Result<S3Keys> of_container(const Asker& ask) {
+  const std::string from = "the container's credentials";
+  std::string url = variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  if (const std::string path = variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); !path.empty())
+    url = "http://169.254.170.2" + path;
+  Call call{.url = url, .headers = {}};
+  std::string token = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+  if (const std::string file = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); !file.empty()) {
+    FEEDLINE_TRY(token, file_text(file));
+    token = trimmed(std::string_view(token).substr(0, token.find('\n')));
+  }
+  if (!token.empty()) call.headers.push_back("Authorization: " + token);
+  FEEDLINE_TRY(const std::string answer, ask(from, std::move(call)));
+  return keys_of_json(answer, from);
+}
+
+// No keys where there is no such service: most machines are no instances.
+Result<S3Keys> of_instance(Asker ask) {
+  const std::string from = "the instance's metadata";
+  ask.limits.connect = std::min(ask.limits.connect, std::chrono::milliseconds(1000));
+  ask.limits.stall = std::min(ask.limits.stall, std::chrono::milliseconds(2000));
+  ask.limits.tries = 2;
+  std::string endpoint = variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+  if (endpoint.empty()) endpoint = "http://169.254.169.254";
+  while (endpoint.ends_with('/')) endpoint.pop_back();
+  const auto token = ask(from, {.url = endpoint + "/latest/api/token",
+                                .headers = {"X-aws-ec2-metadata-token-ttl-seconds: 21600", "Content-Length: 0"},
+                                .method = "PUT"});
+  if (!token) return S3Keys{};
+  const std::vector<std::string> headers{"X-aws-ec2-metadata-token: " + *token};
+  const std::string folder = endpoint + "/latest/meta-data/iam/security-credentials/";
+  const auto role = ask(from, {.url = folder, .headers = headers});
+  if (!role) return S3Keys{};  // an instance without a role
+  FEEDLINE_TRY(const std::string answer,
+               ask(from, {.url = folder + role->substr(0, role->find('\n')), .headers = headers}));
+  return keys_of_json(answer, from);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> profile_in(std::string_view file, std::string_view profile) {
+  std::map<std::string, std::string> values;
+  bool is_inside = false;
+  while (!file.empty()) {
+    const std::size_t end = std::min(file.find('\n'), file.size());
+    const std::string_view line = file.substr(0, end), text = trimmed(line);
+    file.remove_prefix(std::min(end + 1, file.size()));
+    if (text.empty() || text.front() == '#' || text.front() == ';') continue;
+    if (text.front() == '[') {
+      std::string_view name = trimmed(text.substr(1, text.find(']') - 1));
+      if (name.starts_with("profile ")) name = trimmed(name.substr(8));
+      is_inside = name == profile;
+      continue;
+    }
+    const std::size_t equals = text.find('=');
+    const bool is_nested = line.front() == ' ' || line.front() == '\t';
+    if (is_inside && !is_nested && equals != text.npos)
+      values[std::string(trimmed(text.substr(0, equals)))] = trimmed(text.substr(equals + 1));
+  }
+  return values;
+}
+
+std::string json_text(std::string_view json, std::string_view name) {
+  const std::string quoted = "\"" + std::string(name) + "\"";
+  std::size_t at = json.find(quoted);
+  if (at == json.npos) return {};
+  at = json.find_first_not_of(" \t\r\n", at + quoted.size());
+  if (at == json.npos || json[at] != ':') return {};
+  at = json.find_first_not_of(" \t\r\n", at + 1);
+  if (at == json.npos || json[at] != '"') return {};
+  std::string text;
+  for (++at; at < json.size() && json[at] != '"'; ++at) {
+    if (json[at] == '\\') ++at;  // "\/", the only escape that keys and dates may have
+    if (at < json.size()) text += json[at];
+  }
+  return at < json.size() ? text : std::string();
+}
+
+std::optional<std::int64_t> parse_iso_time(std::string_view text) {
+  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':' ||
+      text.back() != 'Z')
+    return {};
+  std::array<std::uint64_t, 6> parts{};
+  constexpr std::array<std::size_t, 6> kAt{0, 5, 8, 11, 14, 17}, kDigits{4, 2, 2, 2, 2, 2};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto number = parse_size(text.substr(kAt[i], kDigits[i]));
+    if (!number) return {};
+    parts[i] = *number;
+  }
+  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(parts[0])),
+                                         std::chrono::month(static_cast<unsigned>(parts[1])),
+                                         std::chrono::day(static_cast<unsigned>(parts[2]))};
+  if (!date.ok() || parts[3] > 23 || parts[4] > 59 || parts[5] > 60) return {};
+  return std::chrono::sys_days(date).time_since_epoch().count() * std::int64_t{86'400} +
+         static_cast<std::int64_t>(parts[3] * 3600 + parts[4] * 60 + parts[5]);
+}
+
+std::string profile_value(const std::string& key) {
+  // what both say, the file of credentials says
+  for (const auto& path :
+       {home_file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), home_file("AWS_CONFIG_FILE", "config")})
+    if (const auto file = file_text(path)) {
+      const auto values = profile_in(*file, profile_name());
+      if (const auto found = values.find(key); found != values.end()) return found->second;
+    }
+  return {};
+}
+
+Result<S3Keys> find_keys(const HttpLimits& limits, Client* client) {
+  const Asker ask{limits, client};
+  S3Keys keys{variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY"), variable("AWS_SESSION_TOKEN"), 0};
+  if (!keys.id.empty() && !keys.secret.empty()) return keys;
+  if (!variable("AWS_WEB_IDENTITY_TOKEN_FILE").empty()) return of_web_identity(ask);
+  keys = {profile_value("aws_access_key_id"), profile_value("aws_secret_access_key"),
+          profile_value("aws_session_token"), 0};
+  if (!keys.id.empty() && !keys.secret.empty()) return keys;
+  if (!variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI").empty() ||
+      !variable("AWS_CONTAINER_CREDENTIALS_FULL_URI").empty())
+    return of_container(ask);
+  if (variable("AWS_EC2_METADATA_DISABLED") == "true") return S3Keys{};
+  return of_instance(ask);
+}
+
+Result<void> KeyRing::prepare() const {
+  const auto is_fresh = [this] {
+    const std::lock_guard lock(mutex_);
+    return keys_ && (keys_->expires == 0 || keys_->expires - now_() > kBeforeExpiry);
+  };
+  if (is_fresh()) return {};
+  const std::lock_guard finding(finding_);
+  if (is_fresh()) return {};  // another thread has found them
+  auto found = find_anew();
+  if (found) return {};
+  const std::lock_guard lock(mutex_);
+  if (keys_ && keys_->expires > now_()) return {};
+  return found;
+}
+
+Result<void> KeyRing::renew() const {
+  const std::lock_guard finding(finding_);
+  return find_anew();
+}
+
+Result<void> KeyRing::find_anew() const {
+  FEEDLINE_TRY(S3Keys found, find_());
+  const std::lock_guard lock(mutex_);
+  keys_ = std::move(found);
+  return {};
+}
+
+S3Keys KeyRing::keys() const {
+  const std::lock_guard lock(mutex_);
+  return keys_.value_or(S3Keys{});
+}
+
+}  // namespace feedline::storage

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Where keys come from, as AWS's own tools look for them:
+//
+//   1  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
+//   2  AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN, at STS
+//   3  the profile AWS_PROFILE of ~/.aws/credentials and ~/.aws/config
+//   4  AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, or ..._FULL_URI: ECS, EKS
+//   5  the instance's metadata, version 2, unless AWS_EC2_METADATA_DISABLED
+//
+// Keys are in no error, and in nothing that is kept.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "feedline/error.h"
+#include "storage/http/remote_storage.h"
+#include "storage/s3/signature.h"
+
+namespace feedline::storage {
+
+// "[name]" and "key = value" lines; of sections "profile x" too: keys of x.
+std::map<std::string, std::string> profile_in(std::string_view file, std::string_view profile);
+// The text behind "name": in a flat JSON object; empty: there is none.
+std::string json_text(std::string_view json, std::string_view name);
+// Seconds since 1970 of "2026-01-02T03:04:05Z", with or without a fraction; nullopt: it is none.
+std::optional<std::int64_t> parse_iso_time(std::string_view text);
+// Of the profile that is in use, by its files; empty: it says nothing.
+std::string profile_value(const std::string& key);
+
+// The first place that has some; without any: no keys, and requests go unsigned. Asks over the network by `remote`'s
+// limits. The error of a place that is set up, and fails.
+Result<S3Keys> find_keys(const HttpLimits& limits, Client* client);
+
+// Any thread. One set of keys, found when they are first wanted and again before they expire.
+class KeyRing {
+ public:
+  using Find = std::function<Result<S3Keys>()>;
+  using Now = std::function<std::int64_t()>;
+  KeyRing(Find find, Now now) : find_(std::move(find)), now_(std::move(now)) {}
+
+  // May wait for the place that they come from. Keys that are valid still are good enough where that fails.
+  Result<void> prepare() const;
+  // They are refused: others, or an error.
+  Result<void> renew() const;
+  S3Keys keys() const;  // never waits; those of the last prepare()
+
+ private:
+  Result<void> find_anew() const;
+
+  const Find find_;
+  const Now now_;
+  mutable std::mutex finding_;  // one thread looks, the others wait for it
+  mutable std::mutex mutex_;
+  mutable std::optional<S3Keys> keys_;  // guarded by mutex_
+};
+
+}  // namespace feedline::storage

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What S3 answers in XML: the few elements that are needed, of any text.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "feedline/error.h"
+
+namespace feedline::storage {
+
+struct S3Listing {
+  struct Object {
+    std::string key;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Object> objects;
+  std::vector<std::string> prefixes;  // with their slash
+  std::string next;                   // the token that continues it; empty: it is all
+};
+
+// Of ListObjectsV2 with encoding-type=url. kStorage: it is no listing, or one that is cut.
+Result<S3Listing> parse_listing(std::string_view xml);
+// The text of the first element of this name, its entities read; empty: there is none.
+std::string xml_text(std::string_view xml, std::string_view name);
+
+}  // namespace feedline::storage

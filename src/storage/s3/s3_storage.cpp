@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/s3/s3_storage.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "storage/http/url.h"
+#include "storage/s3/listing.h"
+
+namespace feedline::storage {
+namespace {
+
+constexpr std::uint64_t kMostListing = 64 << 20;  // of a page: 1,000 keys of at most 1,024 bytes, encoded
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value ? value : "";
+}
+
+template <typename... Texts>
+std::string first_of(const Texts&... texts) {
+  std::string found;
+  for (const std::string& text : {std::string(texts)...})
+    if (found.empty()) found = text;
+  return found;
+}
+
+std::string without_end_slash(std::string text) {
+  while (text.ends_with('/')) text.pop_back();
+  return text;
+}
+
+Result<S3Keys> gs_keys() { return S3Keys{variable("GS_ACCESS_KEY_ID"), variable("GS_SECRET_ACCESS_KEY"), "", 0}; }
+
+std::map<std::string, std::string> query_of_folder(std::string_view key, const std::string& continued,
+                                                   std::size_t most) {
+  std::string prefix(key);
+  if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
+  std::map<std::string, std::string> query{
+      {"list-type", "2"}, {"delimiter", "/"}, {"encoding-type", "url"}, {"max-keys", std::to_string(most)}};
+  if (!prefix.empty()) query["prefix"] = prefix;
+  if (!continued.empty()) query["continuation-token"] = continued;
+  return query;
+}
+
+Result<S3Listing> list_page(const Remote& remote, const std::string& directory, const std::string& continued,
+                            std::size_t most) {
+  const auto name = s3_name(directory);
+  if (!name) return config_error("'" + directory + "' names no bucket");
+  memory::ByteBuffer buffer;
+  Transfer transfer(*remote.site, remote.limits, directory, buffer, kMostListing, {},
+                    query_text(query_of_folder(name->key, continued, most)));
+  FEEDLINE_TRY(const auto bytes, remote.carry_out(transfer));
+  auto listing = parse_listing({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!listing) listing.error().where.shard = directory;
+  return listing;
+}
+
+// What stands behind the last slash of a key, or of a prefix without its own.
+std::string last_part(std::string_view key) {
+  if (key.ends_with('/')) key.remove_suffix(1);
+  return std::string(key.substr(key.rfind('/') + 1));
+}
+
+int hex(char c) { return c >= 'A' ? c - 'A' + 10 : c - '0'; }
+
+// Of a query that query_text() has made.
+std::map<std::string, std::string> query_in(std::string_view text) {
+  std::map<std::string, std::string> query;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('&'), text.size());
+    const std::string_view part = text.substr(0, end);
+    const std::size_t equals = part.find('=');
+    std::string value;
+    for (std::size_t i = equals + 1; i < part.size(); ++i)
+      if (part[i] == '%') {
+        value += static_cast<char>(hex(part[i + 1]) * 16 + hex(part[i + 2]));
+        i += 2;
+      } else {
+        value += part[i];
+      }
+    query[std::string(part.substr(0, equals))] = value;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return query;
+}
+
+}  // namespace
+
+std::int64_t now_in_seconds() { return static_cast<std::int64_t>(std::time(nullptr)); }
+
+S3Settings s3_settings() {
+  S3Settings settings;
+  settings.endpoint = without_end_slash(
+      first_of(variable("AWS_ENDPOINT_URL_S3"), variable("AWS_ENDPOINT_URL"), profile_value("endpoint_url")));
+  settings.region =
+      first_of(variable("AWS_REGION"), variable("AWS_DEFAULT_REGION"), profile_value("region"), "us-east-1");
+  const std::string style = variable("AWS_S3_ADDRESSING_STYLE");
+  settings.path_style = style == "path" || (style != "virtual" && !settings.endpoint.empty());
+  settings.requester_pays = variable("AWS_REQUEST_PAYER") == "requester";
+  return settings;
+}
+
+S3Settings gs_settings() {
+  const std::string endpoint = first_of(variable("GS_ENDPOINT_URL"), "https://storage.googleapis.com");
+  return {.scheme = "gs", .endpoint = without_end_slash(endpoint), .region = "auto", .path_style = true};
+}
+
+std::optional<S3Name> s3_name(std::string_view object) {
+  const std::size_t mark = object.find("://");
+  if (mark == object.npos) return {};
+  const std::string_view rest = object.substr(mark + 3);
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  if (slash == 0) return {};
+  return S3Name{rest.substr(0, slash), rest.substr(std::min(slash + 1, rest.size()))};
+}
+
+Result<Call> S3Site::call(const std::string& object, std::string_view query) const {
+  const auto name = s3_name(object);
+  if (!name) return config_error("'" + object + "' names no bucket");
+  const std::string base =
+      settings_.endpoint.empty() ? "https://s3." + settings_.region + ".amazonaws.com" : settings_.endpoint;
+  const auto parts = parts_of_url(base);
+  if (!parts) return config_error("the endpoint '" + base + "' is no URL: write https://host");
+  // no certificate is valid for a name with a dot in front of the host
+  const bool path_style = settings_.path_style || name->bucket.find('.') != name->bucket.npos;
+  S3Request request;
+  request.host = (path_style ? "" : std::string(name->bucket) + ".") + std::string(parts->authority);
+  request.path = std::string(parts->path) + "/" + (path_style ? std::string(name->bucket) + "/" : "") +
+                 (query.empty() ? percent_encoded(name->key, true) : "");
+  request.query = query_in(query);
+  if (settings_.requester_pays) request.headers["x-amz-request-payer"] = "requester";
+  Call call{.url = std::string(parts->scheme) + "://" + request.host + request.path, .headers = {}};
+  if (!query.empty()) call.url += "?" + query_text(request.query);
+  const S3Keys keys = keys_.keys();
+  if (!keys.is_empty())
+    call.headers = signed_headers(request, keys, settings_.region, now_());
+  else
+    for (const auto& [header, value] : request.headers) call.headers.push_back(header + ": " + value);
+  return call;
+}
+
+Refused S3Site::refused(const ResponseHead& head, std::string_view body) const {
+  static const std::set<std::string, std::less<>> kExpired{"ExpiredToken", "ExpiredTokenException",
+                                                           "TokenRefreshRequired"};
+  static const std::set<std::string, std::less<>> kForNow{"SlowDown", "RequestTimeout", "InternalError",
+                                                          "RequestThrottled", "ServiceUnavailable"};
+  const std::string code = xml_text(body, "Code");
+  if (kExpired.contains(code)) return Refused::kForCredentials;
+  if (kForNow.contains(code)) return Refused::kForNow;
+  return Site::refused(head, body);
+}
+
+std::string S3Site::reason(const ResponseHead& head, std::string_view body) const {
+  std::string text = xml_text(body, "Code");
+  if (!head.bucket_region.empty() && head.bucket_region != settings_.region && head.status != 404)
+    text += std::string(text.empty() ? "" : ": ") + "the bucket is in " + head.bucket_region + ", and not in " +
+            settings_.region + ": set AWS_REGION";
+  if ((head.status == 403 || head.status == 401) && keys_.keys().is_empty())
+    text += std::string(text.empty() ? "" : ": ") + "asked without keys, as none were found" +
+            (settings_.scheme == "gs" ? ": set GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY"
+                                      : ": set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
+  return text;
+}
+
+Result<std::vector<Entry>> S3Storage::list(const std::string& directory) const {
+  std::map<std::string, bool> entries;  // sorted, each once
+  std::string next;
+  do {
+    constexpr std::size_t kMostKeys = 1000;
+    FEEDLINE_TRY(S3Listing page, list_page(remote_, directory, next, kMostKeys));
+    for (const auto& object : page.objects)
+      if (!object.key.ends_with('/')) entries.emplace(last_part(object.key), false);  // with: a folder's own mark
+    for (const std::string& prefix : page.prefixes) entries.emplace(last_part(prefix), true);
+    if (page.next == next && !next.empty())
+      return storage_error("the listing of '" + directory + "' does not come to its end", EIO);
+    next = std::move(page.next);
+  } while (!next.empty());
+  std::vector<Entry> list;
+  for (const auto& [name, is_directory] : entries) list.push_back({name, is_directory});
+  if (!list.empty()) return list;
+  auto error = storage_error("", ENOENT);
+  error.error().what += ": " + directory;
+  error.error().where.shard = directory;
+  return error;
+}
+
+Result<bool> S3Storage::is_directory(const std::string& path) const {
+  const auto name = s3_name(path);
+  if (name && (name->key.empty() || name->key.ends_with('/'))) return true;
+  FEEDLINE_TRY(const S3Listing page, list_page(remote_, path, "", 1));
+  return !page.objects.empty() || !page.prefixes.empty();
+}
+
+std::shared_ptr<const Storage> s3_storage() {
+  static const std::shared_ptr<const Storage> storage = std::make_shared<S3Storage>(
+      std::make_shared<S3Site>(s3_settings(), [] { return find_keys(http_limits(), nullptr); }));
+  return storage;
+}
+
+std::shared_ptr<const Storage> gs_storage() {
+  static const std::shared_ptr<const Storage> storage =
+      std::make_shared<S3Storage>(std::make_shared<S3Site>(gs_settings(), gs_keys));
+  return storage;
+}
+
+}  // namespace feedline::storage

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// s3:// and gs://, over the XML interface that both have. Objects are "s3://bucket/key", as the user writes them.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/http/remote_storage.h"
+#include "storage/s3/credentials.h"
+
+namespace feedline::storage {
+
+struct S3Settings {
+  std::string scheme = "s3";
+  std::string endpoint;  // "https://host"; empty: Amazon's of the region
+  std::string region = "us-east-1";
+  bool path_style = false;  // https://host/bucket/key, and not https://bucket.host/key
+  bool requester_pays = false;
+};
+// By AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION, the profile, AWS_S3_ADDRESSING_STYLE
+// ("path", "virtual") and AWS_REQUEST_PAYER ("requester"). For gs: GS_ENDPOINT_URL.
+S3Settings s3_settings();
+S3Settings gs_settings();
+
+// "s3://bucket/key" in its parts; nullopt: no bucket.
+struct S3Name {
+  std::string_view bucket, key;
+};
+std::optional<S3Name> s3_name(std::string_view object);
+
+std::int64_t now_in_seconds();
+
+class S3Site final : public Site {
+ public:
+  S3Site(S3Settings settings, KeyRing::Find find_keys, KeyRing::Now now = now_in_seconds)
+      : settings_(std::move(settings)), keys_(std::move(find_keys), now), now_(now) {}
+
+  // query: of a listing of the bucket, "name=value" encoded; empty: the object.
+  Result<Call> call(const std::string& object, std::string_view query) const override;
+  Result<void> prepare() const override { return keys_.prepare(); }
+  Result<void> renew() const override { return keys_.renew(); }
+  Refused refused(const ResponseHead& head, std::string_view body) const override;
+  std::string reason(const ResponseHead& head, std::string_view body) const override;
+  const S3Settings& settings() const { return settings_; }
+
+ private:
+  const S3Settings settings_;
+  const KeyRing keys_;
+  const KeyRing::Now now_;
+};
+
+// Folders are what stands between slashes of keys.
+class S3Storage final : public RemoteStorage {
+ public:
+  explicit S3Storage(std::shared_ptr<const S3Site> site, HttpLimits limits = http_limits(), Client* client = nullptr)
+      : RemoteStorage({std::move(site), limits, client}) {}
+  Result<std::vector<Entry>> list(const std::string& directory) const override;
+  Result<bool> is_directory(const std::string& path) const override;
+};
+
+// The process's, by its environment at their first use.
+std::shared_ptr<const Storage> s3_storage();
+std::shared_ptr<const Storage> gs_storage();
+
+}  // namespace feedline::storage

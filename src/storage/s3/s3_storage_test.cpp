@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests to S3 as they are sent, keys as they come and go, and listings that have pages.
+#include "storage/s3/s3_storage.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+
+#include "storage/fetch.h"
+#include "storage/http/http_server_fixture.h"
+#include "storage/storage_contract.h"
+
+namespace feedline::storage {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kContent = recognisable_bytes(9000);
+
+HttpLimits quick_limits() {
+  HttpLimits limits;
+  limits.first_pause = 1ms;
+  limits.longest_pause = 5ms;
+  limits.tries = 3;
+  return limits;
+}
+
+S3Settings settings_of(const HttpServer& server) {
+  return {.endpoint = "http://" + server.host(), .region = "eu-west-1", .path_style = true};
+}
+
+Result<S3Keys> some_keys() { return S3Keys{"ID", "hunter2", "token-1", 0}; }
+
+std::shared_ptr<S3Storage> storage_of(const HttpServer& server, KeyRing::Find find = some_keys) {
+  return std::make_shared<S3Storage>(std::make_shared<S3Site>(settings_of(server), std::move(find)), quick_limits());
+}
+
+using Variables = std::map<std::string, std::string>;
+
+// Variables of the environment for one test; empty: unset.
+class Environment {
+ public:
+  explicit Environment(const Variables& values) {
+    Variables all;
+    for (const char* name :
+         {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE",
+          "AWS_PROFILE", "AWS_ROLE_ARN", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_STS",
+          "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_DEFAULT_PROFILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+          "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+          "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_EC2_METADATA_DISABLED", "AWS_EC2_METADATA_SERVICE_ENDPOINT"})
+      all[name] = "";
+    all["AWS_SHARED_CREDENTIALS_FILE"] = all["AWS_CONFIG_FILE"] = "/nowhere";
+    for (const auto& [name, value] : values) all[name] = value;
+    for (const auto& [name, value] : all) {
+      const char* const before = std::getenv(name.c_str());
+      before_[name] = before ? before : "";
+      set(name, value);
+    }
+  }
+  ~Environment() {
+    for (const auto& [name, value] : before_) set(name, value);
+  }
+
+ private:
+  static void set(const std::string& name, const std::string& value) {
+    if (value.empty())
+      ::unsetenv(name.c_str());
+    else
+      ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  Variables before_;
+};
+
+TEST(S3Storage, ReadsObjectsWhateverTheirKeysAreCalled) {
+  HttpServer server([](const ServedRequest& request) { return serve(request, kContent, "\"e\""); });
+  const auto storage = storage_of(server);
+  for (const auto& [key, target] :
+       std::map<std::string, std::string>{{"a/b.tar", "/bucket/a/b.tar"},
+                                          {"a b+c=d%&?.tar", "/bucket/a%20b%2Bc%3Dd%25%26%3F.tar"},
+                                          {"\xc3\xa9//x", "/bucket/%C3%A9//x"}}) {
+    const auto reader = storage->open("s3://bucket/" + key, Access::kRead);
+    ASSERT_TRUE(reader) << reader.error().message();
+    std::vector<std::byte> room(100);
+    EXPECT_EQ(*(*reader)->read_at(8000, room), 100u);
+    EXPECT_EQ(text_of(room), kContent.substr(8000, 100));
+    EXPECT_EQ(server.requests().back().target, target);
+  }
+  const ServedRequest last = server.requests().back();
+  EXPECT_NE(last.header("authorization").find("/eu-west-1/s3/aws4_request"), std::string::npos);
+  EXPECT_EQ(last.header("x-amz-security-token"), "token-1");
+  EXPECT_EQ(last.header("if-match"), "\"e\"");
+}
+
+TEST(S3Storage, WhereABucketIsFollowsItsStyle) {
+  S3Settings settings{.region = "us-west-2"};
+  const auto url = [&](const std::string& object) {
+    return S3Site(settings, [] { return Result<S3Keys>(S3Keys{}); }).call(object, "")->url;
+  };
+  EXPECT_EQ(url("s3://data/k"), "https://data.s3.us-west-2.amazonaws.com/k");
+  EXPECT_EQ(url("s3://my.data/k"), "https://s3.us-west-2.amazonaws.com/my.data/k") << "no certificate has that name";
+  settings.endpoint = "http://localhost:9000/base";
+  EXPECT_EQ(url("s3://data/k"), "http://data.localhost:9000/base/k");
+  settings.path_style = true;
+  EXPECT_EQ(url("s3://data/k"), "http://localhost:9000/base/data/k");
+}
+
+TEST(S3Storage, RequestsAreUnsignedWithoutKeysAndPaidWhereAskedFor) {
+  HttpServer server([](const ServedRequest& request) { return serve(request, kContent, "\"e\""); });
+  S3Settings settings = settings_of(server);
+  settings.requester_pays = true;
+  const auto site = std::make_shared<S3Site>(settings, [] { return Result<S3Keys>(S3Keys{}); });
+  EXPECT_TRUE(S3Storage(site, quick_limits()).stat("s3://bucket/x"));
+  EXPECT_EQ(server.requests()[0].header("authorization"), "");
+  EXPECT_EQ(server.requests()[0].header("x-amz-request-payer"), "requester");
+}
+
+ServedAnswer expired() {
+  return {.status = 400, .body = "<Error><Code>ExpiredToken</Code><Message>token-1</Message></Error>"};
+}
+
+TEST(S3Storage, KeysThatExpiredAreRenewedOnce) {
+  std::atomic<int> found = 0;
+  const KeyRing::Find find = [&] {
+    return Result<S3Keys>(S3Keys{"ID", "hunter2", "token-" + std::to_string(++found), 0});
+  };
+  HttpServer server([&](const ServedRequest& request) {
+    return request.header("x-amz-security-token") == "token-1" ? expired() : serve(request, kContent, "\"e\"");
+  });
+  const auto storage = storage_of(server, find);
+  EXPECT_TRUE(storage->stat("s3://bucket/x"));
+  EXPECT_EQ(found, 2);
+  // and by a queue
+  found = 0;
+  const auto other = storage_of(server, find);
+  const auto queue = make_fetch_queue(other, QueueKind::kBest);
+  Fetch fetch;
+  fetch.piece.path = "s3://bucket/x";
+  queue->start(fetch);
+  ASSERT_EQ(queue->finished(FetchQueue::Clock::now() + 200s), &fetch);
+  ASSERT_TRUE(fetch.bytes) << fetch.bytes.error().message();
+  EXPECT_EQ(text_of(*fetch.bytes), kContent);
+  HttpServer never([](const ServedRequest&) { return expired(); });
+  const auto refused = storage_of(never)->stat("s3://bucket/x");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(never.requests().size(), 2u);
+  EXPECT_NE(refused.error().what.find("ExpiredToken"), std::string::npos) << refused.error().message();
+  for (const char* secret : {"hunter2", "token-1"})
+    EXPECT_EQ(refused.error().message().find(secret), std::string::npos) << refused.error().message();
+}
+
+TEST(S3Storage, KeysAreFoundAgainBeforeTheyExpire) {
+  std::int64_t now = 1000;
+  int found = 0;
+  bool fails = false;
+  const KeyRing ring(
+      [&]() -> Result<S3Keys> {
+        if (fails) return storage_error("no keys today", EIO);
+        ++found;
+        return S3Keys{"ID", "s", "", now + 3600};
+      },
+      [&] { return now; });
+  EXPECT_TRUE(ring.prepare());
+  now += 3000;
+  EXPECT_TRUE(ring.prepare());
+  EXPECT_EQ(found, 1);
+  now += 400;
+  EXPECT_TRUE(ring.prepare());
+  EXPECT_EQ(found, 2);
+  now += 3500;
+  fails = true;
+  EXPECT_TRUE(ring.prepare()) << "they are valid still";
+  now += 101;
+  EXPECT_FALSE(ring.prepare());
+}
+
+TEST(S3Storage, RefusalsSayWhatToDo) {
+  HttpServer server([](const ServedRequest&) {
+    return ServedAnswer{.status = 403,
+                        .headers = {"x-amz-bucket-region: us-west-2", "x-amz-request-id: R9"},
+                        .body = "<Error><Code>AccessDenied</Code></Error>"};
+  });
+  const auto refused = storage_of(server, [] { return Result<S3Keys>(S3Keys{}); })->stat("s3://bucket/x");
+  ASSERT_FALSE(refused);
+  for (const char* part : {"403", "AccessDenied", "set AWS_REGION", "us-west-2", "AWS_PROFILE", "R9", "s3://bucket/x"})
+    EXPECT_NE(refused.error().message().find(part), std::string::npos) << refused.error().message();
+  EXPECT_EQ(refused.error().system_errno, EACCES);
+}
+
+TEST(S3Storage, BusyServersAreTriedAgainByTheirWords) {
+  HttpServer server([](const ServedRequest& request) {
+    if (request.number == 0) return ServedAnswer{.status = 400, .body = "<Error><Code>RequestTimeout</Code></Error>"};
+    return serve(request, kContent, "\"e\"");
+  });
+  EXPECT_TRUE(storage_of(server)->stat("s3://bucket/x"));
+}
+
+TEST(S3Storage, ListsAllPages) {
+  HttpServer server([](const ServedRequest& request) {
+    const auto page = [](const std::string& inside) {
+      return ServedAnswer{.body = "<ListBucketResult>" + inside + "</ListBucketResult>"};
+    };
+    if (!request.target.contains("prefix=train%2F")) return page("");
+    if (!request.target.contains("continuation-token=more%3D"))
+      return page(
+          "<IsTruncated>true</IsTruncated><NextContinuationToken>more=</NextContinuationToken><Contents><Key>train/"
+          "</Key><Size>0</Size></Contents><Contents><Key>train/b.tar</Key><Size>1</Size></Contents>");
+    return page(
+        "<Contents><Key>train/a.tar</Key><Size>1</Size></Contents><CommonPrefixes><Prefix>train/cat/</Prefix>"
+        "</CommonPrefixes>");
+  });
+  const auto storage = storage_of(server);
+  const auto entries = storage->list("s3://bucket/train");
+  ASSERT_TRUE(entries) << entries.error().message();
+  std::string found;
+  for (const Entry& entry : *entries) found += entry.name + (entry.is_directory ? "/ " : " ");
+  EXPECT_EQ(found, "a.tar b.tar cat/ ");
+  EXPECT_EQ(server.requests()[0].target,
+            "/bucket/?delimiter=%2F&encoding-type=url&list-type=2&max-keys=1000&prefix=train%2F");
+  EXPECT_TRUE(*storage->is_directory("s3://bucket/train"));
+  EXPECT_FALSE(*storage->is_directory("s3://bucket/none"));
+  EXPECT_EQ(storage->list("s3://bucket/none").error().system_errno, ENOENT);
+}
+
+// ---- where keys come from ----
+
+TEST(S3Keys, ComeFromTheEnvironmentFirst) {
+  const Environment environment(
+      {{"AWS_ACCESS_KEY_ID", "E"}, {"AWS_SECRET_ACCESS_KEY", "S"}, {"AWS_SESSION_TOKEN", "T"}});
+  const auto keys = find_keys(quick_limits(), nullptr);
+  ASSERT_TRUE(keys);
+  EXPECT_EQ(keys->id + keys->secret + keys->token, "EST");
+}
+
+TEST(S3Keys, ComeFromTheProfileThatIsNamed) {
+  const TemporaryFolder folder;
+  const std::string credentials = folder.write(
+      "credentials",
+      "# mine\n[default]\naws_access_key_id=D\naws_secret_access_key = DS\n[work]\naws_access_key_id = W\n");
+  const std::string config = folder.write(
+      "config", "[profile work]\nregion = eu-north-1\naws_secret_access_key=WS=\ns3 =\n  aws_session_token = no\n");
+  Variables values{{"AWS_SHARED_CREDENTIALS_FILE", credentials}, {"AWS_CONFIG_FILE", config}};
+  {
+    const Environment environment(values);
+    EXPECT_EQ(find_keys(quick_limits(), nullptr)->id, "D");
+  }
+  values["AWS_PROFILE"] = "work";
+  const Environment environment(values);
+  const auto keys = find_keys(quick_limits(), nullptr);
+  EXPECT_EQ(keys->id + "," + keys->secret + "," + keys->token, "W,WS=,");
+  EXPECT_EQ(s3_settings().region, "eu-north-1");
+}
+
+const std::string kJson =
+    R"({"AccessKeyId" : "J", "SecretAccessKey": "a\/b", "Token":"T", "Expiration":"2033-05-18T03:33:20Z"})";
+
+TEST(S3Keys, ComeFromTheContainer) {
+  const TemporaryFolder folder;
+  HttpServer server([](const ServedRequest& request) {
+    if (request.header("authorization") != "Bearer me") return ServedAnswer{.status = 403};
+    return ServedAnswer{.body = kJson};
+  });
+  const Environment environment({{"AWS_CONTAINER_CREDENTIALS_FULL_URI", server.url("/keys")},
+                                 {"AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", folder.write("token", "Bearer me\n")}});
+  const auto keys = find_keys(quick_limits(), nullptr);
+  ASSERT_TRUE(keys) << keys.error().message();
+  EXPECT_EQ(keys->id + keys->secret + keys->token, "Ja/bT");
+  EXPECT_EQ(keys->expires, 2'000'000'000);
+}
+
+TEST(S3Keys, ComeFromTheInstanceBySession) {
+  HttpServer server([](const ServedRequest& request) {
+    if (request.method == "PUT") return ServedAnswer{.body = "session"};
+    if (request.header("x-aws-ec2-metadata-token") != "session") return ServedAnswer{.status = 401};
+    return ServedAnswer{.body = request.target.ends_with("/role") ? kJson : "role\n"};
+  });
+  const Environment environment(Variables{{"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("/")}});
+  const auto keys = find_keys(quick_limits(), nullptr);
+  ASSERT_TRUE(keys) << keys.error().message();
+  EXPECT_EQ(keys->id, "J");
+}
+
+TEST(S3Keys, ComeFromAWebIdentity) {
+  const TemporaryFolder folder;
+  HttpServer server([](const ServedRequest& request) {
+    if (!request.target.contains("WebIdentityToken=web%20token") || !request.target.contains("RoleArn=arn%3Arole"))
+      return ServedAnswer{.status = 403, .body = "web token"};
+    return ServedAnswer{.body =
+                            "<R><Credentials><AccessKeyId>X</AccessKeyId><SecretAccessKey>s</SecretAccessKey>"
+                            "<SessionToken>t&amp;</SessionToken><Expiration>2033-05-18T03:33:20.5Z</Expiration>"
+                            "</Credentials></R>"};
+  });
+  Variables values{{"AWS_WEB_IDENTITY_TOKEN_FILE", folder.write("token", "web token\n")},
+                   {"AWS_ROLE_ARN", "arn:role"},
+                   {"AWS_ENDPOINT_URL_STS", "http://" + server.host()}};
+  {
+    const Environment environment(values);
+    const auto keys = find_keys(quick_limits(), nullptr);
+    ASSERT_TRUE(keys) << keys.error().message();
+    EXPECT_EQ(keys->id + keys->secret + keys->token, "Xst&");
+    EXPECT_EQ(keys->expires, 2'000'000'000);
+  }
+  values["AWS_ROLE_ARN"] = "arn:other";
+  const Environment environment(values);
+  const auto refused = find_keys(quick_limits(), nullptr);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message().find("web token"), std::string::npos) << refused.error().message();
+}
+
+TEST(S3Keys, NoneAreNoError) {
+  const Environment environment(Variables{{"AWS_EC2_METADATA_DISABLED", "true"}});
+  EXPECT_TRUE(find_keys(quick_limits(), nullptr)->is_empty());
+}
+
+}  // namespace
+}  // namespace feedline::storage

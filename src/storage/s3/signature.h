@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// AWS's Signature Version 4, for requests without a body.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace feedline::storage {
+
+struct S3Keys {
+  std::string id, secret;
+  std::string token;         // of temporary keys
+  std::int64_t expires = 0;  // in seconds since 1970; 0: never
+  bool is_empty() const { return id.empty(); }
+};
+
+struct S3Request {
+  std::string method = "GET";
+  std::string host;
+  std::string path;                            // as it is sent: percent_encoded()
+  std::map<std::string, std::string> query;    // as they are
+  std::map<std::string, std::string> headers;  // names in lower case; "host" and those of AWS come by themselves
+};
+
+// "a=1&b=2", encoded and in the order that is signed.
+std::string query_text(const std::map<std::string, std::string>& query);
+// The headers to send, "name: value", with those of the request but host. now: in seconds since 1970.
+std::vector<std::string> signed_headers(const S3Request& request, const S3Keys& keys, std::string_view region,
+                                        std::int64_t now);
+
+}  // namespace feedline::storage

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DINOv2's and DINOv3's DataAugmentationDINO in the engine, by their torchvision parts, in their own layout."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from lowered import assert_same, plan_of
+from torch import nn
+from torch.utils.data import DataLoader as TorchLoader
+
+from feedline import DataLoader
+from feedline.drop_in import known_views
+
+vision = pytest.importorskip("torchvision")
+v1, v2 = pytest.importorskip("torchvision.transforms"), pytest.importorskip("torchvision.transforms.v2")
+WHOLE = (50.0, 60.0)  # a scale of which no crop fits into the image: all of it is taken, as far as the ratio allows
+
+
+def blur_of(module: Any) -> type:
+    """As both repositories have it: RandomApply with what is left of p."""
+
+    class GaussianBlur(module.RandomApply):
+        def __init__(self, *, p: float, sigma: tuple[float, float] = (0.1, 2.0)) -> None:
+            super().__init__([module.GaussianBlur(9, sigma=sigma)], p=1 - p)
+
+    return GaussianBlur
+
+
+class Parts:
+    """The attributes of both repositories' class, with draws that `fixed` leaves no choice."""
+
+    def __init__(self, module: Any, fixed: bool = False, locals_: int = 3) -> None:
+        t, bicubic = module, module.InterpolationMode.BICUBIC
+        flip = t.RandomHorizontalFlip(1.0 if fixed else 0.5)
+        jitter = t.RandomApply([t.ColorJitter(0.4, 0.4, 0.2, 0.1)], p=0.0 if fixed else 0.8)
+        grey = t.RandomGrayscale(1.0 if fixed else 0.2)
+        blur = blur_of(module)
+        scales = [WHOLE, WHOLE] if fixed else [(0.32, 1.0), (0.05, 0.32)]
+        self.local_crops_number = locals_
+        self.geometric_augmentation_global = t.Compose(
+            [t.RandomResizedCrop(32, scales[0], interpolation=bicubic), flip]
+        )
+        self.geometric_augmentation_local = t.Compose([t.RandomResizedCrop(16, scales[1], interpolation=bicubic), flip])
+        to_tensor = [t.ToTensor()] if module is v1 else [t.ToImage(), t.ToDtype(torch.float32, scale=True)]
+        self.normalize = t.Compose([*to_tensor, t.Normalize(mean=(0.5, 0.4, 0.3), std=(0.5, 0.6, 0.7))])
+        still = nn.Identity()
+        self.resize_global_post_transf = nn.Identity()
+        colours = [still, t.Compose([jitter, grey])]
+        solarize = t.Compose([blur(p=1.0 if fixed else 0.1), t.RandomSolarize(threshold=128, p=1.0 if fixed else 0.2)])
+        self.global_transfo1 = t.Compose([*colours, blur(p=1.0), self.normalize])
+        self.global_transfo2 = t.Compose([*colours, solarize, self.normalize])
+        self.local_transfo = t.Compose([*colours, blur(p=1.0 if fixed else 0.5), self.normalize])
+
+    def large(self, image: Any) -> list[Any]:
+        transforms = (self.global_transfo1, self.global_transfo2)
+        return [self.resize_global_post_transf(one(self.geometric_augmentation_global(image))) for one in transforms]
+
+    def small(self, image: Any) -> list[Any]:
+        return [self.local_transfo(self.geometric_augmentation_local(image)) for _ in range(self.local_crops_number)]
+
+
+def named(base: type, call: Callable[[Any, Any], Any], **members: Any) -> type:
+    return type("DataAugmentationDINO", (base,), {"__call__": call, **members})
+
+
+def as_published(self: Any, image: Any) -> Any:
+    large = self.large(image)
+    return {"global_crops": large, "global_crops_teacher": list(large), "local_crops": self.small(image), "offsets": ()}
+
+
+def with_flag(self: Any, image: Any) -> Any:
+    return {"weak_flag": True} | as_published(self, image)
+
+
+def dataset_of(folder: Path, augmentation: Any) -> Any:
+    return vision.datasets.ImageFolder(folder, augmentation)
+
+
+def first_of(batch: Any) -> Any:
+    return batch
+
+
+@pytest.mark.parametrize("module", [v1, v2], ids=["v1", "v2"])
+@pytest.mark.parametrize("call", [as_published, with_flag])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_crops_are_torchvisions_in_the_layout_of_the_class(
+    folder: Path, module: Any, call: Any, workers: int
+) -> None:
+    dataset = dataset_of(folder, named(Parts, call)(module, fixed=True))
+    ours = DataLoader(dataset, 4, collate_fn=first_of, num_workers=workers)
+    assert plan_of(ours) == "prefix"
+    theirs = [sample for batch in TorchLoader(dataset, 4, collate_fn=first_of) for sample in batch]
+    found = [sample for batch in ours for sample in batch]
+    assert_same(found, theirs)
+    assert all(s["global_crops"][0] is s["global_crops_teacher"][0] for s, _ in found) or workers
+    assert_same(list(DataLoader(dataset, 4)), list(TorchLoader(dataset, 4)))
+
+
+@pytest.mark.parametrize("module", [v1, v2], ids=["v1", "v2"])
+def test_every_view_draws_what_its_parts_say(folder: Path, module: Any) -> None:
+    """What each operation draws is held against torchvision elsewhere; this is that they are the same ones."""
+    augmentation = named(Parts, as_published)(module)
+    crops = known_views.crops_of(augmentation)
+    assert isinstance(crops, known_views.Crops) and len(crops.chains) == 5
+    for i, chain in enumerate(crops.chains):
+        size, scale = (32, "(0.32, 1)") if i < 2 else (16, "(0.05, 0.32)")
+        blurred = (0, 0.9, 0.5, 0.5, 0.5)[i]  # 1 - p
+        words = [
+            f"random_resized_crop({size}, {size}, scale={scale}, ratio=(0.75, 1.3333333333333333), "
+            "interpolation=bicubic)",
+            "random_horizontal_flip(p=0.5)",
+            "random_apply([color_jitter(brightness=(0.6, 1.4), contrast=(0.6, 1.4), saturation=(0.8, 1.2), "
+            "hue=(-0.1, 0.1))], p=0.8)",
+            "random_grayscale(p=0.2)",
+            f"random_apply([gaussian_blur(kernel_size=(9, 9), sigma=(0.1, 2))], p={blurred})",
+            *(["random_solarize(threshold=128, p=0.2)"] if i == 1 else []),
+            "to_dtype(float32, scale=True)",
+            "normalize(mean=(0.5, 0.4, 0.3), std=(0.5, 0.6, 0.7))",
+        ]
+        assert chain.dataset.operations == words
+    words = DataLoader(dataset_of(folder, augmentation), 4).explain()
+    assert (
+        "view 1: RandomResizedCrop, RandomHorizontalFlip, RandomApply, RandomGrayscale, RandomApply, RandomSol" in words
+    )
+    assert words.count("the engine's own random numbers") == 5
+    assert "several crops of an image" in words
+    batches = list(DataLoader(dataset_of(folder, augmentation), 1, sampler=[0] * 12))
+    views = [view for crops, _ in batches for view in (*crops["global_crops"], *crops["local_crops"])]
+    assert len({view.numpy().tobytes() for view in views}) == 12 * 5
+
+
+def test_with_a_seed_workers_change_nothing(folder: Path) -> None:
+    dataset = dataset_of(folder, named(Parts, as_published)(v2))
+    epochs = {n: list(DataLoader(dataset, 4, num_workers=n, seed=5)) for n in (0, 2)}
+    assert_same(epochs[0], epochs[2])
+
+
+def shared(self: Any, image: Any) -> Any:
+    crop = self.geometric_augmentation_global(image)
+    return [self.global_transfo1(crop), self.global_transfo2(crop)]
+
+
+def changed_further(self: Any, image: Any) -> Any:
+    crop = self.global_transfo1(image)
+    return [crop, self.resize_global_post_transf(crop)]
+
+
+def looking(self: Any, image: Any) -> Any:
+    return {"global_crops": self.large(image), "size": image.size}
+
+
+def drawing(self: Any, image: Any) -> Any:
+    return self.large(image)[: 1 + (torch.rand(1).item() < 2)]
+
+
+def drawing_in_numpy(self: Any, image: Any) -> Any:
+    return self.large(image)[: 1 + (np.random.randint(0, 1000) >= 0)]
+
+
+def counting(self: Any, image: Any) -> Any:
+    self.calls = getattr(self, "calls", 0) + 1
+    return self.large(image)
+
+
+def unfinished(self: Any, image: Any) -> Any:
+    return [self.geometric_augmentation_global(image)]
+
+
+def without_image(self: Any, image: Any) -> Any:
+    return [1, 2]
+
+
+REFUSED = {
+    "several crops of one changed image": shared,
+    "makes several crops": changed_further,
+    "does more with an image than to hand it on": looking,
+    "draws or keeps something itself": drawing,
+    "draws or keeps": drawing_in_numpy,
+    "keeps something itself": counting,
+    "gives a PIL image": unfinished,
+    "gives 0 crops": without_image,
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_a_class_that_does_more_stays_in_python_by_name(folder: Path, why: str) -> None:
+    states = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tobytes()
+    augmentation = named(Parts, REFUSED[why])(v2)
+    before = dict(vars(augmentation))
+    loader = DataLoader(dataset_of(folder, augmentation), 4, collate_fn=first_of)
+    assert plan_of(loader) == "python"
+    assert why in loader.explain(), loader.explain()
+    assert vars(augmentation) == before
+    assert torch.equal(states[0], torch.get_rng_state())
+    assert states[1:] == (random.getstate(), np.random.get_state()[1].tobytes())
+
+
+def test_parts_that_are_not_known_and_other_names_stay_in_python(folder: Path) -> None:
+    def with_part(**parts: Any) -> Any:
+        augmentation = named(Parts, as_published)(v1)
+        vars(augmentation).update(parts)
+        return augmentation
+
+    class GaussianBlur(v1.RandomApply):
+        def forward(self, image: Any) -> Any:
+            return image
+
+    other = type("OtherAugmentation", (Parts,), {"__call__": as_published})(v1)
+    cases = {
+        "is not an operation of the engine": with_part(local_transfo=v1.Lambda(v1.ToTensor())),
+        "GaussianBlur is not an operation": with_part(
+            global_transfo1=v1.Compose([GaussianBlur([v1.RandomInvert()]), v1.ToTensor()])
+        ),
+        "method of its own": with_part(large=lambda image: []),
+        "OtherAugmentation is not an operation": other,
+    }
+    for why, augmentation in cases.items():
+        loader = DataLoader(dataset_of(folder, augmentation), 4)
+        assert plan_of(loader) == "python", why
+        assert why in loader.explain()

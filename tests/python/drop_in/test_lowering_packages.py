@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms that timm and OpenCLIP make, and those of packages that stay in Python."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import made_data
+import numpy as np
+import pytest
+import torch
+from lowered import assert_same, plan_of
+from PIL import Image
+from torch.utils.data import DataLoader as TorchLoader
+
+from feedline import DataLoader
+
+vision = pytest.importorskip("torchvision")
+WHOLE = (50.0, 60.0)  # a scale of which no crop fits into the image: all of it is taken, as far as the ratio allows
+
+
+@pytest.fixture(scope="module")
+def timm() -> Any:
+    return pytest.importorskip("timm.data", reason="timm is not installed (tools/test --integrations installs it)")
+
+
+@pytest.fixture(scope="module")
+def open_clip() -> Any:
+    """Its transforms alone: the models want more packages."""
+    found = importlib.util.find_spec("open_clip")
+    if found is None or found.submodule_search_locations is None:
+        pytest.skip("OpenCLIP is not installed (tools/test --integrations installs it)")
+    package = types.ModuleType("open_clip")
+    package.__path__ = list(found.submodule_search_locations)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "open_clip", package)
+        yield importlib.import_module("open_clip.transform")
+        for name in [name for name in sys.modules if name.startswith("open_clip.")]:
+            del sys.modules[name]
+
+
+def dataset_of(folder: Path, transform: Any) -> Any:
+    return vision.datasets.ImageFolder(folder, transform)
+
+
+def assert_torchs_pixels(dataset: Any, plan: str) -> str:
+    ours = DataLoader(dataset, 8)
+    assert plan_of(ours) == plan, ours.explain()
+    assert_same(list(ours), list(TorchLoader(dataset, 8)))
+    return str(ours.explain())
+
+
+TIMM = {
+    "eval": {},
+    "eval, bicubic": {"interpolation": "bicubic", "crop_pct": 0.95},
+    "eval, lanczos": {"interpolation": "lanczos", "crop_pct": 1.0},
+    "eval, squashed": {"crop_mode": "squash", "input_size": (3, 32, 24)},
+    "eval, for a prefetcher": {"use_prefetcher": True},
+    "eval, not normalized": {"normalize": False},
+    "train, no_aug": {"is_training": True, "no_aug": True},
+    "train": {"is_training": True, "scale": WHOLE, "hflip": 1.0, "vflip": 1.0, "color_jitter": None},
+    "train, bicubic": {
+        "is_training": True, "scale": WHOLE, "hflip": 0.0, "color_jitter": None, "interpolation": "bicubic"
+    },
+    "train, grey": {"is_training": True, "scale": WHOLE, "hflip": 0.0, "color_jitter": None, "grayscale_prob": 1.0},
+}  # fmt: skip
+PARTLY_TIMM = {
+    "eval, keeping the ratio": {"input_size": (3, 32, 24)},
+    "eval, with a border": {"crop_mode": "border", "crop_pct": 1.0},
+}
+
+
+@pytest.mark.parametrize("name", TIMM)
+def test_timms_transforms_run_natively(timm: Any, folder: Path, name: str) -> None:
+    transform = timm.create_transform(**{"input_size": 32, **TIMM[name]})
+    assert_torchs_pixels(dataset_of(folder, transform), "images")
+
+
+@pytest.mark.parametrize("name", PARTLY_TIMM)
+def test_what_follows_timms_own_resize_runs_natively(timm: Any, folder: Path, name: str) -> None:
+    transform = timm.create_transform(**{"input_size": 32, **PARTLY_TIMM[name]})
+    words = assert_torchs_pixels(dataset_of(folder, transform), "prefix")
+    assert "ResizeKeepRatio of timm is not an operation of the engine" in words
+    assert "MaybeToTensor" in words and "RGB or L image of Pillow's" in words
+
+
+def test_timms_random_interpolation_is_one_of_two(timm: Any, tmp_path: Path) -> None:
+    (tmp_path / "all").mkdir()
+    Image.fromarray(made_data.photo(7, 33, 26)).save(tmp_path / "all" / "0.png")
+    options = {"input_size": 20, "is_training": True, "scale": WHOLE, "hflip": 0.0, "color_jitter": None}
+
+    def images_of(interpolation: str, draws: int) -> list[bytes]:
+        dataset = dataset_of(tmp_path, timm.create_transform(**options, interpolation=interpolation))
+        loader = DataLoader(dataset, 100, sampler=[0] * draws, seed=1)
+        assert plan_of(loader) == "images"
+        return [image.numpy().tobytes() for images, _ in loader for image in images]
+
+    bilinear, bicubic = (images_of(word, 1)[0] for word in ("bilinear", "bicubic"))
+    drawn = images_of("random", 1000)
+    assert set(drawn) == {bilinear, bicubic} and bilinear != bicubic
+    assert 430 < drawn.count(bilinear) < 570
+
+
+def test_timms_erasing_runs_natively(timm: Any, folder: Path) -> None:
+    options = {"is_training": True, "scale": WHOLE, "hflip": 0.0, "color_jitter": None, "re_prob": 1.0}
+    for mode in ("const", "rand", "pixel"):
+        dataset = dataset_of(folder, timm.create_transform(32, **options, re_mode=mode, re_count=2))
+        plain = dataset_of(folder, timm.create_transform(32, **{**options, "re_prob": 0.0}))
+        assert plan_of(DataLoader(dataset)) == "images", DataLoader(dataset).explain()
+        erased, whole = (torch.cat([images for images, _ in DataLoader(d, 8, seed=1)]) for d in (dataset, plain))
+        changed = (erased != whole).any(dim=1)
+        shares = changed.float().mean(dim=(1, 2))
+        assert shares.min() > 0 and shares.max() < 0.45
+        values = erased.permute(0, 2, 3, 1)[changed]
+        assert bool((values == 0).all()) == (mode == "const")
+    on_gpu = timm.create_transform(32, **options)
+    on_gpu.transforms[-1].device = "cuda"
+    assert plan_of(DataLoader(dataset_of(folder, on_gpu))) == "prefix"
+
+
+def test_timms_arrays_are_arrays(timm: Any, folder: Path) -> None:
+    own = importlib.import_module("timm.data.transforms")
+    t = vision.transforms
+    assert_torchs_pixels(dataset_of(folder, t.Compose([t.Resize((20, 30)), own.ToNumpy()])), "images")
+    described = t.Compose([t.Resize((20, 30)), own.ToNumpy(), lambda array: (type(array).__name__, array)])
+    assert_torchs_pixels(dataset_of(folder, described), "prefix")
+    assert_torchs_pixels(dataset_of(folder, t.Compose([t.Resize((20, 30)), own.ToTensor()])), "images")
+    doubles = t.Compose([t.Resize((20, 30)), own.ToTensor(torch.float64)])
+    assert_torchs_pixels(dataset_of(folder, doubles), "prefix")
+
+
+def test_what_timm_has_of_its_own_stays_in_python(timm: Any, folder: Path) -> None:
+    own = importlib.import_module("timm.data.transforms")
+
+    class Own(own.RandomResizedCropAndInterpolation):
+        pass
+
+    class OneOf(own.RandomResizedCropAndInterpolation):
+        def __init__(self) -> None:
+            super().__init__(20)
+            self.interpolation = ("bilinear", "nearest")
+
+    altered = own.RandomResizedCropAndInterpolation(20, interpolation="random")
+    altered.interpolation = altered.interpolation[::-1] * 2
+    hidden = own.CenterCropOrPad(90, fill=7)
+    reflected = own.CenterCropOrPad(90, padding_mode="edge")
+    t = vision.transforms
+    for transform in (Own(20), OneOf(), altered, hidden, reflected, own.TrimBorder(3)):
+        dataset = dataset_of(folder, t.Compose([t.Resize((40, 40)), transform, t.ToTensor()]))
+        assert plan_of(DataLoader(dataset)) == "prefix", transform
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_open_clips_transforms_run_natively(open_clip: Any, folder: Path, training: bool) -> None:
+    made = open_clip.image_transform(32, training, aug_cfg={"scale": WHOLE})
+    assert_torchs_pixels(dataset_of(folder, made), "images")
+    squashed = open_clip.image_transform(32, training, resize_mode="squash", aug_cfg={"scale": WHOLE})
+    assert_torchs_pixels(dataset_of(folder, squashed), "images")
+    t = vision.transforms
+    older = t.Compose([t.Resize(40), t.CenterCrop(32), open_clip._convert_to_rgb, t.ToTensor()])
+    assert_torchs_pixels(dataset_of(folder, older), "images")
+
+
+def test_what_follows_open_clips_own_runs_natively(open_clip: Any, folder: Path) -> None:
+    longest = open_clip.image_transform(32, False, resize_mode="longest", fill_color=0)
+    words = assert_torchs_pixels(dataset_of(folder, longest), "prefix")
+    assert "ResizeKeepRatio of open_clip is not an operation" in words and "where ResizeKeepRatio gives" in words
+    t = vision.transforms
+    shaded = t.Compose([t.Resize(40), t.CenterCrop(32), t.Grayscale(), open_clip._convert_to_rgb, t.ToTensor()])
+    assert_torchs_pixels(dataset_of(folder, shaded), "prefix")
+
+
+def _of_package(name: str) -> Any:
+    """An object whose class says that it is of a package."""
+
+    def call(self: Any, image: Any) -> Any:
+        return Image.fromarray(np.array(image)[::-1])
+
+    return type("Flip", (), {"__module__": f"{name}.augmentations.transforms", "__call__": call})()
+
+
+def test_other_packages_are_named(folder: Path) -> None:
+    t = vision.transforms
+    for package in ("albumentations", "kornia", "transformers"):
+        chain = [t.Resize((20, 30)), _of_package(package), t.ToTensor()]
+        words = assert_torchs_pixels(dataset_of(folder, t.Compose(chain)), "prefix")
+        assert f"Flip of {package} is not an operation of the engine" in words

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An HTTP server of a folder, which answers ranges and conditions, and does wrong where a test says so."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import http.server
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+Fault = Callable[[int, str], str]  # number of the request, its path -> "", "503", "cut", "wrong_range", "changed"
+
+
+class RangeServer(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(("127.0.0.1", 0), functools.partial(_Handler, self))
+        self.root = root
+        self.requests: list[tuple[str, str]] = []  # path and range
+        self.fault: Fault = lambda number, path: ""
+        self.lock = threading.Lock()
+
+    def handle_error(self, *arguments: object) -> None:
+        """A client that goes in the middle of an answer is none."""
+
+    def url(self, path: object) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/{path}"
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def __init__(self, own: RangeServer, *arguments: object) -> None:
+        self.own = own
+        super().__init__(*arguments)  # type: ignore[arg-type]
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+    def _answer(self, status: int, body: bytes = b"", cut: int | None = None, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[:cut])
+        if cut is not None:
+            self.close_connection = True
+
+    def do_GET(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        with self.own.lock:
+            number = len(self.own.requests)
+            self.own.requests.append((path, self.headers.get("Range", "")))
+        fault = self.own.fault(number, path)
+        file = self.own.root / path.lstrip("/")
+        if fault == "503":
+            return self._answer(503, b"later", Retry_After="0")
+        if not file.is_file():
+            return self._answer(404, b"not here")
+        data = file.read_bytes()
+        etag = '"' + hashlib.sha256(data + (b"x" if fault == "changed" else b"")).hexdigest()[:16] + '"'
+        if self.headers.get("If-Match", etag) != etag:
+            return self._answer(412)
+        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        if not asked:
+            return self._answer(200, data, 100 if fault == "cut" else None, ETag=etag)
+        first, last = int(asked[1]), min(int(asked[2]), len(data) - 1)
+        if first >= len(data):
+            return self._answer(416, Content_Range=f"bytes */{len(data)}")
+        body = data[first : last + 1]
+        said = first + 1 if fault == "wrong_range" else first
+        return self._answer(
+            206,
+            body,
+            len(body) // 2 if fault == "cut" else None,
+            ETag=etag,
+            Content_Range=f"bytes {said}-{said + len(body) - 1}/{len(data)}",
+        )
+
+
+@contextmanager
+def serving(root: Path) -> Iterator[RangeServer]:
+    server = RangeServer(root)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
