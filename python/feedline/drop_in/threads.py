@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import sys
 import threading
@@ -13,6 +14,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from torch.utils.data._utils import worker as torch_worker
 
 from . import fetch
@@ -103,12 +105,39 @@ class _Stopped(BaseException):
     pass
 
 
+class _Fork:
+    """Whether torch has yet to replace its thread pool, in a process that was forked."""
+
+    pending = False
+
+    @classmethod
+    def _in_child(cls) -> None:
+        cls.pending = True
+
+    @classmethod
+    def settle(cls) -> None:
+        """Before threads of a forked child call torch.
+
+        A child's first call that sets the number of threads, which each thread's first parallel operation makes,
+        replaces the pool its parent left (caffe2/utils/threadpool/pthreadpool-cpp.cc) without a lock: of two threads
+        at once, one may find none, "Invalid thread pool!".
+        """
+        if cls.pending:
+            torch.set_num_threads(torch.get_num_threads())
+            cls.pending = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Fork._in_child)
+
+
 class ThreadCrew:
     def __init__(self, spec: Spec, payload: Payload) -> None:
         self.spec, self.payload = spec, payload
         self.results: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.stopping = threading.Event()
         self.workers = [ThreadWorker(self, i) for i in range(spec.num_workers)]
+        _Fork.settle()
         for worker in self.workers:
             worker.start()
 

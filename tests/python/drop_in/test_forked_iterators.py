@@ -111,3 +111,14 @@ def test_without_workers_a_child_has_a_copy_of_its_own_as_with_torch():
     next(iterator)
     in_child(lambda: [batch.tolist() for batch in iterator] == [[4, 5, 6, 7], [8, 9, 10, 11]] or pytest.fail("other"))
     assert [batch.tolist() for batch in iterator] == [[4, 5, 6, 7], [8, 9, 10, 11]]
+
+
+def test_threads_of_a_child_find_torchs_pool():
+    torch.set_num_threads(torch.get_num_threads())  # from here on a fork leaves torch a pool to replace
+    loader = DataLoader(Large(16, 60_000), 2, num_workers=8, worker_method="thread")
+
+    def child():
+        assert len(list(loader)) == 8
+
+    for _ in range(10):
+        in_child(child)
