@@ -3,12 +3,19 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("any_machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples in every run, so that what is refused is refused for what changed; the long proofs draw new ones.
+settings.register_profile(
+    "any_machine",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=os.environ.get("FEEDLINE_PROOFS") != "long",
+)
 settings.load_profile("any_machine")
 
 # What they assert is measured, of this machine as it is: rates, shares of time, causes. tools/test --jobs runs them by

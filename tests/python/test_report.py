@@ -14,7 +14,7 @@ from typing import Any
 
 import made_records
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 from running_processes import HANG_S
@@ -128,6 +128,7 @@ def test_any_figures_can_be_drawn(value: float, other: float, count: int) -> Non
 
 @settings(deadline=None, max_examples=50)
 @given(st.floats(-1e300, 1e300), st.floats(1e-300, 1e300))
+@example(3840781582132079.0, 1.0)
 def test_ticks_are_few_and_inside(low: float, span: float) -> None:
     made = numbers.ticks(low, low + span)
     assert 1 <= len(made) <= 7 or low + span == low

@@ -48,6 +48,8 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     span = high - low
     if span <= 0 or not math.isfinite(span):
         return [low]
+    if span < 1e-12 * max(abs(low), abs(high)):
+        return [low, high]  # no number between them is rounder than floating point's own steps
     raw = span / most
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw * (1 - 1e-9))
