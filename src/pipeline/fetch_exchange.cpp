@@ -17,11 +17,12 @@ std::uint64_t slack_of(const PipelinePlan& plan) { return 4 * static_cast<std::u
 
 }  // namespace
 
-FetchExchange::FetchExchange(const PipelinePlan& plan, std::size_t parts, bool turns_near, telemetry::HeldBytes& held)
+FetchExchange::FetchExchange(const PipelinePlan& plan, std::size_t parts, bool turns_near, bool joins,
+                             telemetry::HeldBytes& held)
     : parts_(parts),
       turns_near_(turns_near),
       order_(plan, slack_of(plan)),
-      stock_(slack_of(plan), plan.read_ahead_bytes, parts, held) {}
+      stock_(slack_of(plan), plan.read_ahead_bytes, parts, joins, held) {}
 
 void FetchExchange::wake(After& after) {
   if (std::exchange(is_asleep_, false)) after.sleeping = queue_;
@@ -149,7 +150,7 @@ FetchExchange::Step FetchExchange::next(Entries& fresh) {
     queue_ = nullptr;  // goes with the thread
     return {Kind::kEnd};
   }
-  if (is_far() && stock_.room() > 0) {
+  if (is_far() && stock_.may_begin()) {
     if (order_.needs_next_epoch()) return {Kind::kPlanEpoch, nullptr, order_.ended()};
     if (!stock_.has_spare() && fresh.empty()) return {Kind::kMakeEntry};
     if (const auto sample = order_.next()) return {Kind::kFetch, &stock_.begin(*sample, fresh)};

@@ -41,8 +41,8 @@ class FetchExchange {
   using Entries = FetchTable::Entries;
 
   // turns_near: is it, once everything that is fetched turns out to be in memory? The plan outlives it.
-  // parts: objects of a sample, at most.
-  FetchExchange(const PipelinePlan& plan, std::size_t parts, bool turns_near, telemetry::HeldBytes& held);
+  // parts: objects of a sample, at most. joins: see FetchStock.
+  FetchExchange(const PipelinePlan& plan, std::size_t parts, bool turns_near, bool joins, telemetry::HeldBytes& held);
 
   // Any thread, and without the lock: are samples fetched?
   bool is_far() const { return is_far_.load(std::memory_order_relaxed); }

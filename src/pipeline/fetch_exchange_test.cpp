@@ -78,7 +78,7 @@ class FetchExchangeTest : public testing::Test {
 
   const PipelinePlan plan_ = planned();
   telemetry::HeldBytes held_;
-  FetchExchange exchange_{plan_, kParts, false, held_}, turning_{plan_, kParts, true, held_};
+  FetchExchange exchange_{plan_, kParts, false, false, held_}, turning_{plan_, kParts, true, false, held_};
   FetchExchange::Entries fresh_;
   const std::shared_ptr<FetchWaiter> waiter_ = std::make_shared<FetchWaiter>();
   FetchTable::Parts parts_{kParts};

@@ -10,30 +10,55 @@
 namespace feedline::pipeline {
 namespace {
 
-constexpr std::uint64_t kMostReads = 256;        // a sample in several objects is as many
+constexpr std::uint64_t kMostReads = 256;  // a sample in several objects is as many
+// Of reads that are joined: so that small samples make requests worth a round trip, and so that there are some to join
+// where a storage is near.
+constexpr std::uint64_t kMostJoined = 1024, kLeastJoined = 128;
 constexpr std::uint64_t kFirstMean = 128 << 10;  // bytes of a sample, until some were seen: a photo
+
+std::uint64_t least_reads(std::uint64_t slack, std::size_t parts, bool joins) {
+  return std::max(2 * slack, joins ? kLeastJoined / parts : 0);
+}
+
+std::uint64_t most_reads(std::uint64_t slack, std::size_t parts, bool joins) {
+  return std::max((joins ? kMostJoined : kMostReads) / parts, 4 * slack);
+}
 
 // What was left behind, one before the other: it is never freed, and not lost.
 std::atomic<FetchTable*> last_left = nullptr;
 
 }  // namespace
 
-FetchStock::FetchStock(std::uint64_t slack, std::uint64_t most_bytes, std::size_t parts, telemetry::HeldBytes& held)
+FetchStock::FetchStock(std::uint64_t slack, std::uint64_t most_bytes, std::size_t parts, bool joins,
+                       telemetry::HeldBytes& held)
     : slack_(slack),
       most_bytes_(most_bytes),
+      joins_(joins),
       // twice the slack, so that what nobody comes for leaves room for what is wanted
-      depth_(2 * slack, std::max(kMostReads / parts, 4 * slack)),
-      entries_(std::max(kMostReads / parts, 4 * slack)),
+      depth_(least_reads(slack, parts, joins), most_reads(slack, parts, joins)),
+      entries_(most_reads(slack, parts, joins)),
       held_bytes_(held),
       mean_bytes_(kFirstMean) {}
 
+// Where reads are joined, as many as fit into memory count, so that "much room" can come to be there.
+std::uint64_t FetchStock::most() const {
+  const std::uint64_t reads = depth_.reads();
+  return joins_ ? std::min(reads, std::max<std::uint64_t>(most_bytes_ / std::max<std::uint64_t>(mean_bytes_, 1), 1))
+                : reads;
+}
+
 std::size_t FetchStock::room() const {
-  const std::uint64_t most = depth_.reads();
+  const std::uint64_t most = this->most();
   if (entries_.size() >= most || held_bytes_ + mean_bytes_ > most_bytes_ + (spare_.empty() ? 0 : mean_bytes_)) return 0;
   return most - entries_.size();
 }
 
-bool FetchStock::has_much_room() const { return room() > depth_.reads() / 8; }
+bool FetchStock::has_much_room() const { return joins_ ? room() >= (most() + 3) / 4 : room() > depth_.reads() / 8; }
+
+bool FetchStock::may_begin() {
+  if (joins_) is_filling_ = is_filling_ ? room() > 0 : has_much_room();
+  return joins_ ? is_filling_ : room() > 0;
+}
 
 FetchStock::Entry& FetchStock::begin(std::uint64_t sample, Entries& fresh) {
   Entries& from = spare_.empty() ? fresh : spare_;

@@ -26,11 +26,14 @@ class FetchStock {
   using Entries = FetchTable::Entries;
 
   // slack: samples that threads may still come for after a later one was taken. most_bytes: of all together. parts:
-  // objects of a sample, at most. `held` counts them too, and outlives it.
-  FetchStock(std::uint64_t slack, std::uint64_t most_bytes, std::size_t parts, telemetry::HeldBytes& held);
+  // objects of a sample, at most. joins: the storage reads what is fetched together by fewer requests, so many are
+  // begun at a time. `held` counts them too, and outlives it.
+  FetchStock(std::uint64_t slack, std::uint64_t most_bytes, std::size_t parts, bool joins, telemetry::HeldBytes& held);
 
   std::size_t room() const;    // for so many more
   bool has_much_room() const;  // enough to wake a thread for it: waking takes longer than fetching
+  // May another one be begun? Where reads are joined, not before there is much room, and then until there is none.
+  bool may_begin();
   bool has_spare() const { return !spare_.empty(); }
   // A spare one, or else the first of `fresh`, for this sample, which is wanted from now on. Requires: there is one.
   Entry& begin(std::uint64_t sample, Entries& fresh);
@@ -59,9 +62,12 @@ class FetchStock {
  private:
   void abandon(std::uint64_t before, Entries& unused);  // those of lower numbers
   void put_away(Entry& entry, Entries& unused);
+  std::uint64_t most() const;  // fetches that there may be
 
   const std::uint64_t slack_;
   const std::uint64_t most_bytes_;
+  const bool joins_;
+  bool is_filling_ = false;  // where they are joined: until there is no room
   ReadDepth depth_;
   FetchTable entries_;
   std::unique_ptr<FetchTable> nothing_ = std::make_unique<FetchTable>(1);  // what the entries become in leave_behind()

@@ -30,7 +30,7 @@ class FetchStockTest : public testing::Test {
 };
 
 TEST_F(FetchStockTest, HasRoomForSoManyAndForSoMuch) {
-  FetchStock small(kSlack, 3 * kPhoto, 1, held_), large(kSlack, 1000 * kPhoto, 1, held_);
+  FetchStock small(kSlack, 3 * kPhoto, 1, false, held_), large(kSlack, 1000 * kPhoto, 1, false, held_);
   for (std::uint64_t i = 0; i < 3; ++i) {
     EXPECT_EQ(small.room(), 2 * kSlack - i);
     begin(small, i);
@@ -44,7 +44,7 @@ TEST_F(FetchStockTest, HasRoomForSoManyAndForSoMuch) {
 }
 
 TEST_F(FetchStockTest, AFetchHoldsWhatItsBufferHasAndASpareOneIsUsedAgain) {
-  FetchStock stock(kSlack, 1000 * kPhoto, 1, held_);
+  FetchStock stock(kSlack, 1000 * kPhoto, 1, false, held_);
   stock.keep_spare();
   FetchStock::Entry& entry = begin(stock, 7);
   finish(stock, entry, 5000);
@@ -64,7 +64,7 @@ TEST_F(FetchStockTest, AFetchHoldsWhatItsBufferHasAndASpareOneIsUsedAgain) {
 }
 
 TEST_F(FetchStockTest, WhatIsMuchOlderThanWhatWasTakenIsAbandoned) {
-  FetchStock stock(kSlack, 1000 * kPhoto, 1, held_);
+  FetchStock stock(kSlack, 1000 * kPhoto, 1, false, held_);
   stock.keep_spare();
   std::vector<FetchStock::Entry*> entries;
   for (std::uint64_t i = 0; i < 7; ++i) entries.push_back(&begin(stock, i));
@@ -79,9 +79,39 @@ TEST_F(FetchStockTest, WhatIsMuchOlderThanWhatWasTakenIsAbandoned) {
   EXPECT_EQ(stock.size(), 4u) << "it goes once it is finished";
 }
 
+TEST_F(FetchStockTest, WhatIsJoinedIsBegunManyAtATime) {
+  constexpr std::uint64_t kSmall = 1000;
+  FetchStock stock(kSlack, 1000 * kPhoto, 1, true, held_), tight(kSlack, 8 * kPhoto, 1, true, held_);
+  stock.keep_spare();
+  std::uint64_t begun = 0;
+  std::vector<FetchStock::Entry*> entries;
+  while (stock.may_begin()) entries.push_back(&begin(stock, begun++));
+  EXPECT_EQ(begun, 128u) << "enough to join where a storage is near";
+  for (FetchStock::Entry* entry : entries) finish(stock, *entry, kSmall);
+  for (std::uint64_t taken = 0; taken < 32; ++taken) {
+    EXPECT_FALSE(stock.may_begin()) << taken;
+    EXPECT_FALSE(stock.has_much_room()) << taken;
+    stock.taken(*stock.claim(taken), unused_);
+  }
+  EXPECT_TRUE(stock.has_much_room());
+  std::uint64_t again = 0;
+  for (; stock.may_begin(); ++again) begin(stock, begun++);
+  EXPECT_EQ(again, 32u);
+
+  std::vector<FetchStock::Entry*> large;
+  while (tight.may_begin()) large.push_back(&begin(tight, large.size()));
+  EXPECT_EQ(large.size(), 8u) << "memory is the bound";
+  for (FetchStock::Entry* entry : large) finish(tight, *entry, kPhoto - 1);
+  for (std::uint64_t taken = 0; taken < 2; ++taken) {
+    EXPECT_FALSE(tight.may_begin()) << taken;
+    tight.taken(*tight.claim(taken), unused_);
+  }
+  EXPECT_TRUE(tight.may_begin()) << "a quarter of those that fit";
+}
+
 TEST_F(FetchStockTest, KeepsNothingOnceNothingIsFetched) {
   {
-    FetchStock stock(kSlack, 1000 * kPhoto, 1, held_);
+    FetchStock stock(kSlack, 1000 * kPhoto, 1, false, held_);
     stock.keep_spare();
     FetchStock::Entry &taken = begin(stock, 0), &finished = begin(stock, 1), &late = begin(stock, 2);
     finish(stock, taken, 100);

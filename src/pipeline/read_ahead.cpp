@@ -48,7 +48,7 @@ ReadAhead::ReadAhead(std::shared_ptr<const format::RecordFormat> format, const P
     : format_(std::move(format)),
       plan_(plan),
       mode_(mode),
-      exchange_(plan, format_->most_pieces(), mode == ReadAheadMode::kAuto, held_) {}
+      exchange_(plan, format_->most_pieces(), mode == ReadAheadMode::kAuto, format_->storage()->joins_reads(), held_) {}
 
 ReadAhead::~ReadAhead() { stop(); }
 

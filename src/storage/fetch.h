@@ -48,7 +48,7 @@ class FetchQueue {
   FetchQueue& operator=(const FetchQueue&) = delete;
 
   std::string_view name() const;
-  void start(Fetch& fetch);  // never waits for the read
+  void start(Fetch& fetch);  // never waits for the read, which may be begun by the next finished()
   // kCancelled is what finished() will say of it, at once; nothing happens to one that is not under way, or is finished
   // already, which stays as it is.
   void cancel(Fetch& fetch);

@@ -54,6 +54,9 @@ class Storage {
   virtual std::string summary() const { return {}; }
   // Is every read a request over a network?
   virtual bool is_remote() const { return false; }
+  // Are reads that lie near each other one request, where they are handed over together? Then whoever reads ahead does
+  // not hand over one by one.
+  virtual bool joins_reads() const { return false; }
   // For many reads at once, better than by a thread for each; nullptr: it has nothing of the kind.
   virtual std::unique_ptr<Transport> own_transport() const { return nullptr; }
 };

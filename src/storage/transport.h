@@ -49,7 +49,8 @@ class Transport {
   virtual ~Transport() = default;
 
   virtual std::string_view name() const = 0;  // "io_uring", "threads", for explain()
-  // Never waits for the read. It stays where it is, and is this transport's alone, until it is finished.
+  // Never waits for the read. It stays where it is, and is this transport's alone, until it is finished. It may be
+  // begun with the next finished(), together with others.
   virtual void start(Read& read) = 0;
   // A read that is finished, in any order. Waits for one until `until`, or until wake(): then nullptr.
   virtual Read* finished(Clock::time_point until) = 0;

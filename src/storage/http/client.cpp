@@ -74,6 +74,9 @@ struct Client::Job {
   Waiting& waiting;
   Clock::time_point due;    // not before
   bool is_blocked = false;  // it was due, and there was no room
+  bool is_held_back = false;
+  std::size_t parts_told = 0;
+  std::uint64_t received_before = 0;  // this request
   CURL* handle = nullptr;
   curl_slist* headers = nullptr;
   std::string host;
@@ -226,7 +229,26 @@ void Client::begin_waiting() {
   waiting_.insert(waiting_.end(), left.begin(), left.end());
 }
 
+// Of a job whose host is known: is there room for it, and is it its turn?
+bool Client::may_begin(Job& job) {
+  const auto under_way = of_host_.find(job.host);
+  if (under_way != of_host_.end() && under_way->second >= limits_.at_once_per_host) {
+    job.is_blocked = true;
+    return false;
+  }
+  if (limits_.requests_per_s == 0) return true;
+  const auto next = paces_.try_emplace(job.host, limits_.requests_per_s).first->second.next();
+  if (next <= Clock::now()) return true;
+  job.due = next;
+  if (!std::exchange(job.is_held_back, true)) {
+    const std::lock_guard lock(mutex_);
+    ++counts_.held_back;
+  }
+  return false;
+}
+
 void Client::begin(Job& job) {
+  if (!job.host.empty() && !may_begin(job)) return waiting_.push_back(&job);
   auto call = job.transfer.request();
   if (!call) {
     job.transfer.fail(std::move(call).error());
@@ -234,21 +256,18 @@ void Client::begin(Job& job) {
   }
   const auto parts = parts_of_url(call->url);
   job.host = parts ? std::string(parts->authority) : std::string();
-  std::size_t& of_host = of_host_[job.host];
-  if (of_host >= limits_.at_once_per_host) {
-    job.is_blocked = true;
-    waiting_.push_back(&job);
-    return;
-  }
+  if (!may_begin(job)) return waiting_.push_back(&job);
   if (!set_up(job, *call)) {
     job.transfer.fail(storage_error("libcurl takes no further request", ENOMEM).error());
     return conclude(job, Transfer::Next::kDone);
   }
   job.transfer.begun();
-  ++of_host;
+  ++of_host_[job.host];
+  if (limits_.requests_per_s > 0) paces_.at(job.host).made(Clock::now());
   under_way_.push_back(&job);
   job.window_began = Clock::now();
-  job.window_bytes = job.transfer.bytes_received();
+  job.window_bytes = job.received_before = job.transfer.bytes_received();
+  job.is_held_back = false;
   const std::lock_guard lock(mutex_);
   ++counts_.requests;
 }
@@ -303,7 +322,13 @@ std::size_t Client::on_header(char* data, std::size_t size, std::size_t count, v
 
 std::size_t Client::on_body(char* data, std::size_t size, std::size_t count, void* job) {
   const std::span<const char> bytes(data, size * count);
-  return static_cast<Job*>(job)->transfer.on_body(std::as_bytes(bytes)) ? bytes.size() : 0;
+  Job& it = *static_cast<Job*>(job);
+  const bool goes_on = it.transfer.on_body(std::as_bytes(bytes));
+  if (const std::size_t done = it.transfer.parts_done(); done > it.parts_told && it.transfer.has_more_parts()) {
+    it.parts_told = done;
+    it.waiting.advanced(it.transfer, done);
+  }
+  return goes_on ? bytes.size() : 0;
 }
 
 void Client::end_finished() {
@@ -318,8 +343,25 @@ void Client::end_finished() {
     // an answer that we broke off is no trouble
     if (code != CURLE_OK && code != CURLE_WRITE_ERROR)
       trouble = job.words[0] != '\0' ? job.words.data() : curl_.easy_strerror(code);
+    if (trouble.empty() && job.transfer.is_data()) measure(job);
     end(job, trouble, !is_final(code));
   }
+}
+
+void Client::measure(const Job& job) {
+  double sent = 0, first = 0, last = 0;  // seconds since the request was begun
+  curl_.easy_getinfo(job.handle, CURLINFO_PRETRANSFER_TIME, &sent);
+  curl_.easy_getinfo(job.handle, CURLINFO_STARTTRANSFER_TIME, &first);
+  curl_.easy_getinfo(job.handle, CURLINFO_TOTAL_TIME, &last);
+  const std::uint64_t bytes = job.transfer.bytes_received() - job.received_before;
+  const std::lock_guard lock(mutex_);
+  speeds_[job.host].add(std::max(first - sent, 0.0), bytes, std::max(last - first, 0.0));
+}
+
+LinkSpeed Client::speed(const std::string& host) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = speeds_.find(host);
+  return found == speeds_.end() ? LinkSpeed{} : found->second.speed();
 }
 
 // In every window of time, some bytes.

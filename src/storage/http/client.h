@@ -21,6 +21,7 @@
 
 #include "base/thread.h"
 #include "feedline/error.h"
+#include "storage/http/host_pace.h"
 #include "storage/http/http_limits.h"
 #include "storage/http/transfer.h"
 
@@ -33,6 +34,8 @@ class Waiting {
  public:
   virtual ~Waiting() = default;
   virtual void finished(Transfer& transfer, Transfer::Next how) = 0;
+  // So many of its parts are there, and more are to come.
+  virtual void advanced(Transfer& /*transfer*/, std::size_t /*parts_done*/) {}
 };
 
 // Any thread.
@@ -52,8 +55,11 @@ class Client {
 
   struct Counts {
     std::uint64_t requests = 0, connections = 0, bytes = 0;
+    std::uint64_t held_back = 0;  // requests that waited as there may be only so many a second
   };
   Counts counts() const;
+  // What this host ("name:port") was seen to do; nothing: it was not asked yet.
+  LinkSpeed speed(const std::string& host) const;
 
  private:
   struct Job;
@@ -68,6 +74,8 @@ class Client {
   void take_asked();
   void begin_waiting();
   void begin(Job& job);
+  bool may_begin(Job& job);
+  void measure(const Job& job);
   bool set_up(Job& job, const Call& call);
   void end_finished();
   void end_stalled();
@@ -84,6 +92,7 @@ class Client {
   // guarded by mutex_
   std::vector<std::pair<Transfer*, Waiting*>> asked_;  // in order; nullptr: it is given up
   Counts counts_;
+  std::map<std::string, SpeedEstimate> speeds_;  // of hosts
   bool stopping_ = false;
   std::optional<Error> lost_;  // why nobody serves any more
   // the thread's own
@@ -91,6 +100,7 @@ class Client {
   std::deque<Job*> waiting_;  // for their time, or for others to end
   std::vector<Job*> under_way_;
   std::map<std::string, std::size_t, std::less<>> of_host_;  // how many of those
+  std::map<std::string, RequestPace> paces_;                 // of hosts
   std::vector<void*> handles_;                               // that may be used again
   bool has_room_ = false;                                    // for those of waiting_ that there was none for
   Clock::time_point looked_for_stalls_;

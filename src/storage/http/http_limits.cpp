@@ -24,6 +24,7 @@ HttpLimits limits_here() {
   }
   if (const auto tries = number_in("FEEDLINE_HTTP_TRIES")) limits.tries = static_cast<int>(*tries);
   if (const auto connections = number_in("FEEDLINE_HTTP_CONNECTIONS")) limits.at_once_per_host = *connections;
+  if (const auto rate = number_in("FEEDLINE_HTTP_REQUESTS_PER_S")) limits.requests_per_s = *rate;
   return limits;
 }
 

@@ -20,10 +20,11 @@ struct HttpLimits {
   std::chrono::milliseconds longest_retry_after{120'000};  // a server that wants more is an error
   std::size_t at_once_per_host = 64;
   std::size_t at_once = 256;
+  std::uint64_t requests_per_s = 0;  // of a host; 0: as many as there are
 };
 
-// The defaults, less what FEEDLINE_HTTP_STALL_MS, FEEDLINE_HTTP_TRIES and FEEDLINE_HTTP_CONNECTIONS (of a host) say.
-// They are looked at once.
+// The defaults, less what FEEDLINE_HTTP_STALL_MS, FEEDLINE_HTTP_TRIES, FEEDLINE_HTTP_CONNECTIONS and
+// FEEDLINE_HTTP_REQUESTS_PER_S (both of a host) say. They are looked at once.
 const HttpLimits& http_limits();
 
 }  // namespace feedline::storage

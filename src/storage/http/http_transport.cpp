@@ -1,14 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/http/http_transport.h"
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
-namespace feedline::storage {
+#include "storage/http/url.h"
 
-struct HttpTransport::Running {
+namespace feedline::storage {
+namespace {
+
+// Only what can be told apart may be given back before all of its request is there: the rest of an answer that broke
+// off is asked for, and never its beginning once more.
+bool can_be_joined(const HeldTo& held_to) {
+  return held_to.version && (held_to.version->tag != 0 || held_to.version->mtime_ns != 0);
+}
+
+}  // namespace
+
+// A read, until it is finished.
+struct HttpTransport::Asked {
   Read* read = nullptr;
+  std::span<std::byte> room;
+  std::size_t parts = 0;       // still to come
+  std::optional<Error> error;  // of the part that lies first
+  std::uint64_t error_at = 0;  // where that is
+  bool is_given_up = false;
+  std::vector<Request*> requests;  // that bring these
+};
+
+struct HttpTransport::Request {
+  struct Part {
+    Asked* asked = nullptr;
+    std::uint64_t at = 0;  // in the read
+    std::uint64_t bytes = 0;
+  };
   std::optional<Transfer> transfer;
+  std::vector<Part> parts;
+  std::size_t given = 0;  // of them: they were told to their reads
+  bool is_whole = false;  // an object, and no range
+
+  bool is_wanted() const {
+    return std::any_of(parts.begin() + static_cast<std::ptrdiff_t>(given), parts.end(),
+                       [](const Part& part) { return !part.asked->is_given_up; });
+  }
 };
 
 HttpTransport::HttpTransport(Remote remote) : remote_(std::move(remote)) {}
@@ -25,92 +61,208 @@ void HttpTransport::start(Read& read) {
     read_piece(read);  // of a wrapper, or another storage
     return finish(read);
   }
-  auto running = std::make_unique<Running>();
-  running->read = &read;
-  if (const auto prepared = prepare(*running); !prepared) {
-    read.bytes = std::unexpected(prepared.error());
+  const auto room = prepare(read);
+  if (!room) {
+    read.bytes = std::unexpected(room.error());
     return finish(read);
   }
-  if (!running->transfer) return finish(read);  // no byte of it lies in the object
-  auto client = this->client();
-  if (!client) {
-    read.bytes = std::unexpected(client.error());
+  if (remote != nullptr && room->empty()) {  // no byte of it lies in the object
+    read.bytes = *room;
     return finish(read);
   }
-  Transfer& transfer = *running->transfer;
-  running_.emplace(&transfer, std::move(running));
-  (*client)->start(transfer, *this);
+  auto made = std::make_unique<Asked>();
+  Asked& asked = *made;
+  asked.read = &read;
+  asked_.emplace(&read, std::move(made));
+  if (remote != nullptr) {
+    asked.room = *room;
+    waiting_.push_back(&asked);
+    return;
+  }
+  auto request = std::make_unique<Request>();
+  request->is_whole = true;
+  request->parts.push_back({&asked, 0, 0});
+  asked.parts = 1;
+  request->transfer.emplace(*remote_.site, remote_.limits, read.piece.path, read.buffer, read.most_bytes,
+                            HeldTo{read.version, {}});
+  begin(std::move(request));
 }
 
-Result<void> HttpTransport::prepare(Running& running) {
-  Read& read = *running.read;
+// The room for what lies in the object of a range.
+Result<std::span<std::byte>> HttpTransport::prepare(Read& read) {
   FEEDLINE_CHECK_OK(remote_.site->prepare());
-  if (!read.piece.reader) {
-    running.transfer.emplace(*remote_.site, remote_.limits, read.piece.path, read.buffer, read.most_bytes,
-                             HeldTo{read.version, {}});
-    return {};
-  }
+  if (!read.piece.reader) return std::span<std::byte>();
   FEEDLINE_CHECK_OK(check_piece_version(read));
-  FEEDLINE_TRY(auto room, read.buffer.make_room(read.piece.bytes, read.most_bytes));
+  FEEDLINE_TRY(const auto room, read.buffer.make_room(read.piece.bytes, read.most_bytes));
   const auto& reader = static_cast<const RemoteReader&>(*read.piece.reader);
-  room = room.first(static_cast<std::size_t>(reader.bytes_there(read.piece.offset, room.size())));
-  read.bytes = room;
-  if (!room.empty())
-    running.transfer.emplace(*remote_.site, remote_.limits, reader.name(), read.piece.offset, room, reader.held_to());
-  return {};
+  return room.first(static_cast<std::size_t>(reader.bytes_there(read.piece.offset, room.size())));
 }
 
-void HttpTransport::finish(Read& read) { without_request_.push_back(&read); }
+const std::string& HttpTransport::host_of(const std::string& object) {
+  const auto [host, is_new] = hosts_.try_emplace(object);
+  if (!is_new) return host->second;
+  if (const auto call = remote_.site->call(object, {}))
+    if (const auto parts = parts_of_url(call->url)) host->second = parts->authority;
+  return host->second;
+}
+
+RangeLimits HttpTransport::limits_of(const std::string& host, bool joins) const {
+  const auto client = this->client();
+  RangeLimits limits = range_limits(client ? (*client)->speed(host) : LinkSpeed{});
+  if (!joins) limits.longest_joined = 0;
+  return limits;
+}
+
+// Plans the requests for all that waits, by what each host does.
+void HttpTransport::start_waiting() {
+  if (waiting_.empty()) return;
+  std::map<std::pair<std::string, bool>, std::vector<Asked*>> groups;
+  for (Asked* const asked : std::exchange(waiting_, {})) {
+    const auto& reader = static_cast<const RemoteReader&>(*asked->read->piece.reader);
+    groups[{host_of(reader.name()), can_be_joined(reader.held_to())}].push_back(asked);
+  }
+  for (const auto& [key, reads] : groups) {
+    std::unordered_map<std::string_view, std::size_t> objects;
+    std::vector<WantedRange> wanted;
+    for (const Asked* const asked : reads) {
+      const std::size_t object = objects.try_emplace(asked->read->piece.name(), objects.size()).first->second;
+      wanted.push_back({object, asked->read->piece.offset, asked->room.size()});
+    }
+    const auto requests = plan_ranges(wanted, limits_of(key.first, key.second));
+    for (const RangeRequest& request : requests)
+      for (const RangePart& part : request.parts) ++reads[part.read]->parts;
+    for (const RangeRequest& request : requests) start_request(request, reads);
+  }
+}
+
+void HttpTransport::start_request(const RangeRequest& planned, const std::vector<Asked*>& reads) {
+  auto request = std::make_unique<Request>();
+  std::vector<Transfer::Part> rooms;
+  for (const RangePart& part : planned.parts) {
+    Asked& asked = *reads[part.read];
+    const std::uint64_t at = part.offset - asked.read->piece.offset;
+    request->parts.push_back({&asked, at, part.bytes});
+    rooms.push_back({part.offset - planned.offset,
+                     asked.room.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(part.bytes))});
+    asked.requests.push_back(request.get());
+    remote_.traffic->wanted_bytes.fetch_add(part.bytes, std::memory_order_relaxed);
+    if (at == 0) remote_.traffic->reads.fetch_add(1, std::memory_order_relaxed);
+  }
+  remote_.traffic->requests.fetch_add(1, std::memory_order_relaxed);
+  remote_.traffic->asked_bytes.fetch_add(planned.bytes, std::memory_order_relaxed);
+  const auto& reader = static_cast<const RemoteReader&>(*reads[planned.parts.front().read]->read->piece.reader);
+  request->transfer.emplace(*remote_.site, remote_.limits, reader.name(), planned.offset, planned.bytes,
+                            std::move(rooms), reader.held_to());
+  begin(std::move(request));
+}
+
+void HttpTransport::begin(std::unique_ptr<Request> request) {
+  Transfer& transfer = *request->transfer;
+  Request& kept = *requests_.emplace(&transfer, std::move(request)).first->second;
+  if (kept.is_whole) kept.parts.front().asked->requests.push_back(&kept);
+  const auto client = this->client();
+  if (client) return (*client)->start(transfer, *this);
+  transfer.fail(client.error());
+  take({&transfer, 0, Transfer::Next::kDone});
+}
 
 void HttpTransport::finished(Transfer& transfer, Transfer::Next how) {
   const std::lock_guard lock(mutex_);
-  finished_.emplace_back(&transfer, how);
+  events_.push_back({&transfer, 0, how});
   arrived_.notify_one();  // under the lock: whoever takes the last one may destroy this
 }
 
+void HttpTransport::advanced(Transfer& transfer, std::size_t parts_done) {
+  const std::lock_guard lock(mutex_);
+  events_.push_back({&transfer, parts_done, {}});
+  arrived_.notify_one();
+}
+
 Read* HttpTransport::finished(Clock::time_point until) {
+  start_waiting();
   while (true) {
-    if (!without_request_.empty()) {
-      Read* const read = without_request_.front();
-      without_request_.pop_front();
+    if (!done_.empty()) {
+      Read* const read = done_.front();
+      done_.pop_front();
       return read;
     }
-    std::pair<Transfer*, Transfer::Next> next;
+    Event event;
     {
       std::unique_lock lock(mutex_);
-      arrived_.wait_until(lock, until, [this] { return !finished_.empty() || woken_; });
-      if (finished_.empty()) {
+      arrived_.wait_until(lock, until, [this] { return !events_.empty() || woken_; });
+      if (events_.empty()) {
         woken_ = false;
         return nullptr;
       }
-      next = finished_.front();
-      finished_.pop_front();
+      event = events_.front();
+      events_.pop_front();
     }
-    Running& running = *running_.find(next.first)->second;
-    if (next.second == Transfer::Next::kDone) return give_back(running);
-    const auto renewed = remote_.site->renew();
-    const auto client = this->client();
-    if (renewed && client) {
-      (*client)->start(*running.transfer, *this);
-      continue;
-    }
-    running.transfer->fail(renewed ? client.error() : renewed.error());
-    return give_back(running);
+    take(event);
   }
 }
 
-Read* HttpTransport::give_back(Running& running) {
-  Read* const read = running.read;
-  read->bytes = running.transfer->result();
-  read->was_near = false;
-  running_.erase(&*running.transfer);
-  return read;
+void HttpTransport::take(const Event& event) {
+  Request& request = *requests_.find(event.transfer)->second;
+  if (!event.how) return give_parts(request, event.parts_done);
+  if (*event.how == Transfer::Next::kAfterRenewal) {
+    const auto renewed = remote_.site->renew();
+    const auto client = this->client();
+    if (renewed && client) return (*client)->start(*request.transfer, *this);
+    request.transfer->fail(renewed ? client.error() : renewed.error());
+  }
+  if (request.is_whole)
+    give_whole(request);
+  else
+    give_parts(request, request.parts.size());
+  requests_.erase(event.transfer);
+}
+
+void HttpTransport::give_whole(Request& request) {
+  Read& read = *request.parts.front().asked->read;
+  read.bytes = request.transfer->result();
+  read.was_near = false;
+  asked_.erase(&read);
+  finish(read);
+}
+
+// Before the transfer is over, `until` counts parts that have all their bytes: nothing else of it may be looked at.
+void HttpTransport::give_parts(Request& request, std::size_t until) {
+  for (; request.given < until; ++request.given) {
+    const auto& [asked, at, bytes] = request.parts[request.given];
+    if (until == request.parts.size()) {
+      const auto came = request.transfer->result_of(request.given);
+      if (!came && (!asked->error || at < asked->error_at)) {
+        asked->error = came.error();
+        asked->error_at = at;
+      }
+      if (came && came->size() < bytes)  // the object ends there
+        asked->room = asked->room.first(std::min(asked->room.size(), static_cast<std::size_t>(at) + came->size()));
+    }
+    std::erase(asked->requests, &request);
+    if (--asked->parts > 0) continue;
+    Read& read = *asked->read;
+    read.bytes = asked->room;
+    if (asked->error) read.bytes = std::unexpected(std::move(*asked->error));
+    read.was_near = false;
+    asked_.erase(&read);
+    finish(read);
+  }
 }
 
 void HttpTransport::give_up(Read& read) {
-  for (const auto& [transfer, running] : running_)
-    if (running->read == &read)
-      if (const auto client = this->client()) (*client)->give_up(*transfer);
+  const auto found = asked_.find(&read);
+  if (found == asked_.end()) return;
+  Asked& asked = *found->second;
+  if (std::erase(waiting_, &asked) > 0) {
+    read.bytes = std::unexpected(Error{ErrorCode::kCancelled, "the read was cancelled", {}, 0});
+    asked_.erase(found);
+    return finish(read);
+  }
+  asked.is_given_up = true;
+  const auto client = this->client();
+  if (!client) return;
+  for (Request* const request : asked.requests)  // the others of a joined one go on
+    if (!request->is_wanted()) (*client)->give_up(*request->transfer);
 }
 
 void HttpTransport::wake() {

@@ -2,18 +2,26 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
+#include <string>
 #include <unordered_map>
-#include <utility>
+#include <vector>
 
+#include "storage/http/range_plan.h"
 #include "storage/http/remote_storage.h"
 #include "storage/transport.h"
 
 namespace feedline::storage {
 
-// Many remote reads at once, without a thread of their own: the client's thread carries them out.
+// Many remote reads at once, without a thread of their own: the client's thread carries them out. Ranges that are
+// started before the next finished() become the requests that fit them (range_plan.h):
+//
+//   start() ... ─► waiting_ ─► finished(): plan ─► requests ─► parts of reads ─► a read whose parts are all there
 class HttpTransport final : public Transport, private Waiting {
  public:
   explicit HttpTransport(Remote remote);
@@ -27,20 +35,38 @@ class HttpTransport final : public Transport, private Waiting {
   void wake() override;
 
  private:
-  struct Running;
+  struct Asked;
+  struct Request;
+  struct Event {
+    Transfer* transfer = nullptr;
+    std::size_t parts_done = 0;  // of a transfer that goes on
+    std::optional<Transfer::Next> how;
+  };
   void finished(Transfer& transfer, Transfer::Next how) override;
+  void advanced(Transfer& transfer, std::size_t parts_done) override;
   Result<Client*> client() const;
-  Result<void> prepare(Running& running);
-  void finish(Read& read);
-  Read* give_back(Running& running);
+  Result<std::span<std::byte>> prepare(Read& read);
+  const std::string& host_of(const std::string& object);
+  RangeLimits limits_of(const std::string& host, bool joins) const;
+  void start_waiting();
+  void start_request(const RangeRequest& planned, const std::vector<Asked*>& reads);
+  void begin(std::unique_ptr<Request> request);
+  void take(const Event& event);
+  void give_parts(Request& request, std::size_t until);
+  void give_whole(Request& request);
+  void finish(Read& read) { done_.push_back(&read); }
 
   const Remote remote_;
-  std::unordered_map<Transfer*, std::unique_ptr<Running>> running_;  // of the thread that reads
+  // of the thread that reads
+  std::unordered_map<Read*, std::unique_ptr<Asked>> asked_;  // those of waiting_ and of requests_
+  std::vector<Asked*> waiting_;                              // ranges without a request, as they came
+  std::unordered_map<Transfer*, std::unique_ptr<Request>> requests_;
+  std::unordered_map<std::string, std::string> hosts_;  // of objects that are read by ranges
+  std::deque<Read*> done_;
   std::mutex mutex_;
   std::condition_variable arrived_;
   // guarded by mutex_
-  std::deque<std::pair<Transfer*, Transfer::Next>> finished_;
-  std::deque<Read*> without_request_;  // of the thread that reads
+  std::deque<Event> events_;
   bool woken_ = false;
 };
 

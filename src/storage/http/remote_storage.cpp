@@ -101,10 +101,20 @@ Result<ObjectStat> RemoteStorage::stat(const std::string& path) const {
   return *start.held_to.version;
 }
 
+std::string RemoteStorage::summary() const {
+  const std::uint64_t reads = remote_.traffic->reads, requests = remote_.traffic->requests;
+  const std::uint64_t wanted = remote_.traffic->wanted_bytes, asked = remote_.traffic->asked_bytes;
+  if (requests == 0 || wanted == 0) return {};
+  const std::uint64_t hundredths = (asked * 100 + wanted / 2) / wanted;
+  return std::to_string(reads) + " ranges read ahead by " + std::to_string(requests) + " requests, for " +
+         std::to_string(hundredths / 100) + "." + std::to_string(hundredths / 10 % 10) +
+         std::to_string(hundredths % 10) + " bytes per byte used";
+}
+
 std::unique_ptr<Transport> RemoteStorage::own_transport() const { return std::make_unique<HttpTransport>(remote_); }
 
 HttpStorage::HttpStorage(HttpLimits limits, Client* client)
-    : RemoteStorage({std::make_shared<HttpSite>(), limits, client}) {}
+    : RemoteStorage({.site = std::make_shared<HttpSite>(), .limits = limits, .client = client}) {}
 
 Result<std::vector<Entry>> HttpStorage::list(const std::string& directory) const {
   auto error =

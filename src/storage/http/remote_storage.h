@@ -3,6 +3,8 @@
 
 // Objects behind a network, by requests of a Site: what HTTP and S3 have in common.
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,11 +17,18 @@
 
 namespace feedline::storage {
 
+// What was read ahead, and what it took. Any thread.
+struct Traffic {
+  std::atomic<std::uint64_t> reads{0}, requests{0};
+  std::atomic<std::uint64_t> wanted_bytes{0}, asked_bytes{0};
+};
+
 // How requests are made, and by whom.
 struct Remote {
   std::shared_ptr<const Site> site;
   HttpLimits limits = http_limits();
   Client* client = nullptr;  // nullptr: the process's
+  std::shared_ptr<Traffic> traffic = std::make_shared<Traffic>();
 
   Result<std::span<const std::byte>> carry_out(Transfer& transfer) const;
 };
@@ -65,6 +74,8 @@ class RemoteStorage : public Storage {
                                                   std::uint64_t most, const Version& version) const override;
   Result<ObjectStat> stat(const std::string& path) const override;
   bool is_remote() const override { return true; }
+  bool joins_reads() const override { return true; }
+  std::string summary() const override;
   std::unique_ptr<Transport> own_transport() const override;
 
  protected:

@@ -74,7 +74,18 @@ Transfer::Transfer(const Site& site, const HttpLimits& limits, std::string objec
       limits_(&limits),
       object_(std::move(object)),
       offset_(offset),
+      size_(room.size()),
       room_(room),
+      held_to_(std::move(held_to)) {}
+
+Transfer::Transfer(const Site& site, const HttpLimits& limits, std::string object, std::uint64_t offset,
+                   std::uint64_t bytes, std::vector<Part> parts, HeldTo held_to)
+    : site_(&site),
+      limits_(&limits),
+      object_(std::move(object)),
+      offset_(offset),
+      size_(bytes),
+      parts_(std::move(parts)),
       held_to_(std::move(held_to)) {}
 
 Transfer::Transfer(const Site& site, const HttpLimits& limits, std::string object, memory::ByteBuffer& buffer,
@@ -97,7 +108,7 @@ Result<Call> Transfer::request() {
   grown_.clear();
   if (version_ && !can_be_told_apart(*version_)) got_ = 0;  // nothing says that the rest would be of the same object
   FEEDLINE_TRY(Call call, site_->call(object_, query_));
-  if (is_sized_) call.headers.push_back("Range: bytes=" + range_text(offset_ + got_, room_.size() - got_));
+  if (is_sized_) call.headers.push_back("Range: bytes=" + range_text(offset_ + got_, size_ - got_));
   if (!held_to_.etag.empty()) call.headers.push_back("If-Match: " + held_to_.etag);
   return call;
 }
@@ -120,7 +131,7 @@ bool Transfer::judge() {
 
 // Some servers say 200 to a range, and send it.
 bool Transfer::take_part() {
-  const std::uint64_t begin = offset_ + got_, left = room_.size() - got_;
+  const std::uint64_t begin = offset_ + got_, left = size_ - got_;
   const auto& range = head_.content_range;
   if (head_.is_multipart || !range || !range->has_range) return refuse("the answer does not say which bytes it has");
   expected_ = range->last - range->first + 1;
@@ -137,7 +148,7 @@ bool Transfer::take_from_whole() {
   if (!hold()) return false;
   const std::uint64_t begin = offset_ + got_;
   skip_ = std::min(begin, *head_.content_length);
-  expected_ = std::min<std::uint64_t>(room_.size() - got_, *head_.content_length - skip_);
+  expected_ = std::min<std::uint64_t>(size_ - got_, *head_.content_length - skip_);
   cut_ = skip_ + expected_ < *head_.content_length;
   return true;
 }
@@ -158,6 +169,7 @@ bool Transfer::take_whole() {
     return false;
   }
   room_ = *room;
+  size_ = room_.size();
   return is_sized_ = true;
 }
 
@@ -184,7 +196,7 @@ bool Transfer::hold() {
 void Transfer::end_at(std::uint64_t object_bytes) {
   if (!is_sized_) return;
   const std::uint64_t there = object_bytes - std::min(offset_, object_bytes);
-  room_ = room_.first(static_cast<std::size_t>(std::min<std::uint64_t>(room_.size(), there)));
+  size_ = std::min(size_, there);
 }
 
 bool Transfer::grow(std::span<const std::byte> bytes) {
@@ -212,12 +224,27 @@ bool Transfer::on_body(std::span<const std::byte> bytes) {
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), expected_ - had_));
   if (wanted < bytes.size() && !cut_) return refuse("the answer has more bytes than it says");
   if (wanted > 0) {
-    std::memcpy(room_.data() + got_, bytes.data(), wanted);
-    got_ += wanted;
+    put(bytes.first(wanted));
     had_ += wanted;
     tries_in_a_row_ = 0;
   }
   return !cut_ || had_ < expected_;
+}
+
+// The next bytes: into the room, or into those parts that have some of them.
+void Transfer::put(std::span<const std::byte> bytes) {
+  const std::uint64_t begin = got_, end = begin + bytes.size();
+  got_ = static_cast<std::size_t>(end);
+  if (parts_.empty()) {
+    std::memcpy(room_.data() + begin, bytes.data(), bytes.size());
+    return;
+  }
+  for (std::size_t i = parts_done_; i < parts_.size() && parts_[i].begin < end; ++i) {
+    const Part& part = parts_[i];
+    const std::uint64_t from = std::max(begin, part.begin), to = std::min(end, part.begin + part.room.size());
+    if (from < to) std::memcpy(part.room.data() + (from - part.begin), bytes.data() + (from - begin), to - from);
+    if (i == parts_done_ && part.begin + part.room.size() <= end) ++parts_done_;
+  }
 }
 
 Transfer::Next Transfer::on_end(std::string_view trouble, bool is_worth_another_try) {
@@ -236,7 +263,7 @@ Transfer::Next Transfer::on_end(std::string_view trouble, bool is_worth_another_
 
 Transfer::Next Transfer::end_of_data(std::string_view trouble, bool is_worth_another_try) {
   if (growing_ && trouble.empty()) return finish_grown();
-  if (!growing_ && got_ == room_.size()) return Next::kDone;
+  if (!growing_ && got_ == size_) return Next::kDone;
   if (!growing_ && had_ == expected_ && had_ > 0) {  // a part of the range: the rest, at once
     pause_ = {};
     return tries_ < limits_->tries_in_all ? Next::kAgain : give_up("the answers have too few bytes each", EIO);
@@ -256,6 +283,7 @@ Transfer::Next Transfer::finish_grown() {
   if (!grown_.empty()) std::memcpy(room->data(), grown_.data(), grown_.size());
   room_ = *room;
   got_ = grown_.size();
+  size_ = got_;
   return Next::kDone;
 }
 
@@ -288,20 +316,29 @@ Transfer::Next Transfer::end_of_refusal() {
   return give_up(why, errno_of(head_.status));
 }
 
-std::string Transfer::described(const std::string& why) const {
+std::string Transfer::described(std::uint64_t offset, std::uint64_t bytes) const {
   std::string text = "cannot read ";
-  text += is_sized_ && !room_.empty() ? "bytes " + range_text(offset_, room_.size()) : "the object";
-  text += ": " + why;
+  text += is_sized_ && bytes > 0 ? "bytes " + range_text(offset, bytes) : "the object";
+  text += ": " + *why_;
   if (!head_.request_id.empty()) text += "; request " + head_.request_id;
   if (tries_ > 1) text += "; tried " + std::to_string(tries_) + " times";
   return text;
 }
 
-Transfer::Next Transfer::give_up(const std::string& why, int system_errno) {
+Error Transfer::refusal_of(std::uint64_t offset, std::uint64_t bytes) const {
+  Error error = *error_;
   // of what is not there, the error says so in words: not once more by its number
-  error_ = storage_error(described(why), system_errno == EIO || system_errno == ERANGE ? 0 : system_errno).error();
+  const int shown = error.system_errno == EIO || error.system_errno == ERANGE ? 0 : error.system_errno;
+  error.what = storage_error(described(offset, bytes), shown).error().what;
+  return error;
+}
+
+Transfer::Next Transfer::give_up(const std::string& why, int system_errno) {
+  why_ = why;
+  error_ = storage_error({}, 0).error();
   error_->system_errno = system_errno;
   error_->where.shard = object_;
+  error_ = refusal_of(offset_, size_);
   return Next::kDone;
 }
 
@@ -322,6 +359,13 @@ Transfer::Next Transfer::try_again(const std::string& why) {
 Result<std::span<const std::byte>> Transfer::result() const {
   if (error_) return std::unexpected(*error_);
   return room_.first(got_);
+}
+
+Result<std::span<const std::byte>> Transfer::result_of(std::size_t part) const {
+  const auto& [begin, room] = parts_[part];
+  if (error_ && part >= parts_done_) return std::unexpected(why_ ? refusal_of(offset_ + begin, room.size()) : *error_);
+  const std::uint64_t got = got_ - std::min<std::uint64_t>(got_, begin);
+  return room.first(static_cast<std::size_t>(std::min<std::uint64_t>(room.size(), got)));
 }
 
 }  // namespace feedline::storage

@@ -46,6 +46,15 @@ class Transfer {
   // [offset, offset + room.size()), less what lies behind the object's end.
   Transfer(const Site& site, const HttpLimits& limits, std::string object, std::uint64_t offset,
            std::span<std::byte> room, HeldTo held_to);
+  // Several parts of an object, by one request for [offset, offset + bytes): what lies between them is dropped.
+  // Requires: parts in order of their beginnings, all of them in that range; held to a version that can be told apart
+  // from others.
+  struct Part {
+    std::uint64_t begin = 0;  // behind `offset`
+    std::span<std::byte> room;
+  };
+  Transfer(const Site& site, const HttpLimits& limits, std::string object, std::uint64_t offset, std::uint64_t bytes,
+           std::vector<Part> parts, HeldTo held_to);
   // All of the object, into `buffer`; kData where it has more than `most` bytes.
   Transfer(const Site& site, const HttpLimits& limits, std::string object, memory::ByteBuffer& buffer,
            std::uint64_t most, HeldTo held_to, std::string query = {});
@@ -68,9 +77,14 @@ class Transfer {
   void fail(Error error) { error_ = std::move(error); }
   std::uint64_t bytes_received() const { return received_; }
   bool has_begun() const { return judged_; }  // of this answer: its body
+  bool is_data() const { return taken_; }     // likewise
+  // Parts, from the first on, that have all their bytes: nobody writes to them any more.
+  std::size_t parts_done() const { return parts_done_; }
+  bool has_more_parts() const { return parts_done_ < parts_.size(); }
 
   // ---- whoever asked, after kDone ----
   Result<std::span<const std::byte>> result() const;
+  Result<std::span<const std::byte>> result_of(std::size_t part) const;
   // Of the answers that were taken.
   const std::optional<Version>& version() const { return version_; }
   const std::string& etag() const { return held_to_.etag; }
@@ -90,22 +104,28 @@ class Transfer {
   Next try_again(const std::string& why);
   Next finish_grown();
   void say_changed();
-  std::string described(const std::string& why) const;
+  std::string described(std::uint64_t offset, std::uint64_t bytes) const;
+  Error refusal_of(std::uint64_t offset, std::uint64_t bytes) const;
+  void put(std::span<const std::byte> bytes);
 
   const Site* site_;
   const HttpLimits* limits_;
   std::string object_, query_;
   std::uint64_t offset_;
-  std::span<std::byte> room_;             // what has to be filled; of a whole object, once its length is known
+  std::uint64_t size_ = 0;     // bytes to come; of a whole object, once its length is known
+  std::span<std::byte> room_;  // for them, where there are no parts
+  std::vector<Part> parts_;    // where there are
+  std::size_t parts_done_ = 0;
   memory::ByteBuffer* buffer_ = nullptr;  // of a whole object
   std::uint64_t most_ = 0;
-  bool is_sized_ = true;          // room_ is final
+  bool is_sized_ = true;          // size_ is known
   std::vector<std::byte> grown_;  // of a whole object whose length nobody says
   HeldTo held_to_;
   std::optional<Version> version_;
   std::optional<Error> error_;
+  std::optional<std::string> why_;  // the error is, where it is the request's
 
-  std::size_t got_ = 0;  // bytes in room_
+  std::size_t got_ = 0;  // bytes of size_
   int tries_ = 0, tries_in_a_row_ = 0, renewals_ = 0;
   std::chrono::milliseconds pause_{0};
   std::uint64_t received_ = 0;

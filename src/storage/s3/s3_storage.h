@@ -56,7 +56,7 @@ class S3Site final : public Site {
 class S3Storage final : public RemoteStorage {
  public:
   explicit S3Storage(std::shared_ptr<const S3Site> site, HttpLimits limits = http_limits(), Client* client = nullptr)
-      : RemoteStorage({std::move(site), limits, client}) {}
+      : RemoteStorage({.site = std::move(site), .limits = limits, .client = client}) {}
   Result<std::vector<Entry>> list(const std::string& directory) const override;
   Result<bool> is_directory(const std::string& path) const override;
 };

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/http/host_pace.h"
+
+#include <algorithm>
+
+namespace feedline::storage {
+namespace {
+
+constexpr double kOld = 7.0 / 8;               // what an answer leaves of those before it
+constexpr std::uint64_t kTelling = 64 * 1024;  // a shorter body is in a buffer before anybody looks
+constexpr double kShortest = 1e-6;
+constexpr auto kLate = std::chrono::milliseconds(10);
+
+}  // namespace
+
+void SpeedEstimate::add(double latency_s, std::uint64_t bytes, double seconds) {
+  latency_s_ = latency_s_ == 0 ? latency_s : kOld * latency_s_ + (1 - kOld) * latency_s;
+  if (bytes < kTelling) return;
+  bytes_ = kOld * bytes_ + static_cast<double>(bytes);
+  seconds_ = kOld * seconds_ + std::max(seconds, kShortest);
+}
+
+LinkSpeed SpeedEstimate::speed() const { return {latency_s_, seconds_ > 0 ? bytes_ / seconds_ : 0}; }
+
+RequestPace::Clock::time_point RequestPace::next() const {
+  return per_second_ == 0 || even_ == Clock::time_point{} ? Clock::time_point{} : even_ - kLate;
+}
+
+void RequestPace::made(Clock::time_point now) {
+  if (per_second_ == 0) return;
+  even_ = std::max(even_, now) + std::chrono::nanoseconds(1'000'000'000 / per_second_);
+}
+
+}  // namespace feedline::storage
