@@ -17,11 +17,19 @@
 
 namespace feedline::format {
 
+// As many as there are processors; of shards behind a network, whose threads wait for round trips, more than that.
+inline std::size_t shards_side_by_side(bool is_remote) {
+  constexpr std::size_t kMostThreads = 16;  // more do not help a disk, and flood a file server
+  constexpr std::size_t kRemote = 32;
+  return is_remote ? kRemote : std::min(kMostThreads, static_cast<std::size_t>(base::usable_cpus()));
+}
+
 // Calls `make` for 0 .. count - 1, from several threads where there are several shards, and gives the values in order;
 // or the error of the lowest number that has one. What `make` throws is such an error. It is called from any thread,
-// and for no number after an error.
+// and for no number after an error. side_by_side: at most so many at a time.
 template <typename Value, typename Make>
-Result<std::vector<Value>> each_shard(std::size_t count, const Make& make) {
+Result<std::vector<Value>> each_shard(std::size_t count, const Make& make,
+                                      std::size_t side_by_side = shards_side_by_side(false)) {
   std::vector<std::optional<Result<Value>>> made(count);
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
@@ -42,8 +50,7 @@ Result<std::vector<Value>> each_shard(std::size_t count, const Make& make) {
     failed.store(true, std::memory_order_relaxed);
   };
   {
-    constexpr std::size_t kMostThreads = 16;  // more do not help a disk, and flood a file server
-    const std::size_t threads = std::min({count, kMostThreads, static_cast<std::size_t>(base::usable_cpus())});
+    const std::size_t threads = std::min(count, side_by_side);
     std::vector<base::Thread> others;
     others.reserve(threads);
     for (std::size_t i = 1; i < threads; ++i) {

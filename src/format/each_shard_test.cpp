@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <latch>
 #include <new>
 
 #include "base/check.h"
@@ -44,6 +45,22 @@ TEST(EachShard, AnErrorStaysWhatItIs) {
   });
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().what, "five");
+}
+
+// All come to a point that none passes before the last: with fewer threads this would not end.
+TEST(EachShard, ThoseBehindANetworkAreLookedForSideBySide) {
+  const std::size_t count = shards_side_by_side(true);
+  EXPECT_GE(count, 32u);
+  std::latch all(static_cast<std::ptrdiff_t>(count));
+  const auto made = each_shard<int>(
+      count,
+      [&](std::size_t) -> Result<int> {
+        all.arrive_and_wait();
+        return 1;
+      },
+      count);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->size(), count);
 }
 
 }  // namespace

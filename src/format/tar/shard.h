@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct ShardFile {
   std::string name;  // as the user gave it
   std::string path;  // what is opened
   std::shared_ptr<const storage::Storage> storage;
-  storage::Version version;  // of path
+  storage::Version version;                                 // of path
+  std::shared_ptr<const storage::Reader> reader = nullptr;  // of path, where it was opened to look at it
 };
 Result<ShardFile> locate_shard(std::shared_ptr<const storage::Storage> storage, const std::string& name,
                                cache::Notes* notes = nullptr);
@@ -32,12 +34,17 @@ Result<ShardFile> locate_shard(std::shared_ptr<const storage::Storage> storage, 
 // One tar file of a dataset: its index, and its bytes once somebody reads them. Thread-safe.
 class Shard {
  public:
+  // Scans that are made at a time: each holds what a storage has worth reading at once, 8 MiB over a network.
+  using Scans = std::counting_semaphore<>;
+  static constexpr std::ptrdiff_t kMostScans = 16;
   // Takes the kept index, or scans the file and keeps one. kData: the first of the damages found.
   static Result<std::unique_ptr<Shard>> open(std::shared_ptr<const storage::Storage> storage, const std::string& name,
-                                             const IndexStore& indexes);
+                                             const IndexStore& indexes, Scans& scans);
 
   const ShardIndex& index() const { return index_; }
   const std::string& name() const { return file_.name; }
+  // What its classes are called (class_names.h): known of a remote shard, whose beginning came with its opening.
+  Result<std::vector<std::string>> class_names() const;
   void choose_fields(const std::vector<FieldChoice>& fields) { finder_.emplace(index_, fields); }
   // Requires: choose_fields() came before.
   const FieldFinder& finder() const { return *finder_; }
@@ -61,6 +68,7 @@ class Shard {
 
   const ShardFile file_;
   const ShardIndex index_;
+  std::optional<std::vector<std::string>> class_names_;
   std::optional<FieldFinder> finder_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const storage::Reader>

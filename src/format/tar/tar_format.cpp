@@ -8,7 +8,6 @@
 
 #include "base/check.h"
 #include "format/checksum.h"
-#include "format/class_names.h"
 #include "format/each_shard.h"
 #include "format/field_kind.h"
 #include "format/index_store.h"
@@ -25,12 +24,7 @@ constexpr auto kAbsent = std::numeric_limits<decltype(Member::extension)>::max()
 
 // What all shards call their classes; none where they do not agree, as a label then means two things.
 Result<std::vector<std::string>> class_names_of(const std::vector<std::unique_ptr<Shard>>& shards) {
-  const auto names_of = [&](std::size_t i) -> Result<std::vector<std::string>> {
-    FEEDLINE_TRY(const auto opened, shards[i]->reader());
-    auto names = stored_class_names(*opened.reader);
-    shards[i]->close();  // it is read later or never
-    return names;
-  };
+  const auto names_of = [&](std::size_t i) { return shards[i]->class_names(); };
   FEEDLINE_TRY(auto first, names_of(0));
   if (first.empty()) return first;  // not packed by us: the others need no look
   FEEDLINE_TRY(const auto all, each_shard<std::vector<std::string>>(shards.size(), names_of));
@@ -51,11 +45,14 @@ Result<std::shared_ptr<const RecordFormat>> TarFormat::open(const std::string& s
       options.fields.empty() ? Result<std::vector<FieldChoice>>(default_fields()) : parse_fields(options.fields);
   if (!fields) return located(std::move(fields).error());
   const IndexStore indexes(options.index_directory, options.notes);
-  auto shards = each_shard<std::unique_ptr<Shard>>(names.size(), [&](std::size_t i) {
-    auto shard = Shard::open(options.storage, names[i], indexes);
+  Shard::Scans scans(Shard::kMostScans);
+  const auto open_one = [&](std::size_t i) {
+    auto shard = Shard::open(options.storage, names[i], indexes, scans);
     if (!shard && shard.error().where.shard.empty()) shard.error().where.shard = names[i];
     return shard;
-  });
+  };
+  auto shards =
+      each_shard<std::unique_ptr<Shard>>(names.size(), open_one, shards_side_by_side(options.storage->is_remote()));
   if (!shards) return located(std::move(shards).error());
   std::vector<const ShardIndex*> tables;
   for (const auto& shard : *shards) tables.push_back(&shard->index());
