@@ -3,8 +3,8 @@
 
     python bench/remote.py --samples 12000 --latency-ms 0 50
 
-A server of this machine answers ranges after the latency asked for, so the numbers say what a round trip costs, not what
-a network does."""
+A server of this machine answers ranges after the latency asked for, so the numbers say what a round trip costs, not
+what a network does."""
 
 from __future__ import annotations
 

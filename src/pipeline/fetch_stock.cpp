@@ -113,7 +113,9 @@ void FetchStock::abandon(std::uint64_t before, Entries& unused) {
 
 void FetchStock::put_away(Entry& entry, Entries& unused) {
   held_bytes_ -= entry.held_bytes;
-  if (spare_.size() >= depth_.reads() || !keeps_spare_) return entries_.move_to(unused, entry);
+  // spare ones beyond the bound would leave no room for any fetch, and nobody would ever take them
+  const bool fits = held_bytes_ + entry.buffer_bytes() <= most_bytes_;
+  if (spare_.size() >= depth_.reads() || !keeps_spare_ || !fits) return entries_.move_to(unused, entry);
   entry.held_bytes = entry.buffer_bytes();
   held_bytes_ += entry.held_bytes;
   spare_bytes_ += entry.held_bytes;

@@ -109,6 +109,20 @@ TEST_F(FetchStockTest, WhatIsJoinedIsBegunManyAtATime) {
   EXPECT_TRUE(tight.may_begin()) << "a quarter of those that fit";
 }
 
+TEST_F(FetchStockTest, BuffersThatAreLargerThanWasThoughtLeaveRoomAgain) {
+  for (const bool joins : {false, true}) {
+    FetchStock stock(kSlack, 8 * kPhoto, 1, joins, held_);
+    stock.keep_spare();
+    std::vector<FetchStock::Entry*> entries;
+    while (stock.may_begin()) entries.push_back(&begin(stock, entries.size()));
+    for (FetchStock::Entry* entry : entries) finish(stock, *entry, 2 * kPhoto);
+    EXPECT_GT(stock.held_bytes(), 8 * kPhoto);
+    for (std::uint64_t taken = 0; taken < entries.size(); ++taken) stock.taken(*stock.claim(taken), unused_);
+    EXPECT_LE(stock.held_bytes(), 8 * kPhoto);
+    EXPECT_TRUE(stock.may_begin()) << "all of them were taken";
+  }
+}
+
 TEST_F(FetchStockTest, KeepsNothingOnceNothingIsFetched) {
   {
     FetchStock stock(kSlack, 1000 * kPhoto, 1, false, held_);
