@@ -16,7 +16,7 @@ import feedline
 
 _PER_CLASS = 120  # three classes
 _SHARDS = 3
-# and how many samples there are to a request, at least: those that are wanted next lie the nearer the less they are mixed
+# with how many samples there are to a request, at least: the less they are mixed, the nearer lies what is wanted next
 _ORDERS: list[tuple[dict[str, Any], int]] = [
     ({"shuffle": False}, 8),
     ({"shuffle": "shards", "shuffle_window": 1}, 3),
