@@ -161,7 +161,10 @@ def _pack_pixels(
         print_json({"output": output, "samples": len(packed), "bytes": written})
     else:
         OUT.print(f"{counted(len(packed), 'sample')} as pixels, {bytes_text(written)}")
-        OUT.print(f'feedline.open("{escape(output)}")')
+        if "://" in output:
+            OUT.print(f"pixels are read from local files: feedline stage {escape(output)} FOLDER")
+        else:
+            OUT.print(f'feedline.open("{escape(output)}")')
     return exit_codes.FINE
 
 

@@ -29,7 +29,8 @@ def pack_pixels(
 
     ``pack_pixels(feedline.open("imagenet/train").resize(256), "train.pixels")`` keeps every photo with a smaller edge
     of 256 pixels: 262 KB for 3:4. Random operations then go to the dataset that is returned. All other fields, keys
-    and classes are kept; the samples and their order are ``dataset``'s.
+    and classes are kept; the samples and their order are ``dataset``'s. Pixels are read from local files: of a bucket
+    ``dataset`` is returned as it is, and ``feedline stage`` copies the file to where it can be opened.
 
     The file is ``PATH.filling`` until it is complete. A call that was interrupted, or killed, goes on there.
 
@@ -58,7 +59,7 @@ def pack_pixels(
         with Uploads(place) as uploads:
             uploads.begin([(made, name)]).result()
         made.unlink()
-    return open(given, format="pixels")
+    return dataset
 
 
 def _fill(dataset: Dataset, absolute: str, num_workers: int | str, progress: Callable[[int], None] | None) -> Dataset:
