@@ -183,6 +183,8 @@ class Dataset {
   std::string key(std::uint64_t index) const;  // relative path, or WebDataset key
   // Everything that is stored of a sample. kConfig: neither an image folder nor tars.
   Result<SampleFiles> files(std::uint64_t index) const;
+  // How much that is: of tars by their indexes, of folders by asking the storage for each file's size.
+  Result<SampleFileSizes> file_sizes(std::uint64_t index) const;
   // Like sample(), for many of them.
   Result<SampleReader> reader(Layout layout = Layout::kNchw) const;
 

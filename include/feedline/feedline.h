@@ -18,4 +18,5 @@
 #include "feedline/sample_files.h"
 #include "feedline/sample_function.h"
 #include "feedline/spans.h"
+#include "feedline/stored_object.h"
 #include "feedline/stored_source.h"

@@ -20,4 +20,15 @@ struct SampleFiles {
   std::vector<File> files;            // in the order in which they are stored
 };
 
+// The same without the bytes, of which none is read: for planning a copy.
+struct SampleFileSizes {
+  struct File {
+    std::string extension;
+    std::uint64_t bytes = 0;
+  };
+  std::string key;
+  std::optional<std::int64_t> label;
+  std::vector<File> files;
+};
+
 }  // namespace feedline

@@ -80,6 +80,15 @@ nb::tuple sample_files(const Dataset& self, std::uint64_t index) {
   return nb::make_tuple(bytes_of(sample.key), sample.label, files);
 }
 
+nb::tuple sample_file_sizes(const Dataset& self, std::uint64_t index) {
+  const auto sample = unwrap(without_gil([&] { return self.file_sizes(index); }));
+  const auto bytes_of = [](const auto& from) { return nb::bytes(from.data(), from.size()); };
+  nb::list files;
+  for (const SampleFileSizes::File& file : sample.files)
+    files.append(nb::make_tuple(bytes_of(file.extension), file.bytes));
+  return nb::make_tuple(bytes_of(sample.key), sample.label, files);
+}
+
 void bind_reads(nb::class_<Dataset>& cls) {
   cls.def(
          "sample",
@@ -107,6 +116,8 @@ void bind_reads(nb::class_<Dataset>& cls) {
       .def("encoded", &encoded_bytes, "index"_a)
       .def("files", &sample_files, "index"_a,
            nb::sig("def files(self, index: int) -> tuple[bytes, int | None, list[tuple[bytes, bytes]]]"))
+      .def("file_sizes", &sample_file_sizes, "index"_a,
+           nb::sig("def file_sizes(self, index: int) -> tuple[bytes, int | None, list[tuple[bytes, int]]]"))
       .def("key", &key_text, "index"_a, nb::sig("def key(self, index: int) -> str"))
       .def(
           "measure_decode",

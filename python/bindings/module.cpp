@@ -26,4 +26,5 @@ NB_MODULE(_engine, module) {
   feedline::python::bind_opens(module);
   feedline::python::bind_node_cache(module);
   feedline::python::bind_stored_source(module);
+  feedline::python::bind_stored_object(module);
 }

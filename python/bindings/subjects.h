@@ -24,5 +24,6 @@ void bind_machine(nanobind::module_& module);  // what this machine lets a proce
 void bind_opens(nanobind::module_& module);
 void bind_node_cache(nanobind::module_& module);
 void bind_stored_source(nanobind::module_& module);  // what is copied and proved as bytes
+void bind_stored_object(nanobind::module_& module);  // what is written where a URL leads
 
 }  // namespace feedline::python

@@ -211,6 +211,8 @@ class Dataset:
 
     def files(self, index: int) -> tuple[bytes, int | None, list[tuple[bytes, bytes]]]: ...
 
+    def file_sizes(self, index: int) -> tuple[bytes, int | None, list[tuple[bytes, int]]]: ...
+
     def key(self, index: int) -> str: ...
 
     def measure_decode(self, images: int, threads: int, seed: int) -> tuple[int, int, float, float, int]: ...
@@ -611,3 +613,31 @@ class StoredSource:
 
     def object(self, name: bytes) -> StoredObject:
         """One of `names`, or one in a folder of them. Raises StorageError."""
+
+class StoredPlace:
+    """A folder of objects, s3:// or gs://, that is written to. Any thread."""
+
+    def __init__(self, url: str) -> None: ...
+
+    @property
+    def url(self) -> str:
+        """Without a slash at its end."""
+
+    def entries(self) -> list[tuple[str, int, str, bool]]:
+        """Name, bytes, ETag, is it a folder. Raises StorageError."""
+
+    def put(self, name: str, content: bytes) -> str:
+        """Gives the ETag. Raises StorageError."""
+
+    def upload(self, file: str, name: str) -> str:
+        """
+        A local file, in parts where it is large. Gives the ETag. Raises StorageError.
+        """
+
+    def cancel(self) -> None:
+        """Ends what waits in other threads, within seconds."""
+
+    def remove(self, name: str) -> None: ...
+
+    def abort_unfinished(self, names: Sequence[str]) -> int:
+        """Aborts uploads of these names that somebody left. How many."""

@@ -221,6 +221,10 @@ Result<SampleFiles> Dataset::files(std::uint64_t index) const {
   return guarded([&] { return impl_->source.files(index); });
 }
 
+Result<SampleFileSizes> Dataset::file_sizes(std::uint64_t index) const {
+  return guarded([&] { return impl_->source.file_sizes(index); });
+}
+
 Result<DecodeLimit> Dataset::measure_decode(std::uint64_t images, int threads, std::uint64_t seed) const {
   return guarded([&]() -> Result<DecodeLimit> {
     FEEDLINE_TRY(auto recipe, impl_->recipe(std::nullopt, Layout::kNchw));

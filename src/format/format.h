@@ -87,6 +87,7 @@ class RecordFormat : public Format {
   virtual Result<void> read(std::uint64_t index, memory::Record& record) const = 0;
   // All files of a sample, of fields that were not asked for too. kConfig: a format that keeps no files.
   virtual Result<SampleFiles> files(std::uint64_t index) const;
+  virtual Result<SampleFileSizes> file_sizes(std::uint64_t index) const;
   // Reading in two steps, for whoever fetches samples before they are asked for. find_pieces(): where the bytes of
   // sample `index` lie, in at most most_pieces() objects; none: only read() can get at them. accept(): what read() does
   // once it has them, the first in record.storage and the others in record.more. storage(): where pieces are fetched

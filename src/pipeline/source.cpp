@@ -123,6 +123,15 @@ Result<SampleFiles> Source::files(std::uint64_t sample) const {
   return files;
 }
 
+Result<SampleFileSizes> Source::file_sizes(std::uint64_t sample) const {
+  FEEDLINE_CHECK_OK(check_index(sample));
+  const auto records = format::records_of(format_);
+  auto sizes =
+      records ? records->file_sizes(sample) : config_error("the samples are arrays, which are not kept in files");
+  if (!sizes) return std::unexpected(with_place(std::move(sizes).error(), *format_, name_, sample));
+  return sizes;
+}
+
 Result<std::vector<std::byte>> Source::encoded(std::uint64_t sample) const {
   FEEDLINE_CHECK_OK(check_index(sample));
   const auto records = format::records_of(format_);

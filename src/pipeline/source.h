@@ -54,6 +54,7 @@ class Source {
   Result<void> check_index(std::uint64_t sample) const;
   // See Dataset::files and Dataset::encoded.
   Result<SampleFiles> files(std::uint64_t sample) const;
+  Result<SampleFileSizes> file_sizes(std::uint64_t sample) const;
   Result<std::vector<std::byte>> encoded(std::uint64_t sample) const;
 
   // For the stages that read.

@@ -43,14 +43,38 @@ def everything_in(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
+TO_BUCKETS = ("pack", "pack_pixels", "feedline pack", "feedline pack --raw")
+
+
 @pytest.mark.parametrize("url", ["s3://bucket/train", "https://host/x", "gs://bucket/shards"])
-@pytest.mark.parametrize("what", [name for name in WRITES if name != "cache, a Path"])
+@pytest.mark.parametrize("what", [name for name in WRITES if name not in ("cache, a Path", *TO_BUCKETS)])
 def test_a_url_makes_no_local_folder(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, url: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(feedline.ConfigError, match=f"local paths only, not {url.split('://')[0]}://"):
         WRITES[what](folder, url)
+    assert everything_in(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("https://host/x", "only s3:// and gs:// are written to, not 'https://'; or write to a local folder"),
+        ("az://box/x", "not 'az://'"),
+        ("s3://", "names no bucket"),
+        ("s3://bucket/x?versionId=1", r"has no '\?' and no '#'"),
+        ("s3://AKID:hunter2@bucket/x", "has no keys in it"),
+    ],
+)
+@pytest.mark.parametrize("what", TO_BUCKETS)
+def test_urls_that_nothing_is_written_to(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, url: str, says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(feedline.ConfigError, match=says) as refused:
+        WRITES[what](folder, url)
+    assert "hunter2" not in str(refused.value)
     assert everything_in(tmp_path) == []
 
 
@@ -71,8 +95,8 @@ def test_a_relative_path_is_fine(folder: Path, tmp_path: Path, monkeypatch: pyte
 
 
 def test_outputs_are_looked_at_before_the_source(tmp_path: Path) -> None:
-    with pytest.raises(feedline.ConfigError, match="local paths only"):
-        packing.pack(tmp_path / "missing", "s3://bucket/x")
+    with pytest.raises(feedline.ConfigError, match="only s3:// and gs:// are written to"):
+        packing.pack(tmp_path / "missing", "https://host/x")
     with pytest.raises(feedline.ConfigError, match="local paths only"):
         run("inspect", tmp_path / "missing", "--show", "s3://bucket/x.png")
     for wrong in ({"num_workers": 0}, {"jobs": 0}, {"seed": -1}, {"seed": "x", "shuffle": True}, {"shuffle": "yes"}):

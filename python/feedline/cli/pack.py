@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from rich.markup import escape
 
 import feedline
+from feedline import _engine
 from feedline.cli import exit_codes, parameters
 from feedline.cli.console import OUT, bytes_text, counted, print_json, progress
 
@@ -21,7 +23,7 @@ _MOST_ROWS = 20
 
 @click.command(short_help="Write a dataset again as tar shards.")
 @click.argument("source")
-@click.argument("output", type=parameters.OUTPUT_PATH)
+@click.argument("output", type=parameters.OUTPUT_PLACE)
 @parameters.source_format("folder", "tar")
 @parameters.fields
 @click.option("--shard-size", show_default="1GB", metavar="BYTES", help="Let no shard get larger: 500MB, 5G, 1GiB.")
@@ -45,6 +47,14 @@ _MOST_ROWS = 20
     type=click.Choice(["raise", "skip"]),
     help="Stop at a bad sample, or leave it out and list it.",
 )
+@click.option(
+    "--shard-range",
+    metavar="A:B",
+    type=parameters.ShardRange(),
+    help="Write shards A to B-1 only: one of many workers.",
+)
+@click.option("--count", is_flag=True, help="Say how many shards there will be, and write nothing.")
+@click.option("--spool", metavar="FOLDER", type=parameters.INPUT_FOLDER, help="Where files wait for their upload.")
 @parameters.num_workers("--jobs", help="Threads that read and write; auto: as many as usable CPUs.")
 @parameters.as_json()
 def pack(
@@ -60,10 +70,13 @@ def pack(
     raw: int | None,
     check: bool,
     on_error: str,
+    shard_range: tuple[int, int] | None,
+    count: bool,
+    spool: Path | None,
     num_workers: int | Literal["auto"],
     as_json: bool,
 ) -> int:
-    """Write SOURCE as tar shards into the folder OUTPUT.
+    """Write SOURCE as tar shards into OUTPUT: a folder, or s3://bucket/prefix.
 
     SOURCE is a folder of class folders, or tars ("shards/{000..146}.tar"); with --fields a folder with a file for each
     field of a sample, too. All files of a sample are packed. Interrupted, the same command goes on where
@@ -75,11 +88,16 @@ def pack(
     from feedline import packing
 
     if raw is not None:
-        if shard_size or samples_per_shard or shuffle or restart_interval is not None or check or on_error != "raise":
+        if (
+            any((shard_size, samples_per_shard, shuffle, shard_range, count, check))
+            or restart_interval is not None
+            or on_error != "raise"
+        ):
             raise click.UsageError(
-                "--raw writes one file of all samples: it goes with --format, --fields, --num-workers and --json only"
+                "--raw writes one file of all samples: it goes with --format, --fields, --spool, --num-workers and "
+                "--json only"
             )
-        return _pack_pixels(source, output, format_, fields, raw, num_workers, as_json)
+        return _pack_pixels(source, output, format_, fields, raw, spool, num_workers, as_json)
     if Path(output).is_file():
         raise click.UsageError(f"OUTPUT {output!r} is a file; tar shards go into a folder")
     if shard_size is not None and samples_per_shard is not None:
@@ -87,17 +105,26 @@ def pack(
     transcoders: list[packing.Transcoder] = [packing.Check()] if check else []
     if restart_interval is not None:
         transcoders.append(packing.RestartMarkers(None if isinstance(restart_interval, str) else restart_interval))
+    plan: dict[str, Any] = {
+        "format": format_,
+        "fields": fields,
+        "shard_bytes": shard_size,
+        "samples_per_shard": samples_per_shard,
+        "shuffle": shuffle,
+        "seed": seed,
+        "transcoders": transcoders,
+    }
+    if count:
+        shards = packing.shard_count(source, **plan, num_workers=num_workers)
+        print_json({"shards": shards}) if as_json else OUT.print(str(shards))
+        return exit_codes.FINE
     with progress(None, "packing") as bar:
         report = packing.pack(
             source,
             output,
-            format=format_,
-            fields=fields,
-            shard_bytes=shard_size,
-            samples_per_shard=samples_per_shard,
-            shuffle=shuffle,
-            seed=seed,
-            transcoders=transcoders,
+            **plan,
+            shard_range=shard_range,
+            spool=spool,
             on_error="skip" if on_error == "skip" else "raise",
             num_workers=num_workers,
             progress=lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total),
@@ -115,6 +142,7 @@ def _pack_pixels(
     format_: str | None,
     fields: str | None,
     size: int,
+    spool: Path | None,
     num_workers: int | Literal["auto"],
     as_json: bool,
 ) -> int:
@@ -125,14 +153,18 @@ def _pack_pixels(
             dataset.resize(size) if size else dataset,
             output,
             num_workers=num_workers,
+            spool=spool,
             progress=lambda done: bar.update(bar.task_ids[0], completed=done, total=total),
         )
-    written = Path(output).stat().st_size
+    written = _engine.StoredSource(output).object(os.fsencode(output)).size
     if as_json:
         print_json({"output": output, "samples": len(packed), "bytes": written})
     else:
         OUT.print(f"{counted(len(packed), 'sample')} as pixels, {bytes_text(written)}")
-        OUT.print(f'feedline.open("{escape(output)}")')
+        if "://" in output:
+            OUT.print(f"pixels are read from local files: feedline stage {escape(output)} FOLDER")
+        else:
+            OUT.print(f'feedline.open("{escape(output)}")')
     return exit_codes.FINE
 
 

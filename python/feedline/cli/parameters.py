@@ -84,6 +84,20 @@ class BatchSizes(click.ParamType):
         return int(match[1]), int(match[2])
 
 
+class ShardRange(click.ParamType):
+    """``4:8``, as (first, end)."""
+
+    name = "range"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        match = re.fullmatch(r"(\d{1,9}):(\d{1,9})", value.strip())
+        if match is None or int(match[1]) >= int(match[2]):
+            self.fail(f"{value!r} is not a range of shards such as 4:8, which are the shards 4 to 7", param, ctx)
+        return int(match[1]), int(match[2])
+
+
 class AutoOrRange(click.ParamType):
     """A number within bounds, or ``auto``, as an int or the word."""
 
@@ -130,15 +144,21 @@ class OutputFolder(click.Path):
 class OutputPath(click.Path):
     """A file or folder that the library writes, by the library's own rule; gives the text as given.
 
+    `urls`: or a place in object storage.
+
     Unlike that of a verb's own files, it is known to Python callers too: :func:`feedline.data.arguments.output_path`.
     """
+
+    def __init__(self, urls: bool = False, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self._urls = urls
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from feedline import ConfigError
         from feedline.data import arguments
 
         try:
-            arguments.output_path("feedline", "the path", value)
+            arguments.output_path("feedline", "the path", value, urls=self._urls)
         except ConfigError as error:
             self.fail(str(error).removeprefix("feedline: "), param, ctx)
         return super().convert(value, param, ctx)
@@ -147,6 +167,7 @@ class OutputPath(click.Path):
 OUTPUT_FILE = OutputFile()
 OUTPUT_FOLDER = OutputFolder()
 OUTPUT_PATH = OutputPath()
+OUTPUT_PLACE = OutputPath(urls=True)
 INPUT_FILE = click.Path(dir_okay=False, path_type=Path)  # a missing one is a missing source, as for every verb
 INPUT_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 RESTART_INTERVAL = AutoOrRange(1, _MOST_MCUS)

@@ -15,6 +15,7 @@ from feedline.cli.diagnose import diagnose
 from feedline.cli.diff import diff
 from feedline.cli.explain import explain
 from feedline.cli.inspect import inspect
+from feedline.cli.merge_index import merge_index
 from feedline.cli.pack import pack
 from feedline.cli.report import report
 from feedline.cli.stage import stage
@@ -33,6 +34,7 @@ def root() -> None:
 root.add_command(inspect)
 root.add_command(bench)
 root.add_command(pack)
+root.add_command(merge_index)
 root.add_command(verify)
 root.add_command(stage)
 root.add_command(cache)

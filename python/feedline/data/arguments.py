@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from .. import _engine
 from ..errors import ConfigError
 
 _INTERPOLATIONS = ("nearest", "box", "bilinear", "bicubic", "lanczos", "random")
@@ -285,8 +286,10 @@ def buckets(where: str, value: Any) -> tuple[list[int], int]:
     return bounds, 0
 
 
-def output_path(where: str, name: str, value: Any) -> str:
+def output_path(where: str, name: str, value: Any, *, urls: bool = False) -> str:
     """A path that something is going to be written to: local, in a folder that is there and may be written to.
+
+    `urls`: or one of object storage, of which no more is known here than that it is written to.
 
     Nothing is made on the way: a folder that is missing is a mistyped one more often than not.
     """
@@ -294,6 +297,11 @@ def output_path(where: str, name: str, value: Any) -> str:
     if not isinstance(path, str) or not path:
         raise ConfigError(f"{where}: {name} must be a path as text, not {value!r}")
     scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path)
+    if scheme and urls:
+        try:
+            return _engine.StoredPlace(path).url
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {name}: {error.message}; or write to a local folder, and copy it") from None
     if scheme:
         raise ConfigError(
             f"{where}: {name} {path!r}: this version writes local paths only, not {scheme[0]}; write to a local folder "

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Datasets written again as tar shards: what ``feedline pack`` does."""
 
-from .packer import Report, pack
+from .merging import Merged, merge_index
+from .packer import Report, pack, shard_count
 from .transcoders import Check, RestartMarkers, Transcoder
 
-__all__ = ["Check", "Report", "RestartMarkers", "Transcoder", "pack"]
+__all__ = ["Check", "Merged", "Report", "RestartMarkers", "Transcoder", "merge_index", "pack", "shard_count"]

@@ -9,15 +9,29 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, DataError
-from .shard_file import sha256_of, write_durably
+
+if TYPE_CHECKING:
+    from .places import Place
 
 NAME = "feedline-pack.json"
+UNFINISHED_NAME = "feedline-pack.unfinished.json"  # of a bucket: with NAME a dataset is whole there
 _VERSION = 2  # 1: shards without the names of the classes
+
+
+def part_name(first: int, end: int) -> str:
+    """Of the manifest of a range of shards."""
+    return f"feedline-pack.{first:06d}-{end:06d}.json"
+
+
+def part_in(name: str) -> tuple[int, int] | None:
+    """The range whose manifest is called so; None: it is another thing."""
+    match = re.fullmatch(r"feedline-pack\.(\d{6,})-(\d{6,})\.json", name)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 @dataclass(frozen=True)
@@ -45,6 +59,15 @@ class Skipped:
     why: str
 
 
+@dataclass(frozen=True)
+class Part:
+    """The shards ``first`` to ``end``, as ``range`` has them, of the ``of`` that the whole dataset is split into."""
+
+    first: int
+    end: int
+    of: int
+
+
 @dataclass
 class Manifest:
     """``arguments``: everything that the shards' bytes depend on."""
@@ -56,29 +79,38 @@ class Manifest:
     skipped: list[Skipped] = field(default_factory=list)
     complete: bool = False
 
-    def save(self, folder: Path) -> None:
+    part: Part | None = None  # of a manifest that is none of the whole dataset
+    marks: dict[str, str] = field(default_factory=dict)  # ETags of shards in a bucket, until the manifest is whole
+
+    def save(self, place: Place, name: str) -> None:
         content = {"version": _VERSION} | dataclasses.asdict(self)
-        write_durably(folder / NAME, (json.dumps(content, indent=1) + "\n").encode())
+        for absent in ("part", "marks"):
+            if not content[absent]:
+                del content[absent]
+        place.write(name, (json.dumps(content, indent=1) + "\n").encode())
 
     @staticmethod
-    def load(folder: Path) -> Manifest | None:
+    def load(place: Place, name: str) -> Manifest | None:
         """``None`` where there is none. Raises DataError for a file that is no manifest of this version."""
-        try:
-            content = json.loads((folder / NAME).read_text())
-        except FileNotFoundError:
+        stored = place.read(name)
+        if stored is None:
             return None
+        shown = f"{place.shown}/{name}"
+        try:
+            content = json.loads(stored)
         except ValueError as error:
-            raise DataError(f"pack: {folder / NAME} is damaged ({error}); remove the folder to start anew") from None
+            raise DataError(f"pack: {shown} is damaged ({error}); remove the folder to start anew") from None
         try:
             if content.pop("version") != _VERSION:
-                raise DataError(f"pack: {folder / NAME} is of another version of Feedline; pack into another folder")
+                raise DataError(f"pack: {shown} is of another version of Feedline; pack into another folder")
             content["shards"] = [Shard(**shard) for shard in content["shards"]]
             content["skipped"] = [Skipped(**skipped) for skipped in content["skipped"]]
+            content["part"] = Part(**content["part"]) if "part" in content else None
             return Manifest(**content)
         except (KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"pack: {folder / NAME} is damaged ({error}); remove the folder to start anew") from None
+            raise DataError(f"pack: {shown} is damaged ({error}); remove the folder to start anew") from None
 
-    def expect(self, arguments: dict[str, Any], folder: Path) -> None:
+    def expect(self, arguments: dict[str, Any], place: str) -> None:
         """Raises ConfigError where packing was begun with other arguments, saying which."""
         begun, now = self.arguments, json.loads(json.dumps(arguments))
         differences = [
@@ -88,23 +120,10 @@ class Manifest:
         ]
         if differences:
             raise ConfigError(
-                f"pack: {folder} was begun with other arguments: {'; '.join(differences)}. "
+                f"pack: {place} was begun with other arguments: {'; '.join(differences)}. "
                 "Give the same ones to go on, or another folder"
             )
 
-    def end(self) -> int:
-        """The position of the packed order behind the last shard."""
-        return self.shards[-1].end if self.shards else 0
-
-    def verify(self, folder: Path) -> None:
-        """Raises DataError unless every shard is what was written."""
-        for shard in self.shards:
-            path = folder / shard.name
-            try:
-                same = path.stat().st_size == shard.bytes and sha256_of(path) == shard.sha256
-            except FileNotFoundError:
-                raise DataError(f"pack: {path} is missing; remove {folder} to start anew", shard=str(path)) from None
-            if not same:
-                raise DataError(
-                    f"pack: {path} is not what was written there; remove {folder} to start anew", shard=str(path)
-                )
+    def end(self, first: int = 0) -> int:
+        """The position of the packed order behind the last shard; `first`: where there is none."""
+        return self.shards[-1].end if self.shards else first

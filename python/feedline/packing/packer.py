@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -19,10 +17,12 @@ from ..data.sources import warn_of_merged_folders
 from ..errors import ConfigError, DataError, StorageError
 from ..machine import limits as host_limits
 from ..machine.storage import local_path
-from .manifest import NAME, Manifest, Shard, Skipped
+from .manifest import NAME, UNFINISHED_NAME, Manifest, Part, Shard, Skipped, part_in, part_name
 from .names import CLASS_NAMES_MEMBER, FolderKeys, class_names_text, text
-from .shard_file import UNFINISHED, ShardFile, member_bytes
-from .transcoders import Transcoder
+from .places import Place, place_of
+from .plan import ends_by_bytes, ends_by_samples, in_threads, quick_member_bytes
+from .shard_file import ShardFile, member_bytes
+from .transcoders import Check, Transcoder
 
 _DEFAULT_SHARD_BYTES = 1_000_000_000
 _SMALLEST_BARE_BYTES = 1_000_000  # a smaller number without its unit, as text, was hardly meant in bytes
@@ -67,7 +67,8 @@ class _Source:
     """The samples of a dataset, in the order in which they are packed. Used by several threads at once."""
 
     def __init__(self, dataset: _engine.Dataset, transcoders: Sequence[Transcoder], shuffle: bool, seed: int) -> None:
-        self._dataset = dataset
+        self.dataset = self._dataset = dataset
+        self.keeps_sizes = all(isinstance(transcoder, Check) for transcoder in transcoders)
         self._transcoders = transcoders
         self._folder_keys = FolderKeys(dataset) if dataset.format == "folder" else None
         self._shuffle, self._seed = shuffle, seed
@@ -75,10 +76,10 @@ class _Source:
     def __len__(self) -> int:
         return len(self._dataset)
 
-    def order(self, first: int) -> Iterator[tuple[int, int]]:
-        """(position, index in the dataset) from position ``first`` on."""
-        for begin in range(first, len(self), _ORDER_CHUNK):
-            count = min(_ORDER_CHUNK, len(self) - begin)
+    def order(self, first: int, end: int) -> Iterator[tuple[int, int]]:
+        """(position, index in the dataset) from position ``first`` to before ``end``."""
+        for begin in range(first, end, _ORDER_CHUNK):
+            count = min(_ORDER_CHUNK, end - begin)
             indices = _engine.sample_order(
                 samples=len(self),
                 shard_ends=[],
@@ -100,9 +101,7 @@ class _Source:
 
     def _read(self, position: int, index: int) -> _Packed:
         stored_key, label, files = self._dataset.files(index)
-        key = text(stored_key)
-        if self._folder_keys is not None:
-            key = self._folder_keys.key(key, text(files[0][0]))
+        key = self._key(stored_key, files[0][0])
         packed = _Packed(position, key, [])
         for stored_extension, content in files:
             extension, kept = text(stored_extension).lower(), content
@@ -123,6 +122,17 @@ class _Source:
             packed.members.append((f"{key}.cls", str(label).encode()))
         return packed
 
+    def member_bytes(self, index: int) -> int:
+        """What the sample takes of a shard, as it is stored."""
+        stored_key, label, files = self._dataset.file_sizes(index)
+        key = self._key(stored_key, files[0][0])
+        taken = sum(quick_member_bytes(f"{key}.{text(extension).lower()}", size) for extension, size in files)
+        return taken if label is None else taken + quick_member_bytes(f"{key}.cls", len(str(label)))
+
+    def _key(self, stored: bytes, extension: bytes) -> str:
+        key = text(stored)
+        return key if self._folder_keys is None else self._folder_keys.key(key, text(extension))
+
 
 def pack(
     source: str | os.PathLike[str],
@@ -138,6 +148,8 @@ def pack(
     on_error: Literal["raise", "skip"] = "raise",
     num_workers: int | Literal["auto"] = "auto",
     jobs: int | None = None,
+    shard_range: tuple[int, int] | None = None,
+    spool: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
     """Writes a dataset as tar shards in WebDataset's layout.
@@ -150,8 +162,8 @@ def pack(
             ``.cls``, its class as a number, and each shard has the classes' names. Of a folder whose files are found by
             patterns each file of a sample is kept, called ``KEY.FIELD.EXTENSION``: ``masks/{key}.png`` becomes
             ``0004.masks.png``. Of tars all members of a sample are kept, and the names that such shards have.
-        output: a folder, made if it is not there, in one that is. Besides the shards and their indexes it gets
-            ``feedline-pack.json``.
+        output: a folder, made if it is not there, in one that is; or ``s3://bucket/prefix``, ``gs://bucket/prefix``.
+            Besides the shards and their indexes it gets ``feedline-pack.json``; of a bucket last of all.
         format: ``"folder"`` or ``"tar"``; by default what the source is.
         fields: as of :func:`feedline.open`: the patterns of a folder; of tars that are not images and labels any field
             that their samples have.
@@ -163,12 +175,16 @@ def pack(
         on_error: what a sample that cannot be read, or is found damaged, means. ``"skip"`` leaves it out and lists it.
         num_workers: threads; ``"auto"`` takes one per usable CPU.
         jobs: another name of ``num_workers``.
+        shard_range: ``(a, b)``: only the shards a to b-1 of those that :func:`shard_count` counts, for one of many
+            workers; :func:`merge_index` makes one dataset of all ranges.
+        spool: for a bucket: a local folder where two shards at a time wait; by default that for temporary files.
         progress: called as ``progress(done, total)`` in samples.
 
     Raises:
         ConfigError: other arguments than those that packing was begun with, or a folder that holds something else.
         DataError: a damaged sample, two samples with one key, or a finished shard that has changed since.
-        StorageError, OSError: a file cannot be read, or the output cannot be written, as when the disk is full.
+        StorageError, OSError: a file cannot be read, or the output cannot be written, as when the disk is full, the
+            bucket is not there or the keys may not write to it.
     """
     if on_error not in ("raise", "skip"):
         raise ConfigError(f'pack: on_error must be "raise" or "skip", not {on_error!r}')
@@ -179,13 +195,88 @@ def pack(
         num_workers = arguments.integer("pack", "jobs", jobs, low=1)
     elif num_workers != "auto":
         arguments.integer("pack", "num_workers", num_workers, low=1)
-    arguments.output_path("pack", "output", output)
+    place = place_of(arguments.output_path("pack", "output", output, urls=True), spool)
+    if place.is_remote:
+        _check_is_ours(place)  # before the source is opened, which may take long
+    threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
+    packed_source, wanted = _opened(source, format, fields, limits, shuffle, seed, transcoders)
+    dataset = packed_source.dataset
+    folder = Path(place.shown)
+    root = Path(local_path(os.fspath(source)))
+    if not place.is_remote and root.is_dir() and folder.resolve().is_relative_to(root.resolve()):
+        raise ConfigError(f"pack: {folder} lies in the source, of which it would become a part; choose another folder")
+    work = _Work(0, 0, len(dataset), None, None)
+    if shard_range is not None:
+        work = _work_of(packed_source, wanted, shard_range, threads)
+    own = (UNFINISHED_NAME if place.is_remote else NAME) if work.part is None else part_name(*shard_range or ())
+    with place.opened(own) as shards:
+        whole = _check_is_ours(place)
+        if whole is not None:
+            whole.expect(wanted, place.shown)
+        if whole is not None and (whole.complete or work.part is not None):
+            return _of_whole(whole, place, work)
+        _check_parts(place, own, work.part)
+        manifest = Manifest.load(place, own)
+        was_begun = manifest is not None
+        if manifest is None:
+            shown = dataset.source if "://" in os.fspath(source) else os.fspath(source)  # URLs without their secrets
+            manifest = Manifest(wanted, shown, list(dataset.classes), part=work.part)
+        manifest.expect(wanted, place.shown)
+        place.verify(manifest.shards, manifest.marks)
+        done = len(manifest.shards)
+        if was_begun:  # of the two that may have been under way
+            place.clear([f"{work.number + done + ahead:06d}.tar" for ahead in (0, 1)])
+        if not manifest.complete:
+            tell = progress or (lambda done, total: None)
+            _write_shards(packed_source, place, shards, own, manifest, work, on_error, threads, tell)
+    return _report(manifest, place, done)
+
+
+def shard_count(
+    source: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    fields: str | Sequence[str] | None = None,
+    shard_bytes: int | str | None = None,
+    samples_per_shard: int | None = None,
+    shuffle: bool = False,
+    seed: int = 0,
+    transcoders: Sequence[Transcoder] = (),
+    num_workers: int | Literal["auto"] = "auto",
+) -> int:
+    """How many shards :func:`pack` would write, for ``shard_range``. Looks at sizes alone, and reads no sample.
+
+    Raises ConfigError where the sizes are only known once the samples are coded: with ``shard_bytes`` and restart
+    markers.
+    """
+    limits = _limits(shard_bytes, samples_per_shard)
+    threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
+    packed_source, wanted = _opened(source, format, fields, limits, shuffle, seed, transcoders)
+    return len(_ends(packed_source, wanted, threads))
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What a call packs: from ``number``, the first shard, and ``first``, its first position, to before ``end``."""
+
+    number: int
+    first: int
+    end: int
+    ends: list[int] | None  # of each shard, where they are planned
+    part: Part | None
+
+
+def _opened(
+    source: str | os.PathLike[str],
+    format: str | None,
+    fields: str | Sequence[str] | None,
+    limits: dict[str, int | None],
+    shuffle: bool,
+    seed: int,
+    transcoders: Sequence[Transcoder],
+) -> tuple[_Source, dict[str, Any]]:
     dataset = _engine.open(os.fspath(source), format or "", arguments.field_specs("pack", fields), "")
     warn_of_merged_folders("pack", dataset)
-    folder = Path(output)
-    root = Path(local_path(os.fspath(source)))
-    if root.is_dir() and folder.resolve().is_relative_to(root.resolve()):
-        raise ConfigError(f"pack: {folder} lies in the source, of which it would become a part; choose another folder")
     wanted: dict[str, Any] = {
         "fingerprint": f"{dataset.fingerprint:016x}",
         "samples": len(dataset),
@@ -194,20 +285,74 @@ def pack(
         "transcoders": [transcoder.description for transcoder in transcoders],
         **limits,
     }
-    with _alone_in(folder):
-        manifest = Manifest.load(folder)
-        if manifest is None:
-            manifest = Manifest(wanted, os.fspath(source), list(dataset.classes))
-        manifest.expect(wanted, folder)
-        manifest.verify(folder)
-        for leftover in folder.glob("*" + UNFINISHED):
-            leftover.unlink()
-        found = len(manifest.shards)
-        if not manifest.complete:
-            packed_source = _Source(dataset, transcoders, shuffle, seed)
-            threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
-            _write_shards(packed_source, folder, manifest, on_error, threads, progress or (lambda done, total: None))
-    return _report(manifest, folder, found)
+    return _Source(dataset, transcoders, shuffle, seed), wanted
+
+
+def _ends(source: _Source, wanted: dict[str, Any], threads: int) -> list[int]:
+    if wanted["samples_per_shard"] is not None:
+        return ends_by_samples(len(source), wanted["samples_per_shard"])
+    if not source.keeps_sizes:
+        raise ConfigError(
+            "pack: a range of shards by size takes sizes that are known before, and restart markers change them; give "
+            "samples_per_shard (--samples-per-shard)"
+        )
+    classes = source.dataset.classes
+    front = member_bytes(CLASS_NAMES_MEMBER, len(class_names_text(classes))) if classes else 0
+    indices = (index for _, index in source.order(0, len(source)))
+    return ends_by_bytes(in_threads(source.member_bytes, indices, threads), wanted["shard_bytes"], front)
+
+
+def _work_of(source: _Source, wanted: dict[str, Any], shard_range: tuple[int, int], threads: int) -> _Work:
+    first, end = shard_range
+    ends = _ends(source, wanted, threads)
+    if not 0 <= first < end or first >= len(ends):
+        raise ConfigError(
+            f"pack: shard_range {first}:{end} has none of the {len(ends)} shards of {wanted['samples']:,} samples; "
+            f"ranges go from 0:1 to {len(ends) - 1}:{len(ends)}"
+        )
+    begin = ends[first - 1] if first else 0
+    last = min(end, len(ends))  # the last worker's share may be the smaller one
+    return _Work(first, begin, ends[last - 1], ends[first:last], Part(first, end, len(ends)))
+
+
+def _check_is_ours(place: Place) -> Manifest | None:
+    """The whole dataset's manifest, if there is one. Raises ConfigError where something else lies there."""
+    names = place.names()
+    if NAME in names:
+        return Manifest.load(place, NAME)
+    manifests = [name for name in names if name == UNFINISHED_NAME or part_in(name)]
+    if not manifests and any(not name.startswith("feedline-pack.") for name in names):
+        raise ConfigError(f"pack: {place.shown} is not empty, and nothing was packed into it; choose another folder")
+    return None
+
+
+def _check_parts(place: Place, own: str, part: Part | None) -> None:
+    """Ranges do not overlap, and stand beside no packing of the whole."""
+    names = place.names()
+    others = {name: found for name in names if name != own and (found := part_in(name))}
+    if part is None and others:
+        raise ConfigError(
+            f"pack: {place.shown} was begun in ranges of shards ({min(others)}); go on with --shard-range, or put them "
+            "together with feedline merge-index"
+        )
+    if part is not None and UNFINISHED_NAME in names:
+        raise ConfigError(f"pack: {place.shown} was begun as a whole; go on without --shard-range")
+    for name, (first, end) in sorted(others.items()):
+        if part is not None and first < part.end and part.first < end:
+            raise ConfigError(
+                f"pack: the shards {part.first}:{part.end} and {first}:{end}, of which {place.shown}/{name} tells, "
+                "overlap; give each worker the same range again, or ranges that touch"
+            )
+
+
+def _of_whole(whole: Manifest, place: Place, work: _Work) -> Report:
+    """What is there, and needs nothing any more."""
+    if not whole.complete:
+        raise ConfigError(f"pack: {place.shown} was begun as a whole; go on without --shard-range")
+    place.verify(whole.shards, {})
+    if work.part is not None:
+        whole = replace(whole, shards=whole.shards[work.part.first : work.part.end])
+    return _report(whole, place, len(whole.shards))
 
 
 def _limits(shard_bytes: int | str | None, samples_per_shard: int | None) -> dict[str, int | None]:
@@ -227,45 +372,31 @@ def _limits(shard_bytes: int | str | None, samples_per_shard: int | None) -> dic
     return {"shard_bytes": size, "samples_per_shard": None}
 
 
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Makes the folder, and keeps other packing processes out of it; a process that dies lets go of it."""
-    folder.mkdir(exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise ConfigError(f"pack: another process packs into {folder} at this moment") from None
-    else:
-        if not (folder / NAME).exists() and not all(path.name == NAME + UNFINISHED for path in folder.iterdir()):
-            raise ConfigError(f"pack: {folder} is not empty, and nothing was packed into it; choose another folder")
-        yield
-    finally:
-        os.close(handle)
-
-
 def _write_shards(
     source: _Source,
+    place: Place,
     folder: Path,
+    own: str,
     manifest: Manifest,
+    work: _Work,
     on_error: str,
     threads: int,
     progress: Callable[[int, int], None],
 ) -> None:
-    writer = _Writer(folder, manifest)
-    first = manifest.end()
-    progress(first, len(source))
+    writer = _Writer(place, folder, own, manifest, work)
+    first, total = manifest.end(work.first), work.end - work.first
+    progress(first - work.first, total)
     try:
-        manifest.save(folder)
-        for packed in _in_order(source, first, threads):
+        manifest.save(place, own)
+        for packed in _in_order(source, first, work.end, threads):
             if packed.error is not None:
                 if on_error == "raise":
                     raise packed.error
                 writer.skip(packed)
             else:
                 writer.add(packed)
-            progress(packed.position + 1, len(source))
-        writer.finish(len(source))
+            progress(packed.position + 1 - work.first, total)
+        writer.finish()
     except StorageError:
         raise
     except OSError as error:  # of the output: reading raises StorageError
@@ -277,12 +408,12 @@ def _write_shards(
         writer.abandon()
 
 
-def _in_order(source: _Source, first: int, threads: int) -> Iterator[_Packed]:
+def _in_order(source: _Source, first: int, end: int, threads: int) -> Iterator[_Packed]:
     """Samples from position ``first`` on, read ahead by several threads."""
     waiting: deque[Future[_Packed]] = deque()
     with ThreadPoolExecutor(threads, "feedline-pack") as pool:
         try:
-            for position, index in source.order(first):
+            for position, index in source.order(first, end):
                 waiting.append(pool.submit(source.read, position, index))
                 if len(waiting) > threads * _AHEAD_PER_THREAD:
                     yield waiting.popleft().result()
@@ -293,28 +424,32 @@ def _in_order(source: _Source, first: int, threads: int) -> Iterator[_Packed]:
 
 
 class _Writer:
-    """Fills one shard after the other."""
+    """Fills one shard after the other. One is in the manifest once it is where it stays, and so are those before it."""
 
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self._folder = folder
+    def __init__(self, place: Place, folder: Path, own: str, manifest: Manifest, work: _Work) -> None:
+        self._place, self._folder, self._own = place, folder, own
         self._manifest = manifest
+        self._work = work
+        self._number = work.number + len(manifest.shards)
+        self._first = manifest.end(work.first)
         self._file: ShardFile | None = None
         self._keys: set[str] = set()
         self._extension = ""  # of a member of the shard
         self._now = Shard("", 0, 0, 0, 0, "", 0, 0, 0, 0)
         self._skipped: list[Skipped] = []  # since the last shard, which the manifest does not have yet
+        self._sent: tuple[Future[str], Shard, list[Skipped]] | None = None
 
     def skip(self, packed: _Packed) -> None:
         self._skipped.append(Skipped(packed.position, packed.key, str(packed.error)))
+        self._close_where_planned(packed.position + 1)
 
     def add(self, packed: _Packed) -> None:
-        limit = self._manifest.arguments["shard_bytes"]
+        limit = self._manifest.arguments["shard_bytes"] if self._work.ends is None else None
         if self._file is not None and limit is not None and self._file.bytes + packed.bytes() > limit:
             self._close_shard(packed.position)
         if self._file is None:
-            first = self._manifest.end()
-            self._file = ShardFile(self._folder / f"{len(self._manifest.shards):06d}.tar")
-            self._now = Shard(self._file.path.name, first, first, 0, 0, "", 0, 0, 0, 0)
+            self._file = ShardFile(self._folder / f"{self._number:06d}.tar")
+            self._now = Shard(self._file.path.name, self._first, self._first, 0, 0, "", 0, 0, 0, 0)
             self._keys.clear()
             if self._manifest.classes:
                 self._file.add(CLASS_NAMES_MEMBER, class_names_text(self._manifest.classes))
@@ -336,41 +471,78 @@ class _Writer:
             bytes_before=self._now.bytes_before + packed.bytes_before,
             bytes_after=self._now.bytes_after + packed.bytes_after,
         )
-        if self._now.samples == self._manifest.arguments["samples_per_shard"]:
+        if self._work.ends is not None:
+            self._close_where_planned(packed.position + 1)
+        elif self._now.samples == self._manifest.arguments["samples_per_shard"]:
             self._close_shard(packed.position + 1)
 
-    def finish(self, end: int) -> None:
+    def finish(self) -> None:
         if self._file is not None:
-            self._close_shard(end)
+            self._close_shard(self._work.end)
+        self._settle()
         self._manifest.skipped += self._skipped
         self._manifest.complete = True
-        self._manifest.save(self._folder)
+        if self._own != UNFINISHED_NAME:
+            self._manifest.save(self._place, self._own)
+            return
+        self._manifest.marks = {}
+        self._manifest.save(self._place, NAME)
+        self._place.remove(UNFINISHED_NAME)
 
     def abandon(self) -> None:
         if self._file is not None:
             self._file.discard()
             self._file = None
 
+    def _close_where_planned(self, end: int) -> None:
+        ends = self._work.ends
+        if ends is None or end != ends[self._number - self._work.number]:
+            return
+        if self._file is None:
+            raise DataError(
+                f"pack: every sample of shard {self._number:06d} was skipped, and ranges of shards have no gaps; mend "
+                f"the source. The last one: {self._skipped[-1].why}"
+            )
+        self._close_shard(end)
+
     def _close_shard(self, end: int) -> None:
         file = self._file
         assert file is not None
         digest = file.commit()
         self._file = None
-        self._manifest.shards.append(replace(self._now, end=end, bytes=file.bytes, sha256=digest))
-        self._manifest.skipped += self._skipped
-        self._skipped = []
-        self._manifest.save(self._folder)
+        if self._place.is_remote:
+            os.utime(file.path, ns=(1, 1))  # the index has it, and is the same whenever it is made
         _engine.open(str(file.path), "tar", [f"{self._extension}:bytes"], "")  # which leaves an index beside the shard
+        self._settle()
+        finished = replace(self._now, end=end, bytes=file.bytes, sha256=digest)
+        self._sent = (self._place.keep(file.path), finished, self._skipped)
+        self._skipped = []
+        self._number, self._first = self._number + 1, end
+        if not self._place.is_remote:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Waits for the shard that is under way."""
+        if self._sent is None:
+            return
+        kept, shard, skipped = self._sent
+        mark = kept.result()
+        self._sent = None
+        if mark:
+            self._manifest.marks[shard.name] = mark
+        self._manifest.shards.append(shard)
+        self._manifest.skipped += skipped
+        self._manifest.save(self._place, self._own)
 
 
-def _report(manifest: Manifest, folder: Path, found: int) -> Report:
+def _report(manifest: Manifest, place: Place, found: int) -> Report:
     def total(name: str) -> int:
         return sum(getattr(shard, name) for shard in manifest.shards)
 
-    last = len(manifest.shards) - 1
-    name = "000000.tar" if last <= 0 else f"{{000000..{last:06d}}}.tar"
+    names = [shard.name.removesuffix(".tar") for shard in manifest.shards] or ["000000"]
+    name = f"{names[0]}.tar" if len(names) == 1 else f"{{{names[0]}..{names[-1]}}}.tar"
     return Report(
-        output=str(folder),
+        output=place.shown,
         samples=total("samples"),
         shards=len(manifest.shards),
         shards_found=found,
@@ -380,5 +552,5 @@ def _report(manifest: Manifest, folder: Path, found: int) -> Report:
         bytes_before=total("bytes_before"),
         bytes_after=total("bytes_after"),
         skipped=list(manifest.skipped),
-        pattern=str(folder / name),
+        pattern=f"{place.shown}/{name}" if place.is_remote else str(Path(place.shown) / name),
     )

@@ -161,6 +161,17 @@ Result<SampleFiles> FolderFormat::files(std::uint64_t index) const {
   return sample;
 }
 
+Result<SampleFileSizes> FolderFormat::file_sizes(std::uint64_t index) const {
+  const auto stat = storage_->stat(file(index));
+  if (!stat) return failed(index, stat.error());
+  const std::string_view path = index_.path(index);
+  const std::size_t dot = path.rfind('.');
+  FEEDLINE_CHECK(dot != path.npos);
+  SampleFileSizes sizes{std::string(path.substr(0, dot)), static_cast<std::int64_t>(index_.class_of(index)), {}};
+  sizes.files.push_back({std::string(path.substr(dot + 1)), stat->bytes});
+  return sizes;
+}
+
 Result<Inspection> FolderFormat::inspect() const {
   OpenOptions options;
   options.storage = storage_;

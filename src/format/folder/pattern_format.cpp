@@ -162,6 +162,18 @@ Result<SampleFiles> PatternFormat::files(std::uint64_t index) const {
   return sample;
 }
 
+Result<SampleFileSizes> PatternFormat::file_sizes(std::uint64_t index) const {
+  FEEDLINE_CHECK_OK(check_fields(index));
+  SampleFileSizes sizes{std::string(index_.key(index)), std::nullopt, {}};
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    if (!has(index, i)) continue;
+    const auto stat = options_.storage->stat(file(index, i));
+    if (!stat) return failed(index, i, stat.error());
+    sizes.files.push_back({question_.patterns[i].member_extension(), stat->bytes});
+  }
+  return sizes;
+}
+
 Result<Inspection> PatternFormat::inspect() const { return inspect(question_.root, options_); }
 
 Result<Inspection> PatternFormat::inspect(const std::string& source, const OpenOptions& given) {

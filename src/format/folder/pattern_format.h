@@ -28,6 +28,7 @@ class PatternFormat final : public RecordFormat {
   const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
   Result<SampleFiles> files(std::uint64_t index) const override;
+  Result<SampleFileSizes> file_sizes(std::uint64_t index) const override;
   std::size_t most_pieces() const override { return fields_.size(); }
   Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;
   Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,

@@ -183,6 +183,15 @@ Result<SampleFiles> TarFormat::files(std::uint64_t index) const {
   return sample;
 }
 
+Result<SampleFileSizes> TarFormat::file_sizes(std::uint64_t sample) const {
+  const Place place = place_of(sample);
+  const ShardIndex& index = place.shard->index();
+  SampleFileSizes sizes{std::string(index.key(place.sample)), std::nullopt, {}};
+  for (std::uint64_t i = index.first_member(place.sample); i < index.first_member(place.sample + 1); ++i)
+    sizes.files.push_back({std::string(index.extension(index.member(i).extension)), index.member(i).bytes});
+  return sizes;
+}
+
 Result<SampleFiles> TarFormat::read_files(const Place& place) const {
   const ShardIndex& index = place.shard->index();
   std::vector<ShardIndex::Member> members;

@@ -281,13 +281,21 @@ bool Client::set_up(Job& job, const Call& call) {
     job.handle = curl_.easy_init();
   }
   if (job.handle == nullptr) return false;
-  for (const std::string& header : call.headers)
+  std::vector<std::string> headers = call.headers;
+  // without curl's own: a type that no object has, and a question that many servers leave unanswered for a second
+  if (call.body) headers.insert(headers.end(), {"Content-Type:", "Expect:"});
+  for (const std::string& header : headers)
     if (auto* const longer = curl_.slist_append(job.headers, header.c_str())) job.headers = longer;
   const auto set = [&](CURLoption option, auto value) { curl_.easy_setopt(job.handle, option, value); };
   const bool is_https = call.url.starts_with("https:");
   set(CURLOPT_URL, call.url.c_str());
   set(CURLOPT_HTTPHEADER, job.headers);
   if (call.method != "GET") set(CURLOPT_CUSTOMREQUEST, call.method.c_str());
+  if (call.body) {
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call.body->size()));
+    // which is not copied; nullptr would mean that it comes by a call
+    set(CURLOPT_POSTFIELDS, call.body->empty() ? "" : reinterpret_cast<const char*>(call.body->data()));
+  }
   set(CURLOPT_FOLLOWLOCATION, call.follows ? 1L : 0L);
   set(CURLOPT_MAXREDIRS, kMostRedirects);
   set(kProtocols, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
@@ -343,7 +351,7 @@ void Client::end_finished() {
     // an answer that we broke off is no trouble
     if (code != CURLE_OK && code != CURLE_WRITE_ERROR)
       trouble = job.words[0] != '\0' ? job.words.data() : curl_.easy_strerror(code);
-    if (trouble.empty() && job.transfer.is_data()) measure(job);
+    if (trouble.empty() && job.transfer.is_data() && !job.transfer.sends()) measure(job);
     end(job, trouble, !is_final(code));
   }
 }
@@ -364,6 +372,13 @@ LinkSpeed Client::speed(const std::string& host) const {
   return found == speeds_.end() ? LinkSpeed{} : found->second.speed();
 }
 
+// Of the body of the request under way.
+std::uint64_t Client::sent_bytes(const Job& job) const {
+  curl_off_t sent = 0;
+  if (job.transfer.bytes_to_send() > 0) curl_.easy_getinfo(job.handle, CURLINFO_SIZE_UPLOAD_T, &sent);
+  return static_cast<std::uint64_t>(sent);
+}
+
 // In every window of time, some bytes.
 void Client::end_stalled() {
   const auto now = Clock::now();
@@ -373,10 +388,13 @@ void Client::end_stalled() {
     Job& job = *under_way_[i];
     const HttpLimits& limits = job.transfer.limits();
     if (now - job.window_began < limits.stall) continue;
-    const std::uint64_t came = job.transfer.bytes_received() - job.window_bytes;
-    if (came >= (job.transfer.has_begun() ? limits.least_bytes : 1)) {
+    const std::uint64_t sent = sent_bytes(job), to_send = job.transfer.bytes_to_send();
+    const std::uint64_t came = job.transfer.bytes_received() + sent - job.window_bytes;
+    // a server that was sent something may take its time over the answer, a blank now and then being enough
+    const bool flows = job.transfer.sends() ? 0 < sent && sent < to_send : job.transfer.has_begun();
+    if (came >= (flows ? limits.least_bytes : 1)) {
       job.window_began = now;
-      job.window_bytes = job.transfer.bytes_received();
+      job.window_bytes += came;
       continue;
     }
     end(job, "stalled: " + std::to_string(came) + " bytes in " + std::to_string(limits.stall.count()) + " ms", true);

@@ -79,6 +79,7 @@ class Client {
   bool set_up(Job& job, const Call& call);
   void end_finished();
   void end_stalled();
+  std::uint64_t sent_bytes(const Job& job) const;
   void end(Job& job, std::string_view trouble, bool is_worth_another_try);
   void end_given_up(Transfer* transfer);
   void close(Job& job);

@@ -3,6 +3,9 @@
 
 // What makes a request of an object's name: plain HTTP, or S3 with its signatures.
 
+#include <cstddef>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +19,8 @@ struct Call {
   std::string url;
   std::vector<std::string> headers;  // "Name: value"
   std::string method = "GET";
+  // What is sent, where something is: it has to outlive the request.
+  std::optional<std::span<const std::byte>> body = {};
   bool follows = false;  // redirects; what they lead to gets no user name, no password and none of `headers`
 };
 
@@ -38,6 +43,10 @@ class Site {
   virtual Result<void> renew() const { return {}; }
   // What an answer of another status than 200 and 206 means; body: its beginning.
   virtual Refused refused(const ResponseHead& head, std::string_view body) const;
+  // Is an answer of status 200 a refusal all the same? Of what was sent; body: all of it.
+  virtual bool denies(std::string_view /*body*/) const { return false; }
+  // What is done to the object, for errors: "write part 3"; empty: it is read.
+  virtual std::string deed() const { return {}; }
   // What it says besides its status, for people; empty: nothing.
   virtual std::string reason(const ResponseHead& /*head*/, std::string_view /*body*/) const { return {}; }
 };

@@ -13,7 +13,7 @@
 namespace feedline::storage {
 namespace {
 
-constexpr int kOk = 200, kPartial = 206;
+constexpr int kOk = 200, kNoContent = 204, kPartial = 206;
 constexpr std::size_t kMostOfRefusal = 4096;       // that is kept, to say why
 constexpr std::uint64_t kMostIgnored = 64 * 1024;  // that is waited for, so that the connection can be used again
 constexpr int kMostDoublings = 20;
@@ -108,6 +108,9 @@ Result<Call> Transfer::request() {
   grown_.clear();
   if (version_ && !can_be_told_apart(*version_)) got_ = 0;  // nothing says that the rest would be of the same object
   FEEDLINE_TRY(Call call, site_->call(object_, query_));
+  sends_ = call.body.has_value();
+  sending_ = sends_ ? call.body->size() : 0;
+  if (sends_) return call;
   if (is_sized_) call.headers.push_back("Range: bytes=" + range_text(offset_ + got_, size_ - got_));
   if (!held_to_.etag.empty()) call.headers.push_back("If-Match: " + held_to_.etag);
   return call;
@@ -123,6 +126,7 @@ bool Transfer::refuse(const std::string& why) {
 // Is the body data?
 bool Transfer::judge() {
   judged_ = true;
+  if (sends_) return taken_ = growing_ = head_.status == kOk || head_.status == kNoContent;
   if (head_.status != kOk && head_.status != kPartial) return false;
   if (!is_sized_) return taken_ = take_whole();
   const bool is_part = head_.status == kPartial || head_.content_range || head_.has_bad_range;
@@ -262,7 +266,7 @@ Transfer::Next Transfer::on_end(std::string_view trouble, bool is_worth_another_
 }
 
 Transfer::Next Transfer::end_of_data(std::string_view trouble, bool is_worth_another_try) {
-  if (growing_ && trouble.empty()) return finish_grown();
+  if (growing_ && trouble.empty()) return sends_ ? end_of_sent() : finish_grown();
   if (!growing_ && got_ == size_) return Next::kDone;
   if (!growing_ && had_ == expected_ && had_ > 0) {  // a part of the range: the rest, at once
     pause_ = {};
@@ -272,6 +276,13 @@ Transfer::Next Transfer::end_of_data(std::string_view trouble, bool is_worth_ano
   return try_again(trouble.empty() ? "the answer ended after " + std::to_string(had_) + " of " +
                                          std::to_string(expected_) + " bytes"
                                    : std::string(trouble));
+}
+
+Transfer::Next Transfer::end_of_sent() {
+  const std::string_view body(reinterpret_cast<const char*>(grown_.data()), grown_.size());
+  if (!site_->denies(body)) return finish_grown();
+  refusal_ = body.substr(0, kMostOfRefusal);
+  return end_of_refusal();
 }
 
 Transfer::Next Transfer::finish_grown() {
@@ -302,6 +313,7 @@ Transfer::Next Transfer::end_of_refusal() {
       *head_.content_range->total <= offset_ + got_)
     return hold() ? end_at(*head_.content_range->total), Next::kDone : Next::kDone;
   std::string why = std::to_string(head_.status);
+  if (head_.status == kOk) why += " OK";
   if (const std::string_view words = words_of(head_.status); !words.empty()) why.append(" ").append(words);
   if (const std::string reason = site_->reason(head_, refusal_); !reason.empty()) why += ", " + reason;
   switch (site_->refused(head_, refusal_)) {
@@ -317,8 +329,9 @@ Transfer::Next Transfer::end_of_refusal() {
 }
 
 std::string Transfer::described(std::uint64_t offset, std::uint64_t bytes) const {
-  std::string text = "cannot read ";
-  text += is_sized_ && bytes > 0 ? "bytes " + range_text(offset, bytes) : "the object";
+  const std::string deed = site_->deed();
+  std::string text = "cannot " + (deed.empty() ? "read " : deed);
+  if (deed.empty()) text += is_sized_ && bytes > 0 ? "bytes " + range_text(offset, bytes) : "the object";
   text += ": " + *why_;
   if (!head_.request_id.empty()) text += "; request " + head_.request_id;
   if (tries_ > 1) text += "; tried " + std::to_string(tries_) + " times";

@@ -16,6 +16,9 @@
 //   412, another ETag or length    "changed" (version.h)
 //   other Content-Range, more bytes than said, no length    an error
 //   fewer bytes than said          asked for again, from where it broke off
+//
+// A request that sends something (Call::body) is made again as a whole; what answers 200 or 204 is what it is, unless
+// the site finds a refusal in it.
 
 #include <chrono>
 #include <cstdint>
@@ -81,6 +84,8 @@ class Transfer {
   // Parts, from the first on, that have all their bytes: nobody writes to them any more.
   std::size_t parts_done() const { return parts_done_; }
   bool has_more_parts() const { return parts_done_ < parts_.size(); }
+  bool sends() const { return sends_; }
+  std::uint64_t bytes_to_send() const { return sending_; }
 
   // ---- whoever asked, after kDone ----
   Result<std::span<const std::byte>> result() const;
@@ -88,6 +93,9 @@ class Transfer {
   // Of the answers that were taken.
   const std::optional<Version>& version() const { return version_; }
   const std::string& etag() const { return held_to_.etag; }
+  // Of what was sent: the ETag that the answer has.
+  const std::string& sent_etag() const { return head_.etag; }
+  int tries() const { return tries_; }
 
  private:
   bool judge();
@@ -99,6 +107,7 @@ class Transfer {
   void end_at(std::uint64_t object_bytes);
   bool grow(std::span<const std::byte> bytes);
   Next end_of_data(std::string_view trouble, bool is_worth_another_try);
+  Next end_of_sent();
   Next end_of_refusal();
   Next give_up(const std::string& why, int system_errno);
   Next try_again(const std::string& why);
@@ -129,6 +138,8 @@ class Transfer {
   int tries_ = 0, tries_in_a_row_ = 0, renewals_ = 0;
   std::chrono::milliseconds pause_{0};
   std::uint64_t received_ = 0;
+  bool sends_ = false;         // the request has a body; its answer is no object, and is taken as it comes
+  std::uint64_t sending_ = 0;  // bytes of that
   // of the answer under way
   ResponseHead head_;
   bool judged_ = false, taken_ = false, growing_ = false;

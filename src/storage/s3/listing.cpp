@@ -124,7 +124,7 @@ Result<S3Listing> parse_listing(std::string_view xml) {
   while (const auto element = inside(*all, "Contents", at)) {
     const auto bytes = parse_size(xml_text(*element, "Size"));
     if (!bytes) return no_listing("an object without a size");
-    listing.objects.push_back({key_of(*element, "Key"), *bytes});
+    listing.objects.push_back({key_of(*element, "Key"), *bytes, xml_text(*element, "ETag")});
   }
   at = 0;
   while (const auto element = inside(*all, "CommonPrefixes", at))
@@ -133,6 +133,26 @@ Result<S3Listing> parse_listing(std::string_view xml) {
   listing.next = xml_text(*all, "NextContinuationToken");
   if (listing.next.empty()) return no_listing("it goes on, and does not say where");
   return listing;
+}
+
+Result<S3Uploads> parse_uploads(std::string_view xml) {
+  std::size_t from = 0;
+  const auto all = inside(xml, "ListMultipartUploadsResult", from);
+  if (!all) return no_listing("no whole ListMultipartUploadsResult");
+  const bool is_encoded = xml_text(*all, "EncodingType") == "url";
+  const auto key_of = [&](std::string_view element, std::string_view name) {
+    const std::string text = xml_text(element, name);
+    return is_encoded ? url_decoded(text) : text;
+  };
+  S3Uploads found;
+  std::size_t at = 0;
+  while (const auto element = inside(*all, "Upload", at))
+    found.uploads.push_back({key_of(*element, "Key"), xml_text(*element, "UploadId")});
+  if (xml_text(*all, "IsTruncated") != "true") return found;
+  found.next_key = key_of(*all, "NextKeyMarker");
+  found.next_id = xml_text(*all, "NextUploadIdMarker");
+  if (found.next_key.empty()) return no_listing("it goes on, and does not say where");
+  return found;
 }
 
 }  // namespace feedline::storage

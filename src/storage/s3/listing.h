@@ -17,6 +17,7 @@ struct S3Listing {
   struct Object {
     std::string key;
     std::uint64_t bytes = 0;
+    std::string etag;  // as it is written, with its quotes
   };
   std::vector<Object> objects;
   std::vector<std::string> prefixes;  // with their slash
@@ -25,6 +26,16 @@ struct S3Listing {
 
 // Of ListObjectsV2 with encoding-type=url. kStorage: it is no listing, or one that is cut.
 Result<S3Listing> parse_listing(std::string_view xml);
+// An upload of several parts that was begun and neither completed nor aborted.
+struct S3Upload {
+  std::string key, id;
+};
+struct S3Uploads {
+  std::vector<S3Upload> uploads;
+  std::string next_key, next_id;  // the markers that continue it; empty: it is all
+};
+// Of ListMultipartUploads with encoding-type=url. kStorage: it is none.
+Result<S3Uploads> parse_uploads(std::string_view xml);
 // The text of the first element of this name, its entities read; empty: there is none.
 std::string xml_text(std::string_view xml, std::string_view name);
 

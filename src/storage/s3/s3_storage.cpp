@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "storage/http/url.h"
-#include "storage/s3/listing.h"
 
 namespace feedline::storage {
 namespace {
@@ -48,19 +47,6 @@ std::map<std::string, std::string> query_of_folder(std::string_view key, const s
   return query;
 }
 
-Result<S3Listing> list_page(const Remote& remote, const std::string& directory, const std::string& continued,
-                            std::size_t most) {
-  const auto name = s3_name(directory);
-  if (!name) return config_error("'" + directory + "' names no bucket");
-  memory::ByteBuffer buffer;
-  Transfer transfer(*remote.site, remote.limits, directory, buffer, kMostListing, {},
-                    query_text(query_of_folder(name->key, continued, most)));
-  FEEDLINE_TRY(const auto bytes, remote.carry_out(transfer));
-  auto listing = parse_listing({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (!listing) listing.error().where.shard = directory;
-  return listing;
-}
-
 // What stands behind the last slash of a key, or of a prefix without its own.
 std::string last_part(std::string_view key) {
   if (key.ends_with('/')) key.remove_suffix(1);
@@ -92,6 +78,19 @@ std::map<std::string, std::string> query_in(std::string_view text) {
 
 }  // namespace
 
+Result<S3Listing> list_page(const Remote& remote, const std::string& directory, const std::string& continued,
+                            std::size_t most) {
+  const auto name = s3_name(directory);
+  if (!name) return config_error("'" + directory + "' names no bucket");
+  memory::ByteBuffer buffer;
+  Transfer transfer(*remote.site, remote.limits, directory, buffer, kMostListing, {},
+                    query_text(query_of_folder(name->key, continued, most)));
+  FEEDLINE_TRY(const auto bytes, remote.carry_out(transfer));
+  auto listing = parse_listing({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!listing) listing.error().where.shard = directory;
+  return listing;
+}
+
 std::int64_t now_in_seconds() { return static_cast<std::int64_t>(std::time(nullptr)); }
 
 S3Settings s3_settings() {
@@ -121,6 +120,10 @@ std::optional<S3Name> s3_name(std::string_view object) {
 }
 
 Result<Call> S3Site::call(const std::string& object, std::string_view query) const {
+  return call(object, {.query = std::string(query), .of_bucket = !query.empty()});
+}
+
+Result<Call> S3Site::call(const std::string& object, const S3Order& order) const {
   const auto name = s3_name(object);
   if (!name) return config_error("'" + object + "' names no bucket");
   const std::string base =
@@ -130,13 +133,18 @@ Result<Call> S3Site::call(const std::string& object, std::string_view query) con
   // no certificate is valid for a name with a dot in front of the host
   const bool path_style = settings_.path_style || name->bucket.find('.') != name->bucket.npos;
   S3Request request;
+  request.method = order.method;
+  request.payload = order.payload;
   request.host = (path_style ? "" : std::string(name->bucket) + ".") + std::string(parts->authority);
   request.path = std::string(parts->path) + "/" + (path_style ? std::string(name->bucket) + "/" : "") +
-                 (query.empty() ? percent_encoded(name->key, true) : "");
-  request.query = query_in(query);
+                 (order.of_bucket ? "" : percent_encoded(name->key, true));
+  request.query = query_in(order.query);
   if (settings_.requester_pays) request.headers["x-amz-request-payer"] = "requester";
-  Call call{.url = std::string(parts->scheme) + "://" + request.host + request.path, .headers = {}};
-  if (!query.empty()) call.url += "?" + query_text(request.query);
+  Call call{.url = std::string(parts->scheme) + "://" + request.host + request.path,
+            .headers = {},
+            .method = order.method,
+            .body = order.body};
+  if (!order.query.empty()) call.url += "?" + query_text(request.query);
   const S3Keys keys = keys_.keys();
   if (!keys.is_empty())
     call.headers = signed_headers(request, keys, settings_.region, now_());
@@ -197,15 +205,24 @@ Result<bool> S3Storage::is_directory(const std::string& path) const {
   return !page.objects.empty() || !page.prefixes.empty();
 }
 
+std::shared_ptr<const S3Site> s3_site() {
+  static const auto site =
+      std::make_shared<const S3Site>(s3_settings(), [] { return find_keys(http_limits(), nullptr); });
+  return site;
+}
+
+std::shared_ptr<const S3Site> gs_site() {
+  static const auto site = std::make_shared<const S3Site>(gs_settings(), gs_keys);
+  return site;
+}
+
 std::shared_ptr<const Storage> s3_storage() {
-  static const std::shared_ptr<const Storage> storage = std::make_shared<S3Storage>(
-      std::make_shared<S3Site>(s3_settings(), [] { return find_keys(http_limits(), nullptr); }));
+  static const std::shared_ptr<const Storage> storage = std::make_shared<S3Storage>(s3_site());
   return storage;
 }
 
 std::shared_ptr<const Storage> gs_storage() {
-  static const std::shared_ptr<const Storage> storage =
-      std::make_shared<S3Storage>(std::make_shared<S3Site>(gs_settings(), gs_keys));
+  static const std::shared_ptr<const Storage> storage = std::make_shared<S3Storage>(gs_site());
   return storage;
 }
 

@@ -10,6 +10,7 @@
 
 #include "storage/http/remote_storage.h"
 #include "storage/s3/credentials.h"
+#include "storage/s3/listing.h"
 
 namespace feedline::storage {
 
@@ -33,6 +34,19 @@ std::optional<S3Name> s3_name(std::string_view object);
 
 std::int64_t now_in_seconds();
 
+// A page of a folder of keys; `continued`: S3Listing::next of the one before.
+Result<S3Listing> list_page(const Remote& remote, const std::string& directory, const std::string& continued,
+                            std::size_t most);
+
+// A request to S3 besides reading: what is sent, or done.
+struct S3Order {
+  std::string method = "GET";
+  std::string query;       // "name=value" encoded
+  bool of_bucket = false;  // and not of the object
+  std::optional<std::span<const std::byte>> body = {};
+  std::string payload = {};  // as of S3Request
+};
+
 class S3Site final : public Site {
  public:
   S3Site(S3Settings settings, KeyRing::Find find_keys, KeyRing::Now now = now_in_seconds)
@@ -40,11 +54,13 @@ class S3Site final : public Site {
 
   // query: of a listing of the bucket, "name=value" encoded; empty: the object.
   Result<Call> call(const std::string& object, std::string_view query) const override;
+  Result<Call> call(const std::string& object, const S3Order& order) const;
   Result<void> prepare() const override { return keys_.prepare(); }
   Result<void> renew() const override { return keys_.renew(); }
   Refused refused(const ResponseHead& head, std::string_view body) const override;
   std::string reason(const ResponseHead& head, std::string_view body) const override;
   const S3Settings& settings() const { return settings_; }
+  bool is_encrypted() const { return settings_.endpoint.empty() || settings_.endpoint.starts_with("https:"); }
 
  private:
   const S3Settings settings_;
@@ -62,6 +78,8 @@ class S3Storage final : public RemoteStorage {
 };
 
 // The process's, by its environment at their first use.
+std::shared_ptr<const S3Site> s3_site();
+std::shared_ptr<const S3Site> gs_site();
 std::shared_ptr<const Storage> s3_storage();
 std::shared_ptr<const Storage> gs_storage();
 

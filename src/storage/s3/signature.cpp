@@ -10,7 +10,7 @@
 namespace feedline::storage {
 namespace {
 
-// Of no bytes: requests have no body.
+// Of no bytes.
 constexpr std::string_view kEmptyBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 constexpr std::string_view kMethod = "AWS4-HMAC-SHA256";
 
@@ -46,7 +46,8 @@ std::vector<std::string> signed_headers(const S3Request& request, const S3Keys& 
   const std::string time = time_text(now), date = time.substr(0, 8);
   std::map<std::string, std::string> headers = request.headers;
   headers["host"] = request.host;
-  headers["x-amz-content-sha256"] = kEmptyBody;
+  const std::string payload = request.payload.empty() ? std::string(kEmptyBody) : request.payload;
+  headers["x-amz-content-sha256"] = payload;
   headers["x-amz-date"] = time;
   if (!keys.token.empty()) headers["x-amz-security-token"] = keys.token;
   std::string listed, names;
@@ -55,7 +56,7 @@ std::vector<std::string> signed_headers(const S3Request& request, const S3Keys& 
     names += (names.empty() ? "" : ";") + name;
   }
   const std::string canonical = request.method + "\n" + request.path + "\n" + query_text(request.query) + "\n" +
-                                listed + "\n" + names + "\n" + std::string(kEmptyBody);
+                                listed + "\n" + names + "\n" + payload;
   const std::string scope = date + "/" + std::string(region) + "/s3/aws4_request";
   const std::string to_sign =
       std::string(kMethod) + "\n" + time + "\n" + scope + "\n" + base::hex_of(base::sha256(canonical));

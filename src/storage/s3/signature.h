@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// AWS's Signature Version 4, for requests without a body.
+// AWS's Signature Version 4.
 
 #include <cstdint>
 #include <map>
@@ -18,12 +18,16 @@ struct S3Keys {
   bool is_empty() const { return id.empty(); }
 };
 
+// Stands for the SHA-256 of a body that TLS keeps whole.
+inline constexpr std::string_view kUnsignedPayload = "UNSIGNED-PAYLOAD";
+
 struct S3Request {
   std::string method = "GET";
   std::string host;
   std::string path;                            // as it is sent: percent_encoded()
   std::map<std::string, std::string> query;    // as they are
   std::map<std::string, std::string> headers;  // names in lower case; "host" and those of AWS come by themselves
+  std::string payload;  // the SHA-256 of the body in hexadecimal, or kUnsignedPayload; empty: there is no body
 };
 
 // "a=1&b=2", encoded and in the order that is signed.

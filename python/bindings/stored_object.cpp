@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "feedline/stored_object.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "errors.h"
+#include "gil.h"
+#include "subjects.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace feedline::python {
+namespace {
+
+nb::list entries_of(const StoredPlace& place) {
+  nb::list entries;
+  for (const StoredEntry& entry : unwrap(without_gil([&] { return place.entries(); })))
+    entries.append(nb::make_tuple(entry.name, entry.bytes, entry.etag, entry.is_folder));
+  return entries;
+}
+
+}  // namespace
+
+void bind_stored_object(nb::module_& module) {
+  nb::class_<StoredPlace>(module, "StoredPlace", "A folder of objects, s3:// or gs://, that is written to. Any thread.")
+      .def(
+          "__init__",
+          [](StoredPlace* self, const std::string& url) {
+            new (self) StoredPlace(unwrap(without_gil([&] { return StoredPlace::open(url); })));
+          },
+          "url"_a)
+      .def_prop_ro("url", &StoredPlace::url, "Without a slash at its end.")
+      .def("entries", &entries_of, nb::sig("def entries(self) -> list[tuple[str, int, str, bool]]"),
+           "Name, bytes, ETag, is it a folder. Raises StorageError.")
+      .def(
+          "put",
+          [](const StoredPlace& self, const std::string& name, const nb::bytes& content) {
+            const auto* const data = static_cast<const std::byte*>(content.data());
+            return unwrap(without_gil([&] { return self.put(name, {data, content.size()}); }));
+          },
+          "name"_a, "content"_a, "Gives the ETag. Raises StorageError.")
+      .def(
+          "upload",
+          [](const StoredPlace& self, const std::string& file, const std::string& name) {
+            return unwrap(without_gil([&] { return self.upload(file, name); }));
+          },
+          "file"_a, "name"_a, "A local file, in parts where it is large. Gives the ETag. Raises StorageError.")
+      .def("cancel", &StoredPlace::cancel, "Ends what waits in other threads, within seconds.")
+      .def(
+          "remove",
+          [](const StoredPlace& self, const std::string& name) {
+            unwrap(without_gil([&] { return self.remove(name); }));
+          },
+          "name"_a)
+      .def(
+          "abort_unfinished",
+          [](const StoredPlace& self, const std::vector<std::string>& names) {
+            return unwrap(without_gil([&] { return self.abort_unfinished(names); }));
+          },
+          "names"_a, "Aborts uploads of these names that somebody left. How many.");
+}
+
+}  // namespace feedline::python
