@@ -52,6 +52,25 @@ def closed_over(mixer: Any) -> Callable[[Any], Any]:
     return collate_fn
 
 
+def with_default(batch: Any, mixer: Any = mixup) -> Any:
+    return mixer(*default_collate(batch))
+
+
+def with_two_defaults(batch: Any, mixer: Any = mixup, other: Any = cutmix) -> Any:
+    return mixer(*default_collate(batch))
+
+
+def with_mixer_first(mixer: Any, batch: Any) -> Any:
+    images, labels = default_collate(batch)
+    images, labels = mixer(images, labels)
+    return images, labels
+
+
+def with_both_given(samples: Any, *, together: Any, mixer: Any = None) -> Any:
+    x, y = together(samples)
+    return mixer(x, y)
+
+
 KNOWN: dict[str, tuple[Callable[[Any], Any], str]] = {
     "global names": (collate_with_global_names, "collate_with_global_names: MixUp or CutMix"),
     "closure, mixup": (closed_over(mixup), "collate_fn: MixUp"),
@@ -64,6 +83,17 @@ KNOWN: dict[str, tuple[Callable[[Any], Any], str]] = {
     "one list": (lambda b: either(default_collate(b)), "<lambda>: MixUp or CutMix"),
     "two steps": (collate_in_two_steps, "collate_in_two_steps: CutMix"),
     "three steps": (collate_in_three_steps, "collate_in_three_steps: MixUp"),
+    "a default": (with_default, "with_default: MixUp"),
+    "two defaults": (with_two_defaults, "with_two_defaults: MixUp"),
+    "a partial": (functools.partial(with_default, mixer=cutmix), "with_default: CutMix"),
+    "a partial of a partial": (
+        functools.partial(functools.partial(with_mixer_first), either),
+        "with_mixer_first: MixUp",
+    ),
+    "a partial of names": (
+        functools.partial(with_both_given, together=default_collate, mixer=cutmix),
+        "with_both_given: CutMix",
+    ),
     "another alpha": (closed_over(v2.MixUp(alpha=1.7, num_classes=CLASSES + 2)), "collate_fn: MixUp"),
 }
 
@@ -131,7 +161,8 @@ def generator_of_batches(batch: Any) -> Any:
     yield mixup(*default_collate(batch))
 
 
-def with_default(batch: Any, mixer: Any = mixup) -> Any:
+def that_changes_an_argument(batch: Any, mixer: Any = mixup) -> Any:
+    mixer = cutmix
     return mixer(*default_collate(batch))
 
 
@@ -179,12 +210,24 @@ UNKNOWN: dict[str, tuple[Any, str]] = {
         "finds its labels in a way of its own",
     ),
     "a generator": (generator_of_batches, "collate_fn is not torch's default_collate"),
-    "a default": (with_default, "collate_fn is not torch's default_collate"),
+    "a changed argument": (that_changes_an_argument, "collate_fn is not torch's default_collate"),
+    "an argument is missing": (with_mixer_first, "collate_fn is not torch's default_collate"),
     "more": (more_is_done, "collate_fn is not torch's default_collate"),
     "another order": (other_order, "collate_fn is not torch's default_collate"),
     "a name of nothing": (not_there, "collate_fn is not torch's default_collate"),
     "another default_collate": (default_collate_of_ones_own(), "collate_fn is not torch's default_collate"),
-    "a partial": (functools.partial(with_default, mixer=cutmix), "collate_fn is not torch's default_collate"),
+    "a partial of something else": (
+        functools.partial(with_default, mixer=plain_mixer),
+        "plain_mixer in it is not torchvision v2's MixUp",
+    ),
+    "a partial that gives the batch": (
+        functools.partial(with_default, batch=[], mixer=cutmix),
+        "collate_fn is not torch's default_collate",
+    ),
+    "a partial of what is no function": (
+        functools.partial(mixup, inplace=True),
+        "collate_fn is not torch's default_collate",
+    ),
 }
 
 
