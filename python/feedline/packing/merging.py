@@ -39,8 +39,16 @@ def merge_index(place: str | os.PathLike[str]) -> Merged:
     stored = place_of(arguments.output_path("merge-index", "place", place, urls=True))
     names = stored.names()
     found = sorted((span, name) for name in names if (span := part_in(name)))
+    whole = Manifest.load(stored, NAME) if NAME in names else None
+    if whole is not None and whole.complete:
+        stored.verify(whole.shards, {})
+        for _, name in found:  # somebody was interrupted in removing them
+            stored.remove(name)
+        return _told(stored, whole, 0)
     if not found:
-        return _whole_already(stored, names)
+        begun = whole is not None or UNFINISHED_NAME in names
+        why = "it was begun as a whole: run feedline pack again" if begun else "run feedline pack --shard-range first"
+        raise ConfigError(f"merge-index: {stored.shown} has no ranges of shards to put together; {why}")
     parts = [(name, _loaded(stored, name)) for _, name in found]
     _check_alike(stored, parts)
     _check_complete(stored, parts)
@@ -60,16 +68,6 @@ def _loaded(place: Place, name: str) -> Manifest:
     if part is None or part.part is None:
         raise DataError(f"merge-index: {place.shown}/{name} is no manifest of a range; pack that range again")
     return part
-
-
-def _whole_already(place: Place, names: list[str]) -> Merged:
-    whole = Manifest.load(place, NAME) if NAME in names else None
-    if whole is not None and whole.complete:
-        place.verify(whole.shards, {})
-        return _told(place, whole, 0)
-    begun = whole is not None or UNFINISHED_NAME in names
-    why = "it was begun as a whole: run feedline pack again" if begun else "run feedline pack with --shard-range first"
-    raise ConfigError(f"merge-index: {place.shown} has no ranges of shards to put together; {why}")
 
 
 def _check_alike(place: Place, parts: list[tuple[str, Manifest]]) -> None:

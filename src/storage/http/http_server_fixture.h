@@ -26,6 +26,7 @@ struct ServedRequest {
   std::string method, target;
   std::map<std::string, std::string> headers;  // names in lower case
   std::uint64_t number = 0;                    // of all that this server had
+  std::string body = {};
 
   std::string header(const std::string& name) const {
     const auto found = headers.find(name);
@@ -164,6 +165,15 @@ class HttpServer {
       for (char& c : name) c = static_cast<char>(std::tolower(c));
       request.headers[name] = head.substr(colon + 2, stop - colon - 2);
     }
+    const auto length = parse_size(request.header("content-length")).value_or(0);
+    while (input.size() < length) {
+      char some[65536];
+      const ssize_t got = ::recv(connection, some, sizeof some, 0);
+      if (got <= 0) return {};
+      input.append(some, static_cast<std::size_t>(got));
+    }
+    request.body = input.substr(0, length);
+    input.erase(0, length);
     const std::lock_guard lock(mutex_);
     request.number = log_.size();
     log_.push_back(request);

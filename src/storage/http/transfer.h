@@ -95,7 +95,6 @@ class Transfer {
   const std::string& etag() const { return held_to_.etag; }
   // Of what was sent: the ETag that the answer has.
   const std::string& sent_etag() const { return head_.etag; }
-  int tries() const { return tries_; }
 
  private:
   bool judge();

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/sha256.h"
+
 namespace feedline::storage {
 namespace {
 
@@ -41,6 +43,14 @@ TEST(Signature, IsAmazonsOfAQuery) {
   S3Request list = request("/");
   list.query = {{"prefix", "J"}, {"max-keys", "2"}};
   EXPECT_TRUE(authorization(list).ends_with("34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"));
+}
+
+TEST(Signature, IsAmazonsOfABody) {
+  S3Request put = request("/test%24file.text");
+  put.method = "PUT";
+  put.headers = {{"date", "Fri, 24 May 2013 00:00:00 GMT"}, {"x-amz-storage-class", "REDUCED_REDUNDANCY"}};
+  put.payload = base::hex_of(base::sha256("Welcome to Amazon S3."));
+  EXPECT_TRUE(authorization(put).ends_with("98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"));
 }
 
 TEST(Signature, ATokenIsSentAndSigned) {

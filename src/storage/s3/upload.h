@@ -11,8 +11,8 @@
 //   200 to the completion, with an Error in its body     tried again, or an error, by its code
 //   200 to the completion, without its result            an error
 //   200 to a part, without an ETag                       an error
-//   404 to a completion that was tried before            success, if the object is there with its length now: the first
-//                                                        answer was lost
+//   404 to the completion                                success, if the object is there in as many bytes and parts: an
+//                                                        answer before was lost
 
 #include <cstddef>
 #include <cstdint>

@@ -236,7 +236,10 @@ def test_two_workers_side_by_side_make_one(
 
     assert comparable(written()) == expected
     assert [name for name in written() if name.endswith((".json", ".lock"))] == ["feedline-pack.json"]
+    if place == "s3":  # killed before the last of these was removed
+        bucket.s3.put_object(Bucket="data", Key="train/feedline-pack.000000-000002.json", Body=b"{}")
     assert "which was whole already" in bucket.run("merge-index", output).stdout
+    assert [name for name in written() if name.endswith(".json")] == ["feedline-pack.json"]
     bucket.run("pack", folder, output, *arguments, "--shard-range", ranges[0])
     bucket.run("pack", folder, output, *arguments)
     assert comparable(written()) == expected

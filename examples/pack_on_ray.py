@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python pack_on_ray.py SOURCE PLACE --shard-size 500MB --workers 32`: a dataset packed by a Ray cluster.
+
+SOURCE has to be readable, and PLACE (s3://bucket/prefix, or a shared folder) writable, on every node. Each task packs a
+range of shards; Ray runs one again whose node is lost, which then goes on where it was. Run it again after an
+interruption: ranges that are there are not packed again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import pairwise
+from typing import Any
+
+from feedline import packing
+
+
+def ranges(shards: int, workers: int) -> list[tuple[int, int]]:
+    """`shards` in equal parts, none empty. The same for the same numbers: give the same --workers to go on."""
+    count = max(1, min(shards, workers))
+    ends = [shards * i // count for i in range(count + 1)]
+    return list(pairwise(ends))
+
+
+def pack_range(source: str, place: str, span: tuple[int, int], options: dict[str, Any], cpus: int) -> int:
+    """One task: gives how many samples its shards hold."""
+    return packing.pack(source, place, shard_range=span, num_workers=cpus, **options).samples
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("source")
+    parser.add_argument("place")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--shard-size")
+    size.add_argument("--samples-per-shard", type=int)
+    parser.add_argument("--shuffle", action="store_true")
+    parser.add_argument("--workers", type=int, default=8, help="ranges of shards; Ray runs as many as it has room for")
+    parser.add_argument("--cpus", type=int, default=4, help="of each worker")
+    given = parser.parse_args()
+    options = {
+        "shard_bytes": given.shard_size,
+        "samples_per_shard": given.samples_per_shard,
+        "shuffle": given.shuffle,
+    }
+    import ray
+
+    ray.init()
+    shards = packing.shard_count(given.source, **options)
+    task = ray.remote(num_cpus=given.cpus, max_retries=5)(pack_range)
+    waiting = [
+        task.remote(given.source, given.place, span, options, given.cpus) for span in ranges(shards, given.workers)
+    ]
+    done = 0
+    while waiting:
+        finished, waiting = ray.wait(waiting)
+        done += sum(ray.get(finished))
+        print(f"{done:,} samples packed, {len(waiting)} ranges to go", flush=True)
+    merged = packing.merge_index(given.place)
+    print(f'{merged.samples:,} samples in {merged.shards:,} shards: feedline.open("{merged.pattern}")')
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples that pack on a cluster, with stand-ins for Ray and Slurm: the work is the real one."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running_processes import HANG_S
+
+import feedline
+from feedline import packing
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def stand_in() -> Any:
+    """As much of Ray as the example uses, in this process."""
+    ray = types.ModuleType("ray")
+    ray.init = lambda: None  # type: ignore[attr-defined]
+    ray.get = lambda done: done  # type: ignore[attr-defined]
+    ray.wait = lambda waiting: (waiting[:1], waiting[1:])  # type: ignore[attr-defined]
+
+    def remote(**options: Any) -> Any:
+        return lambda function: types.SimpleNamespace(remote=function)
+
+    ray.remote = remote  # type: ignore[attr-defined]
+    return ray
+
+
+@pytest.mark.parametrize("workers", ["1", "4", "50"])
+def test_ray_packs_what_one_process_packs(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], workers: str
+) -> None:
+    script, place = str(EXAMPLES / "pack_on_ray.py"), str(tmp_path / "ray")
+    monkeypatch.setitem(sys.modules, "ray", stand_in())
+    monkeypatch.setattr(
+        sys, "argv", [script, str(folder), place, "--samples-per-shard", "4", "--shuffle", "--workers", workers]
+    )
+    runpy.run_path(script, run_name="__main__")
+    packing.pack(folder, tmp_path / "one", samples_per_shard=4, shuffle=True)
+    assert "21 samples in 6 shards" in capsys.readouterr().out
+    assert len(feedline.open(f"{place}/{{000000..000005}}.tar")) == 21
+    for shard in (tmp_path / "one").glob("*.tar"):
+        assert (tmp_path / "ray" / shard.name).read_bytes() == shard.read_bytes()
+
+
+def test_slurm_packs_what_one_process_packs(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("click", reason="the command line is not installed")
+    script, place = EXAMPLES / "slurm/pack_array.sbatch", tmp_path / "slurm"
+    (tmp_path / "bin").mkdir()
+    command = tmp_path / "bin/feedline"
+    command.write_text(f"#!{sys.executable}\nimport sys\nfrom feedline.cli import main\nsys.exit(main())\n")
+    command.chmod(0o755)
+    path = f"{command.parent}{os.pathsep}{os.environ['PATH']}"
+    for task in (7, 6, 5):  # --array=5-7
+        array = {"SLURM_ARRAY_TASK_ID": task, "SLURM_ARRAY_TASK_MIN": 5, "SLURM_ARRAY_TASK_COUNT": 3}
+        environment = os.environ | {name: str(value) for name, value in array.items()} | {"PATH": path}
+        ran = subprocess.run(
+            ["bash", str(script), str(folder), str(place), "--samples-per-shard", "4"],
+            env=environment, capture_output=True, text=True, timeout=HANG_S,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        assert (place / "feedline-pack.json").exists() == (task == 5)
+    packing.pack(folder, tmp_path / "one", samples_per_shard=4)
+    for shard in (tmp_path / "one").glob("*.tar"):
+        assert (place / shard.name).read_bytes() == shard.read_bytes()
