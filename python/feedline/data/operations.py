@@ -90,7 +90,7 @@ class Operations:
         *,
         fields: Fields = None,
     ) -> Self:
-        """``size`` x ``size`` or ``(height, width)`` pixels of the image, from anywhere; one that is smaller lies anywhere in them.
+        """``size`` x ``size`` or ``(height, width)`` pixels from anywhere; a smaller image lies anywhere in them.
 
         timm's RandomCropOrPad. ``fill`` and ``padding_mode`` are as for :meth:`random_crop`.
         """

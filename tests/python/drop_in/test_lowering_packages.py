@@ -18,7 +18,9 @@ from lowered import assert_same, plan_of
 from PIL import Image
 from torch.utils.data import DataLoader as TorchLoader
 
+import feedline
 from feedline import DataLoader
+from feedline.drop_in.transforms import chain_of
 
 vision = pytest.importorskip("torchvision")
 WHOLE = (50.0, 60.0)  # a scale of which no crop fits into the image: all of it is taken, as far as the ratio allows
@@ -90,11 +92,12 @@ def test_timms_crops_by_chance_run_natively(timm: Any, folder: Path) -> None:
         made = timm.create_transform(32, is_training=True, train_crop_mode=mode, interpolation="random")
         loader = DataLoader(dataset_of(folder, made), 8, seed=2)
         assert plan_of(loader) == "images", loader.explain()
-        words = str(loader.explain())
-        assert "random_scale_prob=0.5, random_scale_range=(0.8, 1), random_scale_area=True" in words, words
-        first, second = (torch.cat([images for images, _ in loader]) for _ in range(2))
-        assert first.shape[1:] == (3, 32, 32)
-        assert not torch.equal(first, second), "another epoch"
+        first = chain_of(made, feedline.open(folder)).dataset.operations[0]
+        assert "random_scale_prob=0.5, random_scale_range=(0.8, 1), random_scale_area=True" in first
+        assert "random_aspect_prob=0.5, random_aspect_range=(0.9, 1.1" in first and "interpolation=random" in first
+        epochs = [torch.cat([images for images, _ in loader]) for _ in range(2)]
+        assert epochs[0].shape[1:] == (3, 32, 32)
+        assert not torch.equal(*epochs)
 
 
 def test_timms_random_interpolation_is_one_of_two(timm: Any, tmp_path: Path) -> None:
