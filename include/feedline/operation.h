@@ -23,8 +23,18 @@ class TimmPolicy;
 }
 struct Operation;
 
-// kRandom: bilinear or bicubic, drawn for each image.
-enum class Interpolation : std::uint8_t { kNearest, kBox, kBilinear, kBicubic, kLanczos, kRandom };
+// kRandom: bilinear or bicubic, drawn for each image. kTorchBilinear, kTorchBicubic: of resizes, by the arithmetic that
+// torch has for tensors of uint8 with antialias (weights of 16 bits, horizontally first), and not by Pillow's.
+enum class Interpolation : std::uint8_t {
+  kNearest,
+  kBox,
+  kBilinear,
+  kBicubic,
+  kLanczos,
+  kRandom,
+  kTorchBilinear,
+  kTorchBicubic
+};
 // What AutoAugment's policy was learned on.
 enum class AutoAugmentPolicy : std::uint8_t { kImageNet, kCifar10, kSvhn };
 // A change of an image that leaves its size: what automatic augmentations choose from.

@@ -106,11 +106,13 @@ Fidelity fidelity_of(std::string_view word) { return look_up("fidelity", words_o
 Layout layout_of(std::string_view word) { return look_up("layout", words_of<Layout>(), word); }
 
 Interpolation interpolation_of(std::string_view word) {
-  constexpr Words<Interpolation, 6> kWords{{{"nearest", Interpolation::kNearest},
+  constexpr Words<Interpolation, 8> kWords{{{"nearest", Interpolation::kNearest},
                                             {"box", Interpolation::kBox},
                                             {"bilinear", Interpolation::kBilinear},
                                             {"bicubic", Interpolation::kBicubic},
                                             {"lanczos", Interpolation::kLanczos},
+                                            {"torch_bilinear", Interpolation::kTorchBilinear},
+                                            {"torch_bicubic", Interpolation::kTorchBicubic},
                                             {"random", Interpolation::kRandom}}};
   return look_up("interpolation", kWords, word);
 }

@@ -8,7 +8,8 @@
 #include "base/check.h"
 
 // Bit-exactness: every expression on doubles below has the operands, the order and the rounding of Pillow's
-// Resample.c and Geometry.c. Simplifying one changes pixels.
+// Resample.c and Geometry.c; for torch, of UpSampleKernel.cpp, which is the same but for the bits that a weight has.
+// Simplifying one changes pixels.
 
 namespace feedline::transform {
 namespace {
@@ -28,8 +29,10 @@ struct Filter {
       case Interpolation::kBox:
         return 0.5;
       case Interpolation::kBilinear:
+      case Interpolation::kTorchBilinear:
         return 1.0;
       case Interpolation::kBicubic:
+      case Interpolation::kTorchBicubic:
         return 2.0;
       case Interpolation::kLanczos:
         return 3.0;
@@ -68,9 +71,9 @@ double sinc(double x) {
 
 double lanczos(double x) { return x >= -3.0 && x < 3.0 ? sinc(x) * sinc(x / 3) : 0.0; }
 
-std::int32_t fixed_point(double weight) {
-  const double scaled = weight * (1 << kWeightBits);
-  return static_cast<std::int32_t>(weight < 0 ? -0.5 + scaled : 0.5 + scaled);
+std::int32_t fixed_point(double weight, int bits) {
+  const double scaled = weight * (1 << bits);
+  return static_cast<std::int32_t>(weight < 0 ? -0.5 + scaled : 0.5 + scaled) * (1 << (kWeightBits - bits));
 }
 
 // The unrounded weights of source positions [begin, begin + count); returns their sum.
@@ -92,12 +95,32 @@ Weigh weigh_for(Interpolation interpolation) {
     case Interpolation::kBox:
       return weigh<box>;
     case Interpolation::kBicubic:
+    case Interpolation::kTorchBicubic:
       return weigh<cubic>;
     case Interpolation::kLanczos:
       return weigh<lanczos>;
     default:
       return weigh<triangle>;
   }
+}
+
+bool is_torchs(Interpolation interpolation) {
+  return interpolation == Interpolation::kTorchBilinear || interpolation == Interpolation::kTorchBicubic;
+}
+
+// torch keeps a weight in 16 bits: behind the point are as many as leave room for the largest of the whole direction.
+// Rounded so and shifted to kWeightBits, weights give torch's sums and torch's rounding of them.
+int torch_bits(const AxisRequest& request, const Filter& filter, Weigh weigh_all, double* weights) {
+  double largest = 0;
+  for (int out = 0; out < request.out; ++out) {
+    const int begin = filter.begin(out), used = filter.end(out, request.in) - begin;
+    const double sum = weigh_all(begin, used, filter.center(out), 1.0 / filter.filter_scale, weights);
+    for (int x = 0; x < used; ++x) largest = std::max(largest, weights[x] / sum);
+  }
+  constexpr int kBound = 1 << 15;
+  int bits = 0;
+  while (bits < kWeightBits && static_cast<int>(0.5 + largest * (1 << (bits + 1))) < kBound) ++bits;
+  return bits;
 }
 
 // Calls use(i, source) for each requested position. Pillow walks with repeated addition: the rounding of all
@@ -163,6 +186,8 @@ void AxisTable::compute_filtered() {
   exact_.resize(stride_);
   taps_ = 0;
   const Weigh weigh_all = weigh_for(request_.interpolation);
+  const int bits =
+      is_torchs(request_.interpolation) ? torch_bits(request_, filter, weigh_all, exact_.data()) : kWeightBits;
   for (int i = 0; i < count_; ++i) {
     const int out = request_.begin + i;
     const int begin = filter.begin(out);
@@ -173,7 +198,7 @@ void AxisTable::compute_filtered() {
     std::int32_t* weights = weights_.data() + slot * stride_;
     for (int x = 0; x < used; ++x) {
       const double weight = exact_[static_cast<std::size_t>(x)];
-      weights[x] = fixed_point(sum != 0.0 ? weight / sum : weight);
+      weights[x] = fixed_point(sum != 0.0 ? weight / sum : weight, bits);
     }
     std::fill(weights + used, weights + stride_, 0);
     first_[slot] = begin - origin_;

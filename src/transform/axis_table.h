@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The weights of one direction of a resize, in Pillow's 8-bit fixed point.
+// The weights of one direction of a resize, in Pillow's 8-bit fixed point, and in torch's.
 
 #include <cstdint>
 #include <vector>

@@ -493,10 +493,22 @@ class Inference {
                         std::to_string(bins));
   }
   Check check_moved(Interpolation interpolation) const {
-    if (interpolation == Interpolation::kBox || interpolation == Interpolation::kLanczos)
-      return config_error(std::string("interpolation must be nearest, bilinear, bicubic or random, got ") +
-                          (interpolation == Interpolation::kBox ? "box" : "lanczos"));
-    return needs_pixels();
+    switch (interpolation) {
+      case Interpolation::kNearest:
+      case Interpolation::kBilinear:
+      case Interpolation::kBicubic:
+      case Interpolation::kRandom:
+        return needs_pixels();
+      case Interpolation::kBox:
+      case Interpolation::kLanczos:
+      case Interpolation::kTorchBilinear:
+      case Interpolation::kTorchBicubic:
+        break;
+    }
+    return config_error("interpolation must be nearest, bilinear, bicubic or random, got " +
+                        std::string(interpolation == Interpolation::kBox       ? "box"
+                                    : interpolation == Interpolation::kLanczos ? "lanczos"
+                                                                               : "one of torch's resizes"));
   }
   Check needs_pixels() const {
     if (state_.dtype == DType::kUint8) return {};

@@ -27,6 +27,10 @@ std::string_view name_of(Interpolation interpolation) {
       return "lanczos";
     case Interpolation::kRandom:
       return "random";
+    case Interpolation::kTorchBilinear:
+      return "torch_bilinear";
+    case Interpolation::kTorchBicubic:
+      return "torch_bicubic";
   }
   return "unknown";
 }

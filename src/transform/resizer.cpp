@@ -10,11 +10,13 @@
 namespace feedline::transform {
 namespace {
 
-// Which pass comes first shows in the pixels, because each rounds to 8 bits. Pillow 13 (its pull request 9549) goes
-// vertically first where that drops more than twice as many rows as columns. The rule was read off Pillow 13.0.0: it
-// decides 8,298 of 8,298 random resizes whose two orders differ. Pillow 12 (from 12.2 on) did so for images over 100
-// times taller than wide that get lower; before, it was always horizontally first.
+// Which pass comes first shows in the pixels, because each rounds to 8 bits. torch is always horizontally first. Pillow
+// 13 (its pull request 9549) goes vertically first where that drops more than twice as many rows as columns. The rule
+// was read off Pillow 13.0.0: it decides 8,298 of 8,298 random resizes whose two orders differ. Pillow 12 (from 12.2
+// on) did so for images over 100 times taller than wide that get lower; before, it was always horizontally first.
 bool is_vertical_first(const ResizeStep& step) {
+  if (step.interpolation == Interpolation::kTorchBilinear || step.interpolation == Interpolation::kTorchBicubic)
+    return false;
   const std::int64_t fewer_rows = std::int64_t{step.in.height} - step.out.height;
   const std::int64_t fewer_columns = std::int64_t{step.in.width} - step.out.width;
   if (followed_pillow() == 13) return fewer_rows > 0 && fewer_rows > 2 * fewer_columns;

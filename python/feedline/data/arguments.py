@@ -18,7 +18,7 @@ from typing import Any
 from .. import _engine
 from ..errors import ConfigError
 
-_INTERPOLATIONS = ("nearest", "box", "bilinear", "bicubic", "lanczos", "random")
+_INTERPOLATIONS = ("nearest", "box", "bilinear", "bicubic", "lanczos", "random", "torch_bilinear", "torch_bicubic")
 # Pillow's Image.Resampling values, which torchvision accepts as plain integers too
 _PILLOW_RESAMPLING = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
 _DTYPES = ("uint8", "int64", "float16", "float32")

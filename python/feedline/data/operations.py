@@ -56,7 +56,8 @@ class Operations:
             size: pixels; an int is for the smaller edge. None: the larger edge becomes ``max_size``.
             interpolation: ``"nearest"``, ``"box"``, ``"bilinear"``, ``"bicubic"``, ``"lanczos"``, or ``"random"``,
                 which is bilinear or bicubic, drawn for each image; torchvision's InterpolationMode and Pillow's
-                Resampling are taken too.
+                Resampling are taken too. ``"torch_bilinear"`` and ``"torch_bicubic"`` give what torch makes of tensors
+                of uint8 (``interpolate(..., antialias=True)``, which torchvision v2 calls), to the bit.
             max_size: upper limit of the larger edge, pixels; only with an int ``size``, or none.
             antialias: pixels are Pillow's, which are always antialiased (``"nearest"`` never): False is refused.
         """

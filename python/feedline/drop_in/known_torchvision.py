@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """torchvision's transforms, v1 and v2, as the engine's operations.
 
-A transform is taken where it does on a PIL image what the engine's operation of the same name does. Behind ToTensor
-torchvision resamples and colours tensors, with other rounding than PIL images have: only what is the same there for
-every value is taken. An argument that the engine does not have makes the transform unknown, in the engine's own words.
+A transform is taken where it does on a PIL image what the engine's operation of the same name does. Tensors of uint8
+are resized by torch's arithmetic, which the engine has too. But torchvision colours them, and does everything behind
+ToTensor, with other rounding than PIL images have: only what is the same there for every value is taken. An argument
+that the engine does not have makes the transform unknown, in the engine's own words.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,6 +23,7 @@ from .chains import BYTES, FLOATS, PIL, Chain, Family, Known, keep, v2_fill
 
 V1 = ("torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
 V2 = "torchvision.transforms.v2"
+_V2_GEOMETRY = "torchvision.transforms.v2.functional._geometry"
 _POLICY_BINS = 10  # of AutoAugment's magnitudes
 
 
@@ -38,8 +41,37 @@ def check_ratio(t: Any) -> None:
 # -- geometry
 
 
+def _interpolation(chain: Chain, t: Any) -> Any:
+    """Of a resize: of tensors torch's."""
+    if chain.flows != BYTES:
+        return t.interpolation
+    name, word = type(t).__name__, getattr(t.interpolation, "value", t.interpolation)
+    if is_v1(t) or not _resizes_uint8(word):
+        raise ConfigError(f"{name} of {chain.flows} by {word!r} is not an operation of the engine")
+    if t.antialias is not True:
+        raise ConfigError(f"{name} with antialias={t.antialias!r} is not an operation of the engine")
+    return f"torch_{word}"
+
+
+def _resizes_uint8(word: Any) -> bool:
+    """Whether v2 leaves a tensor's resize to torch: else, as bilinear ones without AVX2, it resizes as float32."""
+    geometry = sys.modules.get(_V2_GEOMETRY)
+    leaves_to_torch: Any = getattr(geometry, "_do_native_uint8_resize_on_cpu", None)
+    modes: Any = getattr(geometry, "InterpolationMode", None)
+    if word not in ("bilinear", "bicubic") or leaves_to_torch is None or modes is None:
+        return False
+    return bool(leaves_to_torch(modes(word)))
+
+
+def _check_border(chain: Chain, t: Any) -> None:
+    """torchvision refuses some borders of tensors that it gives PIL images."""
+    if chain.flows == BYTES and t.padding_mode != "constant":
+        name, mode = type(t).__name__, t.padding_mode
+        raise ConfigError(f"{name} of {chain.flows} with padding_mode={mode!r} is not an operation of the engine")
+
+
 def _resize(chain: Chain, t: Any) -> Any:
-    return chain.dataset.resize(t.size, t.interpolation, t.max_size)
+    return chain.dataset.resize(t.size, _interpolation(chain, t), t.max_size)
 
 
 def _center_crop(chain: Chain, t: Any) -> Any:
@@ -47,12 +79,13 @@ def _center_crop(chain: Chain, t: Any) -> Any:
 
 
 def _random_crop(chain: Chain, t: Any) -> Any:
+    _check_border(chain, t)
     return chain.dataset.random_crop(t.size, t.padding, t.pad_if_needed, v2_fill(chain, t), t.padding_mode)
 
 
 def _random_resized_crop(chain: Chain, t: Any) -> Any:
     check_ratio(t)
-    return chain.dataset.random_resized_crop(t.size, t.scale, t.ratio, t.interpolation)
+    return chain.dataset.random_resized_crop(t.size, t.scale, t.ratio, _interpolation(chain, t))
 
 
 def _random_horizontal_flip(chain: Chain, t: Any) -> Any:
@@ -64,6 +97,7 @@ def _random_vertical_flip(chain: Chain, t: Any) -> Any:
 
 
 def _pad(chain: Chain, t: Any) -> Any:
+    _check_border(chain, t)
     return chain.dataset.pad(t.padding, v2_fill(chain, t), t.padding_mode)
 
 
@@ -87,15 +121,15 @@ def _elastic_transform(chain: Chain, t: Any) -> Any:
 
 
 def _random_resize(chain: Chain, t: Any) -> Any:
-    return chain.dataset.random_resize(t.min_size, t.max_size, t.interpolation)
+    return chain.dataset.random_resize(t.min_size, t.max_size, _interpolation(chain, t))
 
 
 def _random_shortest_size(chain: Chain, t: Any) -> Any:
-    return chain.dataset.random_short_side(t.min_size, t.max_size, t.interpolation)
+    return chain.dataset.random_short_side(t.min_size, t.max_size, _interpolation(chain, t))
 
 
 def _scale_jitter(chain: Chain, t: Any) -> Any:
-    return chain.dataset.scale_jitter(t.target_size, t.scale_range, t.interpolation)
+    return chain.dataset.scale_jitter(t.target_size, t.scale_range, _interpolation(chain, t))
 
 
 # -- colours
@@ -270,22 +304,22 @@ def _channel_values(values: Any, channels: int) -> list[float]:
 
 
 _TRANSFORMS = {
-    "Resize": Known((PIL,), _resize),
-    "CenterCrop": Known((PIL,), _center_crop),
-    "RandomCrop": Known((PIL,), _random_crop),
-    "RandomResizedCrop": Known((PIL,), _random_resized_crop),
+    "Resize": Known((PIL, BYTES), _resize),
+    "CenterCrop": Known((PIL, BYTES), _center_crop),
+    "RandomCrop": Known((PIL, BYTES), _random_crop),
+    "RandomResizedCrop": Known((PIL, BYTES), _random_resized_crop),
     "RandomHorizontalFlip": Known((PIL, BYTES, FLOATS), _random_horizontal_flip),
     "RandomVerticalFlip": Known((PIL, BYTES, FLOATS), _random_vertical_flip),
-    "Pad": Known((PIL,), _pad),
+    "Pad": Known((PIL, BYTES), _pad),
     "RandomRotation": Known((PIL,), _random_rotation),
     "RandomAffine": Known((PIL,), _random_affine),
     "RandomPerspective": Known((PIL,), _random_perspective),
     "ElasticTransform": Known((PIL,), _elastic_transform),
-    "RandomResize": Known((PIL,), _random_resize),
-    "RandomShortestSize": Known((PIL,), _random_shortest_size),
-    "ScaleJitter": Known((PIL,), _scale_jitter),
+    "RandomResize": Known((PIL, BYTES), _random_resize),
+    "RandomShortestSize": Known((PIL, BYTES), _random_shortest_size),
+    "ScaleJitter": Known((PIL, BYTES), _scale_jitter),
     "Grayscale": Known((PIL,), _grayscale, channels=lambda t: int(t.num_output_channels)),
-    "RGB": Known((PIL,), to_rgb),
+    "RGB": Known((PIL, BYTES), to_rgb),
     "ColorJitter": Known((PIL,), _color_jitter),
     "RandomInvert": Known((PIL, BYTES), _random_invert),
     "RandomPosterize": Known((PIL, BYTES), _random_posterize),
