@@ -88,9 +88,12 @@ struct Resize {
   std::optional<int> max_size;
   Interpolation interpolation = Interpolation::kBilinear;
 };
-// Pads with zeros where the image is smaller than size, as torchvision does.
+// Where the image is smaller than size it is padded first: with zeros, as torchvision does, or as timm's
+// CenterCropOrPad is told.
 struct CenterCrop {
   Size size;
+  std::array<std::uint8_t, 3> fill{};
+  PaddingMode padding_mode = PaddingMode::kConstant;
 };
 // The crop in a corner, or in the middle: what Dataset::five_crop and ten_crop are made of. The image must be as large.
 struct CornerCrop {
@@ -101,6 +104,12 @@ struct RandomCrop {
   Size size;
   Padding padding;
   bool pad_if_needed = false;
+  std::array<std::uint8_t, 3> fill{};
+  PaddingMode padding_mode = PaddingMode::kConstant;
+};
+// timm's: anywhere in the image; where that is smaller, the image anywhere in the crop.
+struct RandomCropOrPad {
+  Size size;
   std::array<std::uint8_t, 3> fill{};
   PaddingMode padding_mode = PaddingMode::kConstant;
 };
@@ -282,6 +291,19 @@ struct ScaleJitter {
   Range scale_range{0.1, 2.0};
   Interpolation interpolation = Interpolation::kBilinear;
 };
+// timm's: both sides by one ratio, by which the image covers `size` (longest 0), fits into it (1), or between. Drawn,
+// each with its probability: a factor for both sides (scales_area: of the part that `size` will show), and one of their
+// aspect ratio.
+struct ResizeKeepRatio {
+  Size size;
+  double longest = 0;
+  Interpolation interpolation = Interpolation::kBilinear;
+  double scale_p = 0;
+  Range scale_range{0.85, 1.05};
+  bool scales_area = false;
+  double aspect_p = 0;
+  Range aspect_range{0.9, 1.11};
+};
 // A border where the image is smaller; one that is larger is an error.
 struct PadTo {
   Size size;
@@ -313,12 +335,13 @@ struct ToDtype {
 }  // namespace op
 
 namespace op {
-using Any = std::variant<Decode, Resize, CenterCrop, RandomCrop, RandomResizedCrop, RandomHorizontalFlip,
-                         RandomVerticalFlip, Pad, Grayscale, ColorJitter, Normalize, ToDtype, Skipped, RandomChange,
-                         AutoAugment, RandAugment, TrivialAugmentWide, AugMix, TimmAugment, GaussianBlur, RandomErasing,
-                         RandomApply, RandomChoice, RandomOrder, RandomRotation, RandomAffine, RandomPerspective,
-                         ElasticTransform, RandomResize, RandomShortSide, ScaleJitter, PadTo, Letterbox, Boxes,
-                         SanitizeBoundingBoxes, RandomIouCrop, RandomZoomOut, RandomPhotometricDistort, CornerCrop>;
+using Any =
+    std::variant<Decode, Resize, CenterCrop, RandomCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip,
+                 Pad, Grayscale, ColorJitter, Normalize, ToDtype, Skipped, RandomChange, AutoAugment, RandAugment,
+                 TrivialAugmentWide, AugMix, TimmAugment, GaussianBlur, RandomErasing, RandomApply, RandomChoice,
+                 RandomOrder, RandomRotation, RandomAffine, RandomPerspective, ElasticTransform, RandomResize,
+                 RandomShortSide, ScaleJitter, PadTo, Letterbox, Boxes, RandomCropOrPad, ResizeKeepRatio,
+                 SanitizeBoundingBoxes, RandomIouCrop, RandomZoomOut, RandomPhotometricDistort, CornerCrop>;
 }  // namespace op
 
 // One of them, and what it is for.

@@ -95,6 +95,23 @@ void bind_geometry(nb::class_<Dataset>& cls) {
           },
           "fields"_a, "target_size"_a, "scale_range"_a, "interpolation"_a)
       .def(
+          "resize_keep_ratio",
+          [](const Dataset& self, const Fields& fields, HeightWidth size, double longest,
+             const std::string& interpolation, double scale_p, LowHigh scale_range, bool scales_area, double aspect_p,
+             LowHigh aspect_range) {
+            return appended(self, fields,
+                            op::ResizeKeepRatio{{size.first, size.second},
+                                                longest,
+                                                interpolation_of(interpolation),
+                                                scale_p,
+                                                range_of(scale_range),
+                                                scales_area,
+                                                aspect_p,
+                                                range_of(aspect_range)});
+          },
+          "fields"_a, "size"_a, "longest"_a, "interpolation"_a, "scale_p"_a, "scale_range"_a, "scales_area"_a,
+          "aspect_p"_a, "aspect_range"_a)
+      .def(
           "pad_to",
           [](const Dataset& self, const Fields& fields, HeightWidth size, const Color& fill,
              const std::string& padding_mode, bool center) {

@@ -53,10 +53,18 @@ void bind_operations(nb::class_<Dataset>& cls) {
           "fields"_a, "size"_a, "max_size"_a.none(), "interpolation"_a)
       .def(
           "center_crop",
-          [](const Dataset& self, const Fields& fields, HeightWidth size) {
-            return appended(self, fields, op::CenterCrop{size_of_pair(size)});
+          [](const Dataset& self, const Fields& fields, HeightWidth size, const Color& fill,
+             const std::string& padding_mode) {
+            return appended(self, fields, op::CenterCrop{size_of_pair(size), fill, padding_mode_of(padding_mode)});
           },
-          "fields"_a, "size"_a)
+          "fields"_a, "size"_a, "fill"_a, "padding_mode"_a)
+      .def(
+          "random_crop_or_pad",
+          [](const Dataset& self, const Fields& fields, HeightWidth size, const Color& fill,
+             const std::string& padding_mode) {
+            return appended(self, fields, op::RandomCropOrPad{size_of_pair(size), fill, padding_mode_of(padding_mode)});
+          },
+          "fields"_a, "size"_a, "fill"_a, "padding_mode"_a)
       .def(
           "random_crop",
           [](const Dataset& self, const Fields& fields, HeightWidth size, const Sides& padding, bool pad_if_needed,

@@ -83,7 +83,11 @@ class StepByStep {
   void operator()(const op::Resize& o) { resize_to_drawn(o.interpolation); }
   void operator()(const op::CenterCrop& o) {
     const CenterCropPlan plan = plan_center_crop({image_.height, image_.width}, o.size);
-    image_ = bordered(image_, plan.padding, PaddingMode::kConstant, {});
+    image_ = bordered(image_, plan.padding, o.padding_mode, o.fill);
+    image_ = cropped(image_, take_box());
+  }
+  void operator()(const op::RandomCropOrPad& o) {
+    pad_as_drawn(o.padding_mode, o.fill);
     image_ = cropped(image_, take_box());
   }
   void operator()(const op::RandomCrop& o) {
@@ -151,6 +155,11 @@ class StepByStep {
   void operator()(const op::RandomShortSide& o) { resize_to_drawn(o.interpolation); }
   void operator()(const op::ScaleJitter& o) {
     take("scale");
+    resize_to_drawn(o.interpolation);
+  }
+  void operator()(const op::ResizeKeepRatio& o) {
+    if (o.scale_p > 0) take("scale");
+    if (o.aspect_p > 0) take("aspect");
     resize_to_drawn(o.interpolation);
   }
   void operator()(const op::PadTo& o) { pad_as_drawn(o.padding_mode, o.fill); }
@@ -313,7 +322,7 @@ class RandomChain {
       case 1:
         return op::Resize{{number(1, 50), 0}, {}, interpolation};
       case 2:
-        return op::CenterCrop{size()};
+        return op::CenterCrop{size(), {6, 5, 4}, mode};
       case 3:
         return op::RandomCrop{size(), padding(), true, {9, 8, 7}, mode};
       case 4:

@@ -67,7 +67,7 @@ class Drawer {
     if constexpr (MovesNumbers<Builder>) {
       builder_.crop(central_box(builder_.size(), o.size));
     } else {
-      builder_.pad(plan.padding, PaddingMode::kConstant, {});
+      builder_.pad(plan.padding, o.padding_mode, o.fill);
       builder_.crop(plan.box);
     }
     record(Decision::Kind::kCrop).box = plan.box;
@@ -94,6 +94,24 @@ class Drawer {
     base::Random random = stream();
     const Box box = draw_crop(whole, o.size, random);
     if (box.width != whole.width || box.height != whole.height) builder_.crop(box);
+    record(Decision::Kind::kCrop).box = box;
+    return {};
+  }
+  Result<void> operator()(const op::RandomCropOrPad& o) {
+    base::Random random = stream();
+    const Size whole = builder_.size();
+    Box box = draw_crop_or_pad(whole, o.size, random);
+    if constexpr (MovesNumbers<Builder>) {
+      builder_.crop(box);
+    } else {
+      const Padding padding{std::max(-box.left, 0), std::max(-box.top, 0),
+                            std::max(box.left + box.width - whole.width, 0),
+                            std::max(box.top + box.height - whole.height, 0)};
+      FEEDLINE_CHECK_OK(pad_around(padding, o.padding_mode, o.fill));
+      box.left = std::max(box.left, 0);
+      box.top = std::max(box.top, 0);
+      builder_.crop(box);
+    }
     record(Decision::Kind::kCrop).box = box;
     return {};
   }
@@ -312,6 +330,13 @@ class Drawer {
     const float scale = draw_scale(o.scale_range, random);
     record(Decision::Kind::kScale).scale = scale;
     return resize("scale_jitter", jittered_size(o, builder_.size(), scale), chosen(o.interpolation, random));
+  }
+  Result<void> operator()(const op::ResizeKeepRatio& o) {
+    base::Random random = stream();
+    const RatioDrawing drawn = draw_ratio(o, random);
+    if (o.scale_p > 0) record_number("scale", drawn.scale);
+    if (o.aspect_p > 0) record_number("aspect", drawn.aspect);
+    return resize("resize_keep_ratio", kept_ratio_size(o, builder_.size(), drawn), chosen(o.interpolation, random));
   }
   Result<void> operator()(const op::PadTo& o) {
     const Size whole = builder_.size();

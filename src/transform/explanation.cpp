@@ -29,7 +29,8 @@ bool narrows_decoding(const Operation& operation) {
          std::holds_alternative<op::Resize>(operation) || std::holds_alternative<op::RandomResizedCrop>(operation) ||
          std::holds_alternative<op::RandomResize>(operation) ||
          std::holds_alternative<op::RandomShortSide>(operation) || std::holds_alternative<op::ScaleJitter>(operation) ||
-         std::holds_alternative<op::RandomIouCrop>(operation);
+         std::holds_alternative<op::ResizeKeepRatio>(operation) ||
+         std::holds_alternative<op::RandomCropOrPad>(operation) || std::holds_alternative<op::RandomIouCrop>(operation);
 }
 
 }  // namespace

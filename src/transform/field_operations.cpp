@@ -33,8 +33,8 @@ bool is_within(const Operation& operation, Is is) {
 bool changes_size(const Operation& operation) {
   return is_within(operation, [](const Operation& o) {
     return is_any_of<op::Resize, op::CenterCrop, op::CornerCrop, op::RandomCrop, op::RandomResizedCrop, op::Pad,
-                     op::RandomRotation, op::RandomResize, op::RandomShortSide, op::ScaleJitter, op::PadTo,
-                     op::Letterbox, op::RandomIouCrop, op::RandomZoomOut>(o);
+                     op::RandomRotation, op::RandomResize, op::RandomShortSide, op::ScaleJitter, op::ResizeKeepRatio,
+                     op::RandomCropOrPad, op::PadTo, op::Letterbox, op::RandomIouCrop, op::RandomZoomOut>(o);
   });
 }
 
@@ -52,8 +52,8 @@ bool is_automatic(const Operation& operation) {
 
 bool draws_by_size(const Operation& operation) {
   return is_within(operation, [](const Operation& o) {
-    return is_any_of<op::RandomCrop, op::RandomResizedCrop, op::RandomAffine, op::RandomPerspective,
-                     op::ElasticTransform, op::RandomIouCrop, op::RandomZoomOut>(o);
+    return is_any_of<op::RandomCrop, op::RandomCropOrPad, op::RandomResizedCrop, op::RandomAffine,
+                     op::RandomPerspective, op::ElasticTransform, op::RandomIouCrop, op::RandomZoomOut>(o);
   });
 }
 

@@ -61,10 +61,11 @@ Check check_padding(const Padding& padding) {
   return {};
 }
 
-Check check_probability(double p) {
+Check check_probability(std::string_view name, double p) {
   if (p >= 0 && p <= 1) return {};
-  return config_error("p must be between 0 and 1, got " + number(p));
+  return config_error(std::string(name) + " must be between 0 and 1, got " + number(p));
 }
+Check check_probability(double p) { return check_probability("p", p); }
 
 constexpr int kMostErased = 100;    // rectangles, each with a part of the stream
 constexpr int kMostBlurred = 1023;  // pixels
@@ -109,6 +110,11 @@ class Inference {
     return state_.size ? gives(resized_size(*state_.size, o)) : Check{};
   }
   Check operator()(const op::CenterCrop& o) {
+    FEEDLINE_CHECK_OK(check_size(o.size));
+    FEEDLINE_CHECK_OK(needs_pixels());
+    return gives(o.size);
+  }
+  Check operator()(const op::RandomCropOrPad& o) {
     FEEDLINE_CHECK_OK(check_size(o.size));
     FEEDLINE_CHECK_OK(needs_pixels());
     return gives(o.size);
@@ -267,6 +273,18 @@ class Inference {
     FEEDLINE_CHECK_OK(check_size({o.target_size[0], o.target_size[1]}));
     FEEDLINE_CHECK_OK(check_positive("scale_range", o.scale_range));
     return gives_any();
+  }
+  Check operator()(const op::ResizeKeepRatio& o) {
+    FEEDLINE_CHECK_OK(check_size(o.size));
+    if (!(o.longest >= 0 && o.longest <= 1))
+      return config_error("longest must be from 0 to 1, got " + number(o.longest));
+    FEEDLINE_CHECK_OK(check_probability("random_scale_prob", o.scale_p));
+    FEEDLINE_CHECK_OK(check_positive("random_scale_range", o.scale_range));
+    FEEDLINE_CHECK_OK(check_probability("random_aspect_prob", o.aspect_p));
+    FEEDLINE_CHECK_OK(check_positive("random_aspect_range", o.aspect_range));
+    if (o.scale_p > 0 || o.aspect_p > 0 || !state_.size) return gives_any();
+    FEEDLINE_CHECK_OK(needs_pixels());
+    return gives(kept_ratio_size(o, *state_.size, {}));
   }
   Check operator()(const op::PadTo& o) {
     FEEDLINE_CHECK_OK(check_size(o.size));

@@ -98,7 +98,8 @@ std::string arguments(const op::Resize& o) {
   if (o.max_size) text += ", max_size=" + number(*o.max_size);
   return text + interpolated(o.interpolation);
 }
-std::string arguments(const op::CenterCrop& o) { return size(o.size); }
+std::string arguments(const op::CenterCrop& o) { return size(o.size) + fill_and_mode(o.fill, o.padding_mode); }
+std::string arguments(const op::RandomCropOrPad& o) { return size(o.size) + fill_and_mode(o.fill, o.padding_mode); }
 std::string arguments(const op::CornerCrop& o) {
   constexpr std::string_view kCorners[] = {"top_left", "top_right", "bottom_left", "bottom_right", "center"};
   return size(o.size) + ", corner=" + std::string(kCorners[static_cast<std::size_t>(o.corner)]);
@@ -256,6 +257,17 @@ std::string arguments(const op::ScaleJitter& o) {
   return "target_size=(" + number(o.target_size[0]) + ", " + number(o.target_size[1]) +
          "), scale_range=" + pair(o.scale_range.low, o.scale_range.high) + interpolated(o.interpolation);
 }
+std::string arguments(const op::ResizeKeepRatio& o) {
+  std::string text = size(o.size) + (o.longest != 0 ? ", longest=" + number(o.longest) : "");
+  if (o.scale_p > 0)
+    text += ", random_scale_prob=" + number(o.scale_p) +
+            ", random_scale_range=" + pair(o.scale_range.low, o.scale_range.high) +
+            (o.scales_area ? ", random_scale_area=True" : "");
+  if (o.aspect_p > 0)
+    text += ", random_aspect_prob=" + number(o.aspect_p) +
+            ", random_aspect_range=" + pair(o.aspect_range.low, o.aspect_range.high);
+  return text + interpolated(o.interpolation);
+}
 std::string placed(PadPosition position) { return position == PadPosition::kCenter ? "" : ", position=top_left"; }
 std::string arguments(const op::PadTo& o) {
   return size(o.size) + fill_and_mode(o.fill, o.padding_mode) + placed(o.position);
@@ -327,6 +339,8 @@ struct Name {
   std::string_view operator()(const op::RandomResize&) const { return "random_resize"; }
   std::string_view operator()(const op::RandomShortSide&) const { return "random_short_side"; }
   std::string_view operator()(const op::ScaleJitter&) const { return "scale_jitter"; }
+  std::string_view operator()(const op::RandomCropOrPad&) const { return "random_crop_or_pad"; }
+  std::string_view operator()(const op::ResizeKeepRatio&) const { return "resize_keep_ratio"; }
   std::string_view operator()(const op::PadTo&) const { return "pad_to"; }
   std::string_view operator()(const op::Letterbox&) const { return "letterbox"; }
 };

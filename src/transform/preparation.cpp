@@ -23,18 +23,25 @@ bool draws_interpolation(const Operation& operation) {
   return letterbox && letterbox->interpolation == Interpolation::kRandom;
 }
 
+bool draws_ratio(const Operation& operation) {
+  const auto* const resize = std::get_if<op::ResizeKeepRatio>(&operation);
+  return resize && (resize->scale_p > 0 || resize->aspect_p > 0 || resize->interpolation == Interpolation::kRandom);
+}
+
 bool is_random(const Operation& operation) {
   return is_any_of<op::RandomCrop, op::RandomResizedCrop, op::RandomHorizontalFlip, op::RandomVerticalFlip,
                    op::ColorJitter, op::RandomChange, op::AutoAugment, op::RandAugment, op::TrivialAugmentWide,
                    op::AugMix, op::TimmAugment, op::GaussianBlur, op::RandomErasing, op::RandomApply, op::RandomChoice,
                    op::RandomOrder, op::RandomRotation, op::RandomAffine, op::RandomPerspective, op::ElasticTransform,
-                   op::RandomResize, op::RandomShortSide, op::ScaleJitter, op::RandomIouCrop, op::RandomZoomOut,
-                   op::RandomPhotometricDistort>(operation) ||
-         draws_interpolation(operation);
+                   op::RandomCropOrPad, op::RandomResize, op::RandomShortSide, op::ScaleJitter, op::RandomIouCrop,
+                   op::RandomZoomOut, op::RandomPhotometricDistort>(operation) ||
+         draws_interpolation(operation) || draws_ratio(operation);
 }
 
 // Pillow's resizes have changed: see follow_pillow().
-bool depends_on_pillow(const Operation& operation) { return is_any_of<op::Resize, op::Letterbox>(operation); }
+bool depends_on_pillow(const Operation& operation) {
+  return is_any_of<op::Resize, op::Letterbox, op::ResizeKeepRatio>(operation);
+}
 
 }  // namespace
 

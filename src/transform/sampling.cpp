@@ -247,6 +247,36 @@ Size jittered_size(const op::ScaleJitter& jitter, Size image, float scale) {
   return {truncated(static_cast<float>(image.height) * ratio), truncated(static_cast<float>(image.width) * ratio)};
 }
 
+Box draw_crop_or_pad(Size image, Size crop, base::Random& random) {
+  const auto begin = [&](int side, int wanted) {
+    const int drawn = below(std::abs(side - wanted) + 1, random);
+    return side < wanted ? -drawn : drawn;
+  };
+  const int top = begin(image.height, crop.height);
+  return {begin(image.width, crop.width), top, crop.width, crop.height};
+}
+
+RatioDrawing draw_ratio(const op::ResizeKeepRatio& resize, base::Random& random) {
+  RatioDrawing drawn;
+  if (draw_coin(resize.scale_p, random)) {
+    const double factor = random.uniform(resize.scale_range.low, resize.scale_range.high);
+    drawn.scale = resize.scales_area ? 1 / std::sqrt(factor) : factor;
+  }
+  if (draw_coin(resize.aspect_p, random))
+    drawn.aspect = std::exp(random.uniform(std::log(resize.aspect_range.low), std::log(resize.aspect_range.high)));
+  return drawn;
+}
+
+Size kept_ratio_size(const op::ResizeKeepRatio& resize, Size image, const RatioDrawing& drawn) {
+  const double by_height = static_cast<double>(image.height) / resize.size.height;
+  const double by_width = static_cast<double>(image.width) / resize.size.width;
+  const double ratio =
+      std::max(by_height, by_width) * resize.longest + std::min(by_height, by_width) * (1 - resize.longest);
+  const double aspect = std::sqrt(drawn.aspect);
+  return {rounded_side(image.height * (drawn.scale / aspect) / ratio),
+          rounded_side(image.width * (drawn.scale * aspect) / ratio)};
+}
+
 Size letterboxed_size(Size image, const op::Letterbox& letterbox) {
   double ratio = std::min(static_cast<double>(letterbox.size.height) / image.height,
                           static_cast<double>(letterbox.size.width) / image.width);

@@ -21,6 +21,9 @@ Box draw_resized_crop(Size image, Range scale, Range ratio, base::Random& random
 // RandomCrop: uniform over the positions. Requires: the crop fits the image.
 Box draw_crop(Size image, Size crop, base::Random& random);
 
+// timm's RandomCropOrPad: begins outside of an image that is smaller.
+Box draw_crop_or_pad(Size image, Size crop, base::Random& random);
+
 // RandomErasing: ten tries at an area, of which the rectangles share `scale`, and a log-uniform height over width; then
 // none.
 std::optional<Box> draw_erased(Size image, Range scale, Range ratio, int count, base::Random& random);
@@ -80,6 +83,14 @@ int draw_edge(const op::RandomResize& resize, base::Random& random);
 Size draw_short_side(const op::RandomShortSide& resize, Size image, base::Random& random);
 float draw_scale(const Range& range, base::Random& random);
 Size jittered_size(const op::ScaleJitter& jitter, Size image, float scale);
+
+// timm's ResizeKeepRatio: what it draws, and the size by it. Sides can come out as 0.
+struct RatioDrawing {
+  double scale = 1;   // of both sides
+  double aspect = 1;  // of width over height
+};
+RatioDrawing draw_ratio(const op::ResizeKeepRatio& resize, base::Random& random);
+Size kept_ratio_size(const op::ResizeKeepRatio& resize, Size image, const RatioDrawing& drawn);
 
 // Letterbox: as large as it fits. A side can come out as 0.
 Size letterboxed_size(Size image, const op::Letterbox& letterbox);

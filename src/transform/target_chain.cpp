@@ -17,8 +17,12 @@ namespace {
 Result<void> check_border(const Operation& operation) {
   const auto* const pad = std::get_if<op::Pad>(&operation);
   const auto* const crop = std::get_if<op::RandomCrop>(&operation);
+  const auto* const center = std::get_if<op::CenterCrop>(&operation);
+  const auto* const crop_or_pad = std::get_if<op::RandomCropOrPad>(&operation);
   const auto* const pad_to = std::get_if<op::PadTo>(&operation);
   const bool is_constant = (pad == nullptr || pad->padding_mode == PaddingMode::kConstant) &&
+                           (center == nullptr || center->padding_mode == PaddingMode::kConstant) &&
+                           (crop_or_pad == nullptr || crop_or_pad->padding_mode == PaddingMode::kConstant) &&
                            (crop == nullptr || crop->padding_mode == PaddingMode::kConstant) &&
                            (pad_to == nullptr || pad_to->padding_mode == PaddingMode::kConstant);
   if (is_constant) return {};

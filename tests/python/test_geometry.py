@@ -307,6 +307,30 @@ RESIZES: dict[str, tuple[Chain, Any, Callable[[Image.Image, Drawn], tuple[int, i
 }
 
 
+RESIZES |= {
+    "keep ratio": (
+        lambda d: d.resize_keep_ratio((60, 90), 0.3, "bicubic"),
+        BICUBIC,
+        lambda image, _: _kept_ratio(image.size, (60, 90), 0.3),
+    ),
+    "keep ratio, drawn": (
+        lambda d: d.resize_keep_ratio(64, 1.0, "bilinear", 0.5, (0.5, 1.5), True, 0.6, (0.5, 2.0)),
+        BILINEAR,
+        lambda image, drawn: _kept_ratio(image.size, (64, 64), 1.0, drawn["scale"][0], drawn["aspect"][0]),
+    ),
+}
+
+
+def _kept_ratio(
+    image: tuple[int, int], target: tuple[int, int], longest: float, scale: float = 1.0, aspect: float = 1.0
+) -> tuple[int, int]:
+    """timm's ResizeKeepRatio.get_params(), with what it draws. image: (width, height); target: (height, width)."""
+    ratio_h, ratio_w = image[1] / target[0], image[0] / target[1]
+    ratio = max(ratio_h, ratio_w) * longest + min(ratio_h, ratio_w) * (1.0 - longest)
+    root = aspect**0.5
+    return round(image[0] * (scale * root) / ratio), round(image[1] * (scale / root) / ratio)
+
+
 @pytest.mark.parametrize("resize", RESIZES)
 def test_resizes_are_pillows_and_masks_torchs(wide: Path, resize: str) -> None:
     chain, resample, size_of = RESIZES[resize]
@@ -340,6 +364,57 @@ def test_drawn_sizes_are_torchvisions(wide: Path) -> None:
         drawn = {d.name: d.values for d in draw_for_size(jitter, height, width, i)}
         r = min(200 / height, 300 / width) * torch.tensor([drawn["scale"][0]], dtype=torch.float32)
         assert drawn["size"] == (int(height * r), int(width * r))
+
+
+def test_sizes_of_one_ratio_are_timms(wide: Path) -> None:
+    from feedline.testing import draw_for_size
+
+    opened = feedline.open(wide / "images").collate("list", fields="image")
+    drawing = opened.resize_keep_ratio((300, 200), 0.25, "bilinear", 0.5, (0.8, 1.3), False, 0.5, (0.7, 1.4))
+    fixed = {longest: opened.resize_keep_ratio((224, 160), longest) for longest in (0.0, 0.5, 1.0)}
+    rng = np.random.default_rng(2)
+    for i in range(2000):
+        height, width = (int(v) for v in rng.integers(40, 900, 2))
+        drawn = {d.name: d.values for d in draw_for_size(drawing, height, width, i)}
+        made = _kept_ratio((width, height), (300, 200), 0.25, drawn["scale"][0], drawn["aspect"][0])
+        assert drawn["size"] == made[::-1]
+        for longest, dataset in fixed.items():
+            (size,) = [d.values for d in draw_for_size(dataset, height, width, i)]
+            assert size == _kept_ratio((width, height), (224, 160), longest)[::-1]
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "symmetric"])
+@pytest.mark.parametrize("by_chance", [False, True])
+def test_crops_with_a_border_where_the_image_is_smaller(wide: Path, mode: str, by_chance: bool) -> None:
+    """timm's CenterCropOrPad and RandomCropOrPad, of which only the place is drawn."""
+    size, fill = (70, 90), (9, 120, 250)
+    dataset = _pairs(wide)
+    dataset = (dataset.random_crop_or_pad if by_chance else dataset.center_crop)(size, fill, mode)
+    seen = Counter[bool]()
+    for i, (image, mask, (ours, our_mask)) in enumerate(
+        zip(_images(wide), _masks(wide), _delivered(dataset, 4), strict=True)
+    ):
+        drawn = _drawn(dataset, i, 4)
+        left, top, width, height = (int(v) for v in drawn["crop"])
+        more = max(0, size[1] - image.width), max(0, size[0] - image.height)
+        if by_chance:
+            sides = [int(v) for v in drawn["padding"]]
+            assert (sides[0] + sides[2], sides[1] + sides[3]) == more
+        else:
+            sides = [more[0] // 2, more[1] // 2, (more[0] + 1) // 2, (more[1] + 1) // 2]
+        assert (width, height) == size[::-1]
+        border = ((sides[1], sides[3]), (sides[0], sides[2]))
+        if mode == "constant":
+            whole = np.empty((image.height + sum(border[0]), image.width + sum(border[1]), 3), np.uint8)
+            whole[:] = fill
+            whole[border[0][0] :, border[1][0] :][: image.height, : image.width] = np.asarray(image)
+        else:
+            whole = np.pad(np.asarray(image), (*border, (0, 0)), mode=mode)  # type: ignore[call-overload]
+        np.testing.assert_array_equal(ours, whole[top : top + height, left : left + width])
+        padded = np.pad(mask, border) if mode == "constant" else np.pad(mask, border, mode=mode)  # type: ignore[call-overload]
+        np.testing.assert_array_equal(our_mask, padded[top : top + height, left : left + width])
+        seen[any(sides)] += 1
+    assert seen[True] and seen[False], "of both kinds"
 
 
 @pytest.mark.parametrize(
@@ -454,6 +529,8 @@ RANDOM: dict[str, Chain] = {
     "elastic_transform": lambda d: d.elastic_transform(30.0, 3.0),
     "random_resize": lambda d: d.random_resize(20, 60),
     "random_short_side": lambda d: d.random_short_side([20, 50], 80),
+    "resize_keep_ratio": lambda d: d.resize_keep_ratio((50, 60), random_scale_prob=0.5, random_aspect_prob=0.5),
+    "random_crop_or_pad": lambda d: d.random_crop_or_pad((70, 60), 3),
     "scale_jitter": lambda d: d.scale_jitter((60, 60), (0.5, 2.0)),
     "resize": lambda d: d.resize(40, "random"),
     "letterbox": lambda d: d.letterbox(40, interpolation="random"),
@@ -461,6 +538,8 @@ RANDOM: dict[str, Chain] = {
 FIXED: dict[str, Chain] = {
     "resize": lambda d: d.resize(max_size=60),
     "letterbox": lambda d: d.letterbox((60, 70), center=False),
+    "resize_keep_ratio": lambda d: d.resize_keep_ratio((60, 70), 1.0),
+    "center_crop": lambda d: d.center_crop((60, 70), (1, 2, 3)),
     "pad_to": lambda d: d.pad_to(200),
 }
 
@@ -531,6 +610,17 @@ WORDS: dict[str, tuple[Chain, str]] = {
     "random": (lambda d: d.random_resize(20, 30), "random_resize(min_size=20, max_size=30)"),
     "short": (lambda d: d.random_short_side(20), "random_short_side(min_size=(20,))"),
     "shorts": (lambda d: d.random_short_side([2, 3], 9), "random_short_side(min_size=(2, 3), max_size=9)"),
+    "kept": (lambda d: d.resize_keep_ratio(20), "resize_keep_ratio(20, 20)"),
+    "kept, drawn": (
+        lambda d: d.resize_keep_ratio((20, 30), 1.0, "bicubic", 0.5, (0.8, 1), True, 0.25, (0.5, 2)),
+        "resize_keep_ratio(20, 30, longest=1, random_scale_prob=0.5, random_scale_range=(0.8, 1), "
+        "random_scale_area=True, random_aspect_prob=0.25, random_aspect_range=(0.5, 2), interpolation=bicubic)",
+    ),
+    "center": (lambda d: d.center_crop((20, 30), 7), "center_crop(20, 30, fill=7)"),
+    "crop or pad": (
+        lambda d: d.random_crop_or_pad(20, padding_mode="reflect"),
+        "random_crop_or_pad(20, 20, padding_mode=reflect)",
+    ),
     "jitter": (lambda d: d.scale_jitter((20, 30)), "scale_jitter(target_size=(20, 30), scale_range=(0.1, 2))"),
     "pad": (lambda d: d.pad_to((20, 30), position="top_left"), "pad_to(20, 30, position=top_left)"),
     "box": (lambda d: d.letterbox(20, scaleup=False), "letterbox(20, 20, fill=114, scaleup=False)"),
@@ -562,6 +652,16 @@ WRONG: dict[str, tuple[Chain, str]] = {
     "empty": (lambda d: d.random_short_side([]), "random_short_side: min_size must be an integer or several"),
     "target": (lambda d: d.scale_jitter(30), "scale_jitter: target_size must be two numbers of pixels"),
     "range": (lambda d: d.scale_jitter((3, 3), (0, 1)), "scale_jitter: scale_range must be two numbers 0 < low"),
+    "longest": (lambda d: d.resize_keep_ratio(20, 1.5), "resize_keep_ratio: longest must be from 0 to 1, got 1.5"),
+    "chance": (
+        lambda d: d.resize_keep_ratio(20, random_aspect_prob=2),
+        "resize_keep_ratio: random_aspect_prob must be between 0 and 1, got 2",
+    ),
+    "ratios": (
+        lambda d: d.resize_keep_ratio(20, random_scale_range=(0, 1)),
+        "resize_keep_ratio: random_scale_range must be two numbers 0 < low",
+    ),
+    "a side": (lambda d: d.random_crop_or_pad(0), "random_crop_or_pad: size"),
     "larger": (lambda d: d.resize((30, 40)).pad_to(35), "pad_to: the image, which is 30 x 40 there, is larger"),
     "position": (lambda d: d.pad_to(35, position="left"), "pad_to: position must be one of"),
     "floats": (lambda d: d.to_dtype("float32").letterbox(9), "letterbox: works on uint8 pixels"),

@@ -105,6 +105,29 @@ def test_random_short_side(opened: feedline.Dataset) -> None:
     _frequencies(sizes[:, 0], {15.0: 0.25, 30.0: 0.25, float(int(HEIGHT * (81 / WIDTH))): 0.5})
 
 
+def test_resize_keep_ratio(opened: feedline.Dataset) -> None:
+    drawn = _draws(opened.resize_keep_ratio(64, 0.0, "bilinear", 0.3, (0.5, 1.5), False, 0.6, (0.5, 2.0)))
+    for name, p in (("scale", 0.3), ("aspect", 0.6)):
+        assert stats.binomtest(int((drawn[name] != 1).sum()), DRAWS, p).pvalue > SMALLEST_P
+    _uniform(drawn["scale"][drawn["scale"] != 1], 0.5, 1.5)
+    _uniform(np.log(drawn["aspect"][drawn["aspect"] != 1]), np.log(0.5), np.log(2.0))
+    _independent(drawn["scale"][:, 0], drawn["aspect"][:, 0])
+    areas = _draws(
+        opened.resize_keep_ratio(64, random_scale_prob=1.0, random_scale_range=(0.2, 1), random_scale_area=True)
+    )
+    _uniform(areas["scale"][:, 0] ** -2, 0.2 - 1e-9, 1 + 1e-9)
+
+
+def test_random_crop_or_pad(opened: feedline.Dataset) -> None:
+    """As timm draws it: where the image is larger any place, where it is smaller any share of the border."""
+    drawn = _draws(opened.random_crop_or_pad((60, 111)))
+    _frequencies(drawn["crop"][:, 1], {float(top): 1 / 16 for top in range(16)})
+    _frequencies(drawn["padding"][:, 0], {float(left): 1 / 11 for left in range(11)})
+    assert (drawn["padding"][:, 0] + drawn["padding"][:, 2] == 10).all()
+    assert not drawn["padding"][:, [1, 3]].any() and not drawn["crop"][:, 0].any()
+    _independent(drawn["crop"][:, 1], drawn["padding"][:, 0])
+
+
 def test_scale_jitter(opened: feedline.Dataset) -> None:
     _uniform(_draws(opened.scale_jitter((90, 60), (0.2, 1.7)))["scale"][:, 0], 0.2 - 1e-7, 1.7 + 1e-7)
 

@@ -19,13 +19,14 @@ _RANDOM = (
     "random_", "color_jitter", "auto_augment", "rand_augment", "trivial_augment_wide", "aug_mix", "timm_",
     "gaussian_blur", "elastic_transform", "scale_jitter",
 )  # fmt: skip
+_RANDOM_ARGUMENTS = ("interpolation=random", "random_scale_prob=", "random_aspect_prob=")
 _loader_reads = contextvars.ContextVar("feedline_loader_reads", default=False)  # each thread has its own
 
 
 def is_random(operation: str) -> bool:
     """Whether an operation, as :attr:`Dataset.operations` describes it, draws."""
     is_seeded = operation.startswith("map(") and operation.endswith("seeded=True)")
-    if "interpolation=random" in operation:
+    if any(argument in operation for argument in _RANDOM_ARGUMENTS):
         return True
     if operation.startswith("views("):  # of several chains
         return any(f".{name}" in operation for name in _RANDOM)

@@ -200,6 +200,45 @@ class Geometry(Detection):
             )
         )
 
+    def resize_keep_ratio(
+        self,
+        size: int | Sequence[int],
+        longest: float = 0.0,
+        interpolation: Any = "bilinear",
+        random_scale_prob: float = 0.0,
+        random_scale_range: Sequence[float] = (0.85, 1.05),
+        random_scale_area: bool = False,
+        random_aspect_prob: float = 0.0,
+        random_aspect_range: Sequence[float] = (0.9, 1.11),
+        *,
+        fields: Fields = None,
+    ) -> Self:
+        """Both edges by one ratio, so that the image covers ``size`` or fits into it: timm's ResizeKeepRatio.
+
+        Args:
+            size: pixels, one number or (height, width).
+            longest: 0: the image covers ``size``; 1: it fits into it; between: their ratios' weighted mean.
+            random_scale_prob: probability of a factor from ``random_scale_range`` for both edges.
+            random_scale_area: that factor is of the part of the image's area which ``size`` will show, and less than 1
+                enlarges, as in :meth:`random_resized_crop`; else less than 1 makes smaller.
+            random_aspect_prob: probability of another width over height, by a factor from ``random_aspect_range``
+                (uniform in the logarithm).
+        """
+        where = "resize_keep_ratio"
+        return self._with(
+            self._engine.resize_keep_ratio(
+                arguments.field_names(where, fields),
+                arguments.square_size(where, size),
+                arguments.real(where, "longest", longest),
+                arguments.interpolation(where, interpolation),
+                arguments.real(where, "random_scale_prob", random_scale_prob),
+                arguments.low_high(where, "random_scale_range", random_scale_range),
+                arguments.flag(where, "random_scale_area", random_scale_area),
+                arguments.real(where, "random_aspect_prob", random_aspect_prob),
+                arguments.low_high(where, "random_aspect_range", random_aspect_range),
+            )
+        )
+
     def scale_jitter(
         self,
         target_size: Sequence[int],

@@ -67,10 +67,44 @@ class Operations:
         names = arguments.field_names(where, fields)
         return self._with(self._engine.resize(names, edges, limit, arguments.interpolation(where, interpolation)))
 
-    def center_crop(self, size: int | Sequence[int], *, fields: Fields = None) -> Self:
-        """The middle ``size`` x ``size`` or ``(height, width)`` pixels; smaller images are padded with black."""
-        names = arguments.field_names("center_crop", fields)
-        return self._with(self._engine.center_crop(names, arguments.square_size("center_crop", size)))
+    def center_crop(
+        self,
+        size: int | Sequence[int],
+        fill: int | Sequence[int] = 0,
+        padding_mode: str = "constant",
+        *,
+        fields: Fields = None,
+    ) -> Self:
+        """The middle ``size`` x ``size`` or ``(height, width)`` pixels; smaller images are padded on both sides.
+
+        torchvision's CenterCrop, which pads with black; with ``fill`` and ``padding_mode``, as for :meth:`random_crop`,
+        timm's CenterCropOrPad.
+        """
+        return self._crop_or_pad("center_crop", size, fill, padding_mode, fields)
+
+    def random_crop_or_pad(
+        self,
+        size: int | Sequence[int],
+        fill: int | Sequence[int] = 0,
+        padding_mode: str = "constant",
+        *,
+        fields: Fields = None,
+    ) -> Self:
+        """``size`` x ``size`` or ``(height, width)`` pixels from anywhere; a smaller image lies anywhere in them.
+
+        timm's RandomCropOrPad. ``fill`` and ``padding_mode`` are as for :meth:`random_crop`.
+        """
+        return self._crop_or_pad("random_crop_or_pad", size, fill, padding_mode, fields)
+
+    def _crop_or_pad(self, where: str, size: Any, fill: Any, padding_mode: Any, fields: Fields) -> Self:
+        return self._with(
+            getattr(self._engine, where)(
+                arguments.field_names(where, fields),
+                arguments.square_size(where, size),
+                arguments.color(where, fill),
+                arguments.padding_mode(where, padding_mode),
+            )
+        )
 
     def random_crop(
         self,

@@ -17,15 +17,23 @@ def _maybe_convert_mode(chain: Chain, t: Any) -> Any:
 
 
 def _center_crop_or_pad(chain: Chain, t: Any) -> Any:
-    if fill_of(chain, t.fill) not in (0, [0] * chain.channels):
-        raise ConfigError("CenterCropOrPad with other than black is not an operation of the engine")
-    return chain.dataset.center_crop(t.size)
+    return chain.dataset.center_crop(t.size, fill_of(chain, t.fill))
+
+
+def _resize_keep_ratio(chain: Chain, t: Any) -> Any:
+    """timm's of before: the aspect's factor was another."""
+    if t.random_aspect_prob > 0:
+        raise ConfigError("ResizeKeepRatio of open_clip with random_aspect_prob is not an operation of the engine")
+    return chain.dataset.resize_keep_ratio(
+        t.size, t.longest, t.interpolation, t.random_scale_prob, t.random_scale_range
+    )
 
 
 _TRANSFORMS = {
     "_convert_to_rgb": Known((PIL,), to_rgb),
     "MaybeConvertMode": Known((PIL,), _maybe_convert_mode),
     "MaybeToTensor": Known((PIL,), to_float, FLOATS),
+    "ResizeKeepRatio": Known((PIL,), _resize_keep_ratio),
     "CenterCropOrPad": Known((PIL,), _center_crop_or_pad),
 }
 OPEN_CLIP = Family(("open_clip.transform",), _TRANSFORMS)

@@ -31,10 +31,18 @@ def _random_resized_crop(chain: Chain, t: Any) -> Any:
 
 
 def _center_crop_or_pad(chain: Chain, t: Any) -> Any:
-    fill = fill_of(chain, t.fill)
-    if t.padding_mode != "constant" or fill not in (0, [0] * chain.channels):
-        raise ConfigError("CenterCropOrPad with other than black is not an operation of the engine")
-    return chain.dataset.center_crop(t.size)
+    return chain.dataset.center_crop(t.size, fill_of(chain, t.fill), t.padding_mode)
+
+
+def _random_crop_or_pad(chain: Chain, t: Any) -> Any:
+    return chain.dataset.random_crop_or_pad(t.size, fill_of(chain, t.fill), t.padding_mode)
+
+
+def _resize_keep_ratio(chain: Chain, t: Any) -> Any:
+    return chain.dataset.resize_keep_ratio(
+        t.size, t.longest, _interpolation(t.interpolation), t.random_scale_prob, t.random_scale_range,
+        bool(t.random_scale_area), t.random_aspect_prob, t.random_aspect_range,
+    )  # fmt: skip
 
 
 def _unscaled(chain: Chain, t: Any) -> Any:
@@ -55,6 +63,8 @@ def _random_erasing(chain: Chain, t: Any) -> Any:
 _TRANSFORMS = {
     "RandomResizedCropAndInterpolation": Known((PIL,), _random_resized_crop),
     "CenterCropOrPad": Known((PIL,), _center_crop_or_pad),
+    "RandomCropOrPad": Known((PIL,), _random_crop_or_pad),
+    "ResizeKeepRatio": Known((PIL,), _resize_keep_ratio),
     "MaybeToTensor": Known((PIL,), to_float, FLOATS),
     "MaybePILToTensor": Known((PIL,), keep, BYTES),
     "ToTensor": Known((PIL,), _unscaled, FLOATS),

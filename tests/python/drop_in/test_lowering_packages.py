@@ -18,7 +18,9 @@ from lowered import assert_same, plan_of
 from PIL import Image
 from torch.utils.data import DataLoader as TorchLoader
 
+import feedline
 from feedline import DataLoader
+from feedline.drop_in.transforms import chain_of
 
 vision = pytest.importorskip("torchvision")
 WHOLE = (50.0, 60.0)  # a scale of which no crop fits into the image: all of it is taken, as far as the ratio allows
@@ -62,6 +64,13 @@ TIMM = {
     "eval, squashed": {"crop_mode": "squash", "input_size": (3, 32, 24)},
     "eval, for a prefetcher": {"use_prefetcher": True},
     "eval, not normalized": {"normalize": False},
+    "eval, keeping the ratio": {"input_size": (3, 32, 24)},
+    "eval, with a border": {"crop_mode": "border", "crop_pct": 1.0},
+    "eval, with a border, larger": {"crop_mode": "border", "crop_pct": 0.8, "interpolation": "bicubic"},
+    "train, rkrc": {
+        "is_training": True, "train_crop_mode": "rkrc", "scale": (1.0, 1.0), "ratio": (1.0, 1.0), "hflip": 0.0,
+        "color_jitter": None,
+    },
     "train, no_aug": {"is_training": True, "no_aug": True},
     "train": {"is_training": True, "scale": WHOLE, "hflip": 1.0, "vflip": 1.0, "color_jitter": None},
     "train, bicubic": {
@@ -69,10 +78,6 @@ TIMM = {
     },
     "train, grey": {"is_training": True, "scale": WHOLE, "hflip": 0.0, "color_jitter": None, "grayscale_prob": 1.0},
 }  # fmt: skip
-PARTLY_TIMM = {
-    "eval, keeping the ratio": {"input_size": (3, 32, 24)},
-    "eval, with a border": {"crop_mode": "border", "crop_pct": 1.0},
-}
 
 
 @pytest.mark.parametrize("name", TIMM)
@@ -81,12 +86,18 @@ def test_timms_transforms_run_natively(timm: Any, folder: Path, name: str) -> No
     assert_torchs_pixels(dataset_of(folder, transform), "images")
 
 
-@pytest.mark.parametrize("name", PARTLY_TIMM)
-def test_what_follows_timms_own_resize_runs_natively(timm: Any, folder: Path, name: str) -> None:
-    transform = timm.create_transform(**{"input_size": 32, **PARTLY_TIMM[name]})
-    words = assert_torchs_pixels(dataset_of(folder, transform), "prefix")
-    assert "ResizeKeepRatio of timm is not an operation of the engine" in words
-    assert "MaybeToTensor" in words and "RGB or L image of Pillow's" in words
+def test_timms_crops_by_chance_run_natively(timm: Any, folder: Path) -> None:
+    """What they draw is held against timm's words in test_geometry and test_geometry_distributions."""
+    for mode in ("rkrc", "rkrr"):
+        made = timm.create_transform(32, is_training=True, train_crop_mode=mode, interpolation="random")
+        loader = DataLoader(dataset_of(folder, made), 8, seed=2)
+        assert plan_of(loader) == "images", loader.explain()
+        first = chain_of(made, feedline.open(folder)).dataset.operations[0]
+        assert "random_scale_prob=0.5, random_scale_range=(0.8, 1), random_scale_area=True" in first
+        assert "random_aspect_prob=0.5, random_aspect_range=(0.9, 1.1" in first and "interpolation=random" in first
+        epochs = [torch.cat([images for images, _ in loader]) for _ in range(2)]
+        assert epochs[0].shape[1:] == (3, 32, 32)
+        assert not torch.equal(*epochs)
 
 
 def test_timms_random_interpolation_is_one_of_two(timm: Any, tmp_path: Path) -> None:
@@ -134,6 +145,20 @@ def test_timms_arrays_are_arrays(timm: Any, folder: Path) -> None:
     assert_torchs_pixels(dataset_of(folder, doubles), "prefix")
 
 
+def test_timms_crops_take_any_border(timm: Any, folder: Path) -> None:
+    own = importlib.import_module("timm.data.transforms")
+    t = vision.transforms
+    for kind in (own.CenterCropOrPad, own.RandomCropOrPad):
+        for border in (
+            {"fill": 7},
+            {"fill": (1, 2, 3)},
+            *({"padding_mode": m} for m in ("edge", "reflect", "symmetric")),
+        ):
+            size = (40, 40) if kind is own.RandomCropOrPad else (90, 35)  # nothing is left to chance
+            made = t.Compose([t.Resize((40, 40)), kind(size, **border), t.ToTensor()])
+            assert_torchs_pixels(dataset_of(folder, made), "images")
+
+
 def test_what_timm_has_of_its_own_stays_in_python(timm: Any, folder: Path) -> None:
     own = importlib.import_module("timm.data.transforms")
 
@@ -147,10 +172,8 @@ def test_what_timm_has_of_its_own_stays_in_python(timm: Any, folder: Path) -> No
 
     altered = own.RandomResizedCropAndInterpolation(20, interpolation="random")
     altered.interpolation = altered.interpolation[::-1] * 2
-    hidden = own.CenterCropOrPad(90, fill=7)
-    reflected = own.CenterCropOrPad(90, padding_mode="edge")
     t = vision.transforms
-    for transform in (Own(20), OneOf(), altered, hidden, reflected, own.TrimBorder(3)):
+    for transform in (Own(20), OneOf(), altered, own.TrimBorder(3)):
         dataset = dataset_of(folder, t.Compose([t.Resize((40, 40)), transform, t.ToTensor()]))
         assert plan_of(DataLoader(dataset)) == "prefix", transform
 
@@ -166,10 +189,16 @@ def test_open_clips_transforms_run_natively(open_clip: Any, folder: Path, traini
     assert_torchs_pixels(dataset_of(folder, older), "images")
 
 
+@pytest.mark.parametrize("fill", [0, 5, (1, 200, 3)])
+def test_open_clips_longest_side_runs_natively(open_clip: Any, folder: Path, fill: Any) -> None:
+    longest = open_clip.image_transform(32, False, resize_mode="longest", fill_color=fill)
+    assert_torchs_pixels(dataset_of(folder, longest), "images")
+    t = vision.transforms
+    by_chance = t.Compose([open_clip.ResizeKeepRatio(32, random_aspect_prob=0.5), t.CenterCrop(32), t.ToTensor()])
+    assert plan_of(DataLoader(dataset_of(folder, by_chance))) == "prefix", "its factor is not timm's"
+
+
 def test_what_follows_open_clips_own_runs_natively(open_clip: Any, folder: Path) -> None:
-    longest = open_clip.image_transform(32, False, resize_mode="longest", fill_color=0)
-    words = assert_torchs_pixels(dataset_of(folder, longest), "prefix")
-    assert "ResizeKeepRatio of open_clip is not an operation" in words and "where ResizeKeepRatio gives" in words
     t = vision.transforms
     shaded = t.Compose([t.Resize(40), t.CenterCrop(32), t.Grayscale(), open_clip._convert_to_rgb, t.ToTensor()])
     assert_torchs_pixels(dataset_of(folder, shaded), "prefix")
