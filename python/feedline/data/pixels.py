@@ -7,8 +7,6 @@ import os
 from collections.abc import Callable
 
 from .. import _engine
-from ..machine.uploading import Uploads, is_remote
-from ..machine.uploading import spool as spooled
 from . import arguments
 from .dataset import Dataset
 from .sources import open
@@ -48,8 +46,11 @@ def pack_pixels(
         StorageError: the file cannot be written, such as when the disk is full or the keys may not write to the bucket.
     """
     given = arguments.output_path("pack_pixels", "path", path, urls=True)
-    if not is_remote(given):
+    if "://" not in given:
         return _fill(dataset, os.path.abspath(given), num_workers, progress)
+    from ..machine.uploading import Uploads
+    from ..machine.uploading import spool as spooled
+
     place = _engine.StoredPlace(given.rpartition("/")[0])
     name = given.removeprefix(place.url + "/")
     place.entries()  # a bucket that is not there is found before the work

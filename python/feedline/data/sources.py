@@ -78,8 +78,12 @@ def open(
     return Dataset(engine, origin)
 
 
-def warn_of_merged_folders(where: str, engine: _engine.Dataset) -> None:
-    """A parent of class folders, such as that of "train" and "val", opens as well: with "train" as a class."""
+def warn_of_merged_folders(where: str, engine: _engine.Dataset, callers: int = 1) -> None:
+    """A parent of class folders, such as that of "train" and "val", opens as well: with "train" as a class.
+
+    Args:
+        callers: functions between this one and whoever it is told to.
+    """
     name, *inner = engine.key(0).split("/")
     if engine.format != "folder" or not engine.classes or len(inner) < 2:
         return
@@ -91,7 +95,7 @@ def warn_of_merged_folders(where: str, engine: _engine.Dataset) -> None:
             f"{where}: the class folder '{name}' of '{engine.source}' holds no image itself, and the images of the "
             f"folders in it, '{inner[0]}' to '{last}', become one class; to have these folders as classes open "
             f"'{os.path.join(engine.source, name)}'",
-            stacklevel=3,
+            stacklevel=2 + callers,
         )
 
 

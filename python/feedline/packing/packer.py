@@ -276,7 +276,7 @@ def _opened(
     transcoders: Sequence[Transcoder],
 ) -> tuple[_Source, dict[str, Any]]:
     dataset = _engine.open(os.fspath(source), format or "", arguments.field_specs("pack", fields), "")
-    warn_of_merged_folders("pack", dataset)
+    warn_of_merged_folders("pack", dataset, callers=2)
     wanted: dict[str, Any] = {
         "fingerprint": f"{dataset.fingerprint:016x}",
         "samples": len(dataset),

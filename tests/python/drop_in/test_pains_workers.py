@@ -44,7 +44,8 @@ def test_pin_memory_without_an_accelerator_costs_nothing_and_warns_once():
     loader = DataLoader(Large(), batch_size=4, num_workers=1, pin_memory=True)
     with pytest.warns(UserWarning, match="no accelerator is found") as warned:
         iterator = iter(loader)
-    assert len(warned) == 1
+    ours = [warning for warning in warned if "no accelerator is found" in str(warning.message)]
+    assert len(ours) == 1  # of what else may end just now others warn
     batch = next(iterator)
     begun = {thread.name for thread in threading.enumerate() if thread not in before}
     assert begun <= {"feedline-publish"}, "which is there with or without pinning"

@@ -22,6 +22,7 @@ import servers
 from fault_proxy import Request, proxied, refusal
 from running_processes import HANG_S, until
 
+import feedline
 from feedline import packing
 
 pytest.importorskip("click", reason="the command line is not installed")
@@ -186,7 +187,8 @@ def test_killed_it_goes_on_to_the_same_bytes(bucket: Bucket, folder: Path, tmp_p
     said = bucket.run("pack", folder, place, *ARGUMENTS).stdout
     assert "were there" in said
     assert comparable(bucket.contents("train")) == expected
-    assert "feedline-pack.unfinished.json" not in bucket.names("train")
+    bucket.run("pack", folder, "s3://data/at-once", *ARGUMENTS)
+    assert bucket.contents("train") == bucket.contents("at-once"), "indexes and manifest, too"
     assert bucket.uploads() == ["train/000001.tar"], "those of finished shards may be another's"
     assert bucket.left_behind() == []
 
@@ -306,6 +308,10 @@ def test_pixels_go_to_a_bucket(bucket: Bucket, folder: Path, tmp_path: Path) -> 
     said = json.loads(bucket.run("pack", folder, "s3://data/kept/x.pixels", "--raw", "24", "--json").stdout)
     assert said["samples"] == 21
     assert bucket.content("kept/x.pixels") == (tmp_path / "x.pixels").read_bytes()
+    bucket.run("stage", "s3://data/kept/x.pixels", tmp_path / "staged", "--format", "pixels")
+    staged = tmp_path / "staged/x.pixels"
+    assert staged.read_bytes() == (tmp_path / "x.pixels").read_bytes()
+    assert len(feedline.open(staged)) == 21
     assert bucket.left_behind() == []
 
 
