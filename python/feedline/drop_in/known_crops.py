@@ -109,16 +109,24 @@ def _is_of_torchvision(kind: type) -> bool:
 
 # -- the functions that are known
 
-_MARKERS = (object(), object())  # stand for transforms
+_MARKERS = (object(), object(), object())  # stand for transforms
 
 
 @functools.cache
 def _templates() -> tuple[tuple[types.FunctionType, tuple[bool, ...], bool], ...]:
     """A function, whether each of its transforms is made in it, and whether it takes a tuple only."""
-    names = {"A": _MARKERS[0], "B": _MARKERS[1], "torch": torch}
-    one = [(f"A{a}(crop)", (bool(a),)) for a in ("", "()")]
-    two = [(f"B{b}(A{a}(crop))", (bool(a), bool(b))) for a, b in itertools.product(("", "()"), repeat=2)]
-    lists = [(listed.format(each), called) for each, called in (*one, *two) for listed in _LISTED]
+    names = {**dict(zip("ABC", _MARKERS, strict=True)), "torch": torch}
+    calls = [parts for count in (1, 2, 3) for parts in itertools.product(("", "()"), repeat=count)]
+    each = [
+        (
+            functools.reduce(
+                lambda crop, part: f"{part}({crop})", map("".join, zip("ABC", parts, strict=False)), "crop"
+            ),
+            parts,
+        )
+        for parts in calls
+    ]
+    lists = [(listed.format(text), tuple(map(bool, parts))) for text, parts in each for listed in _LISTED]
     lists += [(mapped.format(f"A{a}"), (bool(a),)) for a in ("", "()") for mapped in _MAPPED]
     plain = [("crops", ()), ("[crop for crop in crops]", ())]
     made = [
