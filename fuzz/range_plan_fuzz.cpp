@@ -19,8 +19,8 @@ using storage::WantedRange;
 
 namespace {
 
-constexpr std::uint64_t kMostRequests = 500;  // of one read
-constexpr std::size_t kMostReads = 200;
+constexpr std::uint64_t kMostRequests = 20;  // of one read
+constexpr std::size_t kMostReads = 60;
 
 std::vector<WantedRange> reads_in(FuzzInput& input, const RangeLimits& limits) {
   std::vector<WantedRange> wanted;

@@ -189,7 +189,8 @@ bool answer(Transfer& transfer, FuzzInput& input, const Asked& asked) {
   left = std::min<std::uint64_t>(left, 4 * kObjectBytes);
   const bool is_cut = left < claimed;
   for (std::uint64_t at = first; left > 0;) {
-    std::vector<std::byte> piece(std::min<std::uint64_t>(left, input.number(1) * 4 + 1));
+    const std::uint64_t most = input.number(1) * 4;  // 0: all of it
+    std::vector<std::byte> piece(most == 0 ? left : std::min(left, most));
     for (std::byte& byte : piece) byte = byte_of(is_other, at++);
     if (!transfer.on_body(piece)) break;
     left -= piece.size();
