@@ -139,6 +139,7 @@ Result<Call> S3Site::call(const std::string& object, const S3Order& order) const
   request.path = std::string(parts->path) + "/" + (path_style ? std::string(name->bucket) + "/" : "") +
                  (order.of_bucket ? "" : percent_encoded(name->key, true));
   request.query = query_in(order.query);
+  if (order.wants_sums && settings_.scheme == "s3") request.headers["x-amz-checksum-mode"] = "ENABLED";
   if (settings_.requester_pays) request.headers["x-amz-request-payer"] = "requester";
   Call call{.url = std::string(parts->scheme) + "://" + request.host + request.path,
             .headers = {},

@@ -45,6 +45,7 @@ struct S3Order {
   bool of_bucket = false;  // and not of the object
   std::optional<std::span<const std::byte>> body = {};
   std::string payload = {};  // as of S3Request
+  bool wants_sums = false;   // checksums, with the object or its head
 };
 
 class S3Site final : public Site {
@@ -55,6 +56,9 @@ class S3Site final : public Site {
   // query: of a listing of the bucket, "name=value" encoded; empty: the object.
   Result<Call> call(const std::string& object, std::string_view query) const override;
   Result<Call> call(const std::string& object, const S3Order& order) const;
+  Result<Call> call_with_sums(const std::string& object, const std::string& method) const override {
+    return call(object, {.method = method, .query = {}, .wants_sums = true});
+  }
   Result<void> prepare() const override { return keys_.prepare(); }
   Result<void> renew() const override { return keys_.renew(); }
   Refused refused(const ResponseHead& head, std::string_view body) const override;
@@ -73,6 +77,10 @@ class S3Storage final : public RemoteStorage {
  public:
   explicit S3Storage(std::shared_ptr<const S3Site> site, HttpLimits limits = http_limits(), Client* client = nullptr)
       : RemoteStorage({.site = std::move(site), .limits = limits, .client = client}) {}
+  explicit S3Storage(Remote remote) : RemoteStorage(std::move(remote)) {}
+  std::shared_ptr<const Storage> reading(const Reading& how) const override {
+    return std::make_shared<S3Storage>(remote_so(how));
+  }
   Result<std::vector<Entry>> list(const std::string& directory) const override;
   Result<bool> is_directory(const std::string& path) const override;
 };
