@@ -3,7 +3,9 @@
 
 // s3:// and gs://, over the XML interface that both have. Objects are "s3://bucket/key", as the user writes them.
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,15 +63,21 @@ class S3Site final : public Site {
   }
   Result<void> prepare() const override { return keys_.prepare(); }
   Result<void> renew() const override { return keys_.renew(); }
+  // Another region, which every later request to the bucket then goes to.
+  bool has_moved(const std::string& object, const ResponseHead& head, std::string_view body) const override;
   Refused refused(const ResponseHead& head, std::string_view body) const override;
   std::string reason(const ResponseHead& head, std::string_view body) const override;
   const S3Settings& settings() const { return settings_; }
   bool is_encrypted() const { return settings_.endpoint.empty() || settings_.endpoint.starts_with("https:"); }
 
  private:
+  std::string region_of(std::string_view bucket) const;
+  bool is_followed(std::string_view region) const;
   const S3Settings settings_;
   const KeyRing keys_;
   const KeyRing::Now now_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, std::string, std::less<>> regions_;  // of buckets that are elsewhere; guarded by mutex_
 };
 
 // Folders are what stands between slashes of keys.
