@@ -14,8 +14,7 @@ constexpr std::size_t kStep = 8;
 using Tables = std::array<std::array<std::uint64_t, 256>, kStep>;
 
 // The polynomials, reflected.
-constexpr std::uint64_t k32Polynomial = 0xedb88320, k32cPolynomial = 0x82f63b78,
-                        k64NvmePolynomial = 0x9a6c9329ac4bc9b5;
+constexpr std::uint64_t k32Polynomial = 0xedb88320, k32cPolynomial = 0x82f63b78, k64NvmePolynomial = 0x9a6c9329ac4bc9b5;
 
 constexpr Tables tables_of(std::uint64_t polynomial) {
   Tables tables{};

@@ -30,7 +30,7 @@ __attribute__((target("sha,sse4.1,ssse3"))) __m128i next_words(__m128i w0, __m12
 }
 
 __attribute__((target("sha,sse4.1,ssse3"))) void add_by_hardware(State& state, const std::byte* blocks,
-                                                                std::size_t count) {
+                                                                 std::size_t count) {
   const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
   // the instructions want the words a b e f and c d g h, the first of them in front
   const __m128i dcba = _mm_loadu_si128(reinterpret_cast<const __m128i*>(state.data()));

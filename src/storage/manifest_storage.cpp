@@ -17,8 +17,10 @@ const ManifestStorage::Listed* ManifestStorage::find(const std::string& path) co
 Result<void> ManifestStorage::check_length(const std::string& path, const Version& version) const {
   const Listed* const listed = find(path);
   if (listed == nullptr || listed->bytes == version.bytes) return {};
-  auto error = storage_error("the object has " + std::to_string(version.bytes) + " bytes, and feedline-pack.json beside "
-                             "it says " + std::to_string(listed->bytes) +
+  auto error = storage_error("the object has " + std::to_string(version.bytes) +
+                                 " bytes, and feedline-pack.json beside "
+                                 "it says " +
+                                 std::to_string(listed->bytes) +
                                  ": it is cut, or of another packing; copy it there again, or open with verify=None to "
                                  "read it as it is",
                              0);

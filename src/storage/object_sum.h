@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What somebody says of an object's bytes besides the bytes themselves: a server of what it keeps, or a manifest of what
-// was written. It is compared with what was read of the whole object; a range proves nothing of it.
+// What somebody says of an object's bytes besides the bytes themselves: a server of what it keeps, or a manifest of
+// what was written. It is compared with what was read of the whole object; a range proves nothing of it.
 
 #include <cstddef>
 #include <cstdint>

@@ -18,10 +18,10 @@ using namespace std::chrono_literals;
 
 // Of "123456789".
 const std::string kContent = "123456789";
-const std::vector<std::string> kRightSums{"x-amz-checksum-crc32c: 4waSgw==", "X-Amz-Checksum-Crc32: y/Q5Jg==",
-                                          "x-amz-checksum-crc64nvme: rosUhgp5mIg=",
-                                          "x-amz-checksum-sha256: FeKw08M4keuw8e9gnsQZQgwg4yDOlMZfvIwzEkSOsiU=",
-                                          "x-goog-hash: md5=JfnnlDI7RTiF9RgfG2JNCw==,crc32c=4waSgw=="};
+const std::vector<std::string> kRightSums{
+    "x-amz-checksum-crc32c: 4waSgw==", "X-Amz-Checksum-Crc32: y/Q5Jg==", "x-amz-checksum-crc64nvme: rosUhgp5mIg=",
+    "x-amz-checksum-sha256: FeKw08M4keuw8e9gnsQZQgwg4yDOlMZfvIwzEkSOsiU=",
+    "x-goog-hash: md5=JfnnlDI7RTiF9RgfG2JNCw==,crc32c=4waSgw=="};
 
 HttpLimits quick_limits() {
   HttpLimits limits;
@@ -120,15 +120,20 @@ TEST(Checksums, OfAnObjectInTwoAnswersAreOfBoth) {
 
 TEST(Checksums, OfAChunkedBodyAreCompared) {
   HttpServer server([&](const ServedRequest&) {
-    return ServedAnswer{.headers = {}, .body = {}, .length = {}, .raw = "HTTP/1.1 200 OK\r\nx-goog-hash: crc32c=4waSgw==\r\nTransfer-Encoding: "
-                               "chunked\r\n\r\n9\r\n12345678x\r\n0\r\n\r\n"};
+    return ServedAnswer{.headers = {},
+                        .body = {},
+                        .length = {},
+                        .raw =
+                            "HTTP/1.1 200 OK\r\nx-goog-hash: crc32c=4waSgw==\r\nTransfer-Encoding: "
+                            "chunked\r\n\r\n9\r\n12345678x\r\n0\r\n\r\n"};
   });
   EXPECT_FALSE(read_whole(*comparing(), server.url("/x")));
   EXPECT_EQ(server.requests().size(), 2u);
 }
 
 TEST(Checksums, OfPartsOrOfOtherBytesAreNone) {
-  for (const std::string sum : {"x-amz-checksum-crc32c: AAAAAA==-3", "x-goog-hash: crc32c=nonsense", "x-goog-hash: md5=x"}) {
+  for (const std::string sum :
+       {"x-amz-checksum-crc32c: AAAAAA==-3", "x-goog-hash: crc32c=nonsense", "x-goog-hash: md5=x"}) {
     HttpServer server([&](const ServedRequest& request) { return with(serve(request, kContent, "\"e\""), sum); });
     const auto storage = comparing();
     EXPECT_TRUE(read_whole(*storage, server.url("/x"))) << sum;
@@ -193,9 +198,10 @@ TEST(Checksums, AreAskedOfS3AndSigned) {
       return ServedAnswer{.status = 400};  // and no word why
     return with(serve(request, kContent, "\"e\""), "x-amz-checksum-crc64nvme: rosUhgp5mIg=");
   });
-  const auto site = std::make_shared<S3Site>(
-      S3Settings{.endpoint = "http://" + server.host(), .path_style = true},
-      [&] { return Result<S3Keys>(S3Keys{"ID", "s", "token-" + std::to_string(++found), 0}); });
+  const auto site =
+      std::make_shared<S3Site>(S3Settings{.endpoint = "http://" + server.host(), .path_style = true}, [&] {
+        return Result<S3Keys>(S3Keys{"ID", "s", "token-" + std::to_string(++found), 0});
+      });
   const auto storage = S3Storage(site, quick_limits()).reading({.compares_sums = true});
   EXPECT_TRUE(read_whole(*storage, "s3://bucket/x"));
   EXPECT_EQ(server.requests()[0].header("x-amz-checksum-mode"), "ENABLED");

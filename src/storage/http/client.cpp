@@ -92,9 +92,9 @@ struct Client::Job {
   std::size_t parts_told = 0;
   std::uint64_t received_before = 0;  // this request
   std::string host;
-  std::array<Attempt, 2> attempts;    // the request, and a second one where it is late
-  Attempt* answering = nullptr;       // the one whose answer the transfer gets
-  std::optional<Call> call;           // of a transfer that may be hedged
+  std::array<Attempt, 2> attempts;  // the request, and a second one where it is late
+  Attempt* answering = nullptr;     // the one whose answer the transfer gets
+  std::optional<Call> call;         // of a transfer that may be hedged
   std::optional<Clock::time_point> hedge_at;
   // of the time in which bytes must come
   Clock::time_point window_began;
@@ -296,8 +296,9 @@ void Client::begin(Job& job) {
     HedgePolicy& policy = hedges_[job.host];
     policy.began();
     if (const auto late = policy.late_after_s())
-      job.hedge_at = job.window_began + std::max(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*late)),
-                                                 Clock::duration(job.transfer.limits().least_late));
+      job.hedge_at =
+          job.window_began + std::max(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*late)),
+                                      Clock::duration(job.transfer.limits().least_late));
   }
   job.window_bytes = job.received_before = job.transfer.bytes_received();
   job.is_held_back = false;
@@ -423,8 +424,7 @@ void Client::count_answer(const Job& job) {
   if (job.transfer.hedging() == nullptr) return;
   const auto now = Clock::now();
   for (const Attempt& attempt : job.attempts)
-    if (attempt.is_under_way())
-      hedges_[job.host].answered(std::chrono::duration<double>(now - attempt.begun).count());
+    if (attempt.is_under_way()) hedges_[job.host].answered(std::chrono::duration<double>(now - attempt.begun).count());
   if (job.answering == &job.attempts[1]) ++job.transfer.hedging()->won;
 }
 

@@ -21,7 +21,7 @@ struct HttpLimits {
   std::size_t at_once_per_host = 64;
   std::size_t at_once = 256;
   std::chrono::milliseconds least_late{50};  // no request is late before this
-  std::uint64_t requests_per_s = 0;  // of a host; 0: as many as there are
+  std::uint64_t requests_per_s = 0;          // of a host; 0: as many as there are
 };
 
 // The defaults, less what FEEDLINE_HTTP_STALL_MS, FEEDLINE_HTTP_TRIES, FEEDLINE_HTTP_CONNECTIONS and

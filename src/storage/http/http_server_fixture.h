@@ -190,7 +190,7 @@ class HttpServer {
     text += "\r\n";
     if (is_head) return send_all(connection, text) && answer.says_length;
     text += answer.body.substr(0, std::min(answer.breaks_after.value_or(answer.body.size()),
-                                                    answer.stalls_after.value_or(answer.body.size())));
+                                           answer.stalls_after.value_or(answer.body.size())));
     if (!send_all(connection, text)) return false;
     if (answer.stalls_after) {
       char one;

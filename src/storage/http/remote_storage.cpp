@@ -149,8 +149,7 @@ std::string RemoteStorage::summary() const {
             " had none";
   if (remote_.reading.hedges)
     text += (text.empty() ? "" : "; ") + std::to_string(remote_.traffic->hedges.made) +
-            " second requests for late ones, of which " + std::to_string(remote_.traffic->hedges.won) +
-            " were quicker";
+            " second requests for late ones, of which " + std::to_string(remote_.traffic->hedges.won) + " were quicker";
   return text;
 }
 

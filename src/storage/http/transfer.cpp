@@ -118,8 +118,8 @@ Result<Call> Transfer::request() {
   grown_.clear();
   if (version_ && !can_be_told_apart(*version_)) got_ = 0;  // nothing says that the rest would be of the same object
   const bool asks_sums = heads_ || (compares_ && buffer_ != nullptr && query_.empty());
-  FEEDLINE_TRY(Call call, asks_sums ? site_->call_with_sums(object_, heads_ ? "HEAD" : "GET")
-                                    : site_->call(object_, query_));
+  FEEDLINE_TRY(Call call,
+               asks_sums ? site_->call_with_sums(object_, heads_ ? "HEAD" : "GET") : site_->call(object_, query_));
   sends_ = call.body.has_value();
   sending_ = sends_ ? call.body->size() : 0;
   if (sends_) return call;

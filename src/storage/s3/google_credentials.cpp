@@ -49,9 +49,8 @@ Result<S3Keys> of_service_account(const KeyAsker& ask, const std::string& from, 
                                   std::int64_t now) {
   std::string url = json_text(file, "token_uri");
   if (url.empty()) url = kTokenUrl;
-  const std::string head =
-      "{" + member("alg", "RS256") + "," + member("typ", "JWT") + "," + member("kid", json_text(file, "private_key_id")) +
-      "}";
+  const std::string head = "{" + member("alg", "RS256") + "," + member("typ", "JWT") + "," +
+                           member("kid", json_text(file, "private_key_id")) + "}";
   const std::string claims = "{" + member("iss", json_text(file, "client_email")) + "," + member("scope", kScope) +
                              "," + member("aud", url) + ",\"iat\":" + std::to_string(now) +
                              ",\"exp\":" + std::to_string(now + kTokenSeconds) + "}";
@@ -62,19 +61,20 @@ Result<S3Keys> of_service_account(const KeyAsker& ask, const std::string& from, 
     return std::unexpected(std::move(signature).error());
   }
   FEEDLINE_TRY(const std::string answer,
-               ask.post(from, url, query_text({{"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"},
-                                               {"assertion", text + "." + base64url(*signature)}})));
+               ask.post(from, url,
+                        query_text({{"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"},
+                                    {"assertion", text + "." + base64url(*signature)}})));
   return keys_of_answer(answer, from, now);
 }
 
 Result<S3Keys> of_user(const KeyAsker& ask, const std::string& from, std::string_view file, std::int64_t now) {
   std::string url = json_text(file, "token_uri");
   if (url.empty()) url = kTokenUrl;
-  FEEDLINE_TRY(const std::string answer,
-               ask.post(from, url, query_text({{"grant_type", "refresh_token"},
-                                               {"client_id", json_text(file, "client_id")},
-                                               {"client_secret", json_text(file, "client_secret")},
-                                               {"refresh_token", json_text(file, "refresh_token")}})));
+  FEEDLINE_TRY(const std::string answer, ask.post(from, url,
+                                                  query_text({{"grant_type", "refresh_token"},
+                                                              {"client_id", json_text(file, "client_id")},
+                                                              {"client_secret", json_text(file, "client_secret")},
+                                                              {"refresh_token", json_text(file, "refresh_token")}})));
   return keys_of_answer(answer, from, now);
 }
 

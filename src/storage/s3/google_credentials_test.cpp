@@ -114,7 +114,8 @@ TEST(GoogleKeys, OfAUserAreRefreshed) {
   });
   folder.write("application_default_credentials.json",
                R"({"client_id": "ci", "client_secret": "cs", "refresh_token": "1//r", "type": "authorized_user", )"
-               R"("token_uri": ")" + server.url("/") + "\"}");
+               R"("token_uri": ")" +
+                   server.url("/") + "\"}");
   const Environment environment({{"CLOUDSDK_CONFIG", folder.path("")}});
   const auto keys = found();
   ASSERT_TRUE(keys) << keys.error().message();

@@ -133,8 +133,7 @@ Result<Call> S3Site::call(const std::string& object, const S3Order& order) const
   const auto name = s3_name(object);
   if (!name) return config_error("'" + object + "' names no bucket");
   const std::string region = region_of(name->bucket);
-  const std::string base =
-      settings_.endpoint.empty() ? "https://s3." + region + ".amazonaws.com" : settings_.endpoint;
+  const std::string base = settings_.endpoint.empty() ? "https://s3." + region + ".amazonaws.com" : settings_.endpoint;
   const auto parts = parts_of_url(base);
   if (!parts) return config_error("the endpoint '" + base + "' is no URL: write https://host");
   // no certificate is valid for a name with a dot in front of the host
@@ -161,8 +160,8 @@ Result<Call> S3Site::call(const std::string& object, const S3Order& order) const
   for (const auto& [header, value] : request.headers) call.headers.push_back(header + ": " + value);
   if (keys.bearer.empty()) return call;
   if (!is_private(*parts))
-    return config_error("the endpoint '" + base + "' is not asked with a token, which anybody on the way could use: " +
-                        "write https://");
+    return config_error("the endpoint '" + base +
+                        "' is not asked with a token, which anybody on the way could use: " + "write https://");
   call.headers.push_back("Authorization: Bearer " + keys.bearer);
   return call;
 }
@@ -208,9 +207,10 @@ std::string S3Site::reason(const ResponseHead& head, std::string_view body) cons
     text += std::string(text.empty() ? "" : ": ") + "the bucket is in " + head.bucket_region + ", and not in " +
             settings_.region + ": set AWS_REGION";
   if ((head.status == 403 || head.status == 401) && keys_.keys().is_empty())
-    text += std::string(text.empty() ? "" : ": ") + "asked without keys, as none were found" +
-            (settings_.scheme == "gs" ? ": set GOOGLE_APPLICATION_CREDENTIALS, or GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY"
-                                      : ": set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
+    text +=
+        std::string(text.empty() ? "" : ": ") + "asked without keys, as none were found" +
+        (settings_.scheme == "gs" ? ": set GOOGLE_APPLICATION_CREDENTIALS, or GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY"
+                                  : ": set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
   return text;
 }
 
@@ -250,8 +250,9 @@ std::shared_ptr<const S3Site> s3_site() {
 }
 
 std::shared_ptr<const S3Site> gs_site() {
-  static const auto site = std::make_shared<const S3Site>(
-      gs_settings(), [] { return find_google_keys({http_limits(), nullptr}, now_in_seconds()); });
+  static const auto site = std::make_shared<const S3Site>(gs_settings(), [] {
+    return find_google_keys({http_limits(), nullptr}, now_in_seconds());
+  });
   return site;
 }
 

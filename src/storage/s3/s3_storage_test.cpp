@@ -282,8 +282,10 @@ TEST(S3Keys, AProfileMayNameAWebIdentity) {
     return ServedAnswer{.body = "<R><AccessKeyId>P</AccessKeyId><SecretAccessKey>s</SecretAccessKey></R>"};
   });
   const Environment environment(
-      {{"AWS_CONFIG_FILE", folder.write("config", "[default]\nrole_arn = arn:p\nrole_session_name = me\n"
-                                                  "web_identity_token_file = " + folder.write("token", "t") + "\n")},
+      {{"AWS_CONFIG_FILE", folder.write("config",
+                                        "[default]\nrole_arn = arn:p\nrole_session_name = me\n"
+                                        "web_identity_token_file = " +
+                                            folder.write("token", "t") + "\n")},
        {"AWS_ENDPOINT_URL_STS", "http://" + server.host()}});
   const auto keys = find_keys(quick_limits(), nullptr);
   ASSERT_TRUE(keys) << keys.error().message();
@@ -294,8 +296,8 @@ TEST(S3Keys, WhatIsNotDoneIsNamed) {
   for (const std::string line : {"credential_process = /bin/mine hunter2", "sso_session = hunter2",
                                  "sso_start_url = https://hunter2", "source_profile = hunter2"}) {
     const TemporaryFolder folder;
-    const Environment environment({{"AWS_CONFIG_FILE", folder.write("config", "[profile dev]\n" + line + "\n")},
-                                   {"AWS_PROFILE", "dev"}});
+    const Environment environment(
+        {{"AWS_CONFIG_FILE", folder.write("config", "[profile dev]\n" + line + "\n")}, {"AWS_PROFILE", "dev"}});
     const auto keys = find_keys(quick_limits(), nullptr);
     ASSERT_FALSE(keys) << line;
     const std::string text = keys.error().message();
@@ -318,8 +320,10 @@ TEST_P(ExpiringKeys, AreRenewedBeforeTheyExpire) {
     const std::string number = std::to_string(++given);
     const std::string until = given == 1 ? "2033-05-18T03:33:20Z" : "2033-05-18T04:33:20Z";
     if (request.body.contains("AssumeRoleWithWebIdentity"))
-      return ServedAnswer{.body = "<R><AccessKeyId>K" + number + "</AccessKeyId><SecretAccessKey>s</SecretAccessKey>"
-                                  "<SessionToken>t</SessionToken><Expiration>" + until + "</Expiration></R>"};
+      return ServedAnswer{.body = "<R><AccessKeyId>K" + number +
+                                  "</AccessKeyId><SecretAccessKey>s</SecretAccessKey>"
+                                  "<SessionToken>t</SessionToken><Expiration>" +
+                                  until + "</Expiration></R>"};
     return ServedAnswer{.body = R"({"AccessKeyId": "K)" + number + R"(", "SecretAccessKey": "s", "Token": "t", )" +
                                 R"("Expiration": ")" + until + "\"}"};
   });
@@ -333,8 +337,8 @@ TEST_P(ExpiringKeys, AreRenewedBeforeTheyExpire) {
   const Environment environment(places.at(GetParam()));
   std::int64_t now = 2'000'000'000 - 3600;
   const KeyRing ring([] { return find_keys(quick_limits(), nullptr); }, [&] { return now; });
-  for (const auto& [seconds, id] : {std::pair(0, "K1"), std::pair(3200, "K1"), std::pair(101, "K2"),
-                                    std::pair(3000, "K2")}) {
+  for (const auto& [seconds, id] :
+       {std::pair(0, "K1"), std::pair(3200, "K1"), std::pair(101, "K2"), std::pair(3000, "K2")}) {
     now += seconds;
     ASSERT_TRUE(ring.prepare());
     EXPECT_EQ(ring.keys().id, id) << now;
@@ -368,8 +372,10 @@ TEST(S3Regions, AreFollowedOnceForABucket) {
     HttpServer server([&](const ServedRequest& request) {
       if (is_signed_for(request, "eu-central-1")) return serve(request, kContent, "\"e\"");
       if (status == 400)
-        return ServedAnswer{.status = 400, .body = "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-central-1"
-                                                   "</Region></Error>"};
+        return ServedAnswer{.status = 400,
+                            .body =
+                                "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-central-1"
+                                "</Region></Error>"};
       return ServedAnswer{.status = status, .headers = {"x-amz-bucket-region: eu-central-1"}};
     });
     const auto storage = storage_of(server);
