@@ -284,7 +284,7 @@ struct RandomPerspective {
 // torchvision v2's: noise from -1 to 1, blurred by sigma pixels, times alpha pixels (x, y), is how far a pixel moves.
 struct ElasticTransform {
   std::array<double, 2> alpha{50, 50}, sigma{5, 5};
-  Interpolation interpolation = Interpolation::kBilinear;  // or kNearest
+  Interpolation interpolation = Interpolation::kBilinear;
   std::array<std::uint8_t, 3> fill{};
 };
 // torchvision v2's: the smaller edge becomes min_size or more and less than max_size.

@@ -83,11 +83,11 @@ struct Rotate {
   Colour fill{};
 };
 
-// torchvision v2's elastic of a uint8 tensor, but for the last bits of its float32 sums: one level. The pixel at (x, y)
-// comes from where `displacement` says: what is added there to x and to y, whose extents are from -1 to 1.
+// torchvision v2's elastic of a uint8 tensor, within one level, and bicubic sums beyond bytes are cut, not wrapped. The
+// pixel at (x, y) comes from where `displacement` says: what is added there to x and y, whose extents are from -1 to 1.
 struct Elastic {
   std::span<const float> displacement;                     // all of x, then all of y, row by row; they outlive the call
-  Interpolation interpolation = Interpolation::kBilinear;  // or kNearest
+  Interpolation interpolation = Interpolation::kBilinear;  // or kNearest, kBicubic
   Colour fill{};
 };
 

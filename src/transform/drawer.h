@@ -311,7 +311,8 @@ class Drawer {
     return warp("random_perspective", {drawn, chosen(o.interpolation, random), o.fill});
   }
   Result<void> operator()(const op::ElasticTransform& o) {
-    return warp("elastic_transform", {ElasticWarp{o.alpha, o.sigma, key_, stream_}, o.interpolation, o.fill});
+    const ElasticWarp drawn{o.alpha, o.sigma, key_, stream_};
+    return warp("elastic_transform", {drawn, chosen_beside_noise(o.interpolation), o.fill});
   }
 
   Result<void> operator()(const op::RandomResize& o) {
@@ -433,7 +434,16 @@ class Drawer {
   // kRandom is bilinear or bicubic, as timm has it.
   Interpolation chosen(Interpolation interpolation, base::Random& random) {
     if (interpolation != Interpolation::kRandom) return interpolation;
-    interpolation = draw_coin(0.5, random) ? Interpolation::kBilinear : Interpolation::kBicubic;
+    return record_chosen(draw_coin(0.5, random));
+  }
+  // Noise takes the stream's blocks from the first one on, fewer than an image may have pixels: the last one is free.
+  Interpolation chosen_beside_noise(Interpolation interpolation) {
+    if (interpolation != Interpolation::kRandom) return interpolation;
+    const base::Random::Blocks last = stream().blocks(~std::uint32_t{0});
+    return record_chosen((base::philox4x32(last.counter, last.key)[0] & 1) != 0);
+  }
+  Interpolation record_chosen(bool is_bilinear) {
+    const Interpolation interpolation = is_bilinear ? Interpolation::kBilinear : Interpolation::kBicubic;
     record(Decision::Kind::kInterpolation).interpolation = interpolation;
     return interpolation;
   }

@@ -76,8 +76,9 @@ struct Check {
     return {};
   }
   Result<void> operator()(const pixel_op::Elastic& o) const {
-    if (o.interpolation != Interpolation::kNearest && o.interpolation != Interpolation::kBilinear)
-      return config_error("elastic: interpolation is nearest or bilinear");
+    if (o.interpolation != Interpolation::kNearest && o.interpolation != Interpolation::kBilinear &&
+        o.interpolation != Interpolation::kBicubic)
+      return config_error("elastic: interpolation is nearest, bilinear or bicubic");
     const std::size_t needed = 2 * static_cast<std::size_t>(in.width) * static_cast<std::size_t>(in.height);
     if (o.displacement.size() == needed) return {};
     return config_error("elastic: a displacement of " + std::to_string(o.displacement.size()) + " numbers, not " +
