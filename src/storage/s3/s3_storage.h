@@ -3,6 +3,7 @@
 
 // s3:// and gs://, over the XML interface that both have. Objects are "s3://bucket/key", as the user writes them.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,9 +35,10 @@ std::optional<S3Name> s3_name(std::string_view object);
 
 std::int64_t now_in_seconds();
 
-// A page of a folder of keys; `continued`: S3Listing::next of the one before.
-Result<S3Listing> list_page(const Remote& remote, const std::string& directory, const std::string& continued,
-                            std::size_t most);
+// A page of a folder of keys; `continued`: S3Listing::next of the one before. kFolder: what stands behind another slash
+// is there by its prefix.
+Result<S3Listing> list_page(const Remote& remote, const std::string& directory, Depth depth,
+                            const std::string& continued, std::size_t most);
 
 // A request to S3 besides reading: what is sent, or done.
 struct S3Order {
@@ -72,9 +74,19 @@ class S3Site final : public Site {
 class S3Storage final : public RemoteStorage {
  public:
   explicit S3Storage(std::shared_ptr<const S3Site> site, HttpLimits limits = http_limits(), Client* client = nullptr)
-      : RemoteStorage({.site = std::move(site), .limits = limits, .client = client}) {}
+      : RemoteStorage({.site = site, .limits = limits, .client = client}), endpoint_(site->settings().endpoint) {}
   Result<std::vector<Entry>> list(const std::string& directory) const override;
+  bool has_flat_names() const override { return true; }
+  Result<Tree> list_below(const std::string& directory, Depth depth) const override;
   Result<bool> is_directory(const std::string& path) const override;
+  // Of two endpoints, buckets of one name are not one.
+  std::string identity(const std::string& path) const override;
+
+ private:
+  using TakePage = std::function<void(S3Listing& page)>;
+  Result<void> each_page(const std::string& directory, Depth depth, const TakePage& take) const;
+
+  const std::string endpoint_;  // empty: Amazon's
 };
 
 // The process's, by its environment at their first use.
