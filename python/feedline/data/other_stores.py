@@ -7,6 +7,7 @@ The engine's threads call these functions, many at once, and wait for them. What
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import threading
@@ -65,10 +66,8 @@ class Store:
         from importlib import metadata  # with all of `email`, which nobody else needs
 
         library = self._kind.__module__.partition(".")[0]
-        try:
+        with contextlib.suppress(metadata.PackageNotFoundError):
             library += f" {metadata.version(library)}"
-        except metadata.PackageNotFoundError:
-            pass
         return f"{self._scheme}:// is read through Python, by {library} over fsspec's interface"
 
     def stat(self, url: str) -> _Found:
