@@ -97,6 +97,10 @@ struct GaussianBlur {
   std::array<int, 2> kernel_size{3, 3};
   std::array<double, 2> sigma{1, 1};
 };
+// ImageFilter.GaussianBlur: three box blurs in each direction. 0 changes nothing.
+struct PillowBlur {
+  double radius = 0;  // of the blur that they come near to: its standard deviation
+};
 // Writes over the pixels of `box`: with `value`, or where there is any with `noise`, its rows one after the other.
 struct Erase {
   Box box;
@@ -110,7 +114,7 @@ using PixelOperation =
     std::variant<pixel_op::Autocontrast, pixel_op::Equalize, pixel_op::Invert, pixel_op::Posterize, pixel_op::Solarize,
                  pixel_op::SolarizeAdd, pixel_op::Brightness, pixel_op::Contrast, pixel_op::Saturation,
                  pixel_op::Sharpness, pixel_op::Hue, pixel_op::Grayscale, pixel_op::Affine, pixel_op::Perspective,
-                 pixel_op::Rotate, pixel_op::GaussianBlur, pixel_op::Erase, pixel_op::Elastic>;
+                 pixel_op::Rotate, pixel_op::GaussianBlur, pixel_op::Erase, pixel_op::Elastic, pixel_op::PillowBlur>;
 
 std::string_view name_of(const PixelOperation& operation);  // "autocontrast"
 

@@ -63,9 +63,9 @@ class Drawer {
     return resize("resize", resized_size(builder_.size(), o), chosen(o.interpolation));
   }
   Result<void> operator()(const op::CenterCrop& o) {
-    const CenterCropPlan plan = plan_center_crop(builder_.size(), o.size);
+    const CenterCropPlan plan = plan_center_crop(builder_.size(), o.size, o.rounds_down);
     if constexpr (MovesNumbers<Builder>) {
-      builder_.crop(central_box(builder_.size(), o.size));
+      builder_.crop(central_box(builder_.size(), o));
     } else {
       builder_.pad(plan.padding, o.padding_mode, o.fill);
       builder_.crop(plan.box);
@@ -228,9 +228,9 @@ class Drawer {
       augment_as_timm(o, drawn, random);
       return {};
     }
-    const MixDrawing drawn = draw_timm_mix(mix->width, mix->alpha, random);
+    const MixDrawing drawn = draw_timm_mix(mix->width, mix->alpha, mix->in_turn, random);
     record_mix(drawn);
-    builder_.mix_begin(0);
+    builder_.mix_begin(0, mix->in_turn);
     for (int chain = 0; chain < mix->width; ++chain) {
       record_number("chain", chain);
       Augmentations changes;
@@ -468,9 +468,9 @@ class Drawer {
     decision.continues = continues;
   }
   void record_mix(const MixDrawing& drawn) {
-    record_number(drawn.blended ? "blended" : "weights", drawn.blended.value_or(drawn.image));
+    if (!drawn.in_turn) record_number(drawn.blended ? "blended" : "weights", drawn.blended.value_or(drawn.image));
     for (std::size_t i = 0; i < static_cast<std::size_t>(drawn.width); ++i)
-      record_number("weights", drawn.chains[i], i > 0 || !drawn.blended);
+      record_number("weights", drawn.chains[i], i > 0 || !(drawn.blended || drawn.in_turn));
   }
   Result<void> flip(double p, bool horizontal) {
     base::Random random = stream();
