@@ -103,6 +103,12 @@ std::optional<std::int64_t> parse_http_date(std::string_view text) {
   return *days * 86'400 + static_cast<std::int64_t>(*hour * 3600 + *minute * 60 + *second);
 }
 
+// A sum of sums, as of an object of parts, has "-3" behind it, and is none.
+void ResponseHead::add_sum(SumKind kind, std::string_view base64) {
+  auto found = sum_of_base64(kind, base64);
+  if (found && (!sum || kind < sum->kind)) sum = std::move(found);
+}
+
 void ResponseHead::add(std::string_view line, std::int64_t now) {
   line = trimmed(line);
   is_whole = line.empty();
@@ -131,6 +137,17 @@ void ResponseHead::add(std::string_view line, std::int64_t now) {
     request_id = kept(value);
   if (is_same_name(name, "x-amz-bucket-region")) bucket_region = kept(value);
   if (is_same_name(name, "location")) location = kept(value);
+  if (is_same_name(name, "x-amz-checksum-crc32c")) add_sum(SumKind::kCrc32c, value);
+  if (is_same_name(name, "x-amz-checksum-crc64nvme")) add_sum(SumKind::kCrc64Nvme, value);
+  if (is_same_name(name, "x-amz-checksum-crc32")) add_sum(SumKind::kCrc32, value);
+  if (is_same_name(name, "x-amz-checksum-sha256")) add_sum(SumKind::kSha256, value);
+  if (is_same_name(name, "x-goog-hash"))  // "crc32c=n03x6A==,md5=Ojk9c3dhfxgoKVVHYwFbHQ=="
+    for (std::string_view rest = value; !rest.empty();) {
+      const std::string_view one = trimmed(rest.substr(0, rest.find(',')));
+      rest.remove_prefix(std::min(rest.find(',') == rest.npos ? rest.size() : rest.find(',') + 1, rest.size()));
+      if (one.starts_with("crc32c=")) add_sum(SumKind::kCrc32c, one.substr(one.find('=') + 1));
+    }
+  if (is_same_name(name, "x-goog-stored-content-encoding")) is_recoded = !is_same_name(value, "identity");
   if (is_same_name(name, "retry-after")) {
     constexpr std::int64_t kLongest = 1'000'000;
     const auto seconds = parse_size(value);

@@ -15,7 +15,8 @@ struct S3Keys {
   std::string id, secret;
   std::string token;         // of temporary keys
   std::int64_t expires = 0;  // in seconds since 1970; 0: never
-  bool is_empty() const { return id.empty(); }
+  std::string bearer = {};   // in place of all these but `expires`: a token that is sent as it is
+  bool is_empty() const { return id.empty() && bearer.empty(); }
 };
 
 // Stands for the SHA-256 of a body that TLS keeps whole.
