@@ -12,6 +12,7 @@
 #include "feedline/inspection.h"
 #include "feedline/loader.h"
 #include "feedline/node_cache.h"
+#include "feedline/network.h"
 #include "feedline/observe.h"
 #include "feedline/operation.h"
 #include "feedline/order.h"

@@ -100,6 +100,12 @@ Result<Client*> Client::here() {
   return here.client;
 }
 
+Client* Client::made() {
+  Here& here = process();
+  const std::lock_guard lock(here.mutex);
+  return here.client;
+}
+
 Result<std::unique_ptr<Client>> Client::make(const HttpLimits& limits) {
   const auto& curl = curl_library();
   if (!curl) return std::unexpected(curl.error());
@@ -136,8 +142,7 @@ void Client::start(Transfer& transfer, Waiting& waiting) {
   {
     const std::lock_guard lock(mutex_);
     if (!lost_) {
-      asked_.emplace_back(&transfer, &waiting);
-      curl_.multi_wakeup(multi_);
+      ask(&transfer, &waiting);
       return;
     }
     transfer.fail(*lost_);
@@ -147,13 +152,24 @@ void Client::start(Transfer& transfer, Waiting& waiting) {
 
 void Client::give_up(Transfer& transfer) {
   const std::lock_guard lock(mutex_);
-  asked_.emplace_back(&transfer, nullptr);
-  curl_.multi_wakeup(multi_);
+  ask(&transfer, nullptr);
+}
+
+// Whoever came since the thread last looked has woken it for those that follow. Requires: mutex_ is held.
+void Client::ask(Transfer* transfer, Waiting* waiting) {
+  const bool is_first = asked_.empty();
+  asked_.emplace_back(transfer, waiting);
+  if (is_first) curl_.multi_wakeup(multi_);
 }
 
 Client::Counts Client::counts() const {
   const std::lock_guard lock(mutex_);
   return counts_;
+}
+
+std::map<std::string, Client::Counts> Client::counts_of_hosts() const {
+  const std::lock_guard lock(mutex_);
+  return host_counts_;
 }
 
 void Client::run() {
@@ -270,6 +286,7 @@ void Client::begin(Job& job) {
   job.is_held_back = false;
   const std::lock_guard lock(mutex_);
   ++counts_.requests;
+  ++host_counts_[job.host].requests;
 }
 
 bool Client::set_up(Job& job, const Call& call) {
@@ -425,6 +442,7 @@ void Client::close(Job& job) {
   }
   const std::lock_guard lock(mutex_);
   counts_.connections += static_cast<std::uint64_t>(connections);
+  host_counts_[job.host].connections += static_cast<std::uint64_t>(connections);
 }
 
 void Client::conclude(Job& job, Transfer::Next next) {
@@ -439,6 +457,7 @@ void Client::conclude(Job& job, Transfer::Next next) {
   {
     const std::lock_guard lock(mutex_);
     counts_.bytes += transfer.bytes_received();
+    if (!job.host.empty()) host_counts_[job.host].bytes += transfer.bytes_received();
   }
   std::erase(waiting_, &job);
   jobs_.erase(&transfer);
