@@ -176,5 +176,6 @@ def keys_for(port: int) -> dict[str, str]:
         "AWS_SECRET_ACCESS_KEY": SECRET,
         "AWS_REGION": "us-east-1",
         "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ALLOW_HTTP": "true",  # obstore, also below LitData
         "AWS_EC2_METADATA_DISABLED": "true",
     }
