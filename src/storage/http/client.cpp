@@ -341,6 +341,7 @@ void Client::begin_hedges() {
     ++job->transfer.hedging()->made;
     const std::lock_guard lock(mutex_);
     ++counts_.requests;
+    ++host_counts_[job.host].requests;
     ++counts_.hedges;
   }
 }
@@ -542,7 +543,7 @@ void Client::close(Attempt& attempt) {
   if (--host->second == 0) of_host_.erase(host);
   const std::lock_guard lock(mutex_);
   counts_.connections += static_cast<std::uint64_t>(connections);
-  host_counts_[job.host].connections += static_cast<std::uint64_t>(connections);
+  host_counts_[attempt.job->host].connections += static_cast<std::uint64_t>(connections);
 }
 
 void Client::conclude(Job& job, Transfer::Next next) {

@@ -23,7 +23,8 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def bench(source: str, environment: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "feedline", "bench", source, "--seconds", "0.3", "--batch-size", "8", *options]
+    program = "import sys; from feedline.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "bench", source, "--seconds", "0.3", "--batch-size", "8", *options]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=HANG_S)
 
 
