@@ -18,9 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-_HERE = Path(__file__).resolve().parent
-_ROOT = _HERE.parents[1]
-sys.path += [str(_HERE.parent), str(_HERE.parent / "peers")]
+sys.path.extend(str(Path(__file__).resolve().parents[1] / name) for name in ("", "peers"))
 
 import data as made
 import environments
@@ -36,6 +34,8 @@ from run import write_record
 from training import LOADERS, Loader, wrong
 from work import Work
 
+_HERE = Path(__file__).resolve().parent
+_ROOT = _HERE.parents[1]
 Task = Callable[[], dict[str, Any]]
 _EPOCH_S = 300
 

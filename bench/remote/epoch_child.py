@@ -13,8 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-_PEERS = Path(__file__).resolve().parents[1] / "peers"
-sys.path += [str(_PEERS), str(_PEERS.parent)]
+sys.path.extend(str(Path(__file__).resolve().parents[1] / name) for name in ("peers", ""))
 
 import processes
 from child import described

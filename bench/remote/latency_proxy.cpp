@@ -30,8 +30,8 @@ constexpr std::size_t kRequestBytes = 64 << 10;
 struct Link {
   std::uint64_t number = 0;
   int client = -1, server = -1;
-  int in = -1, out = -1;       // of the pipe that answers pass through
-  std::size_t in_pipe = 0;     // bytes
+  int in = -1, out = -1;    // of the pipe that answers pass through
+  std::size_t in_pipe = 0;  // bytes
   bool server_ended = false;
   bool waits_to_write = false;  // for the client to take more
   Clock::time_point ready;      // what it sent last is due then: nothing overtakes
@@ -177,8 +177,8 @@ class Proxy {
         moved = got > 0;
       }
       if (link.in_pipe > 0) {
-        const ssize_t put = ::splice(link.out, nullptr, link.client, nullptr, link.in_pipe,
-                                     SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+        const ssize_t put =
+            ::splice(link.out, nullptr, link.client, nullptr, link.in_pipe, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
         if (put > 0) link.in_pipe -= static_cast<std::size_t>(put);
         if (put < 0 && errno != EAGAIN) return false;
         moved = moved || put > 0;

@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-_HERE = Path(__file__).resolve().parent
-sys.path += [str(_HERE.parent), str(_HERE.parent / "peers")]
+sys.path.extend(str(Path(__file__).resolve().parents[1] / name) for name in ("", "peers"))
 
 import report
 import tables
@@ -20,7 +19,7 @@ from reading import CLIENTS
 from rounds import Key, Measured
 from training import LOADERS
 
-_DOCUMENT = _HERE.parents[1] / "docs" / "benchmarks.md"
+_DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 _NAMES = sorted((one.name for one in (*CLIENTS, *LOADERS)), key=len, reverse=True)
 
 

@@ -48,8 +48,7 @@ class Spent {
         "{\"bytes\": %llu, \"reads\": %zu, \"seconds\": %.6f, \"user_s\": %.6f, \"system_s\": %.6f, "
         "\"switches\": %ld}\n",
         static_cast<unsigned long long>(bytes), reads, seconds, between(before_.ru_utime, now.ru_utime),
-        between(before_.ru_stime, now.ru_stime),
-        now.ru_nvcsw + now.ru_nivcsw - before_.ru_nvcsw - before_.ru_nivcsw);
+        between(before_.ru_stime, now.ru_stime), now.ru_nvcsw + now.ru_nivcsw - before_.ru_nvcsw - before_.ru_nivcsw);
   }
 
  private:

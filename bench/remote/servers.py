@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(_ROOT / "tests" / "python" / "remote"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "python" / "remote"))
 
 import certificates
 

@@ -126,5 +126,10 @@ def epochs_table(measured: Measured) -> str:
 
 
 def text(measured: Measured, skipped: dict[Key, str], records: list[dict[str, Any]]) -> str:
-    parts = [report.bars_table(records, {}), reads_table(measured), epochs_table(measured), report.skipped_list(skipped)]
+    parts = [
+        report.bars_table(records, {}),
+        reads_table(measured),
+        epochs_table(measured),
+        report.skipped_list(skipped),
+    ]
     return "\n\n".join(filter(None, parts))

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-_BENCH = Path(__file__).resolve().parents[2] / "bench"
-sys.path += [str(_BENCH / "remote"), str(_BENCH / "peers"), str(_BENCH)]
+sys.path.extend(str(Path(__file__).resolve().parents[2] / "bench" / name) for name in ("remote", "peers", ""))
 
 import processes
 import reading

@@ -13,6 +13,7 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parents[2] / "remote" / "readers"))
 
 import streaming_alone  # noqa: F401
+
 import streaming  # isort: skip
 import torch
 from PIL import Image

@@ -8,7 +8,9 @@ from asked import Asked, asked, bucket_and_key, by_threads
 from botocore.config import Config
 
 at_once, reads = asked()
-style = Config(s3={"addressing_style": "path"}, max_pool_connections=at_once, request_checksum_calculation="when_required")
+style = Config(
+    s3={"addressing_style": "path"}, max_pool_connections=at_once, request_checksum_calculation="when_required"
+)
 s3 = boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"], region_name="us-east-1", config=style)
 
 

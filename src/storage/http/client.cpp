@@ -341,7 +341,7 @@ void Client::begin_hedges() {
     ++job->transfer.hedging()->made;
     const std::lock_guard lock(mutex_);
     ++counts_.requests;
-    ++host_counts_[job.host].requests;
+    ++host_counts_[job->host].requests;
     ++counts_.hedges;
   }
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`feedline bench` of a URL: what it says of the network is what the server saw, and a server that is not there is told."""
+"""`feedline bench` of a URL: what it says of the network is what the server saw; errors name the server."""
 
 from __future__ import annotations
 
