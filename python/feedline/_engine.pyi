@@ -76,7 +76,7 @@ class Inspection:
 
     def __repr__(self) -> str: ...
 
-def inspect(source: str, format: str, fields: Sequence[str], index_directory: str, missing: str = 'error') -> Inspection: ...
+def inspect(source: str, format: str, fields: Sequence[str], index_directory: str, missing: str = 'error', allow_commands: bool = False) -> Inspection: ...
 
 class Dataset:
     def __len__(self) -> int: ...
@@ -232,7 +232,7 @@ class SampleReader:
 
     def read_pixels(self, pixels: numpy.typing.NDArray[numpy.uint8], draw: int, seed: int, epoch: int) -> list[tuple[str, Any]]: ...
 
-def open(source: str, format: str, fields: Sequence[str], index_directory: str, missing: str = 'error', cache_directory: str = '', cache_bytes: int = 0, cache_share: float = 0.5) -> Dataset: ...
+def open(source: str, format: str, fields: Sequence[str], index_directory: str, missing: str = 'error', allow_commands: bool = False, cache_directory: str = '', cache_bytes: int = 0, cache_share: float = 0.5, listing_age_s: int = 3600) -> Dataset: ...
 
 def map(dataset: Dataset, chain: object) -> Dataset: ...
 
@@ -600,6 +600,35 @@ class StoredObject:
         """
         Raises StorageError where the object is not the one any more that was opened.
         """
+
+class NetworkHost:
+    """What reading from one host has taken in this process."""
+
+    @property
+    def name(self) -> str:
+        """And port."""
+
+    @property
+    def requests(self) -> int: ...
+
+    @property
+    def connections(self) -> int:
+        """That were made for them."""
+
+    @property
+    def bytes(self) -> int:
+        """Of bodies that are over."""
+
+    @property
+    def latency_s(self) -> float:
+        """Of late, to the first byte of an answer; 0: not seen."""
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Of late, of one answer behind that; 0: not seen."""
+
+def network_hosts() -> list[NetworkHost]:
+    """Those that this process has asked, by name."""
 
 class StoredSource:
     """The stored objects that a source is made of; their names are bytes."""
