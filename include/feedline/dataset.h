@@ -3,6 +3,7 @@
 
 // A dataset and the operations on its images. Immutable: every operation returns a new Dataset, cheap to copy.
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,6 +30,8 @@ enum class Missing : std::uint8_t {
   kNone,   // the field is absent there: a row of a list that says so
 };
 
+inline constexpr std::chrono::hours kListingAge{1};
+
 struct OpenOptions {
   std::string format;  // "folder", "tar" or "pixels"; empty: by what the source is
   // One spec per field. Empty: image and label.
@@ -48,6 +51,10 @@ struct OpenOptions {
   Missing missing = Missing::kError;
   std::string cache_directory;  // where copies of whole objects are kept on this machine: node_cache.h; empty: nowhere
   CacheLimit cache_limit;
+  // A folder behind a network has no time that tells whether it has changed: a listing that is kept of it is trusted
+  // for so long, unless a sample turns out to be gone or another one before. 0: it is listed anew.
+  std::chrono::seconds listing_age{kListingAge};
+  bool allow_commands = false;  // may the source be "pipe:" and a command, whose standard output is a tar?
 };
 
 // One transformed sample, or one stored one, with the memory it lives in.

@@ -10,6 +10,9 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,11 +34,24 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
+// No listing is older than a century, and a number of nanoseconds that stand for more would be none.
+std::chrono::seconds seconds_of(std::uint64_t seconds) {
+  constexpr std::uint64_t kMost = 100ull * 366 * 24 * 3600;
+  return std::chrono::seconds(std::min(seconds, kMost));
+}
+
 Dataset open_dataset(const std::string& source, const std::string& format, const std::vector<std::string>& fields,
-                     const std::string& index_directory, const std::string& missing, const std::string& cache_directory,
-                     std::uint64_t cache_bytes, double cache_share) {
-  const OpenOptions options{
-      format, fields, index_directory, missing_of(missing), cache_directory, {cache_bytes, cache_share}};
+                     const std::string& index_directory, const std::string& missing, bool allow_commands,
+                     const std::string& cache_directory, std::uint64_t cache_bytes, double cache_share,
+                     std::uint64_t listing_age_s) {
+  const OpenOptions options{format,
+                            fields,
+                            index_directory,
+                            missing_of(missing),
+                            cache_directory,
+                            {cache_bytes, cache_share},
+                            seconds_of(listing_age_s),
+                            allow_commands};
   return unwrap(without_gil([&] { return open(source, options); }));
 }
 
@@ -267,7 +283,8 @@ void bind_dataset(nb::module_& module) {
   bind_reads(cls);
   bind_reader(module, cls);
   module.def("open", &open_dataset, "source"_a, "format"_a, "fields"_a, "index_directory"_a, "missing"_a = "error",
-             "cache_directory"_a = "", "cache_bytes"_a = 0, "cache_share"_a = 0.5);
+             "allow_commands"_a = false, "cache_directory"_a = "", "cache_bytes"_a = 0, "cache_share"_a = 0.5,
+             "listing_age_s"_a = 3600);
 }
 
 }  // namespace feedline::python

@@ -23,10 +23,12 @@ nb::dict to_dict(const std::vector<InspectionCount>& counts) {
 }
 
 Inspection inspect_source(const std::string& source, const std::string& format, const std::vector<std::string>& fields,
-                          const std::string& index_directory, const std::string& missing) {
+                          const std::string& index_directory, const std::string& missing, bool allow_commands) {
   auto inspection = [&] {
     const WithoutGil released;
-    return inspect(source, OpenOptions{format, fields, index_directory, missing_of(missing)});
+    OpenOptions options{format, fields, index_directory, missing_of(missing)};
+    options.allow_commands = allow_commands;
+    return inspect(source, options);
   }();
   return unwrap(std::move(inspection));
 }
@@ -62,8 +64,8 @@ void bind_inspection(nb::module_& module) {
         return "<Inspection " + self.format + ", " + std::to_string(self.samples) + " samples, " +
                std::to_string(self.findings.size()) + " findings>";
       });
-  module.def("inspect", &inspect_source, "source"_a, "format"_a, "fields"_a, "index_directory"_a,
-             "missing"_a = "error");
+  module.def("inspect", &inspect_source, "source"_a, "format"_a, "fields"_a, "index_directory"_a, "missing"_a = "error",
+             "allow_commands"_a = false);
 }
 
 }  // namespace feedline::python

@@ -22,6 +22,7 @@ void bind_spans(nanobind::module_& module);
 void bind_observe(nanobind::module_& module);  // what `feedline diagnose` watches with
 void bind_machine(nanobind::module_& module);  // what this machine lets a process use
 void bind_opens(nanobind::module_& module);
+void bind_foreign_storage(nanobind::module_& module);  // what a library of Python's reads
 void bind_node_cache(nanobind::module_& module);
 void bind_network(nanobind::module_& module);        // what reading over a network took
 void bind_stored_source(nanobind::module_& module);  // what is copied and proved as bytes

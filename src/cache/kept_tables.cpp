@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/kept_tables.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "cache/checksum.h"
@@ -66,6 +68,10 @@ Result<void> KeptTables::save(const storage::Storage& storage, const std::string
   if (notes_ && !saved)
     notes_->add("an index could not be kept, and is made again the next time: " + saved.error().message());
   return {};
+}
+
+void KeptTables::forget(const storage::Storage& storage, const std::string& object) const {
+  for (const std::string& place : places(storage, object)) ::unlink(place.c_str());
 }
 
 }  // namespace feedline::cache

@@ -49,6 +49,9 @@ class KeptTables {
   // Fails only where the user chose the folder: elsewhere it is noted, and the table made again the next time.
   Result<void> save(const storage::Storage& storage, const std::string& object, std::span<const std::byte> file) const;
 
+  // Removes what is kept of the object, where that is possible.
+  void forget(const storage::Storage& storage, const std::string& object) const;
+
  private:
   std::vector<std::string> places(const storage::Storage& storage, const std::string& object) const;
   bool is_ours(const std::string& place, std::span<const std::byte> file) const;

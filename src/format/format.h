@@ -3,6 +3,7 @@
 
 // A dataset as stored: how many samples, which fields, and the stored bytes or the rows of any one of them.
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -53,6 +54,7 @@ struct OpenOptions {
   std::shared_ptr<const storage::Storage> storage;  // nullptr: local files
   std::shared_ptr<cache::Notes> notes = {};         // nullptr: nobody wants to know what became of kept files
   Missing missing = Missing::kError;                // what a sample is that lacks a field
+  std::chrono::seconds listing_age{kListingAge};    // the oldest listing to be trusted, of folders that have no times
 };
 
 // What every format says of its samples. Immutable once opened; every method is thread-safe. Errors carry where (shard,

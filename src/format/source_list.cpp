@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "storage/pipe/pipe_storage.h"
+
 namespace feedline::format {
 namespace {
 
@@ -150,7 +152,15 @@ std::vector<std::string> split_list(const std::string& text) {
   }
 }
 
-Result<LocatedSource> locate(const std::string& source, Result<storage::Location> (*open)(const std::string& url)) {
+Result<LocatedSource> locate_allowing_commands(const std::string& source) {
+  const auto pipes = std::make_shared<storage::PipeStorage>();
+  return locate(source, [&](const std::string& part) -> Result<storage::Location> {
+    if (!part.starts_with(storage::kPipe)) return storage::open(part);
+    return storage::Location{pipes, pipes->name_of(part)};
+  });
+}
+
+Result<LocatedSource> locate(const std::string& source, const OpenUrl& open) {
   LocatedSource located{nullptr, ""};
   for (const std::string& part : split_list(source)) {
     FEEDLINE_TRY(storage::Location location, open(part));

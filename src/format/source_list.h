@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,7 +26,9 @@ struct LocatedSource {
 };
 // What the user wrote, whose parts may be URLs: "file:///a.tar::file:///b.tar" is "/a.tar::/b.tar" of the local
 // storage. Reads nothing. kConfig: a part that no storage reads, or parts of several storages.
-Result<LocatedSource> locate(const std::string& source,
-                             Result<storage::Location> (*open)(const std::string& url) = storage::open);
+using OpenUrl = std::function<Result<storage::Location>(const std::string& url)>;
+Result<LocatedSource> locate(const std::string& source, const OpenUrl& open = storage::open);
+// The same of a source that may be "pipe:" and a command (storage/pipe): several of them are of one storage.
+Result<LocatedSource> locate_allowing_commands(const std::string& source);
 
 }  // namespace feedline::format

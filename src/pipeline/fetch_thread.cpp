@@ -65,6 +65,7 @@ void FetchThread::fetch(FetchTable::Entry& entry) {
     FetchTable::Part& part = entry.parts[i];
     part.entry = &entry;
     part.piece = std::move(pieces_[i]);
+    part.version = part.piece.version;
     part.bytes = std::span<const std::byte>();
     part.was_near = false;
     part.most_bytes = plan_.read_ahead_bytes;  // a larger one is read by the thread that comes for it

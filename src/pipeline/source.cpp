@@ -17,6 +17,7 @@
 #include "format/tokens/token_format.h"
 #include "memory/sample_limit.h"
 #include "plan/mixture.h"
+#include "storage/pipe/pipe_storage.h"
 #include "storage/registry.h"
 #include "storage/slow_storage.h"
 
@@ -32,9 +33,20 @@ std::shared_ptr<const storage::Storage> as_asked_for(std::shared_ptr<const stora
                                                 storage::SlowReads{.latency = std::chrono::microseconds(latency_us)});
 }
 
-format::OpenOptions format_options(const OpenOptions& options, std::shared_ptr<const storage::Storage> storage) {
-  return {options.format, options.fields, options.index_directory, std::move(storage), std::make_shared<cache::Notes>(),
-          options.missing};
+format::OpenOptions format_options(const std::string& source, const OpenOptions& options,
+                                   std::shared_ptr<const storage::Storage> storage) {
+  const bool is_command = source.starts_with(storage::kPipe);  // a tar: it is not run to see what it writes
+  return {is_command && options.format.empty() ? "tar" : options.format,
+          options.fields,
+          options.index_directory,
+          std::move(storage),
+          std::make_shared<cache::Notes>(),
+          options.missing,
+          options.listing_age};
+}
+
+Result<format::LocatedSource> locate(const std::string& source, const OpenOptions& options) {
+  return options.allow_commands ? format::locate_allowing_commands(source) : format::locate(source);
 }
 
 bool is_image(const format::FieldDescription& field) { return field.kind == format::FieldKind::kImage; }
@@ -42,15 +54,16 @@ bool is_image(const format::FieldDescription& field) { return field.kind == form
 }  // namespace
 
 Result<Source> Source::open(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const auto located, format::locate(source));
+  FEEDLINE_TRY(const auto located, locate(source, options));
   FEEDLINE_TRY(auto storage,
                cache::through_cache(as_asked_for(located.storage), options.cache_directory, options.cache_limit));
-  const format::OpenOptions asked = format_options(options, std::move(storage));
+  const format::OpenOptions asked = format_options(source, options, std::move(storage));
   FEEDLINE_TRY(auto opened, format::open(located.source, asked));
   // a URL may have a password in it, or a signature
   const bool is_local = located.storage == storage::local_storage();
   Source made(is_local ? source : located.source, std::move(opened));
   made.notes_ = asked.notes->lines();
+  if (std::string note = located.storage->note(); !note.empty()) made.notes_.push_back(std::move(note));
   return made;
 }
 
@@ -157,8 +170,8 @@ void GivenSource::forget(std::uint64_t first) const { files_->forget(first); }
 void GivenSource::forget_all() const { files_->forget_all(); }
 
 Result<Inspection> inspect_source(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const auto located, format::locate(source));
-  return format::inspect(located.source, format_options(options, as_asked_for(located.storage)));
+  FEEDLINE_TRY(const auto located, locate(source, options));
+  return format::inspect(located.source, format_options(source, options, as_asked_for(located.storage)));
 }
 
 Error with_place(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample) {

@@ -5,46 +5,24 @@
 #include <array>
 #include <optional>
 
+#include "storage/foreign/foreign_storage.h"
 #include "storage/http/remote_storage.h"
 #include "storage/http/url.h"
+#include "storage/pipe/pipe_storage.h"
 #include "storage/s3/s3_storage.h"
 
 namespace feedline::storage {
 namespace {
 
 constexpr std::string_view kMark = "://";
-// Schemes that people have data under and this version does not read: no spelling mistakes.
-constexpr std::array<std::string_view, 4> kWithoutReader{"az", "ftp", "hf", "sftp"};
+// Schemes that people have data under, which a library of Python's would read: no spelling mistakes.
+constexpr std::array<std::string_view, 6> kWithoutReader{"abfs", "abfss", "az", "ftp", "hf", "sftp"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_of_scheme(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.'; }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 std::unexpected<Error> refused(std::string_view url, const std::string& why) {
   return config_error("open: '" + without_secrets(url) + "': " + why);
-}
-
-// nullopt: a % without two hexadecimal digits, or one that stands for the end of a C string.
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded += text[i];
-      continue;
-    }
-    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
-    if (high < 0 || low < 0 || (high == 0 && low == 0)) return {};
-    decoded += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return decoded;
 }
 
 // file:///path, or file://localhost/path.
@@ -96,12 +74,19 @@ std::string Registry::known() const {
 }
 
 Result<Location> Registry::open(const std::string& url) const {
+  if (url.starts_with(kPipe))
+    return config_error("open: a source that begins with '" + std::string(kPipe) +
+                        "' is a command that would be run, which takes allow_commands=True; write ./" +
+                        std::string(kPipe) + "... for a path that is spelled so");
   const std::string scheme = scheme_of(url);
   if (scheme.empty()) return Location{local_storage(), url};
   if (const auto found = schemes_.find(scheme); found != schemes_.end()) return found->second(url);
-  if (std::ranges::find(kWithoutReader, scheme) != kWithoutReader.end())
+  const auto foreign = foreign_storage(scheme);
+  if (foreign && *foreign) return Location{*foreign, without_secrets(url)};
+  if (!foreign || std::ranges::find(kWithoutReader, scheme) != kWithoutReader.end())
     return refused(url, "this version has no reader for " + scheme + std::string(kMark) + ", only for paths and " +
-                            known() + ": copy or mount it, and open that");
+                            known() + ": copy or mount it, and open that" +
+                            (foreign ? "" : "; or " + foreign.error().what));
   return refused(url, "'" + scheme + "' is no scheme that is known; there are paths and " + known() +
                           ": mend it, or write ./" + url + " for a path that is spelled so");
 }

@@ -28,8 +28,9 @@ class Registry {
   using Open = Result<Location> (*)(std::string_view url);
   // scheme: in lower case, without "://".
   void add(std::string_view scheme, Open reader) { schemes_.insert_or_assign(std::string(scheme), reader); }
-  // What has no scheme is a path of this machine, to the byte. kConfig: nobody reads this scheme; the error says who
-  // could, and what to do. Reads nothing: whether the object is there is not known.
+  // What has no scheme is a path of this machine, to the byte. A scheme that is not here is a foreign storage's, where
+  // there is one (foreign/foreign_storage.h). kConfig: nobody reads it; the error says who could, and what to do. Reads
+  // nothing: whether the object is there is not known.
   Result<Location> open(const std::string& url) const;
 
  private:

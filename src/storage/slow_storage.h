@@ -33,6 +33,13 @@ class SlowStorage final : public Storage {
   Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                   std::uint64_t most, const Version& version) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override { return storage_->list(directory); }
+  bool has_flat_names() const override { return storage_->has_flat_names(); }
+  Result<Tree> list_below(const std::string& directory, Depth depth) const override {
+    return storage_->list_below(directory, depth);
+  }
+  std::string below(const std::string& directory, std::string_view path) const override {
+    return storage_->below(directory, path);
+  }
   Result<ObjectStat> stat(const std::string& path) const override { return storage_->stat(path); }
   Result<bool> is_directory(const std::string& path) const override { return storage_->is_directory(path); }
   std::string identity(const std::string& path) const override { return storage_->identity(path); }

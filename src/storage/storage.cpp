@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/storage.h"
 
+#include "base/check.h"
+
 namespace feedline::storage {
 
 Result<std::unique_ptr<Reader>> Storage::open_version(const std::string& path, Access access,
@@ -9,6 +11,10 @@ Result<std::unique_ptr<Reader>> Storage::open_version(const std::string& path, A
   FEEDLINE_TRY(const Version now, reader->version());
   FEEDLINE_CHECK_OK(check_version(path, version, now));
   return reader;
+}
+
+Result<Tree> Storage::list_below(const std::string& directory, Depth /*depth*/) const {
+  return internal_error("the storage of '" + directory + "' lists folder by folder");
 }
 
 Result<std::span<const std::byte>> Storage::read_version(const std::string& path, memory::ByteBuffer& buffer,

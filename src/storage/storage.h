@@ -4,6 +4,7 @@
 // A place that objects live in, by name. Local files, HTTP, S3 and wrappers (cache, faults) have the same
 // interface. Which storage reads what a user wrote: registry.h.
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,23 @@ struct Entry {
   bool is_directory = false;
 };
 
+// An object below a folder, as a listing has it.
+struct StoredBelow {
+  std::string path;  // relative to the folder
+  std::uint64_t bytes = 0;
+  std::uint64_t tag = 0;  // as that of ObjectStat; 0: not known
+};
+// What lies below a folder, in any order.
+struct Tree {
+  std::vector<StoredBelow> objects;
+  std::vector<std::string> folders;  // relative, without a slash at the end: those that were not looked into
+  std::vector<std::string> marks;    // the same, of folders that something stands for by itself, as for an empty one
+};
+enum class Depth : std::uint8_t {
+  kFolder,  // the folder alone, where that is less to ask for
+  kAll,
+};
+
 // Thread-safe.
 class Storage {
  public:
@@ -51,6 +69,14 @@ class Storage {
   virtual Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                           std::uint64_t most, const Version& version) const;
   virtual Result<std::vector<Entry>> list(const std::string& directory) const = 0;  // sorted by name, links followed
+  // Are folders nothing but slashes in names? They have no times, then, that tell whether something has changed.
+  virtual bool has_flat_names() const { return false; }
+  // Of a storage with flat names: what lies below a folder, many at once. Nothing at all is no error.
+  virtual Result<Tree> list_below(const std::string& directory, Depth depth) const;
+  // What the object is called that a listing of the folder has at this path.
+  virtual std::string below(const std::string& directory, std::string_view path) const {
+    return std::string(directory).append("/").append(path);
+  }
   virtual Result<ObjectStat> stat(const std::string& path) const = 0;
   virtual Result<bool> is_directory(const std::string& path) const = 0;
   // The same for every way to write the name of an object, another one for every other object, and known of what is
@@ -66,7 +92,9 @@ class Storage {
   virtual std::string_view who_knows_sums() const { return "the server"; }  // for errors
   // The same storage read in another way; nullptr: it has one way.
   virtual std::shared_ptr<const Storage> reading(const Reading& /*how*/) const { return nullptr; }
-  // What a user has to know of how it reads, for explain(); empty: nothing.
+  // What a user has to know of it, whatever was read, for explain(); empty: nothing.
+  virtual std::string note() const { return {}; }
+  // The same of how it has read.
   virtual std::string summary() const { return {}; }
   // Is every read a request over a network?
   virtual bool is_remote() const { return false; }

@@ -25,7 +25,8 @@ struct Piece {
   std::shared_ptr<const Reader> reader;  // nullptr: the whole object at `path`
   std::string path;
   std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;  // with a reader
+  std::uint64_t bytes = 0;         // with a reader
+  std::optional<Version> version;  // without: kStorage where the object has another one
 
   const std::string& name() const { return reader ? reader->name() : path; }
 };

@@ -14,6 +14,7 @@ from feedline.cli.console import ERR
 from feedline.cli.diagnose import diagnose
 from feedline.cli.diff import diff
 from feedline.cli.explain import explain
+from feedline.cli.index import index
 from feedline.cli.inspect import inspect
 from feedline.cli.merge_index import merge_index
 from feedline.cli.pack import pack
@@ -35,6 +36,7 @@ root.add_command(inspect)
 root.add_command(bench)
 root.add_command(pack)
 root.add_command(merge_index)
+root.add_command(index)
 root.add_command(verify)
 root.add_command(stage)
 root.add_command(cache)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from .mapping import Chain
     from .shown import Sheet
 
-Origin = tuple[str, str, list[str], str, str]  # source, format, fields, index folder, missing: the engine's arguments
+# The engine's arguments: source, format, fields, index folder, missing, and whether commands may be run.
+Origin = tuple[str, str, list[str], str, str, bool]
 
 
 class Dataset(Targets, Augmentations):

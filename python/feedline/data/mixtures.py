@@ -58,4 +58,4 @@ def mix(
             raise ConfigError(f"{where}: give until or samples, not both")
     count = 0 if samples is None else arguments.integer(where, "samples", samples, low=1, high=2**48)
     engine = _engine.mix([part._engine for part in parts], shares, until or "samples", count)
-    return Dataset(engine, (engine.source, "mix", [], "", "error"))
+    return Dataset(engine, (engine.source, "mix", [], "", "error", False))

@@ -39,7 +39,7 @@ def arrays(**fields: Any) -> Dataset:
         ConfigError: not such arrays, their numbers of samples differ, a ragged one's lengths do not fit.
     """
     described = [rows.of_field(name, field) for name, field in fields.items()]
-    return Dataset(_engine.arrays(described), ("arrays", "arrays", [], "", "error"))
+    return Dataset(_engine.arrays(described), ("arrays", "arrays", [], "", "error", False))
 
 
 def tokens(
@@ -117,7 +117,7 @@ def tokens(
         **_documents(separator, documents, pad, min_length, vocabulary),
         memory=None if memory is None else arguments.integer(where, "memory", memory, low=0, high=_BIG),
     )
-    return Dataset(engine, ("::".join(path for path, _, _ in found), "tokens", [], "", "error"))
+    return Dataset(engine, ("::".join(path for path, _, _ in found), "tokens", [], "", "error", False))
 
 
 def _documents(

@@ -17,6 +17,16 @@ from .dataset import Dataset, Origin
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _FieldSpecs = str | Sequence[str] | None
+_OLDEST_S = 2**31  # seconds, which no listing is older than
+
+
+def _find_store(scheme: str) -> Any:
+    from . import other_stores  # with modules that nobody else needs
+
+    return other_stores.find(scheme)
+
+
+_engine.find_stores_by(_find_store)
 
 
 def open(
@@ -30,6 +40,8 @@ def open(
     index: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     cache_limit: int | str | None = None,
+    listing_age: float = 3600,
+    allow_commands: bool = False,
     **storage: Any,
 ) -> Dataset:
     """Opens a dataset of images and labels.
@@ -38,8 +50,9 @@ def open(
         source: a folder of class folders; a ``.tar`` or ``.tar.gz`` in WebDataset's layout; several of them as a
             brace list (``"shards/{000..146}.tar"``), joined by ``::``, or as a list, in this order; or a file that
             :meth:`Dataset.cache` has finished. Each a path, or a URL: ``"s3://bucket/train/{000..146}.tar"``,
-            ``"https://..."``, ``"gs://..."`` (docs/remote.md), or ``"file:///data/train"``, in which ``%`` stands
-            before two hexadecimal digits.
+            ``"https://..."``, ``"gs://..."``, ``"az://..."`` (docs/remote.md), or ``"file:///data/train"``, in which
+            ``%`` stands before two hexadecimal digits. A URL of a folder ends in a slash. ``"pipe:COMMAND"``, where
+            `allow_commands` says so: a tar that a command writes.
         format: ``"folder"``, ``"tar"`` or ``"pixels"``; by default what the source is.
         fields: one spec per field; by default an image and a label. Of tars an extension, or alternatives split by
             ``;``: ``("jpg;png", "mask.png", "boxes.npy", "json", "txt", "cls")``. Of a folder a pattern with ``{key}``
@@ -59,21 +72,30 @@ def open(
             processes that use the folder, and used by later runs; see docs/cache.md. Made where it is not there.
         cache_limit: how much the folder may take, of all processes together: bytes, ``"500 GiB"``, or a share of what
             its disk would have free without it. By default ``"50%"``.
+        listing_age: of folders behind a network, which have no time that tells whether they have changed: how many
+            seconds a listing that is kept of one is trusted. 0 lists anew. A sample that is gone or another one by
+            then is an error, and the next opening lists anew.
+        allow_commands: whether `source` may be ``"pipe:"`` and a command. It is given to ``/bin/sh -c`` as it stands,
+            braces expanded before, once for a dataset; its standard output has to be a whole tar, and its exit status
+            0. Never let such a source come from somebody whom you would not let use your shell.
         dtype, window, storage: not in this version.
 
     Raises:
         ConfigError: no such format or field, the source is empty, a URL that this version has no reader for or that
             names another machine, an argument that this version does not have, a cache in a folder that holds something
             else.
-        StorageError: the source cannot be listed or opened.
+        StorageError: the source cannot be listed or opened; a command fails.
         DataError: a shard is damaged.
 
     Warns:
         UserWarning: a class of the folder is made of folders, as where the parent of ``train`` was opened.
     """
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
-    origin = engine_source(source, format, fields, index, missing)
-    engine = _engine.open(*origin, *node_cache.of_open(cache, cache_limit))
+    origin = engine_source(source, format, fields, index, missing, allow_commands)
+    age = arguments.real("open", "listing_age", listing_age)
+    if age < 0:
+        raise ConfigError(f"open: listing_age must be 0 or more seconds, not {listing_age!r}")
+    engine = _engine.open(*origin, *node_cache.of_open(cache, cache_limit), int(min(age, _OLDEST_S)))
     warn_of_merged_folders("open", engine)
     return Dataset(engine, origin)
 
@@ -106,13 +128,14 @@ def inspect(
     fields: _FieldSpecs = None,
     missing: str = "error",
     index: str | os.PathLike[str] | None = None,
+    allow_commands: bool = False,
 ) -> Inspection:
     """What a source holds and what a reader would drop, merge or refuse; works where :func:`open` fails.
 
     Arguments and exceptions are :func:`open`'s, but damage is among the findings instead of an exception. Decodes
-    nothing.
+    nothing, and lists folders anew.
     """
-    return _engine.inspect(*engine_source(source, format, fields, index, missing))
+    return _engine.inspect(*engine_source(source, format, fields, index, missing, allow_commands))
 
 
 def _refuse_later_arguments(**values: Any) -> None:
@@ -127,6 +150,7 @@ def engine_source(
     fields: _FieldSpecs,
     index: str | os.PathLike[str] | None,
     missing: str,
+    allow_commands: bool = False,
 ) -> Origin:
     paths = [source] if isinstance(source, str | os.PathLike) else source
     try:
@@ -140,4 +164,5 @@ def engine_source(
         arguments.choice("open", "format", format, ("folder", "tar", "pixels"))
     word = arguments.choice("open", "missing", missing, ("error", "skip", "none"))
     kept = arguments.output_path("open", "index", index) if index else ""
-    return "::".join(shards), format or "", specs, kept, word
+    commands = arguments.flag("open", "allow_commands", allow_commands)
+    return "::".join(shards), format or "", specs, kept, word, commands

@@ -24,7 +24,7 @@ from ..data.dataset import Dataset
 from ..data.draws import is_random
 from ..errors import ConfigError
 from ..machine import limits
-from . import encoded_fields, known_collate, known_views, native_webdataset, sources, transforms
+from . import encoded_fields, known_collate, known_views, native_webdataset, remote_shards, sources, transforms
 from .course import Course
 from .native_prefix import NativeCrops, NativePrefix
 from .orders import is_unique
@@ -116,10 +116,10 @@ Plan = ImagePlan | ArrayPlan | PrefixPlan | Reason
 
 def plan_lowering(settings: Settings, course: Course) -> Plan:
     """What of a loader with `settings` runs natively, after what its epochs have told."""
-    if settings.lower == "never":
-        return _reason(settings, 'lower="never"')
-    blocked = _blocked(settings)
+    blocked = 'lower="never"' if settings.lower == "never" else _blocked(settings)
     if blocked:
+        if settings.iterable and native_webdataset.is_pipeline(settings.dataset):
+            remote_shards.refuse(settings.dataset.pipeline, blocked)
         return _reason(settings, blocked)
     if settings.iterable:
         return _plan_webdataset(settings)
@@ -362,16 +362,23 @@ def _why_not_batches(dataset: Dataset) -> str:
 
 
 def _plan_webdataset(settings: Settings) -> Plan:
+    asked = remote_shards.check(settings.dataset.pipeline)
     found = native_webdataset.find(settings.dataset)
-    if isinstance(found, str):
-        return _reason(settings, found)
-    follow_pillow()
     where = _where(settings)
     native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
-    stages = [
-        Stage("order", type(settings.dataset).__qualname__, where, "shards, splits and shuffles are webdataset's")
-    ]
-    stages.append(Stage("read", "tar files", where, "webdataset's, encoded images and other fields"))
+    order = Stage("order", type(settings.dataset).__qualname__, where, "shards, splits and shuffles are webdataset's")
+    reads = Stage("read", "tar files", where, "webdataset's, encoded images and other fields")
+    if asked:
+        what = f"bytes of {asked} shards"
+        fetch = Stage(
+            "fetch", what, native, f"by Feedline's client, as their URLs ask for with {remote_shards.PREFIX!r}"
+        )
+    if isinstance(found, str):
+        reason = _reason(settings, found)
+        rest = [dataclasses.replace(reads, why=found), *reason.stages[2:]]
+        return PrefixPlan([order, fetch, *rest], (), native_webdataset.wrap) if asked else reason
+    follow_pillow()
+    stages = [order, fetch, reads] if asked else [order, reads]
     stages += [_decode_stage(handler, found, native, where) for handler in found.handlers()]
     for field in found.fields:
         stages += _field_stages(field, len(found.fields) > 1, native, where)

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from . import encoded_fields, transforms
+from . import encoded_fields, remote_shards, transforms
 
 
 @dataclass(frozen=True)
@@ -139,11 +139,11 @@ def _split(names: Any) -> list[Any]:
 
 
 def wrap(dataset: Any) -> Any:
-    """`dataset`, with the engine in the place of Pillow where find() found one."""
+    """`dataset`, with the engine in the place of Pillow where find() found one, and of curl where URLs ask for it."""
     found = find(dataset)
+    stages = remote_shards.with_own_reads(dataset.pipeline)
     if isinstance(found, str):
-        return dataset
-    stages = list(dataset.pipeline)
+        return _with(dataset, stages)
     for i, decoder in found.decoders.items():
         stages[i] = _replaced_decode(stages[i], decoder, i == found.late)
     if found.late is not None:
@@ -156,6 +156,10 @@ def wrap(dataset: Any) -> Any:
             taken = {field.place for field in found.fields if field.stage == i}
             stages[i] = _with_rests(stages[i], known.keys() & taken)
         stages.insert(found.use, encoded_fields.Begin(known, handler))
+    return _with(dataset, stages)
+
+
+def _with(dataset: Any, stages: list[Any]) -> Any:
     same = copy.copy(dataset)
     same.pipeline = stages
     return same

@@ -69,4 +69,4 @@ class GivenFiles:
 
     def __init__(self, name: str) -> None:
         self.engine = _engine.GivenFiles(name)
-        self.dataset = Dataset(self.engine.dataset, (name, "files", [], "", "error"))
+        self.dataset = Dataset(self.engine.dataset, (name, "files", [], "", "error", False))

@@ -34,7 +34,7 @@ def layout_of(origin: Origin, stored: _engine.StoredSource) -> Layout:
 
 
 def _of_folder(origin: Origin, root: bytes) -> Layout:
-    dataset = _engine.open(*origin)
+    dataset = _engine.open(*origin, listing_age_s=0)
     if not dataset.classes:
         raise ConfigError(
             "stage: class folders and shards are copied, not a folder with a file for each field: pack it with "

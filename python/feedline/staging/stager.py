@@ -198,8 +198,8 @@ class _Copies:
 
 def _samples_in(opened: str, origin: Origin, layout: Layout) -> int:
     """Opens the copy, which leaves its indexes beside it."""
-    _, format, fields, kept, missing = origin
-    samples = len(_engine.open(opened, format, fields, kept, missing))
+    _, format, fields, kept, missing, commands = origin
+    samples = len(_engine.open(opened, format, fields, kept, missing, commands))
     if layout.samples is not None and samples != layout.samples:
         raise DataError(
             f"stage: the source has {layout.samples:,} samples, and {opened} has {samples:,}; stage it anew"

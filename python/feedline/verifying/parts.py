@@ -81,8 +81,8 @@ class Work(NamedTuple):
 
     def open(self, name: str, index: str | None = None) -> _engine.Dataset:
         """One shard as a dataset; index: a folder for what is found, instead of what is kept."""
-        _, format, fields, kept, missing = self.origin
-        return _engine.open(name, format, fields, kept if index is None else index, missing, *self.cache)
+        _, format, fields, kept, missing, commands = self.origin
+        return _engine.open(name, format, fields, kept if index is None else index, missing, commands, *self.cache)
 
 
 def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: list[int], wanted: Sum | None) -> Result:
@@ -92,8 +92,8 @@ def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: l
     try:
         if wanted is not None:
             _compare(result, stored, wanted)
-        _, format, fields, kept, missing = work.origin
-        inspected = _engine.inspect(shown, format, fields, kept, missing)
+        _, format, fields, kept, missing, commands = work.origin
+        inspected = _engine.inspect(shown, format, fields, kept, missing, commands)
         result.format = inspected.format
         result.findings += _of_inspection(inspected)
         if all(finding.severity != "error" for finding in result.findings) or inspected.samples:

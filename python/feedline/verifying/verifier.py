@@ -90,7 +90,7 @@ def _threads(num_workers: Any) -> int:
 
 def _journal(resume: str | os.PathLike[str], origin: Origin, decode: bool) -> Journal:
     path = Path(arguments.output_path("verify", "resume", resume))
-    source, format, fields, _, missing = origin
+    source, format, fields, _, missing, _ = origin
     head = {"feedline_verify": 1, "source": source, "format": format, "fields": list(fields)}
     return Journal(path, {**head, "missing": missing, "decode": decode}, "verify")
 
@@ -161,7 +161,7 @@ class _Folder(_Verifier):
     def verify(self) -> Verification:
         work = self._work
         format, findings = inspect_whole(work.origin)
-        dataset = _engine.open(*work.origin, *work.cache)
+        dataset = _engine.open(*work.origin, *work.cache, listing_age_s=0)  # what is there by now
         parts = [range(begin, min(begin + _SLICE, len(dataset))) for begin in range(0, len(dataset), _SLICE)]
         for indices in parts:
             name, stamp = f"{indices.start}:{indices.stop}", [dataset.fingerprint, len(dataset)]

@@ -34,6 +34,13 @@ class CachedStorage final : public storage::Storage {
   Result<std::vector<storage::Entry>> list(const std::string& directory) const override {
     return storage_->list(directory);
   }
+  bool has_flat_names() const override { return storage_->has_flat_names(); }
+  Result<storage::Tree> list_below(const std::string& directory, storage::Depth depth) const override {
+    return storage_->list_below(directory, depth);
+  }
+  std::string below(const std::string& directory, std::string_view path) const override {
+    return storage_->below(directory, path);
+  }
   Result<storage::ObjectStat> stat(const std::string& path) const override { return storage_->stat(path); }
   Result<bool> is_directory(const std::string& path) const override { return storage_->is_directory(path); }
   std::string identity(const std::string& path) const override { return storage_->identity(path); }

@@ -2,7 +2,9 @@
 #include "format/folder/folder_format.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -37,8 +39,9 @@ void add_sizes(const storage::Storage& storage, const std::string& root, const F
                Inspection& inspection, Findings& findings) {
   for (std::uint64_t i = 0; i < listing.samples(); ++i) {
     const std::string key(listing.path(i));
-    const std::string file = root + "/" + key;
-    const auto stat = storage.stat(file);
+    const std::string file = storage.below(root, key);
+    const auto stat =
+        listing.objects.empty() ? storage.stat(file) : Result<storage::ObjectStat>({listing.objects[i].bytes, 0, 0});
     if (!stat) {
       findings.add({"unreadable_file", Severity::kError, file, key, {}, stat.error().message()});
       continue;
@@ -77,31 +80,33 @@ Result<std::shared_ptr<const RecordFormat>> FolderFormat::open(const std::string
   FEEDLINE_CHECK_OK(check_options(source, options));
   const std::string root = without_end_slashes(source);
   const auto format = [&](FolderIndex index) {
-    return std::shared_ptr<const RecordFormat>(new FolderFormat(source, options.storage, std::move(index)));
+    return std::shared_ptr<const RecordFormat>(new FolderFormat(source, options, std::move(index)));
   };
-  if (auto index = load_folder_index(*options.storage, root, options.index_directory, options.notes))
+  if (auto index =
+          load_folder_index(*options.storage, root, options.index_directory, options.listing_age, options.notes))
     return format(std::move(*index));
   const auto started = std::chrono::system_clock::now();
   FEEDLINE_TRY(const FolderListing listing, list_complete(source, options));
   FolderIndex index = FolderIndex::build(root, listing);
-  const bool is_wanted = !options.index_directory.empty() || index.samples() >= kWorthAnIndex;
-  if (is_wanted && index.folders().is_settled(started))
+  const bool is_wanted = is_worth_keeping(*options.storage, index.samples(), options.index_directory);
+  if (is_wanted && index.folders().is_settled(*options.storage, started))
     if (auto saved = save_folder_index(*options.storage, index, root, options.index_directory, options.notes); !saved)
       return std::unexpected(located(std::move(saved).error(), source));
   return format(std::move(index));
 }
 
-FolderFormat::FolderFormat(std::string source, std::shared_ptr<const storage::Storage> storage, FolderIndex index)
+FolderFormat::FolderFormat(std::string source, const OpenOptions& options, FolderIndex index)
     : source_(std::move(source)),
       root_(without_end_slashes(source_)),
-      storage_(std::move(storage)),
+      storage_(options.storage),
+      index_directory_(options.index_directory),
       index_(std::move(index)),
       fields_{{"image", FieldKind::kImage}, {"label", FieldKind::kInteger}} {
   for (std::uint64_t label = 0; label < index_.classes(); ++label) classes_.emplace_back(index_.class_name(label));
 }
 
 std::string FolderFormat::summary() const {
-  return index_.is_mapped() ? "listed by the index that is kept of it; no folder has changed since" : "";
+  return index_.is_mapped() ? kept_listing_text(*storage_, index_.folders()) : "";
 }
 
 Where FolderFormat::where(std::uint64_t index) const {
@@ -109,12 +114,22 @@ Where FolderFormat::where(std::uint64_t index) const {
   Where where;
   where.dataset = source_;
   where.key = index_.path(index);
-  where.shard = root_ + "/" + where.key;
+  where.shard = file(index);
   where.record = index;
   return where;
 }
 
+// An object that is gone or another one by now: the listing that is kept of a storage without times is no longer true,
+// and is made anew by the next who opens the dataset, as the error says.
+void FolderFormat::doubt_listing(const Error& error) const {
+  const bool is_doubtful =
+      error.code == ErrorCode::kStorage && (error.system_errno == ENOENT || error.system_errno == 0);
+  if (!is_doubtful || !storage_->has_flat_names() || is_forgotten_.exchange(true)) return;
+  forget_folder_index(*storage_, root_, index_directory_);
+}
+
 std::unexpected<Error> FolderFormat::failed(std::uint64_t index, Error error) const {
+  doubt_listing(error);
   std::string stage = std::move(error.where.stage);
   error.where = where(index);
   error.where.stage = std::move(stage);
@@ -123,15 +138,17 @@ std::unexpected<Error> FolderFormat::failed(std::uint64_t index, Error error) co
 
 Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) const {
   FEEDLINE_CHECK(index < size());
-  record.name.assign(root_).append("/").append(index_.path(index));
-  const auto bytes = storage_->read_all(record.name, record.storage, record.most_bytes);
+  record.name = file(index);
+  const auto version = index_.version(index);
+  const auto bytes = version ? storage_->read_version(record.name, record.storage, record.most_bytes, *version)
+                             : storage_->read_all(record.name, record.storage, record.most_bytes);
   if (!bytes) return failed(index, bytes.error());
   return accept(index, std::span(&*bytes, 1), record);
 }
 
 Result<void> FolderFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   FEEDLINE_CHECK(index < size());
-  pieces.push_back({.reader = nullptr, .path = file(index)});
+  pieces.push_back({.reader = nullptr, .path = file(index), .version = index_.version(index)});
   return {};
 }
 
@@ -162,13 +179,17 @@ Result<SampleFiles> FolderFormat::files(std::uint64_t index) const {
 }
 
 Result<SampleFileSizes> FolderFormat::file_sizes(std::uint64_t index) const {
-  const auto stat = storage_->stat(file(index));
-  if (!stat) return failed(index, stat.error());
+  std::optional<std::uint64_t> bytes = index_.bytes(index);
+  if (!bytes) {
+    const auto stat = storage_->stat(file(index));
+    if (!stat) return failed(index, stat.error());
+    bytes = stat->bytes;
+  }
   const std::string_view path = index_.path(index);
   const std::size_t dot = path.rfind('.');
   FEEDLINE_CHECK(dot != path.npos);
   SampleFileSizes sizes{std::string(path.substr(0, dot)), static_cast<std::int64_t>(index_.class_of(index)), {}};
-  sizes.files.push_back({std::string(path.substr(dot + 1)), stat->bytes});
+  sizes.files.push_back({std::string(path.substr(dot + 1)), *bytes});
   return sizes;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,13 +35,16 @@ class FolderFormat final : public RecordFormat {
   Result<Inspection> inspect() const override;
 
  private:
-  std::string file(std::uint64_t index) const { return std::string(root_).append("/").append(index_.path(index)); }
+  std::string file(std::uint64_t index) const { return storage_->below(root_, index_.path(index)); }
+  void doubt_listing(const Error& error) const;
   std::unexpected<Error> failed(std::uint64_t index, Error error) const;
-  FolderFormat(std::string source, std::shared_ptr<const storage::Storage> storage, FolderIndex index);
+  FolderFormat(std::string source, const OpenOptions& options, FolderIndex index);
 
   std::string source_;
   std::string root_;  // source without slashes at its end
   std::shared_ptr<const storage::Storage> storage_;
+  std::string index_directory_;
+  mutable std::atomic<bool> is_forgotten_ = false;  // is the index that is kept of it?
   FolderIndex index_;
   std::vector<std::string> classes_;
   std::vector<FieldDescription> fields_;

@@ -12,16 +12,18 @@
 namespace feedline::format {
 namespace {
 
-// An index file is a frame (cache/frame.h). S samples, C classes, F folders, P bytes of paths, N bytes of names.
+// An index file is a frame (cache/frame.h). S samples, C classes, F folders, P bytes of paths, N bytes of names, and O
+// objects: S where the listing says what they are, else none.
 //
-//     numbers     S, C, F, P, N, fingerprint of the dataset
+//     numbers     S, C, F, P, N, fingerprint of the dataset, O
 //     8 x S       end of each sample's path in the paths
 //     8 x C       samples of the classes up to and with each
 //     8 x C+F+1   end of each name in the names: the classes, the folders relative to the root, the root
 //     16 x F      size and modification time of each folder, from before it was listed
+//     16 x O      size and tag of each sample's object
 //     P           paths
 //     N           names
-enum Number : std::size_t { kSamples, kClasses, kFolders, kPathBytes, kNameBytes, kFingerprint, kNumbers };
+enum Number : std::size_t { kSamples, kClasses, kFolders, kPathBytes, kNameBytes, kFingerprint, kObjects, kNumbers };
 
 constexpr cache::TableKind kIndexes{kFolderIndex, ".feedline-folder-index"};
 
@@ -46,12 +48,14 @@ FolderIndex FolderIndex::build(const std::string& root, const FolderListing& lis
   for (const ListedFolder& folder : listing.folders) add_name(folder.path);
   add_name(root);
   const auto stats = stats_of(listing.folders);
-  cache::FrameBuilder builder(kFolderIndex, {listing.samples(), listing.classes.size(), stats.size(),
-                                             listing.paths.size(), names.size(), fingerprint_of(listing)});
+  cache::FrameBuilder builder(
+      kFolderIndex, {listing.samples(), listing.classes.size(), stats.size(), listing.paths.size(), names.size(),
+                     fingerprint_of(listing), listing.objects.size()});
   builder.add(listing.path_ends);
   builder.add(listing.class_ends);
   builder.add(name_ends);
   builder.add(stats);
+  builder.add(listing.objects);
   builder.add(listing.paths);
   builder.add(names);
   FolderIndex index;
@@ -81,6 +85,7 @@ bool FolderIndex::find_sections() {
   class_ends_ = reader.take<std::uint64_t>(classes);
   names_.ends = reader.take<std::uint64_t>(classes + folders + 1);
   folders_.stats = reader.take<ListedFolders::Stat>(folders);
+  objects_ = reader.take<ListedObject>(reader.count(kObjects));
   const auto paths = reader.take<char>(path_bytes), names = reader.take<char>(name_bytes);
   paths_.text = {paths.data(), paths.size()};
   names_.text = {names.data(), names.size()};
@@ -91,7 +96,18 @@ bool FolderIndex::find_sections() {
 
 bool FolderIndex::is_consistent() const {
   return cache::is_undamaged(file_) && samples() > 0 && paths_.is_consistent() && names_.is_consistent() &&
-         std::ranges::is_sorted(class_ends_) && !class_ends_.empty() && class_ends_.back() == samples();
+         std::ranges::is_sorted(class_ends_) && !class_ends_.empty() && class_ends_.back() == samples() &&
+         (objects_.empty() || objects_.size() == samples());
+}
+
+std::optional<storage::Version> FolderIndex::version(std::uint64_t sample) const {
+  if (objects_.empty() || objects_[sample].tag == 0) return {};
+  return storage::Version{objects_[sample].bytes, 0, objects_[sample].tag};
+}
+
+std::optional<std::uint64_t> FolderIndex::bytes(std::uint64_t sample) const {
+  if (objects_.empty()) return {};
+  return objects_[sample].bytes;
 }
 
 std::uint64_t FolderIndex::class_of(std::uint64_t sample) const {
@@ -99,14 +115,19 @@ std::uint64_t FolderIndex::class_of(std::uint64_t sample) const {
 }
 
 std::optional<FolderIndex> load_folder_index(const storage::Storage& storage, const std::string& root,
-                                             const std::string& directory, const std::shared_ptr<cache::Notes>& notes) {
+                                             const std::string& directory, std::chrono::seconds listing_age,
+                                             const std::shared_ptr<cache::Notes>& notes) {
   std::optional<FolderIndex> index;
   cache::KeptTables(kIndexes, directory, notes).map(storage, root, [&](cache::KeptTables::Bytes bytes) {
     index = FolderIndex::parse(bytes.file, std::move(bytes.pin), root);
-    if (index && !index->folders().is_current(storage, root)) index.reset();
+    if (index && !index->folders().is_current(storage, root, listing_age)) index.reset();
     return index.has_value();
   });
   return index;
+}
+
+void forget_folder_index(const storage::Storage& storage, const std::string& root, const std::string& directory) {
+  cache::KeptTables(kIndexes, directory, nullptr).forget(storage, root);
 }
 
 Result<void> save_folder_index(const storage::Storage& storage, const FolderIndex& index, const std::string& root,

@@ -4,6 +4,7 @@
 // The samples of a folder of class folders as a table, in memory and on disk the same bytes: kept in a file, it is
 // mapped, so that a dataset of millions of files opens without looking at one of them.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,17 +15,19 @@
 
 #include "cache/frame.h"
 #include "cache/notes.h"
+#include "feedline/dataset.h"
 #include "feedline/error.h"
 #include "format/folder/folder_listing.h"
 #include "format/folder/listed_folders.h"
 #include "format/folder/text_list.h"
 #include "memory/record.h"
 #include "storage/storage.h"
+#include "storage/version.h"
 
 namespace feedline::format {
 
 // What its file is; another format number with every change of its layout, drawn in folder_index.cpp.
-inline constexpr cache::FrameKind kFolderIndex{0x64'6c'66'6c'64'65'65'66, 1};  // "feedlfld"
+inline constexpr cache::FrameKind kFolderIndex{0x64'6c'66'6c'64'65'65'66, 2};  // "feedlfld"
 
 // Immutable; any thread may read.
 class FolderIndex {
@@ -43,6 +46,9 @@ class FolderIndex {
   std::string_view path(std::uint64_t sample) const { return paths_[sample]; }
   std::string_view class_name(std::uint64_t label) const { return names_[label]; }
   std::uint64_t class_of(std::uint64_t sample) const;
+  // Where the listing said it: the object's version, and its size.
+  std::optional<storage::Version> version(std::uint64_t sample) const;
+  std::optional<std::uint64_t> bytes(std::uint64_t sample) const;
   std::uint64_t fingerprint() const { return fingerprint_; }
   std::span<const std::byte> file_bytes() const { return file_; }
   bool is_mapped() const { return pin_ != nullptr; }
@@ -58,6 +64,7 @@ class FolderIndex {
   std::uint64_t fingerprint_ = 0;
   TextList paths_, names_;
   std::span<const std::uint64_t> class_ends_;
+  std::span<const ListedObject> objects_;  // of each sample, or none
   ListedFolders folders_;
 };
 
@@ -65,7 +72,10 @@ class FolderIndex {
 // there is none, or none that is still true.
 std::optional<FolderIndex> load_folder_index(const storage::Storage& storage, const std::string& root,
                                              const std::string& directory,
+                                             std::chrono::seconds listing_age = kListingAge,
                                              const std::shared_ptr<cache::Notes>& notes = nullptr);
+// The next one to load it finds none.
+void forget_folder_index(const storage::Storage& storage, const std::string& root, const std::string& directory);
 // Keeps it. An error only where `directory` was chosen: it is made again the next time.
 Result<void> save_folder_index(const storage::Storage& storage, const FolderIndex& index, const std::string& root,
                                const std::string& directory, const std::shared_ptr<cache::Notes>& notes = nullptr);

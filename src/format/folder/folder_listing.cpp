@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "format/each_shard.h"
+#include "format/folder/tree_listing.h"
 #include "format/tar/sample_name.h"
 
 namespace feedline::format {
@@ -35,8 +38,25 @@ struct Folder {
 struct ClassListing {
   std::string paths;
   std::vector<std::uint64_t> path_ends;
+  std::vector<ListedObject> objects;
   std::vector<ListedFolder> folders;
   std::map<std::string, std::uint64_t> extensions;
+
+  // True: it is a sample.
+  bool add_file(std::string_view folder, std::string_view file) {
+    std::string extension = extension_of(file);
+    if (!extension.empty()) extension.erase(0, 1);
+    // looked up per run of equal extensions, not per file: nearly all are the same
+    if (!counted_ || extension != counted_->first) counted_ = &*extensions.try_emplace(std::move(extension), 0).first;
+    ++counted_->second;
+    if (!is_image_name(file)) return false;
+    paths.append(folder).append("/").append(file);
+    path_ends.push_back(paths.size());
+    return true;
+  }
+
+ private:
+  std::pair<const std::string, std::uint64_t>* counted_ = nullptr;
 };
 
 // Lists one class folder. ImageFolder takes the folders below a class in the order of their whole paths, not of a walk:
@@ -49,7 +69,7 @@ class ClassWalker {
     FEEDLINE_CHECK_OK(collect(name, 0));
     std::ranges::sort(folders_, {}, [](const Folder& folder) -> const std::string& { return folder.listed.path; });
     for (Folder& folder : folders_) {
-      for (const std::string& file : folder.files) add_file(folder.listed.path, file);
+      for (const std::string& file : folder.files) listing_.add_file(folder.listed.path, file);
       listing_.folders.push_back(std::move(folder.listed));
     }
     return std::move(listing_);
@@ -76,23 +96,10 @@ class ClassWalker {
     return {};
   }
 
-  void add_file(const std::string& folder, const std::string& file) {
-    std::string extension = extension_of(file);
-    if (!extension.empty()) extension.erase(0, 1);
-    // looked up per run of equal extensions, not per file: nearly all are the same
-    if (!counted_ || extension != counted_->first)
-      counted_ = &*listing_.extensions.try_emplace(std::move(extension), 0).first;
-    ++counted_->second;
-    if (!is_image_name(file)) return;
-    listing_.paths.append(folder).append("/").append(file);
-    listing_.path_ends.push_back(listing_.paths.size());
-  }
-
   const storage::Storage& storage_;
   const std::string& root_;
   std::vector<Folder> folders_;
   ClassListing listing_;
-  std::pair<const std::string, std::uint64_t>* counted_ = nullptr;
 };
 
 // The folder within its class that a sample lies in; empty: the class folder itself.
@@ -122,6 +129,7 @@ void add_class(const std::string& root, std::string name, ClassListing found, Fo
   const std::uint64_t before = listing.paths.size(), first = listing.samples();
   listing.paths.append(found.paths);
   for (const std::uint64_t end : found.path_ends) listing.path_ends.push_back(before + end);
+  std::ranges::move(found.objects, std::back_inserter(listing.objects));
   std::ranges::move(found.folders, std::back_inserter(listing.folders));
   for (const auto& [extension, count] : found.extensions) listing.extensions[extension] += count;
   if (found.path_ends.empty())
@@ -169,29 +177,7 @@ void add_strays(const std::string& root, const std::vector<storage::Entry>& entr
                               " beside the class folders are not read, " + std::to_string(count) + " in all"});
 }
 
-}  // namespace
-
-bool is_image_name(std::string_view name) { return is_among(name, kImageFolderExtensions.size()); }
-bool is_decodable_name(std::string_view name) { return is_among(name, kDecodable); }
-
-std::string_view FolderListing::path(std::uint64_t sample) const {
-  const std::uint64_t begin = sample == 0 ? 0 : path_ends[sample - 1];
-  return std::string_view(paths).substr(begin, path_ends[sample] - begin);
-}
-
-Result<FolderListing> list_folder(const storage::Storage& storage, const std::string& root) {
-  FolderListing listing;
-  FEEDLINE_TRY(const storage::ObjectStat stat, storage.stat(root));
-  listing.folders.push_back({"", stat});
-  FEEDLINE_TRY(auto entries, storage.list(root));
-  std::vector<std::string> names;
-  for (storage::Entry& entry : entries)
-    if (entry.is_directory) names.push_back(std::move(entry.name));
-  FEEDLINE_TRY(auto classes, each_shard<ClassListing>(names.size(), [&](std::size_t i) {
-                 return ClassWalker(storage, root).list(names[i]);
-               }));
-  for (std::size_t i = 0; i < names.size(); ++i) add_class(root, std::move(names[i]), std::move(classes[i]), listing);
-  add_strays(root, entries, listing);
+void add_unknown_extensions(const std::string& root, FolderListing& listing) {
   for (const auto& [extension, count] : listing.extensions)
     if (!is_image_name("." + extension))
       listing.findings.add({"unknown_extension",
@@ -204,7 +190,87 @@ Result<FolderListing> list_folder(const storage::Storage& storage, const std::st
                                 " are not read, " + std::to_string(count) + " in all: not the name of an image"});
   listing.paths.shrink_to_fit();
   listing.path_ends.shrink_to_fit();
+}
+
+Result<FolderListing> list_folders(const storage::Storage& storage, const std::string& root) {
+  FolderListing listing;
+  FEEDLINE_TRY(const storage::ObjectStat stat, storage.stat(root));
+  listing.folders.push_back({"", stat});
+  FEEDLINE_TRY(auto entries, storage.list(root));
+  std::vector<std::string> names;
+  for (storage::Entry& entry : entries)
+    if (entry.is_directory) names.push_back(std::move(entry.name));
+  FEEDLINE_TRY(auto classes, each_shard<ClassListing>(names.size(), [&](std::size_t i) {
+                 return ClassWalker(storage, root).list(names[i]);
+               }));
+  for (std::size_t i = 0; i < names.size(); ++i) add_class(root, std::move(names[i]), std::move(classes[i]), listing);
+  add_strays(root, entries, listing);
+  add_unknown_extensions(root, listing);
   return listing;
+}
+
+// "cat", "cat/inner" and "1.jpg" of "cat/inner/1.jpg".
+struct PathParts {
+  explicit PathParts(std::string_view path) {
+    const std::size_t first = path.find('/'), last = path.rfind('/');
+    name = path.substr(last + 1);  // npos + 1 is 0: all of it
+    if (first == path.npos) return;
+    top = path.substr(0, first);
+    folder = path.substr(0, last);
+  }
+  std::string_view top, folder, name;
+  auto order() const { return std::tie(top, folder, name); }
+};
+
+// By class, then as ClassWalker has the folders of one.
+void sort_as_image_folder(std::vector<storage::StoredBelow>& objects) {
+  const auto is_before = [](const storage::StoredBelow& a, const storage::StoredBelow& b) {
+    return PathParts(a.path).order() < PathParts(b.path).order();
+  };
+  std::ranges::sort(objects, is_before);
+}
+
+Result<FolderListing> list_flat(const storage::Storage& storage, const std::string& root) {
+  FolderListing listing;
+  listing.folders.push_back(listed_now());
+  FEEDLINE_TRY(storage::Tree tree, list_tree(storage, root));
+  std::map<std::string, ClassListing, std::less<>> classes;
+  for (const std::string& mark : tree.marks)
+    if (const std::string top = mark.substr(0, mark.find('/')); !top.empty()) classes[top];
+  sort_as_image_folder(tree.objects);
+  std::vector<storage::Entry> beside;
+  for (const storage::StoredBelow& object : tree.objects) {
+    const PathParts parts(object.path);
+    if (object.path.find('/') == object.path.npos) {
+      beside.push_back({object.path, false});
+    } else if (parts.top.empty()) {
+      // no folder of a machine is called so, and a copy of the dataset there would have other samples
+      return config_error("'" + root + "/" + object.path +
+                          "' has two slashes behind the folder, and so a class without a name: rename or remove it");
+    } else {
+      auto found = classes.find(parts.top);
+      if (found == classes.end()) found = classes.emplace(parts.top, ClassListing()).first;
+      if (found->second.add_file(parts.folder, parts.name)) found->second.objects.push_back({object.bytes, object.tag});
+    }
+  }
+  for (auto& [name, found] : classes) add_class(root, name, std::move(found), listing);
+  add_strays(root, beside, listing);
+  add_unknown_extensions(root, listing);
+  return listing;
+}
+
+}  // namespace
+
+bool is_image_name(std::string_view name) { return is_among(name, kImageFolderExtensions.size()); }
+bool is_decodable_name(std::string_view name) { return is_among(name, kDecodable); }
+
+std::string_view FolderListing::path(std::uint64_t sample) const {
+  const std::uint64_t begin = sample == 0 ? 0 : path_ends[sample - 1];
+  return std::string_view(paths).substr(begin, path_ends[sample] - begin);
+}
+
+Result<FolderListing> list_folder(const storage::Storage& storage, const std::string& root) {
+  return storage.has_flat_names() ? list_flat(storage, root) : list_folders(storage, root);
 }
 
 }  // namespace feedline::format

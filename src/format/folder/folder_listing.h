@@ -16,12 +16,19 @@
 
 namespace feedline::format {
 
+// What a listing says of an object: its size, and the tag of its version, or 0 (storage/reader.h).
+struct ListedObject {
+  std::uint64_t bytes;
+  std::uint64_t tag;
+};
+
 // A few dozen bytes per sample: millions of files are usual.
 struct FolderListing {
   std::vector<std::string> classes;                 // sorted; the label is the place in here
   std::vector<std::uint64_t> class_ends;            // samples of the classes up to and with this one
   std::string paths;                                // of all samples, relative to the root, one after the other
   std::vector<std::uint64_t> path_ends;             // where each ends in `paths`
+  std::vector<ListedObject> objects;                // of each sample; empty: the listing says nothing of them
   std::vector<ListedFolder> folders;                // all that were listed
   std::map<std::string, std::uint64_t> extensions;  // files below class folders, lower case, of no sample too
   std::vector<std::string> stray_images;            // file names beside the class folders, which ImageFolder ignores
@@ -32,8 +39,8 @@ struct FolderListing {
   std::string_view path(std::uint64_t sample) const;
 };
 
-// Reads folders only, no file; several classes at a time where there are CPUs for it. kStorage: one cannot be listed.
-// kConfig: nested absurdly deep, as by a link to a parent folder.
+// Reads folders only, no file; several classes at a time where there are CPUs for it, or a network. kStorage: one
+// cannot be listed. kConfig: nested absurdly deep, as by a link to a parent folder.
 Result<FolderListing> list_folder(const storage::Storage& storage, const std::string& root);
 
 // Does the name end in one of the extensions that ImageFolder takes for images?

@@ -32,16 +32,24 @@ struct ListedFolders {
   std::uint64_t first = 0;      // of them
   std::span<const Stat> stats;  // one for each folder
 
-  // Has no folder another time by now, or another size?
-  bool is_current(const storage::Storage& storage, const std::string& root) const;
+  // Has no folder another time by now, or another size? Where folders have no times (Storage::has_flat_names()), the
+  // root's is that of the listing: is it no older than `age`?
+  bool is_current(const storage::Storage& storage, const std::string& root, std::chrono::seconds age) const;
   // Did none change so shortly before `listed`, or since, that it may do so again without another time?
-  bool is_settled(std::chrono::system_clock::time_point listed) const;
+  bool is_settled(const storage::Storage& storage, std::chrono::system_clock::time_point listed) const;
 };
 
 std::vector<ListedFolders::Stat> stats_of(std::span<const ListedFolder> folders);
 
 // Samples from which on an index is kept unasked: fewer are listed within some milliseconds.
 constexpr std::uint64_t kWorthAnIndex = 10'000;
+// Is the listing worth keeping? directory: what the user chose for it.
+bool is_worth_keeping(const storage::Storage& storage, std::uint64_t samples, const std::string& directory);
+
+// The time of a listing, in place of its root's: see ListedFolders::is_current().
+ListedFolder listed_now();
+// For explain(): why an index that is kept is good enough.
+std::string kept_listing_text(const storage::Storage& storage, const ListedFolders& folders);
 
 std::string without_end_slashes(std::string path);
 

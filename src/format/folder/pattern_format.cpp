@@ -23,8 +23,8 @@ Result<PatternIndex> list_anew(const PatternQuestion& question, const OpenOption
   FEEDLINE_TRY(const PatternListing listing, list_patterns(*options.storage, question.root, question.patterns));
   PatternIndex index = PatternIndex::build(question, listing);
   if (index.samples() == 0) return config_error("missing=\"skip\" leaves no sample: each lacks one of the fields");
-  const bool is_wanted = !options.index_directory.empty() || index.samples() >= kWorthAnIndex;
-  if (is_wanted && index.folders().is_settled(started))
+  const bool is_wanted = is_worth_keeping(*options.storage, index.samples(), options.index_directory);
+  if (is_wanted && index.folders().is_settled(*options.storage, started))
     FEEDLINE_CHECK_OK(save_pattern_index(*options.storage, index, question, options.index_directory, options.notes));
   return index;
 }
@@ -34,7 +34,8 @@ Result<PatternIndex> list_anew(const PatternQuestion& question, const OpenOption
 Result<std::shared_ptr<const RecordFormat>> PatternFormat::open(const std::string& source, const OpenOptions& options) {
   FEEDLINE_TRY(auto patterns, parse_patterns(options.fields));
   PatternQuestion question{without_end_slashes(source), std::move(patterns), options.missing};
-  auto index = load_pattern_index(*options.storage, question, options.index_directory, options.notes);
+  auto index =
+      load_pattern_index(*options.storage, question, options.index_directory, options.listing_age, options.notes);
   if (!index) {
     auto listed = list_anew(question, options);
     if (!listed) return std::unexpected(located(std::move(listed).error(), source));
@@ -51,14 +52,14 @@ PatternFormat::PatternFormat(PatternQuestion question, OpenOptions options, Patt
 }
 
 std::string PatternFormat::summary() const {
-  std::string text = index_.is_mapped() ? "listed by the index that is kept of it; no folder has changed since" : "";
+  std::string text = index_.is_mapped() ? kept_listing_text(*options_.storage, index_.folders()) : "";
   if (index_.left_out() > 0)
     text += (text.empty() ? "" : "\n") + std::to_string(index_.left_out()) + " samples left out, as they lack a field";
   return text;
 }
 
 std::string PatternFormat::file(std::uint64_t index, std::size_t field) const {
-  return question_.root + "/" + question_.patterns[field].path_of(index_.key(index));
+  return options_.storage->below(question_.root, question_.patterns[field].path_of(index_.key(index)));
 }
 
 Where PatternFormat::where(std::uint64_t index) const {

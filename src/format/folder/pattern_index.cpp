@@ -138,13 +138,13 @@ bool PatternIndex::have_all(std::size_t field) const {
 }
 
 std::optional<PatternIndex> load_pattern_index(const storage::Storage& storage, const PatternQuestion& question,
-                                               const std::string& directory,
+                                               const std::string& directory, std::chrono::seconds listing_age,
                                                const std::shared_ptr<cache::Notes>& notes) {
   std::optional<PatternIndex> index;
   const TableName name(question);
   name.tables(directory, notes).map(storage, question.root, [&](cache::KeptTables::Bytes bytes) {
     index = PatternIndex::parse(bytes.file, std::move(bytes.pin), question);
-    if (index && !index->folders().is_current(storage, question.root)) index.reset();
+    if (index && !index->folders().is_current(storage, question.root, listing_age)) index.reset();
     return index.has_value();
   });
   return index;

@@ -14,6 +14,7 @@
 
 #include "cache/frame.h"
 #include "cache/notes.h"
+#include "feedline/dataset.h"
 #include "feedline/error.h"
 #include "format/folder/listed_folders.h"
 #include "format/folder/pattern_listing.h"
@@ -75,6 +76,7 @@ class PatternIndex {
 // or none that is still true.
 std::optional<PatternIndex> load_pattern_index(const storage::Storage& storage, const PatternQuestion& question,
                                                const std::string& directory,
+                                               std::chrono::seconds listing_age = kListingAge,
                                                const std::shared_ptr<cache::Notes>& notes = nullptr);
 // Keeps it. An error only where `directory` was chosen: it is made again the next time.
 Result<void> save_pattern_index(const storage::Storage& storage, const PatternIndex& index,

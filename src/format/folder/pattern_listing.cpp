@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "format/each_shard.h"
+#include "format/folder/tree_listing.h"
 
 namespace feedline::format {
 namespace {
@@ -67,6 +70,57 @@ class PatternWalker {
   PatternListing listing_;
 };
 
+Result<PatternListing> list_folders(const storage::Storage& storage, const std::string& root,
+                                    std::span<const std::string> folders, std::span<const FieldPattern> patterns) {
+  FEEDLINE_TRY(auto listed, each_shard<PatternListing>(folders.size(), [&](std::size_t i) {
+                 return PatternWalker(storage, root, folders[i], patterns).list();
+               }));
+  PatternListing all;
+  for (PatternListing& part : listed) std::ranges::move(part.folders, std::back_inserter(all.folders));
+  for (const FieldPattern& pattern : patterns) {
+    const auto folder = static_cast<std::size_t>(std::ranges::find(folders, pattern.folder) - folders.begin());
+    all.keys.push_back(std::move(listed[folder].keys[all.keys.size()]));
+  }
+  return all;
+}
+
+// The path below a folder; nullopt: it is not in there. folder: empty for the root.
+std::optional<std::string_view> path_in(std::string_view path, std::string_view folder) {
+  if (folder.empty()) return path;
+  if (!path.starts_with(folder) || path.size() <= folder.size() || path[folder.size()] != '/') return {};
+  return path.substr(folder.size() + 1);
+}
+
+// The same of a storage with flat names: what lies in each folder at once, those that have to be looked into alone.
+Result<PatternListing> list_flat(const storage::Storage& storage, const std::string& root,
+                                 std::span<const std::string> folders, std::span<const FieldPattern> patterns) {
+  PatternListing listing;
+  listing.keys.resize(patterns.size());
+  listing.folders.push_back(listed_now());
+  FEEDLINE_TRY(const storage::Tree top, storage.list_below(root, storage::Depth::kFolder));
+  const auto lies_deeper = [&](const std::string& folder) {
+    return std::ranges::any_of(top.folders, [&](const std::string& one) {
+      return folder.empty() || one == folder || path_in(folder, one).has_value();
+    });
+  };
+  for (const std::string& folder : folders) {
+    const bool is_deeper = lies_deeper(folder);
+    storage::Tree below;
+    if (is_deeper) {
+      FEEDLINE_TRY(below, list_tree(storage, joined(root, folder)));
+    }
+    for (const storage::StoredBelow& object : is_deeper ? below.objects : top.objects) {
+      const auto path = is_deeper ? std::string_view(object.path) : path_in(object.path, folder);
+      for (std::size_t field = 0; path && field < patterns.size(); ++field) {
+        if (patterns[field].folder != folder) continue;
+        if (const auto key = patterns[field].key_of(*path)) listing.keys[field].emplace_back(*key);
+      }
+    }
+  }
+  for (Keys& keys : listing.keys) std::ranges::sort(keys);
+  return listing;
+}
+
 }  // namespace
 
 Result<PatternListing> list_patterns(const storage::Storage& storage, const std::string& root,
@@ -74,16 +128,11 @@ Result<PatternListing> list_patterns(const storage::Storage& storage, const std:
   std::vector<std::string> folders;
   for (const FieldPattern& pattern : patterns)
     if (std::ranges::find(folders, pattern.folder) == folders.end()) folders.push_back(pattern.folder);
-  FEEDLINE_TRY(auto listed, each_shard<PatternListing>(folders.size(), [&](std::size_t i) {
-                 return PatternWalker(storage, root, folders[i], patterns).list();
-               }));
-  PatternListing all;
-  for (PatternListing& part : listed) std::ranges::move(part.folders, std::back_inserter(all.folders));
+  FEEDLINE_TRY(PatternListing all, storage.has_flat_names() ? list_flat(storage, root, folders, patterns)
+                                                            : list_folders(storage, root, folders, patterns));
   for (std::size_t field = 0; field < patterns.size(); ++field) {
     const FieldPattern& pattern = patterns[field];
-    const auto folder = static_cast<std::size_t>(std::ranges::find(folders, pattern.folder) - folders.begin());
-    all.keys.push_back(std::move(listed[folder].keys[field]));
-    if (all.keys.back().empty())
+    if (all.keys[field].empty())
       return config_error("no file for the field '" + pattern.description.name + "': none is called '" +
                           pattern.path_of("{key}") + "' below '" + root + "'");
   }

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "storage/http/http_transport.h"
+#include "storage/http/listing_file.h"
 #include "storage/http/url.h"
 
 namespace feedline::storage {
@@ -16,6 +18,13 @@ namespace {
 constexpr std::size_t kStartBytes = 4096;
 // At 1 GB/s and a latency of 10 ms, reading this takes twice as long as one byte.
 constexpr std::size_t kWorthwhileBytes = 8 << 20;
+
+constexpr std::uint64_t kMostListing = std::uint64_t{1} << 30;  // ten million names of 100 bytes
+
+std::string without_end_slash(std::string text) {
+  while (text.ends_with('/')) text.pop_back();
+  return text;
+}
 
 struct Start {
   HeldTo held_to;
@@ -159,14 +168,42 @@ HttpStorage::HttpStorage(HttpLimits limits, Client* client)
     : RemoteStorage({.site = std::make_shared<HttpSite>(), .limits = limits, .client = client}) {}
 
 Result<std::vector<Entry>> HttpStorage::list(const std::string& directory) const {
-  auto error =
-      storage_error("HTTP has no listings of folders: name the shards, as with https://host/{000..146}.tar", ENOTSUP);
+  FEEDLINE_TRY(const Tree tree, list_below(directory, Depth::kFolder));
+  std::map<std::string, bool> entries;  // sorted, each once
+  for (const StoredBelow& object : tree.objects) {
+    const std::size_t slash = object.path.find('/');
+    entries.emplace(object.path.substr(0, slash), slash != object.path.npos);
+  }
+  for (const std::string& folder : tree.marks) entries.insert_or_assign(folder.substr(0, folder.find('/')), true);
+  std::vector<Entry> list;
+  for (const auto& [name, is_directory] : entries) list.push_back({name, is_directory});
+  return list;
+}
+
+Result<Tree> HttpStorage::list_below(const std::string& directory, Depth /*depth*/) const {
+  const std::string file = below(without_end_slash(directory), kListingFile);
+  memory::ByteBuffer buffer;
+  const auto bytes = read_all(file, buffer, kMostListing);
+  if (bytes) {
+    auto tree = parse_listing_file({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+    if (!tree) tree.error().where.shard = file;
+    return tree;
+  }
+  if (bytes.error().system_errno != ENOENT) return std::unexpected(bytes.error());
+  auto error = storage_error("HTTP has no listings of folders, and there is no " + std::string(kListingFile) +
+                                 " in this one: let `feedline index FOLDER` write it where the files are, or name "
+                                 "shards, as with https://host/{000..146}.tar",
+                             ENOTSUP);
   error.error().where.shard = directory;
   return error;
 }
 
 std::shared_ptr<const Storage> HttpStorage::reading(const Reading& how) const {
   return std::make_shared<HttpStorage>(remote_so(how));
+}
+
+std::string HttpStorage::below(const std::string& directory, std::string_view path) const {
+  return directory + "/" + percent_encoded(path, true);
 }
 
 Result<bool> HttpStorage::is_directory(const std::string& path) const {

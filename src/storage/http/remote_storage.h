@@ -95,13 +95,18 @@ class RemoteStorage : public Storage {
   const Remote remote_;
 };
 
-// http:// and https://. There are no listings: a URL that ends in a slash is a folder of nothing, every other one is an
-// object, and nobody is asked for it.
+// http:// and https://. A URL that ends in a slash is a folder, every other one is an object, and nobody is asked for
+// it. HTTP has no listings: what a folder holds says a file in it (listing_file.h), or nobody does.
 class HttpStorage final : public RemoteStorage {
  public:
   explicit HttpStorage(HttpLimits limits = http_limits(), Client* client = nullptr);
   explicit HttpStorage(Remote remote) : RemoteStorage(std::move(remote)) {}
   std::shared_ptr<const Storage> reading(const Reading& how) const override;
+  bool has_flat_names() const override { return true; }
+  // All that is below, whatever the depth.
+  Result<Tree> list_below(const std::string& directory, Depth depth) const override;
+  // Paths are as files are called: percent-encoded here.
+  std::string below(const std::string& directory, std::string_view path) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override;
   Result<bool> is_directory(const std::string& path) const override;
   std::string identity(const std::string& path) const override;

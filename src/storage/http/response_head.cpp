@@ -43,14 +43,13 @@ std::optional<std::int64_t> days_of(std::int64_t year, unsigned month, unsigned 
   return std::chrono::sys_days(date).time_since_epoch().count();
 }
 
-// Not 0, which stands for none.
+}  // namespace
+
 std::uint64_t tag_of(std::string_view etag) {
   std::uint64_t digest = etag.size() + 1;
   for (const char c : etag) digest = base::mix64(digest * 257 + static_cast<unsigned char>(c));
   return digest == 0 ? 1 : digest;
 }
-
-}  // namespace
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
   constexpr std::uint64_t kMost = ~std::uint64_t{0} >> 1;

@@ -27,6 +27,9 @@ std::optional<std::uint64_t> parse_size(std::string_view text);
 // "Sun, 06 Nov 1994 08:49:37 GMT", in seconds since 1970.
 std::optional<std::int64_t> parse_http_date(std::string_view text);
 
+// The tag of a version (reader.h) by its ETag, with its quotes. Not 0, which stands for none.
+std::uint64_t tag_of(std::string_view etag);
+
 struct ResponseHead {
   int status = 0;
   std::optional<std::uint64_t> content_length;

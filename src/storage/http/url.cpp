@@ -168,4 +168,25 @@ std::string percent_encoded(std::string_view text, bool keeps_slashes) {
   return result;
 }
 
+std::optional<std::string> percent_decoded(std::string_view text) {
+  const auto digit = [&](std::size_t i) {
+    const char c = i < text.size() ? text[i] : ' ';
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  };
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += text[i];
+      continue;
+    }
+    const int high = digit(i + 1), low = digit(i + 2);
+    if (high < 0 || low < 0 || (high == 0 && low == 0)) return {};
+    decoded += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return decoded;
+}
+
 }  // namespace feedline::storage

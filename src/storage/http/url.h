@@ -34,5 +34,7 @@ std::string normal_url(std::string_view url);
 
 // As AWS wants it: all but A-Z a-z 0-9 - . _ ~ as %XX; slashes stay where they divide a path.
 std::string percent_encoded(std::string_view text, bool keeps_slashes);
+// nullopt: a % without two hexadecimal digits, or one that stands for the end of a C string.
+std::optional<std::string> percent_decoded(std::string_view text);
 
 }  // namespace feedline::storage

@@ -42,12 +42,18 @@ bool is_private(const UrlParts& endpoint) {
   return endpoint.scheme == "https" || host == "localhost" || host.starts_with("127.") || host == "[::1]";
 }
 
-std::map<std::string, std::string> query_of_folder(std::string_view key, const std::string& continued,
-                                                   std::size_t most) {
+// Of all keys below a folder.
+std::string prefix_of(std::string_view key) {
   std::string prefix(key);
   if (!prefix.empty() && !prefix.ends_with('/')) prefix += '/';
+  return prefix;
+}
+
+std::map<std::string, std::string> query_of_folder(const std::string& prefix, Depth depth, const std::string& continued,
+                                                   std::size_t most) {
   std::map<std::string, std::string> query{
-      {"list-type", "2"}, {"delimiter", "/"}, {"encoding-type", "url"}, {"max-keys", std::to_string(most)}};
+      {"list-type", "2"}, {"encoding-type", "url"}, {"max-keys", std::to_string(most)}};
+  if (depth == Depth::kFolder) query["delimiter"] = "/";
   if (!prefix.empty()) query["prefix"] = prefix;
   if (!continued.empty()) query["continuation-token"] = continued;
   return query;
@@ -82,17 +88,30 @@ std::map<std::string, std::string> query_in(std::string_view text) {
   return query;
 }
 
+// Some servers leave out the quotes that the object's own answer has.
+std::uint64_t tag_of_listed(const std::string& etag) {
+  if (etag.empty()) return 0;
+  return tag_of(etag.ends_with('"') ? etag : '"' + etag + '"');
+}
+
+Error not_listed(Error error, const std::string& directory) {
+  error.where.shard = directory;
+  if (error.system_errno == EACCES) error.what += "; a folder is found by a listing, which takes s3:ListBucket";
+  return error;
+}
+
 }  // namespace
 
-Result<S3Listing> list_page(const Remote& remote, const std::string& directory, const std::string& continued,
-                            std::size_t most) {
+Result<S3Listing> list_page(const Remote& remote, const std::string& directory, Depth depth,
+                            const std::string& continued, std::size_t most) {
   const auto name = s3_name(directory);
   if (!name) return config_error("'" + directory + "' names no bucket");
   memory::ByteBuffer buffer;
   Transfer transfer(*remote.site, remote.limits, directory, buffer, kMostListing, {},
-                    query_text(query_of_folder(name->key, continued, most)));
-  FEEDLINE_TRY(const auto bytes, remote.carry_out(transfer));
-  auto listing = parse_listing({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+                    query_text(query_of_folder(prefix_of(name->key), depth, continued, most)));
+  const auto bytes = remote.carry_out(transfer);
+  if (!bytes) return std::unexpected(not_listed(bytes.error(), directory));
+  auto listing = parse_listing({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
   if (!listing) listing.error().where.shard = directory;
   return listing;
 }
@@ -214,19 +233,26 @@ std::string S3Site::reason(const ResponseHead& head, std::string_view body) cons
   return text;
 }
 
-Result<std::vector<Entry>> S3Storage::list(const std::string& directory) const {
-  std::map<std::string, bool> entries;  // sorted, each once
+Result<void> S3Storage::each_page(const std::string& directory, Depth depth, const TakePage& take) const {
   std::string next;
   do {
     constexpr std::size_t kMostKeys = 1000;
-    FEEDLINE_TRY(S3Listing page, list_page(remote_, directory, next, kMostKeys));
-    for (const auto& object : page.objects)
-      if (!object.key.ends_with('/')) entries.emplace(last_part(object.key), false);  // with: a folder's own mark
-    for (const std::string& prefix : page.prefixes) entries.emplace(last_part(prefix), true);
+    FEEDLINE_TRY(S3Listing page, list_page(remote_, directory, depth, next, kMostKeys));
+    take(page);
     if (page.next == next && !next.empty())
       return storage_error("the listing of '" + directory + "' does not come to its end", EIO);
     next = std::move(page.next);
   } while (!next.empty());
+  return {};
+}
+
+Result<std::vector<Entry>> S3Storage::list(const std::string& directory) const {
+  std::map<std::string, bool> entries;  // sorted, each once
+  FEEDLINE_CHECK_OK(each_page(directory, Depth::kFolder, [&](const S3Listing& page) {
+    for (const auto& object : page.objects)
+      if (!object.key.ends_with('/')) entries.emplace(last_part(object.key), false);  // with: a folder's own mark
+    for (const std::string& prefix : page.prefixes) entries.emplace(last_part(prefix), true);
+  }));
   std::vector<Entry> list;
   for (const auto& [name, is_directory] : entries) list.push_back({name, is_directory});
   if (!list.empty()) return list;
@@ -236,11 +262,33 @@ Result<std::vector<Entry>> S3Storage::list(const std::string& directory) const {
   return error;
 }
 
+Result<Tree> S3Storage::list_below(const std::string& directory, Depth depth) const {
+  const auto name = s3_name(directory);
+  const std::size_t prefix = name ? prefix_of(name->key).size() : 0;
+  Tree tree;
+  const auto folder_of = [&](const std::string& key) { return key.substr(prefix, key.size() - prefix - 1); };
+  FEEDLINE_CHECK_OK(each_page(directory, depth, [&](const S3Listing& page) {
+    for (const auto& object : page.objects) {
+      if (object.key.size() <= prefix) continue;  // the folder's own mark
+      if (object.key.ends_with('/'))
+        tree.marks.push_back(folder_of(object.key));
+      else
+        tree.objects.push_back({object.key.substr(prefix), object.bytes, tag_of_listed(object.etag)});
+    }
+    for (const std::string& key : page.prefixes) tree.folders.push_back(folder_of(key));
+  }));
+  return tree;
+}
+
 Result<bool> S3Storage::is_directory(const std::string& path) const {
   const auto name = s3_name(path);
   if (name && (name->key.empty() || name->key.ends_with('/'))) return true;
-  FEEDLINE_TRY(const S3Listing page, list_page(remote_, path, "", 1));
+  FEEDLINE_TRY(const S3Listing page, list_page(remote_, path, Depth::kFolder, "", 1));
   return !page.objects.empty() || !page.prefixes.empty();
+}
+
+std::string S3Storage::identity(const std::string& path) const {
+  return endpoint_.empty() ? path : path + " at " + without_secrets(endpoint_);
 }
 
 std::shared_ptr<const S3Site> s3_site() {

@@ -3,11 +3,13 @@
 
 // s3:// and gs://, over the XML interface that both have. Objects are "s3://bucket/key", as the user writes them.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "storage/http/remote_storage.h"
@@ -36,9 +38,10 @@ std::optional<S3Name> s3_name(std::string_view object);
 
 std::int64_t now_in_seconds();
 
-// A page of a folder of keys; `continued`: S3Listing::next of the one before.
-Result<S3Listing> list_page(const Remote& remote, const std::string& directory, const std::string& continued,
-                            std::size_t most);
+// A page of a folder of keys; `continued`: S3Listing::next of the one before. kFolder: what stands behind another slash
+// is there by its prefix.
+Result<S3Listing> list_page(const Remote& remote, const std::string& directory, Depth depth,
+                            const std::string& continued, std::size_t most);
 
 // A request to S3 besides reading: what is sent, or done.
 struct S3Order {
@@ -84,13 +87,24 @@ class S3Site final : public Site {
 class S3Storage final : public RemoteStorage {
  public:
   explicit S3Storage(std::shared_ptr<const S3Site> site, HttpLimits limits = http_limits(), Client* client = nullptr)
-      : RemoteStorage({.site = std::move(site), .limits = limits, .client = client}) {}
-  explicit S3Storage(Remote remote) : RemoteStorage(std::move(remote)) {}
+      : S3Storage({.site = site, .limits = limits, .client = client}, site->settings().endpoint) {}
   std::shared_ptr<const Storage> reading(const Reading& how) const override {
-    return std::make_shared<S3Storage>(remote_so(how));
+    return std::shared_ptr<const Storage>(new S3Storage(remote_so(how), endpoint_));
   }
   Result<std::vector<Entry>> list(const std::string& directory) const override;
+  bool has_flat_names() const override { return true; }
+  Result<Tree> list_below(const std::string& directory, Depth depth) const override;
   Result<bool> is_directory(const std::string& path) const override;
+  // Of two endpoints, buckets of one name are not one.
+  std::string identity(const std::string& path) const override;
+
+ private:
+  using TakePage = std::function<void(S3Listing& page)>;
+  Result<void> each_page(const std::string& directory, Depth depth, const TakePage& take) const;
+
+  S3Storage(Remote remote, std::string endpoint) : RemoteStorage(std::move(remote)), endpoint_(std::move(endpoint)) {}
+
+  const std::string endpoint_;  // empty: Amazon's
 };
 
 // The process's, by its environment at their first use.

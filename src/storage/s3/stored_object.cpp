@@ -75,7 +75,7 @@ Result<std::vector<StoredEntry>> StoredPlace::entries() const {
     std::vector<StoredEntry> entries;
     std::string next;
     do {
-      FEEDLINE_TRY(const auto page, storage::list_page(remote, impl_->url, next, kMostKeys));
+      FEEDLINE_TRY(const auto page, storage::list_page(remote, impl_->url, storage::Depth::kFolder, next, kMostKeys));
       for (const auto& object : page.objects)
         if (object.key.size() > front)  // else a folder's own mark
           entries.push_back({object.key.substr(front), object.bytes, object.etag, false});

@@ -129,7 +129,8 @@ struct GridCubic {
 // grid_pixel() of four by four pixels. What torchvision makes of sums below 0 and above 255 wraps; here they are cut.
 template <int kChannels>
 void grid_cubic_pixel(const memory::PixelView& in, float x, float y, const std::uint8_t* fill, std::uint8_t* out) {
-  const bool touches = x > -2 && y > -2 && x < static_cast<float>(in.width + 1) && y < static_cast<float>(in.height + 1);
+  const bool touches =
+      x > -2 && y > -2 && x < static_cast<float>(in.width + 1) && y < static_cast<float>(in.height + 1);
   if (!touches) {
     std::memcpy(out, fill, kChannels);
     return;

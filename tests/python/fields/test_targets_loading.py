@@ -218,7 +218,9 @@ def test_what_cannot_be_is_said_before_the_first_read(tar: Path) -> None:
     with pytest.raises(feedline.ConfigError, match="boxes: 'png' is image"):
         data.boxes("png")
     for rotated in ("XYWHR", "cxcywhr", "XYXYXYXY"):
-        with pytest.raises(feedline.ConfigError, match=rf"'{rotated.upper()}' is of rotated boxes, which are not moved"):
+        with pytest.raises(
+            feedline.ConfigError, match=rf"'{rotated.upper()}' is of rotated boxes, which are not moved"
+        ):
             data.boxes("floats.npy", rotated)
     with pytest.raises(feedline.ConfigError, match=r"must be at least 1, got 0\.5"):
         data.sanitize_bounding_boxes(0.5)

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Storages that a library of Python's reads: the engine's threads call it, by feedline/data/other_stores.py, with the
+// GIL, which it gives away while it waits.
+#include "feedline/foreign_storage.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arrays.h"
+#include "errors.h"
+#include "gil.h"
+#include "subjects.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace feedline::python {
+namespace {
+
+std::unexpected<Error> ends() { return std::unexpected(Error{ErrorCode::kCancelled, "the interpreter ends", {}, 0}); }
+
+// What the library has raised, in its words.
+std::unexpected<Error> raised(nb::python_error& error) {
+  const int number = error.matches(PyExc_FileNotFoundError)   ? ENOENT
+                     : error.matches(PyExc_PermissionError)   ? EACCES
+                     : error.matches(PyExc_IsADirectoryError) ? EISDIR
+                                                              : EIO;
+  const std::string type = nb::cast<std::string>(error.type().attr("__name__"));
+  const std::string words = nb::cast<std::string>(nb::str(error.value()));
+  return storage_error(words.empty() ? type : type + ": " + words, number);
+}
+
+ForeignObject object_of_tuple(nb::handle found) {
+  return {.path = nb::cast<std::string>(found[0]),
+          .bytes = nb::cast<std::uint64_t>(found[1]),
+          .tag = nb::cast<std::uint64_t>(found[2]),
+          .is_folder = nb::cast<bool>(found[3])};
+}
+
+// A method of the store, by any thread. arguments: makes them, with the GIL; take: a value of what it gave.
+template <typename Arguments, typename Take>
+auto called(const std::shared_ptr<void>& store, const char* method, const Arguments& arguments, const Take& take)
+    -> Result<decltype(take(nb::handle()))> {
+  const EnteringPython entering;
+  if (!entering) return ends();
+  release_left();
+  try {
+    const nb::object function = object_of(store).attr(method);
+    const nb::object given = arguments();
+    const auto made = nb::steal(EnteringPython::run(function.ptr(), given.ptr()));
+    if (!made.is_valid()) throw nb::python_error();
+    return take(nb::handle(made));
+  } catch (nb::python_error& error) {
+    return raised(error);
+  } catch (const nb::cast_error&) {
+    return storage_error("the library that reads it gave what is no answer", EIO);
+  }
+}
+
+class PythonStorage final : public ForeignStorage {
+ public:
+  // store: a feedline.data.other_stores.Store, or what is called like one.
+  explicit PythonStorage(nb::object store)
+      : explained_(nb::cast<std::string>(store.attr("explain")())), store_(held_by_anyone(std::move(store))) {}
+
+  std::string explain() const override { return explained_; }
+  Result<ForeignObject> stat(const std::string& url) const override {
+    return called(
+        store_, "stat", [&] { return nb::make_tuple(url); }, object_of_tuple);
+  }
+  Result<std::size_t> read(const std::string& url, std::uint64_t offset, std::span<std::byte> out) const override {
+    const auto arguments = [&] { return nb::make_tuple(url, offset, static_cast<std::uint64_t>(out.size())); };
+    return called(store_, "read", arguments, [&](nb::handle made) {
+      const HeldBytes held(made);
+      const std::size_t got = std::min(held.bytes().size(), out.size());
+      std::memcpy(out.data(), held.bytes().data(), got);
+      return got;
+    });
+  }
+  Result<std::vector<ForeignObject>> list(const std::string& url, bool all) const override {
+    const auto arguments = [&] { return nb::make_tuple(url, all); };
+    return called(store_, "list", arguments, [](nb::handle made) {
+      std::vector<ForeignObject> objects;
+      for (nb::handle found : made) objects.push_back(object_of_tuple(found));
+      return objects;
+    });
+  }
+
+ private:
+  const std::string explained_;
+  const std::shared_ptr<void> store_;
+};
+
+// find: gives a store, None, or the words that say what is missing.
+void find_stores_by(nb::object find) {
+  const std::shared_ptr<void> held = held_by_anyone(std::move(find));
+  set_foreign_storages([held](const std::string& scheme) -> Result<std::shared_ptr<const ForeignStorage>> {
+    const TakingGil gil;
+    if (!gil) return ends();
+    try {
+      nb::object found = object_of(held)(scheme);
+      if (found.is_none()) return nullptr;
+      if (nb::isinstance<nb::str>(found)) return config_error(nb::cast<std::string>(found));
+      return std::make_shared<PythonStorage>(std::move(found));
+    } catch (nb::python_error& error) {
+      return config_error(std::string("the library that would read it fails: ") + error.what());
+    }
+  });
+}
+
+}  // namespace
+
+void bind_foreign_storage(nb::module_& module) { module.def("find_stores_by", &find_stores_by, "find"_a); }
+
+}  // namespace feedline::python

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A storage that somebody else reads (feedline/foreign_storage.h), as this folder's interface has it.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "feedline/foreign_storage.h"
+#include "storage/storage.h"
+
+namespace feedline::storage {
+
+// Who reads the scheme; nullptr: nobody. The same one each time.
+Result<std::shared_ptr<const Storage>> foreign_storage(const std::string& scheme);
+
+// Thread-safe. Objects are URLs without_secrets(). A reader is held to a version by its opening alone: there is no way
+// to say which one is to be read, so what changes while it is read is noticed by its length, or by Reader::stat().
+class AdaptedStorage final : public Storage {
+ public:
+  explicit AdaptedStorage(std::shared_ptr<const ForeignStorage> foreign) : foreign_(std::move(foreign)) {}
+
+  Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                              std::uint64_t most) const override;
+  // Asks for one byte more than there should be, and not for the version.
+  Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
+                                                  std::uint64_t most, const Version& version) const override;
+  Result<std::vector<Entry>> list(const std::string& directory) const override;
+  bool has_flat_names() const override { return true; }
+  Result<Tree> list_below(const std::string& directory, Depth depth) const override;
+  Result<ObjectStat> stat(const std::string& path) const override;
+  Result<bool> is_directory(const std::string& path) const override;
+  std::string note() const override { return foreign_->explain(); }
+  bool is_remote() const override { return true; }
+
+ private:
+  const std::shared_ptr<const ForeignStorage> foreign_;
+};
+
+}  // namespace feedline::storage

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What commands write to their standard output, as objects: "pipe:curl -s https://host/000.tar".
+//
+//   open()  ─►  /bin/sh -c COMMAND   stdin: /dev/null   stdout: a file without a name   stderr: another one
+//           ─►  its end is waited for; status 0, and there are bytes: the file is the object
+//
+// A command is run once for a storage, whoever opens it how often; its file goes with the storage and its readers. The
+// text behind "pipe:" is the command as it stands: nothing that is read ever becomes a part of one.
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/file_descriptor.h"
+#include "storage/storage.h"
+
+namespace feedline::storage {
+
+inline constexpr std::string_view kPipe = "pipe:";
+
+// Thread-safe. Objects are the text with "<hidden-0>" and the like in the place of secrets.
+class PipeStorage final : public Storage {
+ public:
+  // folder: for the files; empty: TMPDIR, or /var/tmp.
+  explicit PipeStorage(std::string folder = {});
+  ~PipeStorage() override;
+
+  // What this storage calls the object of a command, or of a pattern of commands. Requires: it begins with kPipe.
+  std::string name_of(std::string_view text);
+
+  Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                              std::uint64_t most) const override;
+  Result<std::vector<Entry>> list(const std::string& directory) const override;
+  // Of what has run; nothing is run to know it.
+  Result<ObjectStat> stat(const std::string& path) const override;
+  Result<bool> is_directory(const std::string& path) const override;
+  std::string note() const override;
+  std::unique_ptr<Transport> own_transport() const override;
+
+ private:
+  struct Output;
+  Result<const Output*> output_of(const std::string& path) const;
+  std::string command_of(const std::string& path) const;
+  std::string without_secrets(const std::string& text) const;
+  Result<FileDescriptor> run(const std::string& path) const;
+
+  const std::string folder_;
+  mutable std::mutex mutex_;
+  std::vector<std::string> secrets_;                                // guarded by mutex_; "<hidden-I>" is number I
+  mutable std::map<std::string, std::unique_ptr<Output>> outputs_;  // guarded by mutex_; never removed
+};
+
+}  // namespace feedline::storage
