@@ -190,6 +190,7 @@ def compare(options: argparse.Namespace, tell: Callable[[str], None]) -> bool:
         bench = Bench(options, tell, open_until)
         started = time.time()
         measured, skipped = rounds.run(bench.tasks(), count, tell)
+    skipped = {key: reason.replace(f"{_ROOT}/", "") for key, reason in skipped.items()}  # not where this checkout is
     bars = tables.bars(measured, options.latency_ms)
     heading, text = report.heading(started, count, commit(), machine()), tables.text(measured, skipped, bars)
     print(f"\n{heading}.\n\n{text}\n")

@@ -47,6 +47,7 @@ def heading(path: Path, record: dict[str, Any]) -> str:
     return (
         f"{record['date']} UTC, commit {record['commit']}, {count} round{'s' * (count != 1)}, `{record['command']}`, "
         f"{machine['cpus']} CPUs of {machine['cpu']}; [record](../bench/results/{path.name})."
+        + "".join(f" Note: {note}." for note in record.get("notes", []))
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 sys.path.extend(str(Path(__file__).resolve().parents[2] / "bench" / name) for name in ("remote", "peers", ""))
 
 import processes
+import publish
 import reading
 import tables
 import training
@@ -115,3 +116,16 @@ def test_the_cpu_time_of_children_that_ended_is_counted_where_asked(tmp_path):
     finally:
         process.communicate(b"\n")
     assert whole > alone + 0.1
+
+
+def test_of_several_records_the_last_that_has_a_task_counts():
+    first = {"results": {"8 MiB ranges, http, Feedline": [{"a": 1}], "epoch, 50 ms, Feedline, as stored": [{"b": 1}]},
+             "skipped": {"8 MiB ranges, http, obstore": "aborted", "epoch, 0 ms, LitData": "no"}}  # fmt: skip
+    second = {"results": {"8 MiB ranges, http, Feedline": [{"a": 2}], "8 MiB ranges, http, obstore": [{"c": 1}],
+                          "epoch, 50 ms, Feedline, as stored": [None]}, "skipped": {}}  # fmt: skip
+    measured, skipped = publish.merged([first, second])
+    assert measured["8 MiB ranges, http", "Feedline"] == [{"a": 2}]
+    assert measured["epoch, 50 ms", "Feedline, as stored"] == [{"b": 1}]
+    assert skipped == {("epoch, 0 ms", "LitData"): "no"}
+    with pytest.raises(ValueError, match="no name that is known"):
+        publish.key_of("8 MiB ranges, http, nobody")
