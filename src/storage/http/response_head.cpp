@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <cstdlib>
 #include <utility>
 
 #include "base/random.h"
@@ -167,12 +168,12 @@ std::optional<std::uint64_t> ResponseHead::object_bytes() const {
 
 std::optional<Version> ResponseHead::version() const {
   constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-  constexpr std::int64_t kLastYears = 9'000'000'000;  // what 64 bits of nanoseconds hold
+  constexpr std::int64_t kMostSeconds = 9'000'000'000;  // before and after 1970: what 64 bits of nanoseconds hold
   const auto bytes = object_bytes();
   if (!bytes) return {};
   if (!etag.empty()) return Version{*bytes, 0, tag_of(etag)};
   const std::int64_t seconds = last_modified.value_or(0);
-  return Version{*bytes, seconds < kLastYears ? seconds * kNsPerSecond : 0, 0};
+  return Version{*bytes, std::abs(seconds) < kMostSeconds ? seconds * kNsPerSecond : 0, 0};
 }
 
 std::string_view ResponseHead::strong_etag() const {
