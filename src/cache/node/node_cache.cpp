@@ -172,7 +172,8 @@ bool NodeCache::may_keep(const std::string& object, const storage::Version& vers
     return false;
   }
   const auto plans = this->plans();
-  const std::uint64_t next = plans.empty() ? 0 : next_use(plans, Entry{object, version, 0, 0});
+  const std::uint64_t known = next_use(plans, Entry{object, version, 0, 0});
+  const std::uint64_t next = known == kNever ? 0 : known;  // as in make_room()
   const std::lock_guard lock(mutex_);
   return !refused_ || refused_->changes != changes() || refused_->plans != plans.size() || next < refused_->next ||
          disk_bytes(version.bytes) < refused_->bytes;
@@ -278,7 +279,7 @@ Result<NodeCache::Room> NodeCache::make_room(Ledger& ledger, const Entry& entry)
     return Room::kMade;
   }
   const auto plans = this->plans();
-  const std::uint64_t known = plans.empty() ? kNever : next_use(plans, entry);
+  const std::uint64_t known = next_use(plans, entry);
   const std::uint64_t wanted = known == kNever ? 0 : known;
   const auto is_needed_sooner = [&](const Copy& copy) {
     if (plans.empty()) return false;
@@ -374,6 +375,8 @@ NodeCache::Counts NodeCache::counts() const { return {found_, made_, made_bytes_
 std::string NodeCache::summary() const {
   std::string text = "cache '" + folder_ + "' of at most " + amount(limit_) + ": " + std::to_string(made_) +
                      " objects fetched, " + amount(made_bytes_) + "; found " + std::to_string(found_) + " times";
+  if (compared_ > 0)
+    text += "; " + std::to_string(compared_) + " fetched ones had the checksums that were said of them";
   for (const std::string& line : notes_.lines()) text += "; " + line;
   return text;
 }

@@ -35,8 +35,10 @@ inline std::string text_in(const Kept& kept) {
 }
 
 // Several processes that run `work` with their number, each to its end; gives their exit statuses, 128 and the signal
-// where one ended them.
-inline std::vector<int> in_processes(int count, const std::function<int(int)>& work) {
+// where one ended them. `meanwhile` is called again and again until all have ended: in a thread it could hold a lock of
+// the allocator at a fork, which the child would wait for without end.
+inline std::vector<int> in_processes(int count, const std::function<int(int)>& work,
+                                     const std::function<void()>& meanwhile = {}) {
   std::vector<pid_t> children;
   for (int i = 0; i < count; ++i) {
     const pid_t child = ::fork();
@@ -46,7 +48,10 @@ inline std::vector<int> in_processes(int count, const std::function<int(int)>& w
   std::vector<int> statuses;
   for (const pid_t child : children) {
     int status = 0;
-    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    pid_t ended = 0;
+    while (meanwhile && (ended = ::waitpid(child, &status, WNOHANG)) == 0) meanwhile();
+    if (ended == 0) ended = ::waitpid(child, &status, 0);
+    EXPECT_EQ(ended, child);
     statuses.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
   }
   return statuses;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -53,7 +54,17 @@ std::unexpected<Error> stopped() {
   return std::unexpected(Error{ErrorCode::kCancelled, "the loader is closed", {}, 0});
 }
 
-Result<void> fetch_in_turn(const Reader& reader, const Version& version, NodeCache::Output& output, const Stop* stop) {
+// What is fetched goes through here, in order.
+struct Sink {
+  NodeCache::Output& output;
+  std::optional<storage::RunningSum>& sum;  // of what somebody vouches for
+  Result<void> append(std::span<const std::byte> bytes) {
+    if (sum) sum->add(bytes);
+    return output.append(bytes);
+  }
+};
+
+Result<void> fetch_in_turn(const Reader& reader, const Version& version, Sink output, const Stop* stop) {
   memory::ByteBuffer buffer;
   const auto room = buffer.resize(static_cast<std::size_t>(
       std::min(std::max<std::uint64_t>(kPieceBytes, reader.worthwhile_bytes()), version.bytes)));
@@ -74,8 +85,8 @@ struct PieceFetch : storage::Fetch {
 
 // Piece i is in pieces[i % kPiecesAtOnce] from its start until it was appended.
 Result<void> fetch_side_by_side(const std::shared_ptr<const Storage>& storage,
-                                const std::shared_ptr<const Reader>& reader, const Version& version,
-                                NodeCache::Output& output, Stop* stop) {
+                                const std::shared_ptr<const Reader>& reader, const Version& version, Sink output,
+                                Stop* stop) {
   using Clock = storage::FetchQueue::Clock;
   std::array<PieceFetch, kPiecesAtOnce> pieces;  // outlives the queue
   const auto queue = storage::make_fetch_queue(storage, storage::QueueKind::kBest);
@@ -105,15 +116,38 @@ Result<void> fetch_side_by_side(const std::shared_ptr<const Storage>& storage,
   return {};
 }
 
-}  // namespace
-
-Result<void> fetch_whole(const std::shared_ptr<const Storage>& storage, const std::shared_ptr<const Reader>& reader,
-                         const Version& version, NodeCache::Output& output, Stop* stop) {
-  const bool by_requests = storage->is_remote() && (version.bytes > kPieceBytes || stop != nullptr);
-  FEEDLINE_CHECK_OK(by_requests ? fetch_side_by_side(storage, reader, version, output, stop)
+Result<void> fetch_whole(const Whole& whole, const std::shared_ptr<const Reader>& reader, Sink output, Stop* stop) {
+  const Version& version = whole.version;
+  const bool by_requests = whole.storage->is_remote() && (version.bytes > kPieceBytes || stop != nullptr);
+  FEEDLINE_CHECK_OK(by_requests ? fetch_side_by_side(whole.storage, reader, version, output, stop)
                                 : fetch_in_turn(*reader, version, output, stop));
   FEEDLINE_TRY(const Version now, reader->version());
   return storage::check_version(reader->name(), version, now);
+}
+
+}  // namespace
+
+Result<std::optional<Kept>> keep_whole(NodeCache& cache, const Whole& whole, NodeCache::Busy busy, Stop* stop) {
+  std::optional<storage::ObjectSum> said;
+  bool is_other = false;
+  const auto fill = [&](NodeCache::Output& output) -> Result<void> {
+    FEEDLINE_TRY(said, whole.storage->known_sum(whole.path, whole.version));
+    FEEDLINE_TRY(const auto reader, whole.stored());
+    std::optional<storage::RunningSum> sum;
+    if (said) sum.emplace(said->kind);
+    FEEDLINE_CHECK_OK(fetch_whole(whole, reader, Sink{output, sum}, stop));
+    if (!sum) return {};
+    const storage::ObjectSum read = sum->sum();
+    is_other = read != *said;
+    if (!is_other) return {};
+    return storage::sums_differ(whole.path, *said, read, whole.storage->who_knows_sums());
+  };
+  const std::string identity = whole.storage->identity(whole.path);
+  auto kept = cache.keep(identity, whole.version, NodeCache::Check::kOnce, fill, busy);
+  if (!kept && std::exchange(is_other, false))
+    kept = cache.keep(identity, whole.version, NodeCache::Check::kOnce, fill, busy);
+  if (kept && *kept && said) cache.note_compared();
+  return kept;
 }
 
 }  // namespace feedline::cache

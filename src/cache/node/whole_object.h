@@ -4,8 +4,11 @@
 // The bytes of a whole object into its copy: one piece after the other, and where each is a request over a network,
 // some pieces at a time, so that their round trips overlap.
 
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 
 #include "cache/node/node_cache.h"
 #include "storage/fetch.h"
@@ -30,10 +33,17 @@ class Stop {
 inline constexpr std::size_t kPiecesAtOnce = 4;
 inline constexpr std::uint64_t kPieceBytes = std::uint64_t{4} << 20;
 
-// kStorage: the object cannot be read, or is not of this version any more. kCancelled: stop() was called. Otherwise
-// output's error, where it takes no more. stop: nullptr: nobody ends it.
-Result<void> fetch_whole(const std::shared_ptr<const storage::Storage>& storage,
-                         const std::shared_ptr<const storage::Reader>& reader, const storage::Version& version,
-                         NodeCache::Output& output, Stop* stop);
+// An object to be copied, and where it is read: called where there is no copy yet.
+struct Whole {
+  const std::shared_ptr<const storage::Storage>& storage;
+  const std::string& path;
+  const storage::Version& version;
+  std::function<Result<std::shared_ptr<const storage::Reader>>()> stored;
+};
+
+// As NodeCache::keep(). Bytes that are not those that somebody vouches for are fetched once more: they may have been
+// damaged under way. Errors: kStorage: the object cannot be read, is not of this version any more, or has other bytes.
+// kCancelled: stop() was called. stop: nullptr: nobody ends it.
+Result<std::optional<Kept>> keep_whole(NodeCache& cache, const Whole& whole, NodeCache::Busy busy, Stop* stop);
 
 }  // namespace feedline::cache
