@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import processes
+import recipe_clock
 
 import feedline
 from feedline import presets
@@ -196,16 +193,7 @@ def main() -> None:
         images = len(dataset) // arguments["batch_size"] * arguments["batch_size"]
     else:
         loader, images = stock(options.recipe, options.way, options.folder, options.workers)
-    for _ in loader:  # warms up
-        pass
-    cpu, started = processes.cpu_s(processes.tree(os.getpid())), time.perf_counter()
-    for _ in loader:
-        pass
-    seconds = time.perf_counter() - started
-    used = processes.cpu_s(processes.tree(os.getpid())) - cpu
-    print(
-        json.dumps({"images": images, "images_per_s": images / seconds, "cpu_s_per_1000_images": 1000 * used / images})
-    )
+    recipe_clock.print_timed(loader, images)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tools/bench --recipes`: what people train with, from JPEGs to batches, by Feedline and by the stock loader.
 
-    python bench/recipes.py PHOTOS [--rounds 3] [--images 640] [--only RECIPE...] [--json FILE]
+    python bench/recipes.py PHOTOS [--rounds 3] [--images 640] [--only RECIPE...] [--json FILE] [--environments DIR]
 
 Every way runs in a process of its own with two workers, in interleaved rounds, every second one backwards; goals are
 ratios within a round, their median. PHOTOS has class folders; `--images` of them are taken, and boxes made for them.
+With `--environments`, DALI and TurboLoader run what they have of each recipe, in environments that are made there once
+(peers/): no goal is about them, and one that cannot be had is named with its reason.
 """
 
 from __future__ import annotations
@@ -24,6 +26,10 @@ from typing import Any
 
 import measure
 import numpy as np
+import recipe_peers
+
+sys.path.append(str(Path(__file__).with_name("peers")))
+import environments
 
 # Recipe: the least ratio to the better one of torchvision's, or None; what it is.
 RECIPES = {
@@ -44,7 +50,10 @@ def make_subset(photos: Path, count: int, folder: Path) -> Path:
     boxes = folder / "recipe_boxes"
     boxes.mkdir()
     rng = np.random.default_rng(0)
-    with tarfile.open(folder / "recipe_boxes.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
+    with (
+        tarfile.open(folder / "recipe_boxes.tar", "w", format=tarfile.USTAR_FORMAT) as tar,
+        tarfile.open(folder / "recipe_photos.tar", "w", format=tarfile.USTAR_FORMAT) as bare,
+    ):
         for number, path in enumerate(picked):
             place = folder / "photos" / path.parent.name
             place.mkdir(parents=True, exist_ok=True)
@@ -57,10 +66,15 @@ def make_subset(photos: Path, count: int, folder: Path) -> Path:
             }
             for name, data in files.items():
                 (boxes / f"{number:05}.{name}").write_bytes(data)
-                member = tarfile.TarInfo(f"{number:05}.{name}")
-                member.size = len(data)
-                tar.addfile(member, BytesIO(data))
+                _add(tar, f"{number:05}.{name}", data)
+            _add(bare, f"{number:05}.jpg", files["jpg"])
     return folder / "photos"
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    tar.addfile(member, BytesIO(data))
 
 
 def _npy(values: Any) -> bytes:
@@ -69,15 +83,32 @@ def _npy(values: Any) -> bytes:
     return stream.getvalue()
 
 
-def ways_of(recipe: str) -> list[str]:
+def ways_of(recipe: str, peers: dict[str, Path]) -> list[str]:
     """timm has one of its own, and boxes are v2's."""
     if recipe == "timm":
-        return ["feedline", "v1"] if importlib.util.find_spec("timm") else ["feedline"]
-    return ["feedline", "v2"] if recipe == "detection" else ["feedline", "v1", "v2"]
+        ways = ["feedline", "v1"] if importlib.util.find_spec("timm") else ["feedline"]
+    else:
+        ways = ["feedline", "v2"] if recipe == "detection" else ["feedline", "v1", "v2"]
+    return ways + [peer for peer in peers if recipe in recipe_peers.OTHERWISE[peer]]
 
 
-def measured(recipe: str, way: str, photos: Path) -> dict[str, Any]:
-    command = [sys.executable, str(Path(__file__).with_name("recipe_loaders.py")), recipe, way, str(photos)]
+def peers_in(folder: Path | None) -> tuple[dict[str, Path], dict[str, str]]:
+    """The Python of each peer, made where it is missing; and why others cannot be had."""
+    if folder is None:
+        return {}, {}
+    known, found, missing = environments.peers(), {}, {}
+    for name in recipe_peers.OTHERWISE:
+        try:
+            found[name] = environments.ensure(known[name], folder)
+        except environments.NotInstalled as error:
+            missing[name] = str(error)
+    return found, missing
+
+
+def measured(recipe: str, way: str, photos: Path, peers: dict[str, Path]) -> dict[str, Any]:
+    program = "recipe_peers.py" if way in peers else "recipe_loaders.py"
+    python = str(peers.get(way, sys.executable))
+    command = [python, str(Path(__file__).with_name(program)), recipe, way, str(photos)]
     printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     found: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return found
@@ -90,21 +121,26 @@ def main() -> int:
     parser.add_argument("--images", type=int, default=640)
     parser.add_argument("--only", nargs="*", choices=list(RECIPES), default=list(RECIPES))
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--environments", type=Path, help="folder of the peers' environments")
     options = parser.parse_args()
     if importlib.util.find_spec("torchvision") is None:
         print("recipes: skipped, torchvision is not installed")
         return 1
+    peers, missing = peers_in(options.environments)
     results: dict[str, dict[str, list[dict[str, Any]]]] = {}
     with tempfile.TemporaryDirectory(dir=options.photos.resolve().parent) as folder:
         photos = make_subset(options.photos, options.images, Path(folder))
         for turn in range(options.rounds):
-            tasks = [(recipe, way) for recipe in options.only for way in ways_of(recipe)]
+            tasks = [(recipe, way) for recipe in options.only for way in ways_of(recipe, peers)]
             for recipe, way in tasks if turn % 2 == 0 else reversed(tasks):
-                found = measured(recipe, way, photos)
+                found = measured(recipe, way, photos, peers)
                 results.setdefault(recipe, {}).setdefault(way, []).append(found)
     status = 0 if printed(results) else 1
+    for peer, reason in missing.items():
+        print(f"{peer} is missing: {reason}")
     if options.json:
         record = {"command": "tools/bench --recipes", "rounds": options.rounds, "images": options.images}
+        record |= {"missing": missing, "otherwise": recipe_peers.OTHERWISE}
         options.json.write_text(
             json.dumps(record | {"machine": measure.machine(), "results": results}, indent=1) + "\n"
         )
@@ -119,14 +155,14 @@ def rates(results: dict[str, dict[str, list[dict[str, Any]]]], recipe: str, way:
 def printed(results: dict[str, dict[str, list[dict[str, Any]]]]) -> bool:
     """The table; true: every goal is met, and none was left out."""
     met = True
-    print(f"{'recipe':12} {'way':9} {'images/s':>9} {'CPU s/1000':>11} {'ratio':>7} {'goal':>6}")
+    print(f"{'recipe':12} {'way':11} {'images/s':>9} {'CPU s/1000':>11} {'ratio':>7} {'goal':>6}")
     for recipe, ways in results.items():
         own = rates(results, recipe, "feedline")
-        peers = {way: statistics.median(rates(results, recipe, way)) for way in ways if way != "feedline"}
-        best = max(peers, key=peers.__getitem__) if peers else None
+        stock = {way: statistics.median(rates(results, recipe, way)) for way in ways if way in ("v1", "v2")}
+        best = max(stock, key=stock.__getitem__) if stock else None
         for way, rounds in ways.items():
             cpu = statistics.median(one["cpu_s_per_1000_images"] for one in rounds)
-            line = f"{recipe:12} {way:9} {statistics.median(rates(results, recipe, way)):9.1f} {cpu:11.2f}"
+            line = f"{recipe:12} {way:11} {statistics.median(rates(results, recipe, way)):9.1f} {cpu:11.2f}"
             if way != "feedline":
                 ratio = statistics.median(a / b for a, b in zip(own, rates(results, recipe, way), strict=True))
                 goal = RECIPES[recipe][0] if way == best else None

@@ -56,6 +56,7 @@ enum class Augmentation : std::uint8_t {
   kEqualize,
   kInvert,
   kGrayscale,
+  kGaussianBlur,
 };
 enum class Corner : std::uint8_t { kTopLeft, kTopRight, kBottomLeft, kBottomRight, kCenter };
 enum class PaddingMode : std::uint8_t { kConstant, kEdge, kReflect, kSymmetric };
@@ -99,11 +100,13 @@ struct Resize {
   Interpolation interpolation = Interpolation::kBilinear;
 };
 // Where the image is smaller than size it is padded first: with zeros, as torchvision does, or as timm's
-// CenterCropOrPad is told.
+// CenterCropOrPad is told. Half of an odd difference is rounded to the even number, as torchvision does, or down, as
+// Hugging Face's image processors do.
 struct CenterCrop {
   Size size;
   std::array<std::uint8_t, 3> fill{};
   PaddingMode padding_mode = PaddingMode::kConstant;
+  bool rounds_down = false;
 };
 // The crop in a corner, or in the middle: what Dataset::five_crop and ten_crop are made of. The image must be as large.
 struct CornerCrop {
@@ -281,7 +284,7 @@ struct RandomPerspective {
 // torchvision v2's: noise from -1 to 1, blurred by sigma pixels, times alpha pixels (x, y), is how far a pixel moves.
 struct ElasticTransform {
   std::array<double, 2> alpha{50, 50}, sigma{5, 5};
-  Interpolation interpolation = Interpolation::kBilinear;  // or kNearest
+  Interpolation interpolation = Interpolation::kBilinear;
   std::array<std::uint8_t, 3> fill{};
 };
 // torchvision v2's: the smaller edge becomes min_size or more and less than max_size.

@@ -83,11 +83,11 @@ struct Rotate {
   Colour fill{};
 };
 
-// torchvision v2's elastic of a uint8 tensor, but for the last bits of its float32 sums: one level. The pixel at (x, y)
-// comes from where `displacement` says: what is added there to x and to y, whose extents are from -1 to 1.
+// torchvision v2's elastic of a uint8 tensor, within one level, and bicubic sums beyond bytes are cut, not wrapped. The
+// pixel at (x, y) comes from where `displacement` says: what is added there to x and y, whose extents are from -1 to 1.
 struct Elastic {
   std::span<const float> displacement;                     // all of x, then all of y, row by row; they outlive the call
-  Interpolation interpolation = Interpolation::kBilinear;  // or kNearest
+  Interpolation interpolation = Interpolation::kBilinear;  // or kNearest, kBicubic
   Colour fill{};
 };
 
@@ -96,6 +96,10 @@ struct Elastic {
 struct GaussianBlur {
   std::array<int, 2> kernel_size{3, 3};
   std::array<double, 2> sigma{1, 1};
+};
+// ImageFilter.GaussianBlur: three box blurs in each direction. 0 changes nothing.
+struct PillowBlur {
+  double radius = 0;  // of the blur that they come near to: its standard deviation
 };
 // Writes over the pixels of `box`: with `value`, or where there is any with `noise`, its rows one after the other.
 struct Erase {
@@ -110,7 +114,7 @@ using PixelOperation =
     std::variant<pixel_op::Autocontrast, pixel_op::Equalize, pixel_op::Invert, pixel_op::Posterize, pixel_op::Solarize,
                  pixel_op::SolarizeAdd, pixel_op::Brightness, pixel_op::Contrast, pixel_op::Saturation,
                  pixel_op::Sharpness, pixel_op::Hue, pixel_op::Grayscale, pixel_op::Affine, pixel_op::Perspective,
-                 pixel_op::Rotate, pixel_op::GaussianBlur, pixel_op::Erase, pixel_op::Elastic>;
+                 pixel_op::Rotate, pixel_op::GaussianBlur, pixel_op::Erase, pixel_op::Elastic, pixel_op::PillowBlur>;
 
 std::string_view name_of(const PixelOperation& operation);  // "autocontrast"
 

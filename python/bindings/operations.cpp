@@ -54,10 +54,11 @@ void bind_operations(nb::class_<Dataset>& cls) {
       .def(
           "center_crop",
           [](const Dataset& self, const Fields& fields, HeightWidth size, const Color& fill,
-             const std::string& padding_mode) {
-            return appended(self, fields, op::CenterCrop{size_of_pair(size), fill, padding_mode_of(padding_mode)});
+             const std::string& padding_mode, bool rounds_down) {
+            return appended(self, fields,
+                            op::CenterCrop{size_of_pair(size), fill, padding_mode_of(padding_mode), rounds_down});
           },
-          "fields"_a, "size"_a, "fill"_a, "padding_mode"_a)
+          "fields"_a, "size"_a, "fill"_a, "padding_mode"_a, "rounds_down"_a)
       .def(
           "random_crop_or_pad",
           [](const Dataset& self, const Fields& fields, HeightWidth size, const Color& fill,

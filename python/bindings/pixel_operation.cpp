@@ -68,6 +68,7 @@ std::optional<PixelOperation> geometric(const Parameters& p, const Surroundings&
     return rotation;
   }
   if (p.name() == "gaussian_blur") return pixel_op::GaussianBlur{{p.integer(0), p.integer(1)}, p.numbers<2>(2)};
+  if (p.name() == "pillow_blur") return pixel_op::PillowBlur{p.number(0)};
   if (p.name() == "erase")
     return pixel_op::Erase{{p.integer(0), p.integer(1), p.integer(2), p.integer(3)}, s.fill, s.noise};
   if (p.name() == "elastic") return pixel_op::Elastic{floats_in(s.noise), s.interpolation, s.fill};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/sha256.h"
 
+#include <algorithm>
 #include <bit>
-#include <cstddef>
 
 namespace feedline::base {
 namespace {
@@ -22,12 +22,12 @@ constexpr std::array<std::uint32_t, 64> kRounds{
 
 using State = std::array<std::uint32_t, 8>;
 
-void add_block(State& state, const char* block) {
+void add_block(State& state, const std::byte* block) {
   std::array<std::uint32_t, 64> words;
   for (std::size_t i = 0; i < 16; ++i) {
     words[i] = 0;
     for (std::size_t byte = 0; byte < 4; ++byte)
-      words[i] = words[i] << 8 | static_cast<std::uint8_t>(block[4 * i + byte]);
+      words[i] = words[i] << 8 | std::to_integer<std::uint32_t>(block[4 * i + byte]);
   }
   for (std::size_t i = 16; i < 64; ++i) {
     const std::uint32_t a = words[i - 15], b = words[i - 2];
@@ -46,22 +46,55 @@ void add_block(State& state, const char* block) {
   for (std::size_t i = 0; i < 8; ++i) state[i] += added[i];
 }
 
+AddSha256Blocks best_steps() {
+  const AddSha256Blocks hardware = sha256_hardware();
+  return hardware != nullptr ? hardware : add_sha256_blocks_portably;
+}
+
+void add_blocks(State& state, const std::byte* blocks, std::size_t count) {
+  static const AddSha256Blocks kSteps = best_steps();
+  kSteps(state, blocks, count);
+}
+
 }  // namespace
 
-Sha256 sha256(std::string_view bytes) {
-  State state{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  const std::size_t whole = bytes.size() / kBlock * kBlock;
-  for (std::size_t i = 0; i < whole; i += kBlock) add_block(state, bytes.data() + i);
-  std::string end(bytes.substr(whole));
-  end += '\x80';
-  while (end.size() % kBlock != kBlock - 8) end += '\0';
-  for (int shift = 56; shift >= 0; shift -= 8)
-    end += static_cast<char>(static_cast<std::uint64_t>(bytes.size()) * 8 >> shift & 0xff);
-  for (std::size_t i = 0; i < end.size(); i += kBlock) add_block(state, end.data() + i);
+void add_sha256_blocks_portably(State& state, const std::byte* blocks, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) add_block(state, blocks + i * kBlock);
+}
+
+void RunningSha256::add(std::span<const std::byte> bytes) {
+  const std::size_t held = bytes_ % kBlock;
+  bytes_ += bytes.size();
+  if (held > 0) {
+    const auto some = bytes.first(std::min(bytes.size(), kBlock - held));
+    std::ranges::copy(some, rest_.begin() + static_cast<std::ptrdiff_t>(held));
+    bytes = bytes.subspan(some.size());
+    if (held + some.size() < kBlock) return;
+    add_blocks(state_, rest_.data(), 1);
+  }
+  add_blocks(state_, bytes.data(), bytes.size() / kBlock);
+  std::ranges::copy(bytes.subspan(bytes.size() / kBlock * kBlock), rest_.begin());
+}
+
+Sha256 RunningSha256::digest() const {
+  std::array<std::byte, 2 * kBlock> end{};
+  const std::size_t held = bytes_ % kBlock;
+  std::ranges::copy(std::span(rest_).first(held), end.begin());
+  end[held] = std::byte{0x80};
+  const std::size_t blocks = held + 9 <= kBlock ? 1 : 2;  // with a bit, and 8 bytes for the length
+  for (std::size_t i = 0; i < 8; ++i) end[blocks * kBlock - 1 - i] = std::byte(bytes_ * 8 >> (8 * i) & 0xff);
+  State state = state_;
+  add_blocks(state, end.data(), blocks);
   Sha256 digest;
   for (std::size_t i = 0; i < digest.size(); ++i)
     digest[i] = static_cast<std::uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
   return digest;
+}
+
+Sha256 sha256(std::string_view bytes) {
+  RunningSha256 running;
+  running.add(std::as_bytes(std::span(bytes)));
+  return running.digest();
 }
 
 Sha256 hmac_sha256(std::string_view key, std::string_view bytes) {

@@ -15,6 +15,29 @@ TEST(Sha256, GivesThePublishedDigests) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+TEST(Sha256, OfPiecesIsOfTheWhole) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += static_cast<char>(i * 37 + i / 7);
+  for (const std::size_t length : {0u, 1u, 55u, 56u, 63u, 64u, 65u, 119u, 120u, 128u, 1000u})
+    for (const std::size_t piece : {1u, 3u, 63u, 64u, 65u, 200u}) {
+      const std::string_view whole = std::string_view(text).substr(0, length);
+      RunningSha256 running;
+      for (std::size_t at = 0; at < length; at += piece) running.add(std::as_bytes(std::span(whole.substr(at, piece))));
+      EXPECT_EQ(hex_of(running.digest()), hex_of(sha256(whole))) << length << " by " << piece;
+    }
+}
+
+TEST(Sha256, ByInstructionsIsThatWithout) {
+  const AddSha256Blocks hardware = sha256_hardware();
+  if (hardware == nullptr) GTEST_SKIP() << "this CPU has no instructions for it";
+  std::array<std::byte, 64 * 5> blocks;
+  for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = std::byte(i * 89 + i / 11);
+  std::array<std::uint32_t, 8> one{1, 2, 3, 4, 5, 6, 7, 0x80000000}, other = one;
+  hardware(one, blocks.data(), 5);
+  add_sha256_blocks_portably(other, blocks.data(), 5);
+  EXPECT_EQ(one, other);
+}
+
 TEST(Sha256, AuthenticatesAsRfc4231Says) {
   EXPECT_EQ(hex_of(hmac_sha256(std::string(20, '\x0b'), "Hi There")),
             "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");

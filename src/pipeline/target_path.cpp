@@ -42,8 +42,12 @@ Result<void> check_shape(TargetKind kind, const Shape& shape) {
                             ? shape.dims() == 2 && shape[1] == 4
                             : (shape.dims() == 2 || shape.dims() == 3) && shape[shape.dims() - 1] == 2;
   if (is_sound) return {};
+  const bool is_rotated = kind == TargetKind::kBoxes && shape.dims() == 2 && (shape[1] == 5 || shape[1] == 8);
   return data_error(std::string(word_of(kind)) + " of shape " + shape.to_string() + "; they must be " +
-                        (kind == TargetKind::kBoxes ? "(N, 4)" : "(N, 2) or (N, K, 2)"),
+                        (kind == TargetKind::kBoxes ? "(N, 4)" : "(N, 2) or (N, K, 2)") +
+                        (is_rotated ? ": rotated boxes are not moved; as an array, without \":boxes\", they are given "
+                                      "as they are"
+                                    : ""),
                     "decode");
 }
 

@@ -45,6 +45,10 @@ class SlowStorage final : public Storage {
   std::string identity(const std::string& path) const override { return storage_->identity(path); }
   bool is_remote() const override { return storage_->is_remote(); }
   std::optional<std::string> local_path(const std::string& path) const override { return storage_->local_path(path); }
+  Result<std::optional<ObjectSum>> known_sum(const std::string& path, const Version& version) const override {
+    return storage_->known_sum(path, version);
+  }
+  std::string_view who_knows_sums() const override { return storage_->who_knows_sums(); }
   std::string summary() const override;
   std::unique_ptr<Transport> own_transport() const override;
 

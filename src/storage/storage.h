@@ -13,6 +13,7 @@
 
 #include "feedline/error.h"
 #include "memory/record.h"
+#include "storage/object_sum.h"
 #include "storage/reader.h"
 #include "storage/transport.h"
 
@@ -21,6 +22,12 @@ namespace feedline::storage {
 enum class Access {
   kRead,  // many small objects, each read once: pread
   kMap,   // few large objects, read in pieces: mmap
+};
+
+// How a user wants a network to be used; nothing of it is done where it is not asked for.
+struct Reading {
+  bool compares_sums = false;  // whole objects with the checksums of their server
+  bool hedges = false;         // a second request for one that is slow to be answered
 };
 
 struct Entry {
@@ -77,6 +84,14 @@ class Storage {
   virtual std::string identity(const std::string& path) const { return path; }
   // Where the object is a file of this machine: the path by which it can be mapped, and files kept beside it.
   virtual std::optional<std::string> local_path(const std::string& /*path*/) const { return std::nullopt; }
+  // What is known of this version's bytes besides themselves, to compare what was read with: nullopt, nothing, or it
+  // was not asked for.
+  virtual Result<std::optional<ObjectSum>> known_sum(const std::string& /*path*/, const Version& /*version*/) const {
+    return std::nullopt;
+  }
+  virtual std::string_view who_knows_sums() const { return "the server"; }  // for errors
+  // The same storage read in another way; nullptr: it has one way.
+  virtual std::shared_ptr<const Storage> reading(const Reading& /*how*/) const { return nullptr; }
   // What a user has to know of it, whatever was read, for explain(); empty: nothing.
   virtual std::string note() const { return {}; }
   // The same of how it has read.

@@ -71,7 +71,15 @@ double draw_level(const TimmLevel& level, base::Random& random) {
 
 double either_sign(double value, base::Random& random) { return draw_coin(0.5, random) ? -value : value; }
 
+constexpr double kLeastBlur = 0.1, kMostBlur = 2;  // radius
+
+double blur_radius(double share, TimmScale scale, base::Random& random) {
+  if (scale == TimmScale::kDrawn) return random.uniform(kLeastBlur, kMostBlur * std::clamp(share, 0.0, 1.0));
+  return std::clamp(kLeastBlur + (kMostBlur - kLeastBlur) * share, kLeastBlur, kMostBlur);
+}
+
 double enhancing_factor(double share, TimmScale scale, base::Random& random) {
+  if (scale == TimmScale::kDesaturating) return 1 - std::clamp(0.5 + 0.5 * share, 0.5, 1.0);
   if (scale != TimmScale::kIncreasing) return share * 1.8 + 0.1;
   return std::max(0.1, 1.0 + either_sign(share * 0.9, random));
 }
@@ -138,6 +146,8 @@ PixelOperation pixel_operation(const DrawnAugmentation& drawn, Size image, Inter
       return pixel_op::Equalize{};
     case Augmentation::kInvert:
       return pixel_op::Invert{};
+    case Augmentation::kGaussianBlur:
+      return pixel_op::PillowBlur{amount};
     case Augmentation::kIdentity:
     case Augmentation::kGrayscale:
       break;
@@ -208,6 +218,7 @@ double amount_at(Augmentation augmentation, const Bins& bins, int bin, bool nega
       return 0;
     case Augmentation::kSolarizeAdd:
     case Augmentation::kGrayscale:
+    case Augmentation::kGaussianBlur:
       break;
   }
   FEEDLINE_CHECK(!"torchvision has no such augmentation");
@@ -238,6 +249,8 @@ double draw_timm_amount(Augmentation augmentation, TimmScale scale, const TimmLe
       return threshold(share, scale);
     case Augmentation::kSolarizeAdd:
       return std::min(128.0, std::floor(share * 110));
+    case Augmentation::kGaussianBlur:
+      return blur_radius(share, scale, random);
     case Augmentation::kIdentity:
     case Augmentation::kAutoContrast:
     case Augmentation::kEqualize:

@@ -74,7 +74,9 @@ struct TimmLevel {
   double translate = 0.45;  // of the image's side, at level 10
 };
 // How a level becomes an amount, where timm has several ways.
-enum class TimmScale : std::uint8_t { kPlain, kIncreasing, kOriginal };
+// kDesaturating: a colour
+// that grey comes to. kDrawn: a blur that the level only bounds.
+enum class TimmScale : std::uint8_t { kPlain, kIncreasing, kOriginal, kDesaturating, kDrawn };
 // Draws level and sign. Translations are a share of the image's side.
 double draw_timm_amount(Augmentation augmentation, TimmScale scale, const TimmLevel& level, Size image,
                         base::Random& random);

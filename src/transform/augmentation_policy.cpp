@@ -115,6 +115,34 @@ std::vector<Entry> weighted_choices() {
   return entries;
 }
 
+// timm's "t3a": 3-Augment (Touvron et al., "DeiT III: Revenge of the ViT", ECCV 2022).
+std::vector<Entry> choices_of_three() {
+  return {{.augmentation = kSolarize, .scale = TimmScale::kIncreasing},
+          {.augmentation = kColor, .scale = TimmScale::kDesaturating},
+          {.augmentation = kGaussianBlur}};
+}
+
+// timm's "t3aw": those three most often.
+std::vector<Entry> weighted_choices_of_three() {
+  std::vector<Entry> entries = choices_of_three();
+  for (Entry& entry : entries) entry.weight = 6;
+  constexpr struct {
+    Augmentation augmentation;
+    double weight;
+  } kOthers[] = {{kRotate, 3},    {kShearX, 2},   {kShearY, 2},     {kPosterize, 1}, {kAutoContrast, 1}, {kColor, 1},
+                 {kSharpness, 1}, {kContrast, 1}, {kBrightness, 1}, {kEqualize, 1},  {kInvert, 1}};
+  for (const auto& [augmentation, weight] : kOthers)
+    entries.push_back({.augmentation = augmentation, .scale = TimmScale::kIncreasing, .weight = weight});
+  return entries;
+}
+
+// timm's "3a": one of the three, and always.
+std::vector<Entry> one_of_three() {
+  return {{.augmentation = kSolarize, .probability = 1, .magnitude = 5},
+          {.augmentation = kColor, .scale = TimmScale::kDesaturating, .probability = 1},
+          {.augmentation = kGaussianBlur, .scale = TimmScale::kDrawn, .probability = 1}};
+}
+
 // Each of them is done.
 std::vector<Entry> choices_of_mix() {
   constexpr Augmentation kAll[] = {kAutoContrast, kColor,    kContrast, kBrightness, kSharpness,  kEqualize,  kRotate,
@@ -220,7 +248,7 @@ Result<TimmPolicy> TimmPolicy::parse_mix(std::string_view config) {
       if (!(section->value > 0)) return fail("'a' must be above 0");
       policy.mix_->alpha = section->value;
     } else if (section->key == "b") {
-      if (section->value >= 1) return fail("'b' other than 0 is not in this version");
+      policy.mix_->in_turn = section->value >= 1;
     } else {
       return fail("AugMix has no section '" + std::string(section->key) + "'");
     }
@@ -238,19 +266,25 @@ Result<TimmPolicy> TimmPolicy::parse_choice(std::string_view config) {
   const std::vector<std::string_view> parts = split(config);
   TimmPolicy policy;
   const bool is_rand = parts.front() == "rand";
-  if (!is_rand) {
+  if (parts.front() == "3a") {
+    policy.entries_ = one_of_three();
+    policy.layers_ = 1;
+  } else if (!is_rand) {
     auto entries = auto_augment_entries(parts.front());
-    if (!entries) return fail("it begins with none of 'rand', 'original', 'originalr', 'v0', 'v0r', 'augmix'");
+    if (!entries) return fail("it begins with none of 'rand', 'original', 'originalr', 'v0', 'v0r', '3a', 'augmix'");
     policy.entries_ = *std::move(entries);
     policy.choice_ = Choice::kPairs;
   }
 
   bool increasing = false;
+  std::string_view set;
   double magnitude = 10, probability = 0.5;
   for (const std::string_view part : std::span(parts).subspan(1)) {
     if (is_rand && part.starts_with('t')) {
-      if (part != "tweights") return fail("'" + std::string(part) + "' is not in this version; 'tweights' is");
-      policy.choice_ = Choice::kWeighted;
+      set = part.substr(1);
+      if (set != "weights" && set != "3a" && set != "3aw")
+        return fail("'" + std::string(part) + "' is none of 'tweights', 't3a', 't3aw'");
+      if (set != "3a") policy.choice_ = Choice::kWeighted;
       continue;
     }
     const Result<Section> section = section_of(part);
@@ -283,7 +317,10 @@ Result<TimmPolicy> TimmPolicy::parse_choice(std::string_view config) {
   }
   if (!is_rand) return policy;
 
-  policy.entries_ = policy.choice_ == Choice::kWeighted ? weighted_choices() : choices_of_rand_augment(increasing);
+  policy.entries_ = set == "weights" ? weighted_choices()
+                    : set == "3aw"   ? weighted_choices_of_three()
+                    : set == "3a"    ? choices_of_three()
+                                     : choices_of_rand_augment(increasing);
   for (Entry& entry : policy.entries_) {
     entry.magnitude = magnitude;
     entry.probability = probability;

@@ -43,11 +43,11 @@ class TimmPolicy {
   struct Mix {
     int width = 3, depth = -1;
     double alpha = 1;
+    bool in_turn = false;  // each chain is blended with what the ones before made of the image
   };
 
-  // `translate`: how far translations go at level 10, of the image's side. kConfig: not such a string, a section that
-  // timm does not have, a policy with Pillow's Gaussian blur ("3a", "t3a", "t3aw") or AugMix that blends each chain
-  // ("b1"), which are not in this version.
+  // `translate`: how far translations go at level 10, of the image's side. kConfig: not such a string, or a section
+  // that timm does not have.
   static Result<TimmPolicy> parse(std::string_view config, double translate = 0.45);
 
   // Requires: no mix().

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -225,9 +226,49 @@ TEST(TimmPolicy, AutoAugmentVariantsDifferInPosterize) {
   EXPECT_EQ(bits("v0r"), "2 4 ");
 }
 
+TEST(TimmPolicy, ThreeAugmentTakesOneOfThree) {
+  const auto policy = TimmPolicy::parse("3a");
+  ASSERT_TRUE(policy);
+  const auto all = draws([&](base::Random& random, Augmentations& drawn) { policy->draw(kImage, random, drawn); });
+  std::map<Augmentation, int> counted = counts(all);
+  ASSERT_EQ(counted.size(), 3u);
+  for (const auto& [augmentation, count] : counted) expect_share(count, kDraws, 1.0 / 3);
+  double least = 9, most = 0;
+  for (const Augmentations& sample : all) {
+    ASSERT_EQ(sample.size(), 1u);
+    if (sample[0].augmentation == kSolarize) EXPECT_EQ(sample[0].amount, 128);
+    if (sample[0].augmentation == kColor) EXPECT_EQ(sample[0].amount, 0);  // all of the colour is gone
+    if (sample[0].augmentation != kGaussianBlur) continue;
+    least = std::min(least, sample[0].amount);
+    most = std::max(most, sample[0].amount);
+  }
+  EXPECT_GE(least, 0.1);
+  EXPECT_LT(least, 0.11);
+  EXPECT_GT(most, 1.99);
+  EXPECT_LE(most, 2);
+}
+
+TEST(TimmPolicy, ThreeAugmentsSetsHaveTimmsWeights) {
+  const auto plain = TimmPolicy::parse("rand-m5-t3a"), weighted = TimmPolicy::parse("rand-m5-n1-p1-t3aw");
+  ASSERT_TRUE(plain && weighted);
+  ASSERT_EQ(plain->entries().size(), 3u);
+  ASSERT_EQ(weighted->entries().size(), 14u);
+  double total = 0;
+  for (const TimmPolicy::Entry& entry : weighted->entries()) total += entry.weight;
+  EXPECT_EQ(total, 33);
+  const auto all = draws([&](base::Random& random, Augmentations& drawn) { weighted->draw(kImage, random, drawn); });
+  std::map<Augmentation, int> counted = counts(all);
+  expect_share(counted[kGaussianBlur], kDraws, 6.0 / 33);
+  expect_share(counted[kColor], kDraws, 7.0 / 33);  // drained of it, and enhanced
+  expect_share(counted[kRotate], kDraws, 3.0 / 33);
+  EXPECT_EQ(counted.count(kTranslateX), 0u);
+  for (const Augmentations& sample : all)
+    if (sample[0].augmentation == kGaussianBlur) EXPECT_NEAR(sample[0].amount, 1.05, 1e-12);  // 0.1 + 1.9 * 5 / 10
+}
+
 TEST(TimmPolicy, WhatItDoesNotKnowItNames) {
-  for (const char* config : {"", "rnad-m9", "rand-x3", "rand-m9-n1000", "rand-p1.5", "rand-t3a", "original-m9",
-                             "rand-m9x", "3a", "rand-n16-tweights"}) {
+  for (const char* config : {"", "rnad-m9", "rand-x3", "rand-m9-n1000", "rand-p1.5", "rand-t3b", "original-m9",
+                             "rand-m9x", "3a-m5", "rand-n16-tweights", "rand-n15-t3aw"}) {
     const auto policy = TimmPolicy::parse(config);
     ASSERT_FALSE(policy) << config;
     EXPECT_EQ(policy.error().code, ErrorCode::kConfig);

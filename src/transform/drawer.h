@@ -63,9 +63,9 @@ class Drawer {
     return resize("resize", resized_size(builder_.size(), o), chosen(o.interpolation));
   }
   Result<void> operator()(const op::CenterCrop& o) {
-    const CenterCropPlan plan = plan_center_crop(builder_.size(), o.size);
+    const CenterCropPlan plan = plan_center_crop(builder_.size(), o.size, o.rounds_down);
     if constexpr (MovesNumbers<Builder>) {
-      builder_.crop(central_box(builder_.size(), o.size));
+      builder_.crop(central_box(builder_.size(), o));
     } else {
       builder_.pad(plan.padding, o.padding_mode, o.fill);
       builder_.crop(plan.box);
@@ -228,9 +228,9 @@ class Drawer {
       augment_as_timm(o, drawn, random);
       return {};
     }
-    const MixDrawing drawn = draw_timm_mix(mix->width, mix->alpha, random);
+    const MixDrawing drawn = draw_timm_mix(mix->width, mix->alpha, mix->in_turn, random);
     record_mix(drawn);
-    builder_.mix_begin(0);
+    builder_.mix_begin(0, mix->in_turn);
     for (int chain = 0; chain < mix->width; ++chain) {
       record_number("chain", chain);
       Augmentations changes;
@@ -311,7 +311,8 @@ class Drawer {
     return warp("random_perspective", {drawn, chosen(o.interpolation, random), o.fill});
   }
   Result<void> operator()(const op::ElasticTransform& o) {
-    return warp("elastic_transform", {ElasticWarp{o.alpha, o.sigma, key_, stream_}, o.interpolation, o.fill});
+    const ElasticWarp drawn{o.alpha, o.sigma, key_, stream_};
+    return warp("elastic_transform", {drawn, chosen_beside_noise(o.interpolation), o.fill});
   }
 
   Result<void> operator()(const op::RandomResize& o) {
@@ -433,7 +434,16 @@ class Drawer {
   // kRandom is bilinear or bicubic, as timm has it.
   Interpolation chosen(Interpolation interpolation, base::Random& random) {
     if (interpolation != Interpolation::kRandom) return interpolation;
-    interpolation = draw_coin(0.5, random) ? Interpolation::kBilinear : Interpolation::kBicubic;
+    return record_chosen(draw_coin(0.5, random));
+  }
+  // Noise takes the stream's blocks from the first one on, fewer than an image may have pixels: the last one is free.
+  Interpolation chosen_beside_noise(Interpolation interpolation) {
+    if (interpolation != Interpolation::kRandom) return interpolation;
+    const base::Random::Blocks last = stream().blocks(~std::uint32_t{0});
+    return record_chosen((base::philox4x32(last.counter, last.key)[0] & 1) != 0);
+  }
+  Interpolation record_chosen(bool is_bilinear) {
+    const Interpolation interpolation = is_bilinear ? Interpolation::kBilinear : Interpolation::kBicubic;
     record(Decision::Kind::kInterpolation).interpolation = interpolation;
     return interpolation;
   }
@@ -458,9 +468,9 @@ class Drawer {
     decision.continues = continues;
   }
   void record_mix(const MixDrawing& drawn) {
-    record_number(drawn.blended ? "blended" : "weights", drawn.blended.value_or(drawn.image));
+    if (!drawn.in_turn) record_number(drawn.blended ? "blended" : "weights", drawn.blended.value_or(drawn.image));
     for (std::size_t i = 0; i < static_cast<std::size_t>(drawn.width); ++i)
-      record_number("weights", drawn.chains[i], i > 0 || !drawn.blended);
+      record_number("weights", drawn.chains[i], i > 0 || !(drawn.blended || drawn.in_turn));
   }
   Result<void> flip(double p, bool horizontal) {
     base::Random random = stream();

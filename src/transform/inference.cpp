@@ -252,9 +252,7 @@ class Inference {
                           pair({o.sigma[0], o.sigma[1]}));
     for (const double alpha : o.alpha)
       if (!std::isfinite(alpha)) return config_error("alpha must be finite, got " + number(alpha));
-    if (o.interpolation != Interpolation::kNearest && o.interpolation != Interpolation::kBilinear)
-      return config_error("interpolation must be nearest or bilinear");
-    return needs_pixels();
+    return check_moved(o.interpolation);
   }
   Check operator()(const op::RandomResize& o) {
     FEEDLINE_CHECK_OK(check_size({o.min_size, o.min_size}));

@@ -102,7 +102,9 @@ std::string arguments(const op::Resize& o) {
   if (o.max_size) text += ", max_size=" + number(*o.max_size);
   return text + interpolated(o.interpolation);
 }
-std::string arguments(const op::CenterCrop& o) { return size(o.size) + fill_and_mode(o.fill, o.padding_mode); }
+std::string arguments(const op::CenterCrop& o) {
+  return size(o.size) + fill_and_mode(o.fill, o.padding_mode) + (o.rounds_down ? ", rounding=down" : "");
+}
 std::string arguments(const op::RandomCropOrPad& o) { return size(o.size) + fill_and_mode(o.fill, o.padding_mode); }
 std::string arguments(const op::CornerCrop& o) {
   constexpr std::string_view kCorners[] = {"top_left", "top_right", "bottom_left", "bottom_right", "center"};
@@ -362,7 +364,7 @@ std::string_view name_of(Augmentation augmentation) {
   constexpr std::string_view kNames[] = {"identity",  "shear_x",    "shear_y",      "translate_x",  "translate_y",
                                          "rotate",    "brightness", "color",        "contrast",     "sharpness",
                                          "posterize", "solarize",   "solarize_add", "autocontrast", "equalize",
-                                         "invert",    "grayscale"};
+                                         "invert",    "grayscale",  "gaussian_blur"};
   return kNames[static_cast<std::size_t>(augmentation)];
 }
 

@@ -97,19 +97,31 @@ class Canvas {
     FEEDLINE_CHECK_OK(copy(view_, workspace_.mixed));
     view_ = workspace_.mixed.view();
     owned_ = nullptr;
+    mixes_in_turn_ = step.in_turn;
+    if (step.in_turn) return copy(view_, workspace_.blended);
     workspace_.mixing.resize(row_bytes() * static_cast<std::size_t>(view_.height));
     for (int y = 0; y < view_.height; ++y)
       kernels_.pixels->weigh(view_.row(y), row_bytes(), step.weight, mixing_row(y));
     return {};
   }
   Result<void> operator()(const MixAddStep& step) {
-    for (int y = 0; y < view_.height; ++y)
-      kernels_.pixels->add_weighed(view_.row(y), row_bytes(), step.weight, mixing_row(y));
+    for (int y = 0; y < view_.height; ++y) {
+      std::uint8_t* const blended = mixes_in_turn_ ? workspace_.blended.row(y) : nullptr;
+      if (mixes_in_turn_)
+        kernels_.pixels->blend(blended, view_.row(y), row_bytes(), step.weight, blended);
+      else
+        kernels_.pixels->add_weighed(view_.row(y), row_bytes(), step.weight, mixing_row(y));
+    }
     view_ = workspace_.mixed.view();
     owned_ = nullptr;
     return {};
   }
   Result<void> operator()(const MixEndStep& step) {
+    if (mixes_in_turn_) {
+      memory::PixelBuffer& made = other();
+      FEEDLINE_CHECK_OK(copy(workspace_.blended.view(), made));
+      return show(made);
+    }
     memory::PixelBuffer& out = other();
     FEEDLINE_CHECK_OK(out.resize(view_.width, view_.height, view_.channels));
     for (int y = 0; y < view_.height; ++y) {
@@ -139,6 +151,7 @@ class Canvas {
   memory::PixelView view_;
   const Kernels& kernels_;
   Workspace::Impl& workspace_;
+  bool mixes_in_turn_ = false;
   int current_ = -1;                      // which buffer the view looks at; -1: the caller's
   memory::PixelBuffer* owned_ = nullptr;  // the buffer, where the view shows all of it
 };

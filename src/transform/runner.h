@@ -23,6 +23,7 @@ struct Workspace::Impl {
   NoiseScratch noise;
   memory::PixelBuffer mixed;    // the image that a mix began with
   AlignedVector<float> mixing;  // its sum
+  memory::PixelBuffer blended;  // what a mix in turn came to so far
   ElasticScratch elastic_scratch;
   std::vector<int> border_map;
   std::vector<std::uint8_t> row_scratch;

@@ -115,13 +115,31 @@ MixDrawing draw_mix(int width, double alpha, base::Random& random) {
   return drawn;
 }
 
-MixDrawing draw_timm_mix(int width, double alpha, base::Random& random) {
+namespace {
+
+// Weights for blending one chain after the other, so that the last one keeps its share: timm's, in single precision.
+void blend_in_turn(float all, MixDrawing& drawn) {
+  drawn.in_turn = true;
+  float left = 1;
+  for (std::size_t i = static_cast<std::size_t>(drawn.width); i-- > 0;) {
+    float& weight = drawn.chains[i];
+    weight = left > 0 ? weight * all / left : 0;
+    left *= 1 - weight;
+  }
+}
+
+}  // namespace
+
+MixDrawing draw_timm_mix(int width, double alpha, bool in_turn, base::Random& random) {
   FEEDLINE_CHECK(width >= 1 && width <= MixDrawing::kMost);
   MixDrawing drawn{.width = width};
   draw_dirichlet(std::span(drawn.chains).first(static_cast<std::size_t>(width)), alpha, random);
   std::array<float, 2> shares{};
   draw_dirichlet(shares, alpha, random);
-  drawn.blended = shares[0];
+  if (in_turn)
+    blend_in_turn(shares[0], drawn);
+  else
+    drawn.blended = shares[0];
   return drawn;
 }
 
@@ -290,20 +308,33 @@ Padding plan_pad_to(Size image, Size size, PadPosition position) {
   return {width / 2, height / 2, (width + 1) / 2, (height + 1) / 2};
 }
 
-CenterCropPlan plan_center_crop(Size image, Size crop) {
+namespace {
+
+// Of a whole number of pixels, which may be less than none.
+int half_of(int pixels, bool rounds_down) {
+  return rounds_down ? (pixels - (pixels & 1)) / 2 : static_cast<int>(round_even(pixels / 2.0));
+}
+
+}  // namespace
+
+CenterCropPlan plan_center_crop(Size image, Size crop, bool rounds_down) {
   CenterCropPlan plan;
   const int more_width = std::max(0, crop.width - image.width);
   const int more_height = std::max(0, crop.height - image.height);
   plan.padding = {more_width / 2, more_height / 2, (more_width + 1) / 2, (more_height + 1) / 2};
   const Size whole = padded(image, plan.padding);
-  plan.box = {static_cast<int>(round_even((whole.width - crop.width) / 2.0)),
-              static_cast<int>(round_even((whole.height - crop.height) / 2.0)), crop.width, crop.height};
+  plan.box = {half_of(whole.width - crop.width, rounds_down), half_of(whole.height - crop.height, rounds_down),
+              crop.width, crop.height};
   return plan;
 }
 
-Box central_box(Size image, Size crop) {
-  return {static_cast<int>(round_even((image.width - crop.width) / 2.0)),
-          static_cast<int>(round_even((image.height - crop.height) / 2.0)), crop.width, crop.height};
+Box central_box(Size image, const op::CenterCrop& crop) {
+  if (crop.rounds_down) {  // of an image that is smaller, where its border begins
+    const CenterCropPlan plan = plan_center_crop(image, crop.size, true);
+    return {plan.box.left - plan.padding.left, plan.box.top - plan.padding.top, crop.size.width, crop.size.height};
+  }
+  return {half_of(image.width - crop.size.width, false), half_of(image.height - crop.size.height, false),
+          crop.size.width, crop.size.height};
 }
 
 Padding RandomCropPadding::sum() const {

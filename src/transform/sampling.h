@@ -38,10 +38,11 @@ struct MixDrawing {
   float image = 0;
   std::array<float, kMost> chains{};
   std::optional<float> blended;  // timm: the chains alone are 1, and are blended with the image by this
+  bool in_turn = false;          // timm's b1: by each chain's weight it is blended with what the ones before made
 };
 // torchvision's, by Dirichlet distributions. Requires: 1 <= width <= kMost.
 MixDrawing draw_mix(int width, double alpha, base::Random& random);
-MixDrawing draw_timm_mix(int width, double alpha, base::Random& random);
+MixDrawing draw_timm_mix(int width, double alpha, bool in_turn, base::Random& random);
 // As given, or 1 to 3 where that is below 1.
 int draw_depth(int given, base::Random& random);
 
@@ -102,11 +103,11 @@ struct CenterCropPlan {
   Padding padding;  // all 0 where the image is large enough
   Box box;          // of the padded image
 };
-CenterCropPlan plan_center_crop(Size image, Size crop);
+CenterCropPlan plan_center_crop(Size image, Size crop, bool rounds_down = false);
 
 // The crop by which torchvision moves boxes and points: it begins outside of an image that is smaller, and by one pixel
 // more than half of an odd difference now and then.
-Box central_box(Size image, Size crop);
+Box central_box(Size image, const op::CenterCrop& crop);
 // FiveCrop's. Requires: the crop fits the image.
 Box plan_corner_crop(Size image, const op::CornerCrop& crop);
 

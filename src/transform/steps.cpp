@@ -109,9 +109,9 @@ void StepBuilder::erase(const Erasure& erasure, bool of_output) {
   list_.push_back(PixelStep{filled});
 }
 
-void StepBuilder::mix_begin(float weight) {
+void StepBuilder::mix_begin(float weight, bool in_turn) {
   flip_now();
-  list_.push_back(MixBeginStep{weight});
+  list_.push_back(MixBeginStep{weight, in_turn});
 }
 void StepBuilder::mix_add(float weight) { list_.push_back(MixAddStep{weight}); }
 void StepBuilder::mix_end(std::optional<float> blended) { list_.push_back(MixEndStep{blended}); }

@@ -64,8 +64,10 @@ struct NoiseStep {
   Erasure erasure;  // with noise
 };
 // A weighted sum of the image as it is at the first, and of what the steps between the others make of it.
+// in_turn: no sum, but each is blended by its weight with what the ones before it came to, the image at first.
 struct MixBeginStep {
   float weight = 0;  // of the image itself
+  bool in_turn = false;
 };
 struct MixAddStep {
   float weight = 0;
@@ -143,7 +145,7 @@ class StepBuilder {
   // `of_output`: of the finished row; else of pixels.
   void erase(const Erasure& erasure, bool of_output);
   // A sum of what `change` makes of the image: it begins again at each mix_add().
-  void mix_begin(float weight);
+  void mix_begin(float weight, bool in_turn = false);
   void mix_add(float weight);
   void mix_end(std::optional<float> blended);
   void warp(const Warp& warp);
@@ -166,7 +168,7 @@ struct IgnoresColours {
   void augment(const DrawnAugmentation&, Interpolation, const std::array<std::uint8_t, 3>&) {}
   void change(const PixelOperation&, bool /*moves*/) {}
   void erase(const Erasure&, bool /*of_output*/) {}
-  void mix_begin(float /*weight*/) {}
+  void mix_begin(float /*weight*/, bool /*in_turn*/ = false) {}
   void mix_add(float /*weight*/) {}
   void mix_end(std::optional<float> /*blended*/) {}
 };

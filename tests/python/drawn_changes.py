@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 
 import pytest
-from PIL import Image, ImageEnhance, ImageOps
+from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 
 
 def _sheared(
@@ -62,6 +62,8 @@ def augmented_by_timm(
     if name == "solarize_add":
         table = [min(255, i + int(amount)) if i < 128 else i for i in range(256)]
         return image.point(table * len(image.getbands()))
+    if name == "gaussian_blur":
+        return image.filter(ImageFilter.GaussianBlur(amount))
     if name == "posterize" and amount == 0:
         return image.point(lambda _: 0)
     return augmented(image, name, amount, resample, fill)

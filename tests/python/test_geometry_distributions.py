@@ -132,7 +132,14 @@ def test_scale_jitter(opened: feedline.Dataset) -> None:
     _uniform(_draws(opened.scale_jitter((90, 60), (0.2, 1.7)))["scale"][:, 0], 0.2 - 1e-7, 1.7 + 1e-7)
 
 
-@pytest.mark.parametrize("chain", [lambda d: d.resize(40, "random"), lambda d: d.random_rotation(9, "random")])
+@pytest.mark.parametrize(
+    "chain",
+    [
+        lambda d: d.resize(40, "random"),
+        lambda d: d.random_rotation(9, "random"),
+        lambda d: d.elastic_transform(interpolation="random"),
+    ],
+)
 def test_interpolation_by_chance(opened: feedline.Dataset, chain: object) -> None:
     drawn = _draws(chain(opened))["interpolation"][:, 0]  # type: ignore[operator]
     _frequencies(drawn, {2.0: 0.5, 3.0: 0.5})

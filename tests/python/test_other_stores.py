@@ -114,8 +114,7 @@ def test_objects_are_read_once_and_from_a_cache(blobs: str, folder: Path, tmp_pa
     data = feedline.open(blobs)
     assert "blobs:// is read through Python" in data.explain()
     assert batches(data) == batches(feedline.open(folder))
-    # A thread that comes for a sample before its fetch has begun reads it as well.
-    assert len(Blobs.reads) <= 4 * len(data), "one read for a sample"
+    assert len(set(Blobs.reads)) == len(data)
     cached = {"cache": tmp_path / "copies", "cache_limit": "1 GiB"}
     assert batches(feedline.open(blobs, **cached)) == batches(feedline.open(folder))
     Blobs.reads.clear()
@@ -167,7 +166,7 @@ fsspec.register_implementation("az", test_other_stores.Blobs, clobber=True)
 test_other_stores.Blobs.blobs = {{"box/0.tar": pathlib.Path({str(tars[0])!r}).read_bytes()}}
 data, local = feedline.open("az://box/0.tar"), feedline.open({str(tars[0])!r})
 assert "az:// is read through Python" in data.explain(), data.explain()
-assert data.fingerprint == local.fingerprint and data[0].label == local[0].label
+assert data.fingerprint == local.fingerprint and data.decode().center_crop(8)[0].label == local.decode().center_crop(8)[0].label
 """
     subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=120)
 

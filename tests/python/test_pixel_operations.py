@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import photographs
 import pytest
-from PIL import Image, ImageEnhance, ImageOps
+from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 
 import feedline
 import feedline.testing
@@ -100,6 +100,8 @@ def enhancers() -> Iterator[Case]:
             yield name, (factor,), {}, lambda image, e=enhancer, f=factor: e(image).enhance(f)
     for factor in (-0.5, -0.41, -0.2, -0.003, 0.0, 0.003, 0.017, 0.1, 0.25, 0.33, 0.49, 0.5):
         yield "hue", (factor,), {}, lambda image, f=factor: _adjust_hue(image, f)
+    for radius in (0.0, 0.02, 0.1, 0.1234567, 0.5, 0.7, 1.0, 1.41421, 1.9, 2.0, 2.6, 3.5, 7.3, 40.0, 333.3):
+        yield "pillow_blur", (radius,), {}, lambda image, r=radius: image.filter(ImageFilter.GaussianBlur(r))
     yield "grayscale", (1,), {}, lambda image: image.convert("L")
     yield "grayscale", (3,), {}, lambda image: image.convert("L").convert("RGB")
 

@@ -258,10 +258,11 @@ def test_chains_of_aug_mix_choose_evenly(stats: ModuleType, one: feedline.Datase
 
 
 POLICIES = ("rand-m9-mstd0.5-inc1", "rand-m7-n3-mmax20-p0.8", "rand-m9-mstd101-tweights", "original-mstd0.5", "v0r")
+BLURRING = ("3a", "3a-mstd3", "rand-m9-mstd1-t3a", "rand-m7-n3-p0.8-t3aw")
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L"])
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [*POLICIES, *BLURRING])
 def test_timms_policies_do_what_they_drew(folder: Path, policy: str, mode: str) -> None:
     dataset = _opened(folder).decode(mode).timm_augment(policy)
     fill = (124, 116, 104) if mode == "RGB" else 124
@@ -276,7 +277,7 @@ def test_timms_policies_do_what_they_drew(folder: Path, policy: str, mode: str) 
                     continue
                 image = augmented_by_timm(image, name, amount, Image.Resampling(kind), fill)
             np.testing.assert_array_equal(ours, np.asarray(image).reshape(ours.shape), err_msg=f"{seed} {i} {drawn}")
-    assert len(kinds) == 2
+    assert len(kinds) == (0 if policy.partition("-")[0] == "3a" or policy.endswith("t3a") else 2)
 
 
 def test_timms_aug_mix_blends_its_sum_with_the_image(folder: Path) -> None:
@@ -295,7 +296,40 @@ def test_timms_aug_mix_blends_its_sum_with_the_image(folder: Path) -> None:
             np.testing.assert_array_equal(ours, np.asarray(wanted), err_msg=f"{seed} {i} {drawn}")
 
 
-@pytest.mark.parametrize("policy", [*POLICIES, "augmix-m5-w2-d2"])
+def test_timms_aug_mix_blends_one_chain_after_the_other(folder: Path) -> None:
+    """b1: every chain begins with the image, and is blended with what the ones before made."""
+    dataset = _opened(folder).timm_augment("augmix-m6-w4-b1", interpolation="bilinear")
+    for seed in range(5):
+        for i, (image, ours) in enumerate(zip(_images(folder), _delivered(dataset, seed), strict=True)):
+            drawn = dataset.draw(i, seed=seed)
+            (weights,) = (values for _, name, values in drawn if name == "weights")
+            assert "blended" not in {name for _, name, _ in drawn}
+            how = (Image.Resampling.BILINEAR, (124, 116, 104))
+            parts = _chains(image, drawn, lambda *change, how=how: augmented_by_timm(*change, *how))
+            wanted = image
+            for weight, part in zip(weights, parts, strict=True):
+                wanted = Image.blend(wanted, Image.fromarray(part.astype(np.uint8)), np.float32(weight))
+            np.testing.assert_array_equal(ours, np.asarray(wanted), err_msg=f"{seed} {i} {drawn}")
+
+
+@pytest.mark.parametrize("alpha", [1, 0.4])
+def test_weights_for_blending_one_after_the_other_are_timms(
+    stats: ModuleType, one: feedline.Dataset, alpha: float
+) -> None:
+    timm = pytest.importorskip("timm.data.auto_augment", exc_type=ImportError)
+    transform = timm.augment_and_mix_transform(f"augmix-w3-b1-a{alpha}", {})
+    np.random.seed(3)
+    theirs = []
+    for _ in range(DRAWS // 2):
+        shares, all_ = np.float32(np.random.dirichlet([alpha] * 3)), np.float32(np.random.beta(alpha, alpha))
+        theirs.append(transform._calc_blended_weights(shares, all_))
+    dataset = one.timm_augment(f"augmix-w3-b1-d1-a{alpha}")
+    ours = np.array([_named(dataset, 0, seed)["weights"] for seed in range(DRAWS // 2)])
+    for mine, wanted in zip(ours.T, np.array(theirs).T, strict=True):
+        assert stats.ks_2samp(mine, wanted).pvalue > 1e-5
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, *BLURRING, "augmix-m5-w2-d2", "augmix-m5-w2-d2-b1"])
 def test_timms_policies_draw_as_timm_does(
     stats: ModuleType, one: feedline.Dataset, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,11 +338,17 @@ def test_timms_policies_draw_as_timm_does(
     hparams = {"translate_pct": share, "img_mean": (124, 116, 104)}
     seen: list[tuple[str, float]] = []
     names = {"auto_contrast": "autocontrast", "translate_x_rel": "translate_x", "translate_y_rel": "translate_y"}
+    names |= {"desaturate": "color", "gaussian_blur_rand": "gaussian_blur"}
     for name, function in list(timm.NAME_TO_OP.items()):
 
         def record(img: Image.Image, *level: float, word: str = function.__name__, **_: object) -> Image.Image:
             side = {"translate_x_rel": img.width, "translate_y_rel": img.height}.get(word, 1)
-            seen.append((names.get(word, word), level[0] * side if level else 0.0))
+            amount = level[0] * side if level else 0.0
+            if word == "desaturate":
+                amount = min(1.0, max(0.0, 1.0 - amount))
+            if word == "gaussian_blur_rand":
+                amount = random.uniform(0.1, 2.0 * amount)
+            seen.append((names.get(word, word), amount))
             return img
 
         monkeypatch.setitem(timm.NAME_TO_OP, name, record)
@@ -521,7 +561,7 @@ WRONG: dict[str, tuple[Chain, str]] = {
     "alpha": (lambda d: d.aug_mix(alpha=0), "aug_mix: alpha must be above 0, got 0"),
     "policy": (lambda d: d.timm_augment("m9"), "timm_augment: 'm9' is no policy of timm's: it begins with none of"),
     "section": (lambda d: d.timm_augment("augmix-x3"), "timm_augment: 'augmix-x3' is no policy of timm's: AugMix has"),
-    "blending": (lambda d: d.timm_augment("augmix-b1"), "timm_augment: 'augmix-b1' is no policy of timm's: 'b' other"),
+    "set": (lambda d: d.timm_augment("rand-t3b"), "timm_augment: 'rand-t3b' is no policy of timm's: 't3b' is none of"),
     "share": (lambda d: d.timm_augment("v0", translate_pct=2), "timm_augment: translate_pct must be from 0 to 1"),
     "chain": (lambda d: d.random_apply([1]), "random_apply: a chain must be of feedline.chain()"),
     "chains": (lambda d: d.random_choice(3), "random_choice: chains must be a sequence of feedline.chain()"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -45,10 +46,11 @@ def test_a_recipe_gives_its_views(folder: Path, recipe: str):
     assert any("views of an image from one read" in line for line in printed)
 
 
-def test_a_network_is_trained_both_ways(folder: Path):
+def test_a_network_is_trained_both_ways(folder: Path, tmp_path: Path):
     pytest.importorskip("torchvision", reason="torchvision, the stock way, is not installed")
     command = [sys.executable, str(RECIPES / "train_resnet18.py"), str(folder), "--seeds", "2", "--steps", "2"]
-    small = ["--side", "32", "--batch-size", "4", "--num-workers", "1"]
+    kept = tmp_path / "runs.json"
+    small = ["--side", "32", "--shorter", "40", "--batch-size", "4", "--num-workers", "1", "--json", str(kept)]
     printed = subprocess.run([*command, *small], capture_output=True, text=True, check=True, timeout=300).stdout
     runs, compared = printed.splitlines()[:4], printed.splitlines()[4:]
     assert [line.split(":")[0] for line in runs] == [
@@ -60,7 +62,12 @@ def test_a_network_is_trained_both_ways(folder: Path):
     }
     for way, found in (("stock", accuracies[::2]), ("Feedline", accuracies[1::2])):
         assert means[way] == pytest.approx(sum(found) / 2, abs=0.0011)
-    assert "accuracy  of Feedline less that of stock" in printed and "standard errors" in printed
+    first, last = (b - a for a, b in zip(accuracies[::2], accuracies[1::2], strict=True))
+    (apart,) = (line for line in compared if line.startswith("accuracy  of Feedline less that of stock: "))
+    low, high = (float(number) for number in apart.split("95 % of ")[1].split(" to "))
+    assert (low + high) / 2 == pytest.approx((first + last) / 2, abs=0.0021)
+    assert (high - low) / 2 == pytest.approx(12.706 * abs(first - last) / 2, rel=0.05, abs=0.015)  # Student's t of two
+    assert json.loads(kept.read_text())["compared"] == compared
 
 
 def test_the_examples_that_are_presets_as_well_are_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch):

@@ -181,8 +181,8 @@ class Augmentations(RandomOperations):
         """What one of timm's strings describes: ``"rand-m9-mstd0.5-inc1"``, ``"original-mstd0.5"``, ``"augmix-m5-w4"``.
 
         Args:
-            config: begins with ``rand``, ``original``, ``originalr``, ``v0``, ``v0r`` or ``augmix``. Not in this
-                version: the sets of changes ``3a`` and ``3aw``, and ``augmix`` with ``b1``.
+            config: begins with ``rand``, ``original``, ``originalr``, ``v0``, ``v0r``, ``3a`` or ``augmix``, with the
+                sections that timm has for it: ``rand``'s sets of changes are ``tweights``, ``t3a`` and ``t3aw``.
             img_mean: 0 to 255, one value or (red, green, blue): what comes from outside the image.
             interpolation: ``"nearest"``, ``"bilinear"`` or ``"bicubic"``; ``"random"``: one of the last two for each
                 change.

@@ -132,12 +132,13 @@ class Geometry(Detection):
     ) -> Self:
         """Bends the image: each pixel comes from elsewhere, by smooth noise (Simard et al., ICDAR 2003).
 
-        torchvision v2's on tensors, within one level of it for the same noise.
+        torchvision v2's on tensors, within one level of it for the same noise. What bicubic makes of bytes below 0 and
+        above 255, which wraps in torchvision, is cut to them.
 
         Args:
             alpha: how far, in pixels, of noise from -1 to 1 before it is blurred; one number or (x, y).
             sigma: of the Gaussian blur of the noise, pixels from 0 (no blur) to 1000; one number or (x, y).
-            interpolation: ``"nearest"`` or ``"bilinear"``.
+            interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"`` or ``"random"``.
             fill: where the image has no pixel.
         """
         where = "elastic_transform"

@@ -73,15 +73,18 @@ class Operations:
         size: int | Sequence[int],
         fill: int | Sequence[int] = 0,
         padding_mode: str = "constant",
+        rounding: str = "even",
         *,
         fields: Fields = None,
     ) -> Self:
         """The middle ``size`` x ``size`` or ``(height, width)`` pixels; smaller images are padded on both sides.
 
         torchvision's CenterCrop, which pads with black; with ``fill`` and ``padding_mode``, as for :meth:`random_crop`,
-        timm's CenterCropOrPad.
+        timm's CenterCropOrPad. ``rounding`` is of half of an odd difference: ``"even"``, to the even number, as
+        torchvision does; ``"down"``, as Hugging Face's image processors do.
         """
-        return self._crop_or_pad("center_crop", size, fill, padding_mode, fields)
+        down = arguments.choice("center_crop", "rounding", rounding, ("even", "down")) == "down"
+        return self._crop_or_pad("center_crop", size, fill, padding_mode, fields, down)
 
     def random_crop_or_pad(
         self,
@@ -97,13 +100,16 @@ class Operations:
         """
         return self._crop_or_pad("random_crop_or_pad", size, fill, padding_mode, fields)
 
-    def _crop_or_pad(self, where: str, size: Any, fill: Any, padding_mode: Any, fields: Fields) -> Self:
+    def _crop_or_pad(
+        self, where: str, size: Any, fill: Any, padding_mode: Any, fields: Fields, *rounds_down: bool
+    ) -> Self:
         return self._with(
             getattr(self._engine, where)(
                 arguments.field_names(where, fields),
                 arguments.square_size(where, size),
                 arguments.color(where, fill),
                 arguments.padding_mode(where, padding_mode),
+                *rounds_down,
             )
         )
 

@@ -13,6 +13,8 @@ from ..errors import ConfigError
 
 # What flows between two transforms.
 PIL, BYTES, FLOATS, ARRAY = "a PIL image", "a uint8 tensor", "a float32 tensor", "a uint8 array"
+# What several of these come as.
+TUPLE, STACKED = "a tuple", "one tensor"
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Chain:
     flows: str = PIL  # what comes out of the known ones
     channels: int = 3
     tv_image: bool = False  # and it is a torchvision.tv_tensors.Image
+    crops: str = ""  # it is several of them, as TUPLE or STACKED
     rest: tuple[Any, ...] = ()
     why: str = ""  # the first of `rest` is not known
 
@@ -44,6 +47,8 @@ class Known:
     apply: Callable[[Chain, Any], Augmentations]
     gives: str | None = None
     channels: Callable[[Any], int] | None = None  # of what it gives, where those may be others than it takes
+    name: str = ""  # where it is not the transform's own
+    crops: str = ""  # as what it gives several
 
 
 @dataclass(frozen=True)

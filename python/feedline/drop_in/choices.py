@@ -14,6 +14,7 @@ from torch.utils.data import IterableDataset, TensorDataset
 from ..errors import ConfigError
 from ..loader.tuned_settings import load_settings
 from ..machine import gpu_facts, limits
+from . import stream_shares
 
 CHOSEN = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory")
 FIRST_AHEAD = 2  # batches ahead of each worker until one was measured: torch's default
@@ -76,8 +77,11 @@ def choose(settings: Any, stock: Mapping[str, Any], device: Any, in_threads: boo
     return _of_file(settings, stock)
 
 
-def automatic_workers(dataset: Any) -> tuple[int, str]:
-    """As many as may run beside the training loop; none where reading is only slicing, or where no worker can start."""
+def automatic_workers(dataset: Any, worker_init_fn: Any = None) -> tuple[int, str]:
+    """As many as may run beside the training loop; none where reading is only slicing, or where no worker can start.
+
+    One for an IterableDataset of which each worker might read all: samples that come again cost more than waiting.
+    """
     inner = dataset
     while hasattr(inner, "dataset") and hasattr(inner, "indices"):
         inner = inner.dataset
@@ -85,7 +89,13 @@ def automatic_workers(dataset: Any) -> tuple[int, str]:
         return 0, f"a {type(inner).__name__} is in memory, and reading it only slicing"
     if multiprocessing.current_process().daemon:
         return 0, "this process is a daemon, which may have no children"
-    return max(1, limits.share_of_cpus() - 1), f"{_cpu_words()}, one of them for the training loop"
+    count, why = max(1, limits.share_of_cpus() - 1), f"{_cpu_words()}, one of them for the training loop"
+    if count == 1 or not isinstance(dataset, IterableDataset):
+        return count, why
+    shared = stream_shares.how_shared(dataset, worker_init_fn)
+    if not shared:
+        return 1, "whether an IterableDataset shares its samples out among workers cannot be seen"
+    return count, f"{why}; {shared}"
 
 
 def batches_ahead(budget_bytes: int, batch_bytes: int, workers: int) -> Choice:
@@ -125,9 +135,7 @@ def _by_rules(stock: Mapping[str, Any], device: Any, in_threads: bool) -> list[C
 
 
 def _workers(stock: Mapping[str, Any]) -> tuple[int, str]:
-    count, why = automatic_workers(stock["dataset"])
-    if count > 1 and isinstance(stock["dataset"], IterableDataset):
-        return 1, "whether an IterableDataset shares its samples out among workers cannot be seen"
+    count, why = automatic_workers(stock["dataset"], stock["worker_init_fn"])
     batches = _batches(stock)
     if batches is not None and count > max(1, batches):
         return max(1, batches), f"an epoch has {batches} batch{'es' if batches != 1 else ''}"

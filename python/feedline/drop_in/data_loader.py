@@ -56,7 +56,7 @@ class DataLoader(_TorchDataLoader[_T_co]):
             the samples and the order of torch's loader; ``"never"``: nothing does; ``"require"``: what stays in Python
             is a ConfigError. See :meth:`explain`.
         settings: ``"auto"``: arguments that you do not give are chosen, by rules that are logged and that
-            :meth:`explain` shows. ``num_workers`` as its ``"auto"`` does, but one for an IterableDataset and no more
+            :meth:`explain` shows. ``num_workers`` as its ``"auto"`` does, but no more
             than an epoch has batches; ``prefetch_factor`` by bytes, from 1 to 4 as ``memory_budget`` holds of the
             largest batch so far; ``persistent_workers`` where there are workers, so that they see a change of the
             dataset between epochs only through ``set_epoch``; ``pin_memory`` where torch can use an NVIDIA GPU. A path:

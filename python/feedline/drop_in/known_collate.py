@@ -3,18 +3,13 @@
 
 A function of the user's is known by what it does: its instructions are those of one of the functions below, and the
 names in it stand for torch's default_collate and for torchvision v2's MixUp, CutMix or RandomChoice of these. Such a
-name may be an argument that functools.partial gives, or that has a default.
+name may be an argument that functools.partial gives, or that has a default. It may be a method, or an object that is
+called, which has the mixer in an attribute.
 """
 
 from __future__ import annotations
 
-import dis
-import functools
-import inspect
-import re
 import sys
-import types
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,17 +17,9 @@ import torch
 from torch.utils.data import default_collate
 
 from .. import _engine
-from . import chains
+from . import chains, known_functions
 
 _V2 = "torchvision.transforms.v2"
-_SET_UP = ("RESUME", "COPY_FREE_VARS", "PUSH_NULL", "CACHE")  # that a function has or has not, as names are bound
-_NOT_PLAIN = (
-    inspect.CO_VARARGS
-    | inspect.CO_VARKEYWORDS
-    | inspect.CO_GENERATOR
-    | inspect.CO_COROUTINE
-    | inspect.CO_ASYNC_GENERATOR
-)
 
 
 class Collation(Protocol):
@@ -124,19 +111,14 @@ def collation_of(function: Any) -> Collation | str:
     if function is _loaded("timm.data.loader", "fast_collate"):
         return Fast()
     unknown = "collate_fn is not torch's default_collate"
-    args, keywords = (), {}
-    if type(function) is functools.partial:
-        function, args, keywords = function.func, function.args, function.keywords
-    if type(function) is not types.FunctionType:
-        return unknown
-    given = _given(function, args, keywords)
-    if given is None:
+    read = known_functions.read(function)
+    if read is None:
         return unknown
     for template, as_list in _TEMPLATES:
-        mixer = _mixer_in(function, given, template)
+        mixer = read.value(template, _MIXER)
         if mixer is not None:
             why = _why_not_known(mixer)
-            return f"{unknown}, and {why}" if why else Mixing(f"{_shown(function)}: {_words(mixer)}", mixer, as_list)
+            return f"{unknown}, and {why}" if why else Mixing(f"{read.name}: {_words(mixer)}", mixer, as_list)
     return unknown
 
 
@@ -170,97 +152,6 @@ _TEMPLATES: tuple[tuple[Any, bool], ...] = (
     (_unpacked_into_two, False),
     (_listed, True),
 )
-
-
-_NAMES = ("LOAD_GLOBAL", "LOAD_DEREF")
-_MEMBERS = ("LOAD_ATTR", "LOAD_METHOD")
-_LOCALS = ("LOAD_FAST", "STORE_FAST")
-_OF_LOCALS = re.compile("(?:(?:^|_)(?:LOAD|STORE)_FAST(?:_BORROW)?)+")
-
-
-@dataclass(frozen=True)
-class _Named:
-    """What a name in a function stands for."""
-
-    value: Any
-
-
-def _given(function: types.FunctionType, args: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any] | None:
-    """Values of all arguments but the batch, which comes behind `args`; None: it takes other arguments."""
-    code = function.__code__
-    positional = code.co_varnames[: code.co_argcount]
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    if code.co_flags & _NOT_PLAIN or code.co_posonlyargcount or len(args) >= len(positional):
-        return None
-    batch = positional[len(args)]
-    given = dict(zip(reversed(positional), reversed(function.__defaults__ or ()), strict=False))
-    given |= function.__kwdefaults__ or {}
-    given |= dict(zip(positional, args, strict=False)) | keywords
-    if batch not in keywords:
-        given.pop(batch, None)  # a default for it is not used
-    return given if given.keys() == set(names) - {batch} else None
-
-
-def _mixer_in(function: types.FunctionType, given: dict[str, Any], template: types.FunctionType) -> Any:
-    """What stands in `function` where a template has _MIXER; None: it is another function."""
-    try:
-        found, wanted = list(_instructions(function, given)), list(_instructions(template, {}))
-    except (NameError, ValueError, AttributeError):  # a name that stands for nothing yet, or for something new
-        return None
-    if len(found) != len(wanted):
-        return None
-    mixer = None
-    for ours, theirs in zip(found, wanted, strict=True):
-        if isinstance(theirs, _Named) and theirs.value is _MIXER and isinstance(ours, _Named):
-            mixer = ours.value
-        elif isinstance(theirs, _Named) != isinstance(ours, _Named) or not (
-            theirs.value is ours.value if isinstance(theirs, _Named) else theirs == ours
-        ):
-            return None
-    return mixer
-
-
-def _instructions(function: types.FunctionType, given: dict[str, Any]) -> Iterator[Any]:
-    """What a function does, with values for names: (operation, argument) or _Named.
-
-    Its own variables are numbered, without those that are `given`: a ValueError where one of these is assigned.
-    """
-    code = function.__code__
-    closed = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-    variables = [name for name in code.co_varnames if name not in given]
-    named: _Named | None = None
-    for operation, name, arg in _singly(function):
-        if named is not None:
-            if operation in _MEMBERS and isinstance(named.value, types.ModuleType):
-                named = _Named(getattr(named.value, name))
-                continue
-            yield named
-            named = None
-        if operation in _NAMES:
-            named = _Named(closed[name].cell_contents if name in closed else _global(function, name))
-        elif operation == "LOAD_FAST" and name in given:
-            named = _Named(given[name])
-        elif operation in _LOCALS:
-            yield operation, variables.index(name)
-        elif operation not in _SET_UP:
-            yield operation, arg
-
-
-def _singly(function: types.FunctionType) -> Iterator[tuple[str, Any, int | None]]:
-    """Operation, what its argument stands for, argument; Python 3.13's instructions for two variables as two."""
-    for instruction in dis.get_instructions(function):
-        if _OF_LOCALS.fullmatch(instruction.opname):
-            names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
-            for deed, name in zip(re.findall("LOAD|STORE", instruction.opname), names, strict=True):
-                yield f"{deed}_FAST", name, instruction.arg
-        else:
-            yield instruction.opname, instruction.argval, instruction.arg
-
-
-def _global(function: types.FunctionType, name: str) -> Any:
-    if name not in function.__globals__:
-        raise NameError(name)
-    return function.__globals__[name]
 
 
 # -- torchvision's mixers

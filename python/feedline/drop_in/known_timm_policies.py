@@ -7,6 +7,7 @@ holds, and whatever no string would have made is refused by name.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -22,8 +23,8 @@ _RANDOM = (2, 3)  # Pillow's numbers of what timm draws an interpolation from fo
 _HIGHEST = 10  # level, where there is no magnitude_max
 
 _ENHANCERS = ("Color", "Contrast", "Brightness", "Sharpness")
-# Of every change: the functions of the module that do it and that make an argument of its level.
-_CHANGES = {
+# Of every change: the functions of the module that do it and that make an argument of its level, with its arguments.
+_CHANGES: dict[str, tuple[Any, ...]] = {
     "AutoContrast": ("auto_contrast", None),
     "Equalize": ("equalize", None),
     "Invert": ("invert", None),
@@ -38,6 +39,9 @@ _CHANGES = {
     "ShearY": ("shear_y", "_shear_level_to_arg"),
     "TranslateXRel": ("translate_x_rel", "_translate_rel_level_to_arg"),
     "TranslateYRel": ("translate_y_rel", "_translate_rel_level_to_arg"),
+    "Desaturate": ("desaturate", "_minmax_level_to_arg", {"min_val": 0.5, "max_val": 1.0}),
+    "GaussianBlur": ("gaussian_blur", "_minmax_level_to_arg", {"min_val": 0.1, "max_val": 2.0}),
+    "GaussianBlurRand": ("gaussian_blur_rand", "_minmax_level_to_arg"),
     **{name: (name.lower(), "_enhance_level_to_arg") for name in _ENHANCERS},
     **{name + "Increasing": (name.lower(), "_enhance_increasing_level_to_arg") for name in _ENHANCERS},
 }
@@ -54,6 +58,15 @@ _WEIGHTS = {
     "TranslateXRel": 1,
     "TranslateYRel": 1,
 }
+_THREE = ("SolarizeIncreasing", "Desaturate", "GaussianBlur")
+_WEIGHTS_OF_THREE = {
+    **dict.fromkeys(_INCREASING - {"SolarizeAdd", "TranslateXRel", "TranslateYRel"}, 1),
+    **dict.fromkeys(_THREE, 6),
+    "Rotate": 3,
+    "ShearX": 2,
+    "ShearY": 2,
+}
+_POLICIES = ("original", "originalr", "v0", "v0r", "3a")
 
 
 def rand_augment(chain: Chain, t: Any) -> Any:
@@ -67,6 +80,8 @@ def rand_augment(chain: Chain, t: Any) -> Any:
         sections.append(_weighted(names, t.choice_weights))
     elif sorted(names) == sorted(_INCREASING):
         sections.append("inc1")
+    elif sorted(names) == sorted(_THREE):
+        sections.append("t3a")
     elif sorted(names) != sorted(_PLAIN):
         raise ConfigError(f"RandAugment chooses among changes of its own: {', '.join(names)}")
     return _augment(chain, "-".join(["rand", *sections]), t.ops)
@@ -77,9 +92,10 @@ def auto_augment(chain: Chain, t: Any) -> Any:
     first = _alike(t, ops, but=("prob", "magnitude"))
     _standard_levels(t, first)
     names = [[(op.name, op.prob, op.magnitude) for op in part] for part in t.policy]
-    made = _module(t).auto_augment_policy
-    for name in ("original", "originalr", "v0", "v0r"):
-        if names == [[(op.name, op.prob, op.magnitude) for op in part] for part in made(name, first.hparams)]:
+    for name in _POLICIES:
+        made = getattr(_module(t), f"auto_augment_policy_{name}", None)  # older versions have fewer
+        policy = [] if made is None else made(first.hparams)
+        if names == [[(op.name, op.prob, op.magnitude) for op in part] for part in policy]:
             return _augment(chain, "-".join([name, *_noise(t, first)]), ops)
     raise ConfigError("AutoAugment has a policy of its own")
 
@@ -89,11 +105,10 @@ def aug_mix(chain: Chain, t: Any) -> Any:
     _standard_levels(t, first)
     if sorted(op.name for op in t.ops) != sorted(_MIXED) or first.prob != 1:
         raise ConfigError("AugMixAugment mixes changes of its own")
-    if t.blended:
-        raise ConfigError("AugMixAugment with blended=True is not an operation of the engine")
     sections = [f"m{_whole('magnitude', first.magnitude)}", f"w{_whole('width', t.width)}"]
     sections += [f"a{_decimal('alpha', t.alpha)}"]
     sections += [f"d{_whole('depth', t.depth)}"] if t.depth > 0 else []
+    sections += ["b1"] if t.blended else []
     sections += [] if math.isinf(first.magnitude_std) else _noise(t, first)
     return _augment(chain, "-".join(["augmix", *sections]), t.ops)
 
@@ -142,13 +157,19 @@ def _check(t: Any, op: Any) -> None:
     if type(op) is not module.AugmentOp or is_altered(op) or known is None:
         name = getattr(op, "name", type(op).__name__)
         raise ConfigError(f"{type(t).__name__} has {name}, which is not an operation of the engine")
-    if not (_is_of(module, op.aug_fn, known[0]) and _is_of(module, op.level_fn, known[1])):
+    if not (_is_of(module, op.aug_fn, known[0]) and _is_of(module, op.level_fn, *known[1:])):
         raise ConfigError(f"{op.name} of {type(t).__name__} has a function of its own")
 
 
-def _is_of(module: Any, function: Callable[..., Any] | None, name: str | None) -> bool:
+def _is_of(
+    module: Any, function: Callable[..., Any] | None, name: str | None, arguments: dict[str, Any] | None = None
+) -> bool:
     if name is None:
         return function is None
+    if arguments is not None:
+        if type(function) is not functools.partial or function.args or function.keywords != arguments:
+            return False
+        function = function.func
     written = (getattr(function, "__module__", ""), getattr(function, "__qualname__", ""))
     return written == (module.__name__, name) and getattr(module, name) is function
 
@@ -170,11 +191,11 @@ def _noise(t: Any, op: Any) -> list[str]:
 
 
 def _weighted(names: Sequence[str], weights: Any) -> str:
-    total = sum(_WEIGHTS.values())
-    wanted = [_WEIGHTS.get(name, 0.0) / total for name in names]
-    if sorted(names) != sorted(_WEIGHTS) or not numpy.allclose(weights, wanted, rtol=1e-12, atol=0):
-        raise ConfigError("RandAugment has weights of its own")
-    return "tweights"
+    for section, table in (("tweights", _WEIGHTS), ("t3aw", _WEIGHTS_OF_THREE)):
+        wanted = [table.get(name, 0.0) / sum(table.values()) for name in names]
+        if sorted(names) == sorted(table) and numpy.allclose(weights, wanted, rtol=1e-12, atol=0):
+            return section
+    raise ConfigError("RandAugment has weights of its own")
 
 
 def _whole(name: str, value: Any) -> int:

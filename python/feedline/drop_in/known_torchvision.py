@@ -18,8 +18,9 @@ from typing import Any
 import torch
 
 from ..data.chain import chain as operations
+from ..data.dataset import Dataset
 from ..errors import ConfigError
-from .chains import BYTES, FLOATS, PIL, Chain, Family, Known, keep, v2_fill
+from .chains import BYTES, FLOATS, PIL, TUPLE, Chain, Family, Known, keep, v2_fill
 
 V1 = ("torchvision.transforms.transforms", "torchvision.transforms.autoaugment")
 V2 = "torchvision.transforms.v2"
@@ -46,14 +47,14 @@ def _interpolation(chain: Chain, t: Any) -> Any:
     if chain.flows != BYTES:
         return t.interpolation
     name, word = type(t).__name__, getattr(t.interpolation, "value", t.interpolation)
-    if is_v1(t) or not _resizes_uint8(word):
+    if is_v1(t) or not resizes_uint8(word):
         raise ConfigError(f"{name} of {chain.flows} by {word!r} is not an operation of the engine")
     if t.antialias is not True:
         raise ConfigError(f"{name} with antialias={t.antialias!r} is not an operation of the engine")
     return f"torch_{word}"
 
 
-def _resizes_uint8(word: Any) -> bool:
+def resizes_uint8(word: Any) -> bool:
     """Whether v2 leaves a tensor's resize to torch: else, as bilinear ones without AVX2, it resizes as float32."""
     geometry = sys.modules.get(_V2_GEOMETRY)
     leaves_to_torch: Any = getattr(geometry, "_do_native_uint8_resize_on_cpu", None)
@@ -99,6 +100,20 @@ def _random_vertical_flip(chain: Chain, t: Any) -> Any:
 def _pad(chain: Chain, t: Any) -> Any:
     _check_border(chain, t)
     return chain.dataset.pad(t.padding, v2_fill(chain, t), t.padding_mode)
+
+
+def _five_crop(chain: Chain, t: Any) -> Any:
+    return _images(chain, t).five_crop(t.size)
+
+
+def _ten_crop(chain: Chain, t: Any) -> Any:
+    return _images(chain, t).ten_crop(t.size, t.vertical_flip)
+
+
+def _images(chain: Chain, t: Any) -> Any:
+    if not isinstance(chain.dataset, Dataset):
+        raise ConfigError(f"{type(t).__name__} within another transform is not an operation of the engine")
+    return chain.dataset
 
 
 def _random_rotation(chain: Chain, t: Any) -> Any:
@@ -198,18 +213,18 @@ def _random_erasing(chain: Chain, t: Any) -> Any:
 
 
 def _random_apply(chain: Chain, t: Any) -> Any:
-    return chain.dataset.random_apply(_nested(chain, t, list(t.transforms)), t.p)
+    return chain.dataset.random_apply(nested(chain, t, list(t.transforms)), t.p)
 
 
 def _random_choice(chain: Chain, t: Any) -> Any:
-    return chain.dataset.random_choice([_nested(chain, t, [one]) for one in t.transforms], t.p)
+    return chain.dataset.random_choice([nested(chain, t, [one]) for one in t.transforms], t.p)
 
 
 def _random_order(chain: Chain, t: Any) -> Any:
-    return chain.dataset.random_order(_nested(chain, t, list(t.transforms)))
+    return chain.dataset.random_order(nested(chain, t, list(t.transforms)))
 
 
-def _nested(chain: Chain, t: Any, members: list[Any]) -> Any:
+def nested(chain: Chain, t: Any, members: list[Any]) -> Any:
     """The members as a chain of their own, which gives what it takes."""
     from .transforms import chain_of_members  # which has this table
 
@@ -311,6 +326,8 @@ _TRANSFORMS = {
     "RandomHorizontalFlip": Known((PIL, BYTES, FLOATS), _random_horizontal_flip),
     "RandomVerticalFlip": Known((PIL, BYTES, FLOATS), _random_vertical_flip),
     "Pad": Known((PIL, BYTES), _pad),
+    "FiveCrop": Known((PIL, BYTES), _five_crop, crops=TUPLE),
+    "TenCrop": Known((PIL, BYTES), _ten_crop, crops=TUPLE),
     "RandomRotation": Known((PIL,), _random_rotation),
     "RandomAffine": Known((PIL,), _random_affine),
     "RandomPerspective": Known((PIL,), _random_perspective),

@@ -7,31 +7,54 @@ what. So forks are known as well, as long as they only hand the image on; the la
 
 from __future__ import annotations
 
+import collections
+import itertools
+import types
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import nn
+from torch.utils import _pytree
 
 from ..data.chain import chain as operations
 from ..data.view_list import Views
 from ..data.view_list import of as views_of
 from ..errors import ConfigError
-from . import fetch, transforms
-from .chains import BYTES, FLOATS, Chain, is_altered
+from . import fetch, known_transformers, transforms
+from .chains import BYTES, FLOATS, PIL, Chain, is_altered
 
 _CLASS = "DataAugmentationDINO"
 _MOST_VIEWS = 254
+_MOST_LISTED = 64  # a longer list in a class or module is data, and no list of transforms
 # What a class has in any case, and a constructor.
 _OF_ANY_CLASS = {"__init__", "__module__", "__doc__", "__qualname__", "__firstlineno__", "__static_attributes__"}
 
 
 @dataclass(eq=False)
 class _Image:
-    """An image behind `steps`."""
+    """Stands for an image, and for what was made of it.
 
-    steps: tuple[Any, ...] = ()
-    is_used: bool = False  # something was made of it
+    Attributes:
+        before: what it was made of; None: it is the file's own.
+        step: the transform that made it.
+    """
+
+    before: _Image | None = None
+    step: Any = None
+
+    @property
+    def path(self) -> tuple[_Image, ...]:
+        """All that was made on the way to it, from the first change on."""
+        return () if self.before is None else (*self.before.path, self)
+
+
+def _untouchable(image: _Image) -> Any:
+    raise ConfigError(f"{_CLASS} makes a transform of its own of each image")
+
+
+# v2's transforms give back what they do not know: one that does not stand in an attribute would go unseen.
+_pytree.register_pytree_node(_Image, _untouchable, lambda leaves, context: _Image())
 
 
 @dataclass(frozen=True)
@@ -43,10 +66,7 @@ class _Noting:
     def __call__(self, image: Any) -> _Image:
         if type(image) is not _Image:
             raise ConfigError(f"{transforms.name_of(self.transform)} gets something else than an image")
-        if image.is_used and image.steps:  # of the file itself any number of crops may be made
-            raise ConfigError(f"{_CLASS} makes several crops of one changed image")
-        image.is_used = True
-        return _Image((*image.steps, self.transform))
+        return _Image(image, self.transform)
 
 
 @dataclass(frozen=True)
@@ -63,10 +83,14 @@ class Crops:
     Attributes:
         layout: dicts, lists and tuples of views and constants.
         chains: of each view, known whole.
+        shared: what is done to the image first, for all views at once.
+        made_as: what is called with the layout; None: it is what is given.
     """
 
     layout: Any
     chains: tuple[Chain, ...] = field(repr=False)
+    shared: tuple[Any, ...] = field(default=(), repr=False)
+    made_as: Callable[[Any], Any] | None = None
 
     @property
     def views(self) -> Views:
@@ -74,15 +98,23 @@ class Crops:
 
     @property
     def known(self) -> tuple[str, ...]:
+        """Of each view."""
         return tuple(f"view {i}: {', '.join(chain.known)}" for i, chain in enumerate(self.chains))
+
+    def before(self, dataset: Any) -> Chain:
+        """`dataset` with what is shared."""
+        return transforms.chain_of_members(list(_plain_members(self.shared)), Chain(dataset))
 
     def filled(self, values: list[Any]) -> Any:
         """The layout with values for its views."""
-        return _mapped(self.layout, lambda leaf: values[leaf.number] if type(leaf) is View else leaf)
+        layout = _mapped(self.layout, lambda leaf: values[leaf.number] if type(leaf) is View else leaf)
+        return layout if self.made_as is None else self.made_as(layout)
 
 
 def crops_of(augmentation: Any) -> Crops | str | None:
     """What such an object makes of an image, or why that is not known; None: it is none."""
+    if known_transformers.is_processor(augmentation):
+        return _processed(augmentation)
     if type(augmentation).__name__ != _CLASS:
         return None
     if not hasattr(augmentation, "__dict__") or is_altered(augmentation):
@@ -92,22 +124,64 @@ def crops_of(augmentation: Any) -> Crops | str | None:
         images = list({id(leaf): leaf for leaf in _leaves(made) if type(leaf) is _Image}.values())
         if not 0 < len(images) <= _MOST_VIEWS:
             raise ConfigError(f"{_CLASS} gives {len(images)} crops")
-        if any(image.is_used for image in images):
-            raise ConfigError(f"{_CLASS} makes several crops of one changed image")
-        chains = tuple(_chain(image) for image in images)
+        shared = _shared(images)
+        start = _start(shared)
+        _check_forks(images, len(shared), start)
+        chains = tuple(_chain(image.path[len(shared) :], start) for image in images)
     except ConfigError as error:
         return str(error)
     number = {id(image): i for i, image in enumerate(images)}
-    return Crops(_mapped(made, lambda leaf: View(number[id(leaf)]) if type(leaf) is _Image else leaf), chains)
+    layout = _mapped(made, lambda leaf: View(number[id(leaf)]) if type(leaf) is _Image else leaf)
+    return Crops(layout, chains, tuple(image.step for image in shared))
+
+
+def _shared(images: list[_Image]) -> tuple[_Image, ...]:
+    """What all of several images were made of, in order."""
+    paths = [image.path for image in images]
+    same = itertools.takewhile(lambda level: len({id(one) for one in level}) == 1, zip(*paths, strict=False))
+    return tuple(level[0] for level in same) if len(images) > 1 else ()
+
+
+def _start(shared: tuple[_Image, ...]) -> Chain:
+    """What every view begins with."""
+    front = transforms.chain_of_members(list(_plain_members(one.step for one in shared)), Chain(operations()))
+    if front.rest:
+        raise ConfigError(f"{_CLASS}: {front.why}")
+    if front.flows != PIL:
+        raise ConfigError(f"{_CLASS} makes several crops of {front.flows}")
+    return replace(front, dataset=operations(), known=(), drawn=())
+
+
+def _check_forks(images: list[_Image], shared: int, start: Chain) -> None:
+    """Of what several views have in common, but not all, nothing may be left to chance: each draws by itself."""
+    uses = collections.Counter(id(one) for image in images for one in image.path[shared:])
+    for image in images:
+        steps = [one.step for one in image.path[shared:] if uses[id(one)] > 1]
+        chain = transforms.chain_of_members(list(_plain_members(steps)), start)
+        if chain.random or chain.rest:
+            raise ConfigError(f"{_CLASS} makes several crops of one changed image")
+
+
+def _processed(processor: Any) -> Crops | str:
+    """Of a processor of Hugging Face's: a batch of one image, as a list."""
+    try:
+        dataset = known_transformers.applied(Chain(operations()), processor)
+    except ConfigError as error:
+        return str(error)
+    if not (processor.do_center_crop or (processor.do_resize and processor.size.height)):
+        return f"{type(processor).__name__} gives images of many sizes"
+    chain = Chain(dataset, (type(processor).__name__,), (False,), FLOATS)
+    return Crops({"pixel_values": [View(0)]}, (chain,), made_as=known_transformers.batch_feature())
 
 
 def _asked(augmentation: Any) -> Any:
     """What it gives for a stand-in, changing nothing."""
-    probe = object.__new__(type(augmentation))
-    given = {name: _Noting(value) if callable(value) else value for name, value in vars(augmentation).items()}
-    vars(probe).update(given)
+    names = _Names()
     before = _generators()
     try:
+        probe: Any = object.__new__(names.class_of(type(augmentation)))
+        given = {name: _mapped(value, _noted) for name, value in vars(augmentation).items()}
+        vars(probe).update(given)
         with fetch.untouched_generators():
             made = probe(_Image())
             drawn = _generators() != before
@@ -115,9 +189,81 @@ def _asked(augmentation: Any) -> Any:
         raise
     except Exception as error:
         raise ConfigError(f"{_CLASS} does more with an image than to hand it on: {error}") from None
-    if drawn or vars(probe) != given:
+    if drawn or vars(probe) != given or names.are_changed():
         raise ConfigError(f"{_CLASS} draws or keeps something itself")
     return made
+
+
+def _noted(value: Any) -> Any:
+    """A stand-in for what is called with an image; anything else as it is."""
+    if type(value) is nn.ModuleList:
+        return [_noted(member) for member in value]
+    return _Noting(value) if callable(value) and not isinstance(value, type) else value
+
+
+class _Names:
+    """Classes whose functions see stand-ins where their module, or a class, has transforms.
+
+    Only functions of modules that define the class, or a base of it, are made again: others get a stand-in for an image
+    from them, as from anything.
+    """
+
+    def __init__(self) -> None:
+        self._of_modules: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}  # what is seen, and what was at first
+
+    def class_of(self, kind: type) -> type:
+        bases = [base for base in kind.__mro__ if base.__module__.partition(".")[0] not in ("builtins", "torch")]
+        members = {name: value for base in reversed(bases) for name, value in vars(base).items()}
+        own = {name: self._seen(value) for name, value in members.items() if name not in _OF_ANY_CLASS}
+        return type(kind.__name__, (kind,), {name: value for name, value in own.items() if value is not members[name]})
+
+    def are_changed(self) -> bool:
+        return any(
+            names.keys() != first.keys() or any(names[name] is not value for name, value in first.items())
+            for names, first in self._of_modules.values()
+        )
+
+    def _seen(self, value: Any) -> Any:
+        if isinstance(value, types.FunctionType):
+            return self._function(value)
+        if type(value) in (list, tuple, dict) and len(value) <= _MOST_LISTED:
+            parts = list(value.values()) if type(value) is dict else list(value)
+            seen = [self._one(part) for part in parts]
+            if all(one is part for one, part in zip(seen, parts, strict=True)):
+                return value
+            return dict(zip(value, seen, strict=True)) if type(value) is dict else type(value)(seen)
+        return self._one(value)
+
+    def _one(self, value: Any) -> Any:
+        is_transform = isinstance(value, nn.Module) or type(value).__module__.startswith("torchvision.")
+        return _noted(value) if is_transform and callable(value) else value
+
+    def _function(self, function: types.FunctionType) -> types.FunctionType:
+        cells = tuple(self._cell(cell) for cell in function.__closure__ or ()) or None
+        names = self._module(function.__globals__)
+        made = types.FunctionType(function.__code__, names, function.__name__, None, cells)
+        made.__defaults__ = tuple(map(self._seen, function.__defaults__ or ())) or None
+        made.__kwdefaults__ = {name: self._seen(value) for name, value in (function.__kwdefaults__ or {}).items()}
+        return made
+
+    def _cell(self, cell: types.CellType) -> types.CellType:
+        try:
+            value = cell.cell_contents
+        except ValueError:  # nothing is in it yet
+            return cell
+        is_plain = isinstance(value, (type, types.FunctionType))  # a class that super() is of, or a function around it
+        return cell if is_plain else types.CellType(self._seen(value))
+
+    def _module(self, names: dict[str, Any]) -> dict[str, Any]:
+        if id(names) not in self._of_modules:
+            seen: dict[str, Any] = {}
+            self._of_modules[id(names)] = seen, {}
+            for name, value in names.items():
+                of_module = isinstance(value, types.FunctionType) and value.__globals__ is names
+                is_other = isinstance(value, types.FunctionType) and not of_module
+                seen[name] = value if is_other else self._seen(value)
+            self._of_modules[id(names)] = seen, dict(seen)
+        return self._of_modules[id(names)][0]
 
 
 def _generators() -> tuple[Any, ...]:
@@ -125,9 +271,8 @@ def _generators() -> tuple[Any, ...]:
     return python, arrays[1].tobytes(), arrays[2:], tensors.numpy().tobytes()
 
 
-def _chain(image: _Image) -> Chain:
-    members = list(_plain_members(image.steps))
-    chain = transforms.chain_of_members(members, Chain(operations()))
+def _chain(path: tuple[_Image, ...], start: Chain) -> Chain:
+    chain = transforms.chain_of_members(list(_plain_members(one.step for one in path)), start)
     if chain.rest:
         raise ConfigError(f"{_CLASS}: {chain.why}")
     if chain.flows not in (BYTES, FLOATS):

@@ -194,6 +194,8 @@ def _whole_images(
 ) -> Plan | None:
     if chain.flows == transforms.PIL or not transforms.has_fixed_size(chain.dataset):
         return None
+    if chain.crops == transforms.TUPLE:
+        return None  # default_collate makes a list of them
     if collation.takes and chain.flows not in collation.takes:
         return None
     follow_pillow()
@@ -241,6 +243,10 @@ def _crops_of_images(settings: Settings, leaf: Any, crops: known_views.Crops) ->
     where = _where(settings)
     native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
     stages = [_order(settings), Stage("read", type(settings.dataset).__qualname__, native, "once for all views")]
+    before = crops.before(sources.given_files(leaf).dataset)
+    if before.known:
+        shared = "once for all views" + (f"; {_DRAWN_IN_WORKERS}" if before.random else "")
+        stages.append(Stage("transform", ", ".join(before.known), native, shared))
     for name, chain in zip(crops.known, crops.chains, strict=True):
         stages.append(Stage("transform", name, native, _DRAWN_IN_WORKERS if chain.random else "as on PIL images"))
     if leaf.target_transform is not None:
@@ -251,6 +257,8 @@ def _crops_of_images(settings: Settings, leaf: Any, crops: known_views.Crops) ->
 
 def _why_no_batch(chain: transforms.Chain) -> str:
     whole = not chain.rest and chain.flows != transforms.PIL
+    if whole and chain.crops:
+        return "several crops of an image"
     return "images have no fixed size" if whole else "follows what runs in Python"
 
 

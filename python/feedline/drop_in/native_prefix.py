@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import sys
@@ -130,8 +131,9 @@ class CropsReader(Reader):
     """Makes of one image after the other what a class with several crops gives."""
 
     def __init__(self, files: sources.GivenFiles, crops: known_views.Crops) -> None:
-        dataset = files.dataset.views(crops.views)
-        drawn = tuple(draws for chain in crops.chains for draws in chain.drawn)
+        before = crops.before(files.dataset)
+        dataset = before.dataset.views(crops.views)
+        drawn = (*before.drawn, *(draws for chain in crops.chains for draws in chain.drawn))
         super().__init__(files, transforms.Chain(dataset, crops.known, drawn, transforms.FLOATS))
         self._crops = crops
         self._wraps = [_wrapper_of(chain) for chain in crops.chains]
@@ -182,6 +184,9 @@ class NativeRun:
 
 def _wrapper_of(chain: transforms.Chain) -> Callable[[Any], Any]:
     """From the engine's array to what the known transforms would have given."""
+    if chain.crops == transforms.TUPLE:
+        one = _wrapper_of(dataclasses.replace(chain, crops=""))
+        return lambda pixels: tuple(map(one, pixels))
     if chain.flows == transforms.PIL:
         image = importlib.import_module("PIL.Image")
         return lambda pixels: image.fromarray(numpy.squeeze(pixels, 2) if pixels.shape[2] == 1 else pixels)

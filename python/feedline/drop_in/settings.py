@@ -151,7 +151,9 @@ def resolve(stock: Mapping[str, Any], own: Mapping[str, Any]) -> Resolved:
 def _resolve_workers(stock: dict[str, Any], is_chosen: bool) -> None:
     workers = stock["num_workers"]
     if workers == "auto" or (isinstance(workers, AutomaticWorkers) and not is_chosen):
-        stock["num_workers"] = workers = AutomaticWorkers(choices.automatic_workers(stock["dataset"])[0])
+        count, why = choices.automatic_workers(stock["dataset"], stock["worker_init_fn"])
+        _log.info("DataLoader over %s: num_workers=%d: %s", type(stock["dataset"]).__qualname__, count, why)
+        stock["num_workers"] = workers = AutomaticWorkers(count)
     elif isinstance(workers, str):
         raise ConfigError(f'num_workers must be a number or "auto", not {workers!r}')
     if workers == 0 and isinstance(workers, AutomaticWorkers):

@@ -14,7 +14,8 @@ from torch import nn
 from ..data.dataset import Dataset
 from ..data.draws import is_random
 from ..errors import ConfigError
-from .chains import ARRAY, BYTES, FLOATS, PIL, Chain, Family, Known, is_altered
+from . import known_crops, known_transformers
+from .chains import ARRAY, BYTES, FLOATS, PIL, TUPLE, Chain, Family, Known, is_altered
 from .known_open_clip import OPEN_CLIP
 from .known_timm import TIMM
 from .known_torchvision import TORCHVISION, is_v1
@@ -24,6 +25,7 @@ __all__ = [
     "BYTES",
     "FLOATS",
     "PIL",
+    "TUPLE",
     "Chain",
     "Run",
     "chain_of",
@@ -140,14 +142,20 @@ def chain_of_members(members: Sequence[Any], chain: Chain) -> Chain:
 
 def _taken(chain: Chain, transform: Any) -> Chain | str:
     """`chain` with `transform` behind it, or why the engine cannot do that."""
+    if chain.crops:
+        stacked = known_crops.stacked(chain, transform, chain_of_members)
+        if stacked is not None:
+            return stacked
     known = _known(transform)
     if known is None:
         return _foreign(transform)
-    name = name_of(transform)
+    name = known.name or name_of(transform)
     if is_altered(transform):
         return f"{name} has hooks, or a forward of its own"
     if chain.flows not in known.takes:
         return f"{name} of {chain.flows} is not an operation of the engine"
+    if chain.crops and not known_crops.is_for_each(chain, transform, name):
+        return f"{name} of crops as {chain.crops} is not an operation of the engine"
     try:
         dataset: Any = known.apply(chain, transform)
     except (ConfigError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -166,6 +174,7 @@ def _taken(chain: Chain, transform: Any) -> Chain | str:
         flows=known.gives or chain.flows,
         channels=chain.channels if known.channels is None else known.channels(transform),
         tv_image=tv_image,
+        crops=known.crops or chain.crops,
     )
 
 
@@ -175,7 +184,7 @@ def _known(transform: Any) -> Known | None:
         known = family.known.get(name_of(transform))
         if known is not None and _is_in(family, transform):
             return known
-    return None
+    return known_transformers.known_of(transform)
 
 
 def _is_in(family: Family, transform: Any) -> bool:

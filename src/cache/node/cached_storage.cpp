@@ -19,6 +19,7 @@ namespace {
 
 using storage::Access;
 using storage::ObjectStat;
+using storage::ObjectSum;
 using storage::Reader;
 using storage::Storage;
 using storage::Version;
@@ -39,27 +40,34 @@ Result<OpenCopy> open_copy(Kept kept, const std::string& name, Access access) {
   return OpenCopy{std::move(reader), std::move(kept.fd)};
 }
 
-Result<void> fetch(const Reader& reader, const Version& version, NodeCache::Output& output) {
+// said: what is known of the object's bytes; gives what they are instead where they are others.
+Result<std::optional<ObjectSum>> fetch(const Reader& reader, const Version& version,
+                                       const std::optional<ObjectSum>& said, NodeCache::Output& output) {
+  storage::RunningSum running(said ? said->kind : storage::SumKind::kCrc32c);
   memory::ByteBuffer buffer;
   const std::uint64_t piece = std::max(kPieceBytes, reader.worthwhile_bytes());
   const auto room = buffer.resize(static_cast<std::size_t>(std::min(piece, version.bytes)));
   for (std::uint64_t at = 0; at < version.bytes;) {
     const auto part = room.first(static_cast<std::size_t>(std::min<std::uint64_t>(room.size(), version.bytes - at)));
     FEEDLINE_TRY(const std::size_t got, reader.read_at(at, part));
+    if (said) running.add(part.first(got));
     FEEDLINE_CHECK_OK(output.append(part.first(got)));
     if (got < part.size()) break;  // the output says how much is missing
     at += got;
   }
   FEEDLINE_TRY(const Version now, reader.version());
-  return storage::check_version(reader.name(), version, now);
+  FEEDLINE_CHECK_OK(storage::check_version(reader.name(), version, now));
+  const ObjectSum read = running.sum();
+  return said && read != *said ? std::optional(read) : std::nullopt;
 }
 
 // An object of one version: glances and what cannot be kept are read where it is stored, all else from its copy.
 class CachedReader final : public Reader {
  public:
-  CachedReader(std::unique_ptr<Reader> stored, const Version& version, std::string identity, Access access,
-               std::shared_ptr<NodeCache> cache)
-      : stored_(std::move(stored)),
+  CachedReader(std::shared_ptr<const Storage> storage, std::unique_ptr<Reader> stored, const Version& version,
+               std::string identity, Access access, std::shared_ptr<NodeCache> cache)
+      : storage_(std::move(storage)),
+        stored_(std::move(stored)),
         version_(version),
         identity_(std::move(identity)),
         name_(stored_->name()),
@@ -104,9 +112,7 @@ class CachedReader final : public Reader {
     if (const Reader* bytes = bytes_.load(std::memory_order_acquire)) return bytes;
     const std::lock_guard lock(mutex_);
     if (const Reader* bytes = bytes_.load(std::memory_order_relaxed)) return bytes;
-    FEEDLINE_TRY(auto kept,
-                 cache_->keep(identity_, version_, NodeCache::Check::kOnce,
-                              [this](NodeCache::Output& output) { return fetch(*stored_, version_, output); }));
+    FEEDLINE_TRY(auto kept, keep());
     if (kept) {
       FEEDLINE_TRY(copy_, open_copy(std::move(*kept), name_, access_));
     }
@@ -115,6 +121,23 @@ class CachedReader final : public Reader {
     return bytes;
   }
 
+  // Bytes that are not those that somebody vouches for are fetched once more: they may have been damaged under way.
+  Result<std::optional<Kept>> keep() const {
+    std::optional<ObjectSum> said, other;
+    const auto fill = [&](NodeCache::Output& output) -> Result<void> {
+      FEEDLINE_TRY(said, storage_->known_sum(name_, version_));
+      FEEDLINE_TRY(other, fetch(*stored_, version_, said, output));
+      if (!other) return {};
+      return storage::sums_differ(name_, *said, *other, storage_->who_knows_sums());
+    };
+    auto kept = cache_->keep(identity_, version_, NodeCache::Check::kOnce, fill);
+    if (!kept && std::exchange(other, std::nullopt))
+      kept = cache_->keep(identity_, version_, NodeCache::Check::kOnce, fill);
+    if (kept && said) cache_->note_compared();
+    return kept;
+  }
+
+  const std::shared_ptr<const Storage> storage_;
   const std::unique_ptr<Reader> stored_;  // nullptr: there was a copy from the beginning
   const Version version_;
   const std::string identity_, name_;
@@ -148,7 +171,7 @@ Result<std::unique_ptr<Reader>> CachedStorage::open(const std::string& path, Acc
     }
   FEEDLINE_TRY(auto stored, storage_->open(path, Access::kRead));
   FEEDLINE_TRY(const Version version, stored->version());
-  return std::make_unique<CachedReader>(std::move(stored), version, identity, access, cache_);
+  return std::make_unique<CachedReader>(storage_, std::move(stored), version, identity, access, cache_);
 }
 
 Result<std::unique_ptr<Reader>> CachedStorage::open_version(const std::string& path, Access access,
@@ -160,7 +183,7 @@ Result<std::unique_ptr<Reader>> CachedStorage::open_version(const std::string& p
     return std::make_unique<CachedReader>(std::move(copy), version, path);
   }
   FEEDLINE_TRY(auto stored, storage_->open_version(path, Access::kRead, version));
-  return std::make_unique<CachedReader>(std::move(stored), version, identity, access, cache_);
+  return std::make_unique<CachedReader>(storage_, std::move(stored), version, identity, access, cache_);
 }
 
 Result<std::span<const std::byte>> CachedStorage::read_all(const std::string& path, memory::ByteBuffer& buffer,

@@ -248,5 +248,91 @@ TEST_F(CachedStorageTest, ManyFetchesOfFewObjectsFetchEachOnce) {
   EXPECT_EQ(slow->counts().reads, 6u);
 }
 
+// Local files that somebody vouches for, and of which the first reads are damaged under way.
+class VouchedStorage final : public Storage {
+ public:
+  VouchedStorage(std::string content, int damaged) : content_(std::move(content)), damaged_(damaged) {}
+  Result<std::unique_ptr<Reader>> open(const std::string& path, Access) const override {
+    FEEDLINE_TRY(auto reader, storage::local_storage()->open(path, Access::kRead));
+    return std::make_unique<DamagingReader>(std::move(reader), *this);
+  }
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                              std::uint64_t most) const override {
+    return storage::local_storage()->read_all(path, buffer, most);
+  }
+  Result<std::vector<storage::Entry>> list(const std::string& folder) const override {
+    return storage::local_storage()->list(folder);
+  }
+  Result<storage::ObjectStat> stat(const std::string& path) const override {
+    return storage::local_storage()->stat(path);
+  }
+  Result<bool> is_directory(const std::string& path) const override {
+    return storage::local_storage()->is_directory(path);
+  }
+  Result<std::optional<storage::ObjectSum>> known_sum(const std::string&, const Version&) const override {
+    ++asked;
+    return storage::sum_of(storage::SumKind::kCrc32c, std::as_bytes(std::span(content_)));
+  }
+  mutable std::atomic<int> asked = 0, begun = 0;
+
+ private:
+  class DamagingReader final : public Reader {
+   public:
+    DamagingReader(std::unique_ptr<Reader> reader, const VouchedStorage& of) : reader_(std::move(reader)), of_(of) {}
+    Result<storage::ObjectStat> stat() const override { return reader_->stat(); }
+    Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+      const auto got = reader_->read_at(offset, out);
+      if (got && offset == 0 && ++of_.begun <= of_.damaged_) out[5] ^= std::byte{1};
+      return got;
+    }
+    Result<std::optional<std::span<const std::byte>>> view(std::uint64_t, std::size_t) const override {
+      return std::nullopt;
+    }
+    const std::string& name() const override { return reader_->name(); }
+
+   private:
+    const std::unique_ptr<Reader> reader_;
+    const VouchedStorage& of_;
+  };
+  const std::string content_;
+  const int damaged_;
+};
+
+TEST_F(CachedStorageTest, ACopyHasTheChecksumThatSomebodyVouchesFor) {
+  const std::string content = content_of("x", 9'000'001);  // several pieces
+  const std::string path = folder_.write("x.tar", content);
+  for (const int damaged : {0, 1, 2}) {
+    const auto vouched = std::make_shared<VouchedStorage>(content, damaged);
+    const std::string place = folder_.path("cache" + std::to_string(damaged));
+    const auto cache = NodeCache::open(place, {.bytes = 64 << 20});
+    const CachedStorage storage(vouched, *cache);
+    const auto reader = storage.open(path, Access::kRead);
+    ASSERT_TRUE(reader) << reader.error().message();
+    std::vector<std::byte> room(content.size());
+    const auto got = (*reader)->read_at(0, room);
+    EXPECT_EQ(vouched->begun, damaged == 0 ? 1 : 2) << "once more where it may have been damaged under way";
+    if (damaged < 2) {
+      ASSERT_TRUE(got) << got.error().message();
+      EXPECT_TRUE(std::ranges::equal(room, std::as_bytes(std::span(content))));
+      EXPECT_NE(storage.summary().find("1 fetched ones had the checksums"), std::string::npos) << storage.summary();
+      continue;
+    }
+    ASSERT_FALSE(got);
+    EXPECT_EQ(got.error().code, ErrorCode::kStorage);
+    for (const std::string& part :
+         {path, std::string("crc32c"), std::string("the server says"), std::string("verify=None")})
+      EXPECT_NE(got.error().message().find(part), std::string::npos) << got.error().message();
+    EXPECT_TRUE(scan(place, Leftovers::kLook, node_calls())->whole.empty()) << "and none is kept";
+  }
+}
+
+TEST_F(CachedStorageTest, WhatNobodyVouchesForIsNotCompared) {
+  const std::string path = folder_.write("x.tar", content_of("x", 30'000));
+  const auto storage = cached();
+  const auto reader = storage->open(path, Access::kRead);
+  EXPECT_EQ(range(**reader, 1000, 100), content_of("x", 30'000).substr(1000, 100));
+  EXPECT_EQ(storage->summary().find("checksum"), std::string::npos) << storage->summary();
+}
+
 }  // namespace
 }  // namespace feedline::cache

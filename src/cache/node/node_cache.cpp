@@ -319,6 +319,8 @@ NodeCache::Counts NodeCache::counts() const { return {found_, made_, made_bytes_
 std::string NodeCache::summary() const {
   std::string text = "cache '" + folder_ + "' of at most " + amount(limit_) + ": " + std::to_string(made_) +
                      " objects fetched, " + amount(made_bytes_) + "; found " + std::to_string(found_) + " times";
+  if (compared_ > 0)
+    text += "; " + std::to_string(compared_) + " fetched ones had the checksums that were said of them";
   for (const std::string& line : notes_.lines()) text += "; " + line;
   return text;
 }

@@ -77,6 +77,7 @@ class NodeCache {
     std::uint64_t found = 0, made = 0, made_bytes = 0, removed = 0;
   };
   Counts counts() const;
+  void note_compared() { ++compared_; }  // a copy that was made has the checksum that somebody vouches for
   std::uint64_t limit() const { return limit_; }
   std::string summary() const;  // for explain(): where, how much, and what went wrong
 
@@ -101,7 +102,7 @@ class NodeCache {
   const std::uint64_t limit_;
   const NodeCalls& calls_;
   Notes notes_;
-  std::atomic<std::uint64_t> found_{0}, made_{0}, made_bytes_{0}, removed_{0};
+  std::atomic<std::uint64_t> found_{0}, made_{0}, made_bytes_{0}, removed_{0}, compared_{0};
   std::mutex mutex_;  // of what stands below
   std::unordered_set<std::uint64_t> checked_;
   NextUse plan_;

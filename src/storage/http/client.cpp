@@ -67,8 +67,22 @@ Here& process() {
 
 }  // namespace
 
+// A request as curl has it.
+struct Client::Attempt {
+  Job* job = nullptr;
+  CURL* handle = nullptr;
+  curl_slist* headers = nullptr;
+  std::array<char, CURL_ERROR_SIZE> words{};
+  Clock::time_point begun;
+  bool is_refused = false;  // while another one was under way
+
+  bool is_under_way() const { return handle != nullptr; }
+};
+
 struct Client::Job {
-  Job(Client& of, Transfer& what, Waiting& who) : client(of), transfer(what), waiting(who) {}
+  Job(Client& of, Transfer& what, Waiting& who) : client(of), transfer(what), waiting(who) {
+    for (Attempt& attempt : attempts) attempt.job = this;
+  }
   Client& client;
   Transfer& transfer;
   Waiting& waiting;
@@ -77,13 +91,21 @@ struct Client::Job {
   bool is_held_back = false;
   std::size_t parts_told = 0;
   std::uint64_t received_before = 0;  // this request
-  CURL* handle = nullptr;
-  curl_slist* headers = nullptr;
   std::string host;
-  std::array<char, CURL_ERROR_SIZE> words{};
+  std::array<Attempt, 2> attempts;  // the request, and a second one where it is late
+  Attempt* answering = nullptr;     // the one whose answer the transfer gets
+  std::optional<Call> call;         // of a transfer that may be hedged
+  std::optional<Clock::time_point> hedge_at;
   // of the time in which bytes must come
   Clock::time_point window_began;
   std::uint64_t window_bytes = 0;  // received before it
+
+  Attempt& other(const Attempt& attempt) { return &attempt == &attempts[0] ? attempts[1] : attempts[0]; }
+  // Whoever is alone decides, and so does the first that has what was asked for.
+  bool may_answer(const Attempt& attempt, int status) {
+    const Attempt& second = other(attempt);
+    return !second.is_under_way() || second.is_refused || status / 100 == 2;
+  }
 };
 
 Result<Client*> Client::here() {
@@ -164,6 +186,7 @@ void Client::run() {
       if (stopping_) break;
     }
     begin_waiting();
+    begin_hedges();
     int running = 0;
     curl_.multi_perform(multi_, &running);
     end_finished();
@@ -257,7 +280,9 @@ void Client::begin(Job& job) {
   const auto parts = parts_of_url(call->url);
   job.host = parts ? std::string(parts->authority) : std::string();
   if (!may_begin(job)) return waiting_.push_back(&job);
-  if (!set_up(job, *call)) {
+  job.answering = nullptr;
+  job.hedge_at.reset();
+  if (!set_up(job.attempts[0], *call)) {
     job.transfer.fail(storage_error("libcurl takes no further request", ENOMEM).error());
     return conclude(job, Transfer::Next::kDone);
   }
@@ -266,31 +291,68 @@ void Client::begin(Job& job) {
   if (limits_.requests_per_s > 0) paces_.at(job.host).made(Clock::now());
   under_way_.push_back(&job);
   job.window_began = Clock::now();
+  if (job.transfer.hedging() != nullptr) {
+    job.call = std::move(*call);
+    HedgePolicy& policy = hedges_[job.host];
+    policy.began();
+    if (const auto late = policy.late_after_s())
+      job.hedge_at =
+          job.window_began + std::max(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*late)),
+                                      Clock::duration(job.transfer.limits().least_late));
+  }
   job.window_bytes = job.received_before = job.transfer.bytes_received();
   job.is_held_back = false;
   const std::lock_guard lock(mutex_);
   ++counts_.requests;
 }
 
-bool Client::set_up(Job& job, const Call& call) {
-  if (!handles_.empty()) {
-    job.handle = handles_.back();
-    handles_.pop_back();
-    curl_.easy_reset(job.handle);
-  } else {
-    job.handle = curl_.easy_init();
+bool Client::may_hedge(const Job& job) {
+  const auto under_way = of_host_.find(job.host);
+  if (under_way != of_host_.end() && under_way->second >= limits_.at_once_per_host) return false;
+  if (limits_.requests_per_s > 0 && paces_.at(job.host).next() > Clock::now()) return false;
+  return hedges_[job.host].may_spend();
+}
+
+void Client::begin_hedges() {
+  const auto now = Clock::now();
+  for (Job* const job : under_way_) {
+    if (!job->hedge_at || *job->hedge_at > now) continue;
+    job->hedge_at.reset();
+    if (job->answering != nullptr || !may_hedge(*job) || !set_up(job->attempts[1], *job->call)) continue;
+    ++of_host_[job->host];
+    if (limits_.requests_per_s > 0) paces_.at(job->host).made(now);
+    ++job->transfer.hedging()->made;
+    const std::lock_guard lock(mutex_);
+    ++counts_.requests;
+    ++counts_.hedges;
   }
-  if (job.handle == nullptr) return false;
+}
+
+bool Client::set_up(Attempt& attempt, const Call& call) {
+  Job& job = *attempt.job;
+  if (!handles_.empty()) {
+    attempt.handle = handles_.back();
+    handles_.pop_back();
+    curl_.easy_reset(attempt.handle);
+  } else {
+    attempt.handle = curl_.easy_init();
+  }
+  if (attempt.handle == nullptr) return false;
+  attempt.begun = Clock::now();
+  attempt.is_refused = false;
   std::vector<std::string> headers = call.headers;
   // without curl's own: a type that no object has, and a question that many servers leave unanswered for a second
-  if (call.body) headers.insert(headers.end(), {"Content-Type:", "Expect:"});
+  const auto names_type = [](const std::string& header) { return header.starts_with("Content-Type:"); };
+  if (call.body && std::ranges::none_of(headers, names_type)) headers.emplace_back("Content-Type:");
+  if (call.body) headers.emplace_back("Expect:");
   for (const std::string& header : headers)
-    if (auto* const longer = curl_.slist_append(job.headers, header.c_str())) job.headers = longer;
-  const auto set = [&](CURLoption option, auto value) { curl_.easy_setopt(job.handle, option, value); };
+    if (auto* const longer = curl_.slist_append(attempt.headers, header.c_str())) attempt.headers = longer;
+  const auto set = [&](CURLoption option, auto value) { curl_.easy_setopt(attempt.handle, option, value); };
   const bool is_https = call.url.starts_with("https:");
   set(CURLOPT_URL, call.url.c_str());
-  set(CURLOPT_HTTPHEADER, job.headers);
-  if (call.method != "GET") set(CURLOPT_CUSTOMREQUEST, call.method.c_str());
+  set(CURLOPT_HTTPHEADER, attempt.headers);
+  if (call.method == "HEAD") set(CURLOPT_NOBODY, 1L);
+  if (call.method != "GET" && call.method != "HEAD") set(CURLOPT_CUSTOMREQUEST, call.method.c_str());
   if (call.body) {
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call.body->size()));
     // which is not copied; nullptr would mean that it comes by a call
@@ -311,32 +373,59 @@ bool Client::set_up(Job& job, const Call& call) {
   const char* const bundle = std::getenv("CURL_CA_BUNDLE");
   if (const char* const file = bundle ? bundle : std::getenv("SSL_CERT_FILE")) set(CURLOPT_CAINFO, file);
   if (const char* const folder = std::getenv("SSL_CERT_DIR")) set(CURLOPT_CAPATH, folder);
-  job.words[0] = '\0';
-  set(CURLOPT_ERRORBUFFER, job.words.data());
-  set(CURLOPT_PRIVATE, &job);
+  attempt.words[0] = '\0';
+  set(CURLOPT_ERRORBUFFER, attempt.words.data());
+  set(CURLOPT_PRIVATE, &attempt);
   set(CURLOPT_HEADERFUNCTION, &Client::on_header);
-  set(CURLOPT_HEADERDATA, &job);
+  set(CURLOPT_HEADERDATA, &attempt);
   set(CURLOPT_WRITEFUNCTION, &Client::on_body);
-  set(CURLOPT_WRITEDATA, &job);
-  if (curl_.multi_add_handle(multi_, job.handle) == CURLM_OK) return true;
-  close(job);
+  set(CURLOPT_WRITEDATA, &attempt);
+  if (curl_.multi_add_handle(multi_, attempt.handle) == CURLM_OK) return true;
+  curl_.easy_cleanup(std::exchange(attempt.handle, nullptr));
+  curl_.slist_free_all(std::exchange(attempt.headers, nullptr));
   return false;
 }
 
-std::size_t Client::on_header(char* data, std::size_t size, std::size_t count, void* job) {
-  static_cast<Job*>(job)->transfer.on_header({data, size * count}, std::time(nullptr));
-  return size * count;
+std::size_t Client::on_header(char* data, std::size_t size, std::size_t count, void* attempt) {
+  Attempt& it = *static_cast<Attempt*>(attempt);
+  Job& job = *it.job;
+  const std::string_view line(data, size * count);
+  if (job.answering == nullptr && line.starts_with("HTTP/")) {
+    ResponseHead head;
+    head.add(line, 0);
+    const bool is_on_its_way = head.status / 100 == 1 || (head.status / 100 == 3 && job.call && job.call->follows);
+    if (job.may_answer(it, head.status)) {
+      job.answering = &it;
+      job.client.count_answer(job);
+    } else if (!is_on_its_way) {
+      it.is_refused = true;
+    }
+  }
+  if (job.answering == &it) job.transfer.on_header(line, std::time(nullptr));
+  const bool is_passed_over = it.is_refused || (job.answering != nullptr && job.answering != &it);
+  return is_passed_over ? 0 : line.size();
 }
 
-std::size_t Client::on_body(char* data, std::size_t size, std::size_t count, void* job) {
+std::size_t Client::on_body(char* data, std::size_t size, std::size_t count, void* attempt) {
   const std::span<const char> bytes(data, size * count);
-  Job& it = *static_cast<Job*>(job);
-  const bool goes_on = it.transfer.on_body(std::as_bytes(bytes));
-  if (const std::size_t done = it.transfer.parts_done(); done > it.parts_told && it.transfer.has_more_parts()) {
-    it.parts_told = done;
-    it.waiting.advanced(it.transfer, done);
+  Attempt& it = *static_cast<Attempt*>(attempt);
+  Job& job = *it.job;
+  if (job.answering != &it) return job.answering == nullptr ? bytes.size() : 0;
+  const bool goes_on = job.transfer.on_body(std::as_bytes(bytes));
+  if (const std::size_t done = job.transfer.parts_done(); done > job.parts_told && job.transfer.has_more_parts()) {
+    job.parts_told = done;
+    job.waiting.advanced(job.transfer, done);
   }
   return goes_on ? bytes.size() : 0;
+}
+
+// Who is waited for no longer was at least that late.
+void Client::count_answer(const Job& job) {
+  if (job.transfer.hedging() == nullptr) return;
+  const auto now = Clock::now();
+  for (const Attempt& attempt : job.attempts)
+    if (attempt.is_under_way()) hedges_[job.host].answered(std::chrono::duration<double>(now - attempt.begun).count());
+  if (job.answering == &job.attempts[1]) ++job.transfer.hedging()->won;
 }
 
 void Client::end_finished() {
@@ -345,22 +434,30 @@ void Client::end_finished() {
     if (message->msg != CURLMSG_DONE) continue;
     char* found = nullptr;
     curl_.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &found);
-    Job& job = *reinterpret_cast<Job*>(found);
+    Attempt& attempt = *reinterpret_cast<Attempt*>(found);
+    Job& job = *attempt.job;
     const CURLcode code = message->data.result;
+    if (job.answering != &attempt && job.other(attempt).is_under_way()) {
+      close(attempt);  // the other one decides
+      continue;
+    }
     std::string trouble;
     // an answer that we broke off is no trouble
     if (code != CURLE_OK && code != CURLE_WRITE_ERROR)
-      trouble = job.words[0] != '\0' ? job.words.data() : curl_.easy_strerror(code);
+      trouble = attempt.words[0] != '\0' ? attempt.words.data() : curl_.easy_strerror(code);
     if (trouble.empty() && job.transfer.is_data() && !job.transfer.sends()) measure(job);
     end(job, trouble, !is_final(code));
   }
+  for (Job* const job : under_way_)  // who lost goes at once
+    if (job->answering != nullptr && job->other(*job->answering).is_under_way()) close(job->other(*job->answering));
 }
 
 void Client::measure(const Job& job) {
   double sent = 0, first = 0, last = 0;  // seconds since the request was begun
-  curl_.easy_getinfo(job.handle, CURLINFO_PRETRANSFER_TIME, &sent);
-  curl_.easy_getinfo(job.handle, CURLINFO_STARTTRANSFER_TIME, &first);
-  curl_.easy_getinfo(job.handle, CURLINFO_TOTAL_TIME, &last);
+  CURL* const handle = job.answering->handle;
+  curl_.easy_getinfo(handle, CURLINFO_PRETRANSFER_TIME, &sent);
+  curl_.easy_getinfo(handle, CURLINFO_STARTTRANSFER_TIME, &first);
+  curl_.easy_getinfo(handle, CURLINFO_TOTAL_TIME, &last);
   const std::uint64_t bytes = job.transfer.bytes_received() - job.received_before;
   const std::lock_guard lock(mutex_);
   speeds_[job.host].add(std::max(first - sent, 0.0), bytes, std::max(last - first, 0.0));
@@ -375,7 +472,7 @@ LinkSpeed Client::speed(const std::string& host) const {
 // Of the body of the request under way.
 std::uint64_t Client::sent_bytes(const Job& job) const {
   curl_off_t sent = 0;
-  if (job.transfer.bytes_to_send() > 0) curl_.easy_getinfo(job.handle, CURLINFO_SIZE_UPLOAD_T, &sent);
+  if (job.transfer.bytes_to_send() > 0) curl_.easy_getinfo(job.attempts[0].handle, CURLINFO_SIZE_UPLOAD_T, &sent);
   return static_cast<std::uint64_t>(sent);
 }
 
@@ -408,21 +505,24 @@ void Client::end(Job& job, std::string_view trouble, bool is_worth_another_try) 
 
 // The request ends, or has ended.
 void Client::close(Job& job) {
-  if (job.handle == nullptr) return;
+  for (Attempt& attempt : job.attempts) close(attempt);
+  if (std::erase(under_way_, &job) > 0) has_room_ = true;
+}
+
+void Client::close(Attempt& attempt) {
+  if (!attempt.is_under_way()) return;
   long connections = 0;
-  curl_.easy_getinfo(job.handle, CURLINFO_NUM_CONNECTS, &connections);
-  curl_.multi_remove_handle(multi_, job.handle);
+  curl_.easy_getinfo(attempt.handle, CURLINFO_NUM_CONNECTS, &connections);
+  curl_.multi_remove_handle(multi_, attempt.handle);
   if (handles_.size() < kKeptHandles)
-    handles_.push_back(job.handle);
+    handles_.push_back(attempt.handle);
   else
-    curl_.easy_cleanup(job.handle);
-  job.handle = nullptr;
-  curl_.slist_free_all(std::exchange(job.headers, nullptr));
-  if (std::erase(under_way_, &job) > 0) {
-    has_room_ = true;
-    const auto host = of_host_.find(job.host);
-    if (--host->second == 0) of_host_.erase(host);
-  }
+    curl_.easy_cleanup(attempt.handle);
+  attempt.handle = nullptr;
+  curl_.slist_free_all(std::exchange(attempt.headers, nullptr));
+  has_room_ = true;
+  const auto host = of_host_.find(attempt.job->host);
+  if (--host->second == 0) of_host_.erase(host);
   const std::lock_guard lock(mutex_);
   counts_.connections += static_cast<std::uint64_t>(connections);
 }
@@ -451,6 +551,8 @@ int Client::wait_ms() const {
   auto until = now + std::chrono::milliseconds(kLongestWaitMs);
   for (const Job* const job : under_way_) until = std::min(until, job->window_began + job->transfer.limits().stall);
   if (until <= now) until = now + kBetweenLooks;  // when stalls are looked for
+  for (const Job* const job : under_way_)
+    if (job->hedge_at) until = std::min(until, *job->hedge_at);
   for (const Job* const job : waiting_)
     if (!job->is_blocked) until = std::min(until, job->due);
   if (until <= now) return 0;

@@ -3,6 +3,10 @@
 
 // One thread for all remote reads of the process, over curl's multi interface: it keeps connections, starts requests,
 // ends those that stall, and waits before another try.
+//
+// Where a transfer may be hedged, and its request is later than 99 of 100 of its host, the same request is made once
+// more. The first of the two that is answered by 200 or 206 is the answer, and the other one is ended; what refuses or
+// breaks is passed over while the other may still come.
 
 #include <chrono>
 #include <condition_variable>
@@ -55,6 +59,7 @@ class Client {
 
   struct Counts {
     std::uint64_t requests = 0, connections = 0, bytes = 0;
+    std::uint64_t hedges = 0;     // of them, second ones for others that were late
     std::uint64_t held_back = 0;  // requests that waited as there may be only so many a second
   };
   Counts counts() const;
@@ -63,9 +68,10 @@ class Client {
 
  private:
   struct Job;
+  struct Attempt;
   using Clock = std::chrono::steady_clock;
-  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* job);
-  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* job);
+  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* attempt);
+  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* attempt);
 
   Client(const CurlLibrary& curl, const HttpLimits& limits);
   void stop();
@@ -76,13 +82,17 @@ class Client {
   void begin(Job& job);
   bool may_begin(Job& job);
   void measure(const Job& job);
-  bool set_up(Job& job, const Call& call);
+  bool set_up(Attempt& attempt, const Call& call);
+  void begin_hedges();
+  bool may_hedge(const Job& job);
+  void count_answer(const Job& job);
   void end_finished();
   void end_stalled();
   std::uint64_t sent_bytes(const Job& job) const;
   void end(Job& job, std::string_view trouble, bool is_worth_another_try);
   void end_given_up(Transfer* transfer);
   void close(Job& job);
+  void close(Attempt& attempt);
   void conclude(Job& job, Transfer::Next next);
   int wait_ms() const;
 
@@ -102,6 +112,7 @@ class Client {
   std::vector<Job*> under_way_;
   std::map<std::string, std::size_t, std::less<>> of_host_;  // how many of those
   std::map<std::string, RequestPace> paces_;                 // of hosts
+  std::map<std::string, HedgePolicy> hedges_;                // of hosts
   std::vector<void*> handles_;                               // that may be used again
   bool has_room_ = false;                                    // for those of waiting_ that there was none for
   Clock::time_point looked_for_stalls_;

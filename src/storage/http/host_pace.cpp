@@ -9,6 +9,10 @@ namespace {
 constexpr double kOld = 7.0 / 8;               // what an answer leaves of those before it
 constexpr std::uint64_t kTelling = 64 * 1024;  // a shorter body is in a buffer before anybody looks
 constexpr double kShortest = 1e-6;
+constexpr std::size_t kRemembered = 512, kLeastSeen = 64, kOnTime = 99;  // answers; per cent
+constexpr std::uint64_t kBetween = 16;                                   // answers, between two looks at all of them
+constexpr double kEarned = 0.03;   // second requests for each request: more would burden a host that is slow for all
+constexpr double kMostEarned = 4;  // at once
 constexpr auto kLate = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -21,6 +25,27 @@ void SpeedEstimate::add(double latency_s, std::uint64_t bytes, double seconds) {
 }
 
 LinkSpeed SpeedEstimate::speed() const { return {latency_s_, seconds_ > 0 ? bytes_ / seconds_ : 0}; }
+
+void HedgePolicy::began() { earned_ = std::min(earned_ + kEarned, kMostEarned); }
+
+void HedgePolicy::answered(double latency_s) {
+  if (latencies_.size() < kRemembered)
+    latencies_.push_back(latency_s);
+  else
+    latencies_[answers_ % kRemembered] = latency_s;
+  ++answers_;
+  if (latencies_.size() < kLeastSeen || answers_ % kBetween != 0) return;
+  std::vector<double> sorted = latencies_;
+  const auto late = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() * kOnTime / 100);
+  std::ranges::nth_element(sorted, late);
+  late_after_s_ = *late;
+}
+
+bool HedgePolicy::may_spend() {
+  if (earned_ < 1) return false;
+  earned_ -= 1;
+  return true;
+}
 
 RequestPace::Clock::time_point RequestPace::next() const {
   return per_second_ == 0 || even_ == Clock::time_point{} ? Clock::time_point{} : even_ - kLate;

@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 namespace feedline::storage {
 
@@ -24,6 +26,22 @@ class SpeedEstimate {
  private:
   double latency_s_ = 0;
   double bytes_ = 0, seconds_ = 0;  // of bodies, the older the less
+};
+
+// When is a request so late that a second one is worth it, and may there be one? Not thread-safe.
+class HedgePolicy {
+ public:
+  void began();                     // a request: with it a little is earned towards a second one of some request
+  void answered(double latency_s);  // after so long its answer began; or it was waited for no longer than this
+  // After which time one is among the slowest hundredth, by the last 512; nullopt: too few were seen.
+  std::optional<double> late_after_s() const { return late_after_s_; }
+  bool may_spend();  // a second request is made, where there may be one
+
+ private:
+  std::vector<double> latencies_;  // the last ones, in a ring
+  std::uint64_t answers_ = 0;
+  std::optional<double> late_after_s_;
+  double earned_ = 0;
 };
 
 // No more requests than so many a second: in any time of t seconds 1 + (t + 0.01) times as many. Those 10 ms make up

@@ -55,5 +55,33 @@ TEST(RequestPace, WithoutALimitThereIsNone) {
   }
 }
 
+TEST(HedgePolicy, TheSlowestHundredthIsLate) {
+  HedgePolicy policy;
+  for (int i = 0; i < 63; ++i) policy.answered(0.01);
+  EXPECT_FALSE(policy.late_after_s()) << "too few";
+  for (int i = 63; i < 512; ++i) policy.answered(i % 100 == 0 ? 5.0 : 0.01);
+  ASSERT_TRUE(policy.late_after_s());
+  EXPECT_DOUBLE_EQ(*policy.late_after_s(), 0.01);
+  for (int i = 0; i < 512; ++i) policy.answered(i % 50 == 0 ? 5.0 : 0.02);
+  EXPECT_DOUBLE_EQ(*policy.late_after_s(), 5.0) << "where two of a hundred are slow, that is no exception";
+  for (int i = 0; i < 512; ++i) policy.answered(0.03);
+  EXPECT_DOUBLE_EQ(*policy.late_after_s(), 0.03) << "what was long ago does not count";
+}
+
+TEST(HedgePolicy, ThreeOfAHundredMayBeMade) {
+  HedgePolicy policy;
+  EXPECT_FALSE(policy.may_spend());
+  int made = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    policy.began();
+    made += policy.may_spend() ? 1 : 0;
+  }
+  EXPECT_GE(made, 299);
+  EXPECT_LE(made, 300);
+  for (int i = 0; i < 10'000; ++i) policy.began();
+  for (made = 0; policy.may_spend();) ++made;
+  EXPECT_EQ(made, 4) << "not all at once that were not made before";
+}
+
 }  // namespace
 }  // namespace feedline::storage

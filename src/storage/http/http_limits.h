@@ -20,7 +20,8 @@ struct HttpLimits {
   std::chrono::milliseconds longest_retry_after{120'000};  // a server that wants more is an error
   std::size_t at_once_per_host = 64;
   std::size_t at_once = 256;
-  std::uint64_t requests_per_s = 0;  // of a host; 0: as many as there are
+  std::chrono::milliseconds least_late{50};  // no request is late before this
+  std::uint64_t requests_per_s = 0;          // of a host; 0: as many as there are
 };
 
 // The defaults, less what FEEDLINE_HTTP_STALL_MS, FEEDLINE_HTTP_TRIES, FEEDLINE_HTTP_CONNECTIONS and

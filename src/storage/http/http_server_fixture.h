@@ -139,7 +139,7 @@ class HttpServer {
   void converse(int connection) {
     std::string input;
     while (const auto request = read_request(connection, input))
-      if (!send_answer(connection, answer_(*request))) break;
+      if (!send_answer(connection, answer_(*request), request->method == "HEAD")) break;
     const std::lock_guard lock(mutex_);
     open_.remove(connection);
     ::close(connection);
@@ -181,14 +181,16 @@ class HttpServer {
   }
 
   // false: the connection is to be closed.
-  bool send_answer(int connection, const ServedAnswer& answer) {
+  bool send_answer(int connection, const ServedAnswer& answer, bool is_head) {
     if (!answer.raw.empty()) return send_all(connection, answer.raw), false;
     std::string text = "HTTP/1.1 " + std::to_string(answer.status) + " x\r\n";
     for (const std::string& header : answer.headers) text += header + "\r\n";
     if (answer.says_length)
       text += "Content-Length: " + std::to_string(answer.length.value_or(answer.body.size())) + "\r\n";
-    text += "\r\n" + answer.body.substr(0, std::min(answer.breaks_after.value_or(answer.body.size()),
-                                                    answer.stalls_after.value_or(answer.body.size())));
+    text += "\r\n";
+    if (is_head) return send_all(connection, text) && answer.says_length;
+    text += answer.body.substr(0, std::min(answer.breaks_after.value_or(answer.body.size()),
+                                           answer.stalls_after.value_or(answer.body.size())));
     if (!send_all(connection, text)) return false;
     if (answer.stalls_after) {
       char one;

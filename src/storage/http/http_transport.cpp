@@ -158,6 +158,7 @@ void HttpTransport::start_request(const RangeRequest& planned, const std::vector
 
 void HttpTransport::begin(std::unique_ptr<Request> request) {
   Transfer& transfer = *request->transfer;
+  remote_.prepare(transfer);
   Request& kept = *requests_.emplace(&transfer, std::move(request)).first->second;
   if (kept.is_whole) kept.parts.front().asked->requests.push_back(&kept);
   const auto client = this->client();
@@ -220,6 +221,7 @@ void HttpTransport::take(const Event& event) {
 void HttpTransport::give_whole(Request& request) {
   Read& read = *request.parts.front().asked->read;
   read.bytes = request.transfer->result();
+  if (read.bytes && remote_.reading.compares_sums) remote_.traffic->count(*request.transfer);
   read.was_near = false;
   asked_.erase(&read);
   finish(read);

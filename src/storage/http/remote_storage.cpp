@@ -51,9 +51,35 @@ Result<Start> start_of(const Remote& remote, const std::string& path, std::size_
   return start;
 }
 
+Result<std::span<const std::byte>> read_whole(const Remote& remote, const std::string& path, memory::ByteBuffer& buffer,
+                                              std::uint64_t most, HeldTo held_to) {
+  Transfer transfer(*remote.site, remote.limits, path, buffer, most, std::move(held_to));
+  FEEDLINE_TRY(const auto bytes, remote.carry_out(transfer));
+  if (remote.reading.compares_sums) remote.traffic->count(transfer);
+  return bytes;
+}
+
+std::string joined_reads(const Traffic& traffic) {
+  const std::uint64_t reads = traffic.reads, requests = traffic.requests;
+  const std::uint64_t wanted = traffic.wanted_bytes, asked = traffic.asked_bytes;
+  if (requests == 0 || wanted == 0) return {};
+  const std::uint64_t hundredths = (asked * 100 + wanted / 2) / wanted;
+  return std::to_string(reads) + " ranges read ahead by " + std::to_string(requests) + " requests, for " +
+         std::to_string(hundredths / 100) + "." + std::to_string(hundredths / 10 % 10) +
+         std::to_string(hundredths % 10) + " bytes per byte used";
+}
+
 }  // namespace
 
+void Traffic::count(const Transfer& whole) { ++(whole.sum() ? compared : without_sum); }
+
+void Remote::prepare(Transfer& transfer) const {
+  if (reading.compares_sums) transfer.compare_sums();
+  if (reading.hedges) transfer.hedge(traffic->hedges);
+}
+
 Result<std::span<const std::byte>> Remote::carry_out(Transfer& transfer) const {
+  prepare(transfer);
   return client ? storage::carry_out(*client, transfer) : storage::carry_out(transfer);
 }
 
@@ -95,14 +121,28 @@ Result<std::unique_ptr<Reader>> RemoteStorage::open_version(const std::string& p
 
 Result<std::span<const std::byte>> RemoteStorage::read_all(const std::string& path, memory::ByteBuffer& buffer,
                                                            std::uint64_t most) const {
-  Transfer transfer(*remote_.site, remote_.limits, path, buffer, most, {});
-  return remote_.carry_out(transfer);
+  return read_whole(remote_, path, buffer, most, {});
 }
 
 Result<std::span<const std::byte>> RemoteStorage::read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                                std::uint64_t most, const Version& version) const {
-  Transfer transfer(*remote_.site, remote_.limits, path, buffer, most, {version, {}});
-  return remote_.carry_out(transfer);
+  return read_whole(remote_, path, buffer, most, {version, {}});
+}
+
+Result<std::optional<ObjectSum>> RemoteStorage::known_sum(const std::string& path, const Version& version) const {
+  if (!remote_.reading.compares_sums) return std::nullopt;
+  Transfer transfer(*remote_.site, remote_.limits, path, Transfer::HeadAlone{}, {version, {}});
+  const auto done = remote_.carry_out(transfer);
+  const bool is_none = remote_.site->may_refuse_heads() && transfer.status() >= 400;
+  if (!done && !is_none) return std::unexpected(done.error());
+  if (!transfer.sum()) ++remote_.traffic->without_sum;
+  return transfer.sum();
+}
+
+Remote RemoteStorage::remote_so(const Reading& how) const {
+  Remote remote = remote_;
+  remote.reading = how;
+  return remote;
 }
 
 Result<ObjectStat> RemoteStorage::stat(const std::string& path) const {
@@ -111,13 +151,15 @@ Result<ObjectStat> RemoteStorage::stat(const std::string& path) const {
 }
 
 std::string RemoteStorage::summary() const {
-  const std::uint64_t reads = remote_.traffic->reads, requests = remote_.traffic->requests;
-  const std::uint64_t wanted = remote_.traffic->wanted_bytes, asked = remote_.traffic->asked_bytes;
-  if (requests == 0 || wanted == 0) return {};
-  const std::uint64_t hundredths = (asked * 100 + wanted / 2) / wanted;
-  return std::to_string(reads) + " ranges read ahead by " + std::to_string(requests) + " requests, for " +
-         std::to_string(hundredths / 100) + "." + std::to_string(hundredths / 10 % 10) +
-         std::to_string(hundredths % 10) + " bytes per byte used";
+  std::string text = joined_reads(*remote_.traffic);
+  if (remote_.reading.compares_sums)
+    text += (text.empty() ? "" : "; ") + std::to_string(remote_.traffic->compared) +
+            " whole objects compared with the server's checksums, " + std::to_string(remote_.traffic->without_sum) +
+            " had none";
+  if (remote_.reading.hedges)
+    text += (text.empty() ? "" : "; ") + std::to_string(remote_.traffic->hedges.made) +
+            " second requests for late ones, of which " + std::to_string(remote_.traffic->hedges.won) + " were quicker";
+  return text;
 }
 
 std::unique_ptr<Transport> RemoteStorage::own_transport() const { return std::make_unique<HttpTransport>(remote_); }
@@ -158,6 +200,10 @@ Result<Tree> HttpStorage::list_below(const std::string& directory, Depth /*depth
 
 std::string HttpStorage::below(const std::string& directory, std::string_view path) const {
   return directory + "/" + percent_encoded(path, true);
+}
+
+std::shared_ptr<const Storage> HttpStorage::reading(const Reading& how) const {
+  return std::make_shared<HttpStorage>(remote_so(how));
 }
 
 Result<bool> HttpStorage::is_directory(const std::string& path) const {

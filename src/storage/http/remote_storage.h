@@ -21,6 +21,12 @@ namespace feedline::storage {
 struct Traffic {
   std::atomic<std::uint64_t> reads{0}, requests{0};
   std::atomic<std::uint64_t> wanted_bytes{0}, asked_bytes{0};
+  std::atomic<std::uint64_t> compared{0}, without_sum{0};  // whole objects, where sums are to be compared
+
+  HedgeCounts hedges;
+
+  // A transfer of a whole object that came to its end.
+  void count(const Transfer& whole);
 };
 
 // How requests are made, and by whom.
@@ -29,6 +35,10 @@ struct Remote {
   HttpLimits limits = http_limits();
   Client* client = nullptr;  // nullptr: the process's
   std::shared_ptr<Traffic> traffic = std::make_shared<Traffic>();
+  Reading reading = {};
+
+  // As the user wants it read; before it is started.
+  void prepare(Transfer& transfer) const;
 
   Result<std::span<const std::byte>> carry_out(Transfer& transfer) const;
 };
@@ -73,12 +83,15 @@ class RemoteStorage : public Storage {
   Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                   std::uint64_t most, const Version& version) const override;
   Result<ObjectStat> stat(const std::string& path) const override;
+  // One request, where sums are to be compared.
+  Result<std::optional<ObjectSum>> known_sum(const std::string& path, const Version& version) const override;
   bool is_remote() const override { return true; }
   bool joins_reads() const override { return true; }
   std::string summary() const override;
   std::unique_ptr<Transport> own_transport() const override;
 
  protected:
+  Remote remote_so(const Reading& how) const;
   const Remote remote_;
 };
 
@@ -87,6 +100,8 @@ class RemoteStorage : public Storage {
 class HttpStorage final : public RemoteStorage {
  public:
   explicit HttpStorage(HttpLimits limits = http_limits(), Client* client = nullptr);
+  explicit HttpStorage(Remote remote) : RemoteStorage(std::move(remote)) {}
+  std::shared_ptr<const Storage> reading(const Reading& how) const override;
   bool has_flat_names() const override { return true; }
   // All that is below, whatever the depth.
   Result<Tree> list_below(const std::string& directory, Depth depth) const override;

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <cstdlib>
 #include <utility>
 
 #include "base/random.h"
@@ -101,6 +102,12 @@ std::optional<std::int64_t> parse_http_date(std::string_view text) {
   return *days * 86'400 + static_cast<std::int64_t>(*hour * 3600 + *minute * 60 + *second);
 }
 
+// A sum of sums, as of an object of parts, has "-3" behind it, and is none.
+void ResponseHead::add_sum(SumKind kind, std::string_view base64) {
+  auto found = sum_of_base64(kind, base64);
+  if (found && (!sum || kind < sum->kind)) sum = std::move(found);
+}
+
 void ResponseHead::add(std::string_view line, std::int64_t now) {
   line = trimmed(line);
   is_whole = line.empty();
@@ -129,6 +136,17 @@ void ResponseHead::add(std::string_view line, std::int64_t now) {
     request_id = kept(value);
   if (is_same_name(name, "x-amz-bucket-region")) bucket_region = kept(value);
   if (is_same_name(name, "location")) location = kept(value);
+  if (is_same_name(name, "x-amz-checksum-crc32c")) add_sum(SumKind::kCrc32c, value);
+  if (is_same_name(name, "x-amz-checksum-crc64nvme")) add_sum(SumKind::kCrc64Nvme, value);
+  if (is_same_name(name, "x-amz-checksum-crc32")) add_sum(SumKind::kCrc32, value);
+  if (is_same_name(name, "x-amz-checksum-sha256")) add_sum(SumKind::kSha256, value);
+  if (is_same_name(name, "x-goog-hash"))  // "crc32c=n03x6A==,md5=Ojk9c3dhfxgoKVVHYwFbHQ=="
+    for (std::string_view rest = value; !rest.empty();) {
+      const std::string_view one = trimmed(rest.substr(0, rest.find(',')));
+      rest.remove_prefix(std::min(rest.find(',') == rest.npos ? rest.size() : rest.find(',') + 1, rest.size()));
+      if (one.starts_with("crc32c=")) add_sum(SumKind::kCrc32c, one.substr(one.find('=') + 1));
+    }
+  if (is_same_name(name, "x-goog-stored-content-encoding")) is_recoded = !is_same_name(value, "identity");
   if (is_same_name(name, "retry-after")) {
     constexpr std::int64_t kLongest = 1'000'000;
     const auto seconds = parse_size(value);
@@ -149,12 +167,12 @@ std::optional<std::uint64_t> ResponseHead::object_bytes() const {
 
 std::optional<Version> ResponseHead::version() const {
   constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-  constexpr std::int64_t kLastYears = 9'000'000'000;  // what 64 bits of nanoseconds hold
+  constexpr std::int64_t kMostSeconds = 9'000'000'000;  // before and after 1970: what 64 bits of nanoseconds hold
   const auto bytes = object_bytes();
   if (!bytes) return {};
   if (!etag.empty()) return Version{*bytes, 0, tag_of(etag)};
   const std::int64_t seconds = last_modified.value_or(0);
-  return Version{*bytes, seconds < kLastYears ? seconds * kNsPerSecond : 0, 0};
+  return Version{*bytes, std::abs(seconds) < kMostSeconds ? seconds * kNsPerSecond : 0, 0};
 }
 
 std::string_view ResponseHead::strong_etag() const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "storage/object_sum.h"
 #include "storage/version.h"
 
 namespace feedline::storage {
@@ -42,6 +43,8 @@ struct ResponseHead {
   std::string request_id;
   std::string bucket_region;
   std::string location;
+  std::optional<ObjectSum> sum;  // of the whole object: the quickest one that the server says
+  bool is_recoded = false;       // Google's body is not the object as it is stored, of which the sum is
   std::optional<std::chrono::seconds> retry_after;  // from `now` on where it is a date
 
   // One line, with or without its end. A status line begins a new head.
@@ -51,6 +54,9 @@ struct ResponseHead {
   std::optional<std::uint64_t> object_bytes() const;
   // The ETag, where If-Match may be asked with it; empty: there is none, or a weak one.
   std::string_view strong_etag() const;
+
+ private:
+  void add_sum(SumKind kind, std::string_view base64);
 };
 
 }  // namespace feedline::storage

@@ -47,6 +47,17 @@ TEST(ResponseHead, TellsVersionsApart) {
   EXPECT_NE(*head.version(), tagged);
 }
 
+TEST(ResponseHead, ATimeThatNanosecondsDoNotHoldIsNone) {
+  for (const char* const year : {"0001", "0997", "1683", "2256", "9999"}) {
+    ResponseHead head;
+    head.add("HTTP/1.1 200 OK\r\n", 0);
+    head.add("Content-Length: 5\r\n", 0);
+    head.add("Last-Modified: Sun, 06 Nov " + std::string(year) + " 08:49:37 GMT\r\n", 0);
+    ASSERT_TRUE(head.last_modified) << year;
+    EXPECT_EQ(head.version(), (Version{5, 0, 0})) << year;
+  }
+}
+
 TEST(ResponseHead, TheLastAnswerCounts) {
   ResponseHead head;
   head.add("HTTP/1.1 302 Found\r\n", 0);

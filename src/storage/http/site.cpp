@@ -5,6 +5,12 @@
 
 namespace feedline::storage {
 
+Result<Call> Site::call_with_sums(const std::string& object, const std::string& method) const {
+  FEEDLINE_TRY(Call made, call(object, {}));
+  made.method = method;
+  return made;
+}
+
 Refused Site::refused(const ResponseHead& head, std::string_view /*body*/) const {
   switch (head.status) {
     case 408:  // request timeout

@@ -37,10 +37,18 @@ class Site {
   virtual ~Site() = default;
   // The request for `object`, made anew for each try. Never waits.
   virtual Result<Call> call(const std::string& object, std::string_view query) const = 0;
+  // The same for all of an object and its checksums, where they are to be asked for; "HEAD": for these alone.
+  virtual Result<Call> call_with_sums(const std::string& object, const std::string& method) const;
+  // May it refuse HEAD of what it gives? A URL that is signed for GET does, and so do some servers.
+  virtual bool may_refuse_heads() const { return false; }
   // Before the first try, by the thread that asks; may wait.
   virtual Result<void> prepare() const { return {}; }
   // After kForCredentials; may wait. The error, where there are no others.
   virtual Result<void> renew() const { return {}; }
+  // After any other answer than 200 and 206: is the object elsewhere, and does call() know where from now on?
+  virtual bool has_moved(const std::string& /*object*/, const ResponseHead& /*head*/, std::string_view /*body*/) const {
+    return false;
+  }
   // What an answer of another status than 200 and 206 means; body: its beginning.
   virtual Refused refused(const ResponseHead& head, std::string_view body) const;
   // Is an answer of status 200 a refusal all the same? Of what was sent; body: all of it.
@@ -55,6 +63,7 @@ class Site {
 class HttpSite final : public Site {
  public:
   Result<Call> call(const std::string& object, std::string_view query) const override;
+  bool may_refuse_heads() const override { return true; }
 };
 
 }  // namespace feedline::storage

@@ -17,6 +17,7 @@ constexpr int kOk = 200, kNoContent = 204, kPartial = 206;
 constexpr std::size_t kMostOfRefusal = 4096;       // that is kept, to say why
 constexpr std::uint64_t kMostIgnored = 64 * 1024;  // that is waited for, so that the connection can be used again
 constexpr int kMostDoublings = 20;
+constexpr int kMostMoves = 2;  // to where a bucket is
 
 std::string range_text(std::uint64_t begin, std::uint64_t bytes) {
   return std::to_string(begin) + "-" + std::to_string(begin + bytes - 1);
@@ -100,6 +101,15 @@ Transfer::Transfer(const Site& site, const HttpLimits& limits, std::string objec
       is_sized_(false),
       held_to_(std::move(held_to)) {}
 
+Transfer::Transfer(const Site& site, const HttpLimits& limits, std::string object, HeadAlone /*head*/, HeldTo held_to)
+    : site_(&site),
+      limits_(&limits),
+      object_(std::move(object)),
+      offset_(0),
+      is_sized_(false),
+      held_to_(std::move(held_to)),
+      heads_(true) {}
+
 Result<Call> Transfer::request() {
   head_ = {};
   judged_ = taken_ = growing_ = cut_ = false;
@@ -107,7 +117,9 @@ Result<Call> Transfer::request() {
   refusal_.clear();
   grown_.clear();
   if (version_ && !can_be_told_apart(*version_)) got_ = 0;  // nothing says that the rest would be of the same object
-  FEEDLINE_TRY(Call call, site_->call(object_, query_));
+  const bool asks_sums = heads_ || (compares_ && buffer_ != nullptr && query_.empty());
+  FEEDLINE_TRY(Call call,
+               asks_sums ? site_->call_with_sums(object_, heads_ ? "HEAD" : "GET") : site_->call(object_, query_));
   sends_ = call.body.has_value();
   sending_ = sends_ ? call.body->size() : 0;
   if (sends_) return call;
@@ -128,6 +140,7 @@ bool Transfer::judge() {
   judged_ = true;
   if (sends_) return taken_ = growing_ = head_.status == kOk || head_.status == kNoContent;
   if (head_.status != kOk && head_.status != kPartial) return false;
+  if (heads_) return taken_ = take_head();
   if (!is_sized_) return taken_ = take_whole();
   const bool is_part = head_.status == kPartial || head_.content_range || head_.has_bad_range;
   return taken_ = is_part ? take_part() : take_from_whole();
@@ -157,9 +170,16 @@ bool Transfer::take_from_whole() {
   return true;
 }
 
+bool Transfer::take_head() {
+  if (!hold()) return false;
+  if (!head_.is_recoded) said_ = head_.sum;
+  return is_sized_ = true;  // of no bytes
+}
+
 bool Transfer::take_whole() {
   if (head_.status != kOk || head_.content_range || head_.has_bad_range)
     return refuse("the answer is a part of the object, which was asked for as a whole");
+  said_ = head_.is_recoded ? std::nullopt : head_.sum;
   if (!head_.content_length) {
     if (!head_.ends_by_itself || held_to_.version) return refuse("the answer does not say how long the object is");
     return growing_ = true;
@@ -267,7 +287,7 @@ Transfer::Next Transfer::on_end(std::string_view trouble, bool is_worth_another_
 
 Transfer::Next Transfer::end_of_data(std::string_view trouble, bool is_worth_another_try) {
   if (growing_ && trouble.empty()) return sends_ ? end_of_sent() : finish_grown();
-  if (!growing_ && got_ == size_) return Next::kDone;
+  if (!growing_ && got_ == size_) return end_of_bytes();
   if (!growing_ && had_ == expected_ && had_ > 0) {  // a part of the range: the rest, at once
     pause_ = {};
     return tries_ < limits_->tries_in_all ? Next::kAgain : give_up("the answers have too few bytes each", EIO);
@@ -295,7 +315,22 @@ Transfer::Next Transfer::finish_grown() {
   room_ = *room;
   got_ = grown_.size();
   size_ = got_;
-  return Next::kDone;
+  return sends_ ? Next::kDone : end_of_bytes();
+}
+
+// All are there. Of a whole object: are they those that the server vouches for?
+Transfer::Next Transfer::end_of_bytes() {
+  if (!compares_ || !query_.empty() || buffer_ == nullptr || !said_) return Next::kDone;
+  const ObjectSum read = sum_of(said_->kind, room_.first(got_));
+  if (read == *said_) return Next::kDone;
+  if (std::exchange(was_damaged_, true)) {
+    error_ = sums_differ(object_, *said_, read, "the server").error();
+    return Next::kDone;
+  }
+  got_ = 0;  // they may have been damaged under way
+  is_sized_ = false;
+  pause_ = {};
+  return Next::kAgain;
 }
 
 void Transfer::say_changed() {
@@ -312,11 +347,18 @@ Transfer::Next Transfer::end_of_refusal() {
   if (head_.status == 416 && is_sized_ && head_.content_range && !head_.content_range->has_range &&
       *head_.content_range->total <= offset_ + got_)
     return hold() ? end_at(*head_.content_range->total), Next::kDone : Next::kDone;
+  if (moves_ < kMostMoves && site_->has_moved(object_, head_, refusal_)) {
+    ++moves_;
+    pause_ = {};
+    return Next::kAgain;
+  }
   std::string why = std::to_string(head_.status);
   if (head_.status == kOk) why += " OK";
   if (const std::string_view words = words_of(head_.status); !words.empty()) why.append(" ").append(words);
   if (const std::string reason = site_->reason(head_, refusal_); !reason.empty()) why += ", " + reason;
-  switch (site_->refused(head_, refusal_)) {
+  Refused refused = site_->refused(head_, refusal_);
+  if (heads_ && (head_.status == 400 || head_.status == 403)) refused = Refused::kForCredentials;  // nobody says why
+  switch (refused) {
     case Refused::kForNow:
       return try_again(why);
     case Refused::kForCredentials:
@@ -331,7 +373,8 @@ Transfer::Next Transfer::end_of_refusal() {
 std::string Transfer::described(std::uint64_t offset, std::uint64_t bytes) const {
   const std::string deed = site_->deed();
   std::string text = "cannot " + (deed.empty() ? "read " : deed);
-  if (deed.empty()) text += is_sized_ && bytes > 0 ? "bytes " + range_text(offset, bytes) : "the object";
+  if (heads_) text += "the checksum";
+  if (deed.empty() && !heads_) text += is_sized_ && bytes > 0 ? "bytes " + range_text(offset, bytes) : "the object";
   text += ": " + *why_;
   if (!head_.request_id.empty()) text += "; request " + head_.request_id;
   if (tries_ > 1) text += "; tried " + std::to_string(tries_) + " times";

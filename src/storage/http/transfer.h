@@ -16,10 +16,12 @@
 //   412, another ETag or length    "changed" (version.h)
 //   other Content-Range, more bytes than said, no length    an error
 //   fewer bytes than said          asked for again, from where it broke off
+//   bytes with another checksum    asked for again once, then an error; where they are to be compared
 //
 // A request that sends something (Call::body) is made again as a whole; what answers 200 or 204 is what it is, unless
 // the site finds a refusal in it.
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -43,6 +45,11 @@ struct HeldTo {
   std::string etag;                // for If-Match; empty: its answers are compared all the same
 };
 
+// Second requests for one that was late. Any thread.
+struct HedgeCounts {
+  std::atomic<std::uint64_t> made{0}, won{0};
+};
+
 // Not for several threads at once. Requires: the site and the limits outlive it.
 class Transfer {
  public:
@@ -61,6 +68,15 @@ class Transfer {
   // All of the object, into `buffer`; kData where it has more than `most` bytes.
   Transfer(const Site& site, const HttpLimits& limits, std::string object, memory::ByteBuffer& buffer,
            std::uint64_t most, HeldTo held_to, std::string query = {});
+  // No bytes: what the server says of the object besides them.
+  struct HeadAlone {};
+  Transfer(const Site& site, const HttpLimits& limits, std::string object, HeadAlone, HeldTo held_to);
+  // All of an object is compared with the checksum that the server says, where it says one; what differs is read once
+  // more. Before it is started.
+  void compare_sums() { compares_ = true; }
+  // A second request may be made where the first one is late (client.h). Before it is started; they outlive it.
+  void hedge(HedgeCounts& counts) { hedging_ = &counts; }
+  HedgeCounts* hedging() const { return sends_ ? nullptr : hedging_; }
 
   const Site& site() const { return *site_; }
   const HttpLimits& limits() const { return *limits_; }
@@ -93,6 +109,9 @@ class Transfer {
   // Of the answers that were taken.
   const std::optional<Version>& version() const { return version_; }
   const std::string& etag() const { return held_to_.etag; }
+  int status() const { return head_.status; }  // of the last answer; 0: there was none
+  // Of a whole object, or its head.
+  const std::optional<ObjectSum>& sum() const { return said_; }
   // Of what was sent: the ETag that the answer has.
   const std::string& sent_etag() const { return head_.etag; }
 
@@ -101,6 +120,7 @@ class Transfer {
   bool take_part();
   bool take_from_whole();
   bool take_whole();
+  bool take_head();
   bool hold();
   bool refuse(const std::string& why);
   void end_at(std::uint64_t object_bytes);
@@ -111,6 +131,7 @@ class Transfer {
   Next give_up(const std::string& why, int system_errno);
   Next try_again(const std::string& why);
   Next finish_grown();
+  Next end_of_bytes();
   void say_changed();
   std::string described(std::uint64_t offset, std::uint64_t bytes) const;
   Error refusal_of(std::uint64_t offset, std::uint64_t bytes) const;
@@ -139,6 +160,12 @@ class Transfer {
   std::uint64_t received_ = 0;
   bool sends_ = false;         // the request has a body; its answer is no object, and is taken as it comes
   std::uint64_t sending_ = 0;  // bytes of that
+  bool heads_ = false;         // nothing but the answer's head is wanted
+  bool compares_ = false;
+  HedgeCounts* hedging_ = nullptr;
+  std::optional<ObjectSum> said_;  // by the first answer that has bytes
+  int moves_ = 0;
+  bool was_damaged_ = false;
   // of the answer under way
   ResponseHead head_;
   bool judged_ = false, taken_ = false, growing_ = false;

@@ -4,34 +4,22 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <utility>
 
 #include "storage/http/url.h"
-#include "storage/local_storage.h"
+#include "storage/s3/key_service.h"
 #include "storage/s3/listing.h"
 
 namespace feedline::storage {
 namespace {
 
-constexpr std::uint64_t kMostBytes = 1 << 20;  // of a file or an answer with keys
-constexpr std::int64_t kBeforeExpiry = 300;    // seconds: AWS gives new ones at least so early
-
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value ? value : "";
-}
+constexpr std::int64_t kBeforeExpiry = 300;  // seconds: AWS and Google give new ones so early
+constexpr std::int64_t kBetweenLooks = 15;   // seconds, where a place has no newer ones yet, or fails
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
   return text;
-}
-
-Result<std::string> file_text(const std::string& path) {
-  memory::ByteBuffer buffer;
-  FEEDLINE_TRY(const auto bytes, local_storage()->read_all(path, buffer, kMostBytes));
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 std::string home_file(const char* named_by, const char* name) {
@@ -45,30 +33,6 @@ std::string profile_name() {
   return name.empty() ? "default" : name;
 }
 
-// One request of a service that gives keys. Its URL and answer may be secret: errors name neither.
-class KeyService final : public Site {
- public:
-  explicit KeyService(Call call) : call_(std::move(call)) {}
-  Result<Call> call(const std::string& /*object*/, std::string_view /*query*/) const override { return call_; }
-
- private:
-  const Call call_;
-};
-
-struct Asker {
-  HttpLimits limits;
-  Client* client;
-
-  Result<std::string> operator()(const std::string& what, Call call) const {
-    const KeyService service(std::move(call));
-    memory::ByteBuffer buffer;
-    Transfer transfer(service, limits, what, buffer, kMostBytes, {});
-    const auto got = client ? carry_out(*client, transfer) : carry_out(transfer);
-    if (!got) return std::unexpected(got.error());
-    return std::string(reinterpret_cast<const char*>(got->data()), got->size());
-  }
-};
-
 Result<S3Keys> keys_of_json(std::string_view json, const std::string& from) {
   S3Keys keys{json_text(json, "AccessKeyId"), json_text(json, "SecretAccessKey"), json_text(json, "Token"), 0};
   if (keys.id.empty() || keys.secret.empty()) return storage_error(from + " gives no keys", EACCES);
@@ -76,25 +40,44 @@ Result<S3Keys> keys_of_json(std::string_view json, const std::string& from) {
   return keys;
 }
 
-Result<S3Keys> of_web_identity(const Asker& ask) {
-  const std::string from = "the web identity of AWS_WEB_IDENTITY_TOKEN_FILE";
-  FEEDLINE_TRY(const std::string token, file_text(variable("AWS_WEB_IDENTITY_TOKEN_FILE")));
-  const std::string region = variable("AWS_REGION"), session = variable("AWS_ROLE_SESSION_NAME");
+// token_file, role: of the environment, or of the profile.
+Result<S3Keys> of_web_identity(const KeyAsker& ask, const std::string& token_file, const std::string& role,
+                               const std::string& session) {
+  const std::string from = "the web identity of '" + token_file + "'";
+  FEEDLINE_TRY(const std::string token, key_file_text(token_file));
+  const std::string region = variable("AWS_REGION");
   std::string endpoint = variable("AWS_ENDPOINT_URL_STS");
   if (endpoint.empty()) endpoint = "https://sts." + (region.empty() ? "" : region + ".") + "amazonaws.com";
-  const std::string query = query_text({{"Action", "AssumeRoleWithWebIdentity"},
-                                        {"Version", "2011-06-15"},
-                                        {"RoleArn", variable("AWS_ROLE_ARN")},
-                                        {"RoleSessionName", session.empty() ? "feedline" : session},
-                                        {"WebIdentityToken", std::string(trimmed(token.substr(0, token.find('\n'))))}});
-  FEEDLINE_TRY(const std::string answer, ask(from, {.url = endpoint + "/?" + query, .headers = {}}));
+  while (endpoint.ends_with('/')) endpoint.pop_back();
+  FEEDLINE_TRY(const std::string answer,
+               ask.post(from, endpoint + "/",
+                        query_text({{"Action", "AssumeRoleWithWebIdentity"},
+                                    {"Version", "2011-06-15"},
+                                    {"RoleArn", role},
+                                    {"RoleSessionName", session.empty() ? "feedline" : session},
+                                    {"WebIdentityToken", std::string(trimmed(token.substr(0, token.find('\n'))))}})));
   S3Keys keys{xml_text(answer, "AccessKeyId"), xml_text(answer, "SecretAccessKey"), xml_text(answer, "SessionToken"),
               parse_iso_time(xml_text(answer, "Expiration")).value_or(0)};
   if (keys.id.empty() || keys.secret.empty()) return storage_error(from + " gives no keys", EACCES);
   return keys;
 }
 
-Result<S3Keys> of_container(const Asker& ask) {
+// What a profile may say instead of keys, and this does not do: an error, as other keys than those that the profile
+// means would be a surprise.
+Result<void> refuse_other_ways() {
+  const auto refused = [](const std::string& key) {
+    const std::string name = profile_name();
+    return storage_error("the profile '" + name + "' gets its keys by " + key +
+                             ", which Feedline does not do: set what `aws configure export-credentials --profile " +
+                             name + " --format env` prints, before they expire, or give the profile keys",
+                         EACCES);
+  };
+  for (const char* key : {"credential_process", "sso_session", "sso_start_url", "source_profile", "credential_source"})
+    if (!profile_value(key).empty()) return refused(key);
+  return {};
+}
+
+Result<S3Keys> of_container(const KeyAsker& ask) {
   const std::string from = "the container's credentials";
   std::string url = variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
   if (const std::string path = variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); !path.empty())
@@ -102,7 +85,7 @@ Result<S3Keys> of_container(const Asker& ask) {
   Call call{.url = url, .headers = {}};
   std::string token = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
   if (const std::string file = variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); !file.empty()) {
-    FEEDLINE_TRY(token, file_text(file));
+    FEEDLINE_TRY(token, key_file_text(file));
     token = trimmed(std::string_view(token).substr(0, token.find('\n')));
   }
   if (!token.empty()) call.headers.push_back("Authorization: " + token);
@@ -111,11 +94,8 @@ Result<S3Keys> of_container(const Asker& ask) {
 }
 
 // No keys where there is no such service: most machines are no instances.
-Result<S3Keys> of_instance(Asker ask) {
+Result<S3Keys> of_instance(const KeyAsker& ask) {
   const std::string from = "the instance's metadata";
-  ask.limits.connect = std::min(ask.limits.connect, std::chrono::milliseconds(1000));
-  ask.limits.stall = std::min(ask.limits.stall, std::chrono::milliseconds(2000));
-  ask.limits.tries = 2;
   std::string endpoint = variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
   if (endpoint.empty()) endpoint = "http://169.254.169.254";
   while (endpoint.ends_with('/')) endpoint.pop_back();
@@ -156,22 +136,6 @@ std::map<std::string, std::string> profile_in(std::string_view file, std::string
   return values;
 }
 
-std::string json_text(std::string_view json, std::string_view name) {
-  const std::string quoted = "\"" + std::string(name) + "\"";
-  std::size_t at = json.find(quoted);
-  if (at == json.npos) return {};
-  at = json.find_first_not_of(" \t\r\n", at + quoted.size());
-  if (at == json.npos || json[at] != ':') return {};
-  at = json.find_first_not_of(" \t\r\n", at + 1);
-  if (at == json.npos || json[at] != '"') return {};
-  std::string text;
-  for (++at; at < json.size() && json[at] != '"'; ++at) {
-    if (json[at] == '\\') ++at;  // "\/", the only escape that keys and dates may have
-    if (at < json.size()) text += json[at];
-  }
-  return at < json.size() ? text : std::string();
-}
-
 std::optional<std::int64_t> parse_iso_time(std::string_view text) {
   if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':' ||
       text.back() != 'Z')
@@ -195,7 +159,7 @@ std::string profile_value(const std::string& key) {
   // what both say, the file of credentials says
   for (const auto& path :
        {home_file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), home_file("AWS_CONFIG_FILE", "config")})
-    if (const auto file = file_text(path)) {
+    if (const auto file = key_file_text(path)) {
       const auto values = profile_in(*file, profile_name());
       if (const auto found = values.find(key); found != values.end()) return found->second;
     }
@@ -203,32 +167,39 @@ std::string profile_value(const std::string& key) {
 }
 
 Result<S3Keys> find_keys(const HttpLimits& limits, Client* client) {
-  const Asker ask{limits, client};
+  const KeyAsker ask{limits, client};
   S3Keys keys{variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY"), variable("AWS_SESSION_TOKEN"), 0};
   if (!keys.id.empty() && !keys.secret.empty()) return keys;
-  if (!variable("AWS_WEB_IDENTITY_TOKEN_FILE").empty()) return of_web_identity(ask);
+  if (const std::string token = variable("AWS_WEB_IDENTITY_TOKEN_FILE"); !token.empty())
+    return of_web_identity(ask, token, variable("AWS_ROLE_ARN"), variable("AWS_ROLE_SESSION_NAME"));
   keys = {profile_value("aws_access_key_id"), profile_value("aws_secret_access_key"),
           profile_value("aws_session_token"), 0};
   if (!keys.id.empty() && !keys.secret.empty()) return keys;
+  if (const std::string token = profile_value("web_identity_token_file"); !token.empty())
+    return of_web_identity(ask, token, profile_value("role_arn"), profile_value("role_session_name"));
+  FEEDLINE_CHECK_OK(refuse_other_ways());
   if (!variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI").empty() ||
       !variable("AWS_CONTAINER_CREDENTIALS_FULL_URI").empty())
     return of_container(ask);
   if (variable("AWS_EC2_METADATA_DISABLED") == "true") return S3Keys{};
-  return of_instance(ask);
+  return of_instance(ask.impatient());
 }
 
 Result<void> KeyRing::prepare() const {
   const auto is_fresh = [this] {
     const std::lock_guard lock(mutex_);
-    return keys_ && (keys_->expires == 0 || keys_->expires - now_() > kBeforeExpiry);
+    if (!keys_) return false;
+    const std::int64_t now = now_();
+    if (keys_->expires == 0 || keys_->expires - now > kBeforeExpiry) return true;
+    return keys_->expires > now && now < look_again_;
   };
   if (is_fresh()) return {};
   const std::lock_guard finding(finding_);
   if (is_fresh()) return {};  // another thread has found them
   auto found = find_anew();
-  if (found) return {};
   const std::lock_guard lock(mutex_);
-  if (keys_ && keys_->expires > now_()) return {};
+  look_again_ = now_() + kBetweenLooks;
+  if (found || (keys_ && keys_->expires > now_())) return {};
   return found;
 }
 

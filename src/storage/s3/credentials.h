@@ -5,7 +5,7 @@
 //
 //   1  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
 //   2  AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN, at STS
-//   3  the profile AWS_PROFILE of ~/.aws/credentials and ~/.aws/config
+//   3  the profile AWS_PROFILE of ~/.aws/credentials and ~/.aws/config: keys, or a web identity
 //   4  AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, or ..._FULL_URI: ECS, EKS
 //   5  the instance's metadata, version 2, unless AWS_EC2_METADATA_DISABLED
 //
@@ -27,8 +27,6 @@ namespace feedline::storage {
 
 // "[name]" and "key = value" lines; of sections "profile x" too: keys of x.
 std::map<std::string, std::string> profile_in(std::string_view file, std::string_view profile);
-// The text behind "name": in a flat JSON object; empty: there is none.
-std::string json_text(std::string_view json, std::string_view name);
 // Seconds since 1970 of "2026-01-02T03:04:05Z", with or without a fraction; nullopt: it is none.
 std::optional<std::int64_t> parse_iso_time(std::string_view text);
 // Of the profile that is in use, by its files; empty: it says nothing.
@@ -58,7 +56,9 @@ class KeyRing {
   const Now now_;
   mutable std::mutex finding_;  // one thread looks, the others wait for it
   mutable std::mutex mutex_;
-  mutable std::optional<S3Keys> keys_;  // guarded by mutex_
+  // guarded by mutex_
+  mutable std::optional<S3Keys> keys_;
+  mutable std::int64_t look_again_ = 0;  // not before, for keys that are valid still
 };
 
 }  // namespace feedline::storage

@@ -3,23 +3,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <ctime>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "storage/http/url.h"
+#include "storage/s3/google_credentials.h"
 
 namespace feedline::storage {
 namespace {
 
 constexpr std::uint64_t kMostListing = 64 << 20;  // of a page: 1,000 keys of at most 1,024 bytes, encoded
-
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value ? value : "";
-}
 
 template <typename... Texts>
 std::string first_of(const Texts&... texts) {
@@ -34,7 +29,18 @@ std::string without_end_slash(std::string text) {
   return text;
 }
 
-Result<S3Keys> gs_keys() { return S3Keys{variable("GS_ACCESS_KEY_ID"), variable("GS_SECRET_ACCESS_KEY"), "", 0}; }
+// Amazon's are letters, digits and dashes; what else an answer says would become the name of a host.
+bool is_region(std::string_view text) {
+  constexpr std::size_t kLongest = 32;
+  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  return !text.empty() && text.size() <= kLongest && std::ranges::all_of(text, fits);
+}
+
+// Is what is sent there read by nobody on the way?
+bool is_private(const UrlParts& endpoint) {
+  const std::string_view host = endpoint.authority.substr(0, endpoint.authority.rfind(':'));
+  return endpoint.scheme == "https" || host == "localhost" || host.starts_with("127.") || host == "[::1]";
+}
 
 // Of all keys below a folder.
 std::string prefix_of(std::string_view key) {
@@ -145,8 +151,8 @@ Result<Call> S3Site::call(const std::string& object, std::string_view query) con
 Result<Call> S3Site::call(const std::string& object, const S3Order& order) const {
   const auto name = s3_name(object);
   if (!name) return config_error("'" + object + "' names no bucket");
-  const std::string base =
-      settings_.endpoint.empty() ? "https://s3." + settings_.region + ".amazonaws.com" : settings_.endpoint;
+  const std::string region = region_of(name->bucket);
+  const std::string base = settings_.endpoint.empty() ? "https://s3." + region + ".amazonaws.com" : settings_.endpoint;
   const auto parts = parts_of_url(base);
   if (!parts) return config_error("the endpoint '" + base + "' is no URL: write https://host");
   // no certificate is valid for a name with a dot in front of the host
@@ -158,6 +164,7 @@ Result<Call> S3Site::call(const std::string& object, const S3Order& order) const
   request.path = std::string(parts->path) + "/" + (path_style ? std::string(name->bucket) + "/" : "") +
                  (order.of_bucket ? "" : percent_encoded(name->key, true));
   request.query = query_in(order.query);
+  if (order.wants_sums && settings_.scheme == "s3") request.headers["x-amz-checksum-mode"] = "ENABLED";
   if (settings_.requester_pays) request.headers["x-amz-request-payer"] = "requester";
   Call call{.url = std::string(parts->scheme) + "://" + request.host + request.path,
             .headers = {},
@@ -165,11 +172,39 @@ Result<Call> S3Site::call(const std::string& object, const S3Order& order) const
             .body = order.body};
   if (!order.query.empty()) call.url += "?" + query_text(request.query);
   const S3Keys keys = keys_.keys();
-  if (!keys.is_empty())
-    call.headers = signed_headers(request, keys, settings_.region, now_());
-  else
-    for (const auto& [header, value] : request.headers) call.headers.push_back(header + ": " + value);
+  if (!keys.id.empty()) {
+    call.headers = signed_headers(request, keys, region, now_());
+    return call;
+  }
+  for (const auto& [header, value] : request.headers) call.headers.push_back(header + ": " + value);
+  if (keys.bearer.empty()) return call;
+  if (!is_private(*parts))
+    return config_error("the endpoint '" + base +
+                        "' is not asked with a token, which anybody on the way could use: " + "write https://");
+  call.headers.push_back("Authorization: Bearer " + keys.bearer);
   return call;
+}
+
+std::string S3Site::region_of(std::string_view bucket) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = regions_.find(bucket);
+  return found == regions_.end() ? settings_.region : found->second;
+}
+
+bool S3Site::is_followed(std::string_view region) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(regions_, [&](const auto& bucket) { return bucket.second == region; });
+}
+
+bool S3Site::has_moved(const std::string& object, const ResponseHead& head, std::string_view body) const {
+  const bool may_be = head.status == 301 || head.status == 307 || head.status == 400;
+  const auto name = s3_name(object);
+  if (!may_be || !name || settings_.scheme != "s3") return false;
+  const std::string region = head.bucket_region.empty() ? xml_text(body, "Region") : head.bucket_region;
+  if (!is_region(region) || region == region_of(name->bucket)) return false;
+  const std::lock_guard lock(mutex_);
+  regions_.insert_or_assign(std::string(name->bucket), region);
+  return true;
 }
 
 Refused S3Site::refused(const ResponseHead& head, std::string_view body) const {
@@ -180,18 +215,21 @@ Refused S3Site::refused(const ResponseHead& head, std::string_view body) const {
   const std::string code = xml_text(body, "Code");
   if (kExpired.contains(code)) return Refused::kForCredentials;
   if (kForNow.contains(code)) return Refused::kForNow;
+  if (head.status == 401 && !keys_.keys().bearer.empty()) return Refused::kForCredentials;  // Google's words for it
   return Site::refused(head, body);
 }
 
 std::string S3Site::reason(const ResponseHead& head, std::string_view body) const {
   std::string text = xml_text(body, "Code");
-  if (!head.bucket_region.empty() && head.bucket_region != settings_.region && head.status != 404)
+  if (!head.bucket_region.empty() && head.bucket_region != settings_.region && head.status != 404 &&
+      !is_followed(head.bucket_region))
     text += std::string(text.empty() ? "" : ": ") + "the bucket is in " + head.bucket_region + ", and not in " +
             settings_.region + ": set AWS_REGION";
   if ((head.status == 403 || head.status == 401) && keys_.keys().is_empty())
-    text += std::string(text.empty() ? "" : ": ") + "asked without keys, as none were found" +
-            (settings_.scheme == "gs" ? ": set GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY"
-                                      : ": set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
+    text +=
+        std::string(text.empty() ? "" : ": ") + "asked without keys, as none were found" +
+        (settings_.scheme == "gs" ? ": set GOOGLE_APPLICATION_CREDENTIALS, or GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY"
+                                  : ": set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY");
   return text;
 }
 
@@ -260,7 +298,9 @@ std::shared_ptr<const S3Site> s3_site() {
 }
 
 std::shared_ptr<const S3Site> gs_site() {
-  static const auto site = std::make_shared<const S3Site>(gs_settings(), gs_keys);
+  static const auto site = std::make_shared<const S3Site>(gs_settings(), [] {
+    return find_google_keys({http_limits(), nullptr}, now_in_seconds());
+  });
   return site;
 }
 

@@ -4,7 +4,9 @@
 // s3:// and gs://, over the XML interface that both have. Objects are "s3://bucket/key", as the user writes them.
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +49,7 @@ struct S3Order {
   bool of_bucket = false;  // and not of the object
   std::optional<std::span<const std::byte>> body = {};
   std::string payload = {};  // as of S3Request
+  bool wants_sums = false;   // checksums, with the object or its head
 };
 
 class S3Site final : public Site {
@@ -57,17 +60,26 @@ class S3Site final : public Site {
   // query: of a listing of the bucket, "name=value" encoded; empty: the object.
   Result<Call> call(const std::string& object, std::string_view query) const override;
   Result<Call> call(const std::string& object, const S3Order& order) const;
+  Result<Call> call_with_sums(const std::string& object, const std::string& method) const override {
+    return call(object, {.method = method, .query = {}, .wants_sums = true});
+  }
   Result<void> prepare() const override { return keys_.prepare(); }
   Result<void> renew() const override { return keys_.renew(); }
+  // Another region, which every later request to the bucket then goes to.
+  bool has_moved(const std::string& object, const ResponseHead& head, std::string_view body) const override;
   Refused refused(const ResponseHead& head, std::string_view body) const override;
   std::string reason(const ResponseHead& head, std::string_view body) const override;
   const S3Settings& settings() const { return settings_; }
   bool is_encrypted() const { return settings_.endpoint.empty() || settings_.endpoint.starts_with("https:"); }
 
  private:
+  std::string region_of(std::string_view bucket) const;
+  bool is_followed(std::string_view region) const;
   const S3Settings settings_;
   const KeyRing keys_;
   const KeyRing::Now now_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, std::string, std::less<>> regions_;  // of buckets that are elsewhere; guarded by mutex_
 };
 
 // Folders are what stands between slashes of keys.
@@ -75,6 +87,10 @@ class S3Storage final : public RemoteStorage {
  public:
   explicit S3Storage(std::shared_ptr<const S3Site> site, HttpLimits limits = http_limits(), Client* client = nullptr)
       : RemoteStorage({.site = site, .limits = limits, .client = client}), endpoint_(site->settings().endpoint) {}
+  S3Storage(Remote remote, std::string endpoint) : RemoteStorage(std::move(remote)), endpoint_(std::move(endpoint)) {}
+  std::shared_ptr<const Storage> reading(const Reading& how) const override {
+    return std::make_shared<S3Storage>(remote_so(how), endpoint_);
+  }
   Result<std::vector<Entry>> list(const std::string& directory) const override;
   bool has_flat_names() const override { return true; }
   Result<Tree> list_below(const std::string& directory, Depth depth) const override;

@@ -6,10 +6,10 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 
 #include "storage/fetch.h"
 #include "storage/http/http_server_fixture.h"
+#include "storage/s3/environment_fixture.h"
 #include "storage/storage_contract.h"
 
 namespace feedline::storage {
@@ -36,42 +36,6 @@ Result<S3Keys> some_keys() { return S3Keys{"ID", "hunter2", "token-1", 0}; }
 std::shared_ptr<S3Storage> storage_of(const HttpServer& server, KeyRing::Find find = some_keys) {
   return std::make_shared<S3Storage>(std::make_shared<S3Site>(settings_of(server), std::move(find)), quick_limits());
 }
-
-using Variables = std::map<std::string, std::string>;
-
-// Variables of the environment for one test; empty: unset.
-class Environment {
- public:
-  explicit Environment(const Variables& values) {
-    Variables all;
-    for (const char* name :
-         {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE",
-          "AWS_PROFILE", "AWS_ROLE_ARN", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_STS",
-          "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_DEFAULT_PROFILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-          "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
-          "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_EC2_METADATA_DISABLED", "AWS_EC2_METADATA_SERVICE_ENDPOINT"})
-      all[name] = "";
-    all["AWS_SHARED_CREDENTIALS_FILE"] = all["AWS_CONFIG_FILE"] = "/nowhere";
-    for (const auto& [name, value] : values) all[name] = value;
-    for (const auto& [name, value] : all) {
-      const char* const before = std::getenv(name.c_str());
-      before_[name] = before ? before : "";
-      set(name, value);
-    }
-  }
-  ~Environment() {
-    for (const auto& [name, value] : before_) set(name, value);
-  }
-
- private:
-  static void set(const std::string& name, const std::string& value) {
-    if (value.empty())
-      ::unsetenv(name.c_str());
-    else
-      ::setenv(name.c_str(), value.c_str(), 1);
-  }
-  Variables before_;
-};
 
 TEST(S3Storage, ReadsObjectsWhateverTheirKeysAreCalled) {
   HttpServer server([](const ServedRequest& request) { return serve(request, kContent, "\"e\""); });
@@ -284,7 +248,9 @@ TEST(S3Keys, ComeFromTheInstanceBySession) {
 TEST(S3Keys, ComeFromAWebIdentity) {
   const TemporaryFolder folder;
   HttpServer server([](const ServedRequest& request) {
-    if (!request.target.contains("WebIdentityToken=web%20token") || !request.target.contains("RoleArn=arn%3Arole"))
+    if (request.method != "POST" || request.target != "/" ||
+        request.header("content-type") != "application/x-www-form-urlencoded" ||
+        !request.body.contains("WebIdentityToken=web%20token") || !request.body.contains("RoleArn=arn%3Arole"))
       return ServedAnswer{.status = 403, .body = "web token"};
     return ServedAnswer{.body =
                             "<R><Credentials><AccessKeyId>X</AccessKeyId><SecretAccessKey>s</SecretAccessKey>"
@@ -306,6 +272,154 @@ TEST(S3Keys, ComeFromAWebIdentity) {
   const auto refused = find_keys(quick_limits(), nullptr);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message().find("web token"), std::string::npos) << refused.error().message();
+}
+
+TEST(S3Keys, AProfileMayNameAWebIdentity) {
+  const TemporaryFolder folder;
+  HttpServer server([](const ServedRequest& request) {
+    if (!request.body.contains("RoleArn=arn%3Ap") || !request.body.contains("RoleSessionName=me"))
+      return ServedAnswer{.status = 403};
+    return ServedAnswer{.body = "<R><AccessKeyId>P</AccessKeyId><SecretAccessKey>s</SecretAccessKey></R>"};
+  });
+  const Environment environment(
+      {{"AWS_CONFIG_FILE", folder.write("config",
+                                        "[default]\nrole_arn = arn:p\nrole_session_name = me\n"
+                                        "web_identity_token_file = " +
+                                            folder.write("token", "t") + "\n")},
+       {"AWS_ENDPOINT_URL_STS", "http://" + server.host()}});
+  const auto keys = find_keys(quick_limits(), nullptr);
+  ASSERT_TRUE(keys) << keys.error().message();
+  EXPECT_EQ(keys->id, "P");
+}
+
+TEST(S3Keys, WhatIsNotDoneIsNamed) {
+  for (const std::string line : {"credential_process = /bin/mine hunter2", "sso_session = hunter2",
+                                 "sso_start_url = https://hunter2", "source_profile = hunter2"}) {
+    const TemporaryFolder folder;
+    const Environment environment(
+        {{"AWS_CONFIG_FILE", folder.write("config", "[profile dev]\n" + line + "\n")}, {"AWS_PROFILE", "dev"}});
+    const auto keys = find_keys(quick_limits(), nullptr);
+    ASSERT_FALSE(keys) << line;
+    const std::string text = keys.error().message();
+    for (const std::string& part : {line.substr(0, line.find(' ')), std::string("'dev'"),
+                                    std::string("aws configure export-credentials --profile dev")})
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+    EXPECT_EQ(text.find("hunter2"), std::string::npos) << text;
+  }
+}
+
+// Each place that gives keys which expire: found, used until five minutes before they do, and found anew.
+class ExpiringKeys : public testing::TestWithParam<std::string> {};
+
+TEST_P(ExpiringKeys, AreRenewedBeforeTheyExpire) {
+  const TemporaryFolder folder;
+  std::atomic<int> given = 0;
+  HttpServer server([&](const ServedRequest& request) {
+    if (request.method == "PUT") return ServedAnswer{.body = "session"};
+    if (request.target.ends_with("/security-credentials/")) return ServedAnswer{.body = "role"};
+    const std::string number = std::to_string(++given);
+    const std::string until = given == 1 ? "2033-05-18T03:33:20Z" : "2033-05-18T04:33:20Z";
+    if (request.body.contains("AssumeRoleWithWebIdentity"))
+      return ServedAnswer{.body = "<R><AccessKeyId>K" + number +
+                                  "</AccessKeyId><SecretAccessKey>s</SecretAccessKey>"
+                                  "<SessionToken>t</SessionToken><Expiration>" +
+                                  until + "</Expiration></R>"};
+    return ServedAnswer{.body = R"({"AccessKeyId": "K)" + number + R"(", "SecretAccessKey": "s", "Token": "t", )" +
+                                R"("Expiration": ")" + until + "\"}"};
+  });
+  const std::map<std::string, Variables> places{
+      {"web_identity",
+       {{"AWS_WEB_IDENTITY_TOKEN_FILE", folder.write("token", "web")},
+        {"AWS_ROLE_ARN", "arn:role"},
+        {"AWS_ENDPOINT_URL_STS", "http://" + server.host()}}},
+      {"container", {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", server.url("/keys")}}},
+      {"instance", {{"AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("")}}}};
+  const Environment environment(places.at(GetParam()));
+  std::int64_t now = 2'000'000'000 - 3600;
+  const KeyRing ring([] { return find_keys(quick_limits(), nullptr); }, [&] { return now; });
+  for (const auto& [seconds, id] :
+       {std::pair(0, "K1"), std::pair(3200, "K1"), std::pair(101, "K2"), std::pair(3000, "K2")}) {
+    now += seconds;
+    ASSERT_TRUE(ring.prepare());
+    EXPECT_EQ(ring.keys().id, id) << now;
+  }
+  EXPECT_TRUE(ring.renew());
+  EXPECT_EQ(ring.keys().id, "K3") << "they were refused";
+}
+
+INSTANTIATE_TEST_SUITE_P(S3Keys, ExpiringKeys, testing::Values("web_identity", "container", "instance"),
+                         [](const auto& place) { return place.param; });
+
+// A place may have no newer ones yet: it is not asked for each read.
+TEST(S3Keys, ThatAreAboutToExpireAreNotLookedForAtEachRead) {
+  std::int64_t now = 1000;
+  int looks = 0;
+  const KeyRing ring([&] { return ++looks, Result<S3Keys>(S3Keys{"ID", "s", "", 1200}); }, [&] { return now; });
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(ring.prepare());
+  EXPECT_EQ(looks, 1);
+  now += 20;
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(ring.prepare());
+  EXPECT_EQ(looks, 2);
+}
+
+// ---- where a bucket is ----
+
+TEST(S3Regions, AreFollowedOnceForABucket) {
+  const auto is_signed_for = [](const ServedRequest& request, const std::string& region) {
+    return request.header("authorization").contains("/" + region + "/s3/aws4_request");
+  };
+  for (const int status : {301, 307, 400}) {
+    HttpServer server([&](const ServedRequest& request) {
+      if (is_signed_for(request, "eu-central-1")) return serve(request, kContent, "\"e\"");
+      if (status == 400)
+        return ServedAnswer{.status = 400,
+                            .body =
+                                "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-central-1"
+                                "</Region></Error>"};
+      return ServedAnswer{.status = status, .headers = {"x-amz-bucket-region: eu-central-1"}};
+    });
+    const auto storage = storage_of(server);
+    const auto reader = storage->open("s3://bucket/x", Access::kRead);
+    ASSERT_TRUE(reader) << status << reader.error().message();
+    EXPECT_EQ(server.requests().size(), 2u);
+    std::vector<std::byte> room(10);
+    EXPECT_TRUE((*reader)->read_at(8000, room));
+    EXPECT_EQ(server.requests().size(), 3u) << "and is known from then on";
+  }
+}
+
+TEST(S3Regions, ThatAreNoneAreNotAsked) {
+  for (const std::string region : {"evil.example.com/", "", "EU", "eu-west-1"}) {  // the last one is asked already
+    HttpServer server([&](const ServedRequest&) {
+      return ServedAnswer{.status = 301, .headers = {"x-amz-bucket-region: " + region}};
+    });
+    EXPECT_FALSE(storage_of(server)->stat("s3://bucket/x"));
+    EXPECT_EQ(server.requests().size(), 1u) << region;
+  }
+  HttpServer circle([&](const ServedRequest& request) {
+    return ServedAnswer{.status = 301, .headers = {"x-amz-bucket-region: r-" + std::to_string(request.number)}};
+  });
+  EXPECT_FALSE(storage_of(circle)->stat("s3://bucket/x"));
+  EXPECT_EQ(circle.requests().size(), 3u) << "no circle";
+}
+
+TEST(S3Settings, AreThoseOfTheEnvironment) {
+  {
+    const Environment environment({{"AWS_REQUEST_PAYER", "requester"}, {"AWS_REGION", "eu-south-1"}});
+    EXPECT_TRUE(s3_settings().requester_pays);
+    EXPECT_FALSE(s3_settings().path_style) << "of Amazon's own: bucket.s3...";
+    EXPECT_EQ(s3_settings().region, "eu-south-1");
+  }
+  Variables values{{"AWS_ENDPOINT_URL", "http://localhost:9000/"}};
+  {
+    const Environment environment(values);
+    EXPECT_TRUE(s3_settings().path_style);
+    EXPECT_FALSE(s3_settings().requester_pays);
+    EXPECT_EQ(s3_settings().endpoint, "http://localhost:9000");
+  }
+  values["AWS_S3_ADDRESSING_STYLE"] = "virtual";
+  const Environment environment(values);
+  EXPECT_FALSE(s3_settings().path_style);
 }
 
 TEST(S3Keys, NoneAreNoError) {

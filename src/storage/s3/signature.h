@@ -15,7 +15,8 @@ struct S3Keys {
   std::string id, secret;
   std::string token;         // of temporary keys
   std::int64_t expires = 0;  // in seconds since 1970; 0: never
-  bool is_empty() const { return id.empty(); }
+  std::string bearer = {};   // in place of all these but `expires`: a token that is sent as it is
+  bool is_empty() const { return id.empty() && bearer.empty(); }
 };
 
 // Stands for the SHA-256 of a body that TLS keeps whole.
@@ -32,6 +33,12 @@ struct S3Request {
 
 // "a=1&b=2", encoded and in the order that is signed.
 std::string query_text(const std::map<std::string, std::string>& query);
+// The two steps of a signature, of any service of AWS's. The text that is signed: of headers that are all there, host
+// and those of AWS too, and a payload that is not empty.
+std::string canonical_request(const S3Request& request);
+// time: "20150830T123600Z". In hexadecimal.
+std::string signature_of(const std::string& canonical, const S3Keys& keys, std::string_view time,
+                         std::string_view region, std::string_view service);
 // The headers to send, "name: value", with those of the request but host. now: in seconds since 1970.
 std::vector<std::string> signed_headers(const S3Request& request, const S3Keys& keys, std::string_view region,
                                         std::int64_t now);

@@ -46,6 +46,9 @@ class SendingSite final : public Site {
   Result<void> renew() const override { return s3_->renew(); }
   Refused refused(const ResponseHead& head, std::string_view body) const override { return s3_->refused(head, body); }
   std::string reason(const ResponseHead& head, std::string_view body) const override { return s3_->reason(head, body); }
+  bool has_moved(const std::string& object, const ResponseHead& head, std::string_view body) const override {
+    return s3_->has_moved(object, head, body);
+  }
   bool denies(std::string_view body) const override { return body.find("<Error") != body.npos; }
   std::string deed() const override { return deed_; }
 

@@ -18,7 +18,7 @@ std::string_view name_of(const PixelOperation& operation) {
   static constexpr std::string_view kNames[] = {"autocontrast",  "equalize",   "invert",   "posterize",   "solarize",
                                                 "solarize_add",  "brightness", "contrast", "saturation",  "sharpness",
                                                 "hue",           "grayscale",  "affine",   "perspective", "rotate",
-                                                "gaussian_blur", "erase",      "elastic"};
+                                                "gaussian_blur", "erase",      "elastic",  "pillow_blur"};
   static_assert(std::size(kNames) == std::variant_size_v<PixelOperation>);
   return kNames[operation.index()];
 }
@@ -30,6 +30,8 @@ namespace {
 
 using memory::PixelBuffer;
 using memory::PixelView;
+
+constexpr double kMostRadius = 1000;  // wider than images are: sums of 32 bits hold what such a box adds up
 
 // Whether the parameters can be meant.
 struct Check {
@@ -55,6 +57,11 @@ struct Check {
                             std::to_string(o.kernel_size[i]) + " and " + std::to_string(o.sigma[i]));
     return {};
   }
+  Result<void> operator()(const pixel_op::PillowBlur& o) const {
+    if (o.radius >= 0 && o.radius <= kMostRadius) return {};
+    return config_error("pillow_blur: radius is " + std::to_string(o.radius) + ", not 0 to " +
+                        std::to_string(static_cast<int>(kMostRadius)));
+  }
   Result<void> operator()(const pixel_op::Erase& o) const {
     const Box& box = o.box;
     const bool inside = box.left >= 0 && box.top >= 0 && box.width >= 0 && box.height >= 0 && box.width <= in.width &&
@@ -69,8 +76,9 @@ struct Check {
     return {};
   }
   Result<void> operator()(const pixel_op::Elastic& o) const {
-    if (o.interpolation != Interpolation::kNearest && o.interpolation != Interpolation::kBilinear)
-      return config_error("elastic: interpolation is nearest or bilinear");
+    if (o.interpolation != Interpolation::kNearest && o.interpolation != Interpolation::kBilinear &&
+        o.interpolation != Interpolation::kBicubic)
+      return config_error("elastic: interpolation is nearest, bilinear or bicubic");
     const std::size_t needed = 2 * static_cast<std::size_t>(in.width) * static_cast<std::size_t>(in.height);
     if (o.displacement.size() == needed) return {};
     return config_error("elastic: a displacement of " + std::to_string(o.displacement.size()) + " numbers, not " +
@@ -111,6 +119,7 @@ struct Apply {
   Result<void> operator()(const pixel_op::Perspective& o) { return warp_perspective(in, o, scratch.warp, out); }
   Result<void> operator()(const pixel_op::Rotate& o) { return rotate(in, o, scratch.warp, out); }
   Result<void> operator()(const pixel_op::GaussianBlur& o) { return gaussian_blur(in, o, scratch.blur, out); }
+  Result<void> operator()(const pixel_op::PillowBlur& o) { return pillow_blur(in, o.radius, scratch.pillow_blur, out); }
   Result<void> operator()(const pixel_op::Erase& o) {
     FEEDLINE_CHECK_OK(copy(in, out));
     erase(o, out);
@@ -136,7 +145,7 @@ bool works_in_place(const PixelOperation& operation) {
       std::holds_alternative<pixel_op::Grayscale>(operation) || std::holds_alternative<pixel_op::Affine>(operation) ||
       std::holds_alternative<pixel_op::Perspective>(operation) || std::holds_alternative<pixel_op::Rotate>(operation) ||
       std::holds_alternative<pixel_op::GaussianBlur>(operation) ||
-      std::holds_alternative<pixel_op::Elastic>(operation));
+      std::holds_alternative<pixel_op::PillowBlur>(operation) || std::holds_alternative<pixel_op::Elastic>(operation));
 }
 
 Result<void> apply(const PixelOperation& operation, const PixelView& in, PixelScratch& scratch, PixelBuffer& out) {

@@ -5,6 +5,7 @@
 #include "feedline/pixel_operation.h"
 #include "memory/pixels.h"
 #include "transform/pixel_ops/blur.h"
+#include "transform/pixel_ops/pillow_blur.h"
 #include "transform/pixel_ops/warp.h"
 
 namespace feedline::transform {
@@ -13,6 +14,7 @@ namespace feedline::transform {
 struct PixelScratch {
   WarpScratch warp;
   BlurScratch blur;
+  PillowBlurScratch pillow_blur;
   AlignedVector<std::uint8_t> row;
 };
 

@@ -59,8 +59,9 @@ Result<void> elastic(const memory::PixelView& in, const pixel_op::Elastic& elast
   FEEDLINE_CHECK(out.row(0) != in.data);
   const bool nearest = elastic.interpolation == Interpolation::kNearest;
   const PixelKernels& kernels = *active_kernels().pixels;
+  const auto sample = elastic.interpolation == Interpolation::kBicubic ? kernels.grid_cubic : kernels.grid;
   each_places(in, elastic.displacement, out, [&](const float* xs, const float* ys, int count, std::uint8_t* to) {
-    if (!nearest) return kernels.grid(in, xs, ys, count, elastic.fill.data(), to);
+    if (!nearest) return sample(in, xs, ys, count, elastic.fill.data(), to);
     in.channels == 3 ? nearest_pixels<3>(in, xs, ys, count, elastic.fill, to)
                      : nearest_pixels<1>(in, xs, ys, count, elastic.fill, to);
   });

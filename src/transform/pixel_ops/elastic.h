@@ -24,7 +24,7 @@ inline float pixel_place(float place, int size) {
   return static_cast<float>(static_cast<double>(beside) * (0.5 * size) - 0.5);
 }
 
-// Requires: a displacement for each pixel, nearest or bilinear; `out` is not the memory of `in`.
+// Requires: a displacement for each pixel; nearest, bilinear or bicubic; `out` is not the memory of `in`.
 Result<void> elastic(const memory::PixelView& in, const pixel_op::Elastic& elastic, memory::PixelBuffer& out);
 
 }  // namespace feedline::transform

@@ -159,81 +159,116 @@ inline void saturate(const std::uint8_t* rgb, std::size_t pixels, float factor, 
   });
 }
 
-struct HsvLanes {
-  VI32 hue, saturation, value;
+// a / number to the last bit. With a fused multiply-add that takes no division: the quotient by the rounded inverse is
+// off by less than a bit, and its exact rest puts that right (Markstein 1990).
+struct DivideBy {
+  VPixelF32 number, inverse;
+
+  HWY_INLINE explicit DivideBy(float value)
+      : number(hn::Set(DPixelF32(), value)), inverse(hn::Set(DPixelF32(), 1.0f / value)) {}
+  HWY_INLINE VPixelF32 operator()(VPixelF32 a) const {
+    if (!HWY_NATIVE_FMA) return hn::Div(a, number);
+    const VPixelF32 quotient = hn::Mul(a, inverse);
+    return hn::MulAdd(hn::NegMulAdd(quotient, number, a), inverse, quotient);
+  }
 };
 
-// In float32, where Pillow has double: of all colours that there are, none comes out different.
-HWY_INLINE HsvLanes to_hsv_lanes(VI32 red, VI32 green, VI32 blue) {
-  const DI32 d;
+struct HsvVectors {
+  VU8 hue, most;
+  VPixelF32 saturation[4], value[4];  // whole numbers of the quarters
+};
+
+// In float32, where Pillow has double: of all colours that there are, none comes out different. The hue of greys, which
+// have no saturation, is any.
+HWY_INLINE HsvVectors to_hsv_vectors(VU8 red, VU8 green, VU8 blue) {
+  const DU8 d;
   const DPixelF32 df;
-  const VI32 most = hn::Max(red, hn::Max(green, blue)), least = hn::Min(red, hn::Min(green, blue));
-  const VI32 range = hn::Sub(most, least);
-  const VPixelF32 range_f = hn::ConvertTo(df, range);
-  const auto from = [&](VI32 channel)
-                        FEEDLINE_LANES { return hn::Div(hn::ConvertTo(df, hn::Sub(most, channel)), range_f); };
-  const VPixelF32 from_red = from(red), from_green = from(green), from_blue = from(blue);
-  const auto is_red = hn::RebindMask(df, hn::Eq(red, most)), is_green = hn::RebindMask(df, hn::Eq(green, most));
-  // one of the two is 0 or 1, so that the sum of three is rounded once, as in double
-  const auto around = [&](float base, VPixelF32 more, VPixelF32 less) FEEDLINE_LANES {
-    const auto whole = hn::Eq(less, hn::Set(df, 1.0f));
-    const VPixelF32 other = hn::Sub(hn::Add(hn::Set(df, base), more), less);
-    return hn::IfThenElse(whole, hn::Add(hn::Set(df, base - 1.0f), more), other);
+  const VU8 most = hn::Max(red, hn::Max(green, blue));
+  const VU8 least = hn::Min(red, hn::Min(green, blue));
+  const VU8 middle = hn::Sub(hn::Add(hn::Add(red, green), blue), hn::Add(most, least));  // sums wrap
+  const VU8 range = hn::Sub(most, least);
+  // Pillow subtracts the ways of two channels from the largest: that of the smallest is 1, that of the middle between
+  const auto is_red = hn::Eq(red, most), is_green = hn::Eq(green, most);
+  const VU8 less = hn::IfThenElse(is_red, green, hn::IfThenElse(is_green, blue, red));
+  const VU8 base = hn::IfThenZeroElse(is_red, hn::IfThenElse(is_green, hn::Set(d, 2), hn::Set(d, 4)));
+  const auto rises = hn::Eq(less, least);
+  const VU8 from = hn::IfThenElse(rises, base, hn::Add(base, hn::Set(d, 2)));  // the hue's sixth, and 1
+  const VU8 falls = hn::IfThenZeroElse(rises, hn::Set(d, 0xff));
+  const Halves way = halves_of(hn::Sub(most, middle));
+  const auto negated = [&](VI16 number, VU8 where) FEEDLINE_LANES {
+    const VI16 sign = hn::BitCast(DI16(), where);
+    return hn::Sub(hn::Xor(number, sign), sign);
   };
-  VPixelF32 hue = hn::IfThenElse(is_green, around(2.0f, from_red, from_blue), around(4.0f, from_green, from_red));
-  hue = hn::IfThenElse(is_red, hn::Sub(from_blue, from_green), hue);
-  VPixelF32 turns = hn::Div(hue, hn::Set(df, 6.0f));
-  turns = hn::IfThenElse(hn::Lt(turns, hn::Zero(df)), hn::Add(turns, hn::Set(df, 1.0f)), turns);
-  const VPixelF32 full = hn::Set(df, 255.0f);
-  const auto grey = hn::Eq(range, hn::Zero(d));
-  const VPixelF32 saturation = hn::Div(range_f, hn::ConvertTo(df, most));
-  return {hn::IfThenZeroElse(grey, hn::ConvertTo(d, hn::Mul(turns, full))),
-          hn::IfThenZeroElse(grey, hn::ConvertTo(d, hn::Mul(saturation, full))), most};
+  const Halves ways{negated(way.low, hn::InterleaveLower(d, falls, falls)),
+                    negated(way.high, hn::InterleaveUpper(d, falls, falls))};
+  const VI16 zero = hn::Zero(DI16());
+  const Quarters mosts = quarters_of(most), ranges = quarters_of(range), froms = quarters_of(from);
+  const Quarters high_ways = pairs_of({zero, zero}, ways);
+  const VPixelF32 one = hn::Set(df, 1.0f), full = hn::Set(df, 255.0f);
+  const DivideBy by_six(6.0f);
+  HsvVectors out;
+  out.most = most;
+  Quarters hues;
+  each<4>([&](auto i) FEEDLINE_LANES {
+    const VPixelF32 range_f = hn::ConvertTo(df, ranges.part[i]), most_f = hn::ConvertTo(df, mosts.part[i]);
+    const VPixelF32 way_f = hn::ConvertTo(df, hn::ShiftRight<16>(high_ways.part[i]));
+    const VPixelF32 begin = hn::Sub(hn::ConvertTo(df, froms.part[i]), one);
+    VPixelF32 turns = by_six(hn::Add(begin, hn::Div(way_f, hn::Max(range_f, one))));
+    turns = hn::IfThenElse(hn::Lt(turns, hn::Zero(df)), hn::Add(turns, one), turns);
+    hues.part[i] = hn::ConvertTo(DI32(), hn::Mul(turns, full));
+    const VPixelF32 saturation = hn::Mul(hn::Div(range_f, hn::Max(most_f, one)), full);
+    out.saturation[i] = hn::ConvertTo(df, hn::ConvertTo(DI32(), saturation));
+    out.value[i] = most_f;
+  });
+  out.hue = packed(hues);
+  return out;
 }
 
-struct RgbLanes {
-  VI32 red, green, blue;
-};
-
-HWY_INLINE RgbLanes to_rgb_lanes(const HsvLanes& hsv) {
-  const DI32 d;
+HWY_INLINE void store_rgb(const HsvVectors& hsv, std::uint8_t* out) {
+  const DU8 d;
   const DPixelF32 df;
-  const VI32 sixths = hn::Mul(hsv.hue, hn::Set(d, 6));
-  // floor(sixths / 255) of numbers below 65536
-  const VI32 sector = hn::ShiftRight<8>(hn::Add(hn::Add(sixths, hn::Set(d, 1)), hn::ShiftRight<8>(sixths)));
-  const VI32 rest = hn::Sub(sixths, hn::Sub(hn::ShiftLeft<8>(sector), sector));
-  const VPixelF32 full = hn::Set(df, 255.0f), one = hn::Set(df, 1.0f), half = hn::Set(df, 0.5f);
-  const VPixelF32 f = hn::Div(hn::ConvertTo(df, rest), full), s = hn::Div(hn::ConvertTo(df, hsv.saturation), full);
-  const VPixelF32 value = hn::ConvertTo(df, hsv.value);
-  const auto less = [&](VPixelF32 share) FEEDLINE_LANES {
-    return hn::ConvertTo(d, hn::Add(hn::Sub(value, hn::Mul(value, share)), half));
+  const auto reaches = [&](std::uint8_t hue) FEEDLINE_LANES {
+    return hn::Eq(hn::Max(hsv.hue, hn::Set(d, hue)), hsv.hue);  // bytes have no order of their own everywhere
   };
-  const VI32 v = hsv.value, p = less(s), q = less(hn::Mul(s, f)), t = less(hn::Mul(s, hn::Sub(one, f)));
-  const auto at = [&](int i) FEEDLINE_LANES { return hn::Eq(sector, hn::Set(d, i)); };
-  const auto first = hn::Or(at(0), at(6));
-  const auto choose = [&](auto is_v, auto other_v, auto is_t, auto is_q) FEEDLINE_LANES {
-    return hn::IfThenElse(hn::Or(is_v, other_v), v, hn::IfThenElse(is_t, t, hn::IfThenElse(is_q, q, p)));
-  };
-  return {choose(first, at(5), at(4), at(1)), choose(at(1), at(2), first, at(3)), choose(at(3), at(4), at(2), at(5))};
+  // where the sixths of 255 begin; 255 itself is all of the last one
+  const auto second = reaches(43), third = reaches(85), fourth = reaches(128), fifth = reaches(170),
+             last = reaches(213);
+  // 6 hue - 255 sixth, of which bytes keep the whole
+  const VU8 twice = hn::Add(hsv.hue, hsv.hue);
+  VU8 rest = hn::Add(twice, hn::Add(twice, twice));
+  const auto count = [&](auto mask) FEEDLINE_LANES { rest = hn::Sub(rest, hn::VecFromMask(d, mask)); };
+  count(second), count(third), count(fourth), count(fifth), count(last);
+  const Quarters rests = quarters_of(rest);
+  const VPixelF32 one = hn::Set(df, 1.0f), half = hn::Set(df, 0.5f);
+  const DivideBy by_full(255.0f);
+  Quarters p_lanes, q_lanes, t_lanes;
+  each<4>([&](auto i) FEEDLINE_LANES {
+    const VPixelF32 value = hsv.value[i], s = by_full(hsv.saturation[i]);
+    const VPixelF32 f = by_full(hn::ConvertTo(df, rests.part[i]));
+    const auto less = [&](VPixelF32 share) FEEDLINE_LANES {
+      return hn::ConvertTo(DI32(), hn::Add(hn::Sub(value, hn::Mul(value, share)), half));
+    };
+    p_lanes.part[i] = less(s);
+    q_lanes.part[i] = less(hn::Mul(s, f));
+    t_lanes.part[i] = less(hn::Mul(s, hn::Sub(one, f)));
+  });
+  const VU8 p = packed(p_lanes), q = packed(q_lanes), t = packed(t_lanes);
+  const auto from = [&](auto mask, VU8 then, VU8 before) FEEDLINE_LANES { return hn::IfThenElse(mask, then, before); };
+  const VU8 red = from(last, hsv.most, from(fifth, t, from(third, p, from(second, q, hsv.most))));
+  const VU8 green = from(fifth, p, from(fourth, q, from(second, hsv.most, t)));
+  const VU8 blue = from(last, q, from(fourth, hsv.most, from(third, t, p)));
+  hn::StoreInterleaved3(red, green, blue, d, out);
 }
 
 inline void shift_hue(const std::uint8_t* rgb, std::size_t pixels, std::uint8_t shift, std::uint8_t* out) {
   const DU8 d;
-  const VI32 shifts = hn::Set(DI32(), shift), byte = hn::Set(DI32(), 255);
+  const VU8 shifts = hn::Set(d, shift);
   in_steps<kRgbStep>(rgb, 3 * pixels, out, [&](const std::uint8_t* from, std::uint8_t* to) FEEDLINE_LANES {
     VU8 red, green, blue;
     hn::LoadInterleaved3(d, from, red, green, blue);
-    const Quarters r = quarters_of(red), g = quarters_of(green), b = quarters_of(blue);
-    Quarters out_r, out_g, out_b;
-    each<4>([&](auto i) FEEDLINE_LANES {
-      HsvLanes hsv = to_hsv_lanes(r.part[i], g.part[i], b.part[i]);
-      hsv.hue = hn::And(hn::Add(hsv.hue, shifts), byte);
-      const RgbLanes shifted = to_rgb_lanes(hsv);
-      out_r.part[i] = shifted.red;
-      out_g.part[i] = shifted.green;
-      out_b.part[i] = shifted.blue;
-    });
-    hn::StoreInterleaved3(packed(out_r), packed(out_g), packed(out_b), d, to);
+    HsvVectors hsv = to_hsv_vectors(red, green, blue);
+    hsv.hue = hn::Add(hsv.hue, shifts);
+    store_rgb(hsv, to);
   });
 }
 

@@ -239,6 +239,9 @@ TEST_P(PixelKernelContract, Samples) {
     same(image.pixels, samples, false, [&](const PixelKernels& k, const std::uint8_t*, std::uint8_t* out) {
       k.grid(image.view(), grid_xs.data(), grid_ys.data(), count, fill, out);
     });
+    same(image.pixels, samples, false, [&](const PixelKernels& k, const std::uint8_t*, std::uint8_t* out) {
+      k.grid_cubic(image.view(), grid_xs.data(), grid_ys.data(), count, fill, out);
+    });
   }
 }
 

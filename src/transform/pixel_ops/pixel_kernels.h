@@ -71,9 +71,11 @@ struct PixelKernels {
                           const std::uint8_t* fill, std::uint8_t* out);
   Sample bilinear = nullptr;
   Sample bicubic = nullptr;
-  // The same from places of torch's grid_sample.
-  void (*grid)(const memory::PixelView& in, const float* xs, const float* ys, int count, const std::uint8_t* fill,
-               std::uint8_t* out) = nullptr;
+  // The same from places of torch's grid_sample, bilinear and bicubic.
+  using GridSample = void (*)(const memory::PixelView& in, const float* xs, const float* ys, int count,
+                              const std::uint8_t* fill, std::uint8_t* out);
+  GridSample grid = nullptr;
+  GridSample grid_cubic = nullptr;
 };
 
 // The plain C++ version: the reference.

@@ -116,4 +116,45 @@ void grid_pixel(const memory::PixelView& in, float x, float y, const std::uint8_
   }
 }
 
+// The weights of the four pixels around a place that lies `rest` behind the second of them (Keys, with torch's A).
+struct GridCubic {
+  static constexpr float kA = -0.75F;
+  float weights[4];
+
+  explicit GridCubic(float rest) : weights{far(rest + 1), near(rest), near(1 - rest), far((1 - rest) + 1)} {}
+  static float near(float way) { return ((kA + 2) * way - (kA + 3)) * way * way + 1; }
+  static float far(float way) { return ((kA * way - 5 * kA) * way + 8 * kA) * way - 4 * kA; }
+};
+
+// grid_pixel() of four by four pixels. What torchvision makes of sums below 0 and above 255 wraps; here they are cut.
+template <int kChannels>
+void grid_cubic_pixel(const memory::PixelView& in, float x, float y, const std::uint8_t* fill, std::uint8_t* out) {
+  const bool touches =
+      x > -2 && y > -2 && x < static_cast<float>(in.width + 1) && y < static_cast<float>(in.height + 1);
+  if (!touches) {
+    std::memcpy(out, fill, kChannels);
+    return;
+  }
+  const float left = std::floor(x), top = std::floor(y);
+  const int column = static_cast<int>(left) - 1, row = static_cast<int>(top) - 1;
+  const GridCubic along(x - left), down(y - top);
+  float sums[kChannels + 1] = {};  // the last one of how much is inside
+  for (int j = 0; j < 4; ++j) {
+    if (row + j < 0 || row + j >= in.height) continue;
+    float row_sums[kChannels + 1] = {};
+    for (int i = 0; i < 4; ++i) {
+      if (column + i < 0 || column + i >= in.width) continue;
+      const std::uint8_t* const pixel = in.row(row + j) + (column + i) * kChannels;
+      for (int c = 0; c < kChannels; ++c) row_sums[c] += static_cast<float>(pixel[c]) * along.weights[i];
+      row_sums[kChannels] += along.weights[i];
+    }
+    for (int c = 0; c <= kChannels; ++c) sums[c] += row_sums[c] * down.weights[j];
+  }
+  for (int c = 0; c < kChannels; ++c) {
+    const auto colour = static_cast<float>(fill[c]);
+    const float value = (sums[c] - colour) * sums[kChannels] + colour;
+    out[c] = static_cast<std::uint8_t>(std::clamp(std::nearbyint(value), 0.0F, 255.0F));
+  }
+}
+
 }  // namespace feedline::transform

@@ -184,6 +184,7 @@ const PixelKernels kScalarPixelKernels = {
     .bilinear = sample<bilinear_pixel<3>, bilinear_pixel<1>>,
     .bicubic = sample<bicubic_pixel<3>, bicubic_pixel<1>>,
     .grid = sample<grid_pixel<3>, grid_pixel<1>>,
+    .grid_cubic = sample<grid_cubic_pixel<3>, grid_cubic_pixel<1>>,
 };
 
 }  // namespace feedline::transform

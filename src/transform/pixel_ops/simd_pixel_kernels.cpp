@@ -43,6 +43,7 @@ const PixelKernels* target_pixel_kernels() {
     k.add_weighed = add_weighed;
     k.truncate = truncate;
     k.grid = grid;
+    k.grid_cubic = grid_cubic;
 #if HWY_HAVE_FLOAT64
     k.affine_places = affine_places;
     k.perspective_places = perspective_places;

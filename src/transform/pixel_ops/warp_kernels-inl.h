@@ -288,26 +288,13 @@ struct PixelPairs {
   }
 };
 
+// Values with their fraction as pixels, rounded and cut to bytes.
 template <int kChannels>
-HWY_INLINE void grid_lanes(const memory::PixelView& in, VF32 x, VF32 y, const std::uint8_t* fill, std::uint8_t* out) {
+HWY_INLINE void store_rounded(const VF32 (&values)[kChannels], std::uint8_t* out) {
   const DF32 d;
-  const VF32 column = hn::Floor(x), row = hn::Floor(y), one = hn::Set(d, 1.0f);
-  const VF32 east = hn::Sub(x, column), south = hn::Sub(y, row), west = hn::Sub(one, east), north = hn::Sub(one, south);
-  const VI32 along = hn::Mul(hn::ConvertTo(DI32(), column), hn::Set(DI32(), kChannels));
-  const VI32 down = hn::Mul(hn::ConvertTo(DI32(), row), hn::Set(DI32(), static_cast<std::int32_t>(in.stride)));
-  const VI32 offsets = hn::Add(along, down);
-  const PixelPairs<kChannels> above(in.data, offsets), below(in.data + in.stride, offsets);
-  const VF32 weights[4] = {hn::Mul(north, west), hn::Mul(north, east), hn::Mul(south, west), hn::Mul(south, east)};
-  const VF32 inside = hn::Add(hn::Add(hn::Add(weights[0], weights[1]), weights[2]), weights[3]);
   VI32 packed = hn::Zero(DI32());
   each<kChannels>([&](auto c) FEEDLINE_LANES {
-    const VF32 values[4] = {above.template left<c>(), above.template right<c>(), below.template left<c>(),
-                            below.template right<c>()};
-    VF32 sum = hn::Mul(values[0], weights[0]);
-    for (int i = 1; i < 4; ++i) sum = hn::Add(sum, hn::Mul(values[i], weights[i]));
-    const VF32 colour = hn::Set(d, static_cast<float>(fill[c]));
-    const VF32 value = hn::Add(hn::Mul(hn::Sub(sum, colour), inside), colour);
-    const VI32 byte = hn::NearestInt(hn::Min(hn::Max(value, hn::Zero(d)), hn::Set(d, 255.0f)));
+    const VI32 byte = hn::NearestInt(hn::Min(hn::Max(values[c], hn::Zero(d)), hn::Set(d, 255.0f)));
     packed = hn::Or(packed, hn::ShiftLeft<8 * c>(byte));
   });
   HWY_ALIGN std::int32_t pixels[kGridPlaces];
@@ -315,30 +302,147 @@ HWY_INLINE void grid_lanes(const memory::PixelView& in, VF32 x, VF32 y, const st
   for (int i = 0; i < kGridPlaces; ++i) std::memcpy(out + i * kChannels, pixels + i, kChannels);
 }
 
+// torchvision's blend with what is outside; `fill` is the channel's.
+HWY_INLINE VF32 filled(VF32 sum, VF32 inside, std::uint8_t fill) {
+  const VF32 colour = hn::Set(DF32(), static_cast<float>(fill));
+  return hn::Add(hn::Mul(hn::Sub(sum, colour), inside), colour);
+}
+
+// Where the pixels (x, y) begin.
 template <int kChannels>
+HWY_INLINE VI32 grid_offsets(const memory::PixelView& in, VF32 x, VF32 y) {
+  const VI32 along = hn::Mul(hn::ConvertTo(DI32(), x), hn::Set(DI32(), kChannels));
+  const VI32 down = hn::Mul(hn::ConvertTo(DI32(), y), hn::Set(DI32(), static_cast<std::int32_t>(in.stride)));
+  return hn::Add(along, down);
+}
+
+template <int kChannels>
+struct GridLinear {
+  static constexpr int kBefore = 0, kAfter = 1;
+  static constexpr int kBeyond = kChannels == 3 ? 0 : 2;  // pixels that a load takes behind the last one
+  static constexpr auto kPixel = grid_pixel<kChannels>;
+
+  static HWY_INLINE void sample(const memory::PixelView& in, VF32 x, VF32 y, const std::uint8_t* fill,
+                                std::uint8_t* out) {
+    const DF32 d;
+    const VF32 column = hn::Floor(x), row = hn::Floor(y), one = hn::Set(d, 1.0f);
+    const VF32 east = hn::Sub(x, column), south = hn::Sub(y, row);
+    const VF32 west = hn::Sub(one, east), north = hn::Sub(one, south);
+    const VI32 offsets = grid_offsets<kChannels>(in, column, row);
+    const PixelPairs<kChannels> above(in.data, offsets), below(in.data + in.stride, offsets);
+    const VF32 weights[4] = {hn::Mul(north, west), hn::Mul(north, east), hn::Mul(south, west), hn::Mul(south, east)};
+    const VF32 inside = hn::Add(hn::Add(hn::Add(weights[0], weights[1]), weights[2]), weights[3]);
+    VF32 values[kChannels];
+    each<kChannels>([&](auto c) FEEDLINE_LANES {
+      const VF32 taps[4] = {above.template left<c>(), above.template right<c>(), below.template left<c>(),
+                            below.template right<c>()};
+      VF32 sum = hn::Mul(taps[0], weights[0]);
+      for (int i = 1; i < 4; ++i) sum = hn::Add(sum, hn::Mul(taps[i], weights[i]));
+      values[c] = filled(sum, inside, fill[c]);
+    });
+    store_rounded(values, out);
+  }
+};
+
+// GridCubic of lanes.
+struct GridCubicLanes {
+  VF32 weights[4];
+
+  HWY_INLINE explicit GridCubicLanes(VF32 rest) {
+    const DF32 d;
+    const VF32 one = hn::Set(d, 1.0f), other = hn::Sub(one, rest);
+    weights[0] = far(hn::Add(rest, one));
+    weights[1] = near(rest);
+    weights[2] = near(other);
+    weights[3] = far(hn::Add(other, one));
+  }
+  static HWY_INLINE VF32 near(VF32 way) {
+    const DF32 d;
+    const VF32 inner = hn::Sub(hn::Mul(hn::Set(d, GridCubic::kA + 2), way), hn::Set(d, GridCubic::kA + 3));
+    return hn::Add(hn::Mul(hn::Mul(inner, way), way), hn::Set(d, 1.0f));
+  }
+  static HWY_INLINE VF32 far(VF32 way) {
+    const DF32 d;
+    const VF32 inner = hn::Sub(hn::Mul(hn::Set(d, GridCubic::kA), way), hn::Set(d, 5 * GridCubic::kA));
+    const VF32 middle = hn::Add(hn::Mul(inner, way), hn::Set(d, 8 * GridCubic::kA));
+    return hn::Sub(hn::Mul(middle, way), hn::Set(d, 4 * GridCubic::kA));
+  }
+  // of what tap(0) to tap(3) give
+  template <typename Tap>
+  HWY_INLINE VF32 sum(Tap tap) const {
+    using std::integral_constant;
+    VF32 sum = hn::Mul(tap(integral_constant<int, 0>{}), weights[0]);
+    sum = hn::Add(sum, hn::Mul(tap(integral_constant<int, 1>{}), weights[1]));
+    sum = hn::Add(sum, hn::Mul(tap(integral_constant<int, 2>{}), weights[2]));
+    return hn::Add(sum, hn::Mul(tap(integral_constant<int, 3>{}), weights[3]));
+  }
+};
+
+template <int kChannels>
+struct GridBicubic {
+  static constexpr int kBefore = 1, kAfter = 2, kBeyond = 0;
+  static constexpr auto kPixel = grid_cubic_pixel<kChannels>;
+
+  static HWY_INLINE void sample(const memory::PixelView& in, VF32 x, VF32 y, const std::uint8_t* fill,
+                                std::uint8_t* out) {
+    const DF32 d;
+    const VF32 column = hn::Floor(x), row = hn::Floor(y), one = hn::Set(d, 1.0f);
+    const GridCubicLanes along(hn::Sub(x, column)), down(hn::Sub(y, row));
+    const VI32 offsets = grid_offsets<kChannels>(in, hn::Sub(column, one), hn::Sub(row, one));
+    VI32 words[4][kChannels];  // the four pixels of each row
+    each<4>([&](auto j) FEEDLINE_LANES {
+      const std::uint8_t* const data = in.data + static_cast<std::size_t>(int{j}) * in.stride;
+      each<kChannels>([&](auto word) FEEDLINE_LANES { words[j][word] = halves_at(data + 4 * word, offsets); });
+    });
+    const VF32 in_row = along.sum([&](auto) FEEDLINE_LANES { return one; });
+    const VF32 inside = down.sum([&](auto) FEEDLINE_LANES { return in_row; });
+    VF32 values[kChannels];
+    each<kChannels>([&](auto c) FEEDLINE_LANES {
+      const VF32 sum = down.sum([&](auto j) FEEDLINE_LANES {
+        return along.sum([&](auto i) FEEDLINE_LANES {
+          constexpr int kByte = i * kChannels + c;
+          return float_of<kByte % 4>(words[j][kByte / 4]);
+        });
+      });
+      values[c] = filled(sum, inside, fill[c]);
+    });
+    store_rounded(values, out);
+  }
+};
+
+template <template <int> typename Lanes, int kChannels>
 HWY_INLINE void grid_row(const memory::PixelView& in, const float* xs, const float* ys, int count,
                          const std::uint8_t* fill, std::uint8_t* out) {
+  using Kind = Lanes<kChannels>;
   const DF32 d;
-  // offsets are 32 bits wide, and a load of one channel takes two bytes more than its pair
-  const bool is_small = static_cast<std::uint64_t>(in.height) * static_cast<std::uint64_t>(in.stride) < (1u << 31);
-  const VF32 end_x = hn::Set(d, static_cast<float>(in.width - (kChannels == 3 ? 1 : 3)));
-  const VF32 end_y = hn::Set(d, static_cast<float>(in.height - 1));
+  const bool is_small = static_cast<std::uint64_t>(in.height) * static_cast<std::uint64_t>(in.stride) <
+                        (1u << 31);  // offsets are 32 bits wide
+  const VF32 begin = hn::Set(d, static_cast<float>(Kind::kBefore));
+  const VF32 end_x = hn::Set(d, static_cast<float>(in.width - Kind::kAfter - Kind::kBeyond));
+  const VF32 end_y = hn::Set(d, static_cast<float>(in.height - Kind::kAfter));
   int i = 0;
   for (; is_small && i + kGridPlaces <= count; i += kGridPlaces) {
     const VF32 x = hn::LoadU(d, xs + i), y = hn::LoadU(d, ys + i);
-    const auto from = hn::And(hn::Ge(x, hn::Zero(d)), hn::Ge(y, hn::Zero(d)));
+    const auto from = hn::And(hn::Ge(x, begin), hn::Ge(y, begin));
     if (hn::AllTrue(d, hn::And(from, hn::And(hn::Lt(x, end_x), hn::Lt(y, end_y))))) {
-      grid_lanes<kChannels>(in, x, y, fill, out + i * kChannels);
+      Kind::sample(in, x, y, fill, out + i * kChannels);
     } else {
-      for (int j = i; j < i + kGridPlaces; ++j) grid_pixel<kChannels>(in, xs[j], ys[j], fill, out + j * kChannels);
+      for (int j = i; j < i + kGridPlaces; ++j) Kind::kPixel(in, xs[j], ys[j], fill, out + j * kChannels);
     }
   }
-  for (; i < count; ++i) grid_pixel<kChannels>(in, xs[i], ys[i], fill, out + i * kChannels);
+  for (; i < count; ++i) Kind::kPixel(in, xs[i], ys[i], fill, out + i * kChannels);
 }
 
 inline void grid(const memory::PixelView& in, const float* xs, const float* ys, int count, const std::uint8_t* fill,
                  std::uint8_t* out) {
-  in.channels == 3 ? grid_row<3>(in, xs, ys, count, fill, out) : grid_row<1>(in, xs, ys, count, fill, out);
+  in.channels == 3 ? grid_row<GridLinear, 3>(in, xs, ys, count, fill, out)
+                   : grid_row<GridLinear, 1>(in, xs, ys, count, fill, out);
+}
+
+inline void grid_cubic(const memory::PixelView& in, const float* xs, const float* ys, int count,
+                       const std::uint8_t* fill, std::uint8_t* out) {
+  in.channels == 3 ? grid_row<GridBicubic, 3>(in, xs, ys, count, fill, out)
+                   : grid_row<GridBicubic, 1>(in, xs, ys, count, fill, out);
 }
 
 }  // namespace feedline::transform::HWY_NAMESPACE

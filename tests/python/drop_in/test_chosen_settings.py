@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import IterableDataset, TensorDataset
+from torch.utils.data import ChainDataset, IterableDataset, TensorDataset, get_worker_info
 
 from feedline import ConfigError, DataLoader, SettingsWarning
 from feedline.drop_in import choices
@@ -103,6 +103,83 @@ def test_workers_where_more_would_be_idle_or_read_twice(machine: Machine) -> Non
     assert auto(Rows(100), 1, batch_sampler=[[1, 2], [3]]).num_workers == 2
     assert auto(Rows(100), sampler=range(20)).num_workers == 5
     assert auto(Rows(100), None).num_workers == 63, "without batches nobody counts them"
+
+
+class Sharing(Stream):
+    def __iter__(self) -> Any:
+        return iter(range(info.id, 8, info.num_workers) if (info := get_worker_info()) else range(8))
+
+
+class AskingByModule(IterableDataset):
+    def __iter__(self) -> Any:
+        return (i for i in range(8) if self.is_mine(i))
+
+    def is_mine(self, index: int) -> bool:
+        info = torch.utils.data.get_worker_info()
+        return info is None or index % info.num_workers == info.id
+
+
+class Around(IterableDataset):
+    def __init__(self, *inner: Any) -> None:
+        self.inner = list(inner)
+
+    def __iter__(self) -> Any:
+        for one in self.inner:
+            yield from one
+
+
+def share_out(worker: int) -> None:
+    info = get_worker_info()
+    info.dataset.first = info.id
+
+
+def seed_each(worker: int) -> None:
+    torch.manual_seed(worker)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "init", "words"),
+    [
+        (Sharing(), None, "Sharing asks which worker it is in"),
+        (AskingByModule(), None, "AskingByModule asks which worker it is in"),
+        (Around(Sharing(), AskingByModule()), None, "Sharing asks which worker it is in"),
+        (ChainDataset([Around(Sharing()), Sharing()]), None, "Sharing asks which worker it is in"),
+        (Stream(), share_out, "worker_init_fn asks which worker it is in"),
+        (Stream(), None, ""),
+        (Stream(), seed_each, ""),
+        (Around(Sharing(), Stream()), None, ""),
+        (Around(), None, ""),
+    ],
+)
+def test_streams_that_share_themselves_out_have_all_workers(
+    machine: Machine, caplog: pytest.LogCaptureFixture, dataset: Any, init: Any, words: str
+) -> None:
+    """Of the others each worker may read all; num_workers="auto" goes by the same rule."""
+    workers = 63 if words else 1
+    loader = auto(dataset, worker_init_fn=init)
+    assert loader.num_workers == workers
+    assert (words or "cannot be seen") in shown(loader)["num_workers"]
+    with caplog.at_level(logging.INFO, "feedline"):
+        assert DataLoader(dataset, 4, num_workers="auto", worker_init_fn=init).num_workers == workers
+    assert (words or "cannot be seen") in caplog.text
+
+
+def test_streams_give_every_sample_once_whatever_the_machine_has(machine: Machine) -> None:
+    machine.usable = 4
+    for dataset in (Sharing(), Stream(), AskingByModule()):
+        loader = DataLoader(dataset, 2, num_workers="auto")
+        assert loader.num_workers == (1 if type(dataset) is Stream else 3)
+        assert sorted(value for batch in loader for value in batch.tolist()) == list(range(8))
+
+
+def test_pipelines_of_webdataset_share_shards_out(machine: Machine, tmp_path: Path) -> None:
+    wds = pytest.importorskip("webdataset")
+    shards = str(tmp_path / "{0..3}.tar")
+    assert DataLoader(wds.WebDataset(shards, shardshuffle=False), None, num_workers="auto").num_workers == 63
+    alone = wds.DataPipeline(wds.SimpleShardList(shards), wds.tarfile_to_samples())
+    assert DataLoader(alone, None, num_workers="auto").num_workers == 1
+    divided = wds.DataPipeline(wds.SimpleShardList(shards), wds.split_by_worker, wds.tarfile_to_samples())
+    assert DataLoader(divided, None, num_workers="auto").num_workers == 63
 
 
 def test_workers_live_on_where_there_are_any(machine: Machine) -> None:

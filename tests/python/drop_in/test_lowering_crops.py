@@ -142,9 +142,156 @@ def test_with_a_seed_workers_change_nothing(folder: Path) -> None:
     assert_same(epochs[0], epochs[2])
 
 
-def shared(self: Any, image: Any) -> Any:
+# ---- where its parts come from ----
+
+
+class OfClass(Parts):
+    """Its transforms are attributes of the class, and one of them stands in a list."""
+
+    to_tensor = v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
+    crops = (v2.RandomResizedCrop(32, WHOLE), v2.RandomResizedCrop(16, WHOLE))
+
+    def __init__(self) -> None:
+        self.colours = [v2.RandomGrayscale(1.0), v2.RandomSolarize(100, 1.0)]
+        self.by_name = {"flip": v2.RandomHorizontalFlip(1.0)}
+        self.modules = nn.ModuleList([v2.RandomInvert(1.0)])
+
+
+def of_class(self: Any, image: Any) -> Any:
+    views = [self.to_tensor(colour(self.crops[0](image))) for colour in self.colours]
+    return views, self.to_tensor(self.modules[0](self.by_name["flip"](self.crops[1](image))))
+
+
+GLOBAL_CROP = v2.RandomResizedCrop(24, WHOLE)
+GLOBAL_TENSOR = v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
+
+
+def as_tensor(image: Any) -> Any:
+    return GLOBAL_TENSOR(image)
+
+
+def of_module(self: Any, image: Any, last: Any = v2.RandomInvert(1.0)) -> Any:  # noqa: B008  # a default is one place
+    return as_tensor(GLOBAL_CROP(image)), [as_tensor(last(GLOBAL_CROP(image)))]
+
+
+def of_function() -> Any:
+    crop, tensor = v1.RandomResizedCrop(20, WHOLE), v1.ToTensor()
+
+    def call(self: Any, image: Any) -> Any:
+        return {"a": tensor(crop(image)), "b": self.normalize(crop(image))}
+
+    return call
+
+
+def sharing_colours(self: Any, image: Any) -> Any:
+    """DINOv3's share_color_jitter."""
+    return as_published(self, self.colours(image))
+
+
+def sharing_a_crop(self: Any, image: Any) -> Any:
     crop = self.geometric_augmentation_global(image)
     return [self.global_transfo1(crop), self.global_transfo2(crop)]
+
+
+def sharing_what_is_not_drawn(self: Any, image: Any) -> Any:
+    """Two of three views have a step in common, of which nothing is left to chance."""
+    grey = self.grey(image)
+    return [self.normalize(self.first(grey)), self.normalize(self.second(grey)), self.normalize(self.first(image))]
+
+
+def with_parts(augmentation: Any, **parts: Any) -> Any:
+    vars(augmentation).update(parts)
+    return augmentation
+
+
+PLACES: dict[str, Callable[[], Any]] = {
+    "the class": lambda: named(OfClass, of_class)(),
+    "the module": lambda: named(Parts, of_module)(v2, fixed=True),
+    "the function around it": lambda: named(Parts, of_function())(v1, fixed=True),
+    "colours are shared": lambda: with_parts(
+        named(Parts, sharing_colours)(v2, fixed=True), colours=v2.Compose([v2.RandomInvert(1.0), nn.Identity()])
+    ),
+    "grey is shared": lambda: with_parts(
+        named(Parts, sharing_colours)(v2, fixed=True),
+        colours=v2.Grayscale(),
+        normalize=v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]),
+        global_transfo1=v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]),
+        global_transfo2=v2.Compose([v2.RandomSolarize(9, 1.0), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]),
+        local_transfo=v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]),
+    ),
+    "a crop is shared": lambda: named(Parts, sharing_a_crop)(v1, fixed=True),
+    "a step is shared": lambda: with_parts(
+        named(Parts, sharing_what_is_not_drawn)(v1),
+        grey=v1.Compose([v1.Resize((40, 50)), v1.Grayscale(3)]),
+        first=v1.Resize((20, 24)),
+        second=v1.CenterCrop(19),
+    ),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_parts_are_known_wherever_they_come_from(folder: Path, place: str) -> None:
+    dataset = dataset_of(folder, PLACES[place]())
+    ours = DataLoader(dataset, 4)
+    words = str(ours.explain())
+    assert plan_of(ours) == "prefix", words
+    assert "view 0: " in words and "native, in this process: once for all views" in words
+    assert_same(list(ours), list(TorchLoader(dataset, 4)))
+
+
+def test_what_views_share_is_drawn_once(folder: Path) -> None:
+    """A flip in front of all crops mirrors all views of an image, or none; each crop draws by itself."""
+    tensor = v2.Compose([v2.Resize((20, 24)), v2.ToImage()])
+    augmentation = with_parts(
+        named(Parts, flipped_and_cropped)(v2), flip=v2.RandomHorizontalFlip(), plain=tensor, invert=v2.RandomInvert()
+    )
+    dataset = dataset_of(folder, augmentation)
+    loader = DataLoader(dataset, 4, sampler=[1] * 400)
+    words = str(loader.explain())
+    assert "RandomHorizontalFlip" in words and "once for all views; the engine's own random numbers" in words
+    file = TorchLoader(dataset_of(folder, tensor), 1, sampler=[1])
+    plain = next(iter(file))[0][0]
+    kinds = []
+    for views, _ in loader:
+        for first, second in zip(*views, strict=True):
+            mirrored = torch.equal(first, plain.flip(-1))
+            assert mirrored or torch.equal(first, plain)
+            inverted = not torch.equal(second, first)
+            assert torch.equal(second, 255 - first if inverted else first)
+            kinds.append((mirrored, inverted))
+    assert all(60 < kinds.count(one) < 140 for one in ((False, False), (False, True), (True, False), (True, True)))
+
+
+def flipped_and_cropped(self: Any, image: Any) -> Any:
+    image = self.flip(image)
+    return [self.plain(image), self.invert(self.plain(image))]
+
+
+# ---- classes that do more ----
+
+
+def partly_shared(self: Any, image: Any) -> Any:
+    """DINOv3's teacher_no_color_jitter: two views of one random crop, besides others."""
+    crop = self.geometric_augmentation_global(image)
+    return [self.global_transfo1(crop), self.normalize(crop), *self.small(image)]
+
+
+def making_its_own(self: Any, image: Any) -> Any:
+    """v2's transforms give back what they do not know."""
+    return [v2.ToDtype(torch.float32)(self.normalize(self.geometric_augmentation_global(image)))]
+
+
+def making_its_own_crop(self: Any, image: Any) -> Any:
+    return [self.normalize(v2.Resize((9, 9))(image))]
+
+
+CALLS = 0
+
+
+def counting_in_the_module(self: Any, image: Any) -> Any:
+    global CALLS
+    CALLS += 1
+    return self.large(image)
 
 
 def changed_further(self: Any, image: Any) -> Any:
@@ -178,7 +325,10 @@ def without_image(self: Any, image: Any) -> Any:
 
 
 REFUSED = {
-    "several crops of one changed image": shared,
+    "several crops of one changed image": partly_shared,
+    "makes a transform of its own of each image": making_its_own,
+    "a transform of its own": making_its_own_crop,
+    "draws or keeps something": counting_in_the_module,
     "makes several crops": changed_further,
     "does more with an image than to hand it on": looking,
     "draws or keeps something itself": drawing,

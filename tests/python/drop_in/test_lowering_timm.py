@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,6 +102,12 @@ STRINGS = {
     "augmix-m5-w4-d2": {"translate_pct": 0.3},
     "augmix-m3-mstd0.5-a0.4": {},
     "augmix": {"img_mean": (0, 0, 0)},
+    "augmix-m7-w2-b1-mstd2": {},
+    "augmix-b1-d3-a0.5": {"translate_pct": 0.3},
+    "3a": {},
+    "3a-mstd0.5": {"interpolation": Image.Resampling.BILINEAR},
+    "rand-m9-mstd0.5-t3a": {},
+    "rand-m7-n1-p0.9-t3aw": {},
 }
 
 
@@ -123,7 +130,7 @@ def test_an_object_draws_what_its_string_says(one: Path, policy: str) -> None:
     assert (images[0] == images[1]).all()
 
 
-CREATED = ("rand-m9-mstd0.5-inc1", "original-mstd0.5", "augmix-m5-w4-d2")
+CREATED = ("rand-m9-mstd0.5-inc1", "original-mstd0.5", "augmix-m5-w4-d2", "augmix-m3-b1", "rand-m8-mstd1-tweights")
 
 
 @pytest.mark.parametrize("policy", CREATED)
@@ -180,8 +187,10 @@ def refused() -> Iterator[tuple[str, Any]]:
     class Own(auto.AugmentOp):
         pass
 
-    yield "has Desaturate, which is not an operation", made("3a")
-    yield "has Desaturate, which is not an operation", made("rand-t3aw")
+    three = made("rand-t3a")
+    own_blur = functools.partial(auto._minmax_level_to_arg, min_val=0.1, max_val=3.0)
+    yield "GaussianBlur of RandAugment has a function", altered(three, three.ops[2:], level_fn=own_blur)
+    yield "Desaturate of RandAugment has a function", altered(t := made("rand-t3a"), t.ops[1:2], level_fn=own_blur.func)
     yield "chooses among changes of its own: Invert", auto.rand_augment_transform("rand", transforms=["Invert"])
     yield "has TranslateX, which is not", auto.rand_augment_transform("rand", transforms=["TranslateX"])
     yield "weights of its own", auto.rand_augment_transform("rand", transforms=dict.fromkeys(auto._RAND_TRANSFORMS, 1))
@@ -207,7 +216,6 @@ def refused() -> Iterator[tuple[str, Any]]:
     yield "policy of its own", altered(t := aug(), t.policy[0][:1], prob=0.75)
     yield "magnitude_max=12", made("original", magnitude_max=12)
     yield "magnitude_std=200", made("original-mstd200")
-    yield "blended=True is not", made("augmix-b1")
     yield "mixes changes of its own", with_attributes(t := mix(), ops=t.ops[1:])
     yield "mixes changes of its own", altered(mix(), prob=0.5)
     yield "hooks, or a forward of its own", with_attributes(rand(), __call__=lambda image: image)

@@ -145,6 +145,8 @@ BAD = {
     "words": (b'[["a", 1, 2, 3]]', "lists of numbers: no number at byte 2"),
     "ragged": (b"[[1, 2, 3, 4], [5, 6]]", "a list of 2 behind one of 4"),
     "truth": (npy(np.zeros((2, 4), bool)), "boxes of bool; they must be floats or integers"),
+    "rotated": (npy(np.zeros((2, 5), np.float32)), r"boxes of shape \(2, 5\).*rotated boxes are not moved"),
+    "polygons": (npy(np.zeros((1, 8), np.float32)), r"boxes of shape \(1, 8\).*rotated boxes are not moved"),
 }
 
 
@@ -215,6 +217,11 @@ def test_what_cannot_be_is_said_before_the_first_read(tar: Path) -> None:
         data.resize((9, 9)).sanitize_bounding_boxes(labels="png").loader(2)
     with pytest.raises(feedline.ConfigError, match="boxes: 'png' is image"):
         data.boxes("png")
+    for rotated in ("XYWHR", "cxcywhr", "XYXYXYXY"):
+        with pytest.raises(
+            feedline.ConfigError, match=rf"'{rotated.upper()}' is of rotated boxes, which are not moved"
+        ):
+            data.boxes("floats.npy", rotated)
     with pytest.raises(feedline.ConfigError, match=r"must be at least 1, got 0\.5"):
         data.sanitize_bounding_boxes(0.5)
     with pytest.raises(feedline.ConfigError, match=r"points\.npy' is keypoints, which have no colours"):

@@ -3,7 +3,8 @@
 
 It stands before a server as that server (a reverse proxy): `FaultProxy(upstream, plan)` asks `plan` for each request
 which fault its answer has. What faults there are: `HEALED`, after which a client that keeps its promises has the right
-bytes, and `FATAL`, after which it has an error, as the answer is about other bytes than those asked for.
+bytes, `HEALED_TLS`, the same of encrypted connections, and `FATAL`, after which it has an error, as the answer is about
+other bytes than those asked for.
 """
 
 from __future__ import annotations
@@ -17,7 +18,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from email.utils import formatdate
+from typing import BinaryIO, cast
+
+from http_messages import Answer, Request, Upstream, read_request, refusal
+
+__all__ = ["FATAL", "HEALED", "HEALED_TLS", "FaultProxy", "Request", "free_port", "proxied", "refusal"]
 
 HEALED = (
     "cut",  # inside the body
@@ -30,78 +36,49 @@ HEALED = (
     "silence",  # no byte of an answer
     "429",
     "503",
+    "busy",  # other words for it
     "garbage",
     "slow_start",
+    "whole_200",  # the whole object in place of a range
 )
-FATAL = ("empty_200", "too_short", "too_long", "other_etag", "other_range")
+HEALED_TLS = (
+    "cut_in_record",
+    "broken_record",  # bytes that nobody with the keys has sent
+)
+FATAL = ("empty_200", "too_short", "too_long", "no_length", "other_etag", "other_range", "412")
 
-
-@dataclass
-class Request:
-    number: int  # of the proxy
-    method: str
-    target: str
-    headers: dict[str, str]  # names in lower case
-    head: bytes = b""
-    body: bytes = b""
-
-    @property
-    def first_byte(self) -> int:
-        found = re.match(r"bytes=(\d+)-", self.headers.get("range", ""))
-        return int(found[1]) if found else 0
-
-
-@dataclass
-class Answer:
-    status_line: bytes
-    headers: list[tuple[str, str]] = field(default_factory=list)
-    body: bytes = b""
-
-    def set(self, name: str, value: str) -> None:
-        self.headers = [pair for pair in self.headers if pair[0].lower() != name.lower()]
-        self.headers.append((name, value))
-
-    def get(self, name: str) -> str:
-        return next((value for own, value in self.headers if own.lower() == name.lower()), "")
-
-    def head(self) -> bytes:
-        lines = [self.status_line, *(f"{name}: {value}".encode("latin-1") for name, value in self.headers)]
-        return b"\r\n".join([*lines, b"", b""])
-
+_BUSY = {408: "Request Timeout", 425: "Too Early", 500: "Internal Server Error", 502: "Bad Gateway", 504: "Timeout"}
+_WITHOUT_THE_SERVER = ("closed", "silence", "reset", "429", "503", "busy", "garbage", "412")
 
 Plan = Callable[[Request], str]  # the fault; "": none
 Borders = Callable[[str], list[int]]  # of a target: where its members begin
-
-
-def refusal(status: int, words: str, body: bytes = b"", **headers: str) -> Answer:
-    answer = Answer(f"HTTP/1.1 {status} {words}".encode())
-    for name, value in headers.items():
-        answer.set(name.replace("_", "-"), value)
-    answer.body = body
-    answer.set("Content-Length", str(len(body)))
-    return answer
+Origin = Callable[[Request], Answer]  # a server that is a function
 
 
 class FaultProxy:
-    """Serves until `stop()`. `plan` runs under a lock: one request after the other."""
+    """Serves until `stop()`. `plan` runs under a lock: one request after the other. The same request of the same number
+    (the first, the second of just these bytes) is spoiled in the same way by the same seed."""
 
     def __init__(
         self,
-        upstream: tuple[str, int],
+        upstream: tuple[str, int] | Origin,
         plan: Plan = lambda request: "",
         *,
         tls: ssl.SSLContext | None = None,
         borders: Borders = lambda target: [],
         answers: Callable[[Request], Answer | None] = lambda request: None,
+        handshakes: Callable[[int], bool] = lambda number: False,
         delay_s: float = 0.0,
         seed: int = 0,
     ) -> None:
         self.upstream, self.plan, self.tls, self.borders, self.answers = upstream, plan, tls, borders, answers
+        self.handshakes = handshakes  # is TLS's cut, of this connection?
         self.delay_s = delay_s  # before each answer
         self.faults: Counter[str] = Counter()
-        self.requests = 0
+        self.requests = self.connections = 0
         self.body_bytes = 0  # of answers that were sent on
-        self._random = random.Random(seed)
+        self._seed = seed
+        self._asked: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._open: set[socket.socket] = set()
@@ -133,33 +110,48 @@ class FaultProxy:
     def _serve(self, connection: socket.socket) -> None:
         with self._lock:
             self._open.add(connection)
-        server = _Upstream(self.upstream)
+        server = Upstream(self.upstream) if isinstance(self.upstream, tuple) else None
+        ask: Origin = server.ask if server else cast(Origin, self.upstream)
         try:
             if self.tls:
                 raw = connection
+                if self._cuts_handshake(raw):
+                    return
                 connection = self.tls.wrap_socket(raw, server_side=True)
                 with self._lock:
                     self._open.discard(raw)
                     self._open.add(connection)
             with connection.makefile("rb") as stream:  # an open one would keep the connection
-                while request := _read_request(stream):
-                    if not self._answer(request, connection, server):
+                while request := read_request(cast(BinaryIO, stream)):
+                    if not self._answer(request, connection, ask):
                         break
         except (OSError, EOFError, ValueError):
             pass  # one of the two has gone
         finally:
             with self._lock:
                 self._open.discard(connection)
-            server.close()
+            if server:
+                server.close()
             connection.close()
 
-    def _answer(self, request: Request, connection: socket.socket, server: _Upstream) -> bool:
+    def _cuts_handshake(self, connection: socket.socket) -> bool:
+        with self._lock:
+            number, self.connections = self.connections, self.connections + 1
+            cuts = self.handshakes(number)
+            if cuts:
+                self.faults["cut_in_handshake"] += 1
+        if cuts:
+            connection.recv(4096)  # what it begins with
+        return cuts
+
+    def _answer(self, request: Request, connection: socket.socket, ask: Origin) -> bool:
         """False: the connection is over."""
         with self._lock:
             request.number, self.requests = self.requests, self.requests + 1
             made = self.answers(request)
             fault = "" if made else self.plan(request)
-            chance = self._random.random()
+            self._asked[request.place] += 1
+            chance = random.Random(f"{self._seed} {request.place} {self._asked[request.place]}").random()
             if fault:
                 self.faults[fault] += 1
         if self.delay_s:
@@ -167,26 +159,12 @@ class FaultProxy:
         if made:
             connection.sendall(made.head() + made.body)
             return True
-        if fault in ("closed", "silence", "reset", "429", "503", "garbage"):
-            return self._answer_by_itself(fault, chance, connection)
-        answer = server.ask(request)
+        if fault in _WITHOUT_THE_SERVER:
+            return _answer_by_itself(fault, chance, connection)
+        answer = ask(request.of_the_whole() if fault == "whole_200" else request)
         with self._lock:
             self.body_bytes += len(answer.body)
         return self._spoil(fault, chance, request, answer, connection)
-
-    def _answer_by_itself(self, fault: str, chance: float, connection: socket.socket) -> bool:
-        if fault in ("429", "503"):
-            words = "Too Many Requests" if fault == "429" else "Slow Down"
-            after = "1" if chance < 0.02 else "0"
-            connection.sendall(refusal(int(fault), words, b"not now", Retry_After=after).head() + b"not now")
-            return True
-        if fault == "garbage":
-            connection.sendall(random.Random(chance).randbytes(200))
-        elif fault == "silence":
-            _wait_until_closed(connection)
-        elif fault == "reset":
-            _reset(connection)
-        return False
 
     def _spoil(self, fault: str, chance: float, request: Request, answer: Answer, connection: socket.socket) -> bool:
         body = answer.body
@@ -194,7 +172,7 @@ class FaultProxy:
             head = answer.head()
             connection.sendall(head[: 1 + int(chance * (len(head) - 2))])
             return False
-        if fault in ("cut", "cut_at_border", "reset_in_body", "stall"):
+        if fault in ("cut", "cut_at_border", "reset_in_body", "stall", *HEALED_TLS):
             end = int(chance * len(body))
             if fault == "cut_at_border":
                 end = self._border(request, chance, len(body))
@@ -203,34 +181,15 @@ class FaultProxy:
                 _wait_until_closed(connection)
             if fault == "reset_in_body":
                 _reset(connection)
+            if fault in HEALED_TLS:
+                _send_record(connection, is_whole=fault == "broken_record")
             return False
         if fault == "slow_start":
             for byte in answer.head()[:20]:
                 connection.sendall(bytes([byte]))
             connection.sendall(answer.head()[20:] + body)
             return True
-        return self._lie(fault, answer, connection)
-
-    def _lie(self, fault: str, answer: Answer, connection: socket.socket) -> bool:
-        body = answer.body
-        if fault == "empty_200":
-            answer.status_line, body = b"HTTP/1.1 200 OK", b""
-            answer.headers = [pair for pair in answer.headers if pair[0].lower() != "content-range"]
-            answer.set("Content-Length", "0")
-        elif fault == "too_short":  # by one of the two lengths that it has, and in truth
-            body = body[:-7]
-            answer.set("Content-Length", str(len(body)))
-        elif fault == "too_long":
-            body += b"7 more."
-            answer.set("Content-Length", str(len(body)))
-        elif fault == "other_etag":
-            answer.set("ETag", '"another"')
-        elif fault == "other_range":
-            answer.set("Content-Range", _moved(answer.get("Content-Range")))
-        else:
-            assert not fault, fault
-        connection.sendall(answer.head() + body)
-        return True
+        return _lie(fault, answer, connection)
 
     def _border(self, request: Request, chance: float, size: int) -> int:
         first = request.first_byte
@@ -238,83 +197,51 @@ class FaultProxy:
         return inside[int(chance * len(inside))] if inside else int(chance * size) & ~511
 
 
-class _Upstream:
-    """One connection to the server, opened when it is wanted."""
-
-    def __init__(self, address: tuple[str, int]) -> None:
-        self._address = address
-        self._socket: socket.socket | None = None
-
-    def ask(self, request: Request) -> Answer:
-        for is_last in (False, True):
-            if self._socket is None:
-                self._socket = socket.create_connection(self._address)
-                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self._stream = self._socket.makefile("rb")
-            try:
-                self._socket.sendall(request.head + request.body)
-                return self._read(request.method)
-            except (OSError, EOFError):
-                self.close()  # the server had ended an idle connection
-                if is_last:
-                    raise
-        raise AssertionError
-
-    def close(self) -> None:
-        if self._socket is not None:
-            self._stream.close()
-            self._socket.close()
-            self._socket = None
-
-    def _read(self, method: str) -> Answer:
-        status_line, headers = _read_head(self._stream)
-        answer = Answer(status_line, headers)
-        if method == "HEAD" or status_line.split()[1] in (b"204", b"304"):
-            return answer
-        if "chunked" in answer.get("Transfer-Encoding").lower():
-            answer.body = b"".join(self._chunks())
-            answer.headers = [pair for pair in answer.headers if pair[0].lower() != "transfer-encoding"]
-            answer.set("Content-Length", str(len(answer.body)))
-        else:
-            answer.body = _exactly(self._stream, int(answer.get("Content-Length") or 0))
-        return answer
-
-    def _chunks(self) -> Iterator[bytes]:
-        while size := int(self._stream.readline().split(b";")[0], 16):
-            yield _exactly(self._stream, size)
-            self._stream.readline()
-        while self._stream.readline().strip():
-            pass
+def _answer_by_itself(fault: str, chance: float, connection: socket.socket) -> bool:
+    if fault in ("429", "503", "busy"):
+        status, words = (429, "Too Many Requests") if fault == "429" else (503, "Slow Down")
+        after = "1" if chance < 0.02 else "0" if chance < 0.5 else formatdate(usegmt=True)
+        if fault == "busy":
+            status, words = list(_BUSY.items())[int(chance * len(_BUSY))]
+        answer = refusal(status, words, b"not now", **({} if fault == "busy" else {"Retry_After": after}))
+        connection.sendall(answer.head() + answer.body)
+        return True
+    if fault == "412":
+        connection.sendall(refusal(412, "Precondition Failed").head())
+        return True
+    if fault == "garbage":
+        connection.sendall(random.Random(chance).randbytes(200))
+    elif fault == "silence":
+        _wait_until_closed(connection)
+    elif fault == "reset":
+        _reset(connection)
+    return False
 
 
-def _exactly(stream: object, size: int) -> bytes:
-    data: bytes = stream.read(size)  # type: ignore[attr-defined]
-    if len(data) < size:
-        raise EOFError
-    return data
-
-
-def _read_head(stream: object) -> tuple[bytes, list[tuple[str, str]]]:
-    first: bytes = stream.readline()  # type: ignore[attr-defined]
-    if not first:
-        raise EOFError
-    headers = []
-    while line := stream.readline().strip():  # type: ignore[attr-defined]
-        name, _, value = line.decode("latin-1").partition(":")
-        headers.append((name.strip(), value.strip()))
-    return first.strip(), headers
-
-
-def _read_request(stream: object) -> Request | None:
-    try:
-        first, pairs = _read_head(stream)
-    except (EOFError, OSError):
-        return None
-    method, target, _ = first.decode("latin-1").split(" ", 2)
-    headers = {name.lower(): value for name, value in pairs}
-    head = b"\r\n".join([first, *(f"{name}: {value}".encode("latin-1") for name, value in pairs), b"", b""])
-    body = _exactly(stream, int(headers.get("content-length", 0)))
-    return Request(0, method, target, headers, head, body)
+def _lie(fault: str, answer: Answer, connection: socket.socket) -> bool:
+    body = answer.body
+    if fault == "empty_200":
+        answer.status_line, body = b"HTTP/1.1 200 OK", b""
+        answer.remove("Content-Range")
+        answer.set("Content-Length", "0")
+    elif fault == "too_short":  # by one of the two lengths that it has, and in truth
+        body = body[:-7]
+        answer.set("Content-Length", str(len(body)))
+    elif fault == "too_long":
+        body += b"7 more."
+        answer.set("Content-Length", str(len(body)))
+    elif fault == "no_length":  # the range alone, as if it were all
+        answer.status_line = b"HTTP/1.1 200 OK"
+        answer.remove("Content-Range")
+        answer.remove("Content-Length")
+    elif fault == "other_etag":
+        answer.set("ETag", '"another"')
+    elif fault == "other_range":
+        answer.set("Content-Range", _moved(answer.get("Content-Range")))
+    else:
+        assert fault in ("", "whole_200"), fault
+    connection.sendall(answer.head() + body)
+    return fault != "no_length"
 
 
 def _wait_until_closed(connection: socket.socket) -> None:
@@ -326,6 +253,15 @@ def _reset(connection: socket.socket) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
+def _send_record(connection: socket.socket, is_whole: bool) -> None:
+    """A record of TLS past its encryption: whole, or what a cut leaves of one."""
+    assert isinstance(connection, ssl.SSLSocket)
+    size = 512
+    record = struct.pack(">BHH", 23, 0x303, size) + bytes(size)
+    with socket.socket(fileno=socket.dup(connection.fileno())) as raw:
+        raw.sendall(record if is_whole else record[: size // 2])
+
+
 def _moved(content_range: str) -> str:
     """The same number of bytes, a byte further on."""
     found = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", content_range)
@@ -333,7 +269,9 @@ def _moved(content_range: str) -> str:
 
 
 @contextmanager
-def proxied(upstream: tuple[str, int], plan: Plan = lambda request: "", **options: object) -> Iterator[FaultProxy]:
+def proxied(
+    upstream: tuple[str, int] | Origin, plan: Plan = lambda request: "", **options: object
+) -> Iterator[FaultProxy]:
     proxy = FaultProxy(upstream, plan, **options)  # type: ignore[arg-type]
     try:
         yield proxy

@@ -124,7 +124,8 @@ def seaweedfs(root: Path, folder: Path) -> Iterator[str]:
     grpc = [f"-{name}.port.grpc={free_port()}" for name in ports]
     command = [
         program("weed"), "server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={folder / 'disk'}", "-s3", "-filer",
-        f"-s3.config={identities}", "-master.volumeSizeLimitMB=64", "-volume.max=8", "-s3.iam=false", "-s3.port.lance=0", "-s3.port.iceberg=0",
+        f"-s3.config={identities}", "-master.volumeSizeLimitMB=64", "-volume.max=8", "-s3.iam=false",
+        "-s3.port.lance=0", "-s3.port.iceberg=0",  # their default ports are one for all that run
         *(f"-{name}.port={port}" for name, port in ports.items()), *grpc,
     ]  # fmt: skip
     endpoint = f"http://127.0.0.1:{ports['s3']}"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import read_digests
 from certificates import Authority
-from fault_proxy import FATAL, HEALED, FaultProxy, Request, proxied
+from fault_proxy import FATAL, HEALED, HEALED_TLS, FaultProxy, Request, proxied
 from range_server import RangeServer, serving
 from running_processes import HANG_S
 
@@ -26,8 +26,9 @@ _MOST_IN_A_ROW = 2  # of one range: fewer than a client's tries
 class Seeded:
     """Faults for half of the requests for shards, and for no range too often in a row."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, kinds: tuple[str, ...]) -> None:
         self._random = random.Random(seed)
+        self._kinds = kinds
         self._in_a_row: dict[tuple[str, str], int] = {}
 
     def __call__(self, request: Request) -> str:
@@ -37,7 +38,7 @@ class Seeded:
             self._in_a_row[place] = 0
             return ""
         self._in_a_row[place] = before + 1
-        return self._random.choice(HEALED)
+        return self._random.choice(self._kinds)
 
 
 @pytest.fixture
@@ -82,14 +83,15 @@ def test_what_can_be_healed_changes_no_batch(
         "tls": authority.context() if encrypted else None,
         "borders": lambda target: inside.get(target, []),
     }
+    kinds = HEALED + (HEALED_TLS if encrypted else ())
     faults = 0
     seeds = 40 if long_form else 6  # as samples share requests, there are few of them in a run
     for seed in range(seeds):
-        with proxied(("127.0.0.1", server.server_address[1]), Seeded(seed), seed=seed, **options) as proxy:
+        with proxied(("127.0.0.1", server.server_address[1]), Seeded(seed, kinds), seed=seed, **options) as proxy:
             done = start(proxy, environment, tmp_path / str(seed), SSL_CERT_FILE=str(authority.trusted))
             assert done.returncode == 0, f"seed {seed}: {done.stderr}"
             assert json.loads(done.stdout) == expected, f"seed {seed}"
-            assert set(proxy.faults) <= set(HEALED)
+            assert set(proxy.faults) <= set(kinds)
             faults += proxy.faults.total()
     assert faults > 5 * seeds
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Takes a fuzzer's input apart into numbers and texts. What is missing is zeros, or empty.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace feedline {
+
+class FuzzInput {
+ public:
+  FuzzInput(const std::uint8_t* data, std::size_t bytes) : left_(reinterpret_cast<const char*>(data), bytes) {}
+
+  bool is_empty() const { return left_.empty(); }
+  std::uint64_t number(std::size_t bytes) {
+    std::uint64_t value = 0;
+    for (const char byte : take(bytes)) value = value << 8 | static_cast<unsigned char>(byte);
+    return value;
+  }
+  // As long as its first byte says.
+  std::string_view text() { return take(number(1)); }
+  std::string_view take(std::size_t bytes) {
+    const std::string_view taken = left_.substr(0, bytes);
+    left_.remove_prefix(taken.size());
+    return taken;
+  }
+  std::string_view rest() { return take(left_.size()); }
+
+ private:
+  std::string_view left_;
+};
+
+}  // namespace feedline

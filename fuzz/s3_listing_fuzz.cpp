@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Any bytes as what S3 answers in XML, and as keys that a right answer has: those come back as they are.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "fuzz_input.h"
+#include "storage/http/url.h"
+#include "storage/s3/listing.h"
+
+using namespace feedline;
+
+namespace {
+
+constexpr std::size_t kMostKeys = 40;
+const std::string kNames[] = {"Code", "Key", "UploadId", "ETag", "IsTruncated", "Contents", "Error"};
+
+// Nothing is longer than what it was made of, and a listing that is cut is none.
+void check_any(const std::string& xml) {
+  for (const std::string& name : kNames) FEEDLINE_CHECK(storage::xml_text(xml, name).size() <= xml.size());
+  if (const auto listing = storage::parse_listing(xml)) {
+    FEEDLINE_CHECK(listing->objects.size() + listing->prefixes.size() <= xml.size());
+    for (const auto& object : listing->objects) FEEDLINE_CHECK(object.bytes <= ~std::uint64_t{0} >> 1);
+    const std::size_t end = xml.find("</ListBucketResult>");
+    if (end != xml.npos) FEEDLINE_CHECK(!storage::parse_listing(xml.substr(0, end)) || xml.find("/>") < end);
+  }
+  if (const auto found = storage::parse_uploads(xml)) FEEDLINE_CHECK(found->uploads.size() <= xml.size());
+}
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '&')
+      result += "&amp;";
+    else if (c == '<')
+      result += "&lt;";
+    else if (c == '>')
+      result += "&#x3E;";
+    else if (c == '"')
+      result += "&#34;";
+    else
+      result += c;
+  }
+  return result;
+}
+
+void check_round_trip(FuzzInput input) {
+  const bool is_encoded = input.number(1) % 2 == 0;
+  std::vector<std::string> keys;
+  std::string xml = "<?xml version=\"1.0\"?><ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
+  if (is_encoded) xml += "<EncodingType>url</EncodingType>";
+  while (!input.is_empty() && keys.size() < kMostKeys) {
+    keys.emplace_back(input.text());
+    xml += "<Contents><Key>" + (is_encoded ? storage::percent_encoded(keys.back(), true) : escaped(keys.back())) +
+           "</Key><Size>" + std::to_string(keys.size()) + "</Size></Contents>";
+  }
+  xml += "</ListBucketResult>";
+  const auto listing = storage::parse_listing(xml);
+  FEEDLINE_CHECK(listing && listing->objects.size() == keys.size() && listing->next.empty());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    FEEDLINE_CHECK(listing->objects[i].key == keys[i]);
+    FEEDLINE_CHECK(listing->objects[i].bytes == i + 1);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
+  check_any(std::string(reinterpret_cast<const char*>(data), bytes));
+  check_round_trip(FuzzInput(data, bytes));
+  return 0;
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Any bytes as a URL: its parts lie in it, its secrets come back and are nowhere else, and its normal form is one.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/check.h"
+#include "storage/http/url.h"
+
+using namespace feedline;
+
+namespace {
+
+constexpr std::string_view kHidden = "hidden-";
+constexpr std::size_t kLeastSecret = 8;  // shorter ones may stand in the rest of the URL, too
+constexpr int kMostHidden = 20'000;      // secrets are never forgotten, and each is looked for among all
+
+bool lies_in(std::string_view part, std::string_view whole) {
+  return part.empty() || (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
+}
+
+void check_secrets(const std::string& url, const storage::UrlParts& parts) {
+  const std::string shown = storage::without_secrets(url), whole = storage::with_secrets(shown);
+  const auto shown_parts = storage::parts_of_url(shown), whole_parts = storage::parts_of_url(whole);
+  FEEDLINE_CHECK(shown_parts && whole_parts);
+  FEEDLINE_CHECK(shown_parts->authority == parts.authority && shown_parts->path == parts.path);
+  FEEDLINE_CHECK(shown_parts->user.empty() == parts.user.empty());
+  FEEDLINE_CHECK(shown_parts->user.empty() || shown_parts->user.starts_with(kHidden));
+  if (url.find(kHidden) == url.npos) {  // else it asks for what another one has hidden
+    FEEDLINE_CHECK(whole_parts->user == parts.user);
+    FEEDLINE_CHECK(storage::with_secrets(storage::without_secrets(whole)) == whole);
+  }
+  const std::string rest = std::string(parts.authority) + std::string(parts.path) + std::string(parts.query);
+  if (parts.user.size() >= kLeastSecret && rest.find(parts.user) == rest.npos)
+    FEEDLINE_CHECK(shown.find(parts.user) == shown.npos || parts.user.starts_with(kHidden) ||
+                   parts.scheme.find(parts.user) != parts.scheme.npos);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
+  const std::string url(reinterpret_cast<const char*>(data), bytes);
+  const std::string encoded = storage::percent_encoded(url, false);
+  FEEDLINE_CHECK(encoded.size() >= url.size() && encoded.size() <= 3 * url.size());
+  FEEDLINE_CHECK(encoded.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%") ==
+                 encoded.npos);
+  const auto parts = storage::parts_of_url(url);
+  if (!parts) {
+    FEEDLINE_CHECK(storage::without_secrets(url) == url && storage::normal_url(url) == url);
+    return 0;
+  }
+  for (const std::string_view part : {parts->scheme, parts->user, parts->authority, parts->path, parts->query})
+    FEEDLINE_CHECK(lies_in(part, url));
+  const std::string normal = storage::normal_url(url);
+  const bool has_one_port = std::ranges::count(parts->authority, ':') <= 1;
+  if (has_one_port) FEEDLINE_CHECK(storage::normal_url(normal) == normal);
+  static int hidden = 0;
+  if (hidden++ < kMostHidden) {
+    check_secrets(url, *parts);
+    if (url.find(kHidden) == url.npos) FEEDLINE_CHECK(storage::normal_url(storage::without_secrets(url)) == normal);
+  }
+  return 0;
+}

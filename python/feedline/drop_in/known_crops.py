@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What follows torchvision's FiveCrop and TenCrop: functions that stack the crops, and what is the same for each.
+
+torchvision's own idiom is `Lambda(lambda crops: torch.stack([ToTensor()(crop) for crop in crops]))`. Such a function is
+known by what it does; what it calls for each crop are transforms that the engine has.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from . import known_functions
+from .chains import PIL, STACKED, TUPLE, Chain, is_altered
+from .known_torchvision import is_v1
+
+_V1 = "torchvision.transforms.transforms"
+# Of v2, which takes a tuple apart: what does the same to each.
+_OF_EACH = frozenset(
+    ("ToImage", "PILToTensor", "ToDtype", "ConvertImageDtype", "Normalize", "ToPureTensor", "Identity")
+)
+# What does to a tensor of crops what it does to each of them.
+_OF_ALL = frozenset(("ToDtype", "ConvertImageDtype", "Normalize", "ToPureTensor", "Identity"))
+_FUNCTIONS = {
+    "to_tensor": "ToTensor",
+    "pil_to_tensor": "PILToTensor",
+}  # of torchvision's, and the classes that call them
+
+_MADE_WITHOUT_ARGUMENTS = ("ToTensor", "PILToTensor", "ToImage")
+
+ChainOf = Callable[[Any, Chain], Chain]
+
+
+def is_for_each(chain: Chain, transform: Any, name: str) -> bool:
+    """Whether a known transform does to the crops in `chain`, all at once, what it does to each."""
+    if chain.crops == STACKED:
+        return name in _OF_ALL
+    if is_v1(transform) or not type(transform).__module__.startswith("torchvision.transforms.v2"):
+        return False
+    # of plain tensors v2 changes only the first
+    return name in _OF_EACH and (chain.flows == PIL or chain.tv_image)
+
+
+def stacked(chain: Chain, transform: Any, chain_of: ChainOf) -> Chain | str | None:
+    """`chain` with a function behind it that stacks its crops, or why not; None: it is no such function.
+
+    Args:
+        chain_of: adds transforms to a chain.
+    """
+    function = _function_in(transform)
+    steps = None if function is None else _steps_in(function, chain.crops)
+    if function is None or steps is None:
+        return None
+    name = str(getattr(transform, "__name__", type(transform).__name__))
+    each = chain_of(steps, replace(chain, crops="", known=(), drawn=()))
+    if each.rest:
+        return f"{name}: {each.why}"
+    if each.flows == PIL:
+        return f"{name} stacks PIL images"
+    what = f"{name}: {', '.join((*each.known, 'stack'))}"
+    known, drawn = (*chain.known, what), (*chain.drawn, any(each.drawn))
+    return replace(each, known=known, drawn=drawn, crops=STACKED, tv_image=False)
+
+
+def _function_in(transform: Any) -> Any:
+    """What is called with all crops: the function in a Lambda of v1's (v2's gets them one by one), or itself."""
+    kind = getattr(sys.modules.get(_V1), "Lambda", None)
+    if kind is not None and type(transform) is kind:
+        return None if is_altered(transform) else transform.lambd
+    return transform
+
+
+def _steps_in(transform: Any, crops: str) -> list[Any] | None:
+    """The transforms that a function does to each crop; None: it is another function."""
+    if transform is torch.stack:
+        return [] if crops == TUPLE else None
+    read = known_functions.read(transform)
+    if read is None:
+        return None
+    for template, called, needs_tuple in _templates():
+        found = read.values(template, _MARKERS[: len(called)])
+        if found is not None and not (needs_tuple and crops != TUPLE):
+            steps = [_made(value, is_called) for value, is_called in zip(found, called, strict=True)]
+            return None if None in steps else steps
+    return None
+
+
+def _made(value: Any, is_called: bool) -> Any:
+    """The transform that is called with a crop; None: it is none."""
+    if is_called:
+        return value() if isinstance(value, type) and _is_of_torchvision(value) else None
+    functional = sys.modules.get("torchvision.transforms.functional")
+    name = getattr(value, "__name__", "")
+    if name in _FUNCTIONS and getattr(functional, name, None) is value:
+        return getattr(sys.modules[_V1], _FUNCTIONS[name])()
+    return None if isinstance(value, type) else value
+
+
+def _is_of_torchvision(kind: type) -> bool:
+    return kind.__module__.startswith("torchvision.transforms.") and kind.__name__ in _MADE_WITHOUT_ARGUMENTS
+
+
+# -- the functions that are known
+
+_MARKERS = (object(), object(), object())  # stand for transforms
+
+
+@functools.cache
+def _templates() -> tuple[tuple[types.FunctionType, tuple[bool, ...], bool], ...]:
+    """A function, whether each of its transforms is made in it, and whether it takes a tuple only."""
+    names = {**dict(zip("ABC", _MARKERS, strict=True)), "torch": torch}
+    calls = [parts for count in (1, 2, 3) for parts in itertools.product(("", "()"), repeat=count)]
+    each = [
+        (
+            functools.reduce(
+                lambda crop, part: f"{part}({crop})", map("".join, zip("ABC", parts, strict=False)), "crop"
+            ),
+            parts,
+        )
+        for parts in calls
+    ]
+    lists = [(listed.format(text), tuple(map(bool, parts))) for text, parts in each for listed in _LISTED]
+    lists += [(mapped.format(f"A{a}"), (bool(a),)) for a in ("", "()") for mapped in _MAPPED]
+    plain = [("crops", ()), ("[crop for crop in crops]", ())]
+    made = [
+        (eval(f"lambda crops: torch.stack({text}{end})", names), called, text == "crops")
+        for (text, called), end in itertools.product((*lists, *plain), ("", ", 0", ", dim=0"))
+    ]
+    for (text, called), name in itertools.product(lists, ("crops", "tensors")):
+        within: dict[str, Any] = {}
+        exec(f"def stack(crops):\n    {name} = {text}\n    return torch.stack({name})\n", names, within)
+        made.append((within["stack"], called, False))
+    return tuple(made)
+
+
+_LISTED = ("[{} for crop in crops]", "tuple({} for crop in crops)", "list({} for crop in crops)")
+_MAPPED = ("list(map({}, crops))", "tuple(map({}, crops))")

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether an IterableDataset shares its samples out among workers, as far as its code says: nothing is called."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from torch.utils.data import IterableDataset
+
+# What such code asks for the worker that it runs in: torch's function, and webdataset's around it.
+_QUESTIONS = frozenset(("get_worker_info", "pytorch_worker_info"))
+# Packages whose datasets share themselves out by code of other classes, as their documentation says.
+_SHARING = frozenset(("litdata", "streaming"))
+_DEEPEST = 4  # datasets in datasets
+
+
+def how_shared(dataset: Any, worker_init_fn: Any = None) -> str:
+    """In words; empty: it cannot be seen, and every worker may read all of it."""
+    if worker_init_fn is not None and _asks(worker_init_fn):
+        return "worker_init_fn asks which worker it is in"
+    return _how(dataset, 0)
+
+
+def _how(dataset: Any, depth: int) -> str:
+    kind = type(dataset)
+    for base in kind.__mro__:
+        if base is IterableDataset:
+            break
+        if base.__module__.partition(".")[0] in _SHARING:
+            return f"{base.__module__.partition('.')[0]} shares samples out among workers"
+        if any(_asks(member) for member in vars(base).values()):
+            return f"{kind.__qualname__} asks which worker it is in"
+    if depth == _DEEPEST:
+        return ""
+    parts = list(_parts(dataset))
+    asking = [name for name in (_name(part) for part in parts if _asks(part)) if name]
+    if asking:  # a stage of webdataset's pipelines
+        return f"{asking[0]} asks which worker it is in"
+    within = [_how(part, depth + 1) for part in parts if isinstance(part, IterableDataset)]
+    return within[0] if within and all(within) else ""
+
+
+def _parts(dataset: Any) -> Iterator[Any]:
+    """What a dataset holds: in attributes, and in lists of these."""
+    for value in list(vars(dataset).values()) if hasattr(dataset, "__dict__") else []:
+        if isinstance(value, IterableDataset) or isinstance(value, types.FunctionType):
+            yield value
+        elif type(value) in (list, tuple) and len(value) <= 1000:
+            yield from value
+
+
+def _asks(member: Any) -> bool:
+    member = getattr(member, "__func__", member)
+    member = getattr(member, "func", member)  # of a functools.partial
+    return isinstance(member, types.FunctionType) and _names(member.__code__)
+
+
+def _names(code: types.CodeType) -> bool:
+    within: Iterable[Any] = (one for one in code.co_consts if isinstance(one, types.CodeType))
+    return not _QUESTIONS.isdisjoint((*code.co_names, *code.co_varnames)) or any(map(_names, within))
+
+
+def _name(part: Any) -> str:
+    return str(getattr(getattr(part, "func", part), "__name__", ""))

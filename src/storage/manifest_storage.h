@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Another storage, of whose objects somebody has written down how long they are and what their checksums are.
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "storage/storage.h"
+
+namespace feedline::storage {
+
+struct ListedObject {
+  std::string name;  // what the storage calls it
+  std::uint64_t bytes = 0;
+  ObjectSum sum;
+};
+
+// Thread-safe. An object of another length is an error where it is opened. One that is read as a whole is compared with
+// its checksum, and read once more where that differs; whoever makes copies of objects compares them by known_sum().
+// Objects that are not listed are read as they are.
+class ManifestStorage final : public Storage {
+ public:
+  ManifestStorage(std::shared_ptr<const Storage> storage, const std::vector<ListedObject>& objects);
+
+  Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
+  Result<std::unique_ptr<Reader>> open_version(const std::string& path, Access access,
+                                               const Version& version) const override;
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                              std::uint64_t most) const override;
+  Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
+                                                  std::uint64_t most, const Version& version) const override;
+  Result<std::optional<ObjectSum>> known_sum(const std::string& path, const Version& version) const override;
+  std::string_view who_knows_sums() const override { return "feedline-pack.json"; }
+  std::string summary() const override;
+
+  Result<std::vector<Entry>> list(const std::string& directory) const override { return storage_->list(directory); }
+  Result<ObjectStat> stat(const std::string& path) const override { return storage_->stat(path); }
+  Result<bool> is_directory(const std::string& path) const override { return storage_->is_directory(path); }
+  std::string identity(const std::string& path) const override { return storage_->identity(path); }
+  std::optional<std::string> local_path(const std::string& path) const override { return storage_->local_path(path); }
+  bool is_remote() const override { return storage_->is_remote(); }
+  bool joins_reads() const override { return storage_->joins_reads(); }
+  std::unique_ptr<Transport> own_transport() const override { return storage_->own_transport(); }
+
+ private:
+  struct Listed {
+    std::uint64_t bytes;
+    ObjectSum sum;
+  };
+  const Listed* find(const std::string& path) const;
+  Result<void> check_length(const std::string& path, const Version& version) const;
+
+  const std::shared_ptr<const Storage> storage_;
+  std::map<std::string, Listed, std::less<>> listed_;  // by identity()
+  mutable std::atomic<std::uint64_t> compared_{0};
+};
+
+}  // namespace feedline::storage

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What somebody says of an object's bytes besides the bytes themselves: a server of what it keeps, or a manifest of
+// what was written. It is compared with what was read of the whole object; a range proves nothing of it.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/sha256.h"
+#include "feedline/error.h"
+
+namespace feedline::storage {
+
+enum class SumKind : std::uint8_t { kCrc32c, kCrc64Nvme, kCrc32, kSha256 };  // the quickest first
+
+struct ObjectSum {
+  SumKind kind = SumKind::kCrc32c;
+  std::string value;  // its bytes, the highest first
+  friend bool operator==(const ObjectSum&, const ObjectSum&) = default;
+};
+// "crc32c 1a2b3c4d"
+std::string described(const ObjectSum& sum);
+// Of the text in which servers write it, base64, and of hexadecimal digits, as in manifests. nullopt: it is none, or
+// not as long as such a sum is.
+std::optional<ObjectSum> sum_of_base64(SumKind kind, std::string_view text);
+std::optional<ObjectSum> sum_of_hex(SumKind kind, std::string_view text);
+
+// Of bytes that come one after the other.
+class RunningSum {
+ public:
+  explicit RunningSum(SumKind kind) : kind_(kind) {}
+  void add(std::span<const std::byte> bytes);
+  ObjectSum sum() const;  // of all so far
+
+ private:
+  SumKind kind_;
+  std::uint64_t crc_ = 0;
+  base::RunningSha256 sha256_;
+};
+ObjectSum sum_of(SumKind kind, std::span<const std::byte> bytes);
+
+// kStorage, naming both and what to do. said_by: "the server", "feedline-pack.json".
+std::unexpected<Error> sums_differ(const std::string& object, const ObjectSum& said, const ObjectSum& read,
+                                   std::string_view said_by);
+
+}  // namespace feedline::storage

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the logs of the fault campaign's ranks prove: every sample of every epoch once, and with the right bytes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Line = dict[str, Any]  # of a rank's log: campaign_rank.py
+Truth = Mapping[int, Mapping[int, str]]  # epoch -> sample -> digest
+Event = tuple[float, int, str]  # when, on which rank, what
+
+_MOST_SHOWN = 10
+
+
+def complaints(logs: Sequence[Iterable[Line]], truth: Truth) -> list[str]:
+    """Everything that is wrong, wrong samples, lost ones and those that came twice; empty: nothing."""
+    found = []
+    delivered: dict[int, Counter[int]] = {epoch: Counter() for epoch in truth}
+    for rank, lines in enumerate(logs):
+        steps: dict[int, tuple[int, list[list[Any]]]] = {}
+        for line in lines:
+            if "samples" not in line:
+                continue
+            step, batch = line["step"], (line["epoch"], line["samples"])
+            if steps.setdefault(step, batch) != batch:
+                found.append(f"rank {rank}, step {step}: done again, it is another batch")
+            found += [f"rank {rank}, step {step}: {wrong}" for wrong in _wrong_samples(*batch, truth)]
+        if sorted(steps) != list(range(1, len(steps) + 1)):
+            found.append(f"rank {rank} has left out steps")
+        for epoch, samples in steps.values():  # each once, whichever time it was done
+            delivered.setdefault(epoch, Counter()).update(sample for sample, _ in samples)
+    for epoch, counts in delivered.items():
+        lost = sorted(set(truth.get(epoch, {})) - set(counts))
+        twice = sorted(sample for sample, count in counts.items() if count > 1)
+        if lost:
+            found.append(f"epoch {epoch}: lost are samples {lost[:_MOST_SHOWN]}, {len(lost)} in all")
+        if twice:
+            found.append(f"epoch {epoch}: samples {twice[:_MOST_SHOWN]} came more than once, {len(twice)} in all")
+    return found
+
+
+def _wrong_samples(epoch: int, samples: list[list[Any]], truth: Truth) -> list[str]:
+    expected = truth.get(epoch, {})
+    return [
+        f"sample {sample} of epoch {epoch} is wrong" for sample, digest in samples if expected.get(sample) != digest
+    ]
+
+
+def recovery_times(logs: Sequence[Iterable[Line]], events: Iterable[Event]) -> dict[str, list[float]]:
+    """Of each kind of event: the seconds from it to the next batch of its rank, sorted. A fault that is followed by a
+    kill or an error (kinds in brackets) before any batch counts as that alone."""
+    times: dict[str, list[float]] = {}
+    delivered = [[line["t"] for line in lines if "samples" in line] for lines in logs]
+    by_rank: dict[int, list[Event]] = {}
+    for event in sorted(events):
+        by_rank.setdefault(event[1], []).append(event)
+    for rank, own in by_rank.items():
+        at = 0
+        ends = [when for when, _, kind in own if kind.startswith("(")]
+        for when, _, kind in own:
+            while at < len(delivered[rank]) and delivered[rank][at] <= when:
+                at += 1
+            if at == len(delivered[rank]):  # the run was over
+                continue
+            is_undone = any(when < end < delivered[rank][at] for end in ends)
+            if kind.startswith("(") or not is_undone:
+                times.setdefault(kind, []).append(delivered[rank][at] - when)
+    return {kind: sorted(seconds) for kind, seconds in sorted(times.items())}
+
+
+def table(times: Mapping[str, Sequence[float]]) -> str:
+    """In words: how many, and the half, the slowest percent and the slowest of them."""
+    rows = [f"{'':18}{'count':>7}{'median':>9}{'99 %':>9}{'longest':>9}   seconds from it to the rank's next sample"]
+    for kind, seconds in times.items():
+        middle, late = seconds[len(seconds) // 2], seconds[min(len(seconds) - 1, len(seconds) * 99 // 100)]
+        rows.append(f"{kind:18}{len(seconds):7}{middle:9.3f}{late:9.3f}{seconds[-1]:9.3f}")
+    return "\n".join(rows)
