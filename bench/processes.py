@@ -63,15 +63,15 @@ def open_shared_memory_bytes(pids: Iterable[int]) -> int:
     return sum(files.values())
 
 
-def cpu_s(pids: Iterable[int]) -> float:
-    """User and system time of live processes, dead children that were waited for not included."""
+def cpu_s(pids: Iterable[int], *, reaped: bool = False) -> float:
+    """User and system time of live processes; dead children that were waited for are included with `reaped`."""
     total = 0
     for pid in pids:
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        total += int(fields[11]) + int(fields[12])
+        total += sum(map(int, fields[11 : 15 if reaped else 13]))
     return total / _TICKS
 
 

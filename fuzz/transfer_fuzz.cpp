@@ -181,7 +181,9 @@ bool answer(Transfer& transfer, FuzzInput& input, const Asked& asked) {
   const std::uint64_t first = is_part ? head.content_range->first : 0;
   const std::uint64_t claimed =
       is_part ? head.content_range->last - first + 1 : head.content_length.value_or(kObjectBytes);
-  const bool is_other = !head.etag.empty() && head.etag != "\"a\"";
+  // without a tag and a date nothing says which object it is
+  const bool is_unnamed = head.etag.empty() && !head.last_modified;
+  const bool is_other = is_unnamed ? input.number(1) % 2 == 1 : !head.etag.empty() && head.etag != "\"a\"";
   std::uint64_t left = claimed;
   const std::uint64_t how = input.number(1);
   if (how % 4 == 1) left = left * input.number(1) / 256;

@@ -23,6 +23,18 @@ bool lies_in(std::string_view part, std::string_view whole) {
   return part.empty() || (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
 }
 
+// Of those that sign: a value that is shown is a name for it.
+void check_signatures(std::string_view query) {
+  static constexpr std::string_view kNames[] = {"X-Amz-Signature", "Signature", "sig", "token", "X-Goog-Signature"};
+  while (!query.empty()) {
+    const std::string_view part = query.substr(0, query.find('&'));
+    for (const std::string_view name : kNames)
+      if (part.starts_with(name) && part.substr(name.size()).starts_with('='))
+        FEEDLINE_CHECK(part.substr(name.size() + 1).starts_with(kHidden));
+    query.remove_prefix(std::min(part.size() + 1, query.size()));
+  }
+}
+
 void check_secrets(const std::string& url, const storage::UrlParts& parts) {
   const std::string shown = storage::without_secrets(url), whole = storage::with_secrets(shown);
   const auto shown_parts = storage::parts_of_url(shown), whole_parts = storage::parts_of_url(whole);
@@ -30,6 +42,7 @@ void check_secrets(const std::string& url, const storage::UrlParts& parts) {
   FEEDLINE_CHECK(shown_parts->authority == parts.authority && shown_parts->path == parts.path);
   FEEDLINE_CHECK(shown_parts->user.empty() == parts.user.empty());
   FEEDLINE_CHECK(shown_parts->user.empty() || shown_parts->user.starts_with(kHidden));
+  check_signatures(shown_parts->query);
   if (url.find(kHidden) == url.npos) {  // else it asks for what another one has hidden
     FEEDLINE_CHECK(whole_parts->user == parts.user);
     FEEDLINE_CHECK(storage::with_secrets(storage::without_secrets(whole)) == whole);

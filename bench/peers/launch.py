@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +81,13 @@ def run(
     timeout_s: float,
     sheet: Path | None = None,
     program: Path = _HERE / "child.py",
+    variables: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """What `adapter` did with `work`, a Work in JSON. Raises Skipped where it cannot, fails or takes too long."""
+    """What `adapter` did with `work`, a Work in JSON, with `variables` in its environment. Raises Skipped where it
+    cannot, fails or takes too long."""
     command = [str(python), str(program), adapter, work, *([str(sheet)] if sheet else [])]
     log.parent.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", **(variables or {})}
     with log.open("w") as errors:
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True, env=environment

@@ -75,12 +75,12 @@ def heading(started: float, rounds: int, commit: str, machine: dict[str, Any]) -
     )
 
 
-def published(document: str, text: str) -> str:
+def published(document: str, text: str, begins: str = _BEGIN, ends: str = _END) -> str:
     """`document` with `text` between its marks. Raises ValueError where it has none."""
-    before, begin, rest = document.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
+    before, begin, rest = document.partition(begins)
+    _, end, after = rest.partition(ends)
     if not begin or not end:
-        raise ValueError(f"no place for figures: the marks {_BEGIN!r} and {_END!r} are missing")
+        raise ValueError(f"no place for figures: the marks {begins!r} and {ends!r} are missing")
     head = rest[: rest.index("\n")]
     return f"{before}{begin}{head}\n{text}\n{end}{after}"
 

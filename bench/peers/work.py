@@ -34,6 +34,7 @@ class Work:
     threads: int = 2  # or worker processes
     epochs: int = 2  # timed ones, after one that warms up
     step_s: float = 0.0  # what a training step between two batches takes
+    source: str = ""  # the same photos in the peer's own format behind a network, as a URL
 
     @property
     def train(self) -> bool:

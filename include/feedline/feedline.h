@@ -11,6 +11,7 @@
 #include "feedline/image.h"
 #include "feedline/inspection.h"
 #include "feedline/loader.h"
+#include "feedline/network.h"
 #include "feedline/node_cache.h"
 #include "feedline/observe.h"
 #include "feedline/operation.h"

@@ -24,6 +24,7 @@ void bind_machine(nanobind::module_& module);  // what this machine lets a proce
 void bind_opens(nanobind::module_& module);
 void bind_foreign_storage(nanobind::module_& module);  // what a library of Python's reads
 void bind_node_cache(nanobind::module_& module);
+void bind_network(nanobind::module_& module);        // what reading over a network took
 void bind_stored_source(nanobind::module_& module);  // what is copied and proved as bytes
 void bind_stored_object(nanobind::module_& module);  // what is written where a URL leads
 

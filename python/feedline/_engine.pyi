@@ -525,6 +525,8 @@ class OpenGate:
         For sys.addaudithook(); gives `heard` the event's arguments: path, mode, flags.
         """
 
+def find_stores_by(find: object) -> None: ...
+
 class CachedObject:
     """A copy of a stored object."""
 
@@ -600,6 +602,35 @@ class StoredObject:
         """
         Raises StorageError where the object is not the one any more that was opened.
         """
+
+class NetworkHost:
+    """What reading from one host has taken in this process."""
+
+    @property
+    def name(self) -> str:
+        """And port."""
+
+    @property
+    def requests(self) -> int: ...
+
+    @property
+    def connections(self) -> int:
+        """That were made for them."""
+
+    @property
+    def bytes(self) -> int:
+        """Of bodies that are over."""
+
+    @property
+    def latency_s(self) -> float:
+        """Of late, to the first byte of an answer; 0: not seen."""
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Of late, of one answer behind that; 0: not seen."""
+
+def network_hosts() -> list[NetworkHost]:
+    """Those that this process has asked, by name."""
 
 class StoredSource:
     """The stored objects that a source is made of; their names are bytes."""

@@ -86,7 +86,7 @@ void draw_aug_mix_chain(int severity, int depth, bool all_ops, Size image, base:
 
 namespace {
 
-constexpr double kUniformNoise = 100;  // timm: of more than that, the level is uniform
+constexpr double kUniformNoise = 100;  // timm's RandAugment: of more than that, the level is uniform
 
 using Entry = TimmPolicy::Entry;
 
@@ -293,7 +293,7 @@ Result<TimmPolicy> TimmPolicy::parse_choice(std::string_view config) {
     if (section->key.empty()) {
       continue;
     } else if (section->key == "mstd") {
-      policy.level_.noise = noise_of(section->value);
+      policy.level_.noise = is_rand ? noise_of(section->value) : section->value;
     } else if (!is_rand) {
       return fail("AutoAugment has no section '" + std::string(section->key) + "'");
     } else if (section->key == "m") {

@@ -266,6 +266,21 @@ TEST(TimmPolicy, ThreeAugmentsSetsHaveTimmsWeights) {
     if (sample[0].augmentation == kGaussianBlur) EXPECT_NEAR(sample[0].amount, 1.05, 1e-12);  // 0.1 + 1.9 * 5 / 10
 }
 
+TEST(TimmPolicy, OnlyRandAugmentTakesLargeNoiseAsUniform) {
+  const auto below_half = [](const char* config) {
+    const auto policy = TimmPolicy::parse(config);
+    int count = 0, of = 0;
+    for (const Augmentations& sample :
+         draws([&](base::Random&random, Augmentations&drawn) { policy->draw(kImage, random, drawn); }))
+      for (const DrawnAugmentation& drawn : sample)
+        if (drawn.augmentation == kRotate && ++of > 0)
+          count += std::abs(drawn.amount) > 0 && std::abs(drawn.amount) < 15;
+    return static_cast<double>(count) / of;
+  };
+  EXPECT_NEAR(below_half("rand-m10-mstd101"), 0.5, 0.06);  // of levels from 0 to 10
+  EXPECT_LT(below_half("v0-mstd101"), 0.05);               // nearly all are cut to 0 or 10
+}
+
 TEST(TimmPolicy, WhatItDoesNotKnowItNames) {
   for (const char* config : {"", "rnad-m9", "rand-x3", "rand-m9-n1000", "rand-p1.5", "rand-t3b", "original-m9",
                              "rand-m9x", "3a-m5", "rand-n16-tweights", "rand-n15-t3aw"}) {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feedline. Variants: folder, tar, numpy (no torch), fast (DCT scaling), cached (pixels decoded once), cached-256."""
+"""Feedline. Variants: folder, tar, numpy (no torch), fast (DCT scaling), cached (pixels decoded once), cached-256; tars
+as stored, shards shuffled (stored, shards), and kept on this node as they come (node-cache)."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from work import MEAN, SHORTER, SIZE, STD, Work, refuse
 import feedline
 
 DISTRIBUTIONS = ("feedline", "torch", "numpy")
+_ORDERS: dict[str, bool | str] = {"stored": False, "shards": "shards", "node-cache": "shards"}
 
 
 def _decoded(dataset: Any, work: Work) -> Any:
@@ -38,11 +40,17 @@ def imports(work: Work) -> None:
         import torch  # noqa: F401
 
 
+def _opened(work: Work) -> Any:
+    if work.variant == "node-cache":
+        return feedline.open(work.tars, cache=work.made_file("node-cache"))
+    return feedline.open(work.tars if work.variant in ("tar", *_ORDERS) else work.folder)
+
+
 def make(work: Work) -> Any:
-    dataset = feedline.open(work.tars if work.variant == "tar" else work.folder)
+    dataset = _opened(work)
     loader = _transformed(_decoded(dataset, work), work).loader(
         work.batch,
-        shuffle=work.train,
+        shuffle=_ORDERS.get(work.variant, work.train),
         drop_last=True,
         num_workers=work.threads,
         output="numpy" if work.variant == "numpy" else "torch",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
+from feedline import _engine
 from feedline.data import sources
 from feedline.data.dataset import Dataset
 from feedline.data.images import IMAGENET_MEAN, IMAGENET_STD
@@ -76,7 +77,7 @@ def _of_loader(
         first_batch_s = time.perf_counter() - started
         with show("warming up") as advance:
             _run(loader, seconds / 2, advance, epochs=1)
-        before, cpu = loader.stats(), time.process_time()
+        before, cpu, asked = loader.stats(), time.process_time(), _engine.network_hosts()
         started = time.perf_counter()
         with show("measuring") as advance:
             arrivals = _run(loader, seconds, advance)
@@ -92,7 +93,33 @@ def _of_loader(
         "held_bytes_peak": after["held_bytes_peak"],
         "stages": {name: _difference(after["stages"][name], stage) for name, stage in before["stages"].items()},
     }
+    if hosts := _network(asked, wall):
+        measured["network"] = hosts
     return measured, arrivals
+
+
+def _network(before: list[_engine.NetworkHost], wall_s: float) -> list[dict[str, Any]]:
+    """What was asked of hosts since then, and how they answer. None where nothing is remote, or all of it is kept."""
+    known = {host.name: host for host in before}
+    hosts = []
+    for host in _engine.network_hosts():
+        was = known.get(host.name)
+        requests = host.requests - (was.requests if was else 0)
+        if requests == 0:
+            continue
+        received = host.bytes - (was.bytes if was else 0)
+        hosts.append(
+            {
+                "host": host.name,
+                "requests": requests,
+                "connections": host.connections - (was.connections if was else 0),
+                "bytes": received,
+                "bytes_per_s": received / wall_s,
+                "latency_s": host.latency_s or None,
+                "answer_bytes_per_s": host.bytes_per_s or None,
+            }
+        )
+    return hosts
 
 
 def _run(loader: Loader, seconds: float, advance: Callable[[int], None], epochs: int | None = None) -> list[Arrival]:

@@ -41,6 +41,7 @@ def of_bench(
                 "shuffle": True,
                 "samples": result["samples"],
             },
+            "storage": _storage(record, ours),
             "figures": _figures(result, arrivals),
             "stages": [_stage(name, stage, rows) for name, stage in ours["stages"].items()],
             "chain": _chain(ours["stages"], rows),
@@ -75,6 +76,15 @@ def _figures(result: Mapping[str, Any], arrivals: Sequence[tuple[float, int, flo
         stock = result["torch"]["images_per_s"]
         figures.append(figure("torch_images_per_s", "torch's DataLoader", "1/s", stock, better="higher"))
     return figures
+
+
+def _storage(record: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The facts of `record`, with how the host answered that most came from."""
+    facts: dict[str, Any] | None = record["storage"]
+    if facts is None or not ours.get("network"):
+        return facts
+    host = max(ours["network"], key=lambda one: one["bytes"])
+    return {**facts, **{name: host[name] for name in ("host", "requests", "latency_s", "answer_bytes_per_s")}}
 
 
 def _stage(name: str, stage: Mapping[str, float], rows: float) -> dict[str, Any]:

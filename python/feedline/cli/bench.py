@@ -174,7 +174,22 @@ def _print(result: dict[str, Any]) -> None:
             for name, stage in ours["stages"].items()
         ],
     )
+    for host in ours.get("network", []):
+        OUT.print(_network(host))
     if limit is not None:
         OUT.print(f"{result['share_of_limit']:.0%} of this machine's decode limit with {limits.usable_cpus()} CPUs")
     if "speed_up" in result:
         OUT.print(f"{result['speed_up']:.1f} times the stock DataLoader")
+
+
+def _network(host: dict[str, Any]) -> str:
+    """One host in a line: what came, by how many requests, and what the network made of them."""
+    line = (
+        f"network: {bytes_text(host['bytes_per_s'])}/s from {escape(host['host'])} by "
+        f"{counted(host['requests'], 'request')} of {bytes_text(host['bytes'] / host['requests'])} on average"
+    )
+    if host["latency_s"]:
+        line += f"; {1000 * host['latency_s']:,.1f} ms to an answer's first byte"
+    if host["answer_bytes_per_s"]:
+        line += f", then {bytes_text(host['answer_bytes_per_s'])}/s each"
+    return line

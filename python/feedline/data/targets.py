@@ -35,8 +35,8 @@ class Targets(Operations):
         name = name.upper() if isinstance(name, str) else name
         if name in _ROTATED:
             raise ConfigError(
-                f"{where}: format {name!r} is of rotated boxes, which are not moved here (a beta in torchvision); leave "
-                f'":boxes" out in fields=, so that they are an array, and move them in map()'
+                f"{where}: format {name!r} is of rotated boxes, which are not moved here (a beta in torchvision); "
+                f'leave ":boxes" out in fields=, so that they are an array, and move them in map()'
             )
         word = arguments.choice(where, "format", name, _FORMATS)
         mode = arguments.choice(where, "clamping_mode", clamping_mode or "None", ("soft", "hard", "None"))

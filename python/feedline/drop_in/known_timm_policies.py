@@ -96,7 +96,7 @@ def auto_augment(chain: Chain, t: Any) -> Any:
         made = getattr(_module(t), f"auto_augment_policy_{name}", None)  # older versions have fewer
         policy = [] if made is None else made(first.hparams)
         if names == [[(op.name, op.prob, op.magnitude) for op in part] for part in policy]:
-            return _augment(chain, "-".join([name, *_noise(t, first)]), ops)
+            return _augment(chain, "-".join([name, *_noise(t, first, is_rand=False)]), ops)
     raise ConfigError("AutoAugment has a policy of its own")
 
 
@@ -181,11 +181,11 @@ def _standard_levels(t: Any, op: Any) -> None:
         )
 
 
-def _noise(t: Any, op: Any) -> list[str]:
+def _noise(t: Any, op: Any, is_rand: bool = True) -> list[str]:
     std = op.magnitude_std
-    if std == math.inf:
+    if std == math.inf and is_rand:
         return ["mstd101"]  # as timm says it: uniform above 100
-    if not 0 <= std <= 100:
+    if not (0 <= std <= 100 if is_rand else 0 <= std < math.inf):
         raise ConfigError(f"{type(t).__name__} with magnitude_std={std!r} is not an operation of the engine")
     return [f"mstd{_decimal('magnitude_std', std)}"] if std else ["mstd0"]
 

@@ -132,6 +132,8 @@ def _random_perspective(chain: Chain, t: Any) -> Any:
 
 def _elastic_transform(chain: Chain, t: Any) -> Any:
     alpha, sigma = (values if len(values) > 1 else values[0] for values in (t.alpha, t.sigma))
+    if getattr(t.interpolation, "value", t.interpolation) == "bicubic":
+        raise ConfigError("ElasticTransform by bicubic sums is not an operation of the engine: beyond bytes they wrap")
     return chain.dataset.elastic_transform(alpha, sigma, t.interpolation, v2_fill(chain, t))
 
 

@@ -122,6 +122,12 @@ Result<Client*> Client::here() {
   return here.client;
 }
 
+Client* Client::made() {
+  Here& here = process();
+  const std::lock_guard lock(here.mutex);
+  return here.client;
+}
+
 Result<std::unique_ptr<Client>> Client::make(const HttpLimits& limits) {
   const auto& curl = curl_library();
   if (!curl) return std::unexpected(curl.error());
@@ -158,8 +164,7 @@ void Client::start(Transfer& transfer, Waiting& waiting) {
   {
     const std::lock_guard lock(mutex_);
     if (!lost_) {
-      asked_.emplace_back(&transfer, &waiting);
-      curl_.multi_wakeup(multi_);
+      ask(&transfer, &waiting);
       return;
     }
     transfer.fail(*lost_);
@@ -169,13 +174,24 @@ void Client::start(Transfer& transfer, Waiting& waiting) {
 
 void Client::give_up(Transfer& transfer) {
   const std::lock_guard lock(mutex_);
-  asked_.emplace_back(&transfer, nullptr);
-  curl_.multi_wakeup(multi_);
+  ask(&transfer, nullptr);
+}
+
+// Whoever came since the thread last looked has woken it for those that follow. Requires: mutex_ is held.
+void Client::ask(Transfer* transfer, Waiting* waiting) {
+  const bool is_first = asked_.empty();
+  asked_.emplace_back(transfer, waiting);
+  if (is_first) curl_.multi_wakeup(multi_);
 }
 
 Client::Counts Client::counts() const {
   const std::lock_guard lock(mutex_);
   return counts_;
+}
+
+std::map<std::string, Client::Counts> Client::counts_of_hosts() const {
+  const std::lock_guard lock(mutex_);
+  return host_counts_;
 }
 
 void Client::run() {
@@ -304,6 +320,7 @@ void Client::begin(Job& job) {
   job.is_held_back = false;
   const std::lock_guard lock(mutex_);
   ++counts_.requests;
+  ++host_counts_[job.host].requests;
 }
 
 bool Client::may_hedge(const Job& job) {
@@ -324,6 +341,7 @@ void Client::begin_hedges() {
     ++job->transfer.hedging()->made;
     const std::lock_guard lock(mutex_);
     ++counts_.requests;
+    ++host_counts_[job->host].requests;
     ++counts_.hedges;
   }
 }
@@ -525,6 +543,7 @@ void Client::close(Attempt& attempt) {
   if (--host->second == 0) of_host_.erase(host);
   const std::lock_guard lock(mutex_);
   counts_.connections += static_cast<std::uint64_t>(connections);
+  host_counts_[attempt.job->host].connections += static_cast<std::uint64_t>(connections);
 }
 
 void Client::conclude(Job& job, Transfer::Next next) {
@@ -539,6 +558,7 @@ void Client::conclude(Job& job, Transfer::Next next) {
   {
     const std::lock_guard lock(mutex_);
     counts_.bytes += transfer.bytes_received();
+    if (!job.host.empty()) host_counts_[job.host].bytes += transfer.bytes_received();
   }
   std::erase(waiting_, &job);
   jobs_.erase(&transfer);

@@ -48,6 +48,8 @@ class Client {
   // The process's, made at the first call; a child after fork() gets one of its own, and leaves its parent's alone.
   // kStorage: there is no libcurl. Its thread ends with the process.
   static Result<Client*> here();
+  // The process's, where there is one already.
+  static Client* made();
   static Result<std::unique_ptr<Client>> make(const HttpLimits& limits);
   ~Client();
 
@@ -63,6 +65,7 @@ class Client {
     std::uint64_t held_back = 0;  // requests that waited as there may be only so many a second
   };
   Counts counts() const;
+  std::map<std::string, Counts> counts_of_hosts() const;
   // What this host ("name:port") was seen to do; nothing: it was not asked yet.
   LinkSpeed speed(const std::string& host) const;
 
@@ -74,6 +77,7 @@ class Client {
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* attempt);
 
   Client(const CurlLibrary& curl, const HttpLimits& limits);
+  void ask(Transfer* transfer, Waiting* waiting);
   void stop();
   void run();
   void lose(const Error& error);
@@ -104,6 +108,7 @@ class Client {
   std::vector<std::pair<Transfer*, Waiting*>> asked_;  // in order; nullptr: it is given up
   Counts counts_;
   std::map<std::string, SpeedEstimate> speeds_;  // of hosts
+  std::map<std::string, Counts> host_counts_;
   bool stopping_ = false;
   std::optional<Error> lost_;  // why nobody serves any more
   // the thread's own

@@ -198,12 +198,12 @@ Result<Tree> HttpStorage::list_below(const std::string& directory, Depth /*depth
   return error;
 }
 
-std::string HttpStorage::below(const std::string& directory, std::string_view path) const {
-  return directory + "/" + percent_encoded(path, true);
-}
-
 std::shared_ptr<const Storage> HttpStorage::reading(const Reading& how) const {
   return std::make_shared<HttpStorage>(remote_so(how));
+}
+
+std::string HttpStorage::below(const std::string& directory, std::string_view path) const {
+  return directory + "/" + percent_encoded(path, true);
 }
 
 Result<bool> HttpStorage::is_directory(const std::string& path) const {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "storage/http/remote_storage.h"
@@ -86,10 +87,9 @@ class S3Site final : public Site {
 class S3Storage final : public RemoteStorage {
  public:
   explicit S3Storage(std::shared_ptr<const S3Site> site, HttpLimits limits = http_limits(), Client* client = nullptr)
-      : RemoteStorage({.site = site, .limits = limits, .client = client}), endpoint_(site->settings().endpoint) {}
-  S3Storage(Remote remote, std::string endpoint) : RemoteStorage(std::move(remote)), endpoint_(std::move(endpoint)) {}
+      : S3Storage({.site = site, .limits = limits, .client = client}, site->settings().endpoint) {}
   std::shared_ptr<const Storage> reading(const Reading& how) const override {
-    return std::make_shared<S3Storage>(remote_so(how), endpoint_);
+    return std::shared_ptr<const Storage>(new S3Storage(remote_so(how), endpoint_));
   }
   Result<std::vector<Entry>> list(const std::string& directory) const override;
   bool has_flat_names() const override { return true; }
@@ -101,6 +101,8 @@ class S3Storage final : public RemoteStorage {
  private:
   using TakePage = std::function<void(S3Listing& page)>;
   Result<void> each_page(const std::string& directory, Depth depth, const TakePage& take) const;
+
+  S3Storage(Remote remote, std::string endpoint) : RemoteStorage(std::move(remote)), endpoint_(std::move(endpoint)) {}
 
   const std::string endpoint_;  // empty: Amazon's
 };

@@ -57,11 +57,12 @@ TEST_P(PixelKernelContract, LooksUp) {
     ByteTable tables[3];
     for (auto& table : tables) std::ranges::copy(bytes(256), table);
     const auto row = bytes(count), rgb = bytes(3 * count);
+    const int width = static_cast<int>(count);
     same(row, count, true, [&](const PixelKernels& k, const std::uint8_t* in, std::uint8_t* out) {
-      k.look_up(in, count, tables[0], out);
+      k.look_up({in, width, 1, 1, count}, tables[0], out, count);
     });
     same(rgb, 3 * count, true, [&](const PixelKernels& k, const std::uint8_t* in, std::uint8_t* out) {
-      k.look_up_rgb(in, count, tables, out);
+      k.look_up_rgb({in, width, 1, 3, 3 * count}, tables, out, 3 * count);
     });
     for (const int threshold : {0, 1, 127, 128, 255})
       same(row, count, true, [&](const PixelKernels& k, const std::uint8_t* in, std::uint8_t* out) {
@@ -85,10 +86,21 @@ TEST_P(PixelKernelContract, LooksUpEveryByte) {
     for (auto& table : tables)
       for (std::uint8_t& byte : table) byte = static_cast<std::uint8_t>(number(0, 255));
     std::vector<std::uint8_t> out(768);
-    pixels().look_up(every.data(), 768, tables[0], out.data());
+    pixels().look_up({every.data(), 256, 1, 3, 768}, tables[0], out.data(), 768);
     for (std::size_t i = 0; i < 768; ++i) ASSERT_EQ(out[i], tables[0][i % 256]) << i;
-    pixels().look_up_rgb(every.data(), 256, tables, out.data());
+    pixels().look_up_rgb({every.data(), 256, 1, 3, 768}, tables, out.data(), 768);
     for (std::size_t i = 0; i < 768; ++i) ASSERT_EQ(out[i], tables[i % 3][i % 256]) << i;
+    // rows that lie apart: what is between them stays as it is
+    std::vector<std::uint8_t> wanted(768, kGuard);
+    for (std::size_t i = 0; i < 768; ++i)
+      if (i % 256 < 201) wanted[i] = tables[0][every[i]];
+    std::ranges::fill(out, kGuard);
+    pixels().look_up({every.data(), 67, 3, 3, 256}, tables[0], out.data(), 256);
+    ASSERT_EQ(out, wanted);
+    for (std::size_t i = 0; i < 768; ++i)
+      if (i % 256 < 201) wanted[i] = tables[i % 256 % 3][every[i]];
+    pixels().look_up_rgb({every.data(), 67, 3, 3, 256}, tables, out.data(), 256);
+    ASSERT_EQ(out, wanted);
   }
 }
 

@@ -22,9 +22,11 @@ struct ByteRanges {
 };
 
 struct PixelKernels {
-  // out[i] = table[in[i]]; of interleaved RGB with a table per channel. `out` may be `in`.
-  void (*look_up)(const std::uint8_t* in, std::size_t count, const ByteTable& table, std::uint8_t* out) = nullptr;
-  void (*look_up_rgb)(const std::uint8_t* in, std::size_t pixels, const ByteTable* tables, std::uint8_t* out) = nullptr;
+  // Every byte of `in` by a table; of interleaved RGB by a table per channel. Rows of `out`, which may be those of
+  // `in`, are `stride` bytes apart. All rows at once: what vectors need of a table is made before the first.
+  void (*look_up)(const memory::PixelView& in, const ByteTable& table, std::uint8_t* out, std::size_t stride) = nullptr;
+  void (*look_up_rgb)(const memory::PixelView& in, const ByteTable* tables, std::uint8_t* out,
+                      std::size_t stride) = nullptr;
   // out[i] = in[i] & mask, where in[i] >= threshold exclusive-or'ed with `flip` before. `out` may be `in`.
   void (*fold)(const std::uint8_t* in, std::size_t count, std::uint8_t threshold, std::uint8_t flip, std::uint8_t mask,
                std::uint8_t* out) = nullptr;

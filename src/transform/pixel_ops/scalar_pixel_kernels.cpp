@@ -13,13 +13,16 @@
 namespace feedline::transform {
 namespace {
 
-void look_up(const std::uint8_t* in, std::size_t count, const ByteTable& table, std::uint8_t* out) {
-  for (std::size_t i = 0; i < count; ++i) out[i] = table[in[i]];
+void look_up(const memory::PixelView& in, const ByteTable& table, std::uint8_t* out, std::size_t stride) {
+  const int count = in.width * in.channels;
+  for (int y = 0; y < in.height; ++y, out += stride)
+    for (int i = 0; i < count; ++i) out[i] = table[in.row(y)[i]];
 }
 
-void look_up_rgb(const std::uint8_t* in, std::size_t pixels, const ByteTable* tables, std::uint8_t* out) {
-  for (std::size_t i = 0; i < pixels; ++i)
-    for (int c = 0; c < 3; ++c) *out++ = tables[c][*in++];
+void look_up_rgb(const memory::PixelView& in, const ByteTable* tables, std::uint8_t* out, std::size_t stride) {
+  const int count = 3 * in.width;
+  for (int y = 0; y < in.height; ++y, out += stride)
+    for (int i = 0; i < count; ++i) out[i] = tables[i % 3][in.row(y)[i]];
 }
 
 void fold(const std::uint8_t* in, std::size_t count, std::uint8_t threshold, std::uint8_t flip, std::uint8_t mask,

@@ -59,26 +59,30 @@ class TableLanes {
   alignas(16) std::uint8_t steps_[16][16];
 };
 
-inline void look_up(const std::uint8_t* in, std::size_t count, const ByteTable& table, std::uint8_t* out) {
+inline void look_up(const memory::PixelView& in, const ByteTable& table, std::uint8_t* out, std::size_t stride) {
   const DU8 d;
   const TableLanes lanes(table);
-  in_steps<2 * kBytes>(in, count, out, [&](const std::uint8_t* from, std::uint8_t* to) FEEDLINE_LANES {
+  const auto step = [&](const std::uint8_t* from, std::uint8_t* to) FEEDLINE_LANES {
     VU8 bytes[2] = {hn::LoadU(d, from), hn::LoadU(d, from + kBytes)};
     lanes.look_up(bytes);
     hn::StoreU(bytes[0], d, to);
     hn::StoreU(bytes[1], d, to + kBytes);
-  });
+  };
+  const auto count = static_cast<std::size_t>(in.width) * static_cast<std::size_t>(in.channels);
+  for (int y = 0; y < in.height; ++y, out += stride) in_steps<2 * kBytes>(in.row(y), count, out, step);
 }
 
-inline void look_up_rgb(const std::uint8_t* in, std::size_t pixels, const ByteTable* tables, std::uint8_t* out) {
+inline void look_up_rgb(const memory::PixelView& in, const ByteTable* tables, std::uint8_t* out, std::size_t stride) {
   const DU8 d;
   const TableLanes lanes[3] = {TableLanes(tables[0]), TableLanes(tables[1]), TableLanes(tables[2])};
-  in_steps<kRgbStep>(in, 3 * pixels, out, [&](const std::uint8_t* from, std::uint8_t* to) FEEDLINE_LANES {
+  const auto step = [&](const std::uint8_t* from, std::uint8_t* to) FEEDLINE_LANES {
     VU8 channels[3][1];
     hn::LoadInterleaved3(d, from, channels[0][0], channels[1][0], channels[2][0]);
     each<3>([&](auto c) FEEDLINE_LANES { lanes[c].look_up(channels[c]); });
     hn::StoreInterleaved3(channels[0][0], channels[1][0], channels[2][0], d, to);
-  });
+  };
+  const std::size_t count = 3 * static_cast<std::size_t>(in.width);
+  for (int y = 0; y < in.height; ++y, out += stride) in_steps<kRgbStep>(in.row(y), count, out, step);
 }
 
 inline void fold(const std::uint8_t* in, std::size_t count, std::uint8_t threshold, std::uint8_t flip,

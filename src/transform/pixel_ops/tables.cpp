@@ -27,9 +27,7 @@ Result<void> fold(const memory::PixelView& in, std::uint8_t threshold, std::uint
 Result<void> look_up_channels(const memory::PixelView& in, const ByteTable (&tables)[3], memory::PixelBuffer& out) {
   if (in.channels == 1) return look_up(in, tables[0], out);
   FEEDLINE_CHECK_OK(out.resize(in.width, in.height, in.channels));
-  const PixelKernels& kernels = *active_kernels().pixels;
-  for (int y = 0; y < in.height; ++y)
-    kernels.look_up_rgb(in.row(y), static_cast<std::size_t>(in.width), tables, out.row(y));
+  active_kernels().pixels->look_up_rgb(in, tables, out.row(0), out.stride());
   return {};
 }
 
@@ -91,8 +89,7 @@ void flatten(const Histogram& histogram, ByteTable& table) {
 
 Result<void> look_up(const memory::PixelView& in, const ByteTable& table, memory::PixelBuffer& out) {
   FEEDLINE_CHECK_OK(out.resize(in.width, in.height, in.channels));
-  const PixelKernels& kernels = *active_kernels().pixels;
-  for (int y = 0; y < in.height; ++y) kernels.look_up(in.row(y), samples_per_row(in), table, out.row(y));
+  active_kernels().pixels->look_up(in, table, out.row(0), out.stride());
   return {};
 }
 

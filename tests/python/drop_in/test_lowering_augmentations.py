@@ -303,6 +303,10 @@ def test_an_elastic_transform_runs_natively_within_a_level(folder: Path, module:
     dataset = vision.datasets.ImageFolder(folder, bent)
     first, second = (torch.cat([images for images, _ in DataLoader(dataset, 8, seed=seed)]) for seed in (1, 2))
     assert (first != second).any() and (first != ours).any()
+    wraps = module.ElasticTransform(60.0, interpolation=module.InterpolationMode.BICUBIC)
+    cut = module.Compose([module.Resize((30, 20)), wraps, module.PILToTensor()])
+    dataset = vision.datasets.ImageFolder(folder, cut)
+    assert "bicubic sums is not an operation of the engine" in DataLoader(dataset, 8).explain()
 
 
 def lists(t: Any, chance: float) -> list[Any]:

@@ -71,6 +71,40 @@ def with_both_given(samples: Any, *, together: Any, mixer: Any = None) -> Any:
     return mixer(x, y)
 
 
+class Collate:
+    """As a callable object, and with a method."""
+
+    def __init__(self, mixer: Any) -> None:
+        self.mixer, self.together = mixer, default_collate
+
+    def __call__(self, batch: Any) -> Any:
+        return self.mixer(*self.together(batch))
+
+    def one_after_the_other(self, samples: Any) -> Any:
+        images, labels = default_collate(samples)
+        images, labels = self.mixer(images, labels)
+        return images, labels
+
+    @property
+    def changing(self) -> Any:
+        return self.mixer
+
+    def by_a_property(self, batch: Any) -> Any:
+        return self.changing(*default_collate(batch))
+
+
+class OfClass(Collate):
+    mixer = either
+
+    def __init__(self) -> None:
+        self.together = default_collate
+
+
+class Hiding(Collate):
+    def __getattribute__(self, name: str) -> Any:
+        return plain_mixer if name == "mixer" else super().__getattribute__(name)
+
+
 KNOWN: dict[str, tuple[Callable[[Any], Any], str]] = {
     "global names": (collate_with_global_names, "collate_with_global_names: MixUp or CutMix"),
     "closure, mixup": (closed_over(mixup), "collate_fn: MixUp"),
@@ -94,6 +128,10 @@ KNOWN: dict[str, tuple[Callable[[Any], Any], str]] = {
         functools.partial(with_both_given, together=default_collate, mixer=cutmix),
         "with_both_given: CutMix",
     ),
+    "an object": (Collate(mixup), "Collate: MixUp"),
+    "an object, of a class": (OfClass(), "OfClass: MixUp or CutMix"),
+    "a method": (Collate(cutmix).one_after_the_other, "Collate: CutMix"),
+    "a partial of a method": (functools.partial(Collate(mixup).one_after_the_other), "Collate: MixUp"),
     "another alpha": (closed_over(v2.MixUp(alpha=1.7, num_classes=CLASSES + 2)), "collate_fn: MixUp"),
 }
 
@@ -224,6 +262,9 @@ UNKNOWN: dict[str, tuple[Any, str]] = {
         functools.partial(with_default, batch=[], mixer=cutmix),
         "collate_fn is not torch's default_collate",
     ),
+    "an object of its own": (Collate(plain_mixer), "plain_mixer in it is not torchvision v2's MixUp"),
+    "an object's property": (Collate(mixup).by_a_property, "collate_fn is not torch's default_collate"),
+    "an object that hides": (Hiding(mixup), "collate_fn is not torch's default_collate"),
     "a partial of what is no function": (
         functools.partial(mixup, inplace=True),
         "collate_fn is not torch's default_collate",

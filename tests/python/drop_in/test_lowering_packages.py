@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import random
 import sys
 import types
 from pathlib import Path
@@ -134,6 +135,59 @@ def test_timms_erasing_runs_natively(timm: Any, folder: Path) -> None:
     assert plan_of(DataLoader(dataset_of(folder, on_gpu))) == "prefix"
 
 
+AUGMENTATIONS = (
+    None, "original", "originalr-mstd0.5", "v0", "v0r-mstd101", "3a", "3a-mstd0.5", "rand-m9-mstd0.5-inc1",
+    "rand-m7-n3-mmax20-p0.8", "rand-m9-mstd101-tweights", "rand-m6-t3a", "rand-t3aw-n1", "augmix-m5-w4-d2-mstd1",
+    "augmix-b1-a0.5",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("policy", AUGMENTATIONS)
+def test_all_that_create_transform_makes_to_train_runs_natively(timm: Any, folder: Path, policy: str | None) -> None:
+    """What each draws is held against timm in test_lowering_timm and test_random_operations."""
+    opened = feedline.open(folder)
+    for mode, interpolation, how, size in (
+        (None, "random", {"re_prob": 0.25, "re_mode": "pixel", "re_num_splits": 2}, 32),
+        ("rrc", "bicubic", {"re_prob": 0.25, "re_mode": "rand", "re_count": 3, "color_jitter_prob": 0.8}, (3, 32, 24)),
+        ("rkrc", "bilinear", {"grayscale_prob": 0.2, "gaussian_blur_prob": 0.5}, 32),
+        ("rkrr", "lanczos", {"use_prefetcher": True, "vflip": 0.5}, (32, 24)),
+        (None, "random", {"normalize": False, "color_jitter": (0.4, 0.4, 0.4, 0.1)}, 32),
+    ):
+        if policy and interpolation == "lanczos":
+            continue  # timm rotates with it, which Pillow refuses
+        made = timm.create_transform(
+            size, is_training=True, auto_augment=policy, train_crop_mode=mode, interpolation=interpolation, **how
+        )
+        chain = chain_of(made, opened)
+        assert not chain.rest, (mode, chain.why)
+        assert plan_of(DataLoader(dataset_of(folder, made), 4)) == "images"
+
+
+def test_timms_borders_and_patches_stay_in_python_by_name(timm: Any, folder: Path) -> None:
+    trimmed = timm.create_transform(32, crop_border_pixels=3)
+    words = assert_torchs_pixels(dataset_of(folder, trimmed), "prefix")
+    assert "TrimBorder of timm is not an operation" in words
+    assert "CenterCrop                       native" in words  # what follows
+    naflex = timm.create_transform(32, naflex=True)
+    assert "ResizeToSequence of timm is not" in DataLoader(dataset_of(folder, naflex), 4).explain()
+
+
+def test_the_erasing_of_timms_prefetcher_gets_the_same_batches(timm: Any, folder: Path) -> None:
+    loaders = importlib.import_module("timm.data.loader")
+    dataset = dataset_of(folder, timm.create_transform(32, use_prefetcher=True))
+    for mode, splits in (("const", 0), ("rand", 2), ("pixel", 2)):
+        found = []
+        for kind in (DataLoader, TorchLoader):
+            random.seed(3)
+            torch.manual_seed(3)
+            inner = kind(dataset, 6, collate_fn=loaders.fast_collate)
+            assert kind is TorchLoader or plan_of(inner) == "images"
+            options = {"re_prob": 0.7, "re_mode": mode, "re_count": 2, "re_num_splits": splits}
+            outer = loaders.PrefetchLoader(inner, device=torch.device("cpu"), **options)
+            found.append([(images.clone(), labels) for images, labels in outer])
+        assert_same(*found)
+
+
 def test_timms_arrays_are_arrays(timm: Any, folder: Path) -> None:
     own = importlib.import_module("timm.data.transforms")
     t = vision.transforms
@@ -189,6 +243,47 @@ def test_open_clips_transforms_run_natively(open_clip: Any, folder: Path, traini
     assert_torchs_pixels(dataset_of(folder, older), "images")
 
 
+@pytest.mark.parametrize("mode", ["shortest", "longest", "squash"])
+@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic", "random"])
+@pytest.mark.parametrize("size", [32, (32, 24)])
+def test_open_clips_resizes_are_all_native(
+    open_clip: Any, folder: Path, mode: str, interpolation: str, size: Any
+) -> None:
+    made = open_clip.image_transform(size, False, resize_mode=mode, interpolation=interpolation, fill_color=7)
+    assert_torchs_pixels(dataset_of(folder, made), "images")
+
+
+def test_open_clips_colours_run_natively(open_clip: Any, folder: Path) -> None:
+    sure = {"color_jitter": ((1.3, 1.3), 0, 0, 0), "color_jitter_prob": 1.0, "gray_scale_prob": 1.0}
+    made = open_clip.image_transform(32, True, aug_cfg={"scale": WHOLE, **sure})
+    words = assert_torchs_pixels(dataset_of(folder, made), "images")
+    assert "color_jitter" in words and "gray_scale" in words
+    drawn = {"color_jitter": (0.4, 0.4, 0.4, 0.1), "color_jitter_prob": 0.8, "gray_scale_prob": 0.25}
+    made = open_clip.image_transform(32, True, aug_cfg=drawn)
+    operations = chain_of(made, feedline.open(folder)).dataset.operations
+    jitter = "color_jitter(brightness=(0.6, 1.4), contrast=(0.6, 1.4), saturation=(0.6, 1.4), hue=(-0.1, 0.1))"
+    assert operations[1:3] == [
+        f"random_apply([{jitter}], p=0.8)",
+        "random_apply([grayscale(num_output_channels=3)], p=0.25)",
+    ]
+    grey = open_clip.gray_scale(0.5)
+    grey.transf = vision.transforms.Grayscale(1)
+    t = vision.transforms
+    words = DataLoader(dataset_of(folder, t.Compose([t.Resize((20, 30)), grey, t.ToTensor()]))).explain()
+    assert "gray_scale gives now a PIL image, now another kind" in words
+
+
+def test_open_clips_transforms_by_timm_run_natively(open_clip: Any, timm: Any, folder: Path) -> None:
+    options = {"use_timm": True, "scale": WHOLE}
+    for interpolation in ("bilinear", "bicubic"):
+        made = open_clip.image_transform((3, 32, 24), True, interpolation=interpolation, aug_cfg=options)
+        assert_torchs_pixels(dataset_of(folder, made), "images")
+    more = {"re_prob": 0.5, "re_count": 2, "color_jitter": (0.4, 0.4, 0.4, 0.1), "ratio": (0.9, 1.1)}
+    made = open_clip.image_transform(32, True, interpolation="random", aug_cfg=options | more)
+    words = DataLoader(dataset_of(folder, made), 8, lower="require").explain()
+    assert "RandomErasing" in words and "ColorJitter" in words
+
+
 @pytest.mark.parametrize("fill", [0, 5, (1, 200, 3)])
 def test_open_clips_longest_side_runs_natively(open_clip: Any, folder: Path, fill: Any) -> None:
     longest = open_clip.image_transform(32, False, resize_mode="longest", fill_color=fill)
@@ -213,9 +308,23 @@ def _of_package(name: str) -> Any:
     return type("Flip", (), {"__module__": f"{name}.augmentations.transforms", "__call__": call})()
 
 
-def test_other_packages_are_named(folder: Path) -> None:
-    t = vision.transforms
-    for package in ("albumentations", "kornia", "transformers"):
-        chain = [t.Resize((20, 30)), _of_package(package), t.ToTensor()]
-        words = assert_torchs_pixels(dataset_of(folder, t.Compose(chain)), "prefix")
+@pytest.mark.parametrize("version", ["v1", "v2", "timm"])
+def test_other_packages_are_named_and_the_rest_runs_natively(
+    folder: Path, version: str, request: pytest.FixtureRequest
+) -> None:
+    """In front of it and behind it; what it gives is Pillow's, and looked at when it comes."""
+    for package in ("albumentations", "kornia", "transformers", "monai"):
+        foreign = _of_package(package)
+        if version == "timm":
+            made = request.getfixturevalue("timm").create_transform(32)
+            made.transforms.insert(2, foreign)
+            first, last = "CenterCrop", "Normalize"
+        else:
+            t = vision.transforms if version == "v1" else vision.transforms.v2
+            to_tensor = [t.ToTensor()] if version == "v1" else [t.ToImage(), t.ToDtype(torch.float32, scale=True)]
+            made = t.Compose([t.Resize((20, 30)), foreign, t.Resize((16, 16)), *to_tensor])
+            first, last = "Resize", "ToTensor" if version == "v1" else "ToDtype"
+        words = assert_torchs_pixels(dataset_of(folder, made), "prefix")
         assert f"Flip of {package} is not an operation of the engine" in words
+        lines = {line.split()[1]: line for line in words.splitlines() if line.strip().startswith("transform")}
+        assert "native" in lines[first] and "where Flip gives an RGB or L image" in lines[last]

@@ -105,6 +105,7 @@ STRINGS = {
     "augmix-m7-w2-b1-mstd2": {},
     "augmix-b1-d3-a0.5": {"translate_pct": 0.3},
     "3a": {},
+    "v0-mstd101": {},
     "3a-mstd0.5": {"interpolation": Image.Resampling.BILINEAR},
     "rand-m9-mstd0.5-t3a": {},
     "rand-m7-n1-p0.9-t3aw": {},
@@ -215,7 +216,8 @@ def refused() -> Iterator[tuple[str, Any]]:
     yield "policy of its own", with_attributes(t := aug(), policy=t.policy[1:])
     yield "policy of its own", altered(t := aug(), t.policy[0][:1], prob=0.75)
     yield "magnitude_max=12", made("original", magnitude_max=12)
-    yield "magnitude_std=200", made("original-mstd200")
+    yield "magnitude_std=200", altered(rand(), magnitude_std=200)
+    yield "magnitude_std=inf", made("original", magnitude_std=float("inf"))
     yield "mixes changes of its own", with_attributes(t := mix(), ops=t.ops[1:])
     yield "mixes changes of its own", altered(mix(), prob=0.5)
     yield "hooks, or a forward of its own", with_attributes(rand(), __call__=lambda image: image)

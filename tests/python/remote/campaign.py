@@ -189,7 +189,7 @@ class Hangs(AssertionError):
 class Campaign:
     """`run()` once."""
 
-    def __init__(self, folder: Path, seed: int, faults: int, authority: Authority, hang_s: float = HANG_S) -> None:
+    def __init__(self, folder: Path, seed: int, faults: int, authority: Authority, hang_s: float = 2 * HANG_S) -> None:
         self._folder, self._wanted, self._authority, self._hang_s = folder, faults, authority, hang_s
         self._random = random.Random(seed)
         self._events: list[Event] = []

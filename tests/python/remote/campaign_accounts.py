@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -49,25 +51,40 @@ def _wrong_samples(epoch: int, samples: list[list[Any]], truth: Truth) -> list[s
 
 
 def recovery_times(logs: Sequence[Iterable[Line]], events: Iterable[Event]) -> dict[str, list[float]]:
-    """Of each kind of event: the seconds from it to the next batch of its rank, sorted. A fault that is followed by a
-    kill or an error (kinds in brackets) before any batch counts as that alone."""
+    """Of each kind of event: the seconds from it to the next batch of its rank, or to the end of its epoch, sorted.
+
+    A fault that is followed by a kill or an error (kinds in brackets) before any batch counts as that alone. What
+    happens while the rank waits for the others, between two epochs, is left out.
+    """
     times: dict[str, list[float]] = {}
-    delivered = [[line["t"] for line in lines if "samples" in line] for lines in logs]
-    by_rank: dict[int, list[Event]] = {}
-    for event in sorted(events):
-        by_rank.setdefault(event[1], []).append(event)
-    for rank, own in by_rank.items():
-        at = 0
-        ends = [when for when, _, kind in own if kind.startswith("(")]
-        for when, _, kind in own:
-            while at < len(delivered[rank]) and delivered[rank][at] <= when:
-                at += 1
-            if at == len(delivered[rank]):  # the run was over
+    in_order = sorted(events)
+    for rank, lines in enumerate(logs):
+        delivered, waits = _delivered(lines)
+        own = [(when, kind) for when, of_rank, kind in in_order if of_rank == rank]
+        ends = [when for when, kind in own if kind.startswith("(")]
+        for when, kind in own:
+            at = bisect_right(delivered, when)
+            if at == len(delivered) or any(begin <= when < end for begin, end in waits):
                 continue
-            is_undone = any(when < end < delivered[rank][at] for end in ends)
+            is_undone = any(when < end < delivered[at] for end in ends)
             if kind.startswith("(") or not is_undone:
-                times.setdefault(kind, []).append(delivered[rank][at] - when)
+                times.setdefault(kind, []).append(delivered[at] - when)
     return {kind: sorted(seconds) for kind, seconds in sorted(times.items())}
+
+
+def _delivered(lines: Iterable[Line]) -> tuple[list[float], list[tuple[float, float]]]:
+    """When there were batches, or no more in an epoch; and the times between an epoch and the next."""
+    delivered, waits = [], []
+    ended = None
+    for line in lines:
+        if "samples" in line or "ended" in line:
+            delivered.append(line["t"])
+        if "ended" in line:
+            ended = line["t"]
+        if "began" in line and ended is not None:
+            waits.append((ended, line["t"]))
+            ended = None
+    return delivered, waits + ([(ended, math.inf)] if ended is not None else [])
 
 
 def table(times: Mapping[str, Sequence[float]]) -> str:

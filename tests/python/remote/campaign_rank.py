@@ -92,6 +92,7 @@ def read(loader: feedline.Loader, log: Log, folder: Path) -> None:
     if state is not None:
         loader.load_state_dict(state)
     while is_granted(folder, loader.epoch):
+        log.add(step=step, began=loader.epoch)
         epoch = None
         for batch in loader:
             epoch = loader.epoch

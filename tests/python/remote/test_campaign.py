@@ -99,6 +99,10 @@ def test_recovery_is_from_a_fault_to_the_ranks_next_sample() -> None:
     made = logs()
     events = [(0.5, 0, "cut"), (1.25, 1, "cut"), (1.5, 1, "(kill -9)"), (9.0, 0, "cut")]
     assert campaign_accounts.recovery_times(made, events) == {"(kill -9)": [0.5], "cut": [0.5]}
+    made[0][2:2] = [{"ended": 0, "t": 1.2}, {"began": 1, "t": 1.8}]
+    events = [(1.1, 0, "cut"), (1.3, 0, "cut"), (1.3, 0, "(kill -9)"), (1.9, 0, "closed"), (3.5, 0, "cut")]
+    found = campaign_accounts.recovery_times(made, events)
+    assert {kind: [round(s, 3) for s in seconds] for kind, seconds in found.items()} == {"closed": [0.1], "cut": [0.1]}
     assert "longest" in campaign_accounts.table({"cut": [0.5]})
 
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same reads as curl_alone, by the queue that reading ahead is made of (storage/fetch.h): what the client costs
+// above libcurl. Objects that are read by ranges are opened before the time begins.
+//
+//   feedline_reads AT_ONCE < READS     URLs as feedline.open() takes them
+
+#include <deque>
+#include <map>
+#include <memory>
+
+#include "reads.h"
+#include "storage/fetch.h"
+#include "storage/registry.h"
+
+namespace {
+
+using namespace feedline;
+constexpr std::uint64_t kMost = 64 << 20;
+
+[[noreturn]] void fail(const Error& error) {
+  std::fprintf(stderr, "feedline_reads: %s (%s)\n", error.what.c_str(), error.where.shard.c_str());
+  std::exit(1);
+}
+
+using Readers = std::map<std::string, std::shared_ptr<const storage::Reader>>;
+
+Readers open_ranges(const std::vector<bench::RemoteRead>& reads) {
+  Readers readers;
+  for (const auto& read : reads) {
+    if (!read.is_range || readers.contains(read.url)) continue;
+    const auto place = storage::open(read.url);
+    if (!place) fail(place.error());
+    auto reader = place->storage->open(place->object, storage::Access::kRead);
+    if (!reader) fail(reader.error());
+    readers.emplace(read.url, std::move(*reader));
+  }
+  return readers;
+}
+
+void ask(storage::FetchQueue& queue, storage::Fetch& fetch, const bench::RemoteRead& read, const Readers& readers) {
+  const auto reader = readers.find(read.url);
+  if (read.is_range)
+    fetch.piece = {reader->second, "", read.first, read.last - read.first + 1};
+  else
+    fetch.piece = {nullptr, storage::open(read.url)->object, 0, 0};
+  fetch.most_bytes = kMost;
+  queue.start(fetch);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const std::size_t at_once = count > 1 ? std::stoul(arguments[1]) : 8;
+  const auto reads = bench::remote_reads(std::cin);
+  if (reads.empty()) return 0;
+  const auto place = storage::open(reads.front().url);
+  if (!place) fail(place.error());
+  const Readers readers = open_ranges(reads);
+  const auto queue = storage::make_fetch_queue(place->storage, storage::QueueKind::kBest);
+  std::deque<storage::Fetch> fetches(std::min(at_once, reads.size()));
+  std::size_t next = 0, done = 0;
+  std::uint64_t bytes = 0;
+  const bench::Spent spent;
+  for (auto& fetch : fetches) ask(*queue, fetch, reads[next++], readers);
+  for (; done < reads.size(); ++done) {
+    storage::Fetch* const fetch = queue->finished(storage::FetchQueue::Clock::time_point::max());
+    if (!fetch->bytes) fail(fetch->bytes.error());
+    bytes += fetch->bytes->size();
+    if (next < reads.size()) ask(*queue, *fetch, reads[next++], readers);
+  }
+  spent.print(bytes, reads.size());
+  return 0;
+}

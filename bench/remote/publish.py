@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the tables of docs/benchmarks.md from records of `tools/bench --remote`: `publish.py RECORD...`.
+
+Where several records have a task, the last counts; so a part that was measured again (`--only`) takes its place.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.extend(str(Path(__file__).resolve().parents[1] / name) for name in ("", "peers"))
+
+import report
+import tables
+from reading import CLIENTS
+from rounds import Key, Measured
+from training import LOADERS
+
+_DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
+_NAMES = sorted((one.name for one in (*CLIENTS, *LOADERS)), key=len, reverse=True)
+
+
+def key_of(text: str) -> Key:
+    """Of ``task, name``; both may have commas. Raises ValueError for names that nobody has."""
+    for name in _NAMES:
+        if text.endswith(f", {name}"):
+            return text.removesuffix(f", {name}"), name
+    raise ValueError(f"{text!r} ends with no name that is known")
+
+
+def merged(records: list[dict[str, Any]]) -> tuple[Measured, dict[Key, str]]:
+    measured: Measured = {}
+    skipped: dict[Key, str] = {}
+    for record in records:
+        for text, entries in record["results"].items():
+            if any(entries):
+                measured[key_of(text)] = entries
+        skipped |= {key_of(text): reason for text, reason in record["skipped"].items()}
+    return measured, {key: reason for key, reason in skipped.items() if key not in measured}
+
+
+def heading(path: Path, record: dict[str, Any]) -> str:
+    machine, count = record["machine"], record["rounds"]
+    return (
+        f"{record['date']} UTC, commit {record['commit']}, {count} round{'s' * (count != 1)}, `{record['command']}`, "
+        f"{machine['cpus']} CPUs of {machine['cpu']}; [record](../bench/results/{path.name})."
+    )
+
+
+def main() -> None:
+    paths = [Path(name) for name in sys.argv[1:]]
+    records = [json.loads(path.read_text()) for path in paths]
+    measured, skipped = merged(records)
+    latencies = sorted({float(task.split()[1]) for task, _ in measured if task.endswith(" ms")})
+    text = "\n\n".join(
+        [*map(heading, paths, records), tables.text(measured, skipped, tables.bars(measured, latencies))]
+    )
+    _DOCUMENT.write_text(report.published(_DOCUMENT.read_text(), text, tables.BEGIN, tables.END))
+
+
+if __name__ == "__main__":
+    main()

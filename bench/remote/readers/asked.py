@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reader is asked to read, and how it says what that took: as reads.h, for peers in Python. Standard library."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+
+Asked = tuple[str, int, int]  # a URL, and the first and last byte of a range: -1 where the whole is asked for
+
+
+def asked() -> tuple[int, list[Asked]]:
+    """How many at once, of the command line; the reads, of the standard input."""
+    reads = []
+    for line in sys.stdin:
+        url, *numbers = line.split()
+        first, last = map(int, numbers) if numbers else (-1, -1)
+        reads.append((url, first, last))
+    return int(sys.argv[1]), reads
+
+
+def bucket_and_key(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.netloc, parts.path.lstrip("/")
+
+
+class Spent:
+    """From its making on."""
+
+    def __init__(self) -> None:
+        self._began, self._before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
+
+    def tell(self, bytes_read: int, reads: int) -> None:
+        seconds, now = time.perf_counter() - self._began, resource.getrusage(resource.RUSAGE_SELF)
+        figures = {
+            "bytes": bytes_read,
+            "reads": reads,
+            "seconds": seconds,
+            "user_s": now.ru_utime - self._before.ru_utime,
+            "system_s": now.ru_stime - self._before.ru_stime,
+        }
+        print(json.dumps(figures), flush=True)
+
+
+def by_threads(read: Callable[[Asked], int], at_once: int, reads: Sequence[Asked]) -> None:
+    with ThreadPoolExecutor(at_once) as pool:
+        list(pool.map(lambda _: None, range(at_once)))  # they are there
+        spent = Spent()
+        got = sum(pool.map(read, reads))
+        spent.tell(got, len(reads))

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads by boto3: a client, threads, a connection for each."""
+
+import os
+
+import boto3
+from asked import Asked, asked, bucket_and_key, by_threads
+from botocore.config import Config
+
+at_once, reads = asked()
+style = Config(
+    s3={"addressing_style": "path"}, max_pool_connections=at_once, request_checksum_calculation="when_required"
+)
+s3 = boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"], region_name="us-east-1", config=style)
+
+
+def read(what: Asked) -> int:
+    bucket, key = bucket_and_key(what[0])
+    part = {"Range": f"bytes={what[1]}-{what[2]}"} if what[1] >= 0 else {}
+    return len(s3.get_object(Bucket=bucket, Key=key, **part)["Body"].read())
+
+
+by_threads(read, at_once, reads)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loaders that train from the same photos behind a network; the adapters are those of bench/peers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from work import Work
+
+
+@dataclass(frozen=True)
+class Loader:
+    name: str
+    adapter: str
+    environment: str = ""  # of peers.toml; Feedline's own is that of the bench
+    variant: str = ""
+    tars: str = "{}"  # how it is told of the tars
+    needs_s3: bool = False  # it reads its own files there
+    later: int = 0  # epochs after the first
+    note: str = ""
+
+    @property
+    def is_ours(self) -> bool:
+        return not self.environment
+
+
+STORED, CACHED = "Feedline, as stored", "Feedline, cache="
+LOADERS = (
+    Loader(STORED, "feedline", variant="stored", later=1),
+    Loader("Feedline, shuffle=\"shards\"", "feedline", variant="shards"),
+    Loader("Feedline, shuffle=True", "feedline", variant="tar"),
+    Loader(CACHED, "feedline", variant="node-cache", later=2, note='shuffle="shards"; later epochs read this node'),
+    Loader("WebDataset over curl", "webdataset", "webdataset", tars="pipe:curl -sf {}",
+           note="Pillow; shuffles in a buffer of 1,000"),
+    Loader("LitData", "litdata", "litdata", needs_s3=True, note="chunks of its own, S3, onto this disk; Pillow"),
+    Loader("MosaicML Streaming", "mosaic", "mosaic", needs_s3=True,
+           note="shards of its own, S3, onto this disk; Pillow"),
+)  # fmt: skip
+
+
+def wrong(figures: dict[str, Any], samples: int, work: Work) -> str:
+    """Why an epoch is not what was asked for; empty where it is."""
+    for epoch in (figures, *figures["later"]):
+        # of each worker a batch may be incomplete, and of MosaicML's shards some samples are seen twice
+        if abs(samples - epoch["samples"]) > (work.threads + 1) * work.batch:
+            return f"its epoch has {epoch['samples']} of {samples} photos"
+        shape = epoch["first_batch"]["shape"]
+        if shape != [work.batch, 3, 224, 224]:
+            return f"its batches are {shape}"
+    return ""
