@@ -525,6 +525,8 @@ class OpenGate:
         For sys.addaudithook(); gives `heard` the event's arguments: path, mode, flags.
         """
 
+def find_stores_by(find: object) -> None: ...
+
 class CachedObject:
     """A copy of a stored object."""
 

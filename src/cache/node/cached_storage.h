@@ -36,8 +36,8 @@ class CachedStorage final : public storage::Storage {
   Result<storage::Tree> list_below(const std::string& directory, storage::Depth depth) const override {
     return storage_->list_below(directory, depth);
   }
-  std::string below(const std::string& directory, std::string_view path) const override {
-    return storage_->below(directory, path);
+  void name_below(const std::string& directory, std::string_view path, std::string& name) const override {
+    storage_->name_below(directory, path, name);
   }
   Result<storage::ObjectStat> stat(const std::string& path) const override { return storage_->stat(path); }
   Result<bool> is_directory(const std::string& path) const override { return storage_->is_directory(path); }
