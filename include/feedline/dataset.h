@@ -29,6 +29,20 @@ enum class Missing : std::uint8_t {
   kNone,   // the field is absent there: a row of a list that says so
 };
 
+// Against what whole objects are compared, where they are read as a whole or copied into the cache of OpenOptions.
+enum class Verify : std::uint8_t {
+  kNone,
+  kManifest,  // OpenOptions::listed_shards
+  kHeaders,   // the checksums that their server says: S3 and Google Cloud Storage do
+};
+
+// What feedline-pack.json says of a shard.
+struct ListedShard {
+  std::string name;  // as in StoredSource::names()
+  std::uint64_t bytes = 0;
+  std::string sha256;  // hexadecimal digits
+};
+
 struct OpenOptions {
   std::string format;  // "folder", "tar" or "pixels"; empty: by what the source is
   // One spec per field. Empty: image and label.
@@ -48,6 +62,10 @@ struct OpenOptions {
   Missing missing = Missing::kError;
   std::string cache_directory;  // where copies of whole objects are kept on this machine: node_cache.h; empty: nowhere
   CacheLimit cache_limit;
+  Verify verify = Verify::kNone;
+  std::vector<ListedShard> listed_shards = {};
+  // A second request for one that takes longer to be answered than 99 of 100 do; see docs/remote.md.
+  bool hedge = false;
 };
 
 // One transformed sample, or one stored one, with the memory it lives in.

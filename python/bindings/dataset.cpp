@@ -31,11 +31,18 @@ using namespace nb::literals;
 namespace feedline::python {
 namespace {
 
+using ListedRow = std::tuple<nb::bytes, std::uint64_t, std::string>;  // name, bytes, SHA-256 of a shard
+
 Dataset open_dataset(const std::string& source, const std::string& format, const std::vector<std::string>& fields,
                      const std::string& index_directory, const std::string& missing, const std::string& cache_directory,
-                     std::uint64_t cache_bytes, double cache_share) {
-  const OpenOptions options{
+                     std::uint64_t cache_bytes, double cache_share, const std::string& verify,
+                     const std::vector<ListedRow>& listed, bool hedge) {
+  OpenOptions options{
       format, fields, index_directory, missing_of(missing), cache_directory, {cache_bytes, cache_share}};
+  options.verify = verify_of(verify);
+  for (const auto& [name, bytes, sha256] : listed)
+    options.listed_shards.push_back({{name.c_str(), name.size()}, bytes, sha256});
+  options.hedge = hedge;
   return unwrap(without_gil([&] { return open(source, options); }));
 }
 
@@ -267,7 +274,8 @@ void bind_dataset(nb::module_& module) {
   bind_reads(cls);
   bind_reader(module, cls);
   module.def("open", &open_dataset, "source"_a, "format"_a, "fields"_a, "index_directory"_a, "missing"_a = "error",
-             "cache_directory"_a = "", "cache_bytes"_a = 0, "cache_share"_a = 0.5);
+             "cache_directory"_a = "", "cache_bytes"_a = 0, "cache_share"_a = 0.5, "verify"_a = "",
+             "listed"_a = std::vector<ListedRow>(), "hedge"_a = false);
 }
 
 }  // namespace feedline::python

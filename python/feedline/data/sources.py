@@ -12,7 +12,7 @@ from typing import Any
 from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
-from . import arguments, node_cache
+from . import arguments, node_cache, verification
 from .dataset import Dataset, Origin
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -30,6 +30,8 @@ def open(
     index: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     cache_limit: int | str | None = None,
+    verify: str | None = None,
+    hedge: bool = False,
     **storage: Any,
 ) -> Dataset:
     """Opens a dataset of images and labels.
@@ -59,13 +61,20 @@ def open(
             processes that use the folder, and used by later runs; see docs/cache.md. Made where it is not there.
         cache_limit: how much the folder may take, of all processes together: bytes, ``"500 GiB"``, or a share of what
             its disk would have free without it. By default ``"50%"``.
+        verify: with what is compared that is read as a whole, or copied into ``cache``: ``"manifest"``, the SHA-256 and
+            the length of each shard in the ``feedline-pack.json`` that :func:`pack` left beside it; ``"headers"``, the
+            checksums that S3 and Google Cloud Storage keep of their objects. What differs is read once more, and is a
+            :class:`StorageError` then. Samples that are read by ranges of a shard are not compared: see docs/remote.md.
+            By default nothing is.
+        hedge: with a second request for one that is slower to be answered than 99 of 100 of its host, whichever is
+            quicker; at most 3 in 100. Of URLs alone; see docs/remote.md.
         dtype, window, storage: not in this version.
 
     Raises:
         ConfigError: no such format or field, the source is empty, a URL that this version has no reader for or that
             names another machine, an argument that this version does not have, a cache in a folder that holds something
-            else.
-        StorageError: the source cannot be listed or opened.
+            else, ``verify="manifest"`` of shards that no manifest beside them names.
+        StorageError: the source cannot be listed or opened, or is not what `verify` compares it with.
         DataError: a shard is damaged.
 
     Warns:
@@ -73,7 +82,9 @@ def open(
     """
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
     origin = engine_source(source, format, fields, index, missing)
-    engine = _engine.open(*origin, *node_cache.of_open(cache, cache_limit))
+    proof = verification.of_open(origin[0], verify)
+    hedges = arguments.flag("open", "hedge", hedge)
+    engine = _engine.open(*origin, *node_cache.of_open(cache, cache_limit), *proof, hedges)
     warn_of_merged_folders("open", engine)
     return Dataset(engine, origin)
 
