@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -205,6 +207,7 @@ class Proxy {
 
 int main(int count, char** arguments) {
   if (count != 3) return std::fprintf(stderr, "latency_proxy TARGET_PORT LATENCY_MS\n"), 2;
+  std::signal(SIGPIPE, SIG_IGN);  // a client that goes in the middle of an answer is an error of splice()
   const auto latency = std::chrono::duration<double, std::milli>(std::atof(arguments[2]));
   Proxy(std::atoi(arguments[1]), std::chrono::duration_cast<std::chrono::nanoseconds>(latency)).run();
 }
