@@ -582,27 +582,6 @@ def prune_cache(directory: str, bytes: int) -> CacheRemoval: ...
 
 def clear_cache(directory: str) -> CacheRemoval: ...
 
-class StoredObject:
-    """A stored object, open for reads from any thread."""
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-
-    @property
-    def stamp(self) -> int:
-        """Changes with the object."""
-
-    def read(self, offset: int, most: int) -> bytes:
-        """
-        What there is from `offset` on, and no more than `most`. Raises StorageError.
-        """
-
-    def check_unchanged(self) -> None:
-        """
-        Raises StorageError where the object is not the one any more that was opened.
-        """
-
 class NetworkHost:
     """What reading from one host has taken in this process."""
 
@@ -631,6 +610,27 @@ class NetworkHost:
 
 def network_hosts() -> list[NetworkHost]:
     """Those that this process has asked, by name."""
+
+class StoredObject:
+    """A stored object, open for reads from any thread."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+    @property
+    def stamp(self) -> int:
+        """Changes with the object."""
+
+    def read(self, offset: int, most: int) -> bytes:
+        """
+        What there is from `offset` on, and no more than `most`. Raises StorageError.
+        """
+
+    def check_unchanged(self) -> None:
+        """
+        Raises StorageError where the object is not the one any more that was opened.
+        """
 
 class StoredSource:
     """The stored objects that a source is made of; their names are bytes."""

@@ -105,6 +105,7 @@ ARGUMENTS = {
     "profile_memory": lambda _: (torch.profiler.profile(profile_memory=True),),
     "fields": lambda _: (inspect.signature(feedline.open).parameters["fields"],),  # of tars alone
     "batch_size": lambda _: (torch_loader(batch_size=4),),
+    "cache": lambda _: (inspect.signature(feedline.open).parameters["cache"],),
     "for_": lambda _: (
         inspect.signature(feedline.load_settings).parameters["for_"],
     ),  # its values: test_tune_settings.py

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
 
 from .. import _engine
@@ -73,6 +72,8 @@ def _read(stored: _engine.StoredSource, folder: bytes, query: bytes) -> dict[byt
             f'open: verify="manifest" compares shards with {shown}, which feedline pack writes beside them, and it '
             f"cannot be read: {error}"
         ) from None
+    import json  # with modules that nobody else needs
+
     try:
         shards = json.loads(text)["shards"]
         rows = [Listed(shard["name"].encode(), int(shard["bytes"]), str(shard["sha256"])) for shard in shards]

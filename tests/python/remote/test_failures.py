@@ -55,9 +55,22 @@ ROWS: dict[str, tuple[set[str], list[str]]] = {
         {"other_etag", "412", "empty_200"},
         ["HttpStorageTest.AnObjectThatChangedIsAnError", "HttpStorageTest.WithoutAnETagTheDateIsCompared"],
     ),
-    "says that the keys have expired": (
+    "says that the keys or the token have expired": (
         set(),
-        ["S3Storage.KeysThatExpiredAreRenewedOnce", "test_campaign.py::test_no_sample_is_wrong_lost_or_twice"],
+        [
+            "S3Storage.KeysThatExpiredAreRenewedOnce",
+            "GoogleTokens.AreSentAndFoundAgainWhereTheyAreRefused",
+            "test_campaign.py::test_no_sample_is_wrong_lost_or_twice",
+        ],
+    ),
+    "says that the bucket is in another region": (set(), ["S3Regions.AreFollowedOnceForABucket"]),
+    "sends bytes that have another checksum": (
+        set(),
+        [
+            "Checksums.DamageUnderWayIsReadAgain",
+            "Checksums.ThatDifferAreAnErrorOfBothSumsAfterASecondRead",
+            "test_verification.py::test_damage_under_way_is_fetched_again",
+        ],
     ),
     "says 404, 403": (set(), ["HttpStorageTest.RefusalsForGoodAreErrorsAtOnce", "S3Storage.RefusalsSayWhatToDo"]),
     "redirects": (set(), ["HttpStorageTest.RedirectsAreFollowedWithoutSecretsAndNotForEver"]),

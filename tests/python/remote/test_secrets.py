@@ -54,7 +54,7 @@ one = signed.replace("{000..002}", "000")
 for source in (signed, f"s3://data/{{000..002}}.tar", f"gs://data/{{000..002}}.tar"):
     for options in ({}, {"cache": place + "/cache"}, {"verify": "headers", "hedge": True}, {"index": place + "/index"}):
         data = feedline.open(source, **options)
-        tell(data, data.source, data.explain(), data.schema, data.fingerprint)
+        tell(data, data.source, data.explain(), data.center_crop(8).schema, data.fingerprint)
         with data.center_crop(8).loader(4, output="numpy") as loader:
             for batch in loader:
                 break

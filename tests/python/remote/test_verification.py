@@ -77,9 +77,8 @@ def test_a_damaged_shard_is_an_error_and_no_copy(
     server.damage = lambda number, body: (
         body[:-1] + bytes([body[-1] ^ 1]) if server.requests[number][0] == "/000001.tar" else body
     )
-    data = feedline.open(source, cache=tmp_path / "cache", verify=verify)
     with pytest.raises(feedline.StorageError) as caught:
-        pixels(data)
+        pixels(feedline.open(source, cache=tmp_path / "cache", verify=verify))
     text = str(caught.value)
     assert "000001.tar" in text and "verify=None" in text
     kind = "sha256" if verify == "manifest" else "crc32"
@@ -92,7 +91,6 @@ def test_a_damaged_shard_is_an_error_and_no_copy(
 def test_damage_under_way_is_fetched_again(server: RangeServer, packed: Path, tmp_path: Path, verify: str) -> None:
     source = server.url(shards_of(packed))
     expected = pixels(feedline.open(source))
-    data = feedline.open(source, cache=tmp_path / "cache", verify=verify)
     first: list[int] = []
 
     def once(number: int, body: bytes) -> bytes:
@@ -102,7 +100,7 @@ def test_damage_under_way_is_fetched_again(server: RangeServer, packed: Path, tm
         return body[:-1] + bytes([body[-1] ^ 1])
 
     server.damage = once
-    assert pixels(data) == expected
+    assert pixels(feedline.open(source, cache=tmp_path / "cache", verify=verify)) == expected
     assert first, "it was damaged"
 
 
