@@ -32,6 +32,20 @@ enum class Missing : std::uint8_t {
 
 inline constexpr std::chrono::hours kListingAge{1};
 
+// Against what whole objects are compared, where they are read as a whole or copied into the cache of OpenOptions.
+enum class Verify : std::uint8_t {
+  kNone,
+  kManifest,  // OpenOptions::listed_shards
+  kHeaders,   // the checksums that their server says: S3 and Google Cloud Storage do
+};
+
+// What feedline-pack.json says of a shard.
+struct ListedShard {
+  std::string name;  // as in StoredSource::names()
+  std::uint64_t bytes = 0;
+  std::string sha256;  // hexadecimal digits
+};
+
 struct OpenOptions {
   std::string format;  // "folder", "tar" or "pixels"; empty: by what the source is
   // One spec per field. Empty: image and label.
@@ -55,6 +69,10 @@ struct OpenOptions {
   // for so long, unless a sample turns out to be gone or another one before. 0: it is listed anew.
   std::chrono::seconds listing_age{kListingAge};
   bool allow_commands = false;  // may the source be "pipe:" and a command, whose standard output is a tar?
+  Verify verify = Verify::kNone;
+  std::vector<ListedShard> listed_shards = {};
+  // A second request for one that takes longer to be answered than 99 of 100 do; see docs/remote.md.
+  bool hedge = false;
 };
 
 // One transformed sample, or one stored one, with the memory it lives in.

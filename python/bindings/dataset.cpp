@@ -40,18 +40,25 @@ std::chrono::seconds seconds_of(std::uint64_t seconds) {
   return std::chrono::seconds(std::min(seconds, kMost));
 }
 
+using ListedRow = std::tuple<nb::bytes, std::uint64_t, std::string>;  // name, bytes, SHA-256 of a shard
+
 Dataset open_dataset(const std::string& source, const std::string& format, const std::vector<std::string>& fields,
                      const std::string& index_directory, const std::string& missing, bool allow_commands,
                      const std::string& cache_directory, std::uint64_t cache_bytes, double cache_share,
-                     std::uint64_t listing_age_s) {
-  const OpenOptions options{format,
-                            fields,
-                            index_directory,
-                            missing_of(missing),
-                            cache_directory,
-                            {cache_bytes, cache_share},
-                            seconds_of(listing_age_s),
-                            allow_commands};
+                     std::uint64_t listing_age_s, const std::string& verify, const std::vector<ListedRow>& listed,
+                     bool hedge) {
+  OpenOptions options{format,
+                      fields,
+                      index_directory,
+                      missing_of(missing),
+                      cache_directory,
+                      {cache_bytes, cache_share},
+                      seconds_of(listing_age_s),
+                      allow_commands,
+                      verify_of(verify)};
+  for (const auto& [name, bytes, sha256] : listed)
+    options.listed_shards.push_back({{name.c_str(), name.size()}, bytes, sha256});
+  options.hedge = hedge;
   return unwrap(without_gil([&] { return open(source, options); }));
 }
 
@@ -284,7 +291,7 @@ void bind_dataset(nb::module_& module) {
   bind_reader(module, cls);
   module.def("open", &open_dataset, "source"_a, "format"_a, "fields"_a, "index_directory"_a, "missing"_a = "error",
              "allow_commands"_a = false, "cache_directory"_a = "", "cache_bytes"_a = 0, "cache_share"_a = 0.5,
-             "listing_age_s"_a = 3600);
+             "listing_age_s"_a = 3600, "verify"_a = "", "listed"_a = std::vector<ListedRow>(), "hedge"_a = false);
 }
 
 }  // namespace feedline::python

@@ -159,6 +159,12 @@ Missing missing_of(std::string_view word) {
   return look_up("missing", kWords, word);
 }
 
+Verify verify_of(std::string_view word) {
+  constexpr Words<Verify, 3> kWords{
+      {{"", Verify::kNone}, {"manifest", Verify::kManifest}, {"headers", Verify::kHeaders}}};
+  return look_up("verify", kWords, word);
+}
+
 BatchForm batch_form_of(std::string_view word) { return look_up("collate: form", kForms, word); }
 std::string_view word_of(BatchForm form) { return word_in(kForms, form); }
 Content content_of(std::string_view word) { return look_up("kind", kContents, word); }

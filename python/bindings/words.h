@@ -29,6 +29,7 @@ Layout layout_of(std::string_view word);                          // "NCHW", "NH
 Documents documents_of(std::string_view word);                    // "pack", "apart"
 MixUntil mix_until_of(std::string_view word);                     // "samples", "first", "last"
 Missing missing_of(std::string_view word);                        // "error", "skip", "none"
+Verify verify_of(std::string_view word);                          // "", "manifest", "headers"
 BatchForm batch_form_of(std::string_view word);                   // "stack", "pad", "list"
 std::string_view word_of(BatchForm form);
 Content content_of(std::string_view word);  // "array", "bytes", "text", "json"

@@ -232,7 +232,7 @@ class SampleReader:
 
     def read_pixels(self, pixels: numpy.typing.NDArray[numpy.uint8], draw: int, seed: int, epoch: int) -> list[tuple[str, Any]]: ...
 
-def open(source: str, format: str, fields: Sequence[str], index_directory: str, missing: str = 'error', allow_commands: bool = False, cache_directory: str = '', cache_bytes: int = 0, cache_share: float = 0.5, listing_age_s: int = 3600) -> Dataset: ...
+def open(source: str, format: str, fields: Sequence[str], index_directory: str, missing: str = 'error', allow_commands: bool = False, cache_directory: str = '', cache_bytes: int = 0, cache_share: float = 0.5, listing_age_s: int = 3600, verify: str = '', listed: Sequence[tuple[bytes, int, str]] = [], hedge: bool = False) -> Dataset: ...
 
 def map(dataset: Dataset, chain: object) -> Dataset: ...
 
@@ -524,6 +524,8 @@ class OpenGate:
         """
         For sys.addaudithook(); gives `heard` the event's arguments: path, mode, flags.
         """
+
+def find_stores_by(find: object) -> None: ...
 
 class CachedObject:
     """A copy of a stored object."""

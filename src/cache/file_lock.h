@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <string>
 #include <utility>
@@ -13,26 +15,29 @@ namespace feedline::cache {
 bool lock_open_file(const storage::FileDescriptor& fd, int how);
 
 // An open file whose lock ends with it. A lock is the open file's, and a child after fork() has that open as well:
-// closing it here would leave the lock to the child, for as long as it lives.
+// closing it here would leave the lock to the child, for as long as it lives. A child's own destructor leaves the lock
+// to the process that took it.
 class LockedFile {
  public:
   LockedFile() = default;
-  explicit LockedFile(storage::FileDescriptor fd) : fd_(std::move(fd)) {}
+  explicit LockedFile(storage::FileDescriptor fd);
   LockedFile(LockedFile&&) = default;
   LockedFile& operator=(LockedFile&& other) noexcept {
     unlock();
     fd_ = std::move(other.fd_);
+    owner_ = other.owner_;
     return *this;
   }
   ~LockedFile() { unlock(); }
 
   const storage::FileDescriptor& file() const { return fd_; }
+  int get() const { return fd_.get(); }
   bool valid() const { return fd_.valid(); }
-  storage::FileDescriptor release() { return std::move(fd_); }  // with its lock
 
  private:
   void unlock();
   storage::FileDescriptor fd_;
+  pid_t owner_ = 0;  // the process whose lock it is
 };
 
 // A lock on a file made for it, which says in it who holds it. Held by one process or thread at a time, waited for,

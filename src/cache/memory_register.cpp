@@ -30,9 +30,9 @@ constexpr int kMostTries = 100;
 
 std::optional<MemoryRegister> MemoryRegister::lock(const std::string& path) {
   for (int tries = 0; tries < kMostTries; ++tries) {
-    FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!fd.valid() || !lock_open_file(fd, LOCK_EX)) return {};
-    if (is_named(fd, path)) return MemoryRegister(std::move(fd));
+    LockedFile file(FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)));
+    if (!file.valid() || !lock_open_file(file.file(), LOCK_EX)) return {};
+    if (is_named(file.file(), path)) return MemoryRegister(std::move(file));
   }
   return {};
 }

@@ -32,7 +32,7 @@ class MemoryRegister {
   static void remove(const std::string& path);
 
  private:
-  explicit MemoryRegister(storage::FileDescriptor fd) : file_(std::move(fd)) {}
+  explicit MemoryRegister(LockedFile file) : file_(std::move(file)) {}
   LockedFile file_;
 };
 

@@ -82,6 +82,12 @@ class Format {
   virtual Result<Inspection> inspect() const = 0;
 };
 
+// An object that a shard's samples are read from.
+struct StoredShard {
+  std::string path;  // empty: it is not in the format's storage
+  storage::Version version;
+};
+
 // Samples that are stored bytes, or pixels, field by field: the pipeline decodes them.
 class RecordFormat : public Format {
  public:
@@ -99,6 +105,9 @@ class RecordFormat : public Format {
   virtual Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
                               memory::Record& record) const;
   virtual std::shared_ptr<const storage::Storage> storage() const { return nullptr; }
+  // One for each of shard_ends(), for whoever gets whole shards before a sample of them is asked for; empty: this
+  // format does not say.
+  virtual std::vector<StoredShard> stored_shards() const { return {}; }
   // Between two epochs: looks whether the objects that stay open are still those that were indexed. Reading a sample of
   // one that is not is a kStorage error from then on.
   virtual void notice_changes() const {}

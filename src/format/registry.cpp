@@ -6,6 +6,7 @@
 
 #include "format/folder/folder_entry.h"
 #include "format/pixels/pixel_entry.h"
+#include "format/source_list.h"
 #include "format/tar/tar_entry.h"
 
 namespace feedline::format {
@@ -28,6 +29,8 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
     if (!source.empty()) return *named;
   }
   if (source.empty()) return config_error("the source is empty: a folder or tar files were expected");
+  // no server is asked for an object that is called like a list
+  if (options.storage->is_remote() && is_list(source)) return &tar_entry();
   for (const FormatEntry* entry : entries()) {
     FEEDLINE_TRY(const bool is_one, entry->sniff(source, *options.storage));
     if (is_one) return entry;

@@ -142,6 +142,13 @@ Result<std::vector<std::string>> expand(std::string_view text, int depth) {
 
 Result<std::vector<std::string>> expand_braces(const std::string& text) { return expand(text, 0); }
 
+bool is_list(const std::string& text) {
+  const auto parts = split_list(text);
+  if (parts.size() > 1) return true;
+  const auto names = text.find('{') == text.npos ? Result<std::vector<std::string>>() : expand_braces(text);
+  return names && names->size() > 1;
+}
+
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0;;) {

@@ -16,6 +16,9 @@ namespace feedline::format {
 // that hold neither a range nor a list (bash would take them literally), or that make an absurd number of names.
 Result<std::vector<std::string>> expand_braces(const std::string& text);
 
+// Does the text stand for several names?
+bool is_list(const std::string& text);
+
 // "a::b" is a, then b.
 std::vector<std::string> split_list(const std::string& text);
 

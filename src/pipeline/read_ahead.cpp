@@ -48,12 +48,14 @@ ReadAhead::ReadAhead(std::shared_ptr<const format::RecordFormat> format, const P
     : format_(std::move(format)),
       plan_(plan),
       mode_(mode),
-      exchange_(plan, format_->most_pieces(), mode == ReadAheadMode::kAuto, format_->storage()->joins_reads(), held_) {}
+      exchange_(plan, format_->most_pieces(), mode == ReadAheadMode::kAuto, format_->storage()->joins_reads(), held_),
+      copies_(CopiesAhead::make(*format_, plan)) {}
 
 ReadAhead::~ReadAhead() { stop(); }
 
 void ReadAhead::begin(bool goes_on) {
   exchange_.begin(goes_on);
+  if (copies_) copies_->begin(goes_on);
   const bool is_slow = mode_ == ReadAheadMode::kAuto && format_->storage()->is_remote();
   if (is_slow || mode_ == ReadAheadMode::kAlways || mode_ == ReadAheadMode::kThreads) go_far();
 }
@@ -61,15 +63,18 @@ void ReadAhead::begin(bool goes_on) {
 void ReadAhead::cancel() {
   is_cancelled_.store(true, std::memory_order_relaxed);
   exchange_.stop();
+  if (copies_) copies_->cancel();
 }
 
 void ReadAhead::stop() {
   cancel();
   thread_.reset();  // waits for it
+  if (copies_) copies_->stop();
 }
 
 Result<void> ReadAhead::read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch) {
   if (is_cancelled_.load(std::memory_order_relaxed)) return cancelled();
+  if (copies_) copies_->reached(row);
   return exchange_.is_far() ? read_far(row, sample, record, watch) : read_near(sample, record, watch);
 }
 
@@ -119,7 +124,8 @@ void ReadAhead::go_far() {
 
 std::string ReadAhead::explain() const {
   const FetchExchange::Report report = exchange_.report();
-  const std::string text = "ahead of the threads where the storage is slow; ";
+  const std::string text =
+      (copies_ ? copies_->explain() + "; " : std::string()) + "ahead of the threads where the storage is slow; ";
   if (plan_.read_ahead_bytes < report.mean_bytes)
     return text + "never, as the batches leave no memory for it: raise memory_budget";
   if (report.most_under_way == 0) return text + "not so far";

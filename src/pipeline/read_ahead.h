@@ -17,6 +17,7 @@
 //     FetchOrder       which sample is next                                                    under the lock
 //     FetchStock       the fetches, how many, and their memory                                 under the lock
 //   FetchThread      the queue of the reads, and what is under way in it                       the fetching thread
+//   CopiesAhead      where a cache is over the storage: whole shards, before all of the above  all, and its own
 //
 // A fetch that fails is nobody's error: the thread that comes for the sample reads it by itself, and what goes wrong
 // then is that sample's error.
@@ -33,6 +34,7 @@
 
 #include "feedline/loader.h"
 #include "format/format.h"
+#include "pipeline/copies_ahead.h"
 #include "pipeline/fetch_exchange.h"
 #include "pipeline/fetch_thread.h"
 #include "telemetry/held_bytes.h"
@@ -96,7 +98,8 @@ class ReadAhead {
   std::atomic<bool> is_cancelled_{false};
   telemetry::HeldBytes held_;  // any thread
   FetchExchange exchange_;
-  std::unique_ptr<FetchThread> thread_;  // started by the one whom the exchange told so
+  const std::unique_ptr<CopiesAhead> copies_;  // nullptr: no shards are cached
+  std::unique_ptr<FetchThread> thread_;        // started by the one whom the exchange told so
 };
 
 }  // namespace feedline::pipeline

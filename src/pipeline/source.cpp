@@ -17,6 +17,7 @@
 #include "format/tokens/token_format.h"
 #include "memory/sample_limit.h"
 #include "plan/mixture.h"
+#include "storage/manifest_storage.h"
 #include "storage/pipe/pipe_storage.h"
 #include "storage/registry.h"
 #include "storage/slow_storage.h"
@@ -49,14 +50,31 @@ Result<format::LocatedSource> locate(const std::string& source, const OpenOption
   return options.allow_commands ? format::locate_allowing_commands(source) : format::locate(source);
 }
 
+// With the checksums and second requests that the user wants.
+Result<std::shared_ptr<const storage::Storage>> read_so(std::shared_ptr<const storage::Storage> storage,
+                                                        const OpenOptions& options) {
+  const storage::Reading how{.compares_sums = options.verify == Verify::kHeaders, .hedges = options.hedge};
+  if (how.compares_sums || how.hedges)
+    if (auto other = storage->reading(how)) storage = std::move(other);
+  if (options.verify != Verify::kManifest) return storage;
+  std::vector<storage::ListedObject> objects;
+  for (const ListedShard& shard : options.listed_shards) {
+    const auto sum = storage::sum_of_hex(storage::SumKind::kSha256, shard.sha256);
+    if (!sum) return config_error("open: the manifest's checksum of '" + shard.name + "' is no SHA-256");
+    objects.push_back({shard.name, shard.bytes, *sum});
+  }
+  return std::make_shared<storage::ManifestStorage>(std::move(storage), objects);
+}
+
 bool is_image(const format::FieldDescription& field) { return field.kind == format::FieldKind::kImage; }
 
 }  // namespace
 
 Result<Source> Source::open(const std::string& source, const OpenOptions& options) {
   FEEDLINE_TRY(const auto located, locate(source, options));
-  FEEDLINE_TRY(auto storage,
-               cache::through_cache(as_asked_for(located.storage), options.cache_directory, options.cache_limit));
+  FEEDLINE_TRY(auto storage, read_so(located.storage, options));
+  FEEDLINE_TRY(storage,
+               cache::through_cache(as_asked_for(std::move(storage)), options.cache_directory, options.cache_limit));
   const format::OpenOptions asked = format_options(source, options, std::move(storage));
   FEEDLINE_TRY(auto opened, format::open(located.source, asked));
   // a URL may have a password in it, or a signature

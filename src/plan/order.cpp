@@ -34,6 +34,13 @@ class WholeOrder final : public Order {
       std::iota(samples.begin(), samples.end(), first);
     std::ranges::copy(samples, draws.begin());
   }
+  std::vector<ShardUse> shard_uses(std::span<const std::uint64_t> shard_ends) const override {
+    if (permutation_) return Order::shard_uses(shard_ends);
+    std::vector<ShardUse> uses;
+    for (std::uint64_t first = 0; const std::uint64_t end : shard_ends)
+      uses.push_back({std::exchange(first, end), end});
+    return uses;
+  }
 
  private:
   std::uint64_t size_;
@@ -50,6 +57,15 @@ class RepeatedOrder final : public Order {
     FEEDLINE_CHECK(position < size());
     const Placed placed = order_->at(position / times_);
     return {placed.sample, placed.draw | (position % times_) << kDrawBits};
+  }
+  std::vector<ShardUse> shard_uses(std::span<const std::uint64_t> shard_ends) const override {
+    auto uses = order_->shard_uses(shard_ends);
+    const std::uint64_t once = size() / times_ + (size() % times_ == 0 ? 0 : 1);  // positions of it that come here
+    for (ShardUse& use : uses) {
+      const std::uint64_t first = std::min(use.first, once), end = std::min(use.end, once);
+      use = {std::min(first * times_, size()), std::min(end * times_, size())};
+    }
+    return uses;
   }
 
  private:

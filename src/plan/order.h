@@ -44,6 +44,13 @@ struct OrderConfig {
 
 class BucketOrder;
 
+// The positions of an epoch, [first, end), in which a shard's samples stand; others may stand among them. Empty: none
+// do.
+struct ShardUse {
+  std::uint64_t first = 0, end = 0;
+  friend bool operator==(const ShardUse&, const ShardUse&) = default;
+};
+
 // Immutable and thread-safe.
 class Order {
  public:
@@ -53,6 +60,11 @@ class Order {
   virtual Placed at(std::uint64_t position) const = 0;
   // The same of as many positions from `first` on. Requires: first + samples.size() <= size(), two of a size.
   virtual void place(std::uint64_t first, std::span<std::uint64_t> samples, std::span<std::uint64_t> draws) const;
+  // Where each shard is read from, given the samples up to and with each: the whole epoch, where an order does not walk
+  // through them. Requires: ascending, the last the samples of the dataset.
+  virtual std::vector<ShardUse> shard_uses(std::span<const std::uint64_t> shard_ends) const {
+    return std::vector<ShardUse>(shard_ends.size(), {0, size()});
+  }
   // An order that is made of batches, which a plan then keeps; nullptr: it may be cut anywhere.
   virtual const BucketOrder* as_buckets() const { return nullptr; }
 };

@@ -26,6 +26,18 @@ ShardOrder::ShardOrder(std::shared_ptr<const std::vector<std::uint64_t>> shard_e
   }
 }
 
+std::vector<ShardUse> ShardOrder::shard_uses(std::span<const std::uint64_t> shard_ends) const {
+  FEEDLINE_CHECK(std::ranges::equal(shard_ends, *shard_ends_));
+  std::vector<ShardUse> uses(shards_.size());
+  for (std::uint64_t i = 0; i < shards_.size(); ++i) {
+    const std::uint64_t group = i / window_;
+    uses[shards_[i]] = {group == 0 ? 0 : group_ends_[group - 1], group_ends_[group]};
+  }
+  for (std::uint64_t shard = 0; shard < uses.size(); ++shard)
+    if (shard_ends[shard] == begin_of(shard)) uses[shard] = {};
+  return uses;
+}
+
 Placed ShardOrder::at(std::uint64_t position) const {
   FEEDLINE_CHECK(position < size());
   const auto group =

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "plan/order.h"
@@ -24,6 +25,7 @@ class ShardOrder final : public Order {
 
   std::uint64_t size() const override { return shard_ends_->back(); }
   Placed at(std::uint64_t position) const override;
+  std::vector<ShardUse> shard_uses(std::span<const std::uint64_t> shard_ends) const override;
 
  private:
   std::uint64_t begin_of(std::uint64_t shard) const { return shard == 0 ? 0 : (*shard_ends_)[shard - 1]; }

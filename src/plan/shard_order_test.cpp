@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <random>
 #include <set>
@@ -83,6 +84,65 @@ TEST(ShardOrder, OneShardOrNoWindowIsTheWholePermutation) {
   EXPECT_EQ(samples_of(*make_order(config, 2)), whole);
   config.shard_ends = ends_of({40, 60});
   EXPECT_NE(samples_of(*make_order(config, 2)), whole);
+}
+
+// Where each shard's samples stand, found by looking at all positions.
+std::vector<ShardUse> looked_up(const Order& order, const std::vector<std::uint64_t>& ends) {
+  std::vector<ShardUse> uses(ends.size());
+  for (std::uint64_t position = 0; position < order.size(); ++position) {
+    const auto shard = static_cast<std::size_t>(
+        std::distance(ends.begin(), std::ranges::upper_bound(ends, order.at(position).sample)));
+    if (uses[shard].end == 0) uses[shard].first = position;
+    uses[shard].end = position + 1;
+  }
+  return uses;
+}
+
+// In every kind of order no sample of a shard stands outside of what the shard is said to be read from; where an order
+// walks through them one by one, that is exact, and where it walks through windows, it is the window.
+TEST(ShardUses, HoldEverySampleOfTheShard) {
+  std::mt19937 random(3);
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<std::uint64_t> sizes(2 + random() % 12);
+    for (std::uint64_t& size : sizes) size = random() % 5 == 0 ? 0 : random() % 20;
+    sizes[random() % sizes.size()] += 1;
+    const auto ends = ends_of(sizes);
+    OrderConfig config;
+    config.size = ends->back();
+    config.shuffle = random() % 2 == 0;
+    config.seed = random();
+    config.shard_window = config.shuffle ? random() % 4 : 0;
+    config.shard_ends = ends;
+    config.repeat = 1 + random() % 3;
+    const auto order = make_order(config, random() % 5);
+    const auto uses = order->shard_uses(*ends), found = looked_up(*order, *ends);
+    const bool is_exact = !config.shuffle || config.shard_window == 1;
+    for (std::size_t shard = 0; shard < uses.size(); ++shard) {
+      const bool is_read = found[shard].end > 0;
+      EXPECT_GE(uses[shard].end, found[shard].end);
+      if (is_read) {
+        EXPECT_LE(uses[shard].first, found[shard].first);
+      }
+      if (is_exact && is_read) {
+        EXPECT_EQ(uses[shard], found[shard]) << shard;
+      }
+      if (is_exact && !is_read) {
+        EXPECT_EQ(uses[shard].first, uses[shard].end) << "not read at all";
+      }
+      if (config.shuffle && config.shard_window == 0) {
+        EXPECT_EQ(uses[shard], (ShardUse{0, order->size()}));
+      }
+    }
+    if (config.shard_window > 1 && config.repeat == 1 && sizes.size() > 2 * config.shard_window) {
+      std::uint64_t longest = 0;
+      for (const ShardUse& use : uses) longest = std::max(longest, use.end - use.first);
+      std::vector<std::uint64_t> sorted = sizes;
+      std::ranges::sort(sorted, std::greater<>());
+      EXPECT_LE(longest,
+                std::accumulate(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(config.shard_window),
+                                std::uint64_t{0}));
+    }
+  }
 }
 
 TEST(ShardOrder, KeepsItsValuesOnEveryMachine) {

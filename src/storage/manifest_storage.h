@@ -40,6 +40,14 @@ class ManifestStorage final : public Storage {
   std::string summary() const override;
 
   Result<std::vector<Entry>> list(const std::string& directory) const override { return storage_->list(directory); }
+  bool has_flat_names() const override { return storage_->has_flat_names(); }
+  Result<Tree> list_below(const std::string& directory, Depth depth) const override {
+    return storage_->list_below(directory, depth);
+  }
+  void name_below(const std::string& directory, std::string_view path, std::string& name) const override {
+    storage_->name_below(directory, path, name);
+  }
+  std::string note() const override { return storage_->note(); }
   Result<ObjectStat> stat(const std::string& path) const override { return storage_->stat(path); }
   Result<bool> is_directory(const std::string& path) const override { return storage_->is_directory(path); }
   std::string identity(const std::string& path) const override { return storage_->identity(path); }

@@ -37,8 +37,8 @@ class SlowStorage final : public Storage {
   Result<Tree> list_below(const std::string& directory, Depth depth) const override {
     return storage_->list_below(directory, depth);
   }
-  std::string below(const std::string& directory, std::string_view path) const override {
-    return storage_->below(directory, path);
+  void name_below(const std::string& directory, std::string_view path, std::string& name) const override {
+    storage_->name_below(directory, path, name);
   }
   Result<ObjectStat> stat(const std::string& path) const override { return storage_->stat(path); }
   Result<bool> is_directory(const std::string& path) const override { return storage_->is_directory(path); }

@@ -73,9 +73,14 @@ class Storage {
   virtual bool has_flat_names() const { return false; }
   // Of a storage with flat names: what lies below a folder, many at once. Nothing at all is no error.
   virtual Result<Tree> list_below(const std::string& directory, Depth depth) const;
-  // What the object is called that a listing of the folder has at this path.
-  virtual std::string below(const std::string& directory, std::string_view path) const {
-    return std::string(directory).append("/").append(path);
+  // Sets `name` to what the object is called that a listing of the folder has at this path.
+  virtual void name_below(const std::string& directory, std::string_view path, std::string& name) const {
+    name.assign(directory).append("/").append(path);
+  }
+  std::string below(const std::string& directory, std::string_view path) const {
+    std::string name;
+    name_below(directory, path, name);
+    return name;
   }
   virtual Result<ObjectStat> stat(const std::string& path) const = 0;
   virtual Result<bool> is_directory(const std::string& path) const = 0;

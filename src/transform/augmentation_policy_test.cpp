@@ -271,9 +271,10 @@ TEST(TimmPolicy, OnlyRandAugmentTakesLargeNoiseAsUniform) {
     const auto policy = TimmPolicy::parse(config);
     int count = 0, of = 0;
     for (const Augmentations& sample :
-         draws([&](base::Random& random, Augmentations& drawn) { policy->draw(kImage, random, drawn); }))
+         draws([&](base::Random&random, Augmentations&drawn) { policy->draw(kImage, random, drawn); }))
       for (const DrawnAugmentation& drawn : sample)
-        if (drawn.augmentation == kRotate && ++of > 0) count += std::abs(drawn.amount) > 0 && std::abs(drawn.amount) < 15;
+        if (drawn.augmentation == kRotate && ++of > 0)
+          count += std::abs(drawn.amount) > 0 && std::abs(drawn.amount) < 15;
     return static_cast<double>(count) / of;
   };
   EXPECT_NEAR(below_half("rand-m10-mstd101"), 0.5, 0.06);  // of levels from 0 to 10

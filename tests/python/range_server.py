@@ -24,6 +24,9 @@ class RangeServer(http.server.ThreadingHTTPServer):
         self.root = root
         self.requests: list[tuple[str, str]] = []  # path and range
         self.fault: Fault = lambda number, path: ""
+        self.credentials: set[str] = set()  # what requests were signed or authorised by
+        self.sums: Callable[[bytes], dict[str, str]] = lambda data: {}  # headers of whole objects
+        self.damage: Callable[[int, bytes], bytes] = lambda number, body: body  # number of the request
         self.lock = threading.Lock()
 
     def handle_error(self, *arguments: object) -> None:
@@ -49,15 +52,22 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.send_header(name.replace("_", "-"), value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body[:cut])
+        if self.command != "HEAD":
+            self.wfile.write(body[:cut])
         if cut is not None:
             self.close_connection = True
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
 
     def do_GET(self) -> None:
         path = unquote(urlsplit(self.path).path)
         with self.own.lock:
             number = len(self.own.requests)
             self.own.requests.append((path, self.headers.get("Range", "")))
+            self.own.credentials |= {self.path, *map(self.headers.get, ("Authorization", "x-amz-security-token"))} - {
+                None
+            }
         fault = self.own.fault(number, path)
         file = self.own.root / path.lstrip("/")
         if fault == "503":
@@ -70,11 +80,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return self._answer(412)
         asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         if not asked:
-            return self._answer(200, data, 100 if fault == "cut" else None, ETag=etag)
+            sums = self.own.sums(data)
+            return self._answer(200, self.own.damage(number, data), 100 if fault == "cut" else None, ETag=etag, **sums)
         first, last = int(asked[1]), min(int(asked[2]), len(data) - 1)
         if first >= len(data):
             return self._answer(416, Content_Range=f"bytes */{len(data)}")
-        body = data[first : last + 1]
+        body = self.own.damage(number, data[first : last + 1])
         said = first + 1 if fault == "wrong_range" else first
         return self._answer(
             206,

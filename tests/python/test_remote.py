@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,18 @@ from conftest import training
 from range_server import RangeServer, serving
 
 import feedline
+
+OPENING = 4096  # what an object's opening reads of it: its version and its first members come in one answer
+TWO_EPOCHS = """
+import hashlib, sys, feedline, numpy as np
+data = feedline.open(sys.argv[1], cache=sys.argv[2], cache_limit="1 GiB").center_crop(8)
+with data.loader(5, shuffle="shards", seed=3, output="numpy", num_workers=2) as loader:
+    for _ in range(2):
+        sums = hashlib.sha256()
+        for batch in loader:
+            sums.update(np.ascontiguousarray(batch[0]).tobytes())
+        print(sums.hexdigest())
+"""
 
 
 @pytest.fixture
@@ -213,3 +226,38 @@ def test_a_bucket_holds_the_same_data(tars: list[Path], tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (0, "same\n"), done.stderr
     finally:
         bucket.stop()
+
+
+def ranges_of(server: RangeServer, path: Path) -> list[tuple[int, int]]:
+    """First byte and the one behind the last of each request for the file, openings left out."""
+    size = path.stat().st_size
+    asked = [re.fullmatch(r"bytes=(\d+)-(\d+)", said) for name, said in server.requests if name == f"/{path.name}"]
+    assert all(asked), "each request says which bytes it wants"
+    ranges = [(int(one[1]), min(int(one[2]) + 1, size)) for one in asked if one]
+    return [one for one in ranges if one != (0, OPENING)]
+
+
+def test_eight_processes_on_a_cold_cache_fetch_each_byte_once_and_the_second_epoch_none(
+    server: RangeServer, tars: list[Path], tmp_path: Path
+) -> None:
+    for tar in tars:  # larger than what comes with the opening
+        assert tar.stat().st_size > 2 * OPENING
+    source, cache = server.url("{000..002}.tar"), tmp_path / "shards"
+
+    def all_eight() -> set[str]:
+        command = [sys.executable, "-c", TWO_EPOCHS, source, str(cache)]
+        running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(8)]
+        outputs = {process.communicate(timeout=300)[0] for process in running}
+        assert all(process.returncode == 0 for process in running)
+        return outputs
+
+    (first,) = all_eight()
+    assert len(set(first.split())) == 2, "two epochs, in two orders"
+    for tar in tars:
+        covered = [0] * tar.stat().st_size
+        for begin, end in ranges_of(server, tar):
+            covered[begin:end] = [times + 1 for times in covered[begin:end]]
+        assert set(covered) == {1}, f"{tar.name}: {ranges_of(server, tar)}"
+    server.requests.clear()
+    assert all_eight() == {first}, "the same from the copies"
+    assert [ranges_of(server, tar) for tar in tars] == [[], [], []], "no byte is fetched again"

@@ -44,7 +44,7 @@ def explain(code: str | None, causes: tuple[Path, ...], markdown: bool, as_json:
 
 def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
     """All pages, verb by verb; `causes`: folders of further causes of diagnose."""
-    from feedline.data import inspection
+    from feedline.data import inspection, places
     from feedline.diagnose import causes as of_diagnose
     from feedline.report import effects
     from feedline.top import alarms
@@ -56,6 +56,7 @@ def pages_of(causes: tuple[Path, ...] = ()) -> list[Entry]:
         *of_trace.entries(),
         *alarms.entries(),
         *inspection.entries(),
+        *places.entries(),
         *of_verify.entries(),
         *effects.entries(),
     ]

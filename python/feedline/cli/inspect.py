@@ -12,7 +12,7 @@ from rich.markup import escape
 import feedline
 from feedline.cli import exit_codes, parameters
 from feedline.cli.console import OUT, bytes_text, counted, print_json, steps, table
-from feedline.data import inspection
+from feedline.data import inspection, places
 from feedline.findings import Finding
 
 _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -46,13 +46,15 @@ def inspect(source: str, format_: str | None, fields: str | None, show: str | No
     """
     found = feedline.inspect(source, format=format_, fields=fields)
     findings = inspection.findings_of(found)
+    storage = places.findings_of_source(source)
     sheet: dict[str, Any] | None = None
     if show is not None:
         sheet = _write_sheet(source, format_, fields, Path(show), images)
     if as_json:
-        print_json(_as_dict(source, found, findings) | ({"contact_sheet": sheet} if sheet else {}))
+        print_json(_as_dict(source, found, findings, storage) | ({"contact_sheet": sheet} if sheet else {}))
     else:
         _print(source, found, findings, sheet)
+        _print_storage(storage)
     if not found.samples and any(finding.code == "unreadable_file" for finding in findings):
         return exit_codes.FAILED
     bad = any(finding.severity != "note" for finding in findings) or bool(sheet and sheet["damaged"])
@@ -71,7 +73,9 @@ def _write_sheet(source: str, format_: str | None, fields: str | None, path: Pat
     return {"path": str(path), "images": count, "damaged": sheet.damaged}
 
 
-def _as_dict(source: str, found: feedline.Inspection, findings: list[Finding]) -> dict[str, Any]:
+def _as_dict(
+    source: str, found: feedline.Inspection, findings: list[Finding], storage: list[Finding]
+) -> dict[str, Any]:
     plain = (
         "format",
         "samples",
@@ -87,6 +91,10 @@ def _as_dict(source: str, found: feedline.Inspection, findings: list[Finding]) -
         "source": source,
         **{name: getattr(found, name) for name in plain},
         "findings": [{"code": one.code, "severity": one.severity, **one.about, "text": one.text} for one in findings],
+        "storage": [
+            {"code": one.code, "severity": one.severity, **one.about, "text": one.text, "fix": one.fix}
+            for one in storage
+        ],
     }
 
 
@@ -113,6 +121,13 @@ def _print(source: str, found: feedline.Inspection, findings: list[Finding], she
         OUT.print(f"contact sheet of {counted(sheet['images'], 'image')}: {escape(sheet['path'])}")
         for damaged in sheet["damaged"]:
             OUT.print(f"[bold red]error[/] {escape(damaged)}")
+
+
+def _print_storage(storage: list[Finding]) -> None:
+    for one in storage:
+        OUT.print(f"[{_STYLE['note']}]storage[/] [bold]{one.code}[/] {escape(one.text)}")
+        if one.fix:
+            OUT.print(f"        {escape(one.fix)}")
 
 
 def _sizes(found: feedline.Inspection) -> str:

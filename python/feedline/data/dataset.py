@@ -260,8 +260,10 @@ class Dataset(Targets, Augmentations):
         return {name: FieldSpec(shape, dtype, form, kind) for name, shape, dtype, form, kind in rows}
 
     def explain(self) -> str:
-        """What runs, in which order, and fused how: text for people."""
-        return self._engine.explain()
+        """What runs, in which order, and fused how, and what helps where the files lie: text for people."""
+        from . import places  # with the words for findings
+
+        return places.explained(self._engine.explain(), self.source)
 
     def inspect(self) -> Inspection:
         """Formats, sizes, classes, and what a reader would drop or merge. Decodes nothing."""

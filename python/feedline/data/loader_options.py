@@ -69,6 +69,7 @@ class LoaderOptions(NamedTuple):
             announce=rank == 0,
             remake=lambda num_workers: self._replace(num_workers=num_workers).make_loader(dataset),
             wrapper=wrapper,
+            explained=lambda text: _with_place(text, dataset.source),
         )
 
     def _wrapper(self, dataset: _engine.Dataset) -> Wrapper:
@@ -161,3 +162,9 @@ def _epoch_count(epochs: float | None) -> float | None:
     if epochs is None or epochs == math.inf:
         return epochs
     return arguments.integer(_WHERE, "epochs (or math.inf)", epochs, low=1, high=_BIG)
+
+
+def _with_place(text: str, source: str) -> str:
+    from . import places  # with the words for findings
+
+    return places.explained(text, source)

@@ -109,8 +109,8 @@ def _system_of(url: str) -> Any:
     import fsspec
 
     system = fsspec.core.url_to_fs(url, skip_instance_cache=True)[0]
-    listings = getattr(system, "dircache", None)
-    if hasattr(listings, "use_listings_cache"):
+    listings: Any = getattr(system, "dircache", None)
+    if listings is not None and hasattr(listings, "use_listings_cache"):
         listings.use_listings_cache = False  # what an object is by now is asked, not remembered
     return system
 

@@ -12,7 +12,7 @@ from typing import Any
 from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
-from . import arguments, node_cache
+from . import arguments, node_cache, verification
 from .dataset import Dataset, Origin
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -40,6 +40,8 @@ def open(
     index: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
     cache_limit: int | str | None = None,
+    verify: str | None = None,
+    hedge: bool = False,
     listing_age: float = 3600,
     allow_commands: bool = False,
     **storage: Any,
@@ -72,6 +74,13 @@ def open(
             processes that use the folder, and used by later runs; see docs/cache.md. Made where it is not there.
         cache_limit: how much the folder may take, of all processes together: bytes, ``"500 GiB"``, or a share of what
             its disk would have free without it. By default ``"50%"``.
+        verify: with what is compared that is read as a whole, or copied into ``cache``: ``"manifest"``, the SHA-256 and
+            the length of each shard in the ``feedline-pack.json`` that :func:`pack` left beside it; ``"headers"``, the
+            checksums that S3 and Google Cloud Storage keep of their objects. What differs is read once more, and is a
+            :class:`StorageError` then. Samples that are read by ranges of a shard are not compared: see docs/remote.md.
+            By default nothing is.
+        hedge: with a second request for one that is slower to be answered than 99 of 100 of its host, whichever is
+            quicker; at most 3 in 100. Of URLs alone; see docs/remote.md.
         listing_age: of folders behind a network, which have no time that tells whether they have changed: how many
             seconds a listing that is kept of one is trusted. 0 lists anew. A sample that is gone or another one by
             then is an error, and the next opening lists anew.
@@ -83,8 +92,8 @@ def open(
     Raises:
         ConfigError: no such format or field, the source is empty, a URL that this version has no reader for or that
             names another machine, an argument that this version does not have, a cache in a folder that holds something
-            else.
-        StorageError: the source cannot be listed or opened; a command fails.
+            else, ``verify="manifest"`` of shards that no manifest beside them names.
+        StorageError: the source cannot be listed or opened, or is not what `verify` compares it with; a command fails.
         DataError: a shard is damaged.
 
     Warns:
@@ -95,7 +104,10 @@ def open(
     age = arguments.real("open", "listing_age", listing_age)
     if age < 0:
         raise ConfigError(f"open: listing_age must be 0 or more seconds, not {listing_age!r}")
-    engine = _engine.open(*origin, *node_cache.of_open(cache, cache_limit), int(min(age, _OLDEST_S)))
+    proof = verification.of_open(origin[0], verify)
+    hedges = arguments.flag("open", "hedge", hedge)
+    kept = node_cache.of_open(cache, cache_limit)
+    engine = _engine.open(*origin, *kept, int(min(age, _OLDEST_S)), *proof, hedges)
     warn_of_merged_folders("open", engine)
     return Dataset(engine, origin)
 

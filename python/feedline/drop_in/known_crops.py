@@ -88,7 +88,7 @@ def _steps_in(transform: Any, crops: str) -> list[Any] | None:
         found = read.values(template, _MARKERS[: len(called)])
         if found is not None and not (needs_tuple and crops != TUPLE):
             steps = [_made(value, is_called) for value, is_called in zip(found, called, strict=True)]
-            return None if None in steps else steps
+            return None if any(step is None for step in steps) else steps
     return None
 
 

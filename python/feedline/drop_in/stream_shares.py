@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -45,15 +46,17 @@ def _how(dataset: Any, depth: int) -> str:
 def _parts(dataset: Any) -> Iterator[Any]:
     """What a dataset holds: in attributes, and in lists of these."""
     for value in list(vars(dataset).values()) if hasattr(dataset, "__dict__") else []:
-        if isinstance(value, IterableDataset) or isinstance(value, types.FunctionType):
+        if isinstance(value, (IterableDataset, types.FunctionType)):
             yield value
         elif type(value) in (list, tuple) and len(value) <= 1000:
             yield from value
 
 
 def _asks(member: Any) -> bool:
-    member = getattr(member, "__func__", member)
-    member = getattr(member, "func", member)  # of a functools.partial
+    if type(member) in (classmethod, staticmethod, types.MethodType):
+        member = member.__func__
+    if type(member) is functools.partial:
+        member = member.func
     return isinstance(member, types.FunctionType) and _names(member.__code__)
 
 
@@ -63,4 +66,4 @@ def _names(code: types.CodeType) -> bool:
 
 
 def _name(part: Any) -> str:
-    return str(getattr(getattr(part, "func", part), "__name__", ""))
+    return str(getattr(part.func if type(part) is functools.partial else part, "__name__", ""))

@@ -78,8 +78,12 @@ class Loader:
         announce: bool,
         remake: Callable[[int], Loader],
         wrapper: Wrapper | None = None,
+        explained: Callable[[str], str] = str,
     ) -> None:
-        """`remake` makes another loader like this one, with so many threads; `wrapper` is for TV_TENSORS."""
+        """`remake` makes another loader like this one, with so many threads; `wrapper` is for TV_TENSORS.
+
+        `explained`: what the engine explains, with what is known of where the dataset lies.
+        """
         if output is not Output.NUMPY:
             _require_torch()
         self._engine = engine
@@ -88,6 +92,7 @@ class Loader:
         self._epochs = epochs
         self._announce = announce
         self._remake = remake
+        self._explained = explained
         self._batch_type = batches.tuple_type(batches.attribute_names(engine.field_names))
         self._closed = False
         self._changes = changes.Log()
@@ -200,7 +205,7 @@ class Loader:
 
     def explain(self) -> str:
         """The plan, its numbers, and what runs where: text for people."""
-        return self._engine.explain()
+        return self._explained(self._engine.explain())
 
     def close(self) -> None:
         """Ends the threads. Batches that you hold stay; ``next()`` raises :class:`Error` from now on."""

@@ -7,9 +7,9 @@ import os
 import re
 from pathlib import Path
 
-Facts = dict[str, str | int | float | bool | None]
-_REMOTE = ("nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "beegfs", "9p", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse")
+from .mounts import NETWORK, Mount, mount_of
 
+Facts = dict[str, str | int | float | bool | None]
 _VIRTUAL = ("vd", "xvd", "loop", "nbd", "rbd")  # whose "rotational" is the driver's default
 
 
@@ -41,20 +41,25 @@ def storage_facts(source: str | None, root: Path = Path("/")) -> tuple[Facts | N
     scheme = re.match(r"([a-z][a-z0-9+.-]*)://|pipe:", source)
     if scheme:
         return {"kind": "remote", "scheme": scheme[1] or "pipe"}, []
-    path = _existing(source)
-    mount = _mount_of(path, root)
+    mount = mount_of_source(source, root)
     if mount is None:
         return None, [f"the file system of {source} could not be found in /proc/self/mountinfo"]
-    number, point, kind, device, options = mount
-    facts: Facts = {"file_system": kind, "device": device, "mount_point": point, "mount_options": options}
-    if kind in _REMOTE:
+    facts: Facts = {
+        "file_system": mount.kind,
+        "device": mount.device,
+        "mount_point": mount.point,
+        "mount_options": mount.options,
+    }
+    if mount.bound is not None:
+        facts["bind_of"] = mount.bound
+    if mount.family in NETWORK:
         return {"kind": "network", **facts}, []
-    if kind in ("tmpfs", "ramfs"):
+    if mount.family == "memory":
         return {"kind": "memory", **facts}, []
-    queue = _queue_of(number, root)
+    queue = _queue_of(mount.number, root)
     if queue is None:
-        return {"kind": kind if kind == "overlay" else "unknown", **facts}, [
-            f"no block device is known behind {point} ({kind}): whether it spins was not seen"
+        return {"kind": "overlay" if mount.family == "overlay" else "unknown", **facts}, [
+            f"no block device is known behind {mount.point} ({mount.kind}): whether it spins was not seen"
         ]
     rotational = _number(queue / "rotational")
     facts |= {
@@ -68,29 +73,18 @@ def storage_facts(source: str | None, root: Path = Path("/")) -> tuple[Facts | N
     return {"kind": "disk" if rotational else "nvme" if name.startswith("nvme") else "ssd", **facts}, []
 
 
+def mount_of_source(source: str, root: Path = Path("/")) -> Mount | None:
+    """The mount that a source of local files is seen through; None: it is remote, or cannot be told."""
+    source = local_path(source)
+    if re.match(r"[a-z][a-z0-9+.-]*://|pipe:", source):
+        return None
+    return mount_of(_existing(source), root)
+
+
 def _existing(source: str) -> Path:
     """The longest part of the path that is there."""
     path = Path(os.path.realpath(source.split("::")[0]))
     return next(folder for folder in (path, *path.parents) if folder.exists())
-
-
-def _mount_of(path: Path, root: Path) -> tuple[str, str, str, str, str] | None:
-    """(major:minor, mount point, file system, device, options) of the mount that `path` is seen through."""
-    try:
-        lines = (root / "proc/self/mountinfo").read_text(errors="replace").splitlines()
-    except OSError:
-        return None
-    best = None
-    for line in lines:
-        before, _, after = line.partition(" - ")
-        fields, tail = before.split(), after.split()
-        if len(fields) < 6 or len(tail) < 2:
-            continue
-        point = re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
-        # the last mount on a point hides those before it
-        if path.is_relative_to(point) and (best is None or len(point) >= len(best[1])):
-            best = (fields[2], point, tail[0], tail[1], fields[5])
-    return best
 
 
 def _queue_of(number: str, root: Path) -> Path | None:

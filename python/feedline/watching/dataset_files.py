@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from feedline import _engine
+from feedline.machine.mounts import mount_of
 from feedline.watching.probe.opened_files import SUFFIX
 
 _MOST_FILES = 256  # that are looked at, and as many neighbours
@@ -39,9 +40,20 @@ class DatasetFiles:
     rotational: bool | None
     cached_before: float | None  # of neighbours, when they were first looked at
     cached_after: float | None  # of all, after the script had ended
+    place: str | None = None  # what most of the opened ones lie on, as `machine.mounts.Mount.family` calls it
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def place_of(paths: Iterable[str], root: Path = Path("/")) -> str | None:
+    """The family of file systems that most of these files lie on, of the first of each folder."""
+    folders = {os.path.dirname(path): path for path in paths}
+    mounts = [
+        mount_of(Path(os.path.realpath(path)), root) for path in itertools.islice(folders.values(), _MOST_FOLDERS)
+    ]
+    families = [mount.family if mount is not None else None for mount in mounts]
+    return statistics.mode(families) if families else None
 
 
 class FilesWatch:
@@ -89,6 +101,7 @@ class FilesWatch:
             rotational=any(rotational) if rotational else None,
             cached_before=cached_share(unread),
             cached_after=cached_share(all_of_them),
+            place=place_of(f["path"] for f in all_of_them if f["path"] in self._opened),
         )
 
     def _heard(self, names: Iterable[str]) -> set[str]:

@@ -1,189 +1,130 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/node/cached_storage.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "cache/checksum.h"
+#include "cache/node/cached_reader.h"
 #include "storage/local_file.h"
-#include "storage/mapped_reader.h"
-#include "storage/pread_reader.h"
+#include "storage/local_storage.h"
 
 namespace feedline::cache {
 namespace {
 
 using storage::Access;
-using storage::ObjectStat;
-using storage::ObjectSum;
 using storage::Reader;
 using storage::Storage;
 using storage::Version;
-
-constexpr std::size_t kPieceBytes = std::size_t{4} << 20;  // of an object that is fetched
-
-// The bytes of a copy. The lock that keeps it is the descriptor's: of the reader itself, or beside the mapping.
-struct OpenCopy {
-  std::unique_ptr<Reader> reader;
-  storage::FileDescriptor lock;
-};
-
-Result<OpenCopy> open_copy(Kept kept, const std::string& name, Access access) {
-  if (access == Access::kRead)
-    return OpenCopy{std::make_unique<storage::PreadReader>(name, std::move(kept.fd), storage::system_reads()), {}};
-  const std::string path = kept.path + std::string(kObject);
-  FEEDLINE_TRY(auto reader, storage::local_storage()->open(path, Access::kMap));
-  return OpenCopy{std::move(reader), std::move(kept.fd)};
-}
-
-// said: what is known of the object's bytes; gives what they are instead where they are others.
-Result<std::optional<ObjectSum>> fetch(const Reader& reader, const Version& version,
-                                       const std::optional<ObjectSum>& said, NodeCache::Output& output) {
-  storage::RunningSum running(said ? said->kind : storage::SumKind::kCrc32c);
-  memory::ByteBuffer buffer;
-  const std::uint64_t piece = std::max(kPieceBytes, reader.worthwhile_bytes());
-  const auto room = buffer.resize(static_cast<std::size_t>(std::min(piece, version.bytes)));
-  for (std::uint64_t at = 0; at < version.bytes;) {
-    const auto part = room.first(static_cast<std::size_t>(std::min<std::uint64_t>(room.size(), version.bytes - at)));
-    FEEDLINE_TRY(const std::size_t got, reader.read_at(at, part));
-    if (said) running.add(part.first(got));
-    FEEDLINE_CHECK_OK(output.append(part.first(got)));
-    if (got < part.size()) break;  // the output says how much is missing
-    at += got;
-  }
-  FEEDLINE_TRY(const Version now, reader.version());
-  FEEDLINE_CHECK_OK(storage::check_version(reader.name(), version, now));
-  const ObjectSum read = running.sum();
-  return said && read != *said ? std::optional(read) : std::nullopt;
-}
-
-// An object of one version: glances and what cannot be kept are read where it is stored, all else from its copy.
-class CachedReader final : public Reader {
- public:
-  CachedReader(std::shared_ptr<const Storage> storage, std::unique_ptr<Reader> stored, const Version& version,
-               std::string identity, Access access, std::shared_ptr<NodeCache> cache)
-      : storage_(std::move(storage)),
-        stored_(std::move(stored)),
-        version_(version),
-        identity_(std::move(identity)),
-        name_(stored_->name()),
-        access_(access),
-        cache_(std::move(cache)) {}
-  CachedReader(OpenCopy copy, const Version& version, std::string name)
-      : version_(version), name_(std::move(name)), access_(Access::kRead), copy_(std::move(copy)) {
-    bytes_.store(copy_.reader.get(), std::memory_order_release);
-  }
-
-  Result<ObjectStat> stat() const override {
-    const Reader* bytes = bytes_.load(std::memory_order_acquire);
-    return bytes == nullptr || bytes == stored_.get() ? stored_->stat() : Result<ObjectStat>(version_);
-  }
-  Result<ObjectStat> version() const override {
-    const Reader* bytes = bytes_.load(std::memory_order_acquire);
-    return bytes == nullptr || bytes == stored_.get() ? stored_->version() : Result<ObjectStat>(version_);
-  }
-  Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const override {
-    const Reader* bytes = bytes_.load(std::memory_order_acquire);
-    if (bytes == nullptr && offset < kGlanceBytes && out.size() <= kGlanceBytes - offset)
-      return stored_->read_at(offset, out);
-    FEEDLINE_TRY(bytes, readable());
-    return bytes->read_at(offset, out);
-  }
-  Result<std::optional<std::span<const std::byte>>> view(std::uint64_t offset, std::size_t count) const override {
-    FEEDLINE_TRY(const Reader* const bytes, readable());
-    return bytes->view(offset, count);
-  }
-  std::size_t worthwhile_bytes() const override {
-    const Reader* bytes = bytes_.load(std::memory_order_acquire);
-    return (bytes != nullptr ? *bytes : *stored_).worthwhile_bytes();
-  }
-  int descriptor() const override {
-    const Reader* bytes = bytes_.load(std::memory_order_acquire);
-    return bytes != nullptr ? bytes->descriptor() : -1;
-  }
-  const std::string& name() const override { return name_; }
-
- private:
-  Result<const Reader*> readable() const {
-    if (const Reader* bytes = bytes_.load(std::memory_order_acquire)) return bytes;
-    const std::lock_guard lock(mutex_);
-    if (const Reader* bytes = bytes_.load(std::memory_order_relaxed)) return bytes;
-    FEEDLINE_TRY(auto kept, keep());
-    if (kept) {
-      FEEDLINE_TRY(copy_, open_copy(std::move(*kept), name_, access_));
-    }
-    const Reader* bytes = kept ? copy_.reader.get() : stored_.get();
-    bytes_.store(bytes, std::memory_order_release);
-    return bytes;
-  }
-
-  // Bytes that are not those that somebody vouches for are fetched once more: they may have been damaged under way.
-  Result<std::optional<Kept>> keep() const {
-    std::optional<ObjectSum> said, other;
-    const auto fill = [&](NodeCache::Output& output) -> Result<void> {
-      FEEDLINE_TRY(said, storage_->known_sum(name_, version_));
-      FEEDLINE_TRY(other, fetch(*stored_, version_, said, output));
-      if (!other) return {};
-      return storage::sums_differ(name_, *said, *other, storage_->who_knows_sums());
-    };
-    auto kept = cache_->keep(identity_, version_, NodeCache::Check::kOnce, fill);
-    if (!kept && std::exchange(other, std::nullopt))
-      kept = cache_->keep(identity_, version_, NodeCache::Check::kOnce, fill);
-    if (kept && said) cache_->note_compared();
-    return kept;
-  }
-
-  const std::shared_ptr<const Storage> storage_;
-  const std::unique_ptr<Reader> stored_;  // nullptr: there was a copy from the beginning
-  const Version version_;
-  const std::string identity_, name_;
-  const Access access_;
-  const std::shared_ptr<NodeCache> cache_;
-  mutable std::mutex mutex_;
-  mutable OpenCopy copy_;                              // guarded by mutex_ until bytes_ says that it is there
-  mutable std::atomic<const Reader*> bytes_{nullptr};  // nullptr: nobody has read yet
-};
 
 // The whole copy, compared with its checksum; nullopt: it is not what its entry says.
 Result<std::optional<std::span<const std::byte>>> read_copy(const Kept& kept, const std::string& name,
                                                             memory::ByteBuffer& buffer, std::uint64_t most) {
   const storage::FileRead read(name, buffer, kept.entry.version.bytes, most);
-  FEEDLINE_TRY(const auto bytes, storage::read_file(storage::system_reads(), kept.fd.get(), read));
+  FEEDLINE_TRY(const auto bytes, storage::read_file(storage::system_reads(), kept.file.get(), read));
   if (bytes.size() != kept.entry.version.bytes || xxh3(bytes) != kept.entry.checksum) return std::nullopt;
   return bytes;
 }
 
 }  // namespace
 
+// Readers that are open, by what their objects are called. Thread-safe.
+class CachedStorage::OpenReaders {
+ public:
+  void add(std::shared_ptr<const CachedReader> reader) {
+    const std::lock_guard lock(mutex_);
+    auto& of_one = readers_[reader->identity()];
+    std::erase_if(of_one, [](const auto& other) { return other.expired(); });
+    of_one.push_back(std::move(reader));
+  }
+  std::vector<std::shared_ptr<const CachedReader>> of(const std::string& identity) {
+    std::vector<std::shared_ptr<const CachedReader>> readers;
+    const std::lock_guard lock(mutex_);
+    const auto found = readers_.find(identity);
+    if (found == readers_.end()) return readers;
+    for (const auto& reader : found->second)
+      if (auto open = reader.lock()) readers.push_back(std::move(open));
+    if (readers.empty()) readers_.erase(found);
+    return readers;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::vector<std::weak_ptr<const CachedReader>>> readers_;
+};
+
+namespace {
+
+// A reader as its caller owns it, of one that let_go() finds.
+class OwnedReader final : public Reader {
+ public:
+  explicit OwnedReader(std::shared_ptr<const CachedReader> reader) : reader_(std::move(reader)) {}
+  Result<storage::ObjectStat> stat() const override { return reader_->stat(); }
+  Result<storage::ObjectStat> version() const override { return reader_->version(); }
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+    return reader_->read_at(offset, out);
+  }
+  Result<std::optional<std::span<const std::byte>>> view(std::uint64_t offset, std::size_t bytes) const override {
+    return reader_->view(offset, bytes);
+  }
+  std::size_t worthwhile_bytes() const override { return reader_->worthwhile_bytes(); }
+  int descriptor() const override { return reader_->descriptor(); }
+  const std::string& name() const override { return reader_->name(); }
+
+ private:
+  const std::shared_ptr<const CachedReader> reader_;
+};
+
+}  // namespace
+
 CachedStorage::CachedStorage(std::shared_ptr<const Storage> storage, std::shared_ptr<NodeCache> cache)
-    : storage_(std::move(storage)), cache_(std::move(cache)) {}
+    : storage_(std::move(storage)), cache_(std::move(cache)), readers_(std::make_unique<OpenReaders>()) {}
+
+CachedStorage::~CachedStorage() = default;
+
+std::unique_ptr<Reader> CachedStorage::reader_of(const std::string& path, Access access, const Version& version,
+                                                 std::shared_ptr<const Reader> stored,
+                                                 std::shared_ptr<const Reader> copy) const {
+  auto reader = std::make_shared<const CachedReader>(
+      storage_, cache_, CachedReader::Object{path, storage_->identity(path), version, access}, std::move(stored),
+      std::move(copy));
+  readers_->add(reader);
+  return std::make_unique<OwnedReader>(std::move(reader));
+}
 
 Result<std::unique_ptr<Reader>> CachedStorage::open(const std::string& path, Access access) const {
-  const std::string identity = storage_->identity(path);
   if (const auto version = storage_->stat(path))
-    if (auto kept = cache_->find(identity, *version, NodeCache::Check::kOnce)) {
-      FEEDLINE_TRY(OpenCopy copy, open_copy(std::move(*kept), path, access));
-      return std::make_unique<CachedReader>(std::move(copy), *version, path);
+    if (auto kept = cache_->find(storage_->identity(path), *version, NodeCache::Check::kOnce)) {
+      FEEDLINE_TRY(auto copy, open_copy(std::move(*kept), path, access));
+      return reader_of(path, access, *version, nullptr, std::move(copy));
     }
   FEEDLINE_TRY(auto stored, storage_->open(path, Access::kRead));
   FEEDLINE_TRY(const Version version, stored->version());
-  return std::make_unique<CachedReader>(storage_, std::move(stored), version, identity, access, cache_);
+  return reader_of(path, access, version, std::move(stored), nullptr);
 }
 
 Result<std::unique_ptr<Reader>> CachedStorage::open_version(const std::string& path, Access access,
                                                             const Version& version) const {
   if (!storage_->is_remote()) return Storage::open_version(path, access, version);
-  const std::string identity = storage_->identity(path);
-  if (auto kept = cache_->find(identity, version, NodeCache::Check::kOnce)) {  // and nobody is asked
-    FEEDLINE_TRY(OpenCopy copy, open_copy(std::move(*kept), path, access));
-    return std::make_unique<CachedReader>(std::move(copy), version, path);
+  if (auto kept = cache_->find(storage_->identity(path), version, NodeCache::Check::kOnce)) {  // and nobody is asked
+    FEEDLINE_TRY(auto copy, open_copy(std::move(*kept), path, access));
+    return reader_of(path, access, version, nullptr, std::move(copy));
   }
   FEEDLINE_TRY(auto stored, storage_->open_version(path, Access::kRead, version));
-  return std::make_unique<CachedReader>(storage_, std::move(stored), version, identity, access, cache_);
+  return reader_of(path, access, version, std::move(stored), nullptr);
+}
+
+Result<std::optional<Kept>> CachedStorage::bring(const std::string& path, const Version& version, Stop& stop) const {
+  const auto open_stored = [&]() -> Result<std::shared_ptr<const Reader>> {
+    return storage_->open_version(path, Access::kRead, version);
+  };
+  return keep_whole(*cache_, Whole{storage_, path, version, open_stored}, NodeCache::Busy::kLeave, &stop);
+}
+
+void CachedStorage::let_go(const std::string& path) const {
+  for (const auto& reader : readers_->of(storage_->identity(path))) reader->let_go();
 }
 
 Result<std::span<const std::byte>> CachedStorage::read_all(const std::string& path, memory::ByteBuffer& buffer,

@@ -9,13 +9,10 @@
 #include <vector>
 
 #include "cache/node/node_cache.h"
+#include "cache/node/whole_object.h"
 #include "storage/storage.h"
 
 namespace feedline::cache {
-
-// Of a reader, bytes before this one are read where they are stored as long as nothing else was asked for: the first
-// block of a tar tells what a file is, and is no reason to fetch it.
-inline constexpr std::uint64_t kGlanceBytes = 512;
 
 // Thread-safe. An object is fetched with the first bytes that are read of it, not when it is opened. One that cannot
 // be kept is read from the other storage. Which version an object has is asked of the other storage each time, unless
@@ -23,6 +20,7 @@ inline constexpr std::uint64_t kGlanceBytes = 512;
 class CachedStorage final : public storage::Storage {
  public:
   CachedStorage(std::shared_ptr<const storage::Storage> storage, std::shared_ptr<NodeCache> cache);
+  ~CachedStorage() override;
 
   Result<std::unique_ptr<storage::Reader>> open(const std::string& path, storage::Access access) const override;
   Result<std::unique_ptr<storage::Reader>> open_version(const std::string& path, storage::Access access,
@@ -38,8 +36,8 @@ class CachedStorage final : public storage::Storage {
   Result<storage::Tree> list_below(const std::string& directory, storage::Depth depth) const override {
     return storage_->list_below(directory, depth);
   }
-  std::string below(const std::string& directory, std::string_view path) const override {
-    return storage_->below(directory, path);
+  void name_below(const std::string& directory, std::string_view path, std::string& name) const override {
+    storage_->name_below(directory, path, name);
   }
   Result<storage::ObjectStat> stat(const std::string& path) const override { return storage_->stat(path); }
   Result<bool> is_directory(const std::string& path) const override { return storage_->is_directory(path); }
@@ -48,9 +46,24 @@ class CachedStorage final : public storage::Storage {
   std::string summary() const override;
   bool is_remote() const override { return storage_->is_remote(); }
 
+  // ---- for whoever knows what is read when
+  NodeCache& cache() const { return *cache_; }
+  // The copy, found or fetched whole. nullopt: there is no room, or another process is fetching it. Errors: the
+  // object's, and kCancelled after stop.stop().
+  Result<std::optional<Kept>> bring(const std::string& path, const storage::Version& version, Stop& stop) const;
+  // Readers of the object hold its copy no longer than they read: it is there for as long as nobody needs its room.
+  void let_go(const std::string& path) const;
+
  private:
+  class OpenReaders;
+  std::unique_ptr<storage::Reader> reader_of(const std::string& path, storage::Access access,
+                                             const storage::Version& version,
+                                             std::shared_ptr<const storage::Reader> stored,
+                                             std::shared_ptr<const storage::Reader> copy) const;
+
   const std::shared_ptr<const storage::Storage> storage_;
   const std::shared_ptr<NodeCache> cache_;
+  const std::unique_ptr<OpenReaders> readers_;
 };
 
 // What reads through the cache of OpenOptions: `storage` itself where no folder is given.

@@ -81,7 +81,7 @@ Result<Found> list(const std::string& folder) {
 // What a download takes that is under way; 0: its maker is gone, and so is it where it may be removed.
 std::uint64_t partial_bytes(const std::string& path, Leftovers leftovers, const NodeCalls& calls) {
   const std::string partial = path + std::string(kPartial);
-  const FileDescriptor dead = lock_named(partial, LOCK_EX | LOCK_NB);
+  const LockedFile dead = lock_named(partial, LOCK_EX | LOCK_NB);
   if (dead.valid()) {
     if (leftovers == Leftovers::kRemove) calls.files.remove(partial.c_str());
     return 0;
@@ -117,15 +117,15 @@ Result<std::uint64_t> checksum_of(const FileDescriptor& fd, const std::string& n
   }
 }
 
-FileDescriptor lock_named(const std::string& path, int how) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd.valid() || !lock_open_file(fd, how) || !is_named(fd, path)) return {};
-  return fd;
+LockedFile lock_named(const std::string& path, int how) {
+  LockedFile file(FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)));
+  if (!file.valid() || !lock_open_file(file.file(), how) || !is_named(file.file(), path)) return {};
+  return file;
 }
 
 bool remove_unused(const std::string& path, const NodeCalls& calls) {
   const std::string object = path + std::string(kObject);
-  const FileDescriptor alone = lock_named(object, LOCK_EX | LOCK_NB);
+  const LockedFile alone = lock_named(object, LOCK_EX | LOCK_NB);
   if (!alone.valid() || calls.files.remove(object.c_str()) != 0) return false;
   calls.files.remove((path + std::string(kEntry)).c_str());
   return true;

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cache/file_lock.h"
 #include "cache/node/entry.h"
 #include "cache/node/ledger.h"
 #include "feedline/error.h"
@@ -51,7 +52,7 @@ Result<std::uint64_t> checksum_of(const storage::FileDescriptor& fd, const std::
 
 // The lock of a file that is there under this name; not valid: there is none, or somebody else has a lock that this one
 // cannot share. how: as flock(2).
-storage::FileDescriptor lock_named(const std::string& path, int how);
+LockedFile lock_named(const std::string& path, int how);
 // Removes the copy, unless it is being read. Under the lock of the ledger.
 bool remove_unused(const std::string& path, const NodeCalls& calls);
 // Of a cache that has no copies: its ledger, which is locked, and its folders where nothing else is in them.

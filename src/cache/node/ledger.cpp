@@ -77,10 +77,11 @@ Result<void> check_cache_folder(const std::string& folder, FolderAccess access, 
 
 Result<Ledger> Ledger::lock(const std::string& folder, const NodeCalls& calls) {
   while (true) {
-    FileDescriptor fd(calls.files.open(ledger_path(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode));
-    if (!fd.valid()) return file_error("cannot open", ledger_path(folder), errno);
-    if (!lock_open_file(fd, LOCK_EX)) return file_error("cannot lock", ledger_path(folder), errno);
-    if (is_named(fd, ledger_path(folder))) return Ledger(std::move(fd), ledger_path(folder), calls);
+    LockedFile file(FileDescriptor(
+        calls.files.open(ledger_path(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode)));
+    if (!file.valid()) return file_error("cannot open", ledger_path(folder), errno);
+    if (!lock_open_file(file.file(), LOCK_EX)) return file_error("cannot lock", ledger_path(folder), errno);
+    if (is_named(file.file(), ledger_path(folder))) return Ledger(std::move(file), ledger_path(folder), calls);
   }
 }
 

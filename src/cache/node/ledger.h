@@ -15,7 +15,6 @@
 #include "cache/file_lock.h"
 #include "cache/output_file.h"
 #include "feedline/error.h"
-#include "storage/file_descriptor.h"
 
 namespace feedline::cache {
 
@@ -46,8 +45,8 @@ class Ledger {
   Result<void> write(std::uint64_t disk_bytes);
 
  private:
-  Ledger(storage::FileDescriptor fd, std::string path, const NodeCalls& calls)
-      : file_(std::move(fd)), path_(std::move(path)), calls_(&calls) {}
+  Ledger(LockedFile file, std::string path, const NodeCalls& calls)
+      : file_(std::move(file)), path_(std::move(path)), calls_(&calls) {}
 
   LockedFile file_;
   std::string path_;

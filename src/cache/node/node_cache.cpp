@@ -56,6 +56,11 @@ Result<std::uint64_t> bytes_of(const CacheLimit& limit, const std::string& folde
   return static_cast<std::uint64_t>((free + static_cast<double>(held)) * limit.share);
 }
 
+// A copy that is made again is another one, whatever the file system calls it.
+std::uint64_t number_of(const Kept& kept) {
+  return base::mix64(xxh3(std::as_bytes(std::span(kept.path))) + static_cast<std::uint64_t>(kept.entry.made_ns));
+}
+
 // A list of what goes first may be of some time ago.
 bool is_unused_since(const Copy& copy) {
   const auto stat = storage::local_storage()->stat(object_file(copy.path));
@@ -99,30 +104,28 @@ NodeCache::NodeCache(std::string folder, std::uint64_t limit, const NodeCalls& c
 std::optional<Kept> NodeCache::find(const std::string& object, const storage::Version& version, Check check) {
   Kept kept;
   kept.path = copy_path(folder_, entry_name(object, version));
-  kept.fd = lock_named(object_file(kept.path), LOCK_SH);
-  if (!kept.fd.valid()) return {};
+  kept.file = lock_named(object_file(kept.path), LOCK_SH);
+  if (!kept.file.valid()) return {};
   auto entry = entry_of(kept.path);
   struct ::stat status;
-  const bool fits = entry && ::fstat(kept.fd.get(), &status) == 0 &&
+  const bool fits = entry && ::fstat(kept.file.get(), &status) == 0 &&
                     static_cast<std::uint64_t>(status.st_size) == entry->version.bytes;
   if (!fits) return discard(std::move(kept)), std::nullopt;
   if (entry->object != object || entry->version != version) return {};
   kept.entry = std::move(*entry);
   if (check == Check::kOnce && !is_sound(kept)) return discard(std::move(kept)), std::nullopt;
-  touch(kept.fd);
+  touch(kept.file.file());
   ++found_;
   return kept;
 }
 
 bool NodeCache::is_sound(const Kept& kept) {
-  // a copy that is made again is another one, whatever the file system calls it
-  const std::uint64_t copy =
-      base::mix64(xxh3(std::as_bytes(std::span(kept.path))) + static_cast<std::uint64_t>(kept.entry.made_ns));
+  const std::uint64_t copy = number_of(kept);
   {
     const std::lock_guard lock(mutex_);
     if (checked_.contains(copy)) return true;
   }
-  const auto sum = checksum_of(kept.fd, kept.path);
+  const auto sum = checksum_of(kept.file.file(), kept.path);
   if (!sum || *sum != kept.entry.checksum) return false;
   const std::lock_guard lock(mutex_);
   checked_.insert(copy);
@@ -133,23 +136,24 @@ void NodeCache::discard(Kept kept) {
   note("a copy is damaged, and is made again: " + object_file(kept.path));
   auto ledger = Ledger::lock(folder_, calls_);
   struct ::stat status;
-  if (!ledger || ::fstat(kept.fd.get(), &status) != 0) return;
-  kept.fd = FileDescriptor();
+  if (!ledger || ::fstat(kept.file.get(), &status) != 0) return;
+  kept.file = LockedFile();
   if (!remove_unused(kept.path, calls_)) return;
+  note_change();
   const auto held = ledger->disk_bytes();
   const std::uint64_t freed = disk_bytes(static_cast<std::uint64_t>(status.st_size));
   if (held) static_cast<void>(ledger->write(*held - std::min(*held, freed)));
 }
 
 Result<std::optional<Kept>> NodeCache::keep(const std::string& object, const storage::Version& version, Check check,
-                                            const Fill& fill) {
+                                            const Fill& fill, Busy busy) {
   const std::string path = copy_path(folder_, entry_name(object, version));
   if (version.bytes == 0) return std::nullopt;
   while (true) {
     if (auto kept = find(object, version, check)) return kept;
     if (!may_keep(object, version)) return std::nullopt;
-    Claim claimed = claim(path);
-    if (!claimed.possible) return std::nullopt;
+    Claim claimed = claim(path, busy);
+    if (!claimed.possible || (!claimed.file.valid() && busy == Busy::kLeave)) return std::nullopt;
     if (!claimed.file.valid()) continue;
     auto kept = find(object, version, check);  // made until we had the claim
     if (!kept && !is_there(object_file(path)))
@@ -162,28 +166,38 @@ Result<std::optional<Kept>> NodeCache::keep(const std::string& object, const sto
 
 bool NodeCache::may_keep(const std::string& object, const storage::Version& version) {
   const bool fits = disk_bytes(version.bytes) <= limit_;
-  if (fits && object.size() <= kMostObjectName) return true;
-  note("read without the cache: '" + object + "' of " + amount(version.bytes) +
-       (fits ? " has too long a name" : " does not fit into " + amount(limit_)));
-  return false;
+  if (!fits || object.size() > kMostObjectName) {
+    note("read without the cache: '" + object + "' of " + amount(version.bytes) +
+         (fits ? " has too long a name" : " does not fit into " + amount(limit_)));
+    return false;
+  }
+  const auto plans = this->plans();
+  const std::uint64_t known = next_use(plans, Entry{object, version, 0, 0});
+  const std::uint64_t next = known == kNever ? 0 : known;  // as in make_room()
+  const std::lock_guard lock(mutex_);
+  return !refused_ || refused_->changes != changes() || refused_->plans != plans.size() || next < refused_->next ||
+         disk_bytes(version.bytes) < refused_->bytes;
 }
 
 // A lock that is not had at once is waited for: then the copy is there, or its maker gone.
-NodeCache::Claim NodeCache::claim(const std::string& path) {
+NodeCache::Claim NodeCache::claim(const std::string& path, Busy busy) {
   const std::string partial = partial_file(path);
-  FileDescriptor fd(calls_.files.open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode));
-  if (!fd.valid() && errno == ENOENT && make_folder(folder_of(partial)))
-    fd = FileDescriptor(calls_.files.open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode));
-  if (!fd.valid()) {
+  const auto open_partial = [&] {
+    return LockedFile(
+        FileDescriptor(calls_.files.open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kMode)));
+  };
+  LockedFile file = open_partial();
+  if (!file.valid() && errno == ENOENT && make_folder(folder_of(partial))) file = open_partial();
+  if (!file.valid()) {
     note("read without the cache: " + storage::file_error("cannot create", partial, errno).error().message());
     return {LockedFile(), false};
   }
-  if (lock_open_file(fd, LOCK_EX | LOCK_NB)) {
+  if (lock_open_file(file.file(), LOCK_EX | LOCK_NB)) {
     // what a killed maker left in it goes: a scan counts what is there
-    if (is_named(fd, partial) && ::ftruncate(fd.get(), 0) == 0) return {LockedFile(std::move(fd)), true};
+    if (is_named(file.file(), partial) && ::ftruncate(file.get(), 0) == 0) return {std::move(file), true};
     return {};
   }
-  if (errno == EWOULDBLOCK && lock_open_file(fd, LOCK_SH)) return {};
+  if (errno == EWOULDBLOCK && (busy == Busy::kLeave || lock_open_file(file.file(), LOCK_SH))) return {};
   note("read without the cache: " + storage::file_error("cannot lock", partial, errno).error().message());
   return {LockedFile(), false};
 }
@@ -215,68 +229,107 @@ Result<std::optional<Kept>> NodeCache::make(Claim claim, const std::string& path
   if (auto published = publish(path, entry); !published) return give_up(published.error()), std::nullopt;
   ++made_;
   made_bytes_ += bytes;
-  Kept kept{claim.file.release(), path, std::move(entry)};
+  Kept kept{std::move(claim.file), path, std::move(entry)};
+  {
+    const std::lock_guard lock(mutex_);
+    checked_.insert(number_of(kept));  // its checksum is of what was written just now
+  }
   // between the two locks there may be none
-  if (lock_open_file(kept.fd, LOCK_SH) && is_named(kept.fd, object_file(path))) return kept;
+  if (lock_open_file(kept.file.file(), LOCK_SH) && is_named(kept.file.file(), object_file(path))) return kept;
   return std::nullopt;
 }
 
 bool NodeCache::reserve(const FileDescriptor& partial, const Entry& entry) {
-  const std::uint64_t bytes = disk_bytes(entry.version.bytes);
   auto ledger = Ledger::lock(folder_, calls_);
-  auto has_room = ledger ? make_room(*ledger, bytes) : std::unexpected(ledger.error());
-  if (has_room && *has_room &&
+  auto room = ledger ? make_room(*ledger, entry) : std::unexpected(ledger.error());
+  if (room && *room == Room::kMade &&
       ::ftruncate(partial.get(), static_cast<off_t>(entry.version.bytes)) != 0)  // a scan counts it from now on
-    has_room = storage::file_error("cannot keep", entry.object, errno);
-  if (!has_room)
-    note("read without the cache: " + has_room.error().message());
-  else if (!*has_room)
+    room = storage::file_error("cannot keep", entry.object, errno);
+  if (!room)
+    note("read without the cache: " + room.error().message());
+  else if (*room == Room::kAllInUse)
     note("read without the cache: all that is in it is being read, and " + amount(limit_) + " hold no more");
-  return has_room && *has_room;
+  else if (*room == Room::kNeededSooner)
+    note("what finds no room in " + amount(limit_) + " is read without it: all that is in it is needed as soon");
+  return room && *room == Room::kMade;
 }
 
-Result<bool> NodeCache::make_room(Ledger& ledger, std::uint64_t bytes) {
-  auto held = ledger.disk_bytes();
-  if (!held || *held + bytes > limit_) {
-    const std::lock_guard lock(mutex_);
-    std::uint64_t counted = held.value_or(0);
-    const bool list_serves = held && victims_.size() + victims_found_ / kPartOfVictims > victims_found_;
-    if (!list_serves) FEEDLINE_CHECK_OK(find_victims(counted));
-    bool has_scanned = !list_serves;
-    while (counted + bytes > limit_) {
-      if (victims_.empty() && has_scanned) break;
-      if (victims_.empty()) {
-        FEEDLINE_CHECK_OK(find_victims(counted));
-        has_scanned = true;
-        continue;
-      }
-      const Copy victim = std::move(victims_.back());
-      victims_.pop_back();
-      if (!is_unused_since(victim) || !remove_unused(victim.path, calls_)) continue;
-      counted -= std::min(counted, disk_bytes(victim.bytes));
-      ++removed_;
-    }
-    held = counted;
-    if (counted + bytes > limit_) {
-      FEEDLINE_CHECK_OK(ledger.write(counted));
-      return false;
-    }
+NodeCache::Plans NodeCache::plans() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(plans_, [](const auto& plan) { return plan.expired(); });
+  Plans plans;
+  for (const auto& plan : plans_)
+    if (auto followed = plan.lock()) plans.push_back(std::move(followed));
+  return plans;
+}
+
+std::uint64_t NodeCache::next_use(const Plans& plans, const Entry& entry) {
+  std::uint64_t next = kNever;
+  for (const auto& plan : plans) next = std::min(next, (*plan)(entry));
+  return next;
+}
+
+// Room for what is needed sooner than all that goes for it, or the exchange would be a loss. What no plan knows is
+// asked for all the same, and so it is needed now.
+Result<NodeCache::Room> NodeCache::make_room(Ledger& ledger, const Entry& entry) {
+  const std::uint64_t bytes = disk_bytes(entry.version.bytes);
+  const auto held = ledger.disk_bytes();
+  if (held && *held + bytes <= limit_) {
+    FEEDLINE_CHECK_OK(ledger.write(*held + bytes));
+    return Room::kMade;
   }
-  FEEDLINE_CHECK_OK(ledger.write(*held + bytes));
-  return true;
+  const auto plans = this->plans();
+  const std::uint64_t known = next_use(plans, entry);
+  const std::uint64_t wanted = known == kNever ? 0 : known;
+  const auto is_needed_sooner = [&](const Copy& copy) {
+    if (plans.empty()) return false;
+    const auto other = entry_of(copy.path);
+    return other && next_use(plans, *other) <= wanted;
+  };
+  const std::lock_guard lock(mutex_);
+  std::uint64_t counted = held.value_or(0);
+  bool has_scanned = false, found_sooner = false;
+  const auto look = [&]() -> Result<void> {
+    has_scanned = true;
+    return find_victims(plans, counted);
+  };
+  if (!held || victims_.size() + victims_found_ / kPartOfVictims <= victims_found_) FEEDLINE_CHECK_OK(look());
+  while (counted + bytes > limit_) {
+    if (victims_.empty() && has_scanned) break;
+    if (victims_.empty()) {
+      FEEDLINE_CHECK_OK(look());
+      continue;
+    }
+    const Copy victim = std::move(victims_.back());
+    victims_.pop_back();
+    if (!is_unused_since(victim)) continue;
+    if (is_needed_sooner(victim)) {  // and so is all that would go later, in a list of now
+      found_sooner = has_scanned;
+      victims_.clear();
+      continue;
+    }
+    if (!remove_unused(victim.path, calls_)) continue;
+    counted -= std::min(counted, disk_bytes(victim.bytes));
+    ++removed_;
+    refused_.reset();  // there may be more room than this takes
+  }
+  const bool has_room = counted + bytes <= limit_;
+  if (!has_room && found_sooner) refused_ = Refused{changes(), plans.size(), wanted, bytes};
+  FEEDLINE_CHECK_OK(ledger.write(has_room ? counted + bytes : counted));
+  return has_room ? Room::kMade : found_sooner ? Room::kNeededSooner : Room::kAllInUse;
 }
 
-Result<void> NodeCache::find_victims(std::uint64_t& disk_bytes) {
+Result<void> NodeCache::find_victims(const Plans& plans, std::uint64_t& disk_bytes) {
   FEEDLINE_TRY(Copies copies, scan(folder_, Leftovers::kRemove, calls_));
   disk_bytes = copies.disk_bytes;
   std::map<std::string, std::uint64_t> next;
-  if (plan_)
+  if (!plans.empty())
     for (const Copy& copy : copies.whole) {
       const auto entry = entry_of(copy.path);
-      next[copy.path] = entry ? plan_(*entry) : kNever;
+      next[copy.path] = entry ? next_use(plans, *entry) : kNever;
     }
   const auto goes_later = [&](const Copy& a, const Copy& b) {
-    const std::uint64_t next_a = plan_ ? next[a.path] : kNever, next_b = plan_ ? next[b.path] : kNever;
+    const std::uint64_t next_a = plans.empty() ? kNever : next[a.path], next_b = plans.empty() ? kNever : next[b.path];
     if (next_a != next_b) return next_a < next_b;
     if (a.used_ns != b.used_ns) return a.used_ns > b.used_ns;
     return a.path < b.path;
@@ -307,11 +360,14 @@ Result<void> NodeCache::publish(const std::string& path, const Entry& entry) {
   return {};
 }
 
-void NodeCache::follow(NextUse plan) {
+std::shared_ptr<const NextUse> NodeCache::follow(NextUse plan) {
+  auto followed = std::make_shared<const NextUse>(std::move(plan));
   const std::lock_guard lock(mutex_);
-  plan_ = std::move(plan);
+  plans_.push_back(followed);
   victims_.clear();
   victims_found_ = 0;
+  note_change();
+  return followed;
 }
 
 NodeCache::Counts NodeCache::counts() const { return {found_, made_, made_bytes_, removed_}; }

@@ -15,8 +15,8 @@
 // Whoever is killed, wherever, leaves a file without a lock, which the next one removes that wants the object, or the
 // room. Nothing is flushed to the device: what a power cut spoils, the checksum finds.
 //
-// What goes first when there is no room: with a plan, what it needs again last; without one, and where it needs two
-// never again, what was not opened for longest.
+// What goes first when there is no room: with plans, what they need again last, and nothing that they need as soon as
+// what is to come; without one, and of what they never need again, what was not opened for longest.
 
 #include <atomic>
 #include <cstdint>
@@ -37,17 +37,17 @@
 #include "cache/notes.h"
 #include "feedline/error.h"
 #include "feedline/node_cache.h"
-#include "storage/file_descriptor.h"
 
 namespace feedline::cache {
 
-// When a copy is needed next, in any unit that grows with time; kNever: not that anybody knows. Thread-safe.
+// How many samples are read until a copy is needed next; 0: it is needed now; kNever: not that anybody knows.
+// Thread-safe, and never calls the cache.
 using NextUse = std::function<std::uint64_t(const Entry& entry)>;
 inline constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
-// A copy that stays for as long as `fd` is open.
+// A copy that stays for as long as `file` is open.
 struct Kept {
-  storage::FileDescriptor fd;
+  LockedFile file;
   std::string path;
   Entry entry;
 };
@@ -66,12 +66,17 @@ class NodeCache {
   // kept, and notes() say why.
   class Output;
   using Fill = std::function<Result<void>(Output& output)>;
+  enum class Busy : bool { kWait, kLeave };  // what another one is fetching: kLeave: nullopt, and no note
   Result<std::optional<Kept>> keep(const std::string& object, const storage::Version& version, Check check,
-                                   const Fill& fill);
+                                   const Fill& fill, Busy busy = Busy::kWait);
   // The copy is not what its entry says: it goes, unless others read it.
   void discard(Kept kept);
 
-  void follow(NextUse plan);  // from now on; empty: none
+  // From now on, for as long as somebody has what is given. Of several plans the one counts that needs a copy soonest.
+  [[nodiscard]] std::shared_ptr<const NextUse> follow(NextUse plan);
+  // Another number after each change by which what found no room may find it: plans that went on, copies let go of.
+  std::uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
+  void note_change() { changes_.fetch_add(1, std::memory_order_relaxed); }
 
   struct Counts {
     std::uint64_t found = 0, made = 0, made_bytes = 0, removed = 0;
@@ -83,16 +88,20 @@ class NodeCache {
 
  private:
   struct Claim {
-    LockedFile file;       // not valid: another one was quicker
+    LockedFile file;       // not valid: another one was quicker, or is at it
     bool possible = true;  // false: nobody can keep anything here
   };
   NodeCache(std::string folder, std::uint64_t limit, const NodeCalls& calls);
   bool may_keep(const std::string& object, const storage::Version& version);
-  Claim claim(const std::string& path);
+  Claim claim(const std::string& path, Busy busy);
   Result<std::optional<Kept>> make(Claim claim, const std::string& path, Entry entry, const Fill& fill);
   bool reserve(const storage::FileDescriptor& partial, const Entry& entry);
-  Result<bool> make_room(Ledger& ledger, std::uint64_t bytes);
-  Result<void> find_victims(std::uint64_t& disk_bytes);
+  using Plans = std::vector<std::shared_ptr<const NextUse>>;
+  enum class Room : std::uint8_t { kMade, kAllInUse, kNeededSooner };
+  Result<Room> make_room(Ledger& ledger, const Entry& entry);
+  Result<void> find_victims(const Plans& plans, std::uint64_t& disk_bytes);  // under mutex_
+  static std::uint64_t next_use(const Plans& plans, const Entry& entry);
+  Plans plans();
   void release(const std::string& path, std::uint64_t bytes);
   Result<void> publish(const std::string& path, const Entry& entry);
   bool is_sound(const Kept& kept);
@@ -105,9 +114,17 @@ class NodeCache {
   std::atomic<std::uint64_t> found_{0}, made_{0}, made_bytes_{0}, removed_{0}, compared_{0};
   std::mutex mutex_;  // of what stands below
   std::unordered_set<std::uint64_t> checked_;
-  NextUse plan_;
+  std::vector<std::weak_ptr<const NextUse>> plans_;
   std::vector<Copy> victims_;  // the next one to go last; as of the last scan
   std::size_t victims_found_ = 0;
+  // What the plans had no room for last: nobody looks again until something has changed.
+  struct Refused {
+    std::uint64_t changes = 0;
+    std::size_t plans = 0;  // that were followed
+    std::uint64_t next = 0, bytes = 0;
+  };
+  std::optional<Refused> refused_;
+  std::atomic<std::uint64_t> changes_{1};
 };
 
 // Where fill() writes an object, from its beginning to its end.

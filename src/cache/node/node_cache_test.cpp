@@ -5,7 +5,10 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -372,7 +375,7 @@ TEST_F(NodeCacheTest, AShareIsOfWhatTheDiskWouldHaveWithoutTheCache) {
 }
 
 // Against a model that knows nothing of files: what goes is what the plan needs last, then what was used first, never
-// what is held, and nothing that there is no need for.
+// what is held, nothing that is needed as soon as what is to come, and nothing that there is no need for.
 TEST_F(NodeCacheTest, WhatGoesFollowsThePlanWhateverIsAsked) {
   struct Modelled {
     std::uint64_t bytes = 0, used = 0;
@@ -385,8 +388,12 @@ TEST_F(NodeCacheTest, WhatGoesFollowsThePlanWhateverIsAsked) {
     const auto one = cache(limit);
     std::map<std::string, Modelled> model;
     std::map<std::string, std::uint64_t> plan;
+    std::shared_ptr<const NextUse> followed;
     std::map<std::string, Kept> held;
     const auto next = [&](const std::string& object) { return plan.contains(object) ? plan.at(object) : kNever; };
+    const auto goes_for = [&](const std::string& victim, const std::string& object) {
+      return plan.empty() || next(victim) > (plan.contains(object) ? plan.at(object) : 0);
+    };
     const auto used_bytes = [&] {
       std::uint64_t bytes = 0;
       for (const auto& [object, entry] : model) bytes += disk_bytes(entry.bytes);
@@ -400,11 +407,12 @@ TEST_F(NodeCacheTest, WhatGoesFollowsThePlanWhateverIsAsked) {
         if (random() % 3 != 0)
           for (int i = 0; i < 14; ++i)
             if (random() % 3 != 0) plan["object" + std::to_string(i)] = random() % 9;
-        one->follow(plan.empty() ? NextUse() : [&](const Entry& entry) { return next(entry.object); });
+        followed = plan.empty() ? nullptr : one->follow([&](const Entry& entry) { return next(entry.object); });
       }
       if (random() % 4 == 0 && !held.empty()) {
         model.at(held.begin()->first).held = false;
         held.erase(held.begin());
+        one->note_change();
       }
       bool fits = true;
       if (!model.contains(object)) {
@@ -413,8 +421,9 @@ TEST_F(NodeCacheTest, WhatGoesFollowsThePlanWhateverIsAsked) {
         while (taken + disk_bytes(bytes) > limit) {
           auto victim = left.end();
           for (auto it = left.begin(); it != left.end(); ++it)
-            if (!it->second.held && (victim == left.end() || next(it->first) > next(victim->first) ||
-                                     (next(it->first) == next(victim->first) && it->second.used < victim->second.used)))
+            if (!it->second.held && goes_for(it->first, object) &&
+                (victim == left.end() || next(it->first) > next(victim->first) ||
+                 (next(it->first) == next(victim->first) && it->second.used < victim->second.used)))
               victim = it;
           if (victim == left.end()) break;
           taken -= disk_bytes(victim->second.bytes);
@@ -445,6 +454,101 @@ TEST_F(NodeCacheTest, WhatGoesFollowsThePlanWhateverIsAsked) {
     }
     EXPECT_GT(one->counts().removed, 20u);
   }
+}
+
+TEST_F(NodeCacheTest, OfSeveralPlansTheOneCountsThatNeedsACopySoonest) {
+  const auto one = cache(room({5000, 5000}));
+  auto training = one->follow([](const Entry& entry) { return entry.object == "a" ? 10u : kNever; });
+  const auto validating = one->follow([](const Entry& entry) { return entry.object == "b" ? 20u : kNever; });
+  EXPECT_EQ(keep(*one, "a", 5000), "whole");
+  EXPECT_EQ(keep(*one, "b", 5000), "whole");
+  EXPECT_EQ(keep(*one, "c", 5000), "whole") << "nobody knows it, but it is asked for now";
+  EXPECT_TRUE(has(*one, "a", 5000));
+  EXPECT_FALSE(has(*one, "b", 5000)) << "needed later";
+  training.reset();
+  EXPECT_EQ(keep(*one, "b", 5000), "whole");
+  EXPECT_FALSE(has(*one, "a", 5000) && has(*one, "c", 5000));
+  EXPECT_EQ(keep(*one, "d", 5000), "whole");
+  EXPECT_TRUE(has(*one, "b", 5000)) << "of the one plan that is left the only one that is needed";
+}
+
+// What is refused is refused without a look at the folder, until something has changed.
+TEST_F(NodeCacheTest, WhatIsNeededAsSoonStaysAndNobodyLooksAgainUntilSomethingChanges) {
+  const auto one = cache(room({5000, 5000}));
+  std::atomic<std::uint64_t> of_c{5};
+  const auto plan = one->follow([&](const Entry& entry) { return entry.object == "c" ? of_c.load() : 5; });
+  EXPECT_EQ(keep(*one, "a", 5000), "whole");
+  EXPECT_EQ(keep(*one, "b", 5000), "whole");
+  EXPECT_EQ(keep(*one, "c", 5000), "");
+  EXPECT_TRUE(has(*one, "a", 5000) && has(*one, "b", 5000));
+  EXPECT_NE(one->summary().find("needed as soon"), std::string::npos) << one->summary();
+  fs::remove(file_of("a", 5000));
+  fs::remove(file_of("a", 5000, kEntry));
+  fs::remove(fs::path(path_) / kLedgerName);  // so that whoever looks counts anew
+  EXPECT_EQ(keep(*one, "c", 5000), "") << "nobody looked";
+  of_c = 4;
+  EXPECT_EQ(keep(*one, "c", 5000), "whole") << "what is needed sooner is no matter of that";
+  of_c = 5;
+  EXPECT_EQ(keep(*one, "a", 5000), "") << "b is needed as soon, and c sooner";
+  fs::remove(file_of("b", 5000));
+  fs::remove(file_of("b", 5000, kEntry));
+  fs::remove(fs::path(path_) / kLedgerName);
+  one->note_change();
+  EXPECT_EQ(keep(*one, "a", 5000), "whole");
+}
+
+TEST_F(NodeCacheTest, WhatAnotherOneIsFetchingCanBeLeftToHim) {
+  const auto one = cache(1 << 20), other = cache(1 << 20);
+  bool was_left = false;
+  const std::string content = content_of("x", 5000);
+  const auto kept = one->keep("x", {5000, 1}, NodeCache::Check::kOnce, [&](NodeCache::Output& output) -> Result<void> {
+    const auto none = [](NodeCache::Output&) -> Result<void> { return storage_error("fetched twice", 0); };
+    const auto left = other->keep("x", {5000, 1}, NodeCache::Check::kOnce, none, NodeCache::Busy::kLeave);
+    was_left = left && !*left;
+    return output.append(std::as_bytes(std::span(content)));
+  });
+  ASSERT_TRUE(kept && *kept);
+  EXPECT_TRUE(was_left);
+  EXPECT_EQ(other->summary().find("read without"), std::string::npos) << other->summary();
+}
+
+// A lock is the open file's, which a child has as well: it goes with the parent's closing all the same, and never with
+// the child's.
+TEST_F(NodeCacheTest, AChildKeepsNoLockThatItsParentGaveBackAndTakesNoneAway) {
+  const auto one = cache(1 << 20);
+  EXPECT_EQ(keep(*one, "x", 5000), "whole");
+  auto kept = std::make_unique<std::optional<Kept>>(one->find("x", {5000, 1}, NodeCache::Check::kOnce));
+  ASSERT_TRUE(*kept);
+  std::array<int, 2> to_child{}, to_parent{};
+  ASSERT_TRUE(::pipe(to_child.data()) == 0 && ::pipe(to_parent.data()) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {  // has the descriptor of the copy, and lives on after having let go of its own
+    char ignored = 0;
+    auto* const copy = new std::optional<Kept>(std::move(*kept));
+    if (::read(to_child[0], &ignored, 1) != 1) ::_exit(2);
+    copy->reset();
+    if (::write(to_parent[1], "x", 1) != 1 || ::read(to_child[0], &ignored, 1) != 1) ::_exit(3);
+    ::_exit(0);
+  }
+  char ignored = 0;
+  EXPECT_EQ(::write(to_child[1], "x", 1), 1);
+  EXPECT_EQ(::read(to_parent[0], &ignored, 1), 1);
+  const std::string path = copy_path(path_, entry_name("x", {5000, 1}));
+  EXPECT_FALSE(remove_unused(path, node_calls())) << "its parent has the lock";
+  EXPECT_EQ(::write(to_child[1], "x", 1), 1);
+  int status = 1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  for (const int fd : {to_child[0], to_child[1], to_parent[0], to_parent[1]}) ::close(fd);
+  const pid_t other = ::fork();  // which has it open, and waits until it is killed
+  if (other == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  kept.reset();
+  EXPECT_TRUE(remove_unused(path, node_calls())) << "a child has it open, and not locked";
+  ::kill(other, SIGKILL);
+  EXPECT_EQ(::waitpid(other, &status, 0), other);
 }
 
 // A list of what goes first serves for a part of the copies: used meanwhile, one stays.

@@ -69,7 +69,7 @@ Result<std::string> verify_copy(const std::string& directory, const std::string&
     const auto shared = cache::lock_named(object, LOCK_SH);
     if (!shared.valid()) return std::string();
     const auto entry = cache::entry_of(path);
-    FEEDLINE_TRY(const std::uint64_t sum, cache::checksum_of(shared, object));
+    FEEDLINE_TRY(const std::uint64_t sum, cache::checksum_of(shared.file(), object));
     if (entry && sum == entry->checksum) return std::string();
   }
   FEEDLINE_TRY(Ledger ledger, Ledger::lock(directory, cache::node_calls()));

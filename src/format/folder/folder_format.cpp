@@ -138,7 +138,7 @@ std::unexpected<Error> FolderFormat::failed(std::uint64_t index, Error error) co
 
 Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) const {
   FEEDLINE_CHECK(index < size());
-  record.name = file(index);
+  storage_->name_below(root_, index_.path(index), record.name);
   const auto version = index_.version(index);
   const auto bytes = version ? storage_->read_version(record.name, record.storage, record.most_bytes, *version)
                              : storage_->read_all(record.name, record.storage, record.most_bytes);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "feedline/error.h"
+#include "format/format.h"
 #include "format/index_store.h"
 #include "format/tar/field_choice.h"
 #include "format/tar/shard_index.h"
@@ -43,6 +44,10 @@ class Shard {
 
   const ShardIndex& index() const { return index_; }
   const std::string& name() const { return file_.name; }
+  // Its object; no path where that is in another storage than this one, as the plain copy of a gzipped shard.
+  StoredShard stored_in(const storage::Storage& storage) const {
+    return file_.storage.get() == &storage ? StoredShard{file_.path, file_.version} : StoredShard{};
+  }
   // What its classes are called (class_names.h): known of a remote shard, whose beginning came with its opening.
   Result<std::vector<std::string>> class_names() const;
   void choose_fields(const std::vector<FieldChoice>& fields) { finder_.emplace(index_, fields); }

@@ -42,7 +42,8 @@ Result<std::vector<std::string>> shards_of(const std::string& source, const stor
   std::vector<std::string> shards;
   for (const std::string& part : split_list(source)) {
     if (part.empty()) return config_error("the list of tar files has an empty name");
-    if (part.find_first_of("{}") == std::string::npos || storage.stat(part)) {
+    const bool may_be_list = part.find_first_of("{}") != std::string::npos;
+    if (!may_be_list || (storage.is_remote() ? !is_list(part) && storage.stat(part) : storage.stat(part).has_value())) {
       shards.push_back(part);
       continue;
     }

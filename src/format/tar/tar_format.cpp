@@ -157,6 +157,12 @@ Where TarFormat::where_field(std::uint64_t index, std::size_t field) const {
   return where;
 }
 
+std::vector<StoredShard> TarFormat::stored_shards() const {
+  std::vector<StoredShard> stored;
+  for (const auto& shard : shards_) stored.push_back(shard->stored_in(*options_.storage));
+  return stored;
+}
+
 void TarFormat::notice_changes() const {
   for (const auto& shard : shards_) shard->notice_change();
 }

@@ -33,6 +33,7 @@ class TarFormat final : public RecordFormat {
                       memory::Record& record) const override;
   std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
   std::vector<std::uint64_t> shard_ends() const override { return ends_; }
+  std::vector<StoredShard> stored_shards() const override;
   std::string summary() const override;
   Where where(std::uint64_t index) const override;
   Where where_field(std::uint64_t index, std::size_t field) const override;

@@ -202,8 +202,8 @@ std::shared_ptr<const Storage> HttpStorage::reading(const Reading& how) const {
   return std::make_shared<HttpStorage>(remote_so(how));
 }
 
-std::string HttpStorage::below(const std::string& directory, std::string_view path) const {
-  return directory + "/" + percent_encoded(path, true);
+void HttpStorage::name_below(const std::string& directory, std::string_view path, std::string& name) const {
+  name = directory + "/" + percent_encoded(path, true);
 }
 
 Result<bool> HttpStorage::is_directory(const std::string& path) const {

@@ -106,7 +106,7 @@ class HttpStorage final : public RemoteStorage {
   // All that is below, whatever the depth.
   Result<Tree> list_below(const std::string& directory, Depth depth) const override;
   // Paths are as files are called: percent-encoded here.
-  std::string below(const std::string& directory, std::string_view path) const override;
+  void name_below(const std::string& directory, std::string_view path, std::string& name) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override;
   Result<bool> is_directory(const std::string& path) const override;
   std::string identity(const std::string& path) const override;

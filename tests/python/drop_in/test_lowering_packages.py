@@ -160,7 +160,7 @@ def test_all_that_create_transform_makes_to_train_runs_natively(timm: Any, folde
         )
         chain = chain_of(made, opened)
         assert not chain.rest, (mode, chain.why)
-        assert "images" == plan_of(DataLoader(dataset_of(folder, made), 4))
+        assert plan_of(DataLoader(dataset_of(folder, made), 4)) == "images"
 
 
 def test_timms_borders_and_patches_stay_in_python_by_name(timm: Any, folder: Path) -> None:

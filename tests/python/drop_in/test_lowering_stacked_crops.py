@@ -89,7 +89,11 @@ CHAINS: dict[str, tuple[Any, list[Any]]] = {
     "normalized behind": (v1, [v1.FiveCrop((20, 31)), FUNCTIONS["the documentation's"], normalize]),
     "two functions": (
         v1,
-        [v1.TenCrop(20, vertical_flip=True), v1.Lambda(FUNCTIONS["the documentation's"]), v1.Lambda(closed_over(normalize))],
+        [
+            v1.TenCrop(20, vertical_flip=True),
+            v1.Lambda(FUNCTIONS["the documentation's"]),
+            v1.Lambda(closed_over(normalize)),
+        ],
     ),
     "bytes to floats behind": (v1, [v1.FiveCrop(20), FUNCTIONS["of bytes"], v1.ConvertImageDtype(torch.float32)]),
     "v2, each by itself": (
@@ -97,12 +101,15 @@ CHAINS: dict[str, tuple[Any, list[Any]]] = {
         [v2.FiveCrop(20), v2.ToImage(), SCALED, NORMALIZED, lambda crops: torch.stack(crops)],
     ),
     "v2, all at once": (v2, [v2.TenCrop(20), v2.ToImage(), torch.stack, SCALED, NORMALIZED]),
-    "v2, in the function": (v2, [v2.FiveCrop(20), lambda crops: torch.stack([NORMALIZED(SCALED(v2.ToImage()(c))) for c in crops])]),
+    "v2, in the function": (
+        v2,
+        [v2.FiveCrop(20), lambda crops: torch.stack([NORMALIZED(SCALED(v2.ToImage()(c))) for c in crops])],
+    ),
     "v2, of a tensor": (
         v2,
         [v2.ToImage(), v2.Resize(30), v2.TenCrop(20, vertical_flip=True), torch.stack, SCALED],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -110,6 +117,19 @@ CHAINS: dict[str, tuple[Any, list[Any]]] = {
 def test_what_stands_around_it_runs_natively(folder: Path, name: str, workers: int) -> None:
     module, members = CHAINS[name]
     assert_same_epochs(dataset_of(folder, members, module), plan="images", batch_size=4, workers=workers)
+
+
+def same(image: Any) -> Any:
+    return image
+
+
+def test_behind_a_function_of_ones_own_crops_are_native_too(folder: Path) -> None:
+    for last in (FUNCTIONS["normalized"], lambda crops: [to_tensor(crop) for crop in crops]):
+        dataset = dataset_of(folder, [v1.Resize(32), same, v1.FiveCrop(20), last])
+        assert_same_epochs(dataset, plan="prefix", batch_size=4)
+        lines = [line.split() for line in str(DataLoader(dataset, 4).explain()).splitlines()]
+        (line,) = (words for words in lines if words[:2] == ["transform", "FiveCrop"])
+        assert line[2] == "native," and " ".join(line).endswith("where same gives an RGB or L image of Pillow's")
 
 
 def test_crops_that_are_not_stacked_go_on_as_a_tuple(folder: Path) -> None:

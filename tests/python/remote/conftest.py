@@ -14,7 +14,19 @@ sys.path.append(str(Path(__file__).parent))
 
 import certificates
 
-_FOREIGN = ("AWS_", "CURL_CA_BUNDLE", "SSL_CERT_", "FEEDLINE_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+_FOREIGN = (
+    "AWS_",
+    "GS_",
+    "GOOGLE_",
+    "CLOUDSDK_",
+    "GCE_",
+    "CURL_CA_BUNDLE",
+    "SSL_CERT_",
+    "FEEDLINE_",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +36,7 @@ def own_network(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.upper().startswith(_FOREIGN) and name != "FEEDLINE_PROOFS":
             monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
 
 
 @pytest.fixture(scope="session")

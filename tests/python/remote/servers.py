@@ -125,6 +125,7 @@ def seaweedfs(root: Path, folder: Path) -> Iterator[str]:
     command = [
         program("weed"), "server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={folder / 'disk'}", "-s3", "-filer",
         f"-s3.config={identities}", "-master.volumeSizeLimitMB=64", "-volume.max=8", "-s3.iam=false",
+        "-s3.port.lance=0", "-s3.port.iceberg=0",  # their default ports are one for all that run
         *(f"-{name}.port={port}" for name, port in ports.items()), *grpc,
     ]  # fmt: skip
     endpoint = f"http://127.0.0.1:{ports['s3']}"

@@ -25,6 +25,17 @@ _WORDS = Fix(
     lowered="Have more reads under way: more threads, or feedline.open(...).loader(...), which reads ahead; "
     "or pack the files into shards (feedline pack).",
 )
+# Of files on another machine, by `Host.files_place`: what helps there goes first, and it is not the same.
+_PLACES = {
+    "nfs": "The files lie on NFS, whose server all workers wait for: keep copies on a local disk with "
+    "feedline.open(..., cache=PATH) or `feedline stage`, before more workers (feedline explain nfs_mount).",
+    "parallel": "The files lie on a parallel file system, which opens few files a second and reads large ones fast: "
+    "pack them into shards (feedline pack), or keep copies with cache=PATH (feedline explain parallel_mount).",
+    "objects": "The files are objects behind a FUSE mount, and each is a request: open them by their URL (s3://, "
+    "gs://), or keep copies with cache=PATH or `feedline stage` (feedline explain object_mount).",
+    "share": "The files lie in another machine's folder, behind one connection: keep copies on a local disk with "
+    "cache=PATH or `feedline stage` (feedline explain shared_folder_mount).",
+}
 _NOT_AHEAD = (
     "Have more reads under way: more memory_budget, so that they are made ahead of the threads, or more threads; or "
     "pack the files into shards (feedline pack)."
@@ -41,7 +52,7 @@ def _books(case: Case) -> Found | None:
     else:
         elsewhere = ["little came from local disks: what holds the files is elsewhere"]
         found = reading.found(case, read, 0.85, [], elsewhere)
-    best = more_within_reach(summary)
+    best = _workers(summary)
     if best is None:
         return found
     gain, doubts = gain_of_workers(summary, best)
@@ -61,8 +72,17 @@ def _on_this_disk(host: Host) -> tuple[float, list[str], list[str]]:
 
 
 def _fix(summary: Summary) -> str:
+    place = _PLACES.get(summary.host.files_place or "")
+    if place is not None:
+        return with_workers(_workers(summary), place)
     not_ahead = summary.native and not is_lowered(summary) and not summary.making.read_ahead_ms
     return with_workers(more_within_reach(summary), _NOT_AHEAD if not_ahead else _WORDS(summary))
+
+
+def _workers(summary: Summary) -> int | None:
+    """Of files that another machine holds only where it was measured: a prediction does not know their server."""
+    best = more_within_reach(summary)
+    return best if best in summary.ladder.rungs or summary.host.files_place not in _PLACES else None
 
 
 CAUSE = Cause(
@@ -81,7 +101,7 @@ CAUSE = Cause(
     rules=(Rule(240, _books),),
     fix=_fix,
     gain=gains.stages("storage"),
-    workers=more_within_reach,
+    workers=_workers,
     signals=(signals.WORKERS, signals.STAGES),
     contradicted={
         "its files' place does not matter": contradictions.page_cache,

@@ -131,6 +131,7 @@ class Host:
     memory_limit_bytes: float | None = None  # of the cgroup
     files_seen: int | None = None  # that were opened while samples were read
     file_bytes: int | None = None  # median of the dataset's files that were looked at
+    files_place: str | None = None  # what they lie on: "nfs", "objects", as `machine.mounts` calls it
     cached_before: float | None = None  # share of them that was in the page cache without being read
     cold_share: float | None = (
         None  # batches per second with their files out of the page cache, of those with them in it

@@ -179,6 +179,7 @@ def _of_files_and_disk(recording: Recording) -> Host:
         disk_small_read_ms=disk.latency_ms if disk else None,
         files_seen=files.seen if files else 0,
         file_bytes=files.median_bytes if files else None,
+        files_place=files.place if files else None,
         cached_before=files.cached_before if files else None,
         cold_share=min(1 / cold.ratio, 1.0) if cold and cold.ratio > 0 else None,
     )

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``open(verify=...)`` compares with: the manifest that ``feedline pack`` leaves beside its shards."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from .. import _engine
+from ..errors import ConfigError, DataError, StorageError
+from . import arguments
+
+MANIFEST = b"feedline-pack.json"
+_MOST_BYTES = 1 << 30  # of a manifest: some hundred for each shard
+
+
+class Listed(NamedTuple):
+    """A shard as the manifest has it."""
+
+    name: bytes  # as of StoredSource.names
+    bytes: int
+    sha256: str
+
+
+def of_open(source: str, verify: Any) -> tuple[str, list[Listed]]:
+    """The engine's arguments. Raises ConfigError, StorageError, DataError."""
+    if verify is None:
+        return "", []
+    word = arguments.choice("open", "verify", verify, ("manifest", "headers"))
+    return word, listed_shards(source) if word == "manifest" else []
+
+
+def listed_shards(source: str) -> list[Listed]:
+    """What the manifests beside the shards of `source` say of them: one is read for each folder that has some."""
+    stored = _engine.StoredSource(source)
+    known: dict[bytes, dict[bytes, Listed]] = {}
+    found = []
+    for name in stored.names:
+        if not stored.is_remote and stored.is_folder(name):
+            raise ConfigError(
+                f'open: verify="manifest" is about the shards that feedline pack wrote, and '
+                f"'{name.decode(errors='replace')}' is a folder: name its shards, as with {{000000..000146}}.tar"
+            )
+        path, query = _split(name)
+        folder, slash, last = path.rpartition(b"/")
+        if folder + slash not in known:
+            known[folder + slash] = _read(stored, folder + slash, query)
+        row = known[folder + slash].get(last)
+        if row is None:
+            raise ConfigError(
+                f"open: '{name.decode(errors='replace')}' is not in feedline-pack.json beside it, with which "
+                'verify="manifest" compares it: open the shards that it names, or with verify=None'
+            )
+        found.append(row._replace(name=name))
+    return found
+
+
+def _split(name: bytes) -> tuple[bytes, bytes]:
+    """A shard's name, and behind it the query of a URL, which may sign the manifest too."""
+    if not name.startswith((b"http://", b"https://")):
+        return name, b""
+    path, mark, query = name.partition(b"?")
+    return path, mark + query
+
+
+def _read(stored: _engine.StoredSource, folder: bytes, query: bytes) -> dict[bytes, Listed]:
+    shown = (folder + MANIFEST).decode(errors="replace")
+    try:
+        object = stored.object(folder + MANIFEST + query)
+        text = object.read(0, _MOST_BYTES)
+    except StorageError as error:
+        raise ConfigError(
+            f'open: verify="manifest" compares shards with {shown}, which feedline pack writes beside them, and it '
+            f"cannot be read: {error}"
+        ) from None
+    try:
+        shards = json.loads(text)["shards"]
+        rows = [Listed(shard["name"].encode(), int(shard["bytes"]), str(shard["sha256"])) for shard in shards]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f'open: {shown}, which verify="manifest" reads, is damaged: {error!r}') from None
+    return {row.name: row for row in rows}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/copies_ahead.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <set>
+
+#include "format/tar/tar_format.h"
+#include "format/tar/tar_writer.h"
+#include "pipeline/fake_format.h"
+#include "pipeline/pipeline.h"
+#include "storage/temporary_folder.h"
+
+namespace feedline::pipeline {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kHang = 200s;  // only a hang lasts so long
+constexpr int kShards = 32, kEach = 8;
+constexpr std::size_t kBallast = 20'000;  // so that a shard is much more than a sample of it
+
+// What is read of the shards, whoever asks for it.
+struct Traffic {
+  std::atomic<std::uint64_t> bytes{0}, reads{0};
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::set<std::string> begun;  // objects of which a large piece was asked for
+};
+
+class CountedReader final : public storage::Reader {
+ public:
+  CountedReader(std::unique_ptr<storage::Reader> reader, std::shared_ptr<Traffic> traffic)
+      : reader_(std::move(reader)), traffic_(std::move(traffic)) {}
+  Result<storage::ObjectStat> stat() const override { return reader_->stat(); }
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+    if (out.size() > kBallast) {
+      const std::lock_guard lock(traffic_->mutex);
+      traffic_->begun.insert(name());
+      traffic_->changed.notify_all();
+    }
+    traffic_->bytes += out.size();
+    ++traffic_->reads;
+    return reader_->read_at(offset, out);
+  }
+  Result<std::optional<std::span<const std::byte>>> view(std::uint64_t, std::size_t) const override {
+    return std::nullopt;
+  }
+  const std::string& name() const override { return reader_->name(); }
+
+ private:
+  const std::unique_ptr<storage::Reader> reader_;
+  const std::shared_ptr<Traffic> traffic_;
+};
+
+class CountedStorage final : public storage::Storage {
+ public:
+  explicit CountedStorage(std::shared_ptr<Traffic> traffic) : traffic_(std::move(traffic)) {}
+  Result<std::unique_ptr<storage::Reader>> open(const std::string& path, storage::Access access) const override {
+    FEEDLINE_TRY(auto reader, local_->open(path, access));
+    return std::make_unique<CountedReader>(std::move(reader), traffic_);
+  }
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                              std::uint64_t most) const override {
+    return local_->read_all(path, buffer, most);
+  }
+  Result<std::vector<storage::Entry>> list(const std::string& directory) const override {
+    return local_->list(directory);
+  }
+  Result<storage::ObjectStat> stat(const std::string& path) const override { return local_->stat(path); }
+  Result<bool> is_directory(const std::string& path) const override { return local_->is_directory(path); }
+  std::string identity(const std::string& path) const override { return local_->identity(path); }
+  std::optional<std::string> local_path(const std::string& path) const override { return local_->local_path(path); }
+
+ private:
+  const std::shared_ptr<const storage::Storage> local_ = storage::local_storage();
+  const std::shared_ptr<Traffic> traffic_;
+};
+
+class CopiesAheadTest : public testing::Test {
+ protected:
+  CopiesAheadTest() {
+    for (int shard = 0; shard < kShards; ++shard) {
+      format::TarWriter writer;
+      for (int i = 0; i < kEach; ++i) {
+        const int number = shard * kEach + i;
+        const auto png = plain_png(static_cast<std::uint8_t>(number));
+        const std::string key = std::to_string(1000 + number);
+        writer.add(key + ".png", {reinterpret_cast<const char*>(png.data()), png.size()});
+        writer.add(key + ".cls", std::to_string(number)).add(key + ".bin", std::string(kBallast, 'x'));
+      }
+      const std::string content = writer.finish();
+      shard_bytes_ = content.size();
+      shards_.push_back(folder_.write("shards/" + std::to_string(100 + shard) + ".tar", content));
+    }
+    format::OpenOptions plain;
+    plain.storage = storage::local_storage();
+    EXPECT_TRUE(format::TarFormat::open("shards", shards_, plain));  // keeps their indexes
+  }
+  std::uint64_t dataset_bytes() const { return shard_bytes_ * kShards; }
+  // Room for so many shards.
+  CacheLimit room(std::uint64_t shards) const { return {.bytes = shards * cache::disk_bytes(shard_bytes_)}; }
+
+  std::unique_ptr<Pipeline> pipeline(const LoaderOptions& options, CacheLimit limit) {
+    auto opened = cache::NodeCache::open(folder_.path("cache"), limit);
+    EXPECT_TRUE(opened) << opened.error().message();
+    caches_.push_back(*opened);
+    format::OpenOptions through;
+    through.storage = std::make_shared<cache::CachedStorage>(std::make_shared<CountedStorage>(traffic_), *opened);
+    auto format = format::TarFormat::open("shards", shards_, through);
+    EXPECT_TRUE(format) << format.error().message();
+    auto recipe = make_recipe({"shards", *format}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
+    EXPECT_TRUE(recipe) << recipe.error().message();
+    auto plan = plan_pipeline(**recipe, options);
+    EXPECT_TRUE(plan) << plan.error().message();
+    return std::make_unique<Pipeline>(std::move(*recipe), *plan);
+  }
+  static LoaderOptions options(bool shuffle, std::uint64_t window) {
+    LoaderOptions options;
+    options.batch_size = 4;
+    options.num_workers = 1;
+    options.memory_budget = 4 << 20;
+    options.shuffle = shuffle;
+    options.shard_window = window;
+    return options;
+  }
+  // The next batch's labels, after a look whether its images are theirs; none: the epoch is over.
+  std::vector<std::int64_t> next(Pipeline& pipeline) {
+    Batch batch;
+    const auto polled = pipeline.poll(kHang, batch);
+    EXPECT_TRUE(polled) << polled.error().message();
+    if (!polled || *polled != Loader::Polled::kBatch) return {};
+    const auto* values = batch.fields()[1].array.as<std::int64_t>();
+    for (std::uint64_t row = 0; row < batch.rows(); ++row)
+      EXPECT_EQ(batch.fields()[0].array.as<std::uint8_t>()[row * 48], static_cast<std::uint8_t>(values[row]));
+    return {values, values + batch.rows()};
+  }
+  // Bytes that are fetched while an epoch is read from this position on, each of its samples once.
+  std::uint64_t epoch(Pipeline& pipeline, std::uint64_t number, std::uint64_t position = 0) {
+    const std::uint64_t before = traffic_->bytes;
+    EXPECT_TRUE(pipeline.begin({number, position, {}, 0}, false));
+    std::multiset<std::int64_t> labels;
+    for (auto batch = next(pipeline); !batch.empty(); batch = next(pipeline)) labels.insert(batch.begin(), batch.end());
+    EXPECT_EQ(labels.size(), kShards * kEach - position);
+    EXPECT_EQ(std::set(labels.begin(), labels.end()).size(), labels.size());
+    return traffic_->bytes - before;
+  }
+  // The same without a plan: each shard in its turn, opened, read and closed, as when there are thousands of them.
+  std::uint64_t without_plan(const LoaderOptions& options, CacheLimit limit, std::uint64_t epochs) {
+    auto opened = cache::NodeCache::open(folder_.path("lru"), limit);
+    EXPECT_TRUE(opened);
+    const cache::CachedStorage storage(std::make_shared<CountedStorage>(traffic_), *opened);
+    plan::OrderConfig order{.size = kShards * kEach, .shuffle = options.shuffle, .seed = options.seed};
+    std::vector<std::uint64_t> ends;
+    for (std::uint64_t i = 1; i <= kShards; ++i) ends.push_back(i * kEach);
+    order.shard_ends = std::make_shared<const std::vector<std::uint64_t>>(ends);
+    order.shard_window = options.shard_window;
+    std::uint64_t last = 0;
+    for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
+      last = traffic_->bytes;
+      const auto placed = plan::make_order(order, epoch);
+      for (std::uint64_t position = 0; position < order.size; position += kEach) {
+        const auto reader = storage.open(shards_[placed->at(position).sample / kEach], storage::Access::kRead);
+        std::array<std::byte, 1000> bytes{};
+        EXPECT_TRUE(reader && (*reader)->read_at(2000, bytes));
+        now_ += 24h;  // opened later, by a clock that nobody waits for
+        const auto name = cache::entry_name((*reader)->name(), *(*reader)->version());
+        std::filesystem::last_write_time(cache::copy_path(folder_.path("lru"), name) + std::string(cache::kObject),
+                                         now_);
+      }
+    }
+    return traffic_->bytes - last;
+  }
+
+  storage::TemporaryFolder folder_;
+  std::filesystem::file_time_type now_ = std::filesystem::file_time_type::clock::now() - 24h * 1000;
+  std::vector<std::string> shards_;
+  std::uint64_t shard_bytes_ = 0;
+  const std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
+  std::vector<std::shared_ptr<cache::NodeCache>> caches_;
+};
+
+// A cache of half the dataset, which the least recently used leaves it: in the order of the shards everything is
+// fetched again in each epoch. By the plan, what is needed again first stays.
+TEST_F(CopiesAheadTest, OfACacheOfHalfTheDatasetThePlanMakesWhatTheLeastRecentlyUsedDoesNot) {
+  const auto in_order = options(false, 0);
+  EXPECT_EQ(without_plan(in_order, room(kShards / 2), 3), dataset_bytes())
+      << "each shard goes just before it is needed";
+  const auto loader = pipeline(in_order, room(kShards / 2));
+  EXPECT_GE(epoch(*loader, 0), dataset_bytes());
+  for (std::uint64_t number = 1; number < 4; ++number) {
+    const std::uint64_t bytes = epoch(*loader, number);
+    EXPECT_LE(bytes, dataset_bytes() * 7 / 10) << "epoch " << number;
+    EXPECT_GE(bytes, dataset_bytes() * 4 / 10) << "more than half cannot be there";
+  }
+}
+
+TEST_F(CopiesAheadTest, ShuffledByShardsLessIsFetchedThanByTheLeastRecentlyUsed) {
+  const auto shards = options(true, 1);
+  const std::uint64_t least_recent = without_plan(shards, room(kShards / 2), 4);
+  const auto loader = pipeline(shards, room(kShards / 2));
+  std::uint64_t planned = 0;
+  for (std::uint64_t number = 0; number < 4; ++number) planned = epoch(*loader, number);
+  EXPECT_LE(planned, dataset_bytes() * 75 / 100);
+  EXPECT_LT(planned, least_recent);
+}
+
+// All shards are needed all the time: those that are there stay, and of the others samples are read and no shards.
+TEST_F(CopiesAheadTest, InARandomOrderNoShardMakesRoomForAnother) {
+  const auto loader = pipeline(options(true, 0), room(kShards / 2));
+  EXPECT_LE(epoch(*loader, 0), dataset_bytes() * 6 / 10);
+  EXPECT_LE(epoch(*loader, 1), dataset_bytes() / 10);
+  EXPECT_EQ(caches_.front()->counts().removed, 0u);
+  EXPECT_NE(loader->explain_reads().find("none is fetched ahead"), std::string::npos) << loader->explain_reads();
+}
+
+TEST_F(CopiesAheadTest, OfACacheOfTheWholeDatasetNothingIsFetchedTwice) {
+  for (const auto& order : {options(false, 0), options(true, 2), options(true, 0)}) {
+    const auto loader = pipeline(order, room(kShards));
+    epoch(*loader, 0);
+    EXPECT_EQ(epoch(*loader, 1), 0u);
+    EXPECT_EQ(epoch(*loader, 2, 100), 0u);
+  }
+  EXPECT_LE(traffic_->bytes, dataset_bytes() + 1024) << "a look at what each file is, and no sample";
+}
+
+// Two ranks with a cache object each, as in two processes, a batch by turns.
+TEST_F(CopiesAheadTest, RanksShareWhatIsThereAndEachShardIsFetchedOnceForBoth) {
+  auto of_rank = options(false, 0);
+  of_rank.world_size = 2;
+  std::vector<std::unique_ptr<Pipeline>> ranks;
+  for (of_rank.rank = 0; of_rank.rank < 2; ++of_rank.rank) ranks.push_back(pipeline(of_rank, room(kShards)));
+  std::uint64_t bytes = 0;
+  for (std::uint64_t number = 0; number < 3; ++number) {
+    const std::uint64_t before = traffic_->bytes;
+    std::multiset<std::int64_t> labels;
+    for (auto& rank : ranks) ASSERT_TRUE(rank->begin({number, 0, {}, 0}, false));
+    for (bool is_over = false; !is_over;)
+      for (auto& rank : ranks) {
+        const auto batch = next(*rank);
+        labels.insert(batch.begin(), batch.end());
+        is_over = batch.empty();
+      }
+    EXPECT_EQ(labels.size(), std::size_t{kShards * kEach});
+    EXPECT_EQ(std::set(labels.begin(), labels.end()).size(), labels.size());
+    bytes = traffic_->bytes - before;
+    EXPECT_LE(bytes, number == 0 ? dataset_bytes() + 2048 : 0) << number;
+  }
+}
+
+TEST_F(CopiesAheadTest, AnEpochThatIsResumedInTheMiddleGoesOnWithTheSameCopies) {
+  const auto in_order = options(false, 0);
+  {
+    const auto loader = pipeline(in_order, room(kShards / 2));
+    epoch(*loader, 0);
+    epoch(*loader, 1);
+  }
+  const auto loader = pipeline(in_order, room(kShards / 2));
+  EXPECT_LE(epoch(*loader, 2, kShards * kEach / 2), dataset_bytes() / 2) << "the second half, which was not kept";
+  EXPECT_LE(epoch(*loader, 3), dataset_bytes() * 7 / 10) << "and the first half is there still";
+}
+
+// The consumer stands still, and shards that nobody has asked for yet come all the same: two, and no more.
+TEST_F(CopiesAheadTest, WholeShardsComeBeforeTheirFirstSample) {
+  auto of_one = options(false, 0);
+  const auto loader = pipeline(of_one, room(kShards));
+  ASSERT_TRUE(loader->begin({}, false));
+  EXPECT_FALSE(next(*loader).empty());
+  std::unique_lock lock(traffic_->mutex);
+  EXPECT_TRUE(traffic_->changed.wait_for(lock, kHang, [&] { return traffic_->begun.contains(shards_[2]); }));
+  lock.unlock();
+  loader->stop();
+  const auto far = storage::local_storage()->identity(shards_[kShards / 2]);
+  EXPECT_FALSE(
+      caches_.front()->find(far, *storage::local_storage()->stat(shards_[kShards / 2]), cache::NodeCache::Check::kNo));
+  EXPECT_NE(loader->explain_reads().find("fetched ahead of their first sample"), std::string::npos);
+}
+
+TEST_F(CopiesAheadTest, AShardThatIsBeingFetchedIsNotWaitedForAtTheEndAndLeavesNothing) {
+  const auto loader = pipeline(options(false, 0), room(kShards));
+  ASSERT_TRUE(loader->begin({}, false));
+  EXPECT_FALSE(next(*loader).empty());
+  {
+    std::unique_lock lock(traffic_->mutex);
+    ASSERT_TRUE(traffic_->changed.wait_for(lock, kHang, [&] { return !traffic_->begun.empty(); }));
+  }
+  loader->stop();
+  const auto there = cache::scan(folder_.path("cache"), cache::Leftovers::kLook, cache::node_calls());
+  ASSERT_TRUE(there);
+  std::uint64_t whole = 0;
+  for (const auto& copy : there->whole) whole += cache::disk_bytes(copy.bytes);
+  EXPECT_EQ(there->disk_bytes, whole) << "a copy that was not finished has left its room";
+}
+
+}  // namespace
+}  // namespace feedline::pipeline
