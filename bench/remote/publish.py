@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of docs/benchmarks.md from records of `tools/bench --remote`: `publish.py RECORD...`.
 
-Where several records have a task, the last counts; so a part that was measured again (`--only`) takes its place.
+Rounds of several records stand one behind the other, so that parts can be measured again (`--only`).
 """
 
 from __future__ import annotations
@@ -32,14 +32,17 @@ def key_of(text: str) -> Key:
 
 
 def merged(records: list[dict[str, Any]]) -> tuple[Measured, dict[Key, str]]:
-    measured: Measured = {}
+    """All rounds of all records, one behind the other: a task that a record lacks has nothing in its rounds, so that
+    ratios stay within a round."""
+    keys = dict.fromkeys(key_of(text) for record in records for text in record["results"])
+    measured: Measured = {key: [] for key in keys}
     skipped: dict[Key, str] = {}
     for record in records:
-        for text, entries in record["results"].items():
-            if any(entries):
-                measured[key_of(text)] = entries
+        own = {key_of(text): entries for text, entries in record["results"].items()}
+        for key, rows in measured.items():
+            rows += own.get(key, [None] * record["rounds"])
         skipped |= {key_of(text): reason for text, reason in record["skipped"].items()}
-    return measured, {key: reason for key, reason in skipped.items() if key not in measured}
+    return measured, {key: reason for key, reason in skipped.items() if not any(measured.get(key, []))}
 
 
 def heading(path: Path, record: dict[str, Any]) -> str:

@@ -118,14 +118,16 @@ def test_the_cpu_time_of_children_that_ended_is_counted_where_asked(tmp_path):
     assert whole > alone + 0.1
 
 
-def test_of_several_records_the_last_that_has_a_task_counts():
-    first = {"results": {"8 MiB ranges, http, Feedline": [{"a": 1}], "epoch, 50 ms, Feedline, as stored": [{"b": 1}]},
-             "skipped": {"8 MiB ranges, http, obstore": "aborted", "epoch, 0 ms, LitData": "no"}}  # fmt: skip
-    second = {"results": {"8 MiB ranges, http, Feedline": [{"a": 2}], "8 MiB ranges, http, obstore": [{"c": 1}],
-                          "epoch, 50 ms, Feedline, as stored": [None]}, "skipped": {}}  # fmt: skip
+def test_rounds_of_several_records_stand_behind_each_other_and_ratios_stay_within_one():
+    ranges = f"{reading.KINDS[0].name}, http"
+    first = {"rounds": 1, "results": {f"{ranges}, {reading.OURS}": [{"cpu_s_per_gb": 1.0}],
+                                      f"{ranges}, {reading.LIMIT}": [{"cpu_s_per_gb": 0.5}]},
+             "skipped": {f"{ranges}, obstore": "aborted", "epoch, 0 ms, LitData": "no"}}  # fmt: skip
+    second = {"rounds": 2, "results": {f"{ranges}, {reading.OURS}": [{"cpu_s_per_gb": 9.0}, None],
+                                       f"{ranges}, obstore": [{"cpu_s_per_gb": 2.0}, None]}, "skipped": {}}  # fmt: skip
     measured, skipped = publish.merged([first, second])
-    assert measured["8 MiB ranges, http", "Feedline"] == [{"a": 2}]
-    assert measured["epoch, 50 ms", "Feedline, as stored"] == [{"b": 1}]
+    assert tables.bars(measured, [])[0]["measured"] == [2.0], "and not of 9.0, which had no limit in its round"
+    assert [bool(entry) for entry in measured[ranges, "obstore"]] == [False, True, False]
     assert skipped == {("epoch, 0 ms", "LitData"): "no"}
     with pytest.raises(ValueError, match="no name that is known"):
-        publish.key_of("8 MiB ranges, http, nobody")
+        publish.key_of(f"{ranges}, nobody")
