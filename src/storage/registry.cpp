@@ -88,7 +88,7 @@ Result<Location> Registry::open(const std::string& url) const {
                             known() + ": copy or mount it, and open that" +
                             (foreign ? "" : "; or " + foreign.error().what));
   return refused(url, "'" + scheme + "' is no scheme that is known; there are paths and " + known() +
-                          ": mend it, or write ./" + url + " for a path that is spelled so");
+                          ": mend it, or write ./" + without_secrets(url) + " for a path that is spelled so");
 }
 
 Registry built_in_schemes() {

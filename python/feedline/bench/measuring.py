@@ -47,7 +47,12 @@ def measure(
     dataset = (
         sources.open(source).random_resized_crop(size).random_horizontal_flip().normalize(IMAGENET_MEAN, IMAGENET_STD)
     )
-    result: dict[str, Any] = {"source": source, "samples": len(dataset), "batch_size": batch_size, "size": size}
+    result: dict[str, Any] = {
+        "source": sources.shown_source(source),
+        "samples": len(dataset),
+        "batch_size": batch_size,
+        "size": size,
+    }
     ours, arrivals = _of_loader(dataset, batch_size, num_workers, seconds, show)
     result["feedline"] = ours
     if dataset.format != "pixels":  # those need no decoding

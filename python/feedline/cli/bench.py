@@ -91,7 +91,9 @@ def bench(
     except StockLoaderMissing as error:
         raise click.UsageError(f"--against torch: {error}") from error
     if as_json or record is not None:
-        facts = envelope("bench", ["feedline", *sys.argv[1:]], source, began=began, source=source)
+        name = result["source"]
+        words = [name if word == source else word for word in sys.argv[1:]]
+        facts = envelope("bench", ["feedline", *words], name, began=began, source=name)
         whole = records.of_bench({**facts, "wall_s": time.time() - began}, result, arrivals)
     print_json(whole) if as_json else _print(result)
     if record is not None:  # last: a full disk must not take the figures along

@@ -13,6 +13,7 @@ import feedline
 from feedline.cli import exit_codes, parameters
 from feedline.cli.console import OUT, bytes_text, counted, print_json, steps, table
 from feedline.data import inspection, places
+from feedline.data.sources import shown_source
 from feedline.findings import Finding
 
 _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -50,10 +51,11 @@ def inspect(source: str, format_: str | None, fields: str | None, show: str | No
     sheet: dict[str, Any] | None = None
     if show is not None:
         sheet = _write_sheet(source, format_, fields, Path(show), images)
+    name = shown_source(source)
     if as_json:
-        print_json(_as_dict(source, found, findings, storage) | ({"contact_sheet": sheet} if sheet else {}))
+        print_json(_as_dict(name, found, findings, storage) | ({"contact_sheet": sheet} if sheet else {}))
     else:
-        _print(source, found, findings, sheet)
+        _print(name, found, findings, sheet)
         _print_storage(storage)
     if not found.samples and any(finding.code == "unreadable_file" for finding in findings):
         return exit_codes.FAILED

@@ -156,6 +156,15 @@ def _refuse_later_arguments(**values: Any) -> None:
             raise ConfigError(f"open: {name} is not in this version of Feedline")
 
 
+def shown_source(source: str, stored: _engine.StoredSource | None = None) -> str:
+    """`source` as it was given, for what is printed and kept; where its URLs have secrets, the names without them."""
+    if "://" not in source:
+        return source
+    names = (stored or _engine.StoredSource(source)).names
+    text = "::".join(name.decode(errors="replace") for name in names)
+    return text if "hidden-" in text else source
+
+
 def engine_source(
     source: _Source,
     format: str | None,

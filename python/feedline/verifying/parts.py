@@ -75,6 +75,7 @@ class Work(NamedTuple):
     """How parts are verified."""
 
     origin: Origin  # of the whole source
+    shown: str  # the source, without secrets of URLs
     cache: tuple[str, int, float]
     decode: bool
     pool: ThreadPoolExecutor

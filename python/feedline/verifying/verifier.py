@@ -15,7 +15,7 @@ from typing import Any, Literal
 from .. import _engine
 from ..data import arguments, node_cache
 from ..data.dataset import Origin
-from ..data.sources import engine_source
+from ..data.sources import engine_source, shown_source
 from ..errors import ConfigError, DataError, StorageError
 from ..findings import Finding
 from ..machine import limits as host_limits
@@ -71,10 +71,11 @@ def verify(
     threads = _threads(num_workers)
     cached = node_cache.of_open(cache, cache_limit)
     stored = _engine.StoredSource(origin[0])
+    shown = shown_source(origin[0], stored)
     with ExitStack() as held:
-        journal = held.enter_context(_journal(resume, origin, decode)) if resume is not None else None
+        journal = held.enter_context(_journal(resume, shown, origin, decode)) if resume is not None else None
         pool = held.enter_context(ThreadPoolExecutor(threads, "feedline-verify"))
-        work = Work(origin, cached, decode, pool)
+        work = Work(origin, shown, cached, decode, pool)
         heard = progress or (lambda done, total: None)
         names = stored.names
         if len(names) == 1 and stored.is_folder(names[0]):
@@ -88,10 +89,10 @@ def _threads(num_workers: Any) -> int:
     return arguments.integer("verify", "num_workers", num_workers, 1)
 
 
-def _journal(resume: str | os.PathLike[str], origin: Origin, decode: bool) -> Journal:
+def _journal(resume: str | os.PathLike[str], shown: str, origin: Origin, decode: bool) -> Journal:
     path = Path(arguments.output_path("verify", "resume", resume))
-    source, format, fields, _, missing, _ = origin
-    head = {"feedline_verify": 1, "source": source, "format": format, "fields": list(fields)}
+    _, format, fields, _, missing, _ = origin
+    head = {"feedline_verify": 1, "source": shown, "format": format, "fields": list(fields)}
     return Journal(path, {**head, "missing": missing, "decode": decode}, "verify")
 
 
@@ -138,7 +139,7 @@ class _Verifier:
             findings.append(found("order_incomplete", "error", text))
         of_parts = [finding for result in results for finding in result.findings]
         return Verification(
-            source=self._work.origin[0],
+            source=self._work.shown,
             format=format,
             shards=0 if isinstance(self, _Folder) else len(results),
             parts_found=sum(result.found for result in results),
