@@ -261,8 +261,12 @@ Result<bool> PipeStorage::is_directory(const std::string& /*path*/) const { retu
 
 std::string PipeStorage::note() const {
   std::uint64_t bytes = 0, commands = 0;
-  const std::lock_guard lock(mutex_);
-  for (const auto& [path, output] : outputs_) {
+  std::vector<Output*> outputs;  // they stay; who runs a command holds its lock when he takes mutex_
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [path, output] : outputs_) outputs.push_back(output.get());
+  }
+  for (Output* const output : outputs) {
     const std::lock_guard own(output->mutex);
     if (!output->file || !*output->file) continue;
     ++commands;
