@@ -54,13 +54,17 @@ def loss_of(model: torch.nn.Module, batch: dict[str, Any]) -> torch.Tensor:
     return torch.nn.functional.mse_loss(model(batch["x"]), batch["y"])
 
 
+# Read before anything runs: Lightning takes the variable out of the environment once it has fitted a model.
+_RANKS = int(os.environ.get("WORLD_SIZE", "1"))
+
+
 def worker_options(workers: int) -> dict[str, Any]:
     """Options of a loader with so many workers, on one rank or on one of two.
 
     Not by fork() beside gloo's threads: while one of them enters Python it holds the list of thread states, and a child
     of CPython 3.11, whose copy of that lock nobody gives back, waits for it before it runs a line.
     """
-    if workers and os.environ.get("WORLD_SIZE", "1") != "1":
+    if workers and _RANKS > 1:
         multiprocessing.set_forkserver_preload([Path(sys.argv[0]).stem])  # the imports, once for all workers
         return {"num_workers": workers, "multiprocessing_context": "forkserver"}
     return {"num_workers": workers}

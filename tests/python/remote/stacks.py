@@ -19,8 +19,10 @@ def of_process(process: subprocess.Popen[bytes], stderr: Path) -> str:
     with suppress(ProcessLookupError):
         process.send_signal(signal.SIGUSR1)
     deadline = time.monotonic() + _WAIT_S
-    while stderr.stat().st_size == before and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.05)
+    size = -1  # of what it said: it says a frame at a time, and is done when it adds no more
+    while (size <= before or size < stderr.stat().st_size) and process.poll() is None and time.monotonic() < deadline:
+        size = stderr.stat().st_size
+        time.sleep(0.2)
     said = stderr.read_bytes()[before:].decode(errors="replace")
     return "\n".join(
         [f"process {process.pid}, status {process.poll()}", said, _threads(process.pid), _native(process.pid)]

@@ -157,8 +157,9 @@ def test_the_made_s3_takes_valid_keys_alone() -> None:
 HANGS = (
     "import faulthandler, signal, threading\n"
     "faulthandler.register(signal.SIGUSR1, all_threads=True)\n"
-    "print('ready', flush=True)\n"
-    "def waits_for_ever(): threading.Event().wait()\n"
+    "def waits_for_ever():\n"
+    "    print('ready', flush=True)\n"
+    "    threading.Event().wait()\n"
     "waits_for_ever()\n"
 )
 
