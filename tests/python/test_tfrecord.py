@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from conftest import training
 from made_tfrecords import example, record, sequence_example, write
+from range_server import serving
 
 import feedline
 from feedline import packing, verifying
@@ -203,6 +204,23 @@ def test_indexes_of_others_are_used_and_never_trusted(tmp_path: Path, end: str) 
     assert f"the index '{index}' is not of this shard, and is not used: " in dataset.explain()
     assert values(path) == wanted
     assert [found.code for found in feedline.inspect(path, fields=("n", "text")).findings] == ["foreign_index"]
+
+
+def test_behind_a_server_the_batches_are_the_same(records: list[Path], tmp_path: Path) -> None:
+    """A list and a compressed file are known by their names alone; the second opening takes the index that was
+    kept, and asks for no other program's."""
+    wanted = epoch(training(feedline.open(records)), shuffle=True)
+    packed = records[0].parent / "packed.tfrecord.gz"
+    packed.write_bytes(gzip.compress(b"".join(path.read_bytes() for path in records)))
+    with serving(records[0].parent) as server:
+        source = server.url("train-{00000..00002}-of-00003")
+        assert epoch(training(feedline.open(source)), shuffle=True) == wanted
+        server.requests.clear()
+        assert epoch(training(feedline.open(source, cache=tmp_path / "node")), shuffle=True) == wanted
+        assert not [path for path, _ in server.requests if path.endswith(("idx", "index"))]
+        assert epoch(training(feedline.open(server.url("packed.tfrecord.gz"))), shuffle=True) == wanted
+        with pytest.raises(feedline.StorageError, match="404"):
+            feedline.open(server.url("train-{00003..00004}-of-00005"))
 
 
 def test_errors_of_choosing_fields_come_before_any_sample(tmp_path: Path) -> None:
