@@ -174,12 +174,35 @@ TEST_F(Tfrecord, TellsImagesAndLabelsByNameAndContent) {
   EXPECT_CONTAINS(kinds({{"x", floats_feature({1})}}), "there are: x (float)");
 }
 
+TEST_F(Tfrecord, AFieldIsANumberWhereAllFirstRecordsHaveOne) {
+  const auto kind = [&](const std::vector<std::vector<std::int64_t>>& lists) {
+    std::vector<std::string> data;
+    for (const auto& list : lists) data.push_back(example({{"n", ints_feature(list)}}));
+    return opened(write(data), {"n"}).value()->fields()[0].kind;
+  };
+  EXPECT_EQ(kind({{1}, {2}}), FieldKind::kInteger);
+  EXPECT_EQ(kind({{1}, {2, 3}}), FieldKind::kArray);
+  EXPECT_EQ(kind({{1}, {}}), FieldKind::kArray);
+  EXPECT_EQ(kind({{2, 3}, {1}}), FieldKind::kArray);
+}
+
 TEST_F(Tfrecord, AlternativesStandInForEachOther) {
   const std::string source = write({example({{"a", ints_feature({1})}}), example({{"b", ints_feature({2})}}),
                                     example({{"b", ints_feature({3})}, {"a", ints_feature({4})}})});
   const auto format = opened(source, {"n=a;b"});
   ASSERT_TRUE(format) << format.error().message();
   EXPECT_EQ(shown(**format, 0) + shown(**format, 1) + shown(**format, 2), "124");
+}
+
+TEST_F(Tfrecord, OfOneNameTheLastFeatureCounts) {
+  const std::string source = write({example({{"n", ints_feature({1})}, {"n", ints_feature({2})}}),
+                                    example({{"n", ints_feature({3})}, {"n", ""}}),
+                                    sequence_example({{"n", ints_feature({4})}}, {{"n", {ints_feature({5})}}})});
+  const auto format = opened(source, {"n"});
+  ASSERT_TRUE(format) << format.error().message();
+  EXPECT_EQ(shown(**format, 0), "2");
+  EXPECT_CONTAINS(shown(**format, 1), "the record has no feature 'n'");
+  EXPECT_EQ(shown(**format, 2), "4") << "before a list of the name";
 }
 
 TEST_F(Tfrecord, FieldsThatCannotBeAreRefusedBeforeTheFirstRead) {
@@ -363,6 +386,22 @@ TEST_F(Tfrecord, IndexesOfOthersAreReadWhereTheyFit) {
   EXPECT_CONTAINS(notes_->lines()[0], "x.idx' is not of this shard, and is not used: its records end at byte 50");
 }
 
+// It fills the shard to its last byte, and some of its records are compared with it at once.
+TEST_F(Tfrecord, AnIndexOfOtherRecordsIsSeenWhenAShardIsOpened) {
+  const std::string one = example({{"n", ints_feature({1})}});
+  const std::uint64_t bytes = one.size() + 16;
+  const std::string source = write({one, one});
+  for (const std::uint64_t first : {bytes - 1, bytes + 1, 2 * bytes - 16}) {
+    folder_.write("x.idx", "0 " + std::to_string(first) + "\n" + std::to_string(first) + " " +
+                               std::to_string(2 * bytes - first) + "\n");
+    const auto format = opened(source, {"n"});
+    ASSERT_TRUE(format) << format.error().message();
+    EXPECT_EQ(shown(**format, 0) + shown(**format, 1), "11") << first;
+    EXPECT_CONTAINS(notes_->lines().front(), "the shard has no such record 0 at byte 0");
+    std::filesystem::remove(source + ".feedline-index");
+  }
+}
+
 // The ends are right, and what lies between is not: of a long index not every record is compared when it is opened.
 TEST_F(Tfrecord, AnIndexThatLiesInBetweenNeverGivesAWrongSample) {
   const std::string data = example({{"n", ints_feature({1})}});
@@ -451,6 +490,17 @@ TEST_F(Tfrecord, GivesEveryFeatureAsAFile) {
     EXPECT_EQ(sizes->files[i].bytes, stored->files[i].bytes.size()) << i;
 }
 
+TEST_F(Tfrecord, NumbersThatAreNoRowsAreThatSamplesError) {
+  const auto format =
+      opened(write({example({{"b", floats_feature({1, 2, 3, 4})}}), example({{"b", floats_feature({1, 2, 3, 4, 5})}}),
+                    example({{"b", floats_feature({})}})}),
+             {"b:boxes", "p=b:keypoints"});
+  ASSERT_TRUE(format) << format.error().message();
+  EXPECT_EQ(shown(**format, 0), "(1, 4):10,20,30,40 (2, 2):10,20,30,40");
+  EXPECT_CONTAINS(shown(**format, 1), "field 'b': the feature 'b' holds 5 values, which are no rows of 4");
+  EXPECT_EQ(shown(**format, 2), "(0, 4): (0, 2):");
+}
+
 TEST_F(Tfrecord, ASampleOverTheLimitIsRefusedByItsLength) {
   const auto format =
       opened(write({example({{"t", bytes_feature({std::string(1'000, 'x')})}}),
@@ -463,6 +513,10 @@ TEST_F(Tfrecord, ASampleOverTheLimitIsRefusedByItsLength) {
   ASSERT_FALSE(read);
   EXPECT_CONTAINS(read.error().what, "over the limit of 900");
   EXPECT_TRUE((*format)->read(1, record));
+  OpenOptions mapped;
+  mapped.fields = {"t"};
+  mapped.storage = storage::mapped_storage();
+  EXPECT_FALSE((*open_records(folder_.path("x.tfrecord"), mapped))->read(0, record)) << "its pages would be brought in";
   // 500 numbers of a byte each are 4,000 bytes as they are handed over
   const auto numbers = opened(folder_.path("x.tfrecord"), {"n;t2:array"}, Missing::kNone);
   ASSERT_TRUE(numbers) << numbers.error().message();
