@@ -23,6 +23,7 @@ import feedline
 
 WINDOW, TOKEN_BATCH = 1024, 12
 ROWS, COLUMNS, ROW_BATCH = 200_000, 16, 256
+SCENES, HEIGHT, WIDTH, SIDE, SCENE_BATCH = 1_000, 240, 320, 160, 32
 
 
 class Windows(Dataset[Any]):
@@ -64,6 +65,46 @@ class RowsByHand:
             yield (self.rows[order[first : first + ROW_BATCH]],)
 
 
+class Scenes(Dataset[Any]):
+    """Images, masks and boxes in memory, with torchvision's v2 behind them: 0 to 60 boxes an image."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        self.images = rng.integers(0, 255, (SCENES, HEIGHT, WIDTH, 3), dtype=np.uint8)
+        self.masks = rng.integers(0, 21, (SCENES, HEIGHT, WIDTH), dtype=np.uint8)
+        corners = [np.sort(rng.uniform(0, 1, (i % 61, 2, 2)) * [WIDTH, HEIGHT], axis=1) for i in range(SCENES)]
+        self.boxes = [pair.reshape(-1, 4).astype(np.float32) for pair in corners]
+        from torchvision.transforms import v2
+
+        geometry = [v2.RandomHorizontalFlip(), v2.RandomCrop((200, 260)), v2.Resize((SIDE, SIDE))]
+        self.transform = v2.Compose([*geometry, v2.ToDtype(torch.float32, True)])
+
+    def __len__(self) -> int:
+        return SCENES
+
+    def __getitem__(self, index: int) -> Any:
+        from torchvision import tv_tensors
+
+        image = tv_tensors.Image(torch.from_numpy(self.images[index]).permute(2, 0, 1))
+        boxes = tv_tensors.BoundingBoxes(self.boxes[index], format="XYXY", canvas_size=(HEIGHT, WIDTH))
+        return self.transform((image, tv_tensors.Mask(self.masks[index]), boxes))
+
+    def natively(self) -> feedline.Dataset:
+        arrays = feedline.arrays(
+            image=self.images,
+            mask=self.masks,
+            boxes=feedline.ragged(self.boxes),
+            fields=["image:image", "mask:mask", "boxes:boxes"],
+        )
+        return arrays.random_horizontal_flip().random_crop((200, 260)).resize((SIDE, SIDE)).to_dtype("float32", True)
+
+
+def together(samples: Any) -> Any:
+    """Boxes stay a list, as many of each image as there are."""
+    images, masks, boxes = zip(*samples, strict=True)
+    return torch.stack(images), torch.stack(masks), list(boxes)
+
+
 def rows() -> np.ndarray[Any, Any]:
     return np.random.default_rng(0).random((ROWS, COLUMNS), dtype=np.float32)
 
@@ -76,6 +117,10 @@ MAKE: dict[tuple[str, str], Callable[[argparse.Namespace], Iterable[Any]]] = {
         TOKEN_BATCH, shuffle=True, num_workers=o.workers
     ),
     ("tokens", "numpy"): lambda o: WindowsByHand(o.tokens),
+    ("scenes", "stock"): lambda o: DataLoader(
+        Scenes(), SCENE_BATCH, shuffle=True, num_workers=o.workers, persistent_workers=True, collate_fn=together
+    ),
+    ("scenes", "feedline"): lambda o: Scenes().natively().loader(SCENE_BATCH, shuffle=True, num_workers=o.workers),
     ("arrays", "stock"): lambda o: DataLoader(TensorDataset(torch.from_numpy(rows())), ROW_BATCH, shuffle=True),
     ("arrays", "feedline"): lambda o: feedline.arrays(x=rows()).loader(ROW_BATCH, shuffle=True, num_workers=o.workers),
     ("arrays", "numpy"): lambda o: RowsByHand(rows()),
@@ -84,7 +129,7 @@ MAKE: dict[tuple[str, str], Callable[[argparse.Namespace], Iterable[Any]]] = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", choices=["tokens", "arrays"])
+    parser.add_argument("case", choices=["tokens", "arrays", "scenes"])
     parser.add_argument("kind", choices=["stock", "feedline", "numpy"])
     parser.add_argument("--tokens", help="a file of uint16 tokens")
     parser.add_argument("--workers", type=int, default=2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Token files and arrays: Feedline against torch's loader and against NumPy by hand, side by side.
+"""Token files, arrays, and images with boxes in memory: Feedline beside torch's loader, and NumPy by hand.
 
 Every measurement is a fresh process; the rounds are interleaved and every second one runs backwards. Ratios are taken
 within a round. The tokens are random: a window costs the same whatever is in it.
@@ -28,6 +28,7 @@ GOALS = [
     Goal("tokens: times torch's loader over a mapped file", "tokens", "elements_per_s", at_least=20),
     Goal("tokens: share of NumPy's fancy indexing", "tokens", "elements_per_s", at_least=1, over="numpy"),
     Goal("arrays: times torch's loader, no workers", "arrays", "elements_per_s", at_least=30),
+    Goal("images, masks and boxes in memory: times torchvision v2 in workers", "scenes", "elements_per_s", at_least=3),
     Goal("arrays: share of NumPy's array[indices]", "arrays", "elements_per_s", at_least=0.5, over="numpy"),
 ]
 
@@ -46,6 +47,8 @@ def main() -> int:
             for case in ("tokens", "arrays")
             for kind in ("stock", "feedline", "numpy")
         }
+        for kind in ("stock", "feedline"):
+            tasks[f"scenes, {kind}"] = functools.partial(measure, "sequence_loaders.py", "scenes", kind, tokens=path)
         results = rounds(tasks, options.rounds)
     goals = [goal.record(results) for goal in GOALS]
     table = Table(title="Median of the rounds (lowest to highest)", title_justify="left")

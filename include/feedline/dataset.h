@@ -109,6 +109,9 @@ struct View {
   std::string name = {};                   // empty: the image's field name, "_" and the place among the views
   std::vector<Operation> operations = {};  // on what the operations before views() give
   std::optional<int> count = {};           // so many, each drawn by itself, as one field (count, C, H, W)
+  // Of its first operations: the view, by its place among those before, whose operation there is the same one and is
+  // drawn alike, so that several views are of one random crop.
+  std::vector<int> drawn_as = {};
 };
 
 class SampleReader;
@@ -272,13 +275,18 @@ struct NamedArray {
   // Not empty: a ragged array. Sample i is the rows [offsets[i], offsets[i + 1]), which must touch each other.
   std::vector<std::int64_t> offsets = {};
   Element pad = {};  // of a ragged array: what stands in a batch behind its shorter samples
+  // "array": rows as they are. "image": 8-bit pixels, (height, width), (height, width, 1 or 3) or (3, height, width);
+  // "mask": labels of 8 or 16 bits, (height, width); "boxes": (N, 4); "keypoints": (N, 2) or (N, K, 2). What moves the
+  // images moves the last three.
+  std::string kind = "array";
 };
 
 // Samples are the rows of arrays with equally many; a field for each. A ragged array called "name" is a field of shape
 // (kAnyLength, ...) and an int64 field "name_length" behind it, the sample's own first extent. Nothing is copied but
-// the rows of a batch.
-// kConfig: no array, different numbers of samples, samples without elements, a name twice, offsets that do not go from
-// 0 up to `rows`.
+// the rows of a batch. Where one of them is more than an array, the samples are as those of stored files, with
+// operations on them, and a ragged array's "name_length" stands in batches only.
+// kConfig: no array, different numbers of samples, samples without elements (there, of images and masks), a name twice,
+// offsets that do not go from 0 up to `rows`, an array that is not of its kind.
 Result<Dataset> arrays(std::vector<NamedArray> arrays);
 
 struct TokenFile {

@@ -113,6 +113,10 @@ struct CornerCrop {
   Size size;
   Corner corner = Corner::kTopLeft;
 };
+// timm's: without so many pixels at each edge. The image must have some left.
+struct TrimBorder {
+  int border = 0;
+};
 struct RandomCrop {
   Size size;
   Padding padding;
@@ -162,6 +166,8 @@ struct RandomChange {
 struct Boxes {
   BoxFormat format = BoxFormat::kXyxy;
   bool clamps = true;  // what moves boxes cuts them off at the image's edges: torchvision's clamping_mode "soft"
+  // Stored boxes that are inverted, wholly outside of the image or no numbers are taken too, as torchvision takes them.
+  bool takes_unsound = false;
 };
 // torchvision v2's SanitizeBoundingBoxes: boxes that are small or not all inside the image are left out, and the rows
 // of `labels` that belong to them.
@@ -354,7 +360,7 @@ using Any =
                  TrivialAugmentWide, AugMix, TimmAugment, GaussianBlur, RandomErasing, RandomApply, RandomChoice,
                  RandomOrder, RandomRotation, RandomAffine, RandomPerspective, ElasticTransform, RandomResize,
                  RandomShortSide, ScaleJitter, PadTo, Letterbox, Boxes, RandomCropOrPad, ResizeKeepRatio,
-                 SanitizeBoundingBoxes, RandomIouCrop, RandomZoomOut, RandomPhotometricDistort, CornerCrop>;
+                 SanitizeBoundingBoxes, RandomIouCrop, RandomZoomOut, RandomPhotometricDistort, CornerCrop, TrimBorder>;
 }  // namespace op
 
 // One of them, and what it is for.

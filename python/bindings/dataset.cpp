@@ -153,15 +153,16 @@ void bind_reads(nb::class_<Dataset>& cls) {
                   "tuple[int, int, float, float, int]"));
 }
 
-// name ("": by its place), a chain, and how many or None: one field of views().
-using ViewRow = std::tuple<std::string, const Dataset*, std::optional<int>>;
+// name ("": by its place), a chain, how many or None, and as which views it is drawn: one field of views().
+using ViewRow = std::tuple<std::string, const Dataset*, std::optional<int>, std::vector<int>>;
 
 void bind_views(nb::class_<Dataset>& cls) {
   cls.def(
          "views",
          [](const Dataset& self, const std::vector<ViewRow>& rows, const std::string& field) {
            std::vector<View> views;
-           for (const auto& [name, chain, count] : rows) views.push_back({name, chain->operations(), count});
+           for (const auto& [name, chain, count, drawn_as] : rows)
+             views.push_back({name, chain->operations(), count, drawn_as});
            return unwrap(self.views(std::move(views), field));
          },
          "views"_a, "field"_a)

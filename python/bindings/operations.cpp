@@ -60,6 +60,12 @@ void bind_operations(nb::class_<Dataset>& cls) {
           },
           "fields"_a, "size"_a, "fill"_a, "padding_mode"_a, "rounds_down"_a)
       .def(
+          "trim_border",
+          [](const Dataset& self, const Fields& fields, int border) {
+            return appended(self, fields, op::TrimBorder{border});
+          },
+          "fields"_a, "border"_a)
+      .def(
           "random_crop_or_pad",
           [](const Dataset& self, const Fields& fields, HeightWidth size, const Color& fill,
              const std::string& padding_mode) {

@@ -45,9 +45,9 @@ std::shared_ptr<void> held(nb::object object) {
 }
 
 // name, owner, address, rows, stride in bytes, dtype, shape of a row; of a ragged array, a buffer of int64 offsets, or
-// None, and the bytes of the number that it is padded with
+// None, and the bytes of the number that it is padded with; what it is, as NamedArray::kind
 using ArrayRow = std::tuple<std::string, nb::object, std::uintptr_t, std::uint64_t, std::int64_t, std::string,
-                            std::vector<std::int64_t>, nb::object, nb::bytes>;
+                            std::vector<std::int64_t>, nb::object, nb::bytes, std::string>;
 
 std::vector<std::int64_t> offsets_of(const nb::object& buffer) {
   if (buffer.is_none()) return {};
@@ -65,7 +65,7 @@ Element element_of_bytes(const nb::bytes& number) {
 
 Dataset arrays_dataset(const std::vector<ArrayRow>& rows) {
   std::vector<NamedArray> named;
-  for (const auto& [name, owner, address, count, stride, dtype, shape, offsets, pad] : rows) {
+  for (const auto& [name, owner, address, count, stride, dtype, shape, offsets, pad, kind] : rows) {
     if (shape.size() >= Shape::kMaxDims)
       raise_config("arrays: \"" + name + "\" has more than " + std::to_string(Shape::kMaxDims) + " extents");
     Shape row;
@@ -79,7 +79,8 @@ Dataset arrays_dataset(const std::vector<ArrayRow>& rows) {
                      {dtype_of(dtype), row},
                      held(owner),
                      offsets_of(offsets),
-                     element_of_bytes(pad)});
+                     element_of_bytes(pad),
+                     kind});
   }
   return unwrap(arrays(std::move(named)));
 }

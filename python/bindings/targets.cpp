@@ -33,10 +33,10 @@ void bind_targets(nb::class_<Dataset>& cls) {
   cls.def("roles", &role_rows, nb::sig("def roles(self) -> list[tuple[str, str, str, bool]]"))
       .def(
           "boxes",
-          [](const Dataset& self, const Fields& fields, const std::string& format, bool clamps) {
-            return appended(self, fields, op::Boxes{box_format_of(format), clamps});
+          [](const Dataset& self, const Fields& fields, const std::string& format, bool clamps, bool takes_unsound) {
+            return appended(self, fields, op::Boxes{box_format_of(format), clamps, takes_unsound});
           },
-          "fields"_a, "format"_a, "clamps"_a)
+          "fields"_a, "format"_a, "clamps"_a, "takes_unsound"_a)
       .def(
           "sanitize_bounding_boxes",
           [](const Dataset& self, double min_size, double min_area, const Fields& labels) {

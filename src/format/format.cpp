@@ -40,6 +40,7 @@ std::shared_ptr<const RowFormat> rows_of(std::shared_ptr<const Format> format) {
 }
 
 bool is_ragged(const Format& format) {
+  if (dynamic_cast<const RowFormat*>(&format) == nullptr) return false;
   return std::ranges::any_of(format.fields(), [](const auto& field) { return field.array.is_ragged(); });
 }
 

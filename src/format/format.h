@@ -41,8 +41,9 @@ std::optional<FieldKind> field_kind_of(std::string_view name);
 struct FieldDescription {
   std::string name;  // "image", "label", or the extension that the user asked for
   FieldKind kind = FieldKind::kImage;
-  ArraySpec array = {};        // of a RowFormat's; its first extent may be kAnyLength
+  ArraySpec array = {};        // of a RowFormat's, or of arrays in memory; its first extent may be kAnyLength
   bool may_be_absent = false;  // with Missing::kNone: some samples lack it
+  Element pad{};               // of a RecordFormat's ragged array: what stands behind a shorter row
 };
 
 struct OpenOptions {
@@ -108,6 +109,8 @@ class RecordFormat : public Format {
   // One for each of shard_ends(), for whoever gets whole shards before a sample of them is asked for; empty: this
   // format does not say.
   virtual std::vector<StoredShard> stored_shards() const { return {}; }
+  // Are its samples in memory, or mapped, so that whoever keeps them has a second copy, of what may change?
+  virtual bool is_in_memory() const { return false; }
   // Between two epochs: looks whether the objects that stay open are still those that were indexed. Reading a sample of
   // one that is not is a kStorage error from then on.
   virtual void notice_changes() const {}
@@ -131,7 +134,7 @@ class RowFormat : public Format {
 std::shared_ptr<const RecordFormat> records_of(std::shared_ptr<const Format> format);
 std::shared_ptr<const RowFormat> rows_of(std::shared_ptr<const Format> format);
 
-// Has it a field whose samples have different lengths?
+// Is it of rows, with a field whose samples have different lengths, known without a read?
 bool is_ragged(const Format& format);
 
 // kConfig: no such format, field or source. kStorage: cannot be listed or opened. kData: a shard is damaged.

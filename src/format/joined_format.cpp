@@ -15,6 +15,9 @@ class JoinedRecords final : public JoinedFormat<RecordFormat> {
   void notice_changes() const override {
     for (const auto& part : parts()) part->notice_changes();
   }
+  bool is_in_memory() const override {
+    return std::ranges::any_of(parts(), [](const auto& part) { return part->is_in_memory(); });
+  }
   std::size_t most_pieces() const override {
     std::size_t most = 0;
     for (const auto& part : parts()) most = std::max(most, part->most_pieces());

@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "feedline/array.h"
 #include "feedline/error.h"
 #include "memory/pixels.h"
 #include "memory/sample_limit.h"
@@ -45,6 +47,7 @@ struct Record {
     std::int64_t value = 0;            // integer fields
     PixelView pixels = {};             // image fields that are stored decoded, in place of `bytes`
     bool absent = false;               // the sample lacks the field, and may
+    std::optional<ArraySpec> array{};  // arrays, boxes and points whose numbers `bytes` are, without a file around them
   };
   std::vector<Field> fields;        // in the order of Format::fields()
   ByteBuffer storage;               // owns the bytes that were read

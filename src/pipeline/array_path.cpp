@@ -3,12 +3,13 @@
 
 #include <cstring>
 #include <span>
+#include <vector>
 
 #include "base/clock.h"
-#include "decode/npy/npy.h"
 #include "pipeline/field_scratch.h"
 #include "pipeline/kept_rows.h"
 #include "pipeline/row_shape.h"
+#include "pipeline/stored_array.h"
 
 namespace feedline::pipeline {
 
@@ -18,10 +19,10 @@ void ArrayPath::add_scratch(FieldScratch& scratch) const {
 
 Result<void> ArrayPath::fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const {
   const std::uint64_t started = base::now_ns();
-  FEEDLINE_TRY(decode::NpyArray array, decode::read_npy(stored.bytes));
+  FEEDLINE_TRY(decode::NpyArray array, read_array(stored));
   const KeptRows kept(belongs_to_boxes_ ? work.scratch.targets.get() : nullptr);
   FEEDLINE_TRY(array.spec.shape, kept.shape_of(array.spec.shape));
-  FEEDLINE_CHECK_OK(check_row(array.spec, spec(), "npy:", "decode"));
+  FEEDLINE_CHECK_OK(check_row(array.spec, spec(), stored.array ? "array:" : "npy:", "decode"));
   FEEDLINE_TRY(const ArrayView out, place(row, array.spec.shape, work));
   kept.copy(array.data, out.data);
   work.meter.count(telemetry::Stage::kDecode, started, out.spec.bytes());
@@ -31,11 +32,13 @@ Result<void> ArrayPath::fill(const memory::Record::Field& stored, FieldWork& wor
 // Of any dtype and shape: which ones fit is a matter of how rows are put together.
 Result<void> ArrayPath::keep(const memory::Record::Field& stored, FieldWork& work,
                              format::PixelRecordBuilder& record) const {
-  FEEDLINE_TRY(decode::NpyArray array, decode::read_npy(stored.bytes));
+  FEEDLINE_TRY(decode::NpyArray array, read_array(stored));
   TargetScratch* const scratch = belongs_to_boxes_ ? work.scratch.targets.get() : nullptr;
   const KeptRows kept(scratch);
   if (kept.are_all()) {
-    record.add_bytes(stored.bytes);
+    std::vector<std::byte> file;
+    if (stored.array) decode::write_npy(array.spec, array.data, file);
+    record.add_bytes(stored.array ? file : stored.bytes);
     return {};
   }
   FEEDLINE_TRY(array.spec.shape, kept.shape_of(array.spec.shape));

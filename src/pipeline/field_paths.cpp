@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "decode/labels.h"
-#include "decode/npy/npy.h"
 #include "decode/text/json.h"
 #include "decode/text/utf8.h"
 #include "pipeline/array_path.h"
@@ -14,6 +13,7 @@
 #include "pipeline/mask_path.h"
 #include "pipeline/pixel_cache.h"
 #include "pipeline/pixels_path.h"
+#include "pipeline/stored_array.h"
 #include "pipeline/stored_path.h"
 #include "pipeline/target_path.h"
 #include "pipeline/value_path.h"
@@ -116,7 +116,7 @@ bool belongs_to_boxes(const Field& field, const FieldStages& stages) {
 Made make_array_path(const Field& field, const FieldStages& stages, BatchForm form) {
   FEEDLINE_TRY(const ArraySpec first,
                first_of(field, stages, [](const memory::Record::Field& stored) -> Result<ArraySpec> {
-                 FEEDLINE_TRY(const decode::NpyArray array, decode::read_npy(stored.bytes));
+                 FEEDLINE_TRY(const decode::NpyArray array, read_array(stored));
                  return array.spec;
                }));
   Shape shape = first.shape;
@@ -128,8 +128,9 @@ Made make_array_path(const Field& field, const FieldStages& stages, BatchForm fo
     for (std::size_t i = 0; i < shape.dims(); ++i) any = any.with_front(kAnyLength);
     shape = any;
   }
-  return std::make_shared<const ArrayPath>(FieldSpec{.name = field.name, .array = {first.dtype, shape}, .form = form},
-                                           belongs_to_boxes(field, stages));
+  return std::make_shared<const ArrayPath>(
+      FieldSpec{.name = field.name, .array = {first.dtype, shape}, .form = form, .pad = field.pad},
+      belongs_to_boxes(field, stages));
 }
 
 TargetPath::Part part_of(const Field& field, const FieldStages& stages) {
@@ -157,16 +158,20 @@ Made make_target_path(const Field& field, const FieldStages& stages, BatchForm f
     FEEDLINE_TRY(kept.preparation, transform::TargetChain::compile(kind, boxes, {before, behind}));
     FEEDLINE_TRY(kept.rest, transform::TargetChain::compile(kind, boxes, operations, stages.cache->position));
   }
+  const bool sanitizes = std::ranges::any_of(operations, [](const Operation& operation) {
+    return std::holds_alternative<op::SanitizeBoundingBoxes>(operation);
+  });
+  const bool refuses_unsound = field.kind == FieldKind::kBoxes && !boxes.takes_unsound && !sanitizes;
   // an empty list in JSON says nothing of what the others are
   const auto first = first_of(field, stages, [kind](const memory::Record::Field& stored) -> Result<ArraySpec> {
-    FEEDLINE_TRY(const ArraySpec spec, read_target_spec(kind, stored.bytes));
+    FEEDLINE_TRY(const ArraySpec spec, read_target_spec(kind, stored));
     if (spec.shape.dims() == 1) return config_error("no sample of the first has a row of it");
     return spec;
   });
   if (!first) return std::unexpected(first.error());
   return std::make_shared<const TargetPath>(
       FieldSpec{.name = field.name, .array = {first->dtype, shape_of_targets(*first, kind, form)}, .form = form},
-      std::move(chain), std::move(kept), part_of(field, stages));
+      std::move(chain), std::move(kept), part_of(field, stages), refuses_unsound);
 }
 
 Result<void> take_any(std::span<const std::byte> /*stored*/) { return {}; }
@@ -177,7 +182,10 @@ BatchForm form_of(const Field& field, const FieldStages& stages, const std::stri
   if (stages.map != nullptr && stages.map->takes(field.name))
     return can_collate(field, BatchForm::kList) ? BatchForm::kList : BatchForm::kDense;
   const bool has_lengths = is_target(field) || belongs_to_boxes(field, stages);
-  BatchForm form = is_stored(field) || has_lengths ? BatchForm::kList : BatchForm::kDense;
+  const bool is_padded = field.kind == FieldKind::kArray && field.array.is_ragged();
+  BatchForm form = is_stored(field) || has_lengths ? BatchForm::kList
+                   : is_padded                     ? BatchForm::kPadded
+                                                   : BatchForm::kDense;
   // what was said of an image before it had views holds for each of them
   const auto names = [&](const Collation& collation, const std::string& name) {
     return std::ranges::find(collation.fields, name) != collation.fields.end();
@@ -203,7 +211,7 @@ Result<FieldSpec> add_views(const Field& image, const FieldStages& stages, std::
     const auto operations = stages.views->operations_of(stages.operations, number, i);
     auto chain =
         transform::Chain::compile_view(operations, stages.views->position, static_cast<std::uint32_t>(views.size()),
-                                       stages.dtype, stages.layout, size);
+                                       stages.dtype, stages.layout, size, field.drawn_as);
     if (!chain) return config_error("'" + field.name + "': " + chain.error().what);
     if (i > 0 && (*chain)->output() != views.back().chain->output())
       return config_error("'" + field.name + "': its views have not one shape");

@@ -234,7 +234,7 @@ void find_boxes(Recipe& recipe, const std::vector<Operation>& operations) {
 Result<CachePoint> make_cache_point(const std::string& where, std::uint64_t budget, const Source& source,
                                     const std::vector<Operation>& operations) {
   const auto records = format::records_of(source.format());
-  if (!records)
+  if (!records || records->is_in_memory())
     return config_error("cache: the samples of \"" + source.name() +
                         "\" are arrays, which are in memory or mapped already: a cache would be a second copy");
   for (const Operation& operation : operations)

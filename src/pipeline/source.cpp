@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "cache/node/cached_storage.h"
 #include "format/arrays/array_format.h"
+#include "format/arrays/array_records.h"
 #include "format/folder/given_files.h"
 #include "format/format.h"
 #include "format/joined_format.h"
@@ -86,7 +87,11 @@ Result<Source> Source::open(const std::string& source, const OpenOptions& option
 }
 
 Result<Source> Source::arrays(std::vector<NamedArray> arrays) {
-  FEEDLINE_TRY(auto opened, format::ArrayFormat::make(std::move(arrays)));
+  if (std::ranges::all_of(arrays, [](const NamedArray& array) { return array.kind == "array"; })) {
+    FEEDLINE_TRY(auto opened, format::ArrayFormat::make(std::move(arrays)));
+    return Source("arrays", std::move(opened));
+  }
+  FEEDLINE_TRY(auto opened, format::ArrayRecords::make(std::move(arrays)));
   return Source("arrays", std::move(opened));
 }
 

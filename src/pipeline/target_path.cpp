@@ -11,6 +11,8 @@
 #include "pipeline/field_scratch.h"
 #include "pipeline/kept_rows.h"
 #include "pipeline/row_shape.h"
+#include "pipeline/sound_boxes.h"
+#include "pipeline/stored_array.h"
 #include "transform/pointwise.h"
 
 namespace feedline::pipeline {
@@ -56,13 +58,13 @@ struct Stored {
   ArraySpec spec;
   std::span<const std::byte> data;
 };
-Result<Stored> read_stored(TargetKind kind, std::span<const std::byte> bytes, std::vector<float>& json) {
+Result<Stored> read_stored(TargetKind kind, const memory::Record::Field& field, std::vector<float>& json) {
   Stored stored;
-  if (decode::is_npy(bytes)) {
-    FEEDLINE_TRY(const decode::NpyArray array, decode::read_npy(bytes));
+  if (field.array || decode::is_npy(field.bytes)) {
+    FEEDLINE_TRY(const decode::NpyArray array, read_array(field));
     stored = {array.spec, array.data};
   } else {
-    FEEDLINE_TRY(stored.spec.shape, decode::read_number_lists(bytes, json));
+    FEEDLINE_TRY(stored.spec.shape, decode::read_number_lists(field.bytes, json));
     stored.spec.dtype = DType::kFloat32;
     stored.data = std::as_bytes(std::span(json));
   }
@@ -123,9 +125,9 @@ void convert(DType dtype, std::span<const std::byte> from, std::span<To> to) {
 
 }  // namespace
 
-Result<ArraySpec> read_target_spec(TargetKind kind, std::span<const std::byte> bytes) {
+Result<ArraySpec> read_target_spec(TargetKind kind, const memory::Record::Field& field) {
   std::vector<float> json;
-  FEEDLINE_TRY(const Stored stored, read_stored(kind, bytes, json));
+  FEEDLINE_TRY(const Stored stored, read_stored(kind, field, json));
   return ArraySpec{*taken_as(stored.spec.dtype), stored.spec.shape};
 }
 
@@ -137,9 +139,9 @@ transform::TargetDrawing& TargetPath::drawing_of(FieldScratch& scratch) const {
   return part_ == Part::kLeads ? scratch.targets->boxes : scratch.targets->rows;
 }
 
-Result<void> TargetPath::read(const memory::Record::Field& bytes, FieldScratch& scratch) const {
+Result<void> TargetPath::read(const memory::Record::Field& field, FieldScratch& scratch) const {
   const TargetKind kind = chain_->kind();
-  FEEDLINE_TRY(const Stored stored, read_stored(kind, bytes.bytes, scratch.targets->numbers));
+  FEEDLINE_TRY(const Stored stored, read_stored(kind, field, scratch.targets->numbers));
   const Shape& shape = stored.spec.shape;
   const bool is_empty = shape.elements() == 0;
   const Shape& all = spec().array.shape;
@@ -168,8 +170,11 @@ Result<void> TargetPath::move(const memory::Record::Field& stored, const transfo
   FEEDLINE_CHECK_OK(read(stored, work.scratch));
   transform::TargetDrawing& drawing = drawing_of(work.scratch);
   drawing.sanitized = false;
-  if (chain.is_idle()) return {};
   const DrawnFor& drawn_for = work.scratch.drawn_for;
+  if (refuses_unsound_ && !work.is_prepared)
+    FEEDLINE_CHECK_OK(check_sound(drawing.rows, chain_->boxes().format,
+                                  drawn_for.field == nullptr ? std::nullopt : std::optional(drawn_for.size)));
+  if (chain.is_idle()) return {};
   if (drawn_for.field == nullptr)
     return data_error("the sample has no image or mask, by whose size they are moved", "transform");
   return chain.apply(drawn_for.size, work.key, work.scratch.targets->iou_crops, drawing);
@@ -225,8 +230,11 @@ Result<void> TargetPath::keep(const memory::Record::Field& stored, FieldWork& wo
 std::vector<std::string> TargetPath::explain() const {
   const op::Boxes& boxes = chain_->boxes();
   if (chain_->kind() == TargetKind::kPoints) return {"keypoints, moved as the images are"};
-  return {"boxes (" + std::string(name_of(boxes.format)) + "), moved as the images are" +
-          (boxes.clamps ? ", and cut off at their edges" : "")};
+  std::string line = "boxes (" + std::string(name_of(boxes.format)) + "), moved as the images are" +
+                     (boxes.clamps ? ", and cut off at their edges" : "");
+  for (const Operation& operation : chain_->operations())
+    if (std::holds_alternative<op::SanitizeBoundingBoxes>(operation)) line += "; left out by " + describe(operation);
+  return {line};
 }
 
 }  // namespace feedline::pipeline

@@ -12,10 +12,10 @@
 
 namespace feedline::pipeline {
 
-// The dtype and shape of boxes or points as they are stored, in a .npy file or as lists in JSON: float32 of all floats
-// and of JSON, int64 of all integers; (N, 4) or (N, 2) or (N, K, 2). kData: it is neither. The shape (0,) of an empty
-// list is taken as it is.
-Result<ArraySpec> read_target_spec(transform::TargetKind kind, std::span<const std::byte> stored);
+// The dtype and shape of boxes or points as they are stored, in memory, in a .npy file or as lists in JSON: float32 of
+// all floats and of JSON, int64 of all integers; (N, 4) or (N, 2) or (N, K, 2). kData: it is neither. The shape (0,) of
+// an empty list is taken as it is.
+Result<ArraySpec> read_target_spec(transform::TargetKind kind, const memory::Record::Field& stored);
 
 // Boxes or keypoints: read as numbers, moved as the sample's images are.
 class TargetPath final : public FieldPath {
@@ -31,8 +31,14 @@ class TargetPath final : public FieldPath {
     kLeads,           // the sample's only boxes: others go by what is drawn for them, and by which of them are left
     kBelongsToBoxes,  // its rows go with those
   };
-  TargetPath(FieldSpec spec, std::shared_ptr<const transform::TargetChain> chain, Kept kept, Part part)
-      : FieldPath(std::move(spec)), chain_(std::move(chain)), kept_(std::move(kept)), part_(part) {}
+  // refuses_unsound: boxes that no image can have are an error of their sample, as nothing leaves them out.
+  TargetPath(FieldSpec spec, std::shared_ptr<const transform::TargetChain> chain, Kept kept, Part part,
+             bool refuses_unsound)
+      : FieldPath(std::move(spec)),
+        chain_(std::move(chain)),
+        kept_(std::move(kept)),
+        part_(part),
+        refuses_unsound_(refuses_unsound) {}
 
   const transform::TargetChain& chain() const { return *chain_; }
 
@@ -55,6 +61,7 @@ class TargetPath final : public FieldPath {
   const std::shared_ptr<const transform::TargetChain> chain_;
   const Kept kept_;
   const Part part_;
+  const bool refuses_unsound_;
 };
 
 }  // namespace feedline::pipeline

@@ -53,6 +53,25 @@ Result<void> check_view(const View& view, const std::string& name) {
   return {};
 }
 
+// Are the views that it draws as before it, and their operations there the same?
+// before: the views with the operations that others can be drawn as.
+Result<void> check_drawn_as(const View& view, const std::string& name,
+                            const std::vector<const std::vector<Operation>*>& before) {
+  const std::string start = "views: " + quoted(name) + ": ";
+  if (!view.drawn_as.empty() && view.count) return config_error(start + "only a single view can be drawn as another");
+  if (view.drawn_as.size() > view.operations.size())
+    return config_error(start + "it has fewer operations than are to be drawn as those of others");
+  for (std::size_t i = 0; i < view.drawn_as.size(); ++i) {
+    const int other = view.drawn_as[i];
+    const bool is_before = other >= 0 && static_cast<std::size_t>(other) < before.size();
+    const auto* const theirs = is_before ? before[static_cast<std::size_t>(other)] : nullptr;
+    if (theirs == nullptr || i >= theirs->size() || describe((*theirs)[i]) != describe(view.operations[i]))
+      return config_error(start + "view " + std::to_string(other) + " has not the same " +
+                          std::string(name_of(view.operations[i])) + ", as whose it could be drawn");
+  }
+  return {};
+}
+
 Result<void> check_names(const ViewPoint& point, const Source& source) {
   for (auto field = point.fields.begin(); field != point.fields.end(); ++field) {
     const auto is_it = [&](const auto& other) { return other.name == field->name; };
@@ -77,6 +96,8 @@ std::string described(const std::vector<View>& views, const std::string& image) 
     text += (text.empty() ? "" : ", ") + (view.name.empty() ? "" : view.name + "=");
     text += view.count ? "(" + described(view.operations) + ", " + std::to_string(*view.count) + ")"
                        : described(view.operations);
+    for (std::size_t i = 0; i < view.drawn_as.size(); ++i)
+      text += (i == 0 ? " drawn as " : ", ") + std::to_string(view.drawn_as[i]);
   }
   return "views(" + text + (image.empty() ? "" : ", field=" + quoted(image)) + ")";
 }
@@ -103,15 +124,19 @@ Result<ViewPoint> make_view_point(std::vector<View> views, const std::string& im
   ViewPoint point{.image = {}, .fields = {}, .position = operations, .text = described(views, image)};
   FEEDLINE_TRY(point.image, image_of("views", image, source, map));
   std::size_t total = 0;
+  std::vector<const std::vector<Operation>*> before;
   for (std::size_t i = 0; i < views.size(); ++i) {
     View& view = views[i];
     const std::string name = view.name.empty() ? point.image + "_" + std::to_string(i) : std::move(view.name);
     FEEDLINE_CHECK_OK(check_view(view, name));
+    FEEDLINE_CHECK_OK(check_drawn_as(view, name, before));
     const auto count = static_cast<std::size_t>(view.count.value_or(1));
     total += count;
     if (count > Dataset::kMostViews || total > Dataset::kMostViews)
       return config_error("views: a sample has at most " + std::to_string(Dataset::kMostViews) + " views");
-    point.fields.push_back({name, {count, std::move(view.operations)}, view.count.has_value()});
+    point.fields.push_back(
+        {name, {count, view.operations}, view.count.has_value(), {view.drawn_as.begin(), view.drawn_as.end()}});
+    before.resize(total, view.count ? nullptr : &view.operations);
   }
   FEEDLINE_CHECK_OK(check_names(point, source));
   return point;

@@ -26,6 +26,7 @@ struct ViewPoint {
     std::string name;
     std::vector<std::vector<Operation>> views;  // what is done to each
     bool is_stacked = false;                    // they stand as one array, even a single one
+    std::vector<std::uint32_t> drawn_as = {};   // View::drawn_as, of a single one
   };
   std::string image;  // the field that they are made of
   std::vector<Field> fields;

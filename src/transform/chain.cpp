@@ -56,7 +56,7 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
   pointwise.finish();
   const auto rest = operations.subspan(first);
   return std::make_shared<const CompiledChain>(
-      std::vector<Operation>(rest.begin(), rest.end()), input,
+      std::vector<Operation>(rest.begin(), rest.end()), std::move(input),
       Emitter(std::move(pointwise), inferred.channels, inferred.size.value_or(kAnySize), layout),
       OutputEraser(operations, first, layout));
 }
@@ -81,17 +81,19 @@ Result<std::shared_ptr<const Chain>> Chain::compile_rest(std::span<const Operati
 
 Result<std::shared_ptr<const Chain>> Chain::compile_view(std::span<const Operation> operations, std::size_t first,
                                                          std::uint32_t view, std::optional<DType> dtype, Layout layout,
-                                                         OutputSize size) {
+                                                         OutputSize size, std::span<const std::uint32_t> drawn_as) {
   constexpr unsigned kViewBits = 24;  // streams below are those of operations, and of what is nested in them
   FEEDLINE_CHECK(first <= operations.size() && view < kMostViews);
   FEEDLINE_TRY(const Inferred given, infer(operations.first(first)));
   const ColorMode mode = given.channels == 3 ? ColorMode::kRgb : ColorMode::kL;
-  return compile_from(operations, first,
-                      {.mode = mode,
-                       .fidelity = given.fidelity,
-                       .prepared = true,
-                       .first_stream = static_cast<std::uint32_t>(first) + ((view + 1) << kViewBits)},
-                      dtype, layout, size);
+  const auto streams_of = [first](std::uint32_t number) {
+    FEEDLINE_CHECK(number < kMostViews);
+    return static_cast<std::uint32_t>(first) + ((number + 1) << kViewBits);
+  };
+  CompiledChain::Input input{
+      .mode = mode, .fidelity = given.fidelity, .prepared = true, .first_stream = streams_of(view)};
+  for (const std::uint32_t other : drawn_as) input.others.push_back(streams_of(other));
+  return compile_from(operations, first, std::move(input), dtype, layout, size);
 }
 
 Result<void> resize(memory::PixelView in, Size out_size, Interpolation interpolation, Workspace& workspace,

@@ -67,10 +67,12 @@ class Chain {
                                                            std::optional<DType> dtype, Layout layout,
                                                            OutputSize size = OutputSize::kFixed);
   // Likewise for a view of a sample, number `view`, on pixels that SharedSteps made with the operations before `first`:
-  // the random ones draw from streams of the view's own. Requires: view < kMostViews.
+  // the random ones draw from streams of the view's own. drawn_as: views whose streams the first of them draw from
+  // instead. Requires: all of them < kMostViews.
   static Result<std::shared_ptr<const Chain>> compile_view(std::span<const Operation> operations, std::size_t first,
                                                            std::uint32_t view, std::optional<DType> dtype,
-                                                           Layout layout, OutputSize size = OutputSize::kFixed);
+                                                           Layout layout, OutputSize size = OutputSize::kFixed,
+                                                           std::span<const std::uint32_t> drawn_as = {});
   static constexpr std::uint32_t kMostViews = 254;
   // As compile(), but a chain that has no fixed output size yet is fine.
   static Result<void> check(std::span<const Operation> operations);

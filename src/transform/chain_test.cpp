@@ -87,6 +87,7 @@ class StepByStep {
     image_ = bordered(image_, plan.padding, o.padding_mode, o.fill);
     image_ = cropped(image_, take_box());
   }
+  void operator()(const op::TrimBorder&) { image_ = cropped(image_, take_box()); }
   void operator()(const op::RandomCropOrPad& o) {
     pad_as_drawn(o.padding_mode, o.fill);
     image_ = cropped(image_, take_box());

@@ -56,22 +56,29 @@ double number_of(Interpolation interpolation) { return interpolation == Interpol
 }  // namespace
 
 Result<Size> draw_operations(std::span<const Operation> operations, std::uint32_t first_stream, Size image,
-                             const base::SampleKey& key, Drawing& drawing, const Box* part) {
+                             const base::SampleKey& key, Drawing& drawing, const Box* part,
+                             std::span<const std::uint32_t> others) {
   FEEDLINE_CHECK(image.width > 0 && image.height > 0);
   StepBuilder builder(image, drawing);
   Drawer drawer(first_stream, key, drawing.steps->decisions, builder, drawing.iou_crops);
-  for (std::size_t i = 0; i < operations.size(); ++i)
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    drawer.count_from(i < others.size() ? others[i] : first_stream);
     FEEDLINE_CHECK_OK(drawer.draw(static_cast<int>(i), operations[i]));
+  }
   if (part != nullptr) builder.crop(*part);
   builder.finish();
   return builder.size();
 }
 
 CompiledChain::CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter, OutputEraser eraser)
-    : operations_(std::move(operations)), input_(input), emitter_(std::move(emitter)), eraser_(std::move(eraser)) {}
+    : operations_(std::move(operations)),
+      input_(std::move(input)),
+      emitter_(std::move(emitter)),
+      eraser_(std::move(eraser)) {}
 
 Result<void> CompiledChain::draw(Size image, const base::SampleKey& key, Drawing& drawing) const {
-  FEEDLINE_TRY(drawing.size, draw_operations(operations_, input_.first_stream, image, key, drawing));
+  FEEDLINE_TRY(drawing.size,
+               draw_operations(operations_, input_.first_stream, image, key, drawing, nullptr, input_.others));
   drawing.planes = input_.fidelity == Fidelity::kFast ? useful_planes(*drawing.steps) : std::nullopt;
   return {};
 }

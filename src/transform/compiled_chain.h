@@ -16,8 +16,10 @@ namespace feedline::transform {
 // Draws one operation after the other, the random ones from streams that count from `first_stream`, and gives the size
 // that comes out. Requires: infer() accepted the operations.
 // part: of what comes out, to which the drawing narrows itself; nullptr: all of it.
+// others: what the streams of the first operations count from, in place of `first_stream`.
 Result<Size> draw_operations(std::span<const Operation> operations, std::uint32_t first_stream, Size image,
-                             const base::SampleKey& key, Drawing& drawing, const Box* part = nullptr);
+                             const base::SampleKey& key, Drawing& drawing, const Box* part = nullptr,
+                             std::span<const std::uint32_t> others = {});
 // What was decided for the operations of a drawing, in words.
 std::vector<DrawnValue> values_of(const Drawing& drawing);
 // One line for each operation on pixels. `narrowed`: what to say of one that lets only a part of the image be used.
@@ -31,8 +33,9 @@ class CompiledChain final : public Chain {
   struct Input {
     ColorMode mode = ColorMode::kRgb;
     Fidelity fidelity = Fidelity::kExact;
-    bool prepared = false;           // pixels of Preparation, which need no decoding
-    std::uint32_t first_stream = 0;  // operations before these
+    bool prepared = false;                   // pixels of Preparation, which need no decoding
+    std::uint32_t first_stream = 0;          // operations before these
+    std::vector<std::uint32_t> others = {};  // as draw_operations() has them
   };
   // Requires: infer() accepted the operations, and `emitter` and `eraser` are for what they give.
   CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter, OutputEraser eraser);

@@ -40,6 +40,7 @@ class Drawer {
          IouCrops* iou_crops = nullptr)
       : key_(key), first_stream_(first_stream), decisions_(decisions), builder_(builder), iou_crops_(iou_crops) {}
 
+  void count_from(std::uint32_t first_stream) { first_stream_ = first_stream; }
   Result<void> draw(int index, const Operation& operation) {
     index_ = index;
     stream_ = first_stream_ + static_cast<std::uint32_t>(index);
@@ -82,6 +83,16 @@ class Drawer {
     const Box box = plan_corner_crop(whole, o);
     builder_.crop(box);
     record(Decision::Kind::kCrop).box = box;
+    return {};
+  }
+  Result<void> operator()(const op::TrimBorder& o) {
+    const std::optional<Box> box = trimmed_box(builder_.size(), o);
+    if (!box)
+      return data_error("trim_border: a border of " + std::to_string(o.border) +
+                            " leaves nothing of the image, which is " + text(builder_.size()) + " there",
+                        "transform");
+    builder_.crop(*box);
+    record(Decision::Kind::kCrop).box = *box;
     return {};
   }
   Result<void> operator()(const op::RandomCrop& o) {
@@ -481,7 +492,7 @@ class Drawer {
   }
 
   const base::SampleKey& key_;
-  const std::uint32_t first_stream_;
+  std::uint32_t first_stream_;
   std::vector<Decision>& decisions_;
   Builder& builder_;
   IouCrops* const iou_crops_;

@@ -26,7 +26,8 @@ bool is_flip(const Operation& operation) {
 bool narrows_decoding(const Operation& operation) {
   if (const auto* crop = std::get_if<op::RandomCrop>(&operation)) return !crop->pad_if_needed && !any(crop->padding);
   return std::holds_alternative<op::CenterCrop>(operation) || std::holds_alternative<op::CornerCrop>(operation) ||
-         std::holds_alternative<op::Resize>(operation) || std::holds_alternative<op::RandomResizedCrop>(operation) ||
+         std::holds_alternative<op::TrimBorder>(operation) || std::holds_alternative<op::Resize>(operation) ||
+         std::holds_alternative<op::RandomResizedCrop>(operation) ||
          std::holds_alternative<op::RandomResize>(operation) ||
          std::holds_alternative<op::RandomShortSide>(operation) || std::holds_alternative<op::ScaleJitter>(operation) ||
          std::holds_alternative<op::ResizeKeepRatio>(operation) ||

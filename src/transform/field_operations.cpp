@@ -32,9 +32,10 @@ bool is_within(const Operation& operation, Is is) {
 
 bool changes_size(const Operation& operation) {
   return is_within(operation, [](const Operation& o) {
-    return is_any_of<op::Resize, op::CenterCrop, op::CornerCrop, op::RandomCrop, op::RandomResizedCrop, op::Pad,
-                     op::RandomRotation, op::RandomResize, op::RandomShortSide, op::ScaleJitter, op::ResizeKeepRatio,
-                     op::RandomCropOrPad, op::PadTo, op::Letterbox, op::RandomIouCrop, op::RandomZoomOut>(o);
+    return is_any_of<op::Resize, op::CenterCrop, op::CornerCrop, op::TrimBorder, op::RandomCrop, op::RandomResizedCrop,
+                     op::Pad, op::RandomRotation, op::RandomResize, op::RandomShortSide, op::ScaleJitter,
+                     op::ResizeKeepRatio, op::RandomCropOrPad, op::PadTo, op::Letterbox, op::RandomIouCrop,
+                     op::RandomZoomOut>(o);
   });
 }
 

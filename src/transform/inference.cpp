@@ -127,6 +127,15 @@ class Inference {
                           " there");
     return gives(o.size);
   }
+  Check operator()(const op::TrimBorder& o) {
+    if (o.border < 0) return config_error("border_size must not be negative, got " + std::to_string(o.border));
+    FEEDLINE_CHECK_OK(needs_pixels());
+    if (!state_.size) return {};
+    const auto left = trimmed_box(*state_.size, o);
+    if (left) return gives({left->height, left->width});
+    return config_error("a border of " + std::to_string(o.border) + " leaves nothing of the image, which is " +
+                        text(*state_.size) + " there");
+  }
   Check operator()(const op::RandomCrop& o) {
     FEEDLINE_CHECK_OK(check_size(o.size));
     FEEDLINE_CHECK_OK(check_padding(o.padding));

@@ -110,6 +110,7 @@ std::string arguments(const op::CornerCrop& o) {
   constexpr std::string_view kCorners[] = {"top_left", "top_right", "bottom_left", "bottom_right", "center"};
   return size(o.size) + ", corner=" + std::string(kCorners[static_cast<std::size_t>(o.corner)]);
 }
+std::string arguments(const op::TrimBorder& o) { return number(o.border); }
 std::string arguments(const op::RandomCrop& o) {
   const bool pads = o.padding.left || o.padding.top || o.padding.right || o.padding.bottom;
   std::string text = size(o.size);
@@ -149,7 +150,8 @@ std::string moved(Interpolation interpolation, const std::array<std::uint8_t, 3>
   return text + fill_and_mode(fill, PaddingMode::kConstant);
 }
 std::string arguments(const op::Boxes& o) {
-  return std::string(name_of(o.format)) + (o.clamps ? "" : ", clamping_mode=None");
+  return std::string(name_of(o.format)) + (o.clamps ? "" : ", clamping_mode=None") +
+         (o.takes_unsound ? ", unsound=keep" : "");
 }
 std::string arguments(const op::SanitizeBoundingBoxes& o) {
   std::string text = "min_size=" + number(o.min_size) + ", min_area=" + number(o.min_area);
@@ -291,6 +293,7 @@ struct Name {
   std::string_view operator()(const op::Resize&) const { return "resize"; }
   std::string_view operator()(const op::CenterCrop&) const { return "center_crop"; }
   std::string_view operator()(const op::CornerCrop&) const { return "corner_crop"; }
+  std::string_view operator()(const op::TrimBorder&) const { return "trim_border"; }
   std::string_view operator()(const op::RandomCrop&) const { return "random_crop"; }
   std::string_view operator()(const op::RandomResizedCrop&) const { return "random_resized_crop"; }
   std::string_view operator()(const op::RandomHorizontalFlip&) const { return "random_horizontal_flip"; }

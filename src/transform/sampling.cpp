@@ -342,6 +342,13 @@ Padding RandomCropPadding::sum() const {
           always.bottom + height_needed.bottom};
 }
 
+std::optional<Box> trimmed_box(Size image, const op::TrimBorder& trim) {
+  const std::int64_t both = 2 * std::int64_t{trim.border};
+  if (image.height <= both || image.width <= both) return std::nullopt;
+  const int taken = static_cast<int>(both);
+  return Box{trim.border, trim.border, image.width - taken, image.height - taken};
+}
+
 Box plan_corner_crop(Size image, const op::CornerCrop& crop) {
   const int right = image.width - crop.size.width, bottom = image.height - crop.size.height;
   const auto box = [&](int left, int top) { return Box{left, top, crop.size.width, crop.size.height}; };

@@ -110,6 +110,8 @@ CenterCropPlan plan_center_crop(Size image, Size crop, bool rounds_down = false)
 Box central_box(Size image, const op::CenterCrop& crop);
 // FiveCrop's. Requires: the crop fits the image.
 Box plan_corner_crop(Size image, const op::CornerCrop& crop);
+// TrimBorder: what is left; nullopt: nothing is.
+std::optional<Box> trimmed_box(Size image, const op::TrimBorder& trim);
 
 // RandomCrop's borders: `padding`, then pad_if_needed on both sides of a direction that is too small. Two pads, in
 // this order, because the border modes read the image that the first one made.

@@ -59,6 +59,7 @@ class TargetChain {
 
   TargetKind kind() const { return kind_; }
   const op::Boxes& boxes() const { return boxes_; }
+  std::span<const Operation> operations() const { return operations_; }
   bool is_idle() const;  // does it leave everything as it is, so that no image is needed?
   // Draws for an image of this size what Chain::draw draws for it, and moves drawing.rows. Boxes put into `iou_crops`
   // what they draw; points need it there. kData: as Chain::draw.

@@ -14,6 +14,7 @@ from drawn_changes import augmented
 from PIL import Image, ImageEnhance, ImageOps
 
 import feedline
+from feedline.testing import draw_for_size
 
 PHOTOS = 24
 Chain = Callable[[feedline.Dataset], feedline.Dataset]
@@ -105,11 +106,26 @@ def test_changes_are_pillows(folder: Path, change: str, mode: str) -> None:
         )
 
 
-def test_a_probability_is_how_often(folder: Path) -> None:
-    dataset = _opened(folder).random_solarize(128, p=0.2)
-    done = sum(bool(dataset.draw(i, seed=seed)) for i in range(PHOTOS) for seed in range(200))
-    assert done == pytest.approx(0.2 * PHOTOS * 200, abs=4 * (0.16 * PHOTOS * 200) ** 0.5)
-    assert not _opened(folder).random_equalize(0).draw(0)
+BY_CHANCE: dict[str, Callable[[feedline.Dataset, float], feedline.Dataset]] = {
+    "invert": lambda d, p: d.random_invert(p),
+    "posterize": lambda d, p: d.random_posterize(3, p),
+    "solarize": lambda d, p: d.random_solarize(128, p),
+    "sharpness": lambda d, p: d.random_adjust_sharpness(2.5, p),
+    "autocontrast": lambda d, p: d.random_autocontrast(p),
+    "equalize": lambda d, p: d.random_equalize(p),
+    "grayscale": lambda d, p: d.random_grayscale(p),
+}
+
+
+@pytest.mark.parametrize("change", BY_CHANCE)
+def test_a_probability_is_how_often(folder: Path, change: str) -> None:
+    draws = 20_000
+    for p in (0.2, 0.75):
+        dataset = BY_CHANCE[change](_opened(folder), p)
+        done = sum(bool(draw_for_size(dataset, 40, 50, i)) for i in range(draws))
+        assert done == pytest.approx(p * draws, abs=4 * (p * (1 - p) * draws) ** 0.5)
+    assert not BY_CHANCE[change](_opened(folder), 0).draw(0)
+    assert BY_CHANCE[change](_opened(folder), 1).draw(0)
 
 
 def test_flips_and_crops_keep_their_order(folder: Path) -> None:

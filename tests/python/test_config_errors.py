@@ -66,6 +66,13 @@ OPERATIONS: dict[str, list[Call]] = {
         lambda d: d.random_crop_or_pad(4, (1, 2)),
         lambda d: d.random_crop_or_pad(4, padding_mode="wrap"),
     ],
+    "trim_border": [
+        lambda d: d.trim_border(-1),
+        lambda d: d.trim_border("2"),
+        lambda d: d.trim_border(2.5),
+        lambda d: d.resize((8, 9)).trim_border(4),
+        lambda d: d.trim_border(2**31),
+    ],
     "resize_keep_ratio": [
         lambda d: d.resize_keep_ratio(0),
         lambda d: d.resize_keep_ratio(4, -0.1),

@@ -50,7 +50,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "shards").mkdir()
     for i in range(147):
         files = made_fields.sample(i)
-        members = {"jpg": files["left.jpg"], **files}
+        labels = np.arange(i % 4)  # one for each of the boxes
+        members = {"jpg": files["left.jpg"], **files, "labels.npy": made_fields.npy(labels)}
         made_data.write_tar(
             root / "shards" / f"{i:03d}.tar", [(f"{i:06d}.{name}", data) for name, data in members.items()]
         )

@@ -156,10 +156,10 @@ def test_erasing_noise_is_standard_normal_whatever_the_layout(stats: ModuleType,
 def test_timms_rectangles_share_the_area(stats: ModuleType, one: feedline.Dataset) -> None:
     random.seed(2)
     dataset = one.timm_random_erasing(1, max_count=3)
-    drawn = [[box for _, _, box in dataset.draw(0, seed=seed)] for seed in range(DRAWS // 4)]
+    drawn = [[box for _, _, box in dataset.draw(0, seed=seed)] for seed in range(DRAWS)]
     assert stats.chisquare(np.bincount([len(boxes) for boxes in drawn], minlength=4)[1:]).pvalue > 1e-4
     for count in (1, 2, 3):
-        theirs = [_fits_rules(224, 160, (0.02 / count, 1 / 3 / count), (0.3, 1 / 0.3)) for _ in range(5000)]
+        theirs = [_fits_rules(224, 160, (0.02 / count, 1 / 3 / count), (0.3, 1 / 0.3)) for _ in range(DRAWS)]
         ours = [boxes[0] for boxes in drawn if len(boxes) == count]
         for side in range(4):
             pairs = ([box[side] for box in boxes if box] for boxes in (ours, theirs))
@@ -246,7 +246,7 @@ def test_chains_of_aug_mix_choose_evenly(stats: ModuleType, one: feedline.Datase
     for all_ops, choices in ((True, 13), (False, 9)):
         dataset = one.aug_mix(all_ops=all_ops)
         depths, names = Counter(), Counter()
-        for seed in range(3000):
+        for seed in range(DRAWS):
             drawn = [name for _, name, _ in dataset.draw(0, seed=seed)][1:]
             names.update(name for name in drawn if name != "chain")
             text = " ".join("|" if name == "chain" else "x" for name in drawn)
@@ -320,16 +320,19 @@ def test_weights_for_blending_one_after_the_other_are_timms(
     transform = timm.augment_and_mix_transform(f"augmix-w3-b1-a{alpha}", {})
     np.random.seed(3)
     theirs = []
-    for _ in range(DRAWS // 2):
+    for _ in range(DRAWS):
         shares, all_ = np.float32(np.random.dirichlet([alpha] * 3)), np.float32(np.random.beta(alpha, alpha))
         theirs.append(transform._calc_blended_weights(shares, all_))
     dataset = one.timm_augment(f"augmix-w3-b1-d1-a{alpha}")
-    ours = np.array([_named(dataset, 0, seed)["weights"] for seed in range(DRAWS // 2)])
+    ours = np.array([_named(dataset, 0, seed)["weights"] for seed in range(DRAWS)])
     for mine, wanted in zip(ours.T, np.array(theirs).T, strict=True):
         assert stats.ks_2samp(mine, wanted).pvalue > 1e-5
 
 
-@pytest.mark.parametrize("policy", [*POLICIES, *BLURRING, "augmix-m5-w2-d2", "augmix-m5-w2-d2-b1"])
+DRAWN = (*POLICIES, *BLURRING, "rand-m4-n1", "originalr", "v0", "augmix-m5-w2-d2", "augmix-m5-w2-d2-b1")
+
+
+@pytest.mark.parametrize("policy", DRAWN)
 def test_timms_policies_draw_as_timm_does(
     stats: ModuleType, one: feedline.Dataset, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,15 +360,14 @@ def test_timms_policies_draw_as_timm_does(
     transform, image = make(policy, hparams), Image.new("RGB", (224, 160))
     random.seed(3)
     np.random.seed(3)
-    draws = DRAWS // 2
-    for _ in range(draws):
+    for _ in range(DRAWS):
         transform(image)
     theirs: dict[str, list[float]] = {}
     for name, amount in seen:
         theirs.setdefault(name, []).append(amount)
     dataset = one.timm_augment(policy)
     ours: dict[str, list[float]] = {}
-    for seed in range(draws):
+    for seed in range(DRAWS):
         for _, name, values in dataset.draw(0, seed=seed):
             if name not in ("interpolation", "weights", "blended", "chain"):
                 ours.setdefault(name, []).append(values[0])

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import feedline
+from feedline.data import view_list
 
 PHOTOS = 24
 BIG = feedline.chain().random_resized_crop(48, scale=(0.4, 1)).random_horizontal_flip()
@@ -394,3 +395,47 @@ def test_how_fast_what_views_need_is_decoded(photos: Path, tmp_path: Path):
     (tmp_path / "a" / "0.jpg").write_bytes(made_data.encoded(made_data.photo(1, 300, 200)))
     assert feedline.open(tmp_path).views([TINY, TINY]).measure_decode(1).images == 1
     assert views_of(feedline.open(photos)).measure_decode(8, threads=2).images == 8
+
+
+# ---- views that are drawn as others: how the drop-in has several of one random crop ----
+
+
+def test_views_are_drawn_alike_operation_by_operation(photos: Path) -> None:
+    start, other = BIG, feedline.chain().random_resized_crop(48, scale=(0.4, 1)).random_horizontal_flip()
+    inverting = other.random_invert(0.5)
+    views = {"a": start, "b": inverting, "c": inverting.random_vertical_flip(), "d": other}
+    made = view_list.drawn_alike(views, [(), (0, 0), (0, 0, 1), (0,)])
+    dataset = feedline.open(photos).views(made)
+    kinds = set()
+    for i in range(PHOTOS):
+        a, b, c, d = (dataset.sample(i, seed=3)[at] for at in range(4))
+        drawn = {(one.view, one.name): one.values for one in dataset.draw(i, seed=3)}
+        assert drawn["a", "crop"] == drawn["b", "crop"] == drawn["c", "crop"] == drawn["d", "crop"]
+        assert drawn["a", "flip"] == drawn["b", "flip"]
+        inverted = ("b", "invert") in drawn
+        assert (("c", "invert") in drawn) == inverted
+        assert np.array_equal(b, 255 - a if inverted else a)
+        upside_down = not np.array_equal(c, b)
+        assert np.array_equal(c, b[:, ::-1] if upside_down else b)
+        mirrored = not np.array_equal(d, a)  # its flip is its own
+        assert np.array_equal(d, a[:, :, ::-1] if mirrored else a)
+        kinds.add((inverted, upside_down, mirrored))
+    assert len(kinds) > 5
+    alone = feedline.open(photos).views(a=start)
+    assert np.array_equal(alone[5].a, dataset[5].a)
+
+
+@pytest.mark.parametrize(
+    ("drawn_as", "says"),
+    [
+        ([(0,), ()], "'a': view 0 has not the same random_resized_crop, as whose it could be drawn"),
+        ([(), (1,)], "'b': view 1 has not the same random_resized_crop"),
+        ([(), (-1,)], "'b': view -1 has not the same random_resized_crop"),
+        ([(), (0, 0)], "'b': view 0 has not the same random_vertical_flip"),
+        ([(), (0, 0, 0)], "'b': it has fewer operations than are to be drawn as those of others"),
+    ],
+)
+def test_what_cannot_be_drawn_alike_is_refused(photos: Path, drawn_as: list[tuple[int, ...]], says: str) -> None:
+    other = feedline.chain().random_resized_crop(48, scale=(0.4, 1)).random_vertical_flip()
+    with pytest.raises(feedline.ConfigError, match=says):
+        feedline.open(photos).views(view_list.drawn_alike({"a": BIG, "b": other}, drawn_as))

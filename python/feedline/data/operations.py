@@ -86,6 +86,17 @@ class Operations:
         down = arguments.choice("center_crop", "rounding", rounding, ("even", "down")) == "down"
         return self._crop_or_pad("center_crop", size, fill, padding_mode, fields, down)
 
+    def trim_border(self, border_size: int, *, fields: Fields = None) -> Self:
+        """Without ``border_size`` pixels at each of the four edges: timm's TrimBorder.
+
+        Raises:
+            ConfigError: it is negative, or leaves nothing of the images, where their size is known.
+            DataError: of a sample: it leaves nothing of the image.
+        """
+        where = "trim_border"
+        border = arguments.integer(where, "border_size", border_size, low=0)
+        return self._with(self._engine.trim_border(arguments.field_names(where, fields), border))
+
     def random_crop_or_pad(
         self,
         size: int | Sequence[int],

@@ -39,7 +39,8 @@ def ragged(values: Any, lengths: Any = None, *, offsets: Any = None, pad_value: 
     """A field of samples of different lengths: ``feedline.arrays(text=feedline.ragged(tokens, lengths), label=y)``.
 
     In a batch, ``text`` has the shape (rows, longest of them, ...), and ``text_length`` (int64, (rows,)) says how
-    much of a row is the sample; ``ds[i].text`` has the sample's own length. Every sample has at least one row.
+    much of a row is the sample; ``ds[i].text`` has the sample's own length. Every sample has at least one row,
+    unless ``fields=`` of :func:`feedline.arrays` names kinds: then only images and masks must.
 
     Args:
         values: an array of shape (total, ...) as :func:`feedline.arrays` takes it, the samples one behind the other;
@@ -51,8 +52,9 @@ def ragged(values: Any, lengths: Any = None, *, offsets: Any = None, pad_value: 
         pad_value: what stands in a batch behind its shorter samples; must be a number of the values' dtype.
 
     Raises:
-        ConfigError: lengths and offsets, or neither; negative or empty samples, or not as many rows as there are
-            values; a pad_value that the dtype does not hold. Some of it is found by :func:`feedline.arrays`.
+        ConfigError: lengths and offsets, or neither; negative samples, or empty ones where there must be rows, or not
+            as many rows as there are values; a pad_value that the dtype does not hold. Some of it is found by
+            :func:`feedline.arrays`.
     """
     if isinstance(values, list | tuple):
         if lengths is not None or offsets is not None:

@@ -10,18 +10,44 @@ from ..errors import ConfigError
 from .ragged_values import Ragged
 
 # name, owner, address, rows, bytes from row to row, dtype, shape of a row, offsets of a ragged array, its pad
-_Row = tuple[str, Any, int, int, int, str, list[int], Any, bytes]
+_Array = tuple[str, Any, int, int, int, str, list[int], Any, bytes]
+# the same, and its kind
+_Row = tuple[str, Any, int, int, int, str, list[int], Any, bytes, str]
 
 
-def of_field(name: str, field: Any) -> _Row:
+def of_field(name: str, field: Any, kind: str) -> _Row:
     """What the engine needs to know of an array or a :class:`Ragged`; ConfigError where it cannot take it."""
     if not isinstance(field, Ragged):
-        return _of_array(name, field)
+        return (*_of_array(name, field), kind)
     *described, _offsets, _pad = _of_array(name, field.values)
-    return (*described, field.offsets, field.pad)
+    return (*described, field.offsets, field.pad, kind)
 
 
-def _of_array(name: str, array: Any) -> _Row:
+def kinds_of(specs: Any, names: Sequence[str]) -> dict[str, str]:
+    """What ``fields=`` says of arrays: the kind of each; "array" is a row as it is."""
+    if specs is None:
+        specs = ()
+    if isinstance(specs, str):
+        specs = (specs,)
+    if not isinstance(specs, list | tuple) or not all(isinstance(spec, str) for spec in specs):
+        raise ConfigError(f"arrays: fields must be names with kinds, such as 'boxes:boxes', not {specs!r}")
+    kinds: dict[str, str] = {}
+    for spec in specs:
+        name, _, kind = spec.rpartition(":") if ":" in spec else (spec, "", "array")
+        if name not in names:
+            raise ConfigError(f"arrays: fields: there is no array {name!r}; there are {', '.join(names)}")
+        if name in kinds:
+            raise ConfigError(f"arrays: fields: {name!r} comes twice")
+        kinds[name] = kind
+    return {name: kinds.get(name, "array") for name in names}
+
+
+def is_column(value: Any) -> bool:
+    """Whether it is an array, and no option."""
+    return isinstance(value, Ragged) or hasattr(value, "data_ptr") or hasattr(value, "__array_interface__")
+
+
+def _of_array(name: str, array: Any) -> _Array:
     """What the engine needs to know of an array."""
     if hasattr(array, "data_ptr"):
         return _of_tensor(name, array)
@@ -36,7 +62,7 @@ def _of_array(name: str, array: Any) -> _Row:
     return name, array, address, array.shape[0], array.strides[0], array.dtype.name, extents, None, b""
 
 
-def _of_tensor(name: str, tensor: Any) -> _Row:
+def _of_tensor(name: str, tensor: Any) -> _Array:
     if tensor.device.type != "cpu" or str(tensor.layout) != "torch.strided":
         raise ConfigError(f"arrays: {name} must be a dense tensor on the CPU")
     _require_rows(name, tensor.shape)

@@ -24,11 +24,26 @@ class _DocumentOptions(TypedDict):
     pad: int
 
 
-def arrays(**fields: Any) -> Dataset:
+def arrays(*, fields: str | Sequence[str] | Any = None, **arrays: Any) -> Dataset:
     """Samples are the rows of arrays with equally many: ``feedline.arrays(x=features, y=labels)``.
 
     Args:
-        fields: NumPy arrays, memory-mapped ones too, or torch tensors on the CPU, by the name of their field in a
+        fields: arrays that are more than rows of numbers, as in :func:`feedline.open`, ``"NAME:KIND"`` each:
+            ``feedline.arrays(photo=photos, objects=feedline.ragged(boxes, counts), fields=["photo:image",
+            "objects:boxes"])``. Operations move and colour them as those of stored samples, and what moves the images
+            moves masks, boxes and keypoints. Kinds, with the shape of a sample and the dtype:
+
+            - ``image``: uint8, (height, width), (height, width, 1 or 3) or (3, height, width). Where either could be,
+              channels come last. Pixels that do not come channel by channel are not copied.
+            - ``mask``: labels, uint8 or uint16, (height, width).
+            - ``boxes``: (N, 4), what they are by :meth:`Dataset.boxes`; ``keypoints``: (N, 2) or (N, K, 2). Floats or
+              integers of up to 63 bits, given as float32 or int64, in a list unless ``collate`` says otherwise. As
+              many for every sample, or any number, and none, by :func:`ragged`.
+            - ``array``: as without a kind. Beside the others a ragged one is padded too, and is a list where
+              :meth:`Dataset.sanitize_bounding_boxes` names it.
+
+            Images and masks whose heights differ are :func:`ragged` too. A sample's key in errors is ``"row 17"``.
+        arrays: NumPy arrays, memory-mapped ones too, or torch tensors on the CPU, by the name of their field in a
             batch. Of bool, integers up to 64 bits, or floats of 16, 32 or 64 bits; shape (rows, ...), at most six
             extents. The elements of a row must follow each other; rows may lie in any distance. What
             :func:`ragged` gives is a field whose samples have different lengths, and one more, ``NAME_length``.
@@ -36,9 +51,13 @@ def arrays(**fields: Any) -> Dataset:
     Nothing is copied but the rows of a batch, so what you write into an array shows in batches that are made later.
 
     Raises:
-        ConfigError: not such arrays, their numbers of samples differ, a ragged one's lengths do not fit.
+        ConfigError: not such arrays, their numbers of samples differ, a ragged one's lengths do not fit, or ``fields``
+            names an array that there is not, no kind, or one whose shape or dtype the array has not.
     """
-    described = [rows.of_field(name, field) for name, field in fields.items()]
+    if rows.is_column(fields):  # an array of that name
+        arrays, fields = {"fields": fields, **arrays}, None
+    kinds = rows.kinds_of(fields, list(arrays))
+    described = [rows.of_field(name, array, kinds[name]) for name, array in arrays.items()]
     return Dataset(_engine.arrays(described), ("arrays", "arrays", [], "", "error", False))
 
 

@@ -14,7 +14,9 @@ from .operations import Operations
 class Targets(Operations):
     """The part of a :class:`Dataset` that is about its fields of boxes."""
 
-    def boxes(self, field: str, format: str = "XYXY", clamping_mode: str | None = "soft") -> Self:
+    def boxes(
+        self, field: str, format: str = "XYXY", clamping_mode: str | None = "soft", *, unsound: str = "error"
+    ) -> Self:
         """What the numbers of a field of boxes are, where they are not two corners.
 
         Args:
@@ -24,6 +26,10 @@ class Targets(Operations):
                 an array, and move them in :meth:`Dataset.map`.
             clamping_mode: torchvision's: ``"soft"`` or ``"hard"``, which are the same for boxes that are not rotated:
                 what moves boxes cuts them off at the edges of the image. None: it does not.
+            unsound: stored boxes that are inverted, wholly outside of the image or no numbers. ``"error"``: the sample
+                is bad, unless :meth:`sanitize_bounding_boxes`, which leaves such boxes out, is in the chain.
+                ``"keep"``: they are moved as they are, as torchvision moves them. Boxes without an area, and those that
+                reach over the edges, are sound.
 
         Raises:
             ConfigError: no such field or word, one that is not boxes, or :meth:`Dataset.cache` stands before it.
@@ -40,7 +46,8 @@ class Targets(Operations):
             )
         word = arguments.choice(where, "format", name, _FORMATS)
         mode = arguments.choice(where, "clamping_mode", clamping_mode or "None", ("soft", "hard", "None"))
-        return self._with(self._engine.boxes([field], word, mode != "None"))
+        keeps = arguments.choice(where, "unsound", unsound, ("error", "keep")) == "keep"
+        return self._with(self._engine.boxes([field], word, mode != "None", keeps))
 
     def sanitize_bounding_boxes(
         self,
@@ -48,7 +55,7 @@ class Targets(Operations):
         min_area: float = 1.0,
         labels: str | Sequence[str] | None = "default",
     ) -> Self:
-        """Leaves out boxes that are small, upside down, not numbers, or not all inside the image.
+        """Leaves out boxes that are small, inverted, not numbers, or not all inside the image.
 
         What is left are boxes with sides of ``min_size`` and an area of ``min_area`` or more. Rows of other fields that
         belong to the boxes go with them: those fields are lists in a batch then, or padded (:meth:`Dataset.collate`).

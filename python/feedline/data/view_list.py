@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import _engine
@@ -11,7 +11,9 @@ from ..errors import ConfigError
 from . import arguments
 from .chain import Chain
 
-Row = tuple[str, _engine.Dataset, int | None]  # name or "", chain, how many or None: as the engine takes it
+# name or "", chain, how many or None, and of its first operations the views as which they are drawn: as the engine
+# takes it
+Row = tuple[str, _engine.Dataset, int | None, Sequence[int]]
 
 
 class Views:
@@ -51,6 +53,17 @@ def of(where: str, views: tuple[Any, ...], named: Mapping[str, Any]) -> Views:
     return _made(where, [("", view) for view in views[0]], f"[{', '.join(map(_text, views[0]))}]")
 
 
+def drawn_alike(views: Mapping[str, Chain], drawn_as: Sequence[Sequence[int]]) -> Views:
+    """Single views, of which some begin with operations of views before them and draw for those what these draw.
+
+    Args:
+        drawn_as: of each view, the places of the views as which its first operations are drawn.
+    """
+    made = of("views", (), views)
+    rows: list[Row] = [(*row[:3], places) for row, places in zip(made.rows, drawn_as, strict=True)]
+    return Views(rows, repr(made).removeprefix("feedline.views(").removesuffix(")"))
+
+
 def field_name(where: str, field: Any) -> str:
     """The image that views are of; "" is the only one."""
     if field is not None and (not isinstance(field, str) or not field):
@@ -73,7 +86,7 @@ def _row(where: str, name: str, view: Any) -> Row:
         view, count = view[0], arguments.integer(where, f"how many of {name}" if name else "how many", view[1], low=1)
     if not isinstance(view, Chain):
         raise ConfigError(f"{where}: a view must be a chain by feedline.chain(), not {view!r}")
-    return name, view._engine, count
+    return name, view._engine, count, ()
 
 
 def _text(view: Any) -> str:

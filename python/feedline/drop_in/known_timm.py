@@ -45,6 +45,10 @@ def _resize_keep_ratio(chain: Chain, t: Any) -> Any:
     )  # fmt: skip
 
 
+def _trim_border(chain: Chain, t: Any) -> Any:
+    return chain.dataset.trim_border(t.border_size)
+
+
 def _unscaled(chain: Chain, t: Any) -> Any:
     if t.dtype is not torch.float32:
         raise ConfigError(f"the engine converts to torch.float32 here, not to {t.dtype}")
@@ -64,6 +68,7 @@ _TRANSFORMS = {
     "RandomResizedCropAndInterpolation": Known((PIL,), _random_resized_crop),
     "CenterCropOrPad": Known((PIL,), _center_crop_or_pad),
     "RandomCropOrPad": Known((PIL,), _random_crop_or_pad),
+    "TrimBorder": Known((PIL,), _trim_border),
     "ResizeKeepRatio": Known((PIL,), _resize_keep_ratio),
     "MaybeToTensor": Known((PIL,), to_float, FLOATS),
     "MaybePILToTensor": Known((PIL,), keep, BYTES),

@@ -7,7 +7,6 @@ what. So forks are known as well, as long as they only hand the image on; the la
 
 from __future__ import annotations
 
-import collections
 import itertools
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -18,8 +17,7 @@ from torch import nn
 from torch.utils import _pytree
 
 from ..data.chain import chain as operations
-from ..data.view_list import Views
-from ..data.view_list import of as views_of
+from ..data.view_list import Views, drawn_alike
 from ..errors import ConfigError
 from . import fetch, known_transformers, transforms
 from .chains import BYTES, FLOATS, PIL, Chain, is_altered
@@ -84,6 +82,7 @@ class Crops:
         layout: dicts, lists and tuples of views and constants.
         chains: of each view, known whole.
         shared: what is done to the image first, for all views at once.
+        drawn_as: of each view, the views before it as which its first operations are drawn: both are of one change.
         made_as: what is called with the layout; None: it is what is given.
     """
 
@@ -91,15 +90,21 @@ class Crops:
     chains: tuple[Chain, ...] = field(repr=False)
     shared: tuple[Any, ...] = field(default=(), repr=False)
     made_as: Callable[[Any], Any] | None = None
+    drawn_as: tuple[tuple[int, ...], ...] = ()
 
     @property
     def views(self) -> Views:
-        return views_of("views", (), {f"view_{i}": chain.dataset for i, chain in enumerate(self.chains)})
+        drawn_as = self.drawn_as or ((),) * len(self.chains)
+        return drawn_alike({f"view_{i}": chain.dataset for i, chain in enumerate(self.chains)}, drawn_as)
 
     @property
     def known(self) -> tuple[str, ...]:
         """Of each view."""
-        return tuple(f"view {i}: {', '.join(chain.known)}" for i, chain in enumerate(self.chains))
+        return tuple(f"view {i}{self._start(i)}: {', '.join(chain.known)}" for i, chain in enumerate(self.chains))
+
+    def _start(self, view: int) -> str:
+        others = list(dict.fromkeys(self.drawn_as[view])) if self.drawn_as else []
+        return f" (begins as view {' and '.join(map(str, others))})" if others else ""
 
     def before(self, dataset: Any) -> Chain:
         """`dataset` with what is shared."""
@@ -126,13 +131,14 @@ def crops_of(augmentation: Any) -> Crops | str | None:
             raise ConfigError(f"{_CLASS} gives {len(images)} crops")
         shared = _shared(images)
         start = _start(shared)
-        _check_forks(images, len(shared), start)
-        chains = tuple(_chain(image.path[len(shared) :], start) for image in images)
+        paths = [image.path[len(shared) :] for image in images]
+        chains = tuple(_chain(path, start) for path in paths)
+        drawn_as = tuple(_drawn_as(paths, i, start) for i in range(len(paths)))
     except ConfigError as error:
-        return str(error)
+        return f"{error}{_options(augmentation)}"
     number = {id(image): i for i, image in enumerate(images)}
     layout = _mapped(made, lambda leaf: View(number[id(leaf)]) if type(leaf) is _Image else leaf)
-    return Crops(layout, chains, tuple(image.step for image in shared))
+    return Crops(layout, chains, tuple(image.step for image in shared), drawn_as=drawn_as)
 
 
 def _shared(images: list[_Image]) -> tuple[_Image, ...]:
@@ -152,14 +158,31 @@ def _start(shared: tuple[_Image, ...]) -> Chain:
     return replace(front, dataset=operations(), known=(), drawn=())
 
 
-def _check_forks(images: list[_Image], shared: int, start: Chain) -> None:
-    """Of what several views have in common, but not all, nothing may be left to chance: each draws by itself."""
-    uses = collections.Counter(id(one) for image in images for one in image.path[shared:])
-    for image in images:
-        steps = [one.step for one in image.path[shared:] if uses[id(one)] > 1]
+def _drawn_as(paths: list[tuple[_Image, ...]], view: int, start: Chain) -> tuple[int, ...]:
+    """Of the first operations of a view, the views before it that have made the same of the image.
+
+    What several views have in common, but not all, is drawn once: for the first of them.
+    """
+    places: list[int] = []
+    for length, image in enumerate(paths[view], 1):
+        others = (i for i, path in enumerate(paths[:view]) if any(one is image for one in path))
+        other = next(others, None)
+        if other is None:
+            break
+        steps = (one.step for one in paths[view][:length])
         chain = transforms.chain_of_members(list(_plain_members(steps)), start)
-        if chain.random or chain.rest:
-            raise ConfigError(f"{_CLASS} makes several crops of one changed image")
+        places += [other] * (len(chain.dataset._engine.operations()) - len(places))
+    return tuple(places)
+
+
+def _options(augmentation: Any) -> str:
+    """DINOv3's options that cut crops out of crops, or resize what is normalized, where they are on."""
+    own = vars(augmentation)
+    if own.get("local_crops_subset_of_global_crops"):
+        return " (local_crops_subset_of_global_crops cuts crops out of tensors, where NumPy's generator says)"
+    if own.get("gram_teacher_crops_size") is not None and not own.get("gram_teacher_no_distortions"):
+        return " (gram_teacher_crops_size without gram_teacher_no_distortions resizes normalized tensors)"
+    return ""
 
 
 def _processed(processor: Any) -> Crops | str:

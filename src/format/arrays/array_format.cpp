@@ -3,41 +3,14 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "base/check.h"
 #include "base/gather_rows.h"
-#include "format/checksum.h"
+#include "format/arrays/named_arrays.h"
 
 namespace feedline::format {
 namespace {
-
-// Of each array, so many rows go into the fingerprint: reading all of a mapped terabyte is out of the question.
-constexpr std::uint64_t kPrintedRows = 64;
-
-std::uint64_t samples_of(const NamedArray& array) {
-  return array.offsets.empty() ? array.rows : array.offsets.size() - 1;
-}
-
-std::uint64_t fingerprint_of(const std::vector<NamedArray>& arrays) {
-  Fingerprint fingerprint;
-  fingerprint.add(std::string_view("arrays"));
-  for (const NamedArray& array : arrays) {
-    fingerprint.add(array.name);
-    fingerprint.add(name_of(array.row.dtype));
-    fingerprint.add(array.row.shape.to_string());
-    fingerprint.add(array.rows);
-    const std::uint64_t printed = std::min(array.rows, kPrintedRows);
-    for (std::uint64_t i = 0; i < printed; ++i) {
-      const std::byte* row = array.data + static_cast<std::ptrdiff_t>(i * array.rows / printed) * array.stride;
-      fingerprint.add(std::string_view(reinterpret_cast<const char*>(row), array.row.bytes()));
-    }
-    // which samples stand together in a batch, and whether, is up to their lengths: all of them
-    if (!array.offsets.empty()) fingerprint.add(std::as_bytes(std::span(array.offsets)));
-  }
-  return fingerprint.value();
-}
 
 std::vector<FieldDescription> fields_of(const std::vector<NamedArray>& arrays) {
   std::vector<FieldDescription> fields;
@@ -50,36 +23,6 @@ std::vector<FieldDescription> fields_of(const std::vector<NamedArray>& arrays) {
     fields.push_back({array.name + "_length", FieldKind::kArray, {DType::kInt64, {}}});
   }
   return fields;
-}
-
-// Of a sample of middle length.
-std::uint64_t sample_bytes_of(const std::vector<NamedArray>& arrays) {
-  std::uint64_t bytes = 0;
-  for (const NamedArray& array : arrays)
-    bytes += array.offsets.empty() ? array.row.bytes() : array.row.bytes() * array.rows / samples_of(array);
-  return bytes;
-}
-
-Result<void> check_offsets(const NamedArray& array) {
-  const std::string start = "arrays: the offsets of \"" + array.name + "\" ";
-  const auto& offsets = array.offsets;
-  if (array.row.shape.dims() + 2 > Shape::kMaxDims)  // with the length, and the rows of a batch
-    return config_error("arrays: \"" + array.name + "\" has more than " + std::to_string(Shape::kMaxDims) +
-                        " extents in a batch");
-  if (array.rows > 1 && array.stride != static_cast<std::ptrdiff_t>(array.row.bytes()))
-    return config_error("arrays: the rows of \"" + array.name + "\", which is ragged, do not touch; copy it first");
-  if (offsets.front() != 0) return config_error(start + "begin at " + std::to_string(offsets.front()) + ", not at 0");
-  for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
-    if (offsets[i + 1] < offsets[i])
-      return config_error(start + "do not ascend: sample " + std::to_string(i) + " goes from " +
-                          std::to_string(offsets[i]) + " to " + std::to_string(offsets[i + 1]));
-    if (offsets[i + 1] == offsets[i])
-      return config_error("arrays: sample " + std::to_string(i) + " of \"" + array.name + "\" is empty");
-  }
-  if (static_cast<std::uint64_t>(offsets.back()) != array.rows)
-    return config_error(start + "end at " + std::to_string(offsets.back()) + ", but there are " +
-                        std::to_string(array.rows) + " rows");
-  return {};
 }
 
 // Gives the bytes read.
@@ -106,21 +49,8 @@ std::uint64_t fill_ragged(const NamedArray& array, std::span<const std::uint64_t
 }  // namespace
 
 Result<std::shared_ptr<const RowFormat>> ArrayFormat::make(std::vector<NamedArray> arrays) {
-  if (arrays.empty()) return config_error("arrays: at least one array is needed");
-  const NamedArray& first = arrays.front();
-  for (const NamedArray& array : arrays) {
-    const auto counted = [](const NamedArray& a) {
-      return "\"" + a.name + "\" has " + std::to_string(samples_of(a)) + (a.offsets.empty() ? " rows" : " samples");
-    };
-    if (samples_of(array) != samples_of(first))
-      return config_error("arrays: " + counted(array) + ", " + counted(first));
-    if (array.row.bytes() == 0) return config_error("arrays: the rows of \"" + array.name + "\" have no elements");
-    if (!array.offsets.empty()) FEEDLINE_CHECK_OK(check_offsets(array));
-  }
-  std::set<std::string> names;
-  for (const FieldDescription& field : fields_of(arrays))
-    if (!names.insert(field.name).second) return config_error("arrays: the name \"" + field.name + "\" comes twice");
-  if (samples_of(first) == 0) return config_error("arrays: there are no rows");
+  FEEDLINE_CHECK_OK(check_arrays(arrays, [](const NamedArray&) { return false; }));
+  FEEDLINE_CHECK_OK(check_names(fields_of(arrays)));
   return std::shared_ptr<const RowFormat>(new ArrayFormat(std::move(arrays)));
 }
 
@@ -160,11 +90,6 @@ std::uint64_t ArrayFormat::length(std::uint64_t index, std::size_t field) const 
   return static_cast<std::uint64_t>(offsets[index + 1] - offsets[index]);
 }
 
-Where ArrayFormat::where(std::uint64_t index) const {
-  Where where;
-  where.key = "row " + std::to_string(index);
-  where.record = index;
-  return where;
-}
+Where ArrayFormat::where(std::uint64_t index) const { return where_in_arrays(index); }
 
 }  // namespace feedline::format

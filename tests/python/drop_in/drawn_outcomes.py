@@ -18,7 +18,7 @@ from feedline import DataLoader
 vision = pytest.importorskip("torchvision")
 v1 = pytest.importorskip("torchvision.transforms")
 
-DRAWS, SIZE = 6000, (24, 28)
+DRAWS, SIZE = 20_000, (24, 28)
 Outcomes = dict[bytes, float]  # an image's pixels, and how probable they are
 
 
@@ -38,9 +38,9 @@ def dataset_of(root: Path, *chain: Any) -> Any:
     return vision.datasets.ImageFolder(root, v1.Compose(list(chain)))
 
 
-def drawn(root: Path, *chain: Any, draws: int = DRAWS) -> collections.Counter[bytes]:
-    """What the engine makes of the one image, so many times."""
-    loader = DataLoader(dataset_of(root, v1.Resize(SIZE), *chain, v1.PILToTensor()), 500, sampler=[0] * draws, seed=3)
+def drawn(root: Path, *chain: Any) -> collections.Counter[bytes]:
+    """What the engine makes of the one image, DRAWS times."""
+    loader = DataLoader(dataset_of(root, v1.Resize(SIZE), *chain, v1.PILToTensor()), 500, sampler=[0] * DRAWS, seed=3)
     assert plan_of(loader) == "images", loader.explain()
     return collections.Counter(image.numpy().tobytes() for images, _ in loader for image in images)
 

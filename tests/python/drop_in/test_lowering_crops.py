@@ -267,13 +267,110 @@ def flipped_and_cropped(self: Any, image: Any) -> Any:
     return [self.plain(image), self.invert(self.plain(image))]
 
 
-# ---- classes that do more ----
+# ---- DINOv3's options, by which several views are of one random crop ----
 
 
-def partly_shared(self: Any, image: Any) -> Any:
-    """DINOv3's teacher_no_color_jitter: two views of one random crop, besides others."""
+def of_dinov3(self: Any, image: Any) -> Any:
+    """As published with teacher_no_color_jitter, and gram_teacher_crops_size where resize_gram_teacher is there."""
+    bases = [self.geometric_augmentation_global(image) for _ in range(2)]
+    large = [self.global_transfo1(bases[0]), self.global_transfo2(bases[1])]
+    made = {"global_crops": large, "global_crops_teacher": [self.normalize(base) for base in bases]}
+    if self.resize_gram_teacher is not None:
+        made["gram_teacher_crops"] = [self.normalize(self.resize_gram_teacher(base)) for base in bases]
+    return made | {"local_crops": self.small(image), "offsets": ()}
+
+
+def dinov3(module: Any, fixed: bool, gram: int | None) -> Any:
+    augmentation = named(Parts, of_dinov3)(module, fixed=fixed)
+    augmentation.resize_gram_teacher = gram and module.Resize(gram, interpolation=module.InterpolationMode.BICUBIC)
+    return augmentation
+
+
+@pytest.mark.parametrize("module", [v1, v2], ids=["v1", "v2"])
+@pytest.mark.parametrize("gram", [None, 32, 25])
+def test_dinov3s_crops_for_teachers_are_torchvisions(folder: Path, module: Any, gram: int | None) -> None:
+    dataset = dataset_of(folder, dinov3(module, True, gram))
+    ours = DataLoader(dataset, 4, collate_fn=first_of)
+    assert plan_of(ours) == "prefix", ours.explain()
+    assert "view 2 (begins as view 0): RandomResizedCrop, RandomHorizontalFlip" in ours.explain()
+    theirs = [sample for batch in TorchLoader(dataset, 4, collate_fn=first_of) for sample in batch]
+    assert_same([sample for batch in ours for sample in batch], theirs)
+
+
+def test_views_of_one_random_crop_are_drawn_alike(folder: Path) -> None:
+    """What the teacher gets is the student's crop, here inverted; a smaller one is resized from that same crop."""
+    augmentation = dinov3(v2, False, 25)
+    augmentation.normalize = v2.Compose([v2.ToImage()])
+    augmentation.global_transfo1 = augmentation.global_transfo2 = v2.Compose([v2.RandomInvert(1.0), v2.ToImage()])
+    loader = DataLoader(dataset_of(folder, augmentation), 4, collate_fn=first_of, shuffle=True, seed=2)
+    assert plan_of(loader) == "prefix", loader.explain()
+    crops, total = set(), 0
+    for sample, _ in (one for _ in range(6) for batch in loader for one in batch):
+        students, teachers, grams = (sample[f"{k}_crops{t}"] for k, t in GIVEN)
+        for student, teacher, gram in zip(students, teachers, grams, strict=True):
+            assert torch.equal(student, 255 - teacher)
+            resized = v1.functional.resize(v1.functional.to_pil_image(teacher), [25, 25], v1.InterpolationMode.BICUBIC)
+            assert torch.equal(gram, v1.functional.pil_to_tensor(resized))
+            crops.add(teacher.numpy().tobytes())
+            total += 1
+    assert total >= 80 and len(crops) > 0.9 * total  # each of the two, in every epoch, is drawn for itself
+
+
+GIVEN = (("global", ""), ("global", "_teacher"), ("gram_teacher", ""))
+
+
+def one_behind_the_other(self: Any, image: Any) -> Any:
     crop = self.geometric_augmentation_global(image)
-    return [self.global_transfo1(crop), self.normalize(crop), *self.small(image)]
+    changed = self.global_transfo1(crop)
+    last = self.normalize(self.global_transfo2(changed))
+    other = self.normalize(self.geometric_augmentation_global(image))
+    return [self.normalize(crop), self.normalize(changed), last, other]
+
+
+def test_of_several_forks_each_is_drawn_as_the_first_view_behind_it(folder: Path) -> None:
+    augmentation = named(Parts, one_behind_the_other)(v2)
+    augmentation.normalize = v2.ToImage()
+    augmentation.global_transfo1, augmentation.global_transfo2 = v2.RandomInvert(0.5), v2.RandomInvert(1.0)
+    crops = known_views.crops_of(augmentation)
+    assert isinstance(crops, known_views.Crops)
+    assert crops.drawn_as == ((), (0, 0), (0, 0, 1), ())
+    loader = DataLoader(dataset_of(folder, augmentation), 4, collate_fn=first_of, seed=1)
+    inverted = []
+    for (crop, changed, last, other), _ in (one for _ in range(8) for batch in loader for one in batch):
+        assert not torch.equal(crop, other)
+        inverted.append(torch.equal(changed, 255 - crop))
+        assert torch.equal(changed, 255 - crop if inverted[-1] else crop)
+        assert torch.equal(last, 255 - changed)
+    assert 0.25 < sum(inverted) / len(inverted) < 0.75
+
+
+def with_distorted_grams(self: Any, image: Any) -> Any:
+    crops = self.large(image)
+    return {"global_crops": crops, "gram_teacher_crops": [self.resize_gram_teacher(crop) for crop in crops]}
+
+
+def cut_out_of_crops(self: Any, image: Any) -> Any:
+    crops = [self.local_transfo(self.geometric_augmentation_global(image)) for _ in range(2)]
+    return [crop[:, at : at + 16, at : at + 16] for crop in crops for at in np.random.randint(0, 2, 2) * 8]
+
+
+def test_what_views_cannot_say_of_dinov3_stays_in_python_by_its_option(folder: Path) -> None:
+    grams = named(Parts, with_distorted_grams)(v2)
+    grams.gram_teacher_crops_size, grams.gram_teacher_no_distortions = 25, False
+    grams.resize_gram_teacher = v2.Resize(25)
+    subset = named(Parts, cut_out_of_crops)(v2)
+    subset.local_crops_subset_of_global_crops = True
+    for augmentation, why in (
+        (grams, "gram_teacher_crops_size without gram_teacher_no_distortions resizes normalized tensors"),
+        (subset, "local_crops_subset_of_global_crops cuts crops out of tensors, where NumPy's generator says"),
+    ):
+        loader = DataLoader(dataset_of(folder, augmentation), 4, collate_fn=first_of)
+        assert plan_of(loader) == "python"
+        assert why in loader.explain(), loader.explain()
+        assert len(next(iter(loader))) == 4
+
+
+# ---- classes that do more ----
 
 
 def making_its_own(self: Any, image: Any) -> Any:
@@ -292,11 +389,6 @@ def counting_in_the_module(self: Any, image: Any) -> Any:
     global CALLS
     CALLS += 1
     return self.large(image)
-
-
-def changed_further(self: Any, image: Any) -> Any:
-    crop = self.global_transfo1(image)
-    return [crop, self.resize_global_post_transf(crop)]
 
 
 def looking(self: Any, image: Any) -> Any:
@@ -325,11 +417,9 @@ def without_image(self: Any, image: Any) -> Any:
 
 
 REFUSED = {
-    "several crops of one changed image": partly_shared,
     "makes a transform of its own of each image": making_its_own,
     "a transform of its own": making_its_own_crop,
     "draws or keeps something": counting_in_the_module,
-    "makes several crops": changed_further,
     "does more with an image than to hand it on": looking,
     "draws or keeps something itself": drawing,
     "draws or keeps": drawing_in_numpy,

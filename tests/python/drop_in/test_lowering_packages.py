@@ -163,11 +163,7 @@ def test_all_that_create_transform_makes_to_train_runs_natively(timm: Any, folde
         assert plan_of(DataLoader(dataset_of(folder, made), 4)) == "images"
 
 
-def test_timms_borders_and_patches_stay_in_python_by_name(timm: Any, folder: Path) -> None:
-    trimmed = timm.create_transform(32, crop_border_pixels=3)
-    words = assert_torchs_pixels(dataset_of(folder, trimmed), "prefix")
-    assert "TrimBorder of timm is not an operation" in words
-    assert "CenterCrop                       native" in words  # what follows
+def test_timms_patches_stay_in_python_by_name(timm: Any, folder: Path) -> None:
     naflex = timm.create_transform(32, naflex=True)
     assert "ResizeToSequence of timm is not" in DataLoader(dataset_of(folder, naflex), 4).explain()
 
@@ -199,6 +195,20 @@ def test_timms_arrays_are_arrays(timm: Any, folder: Path) -> None:
     assert_torchs_pixels(dataset_of(folder, doubles), "prefix")
 
 
+def test_timms_borders_are_trimmed_natively(timm: Any, folder: Path) -> None:
+    own = importlib.import_module("timm.data.transforms")
+    for border in (1, 3, 9):
+        words = assert_torchs_pixels(dataset_of(folder, timm.create_transform(32, crop_border_pixels=border)), "images")
+        assert "TrimBorder" in words
+    t = vision.transforms
+    for border in (0, 5):
+        made = t.Compose([t.Resize((40, 33)), own.TrimBorder(border), t.ToTensor()])
+        assert_torchs_pixels(dataset_of(folder, made), "images")
+    for border, says in ((-2, "border_size must be from 0"), (17, "leaves nothing of the image, which is 40 x 33")):
+        made = t.Compose([t.Resize((40, 33)), own.TrimBorder(border), t.ToTensor()])
+        assert says in DataLoader(dataset_of(folder, made), 4).explain()
+
+
 def test_timms_crops_take_any_border(timm: Any, folder: Path) -> None:
     own = importlib.import_module("timm.data.transforms")
     t = vision.transforms
@@ -227,7 +237,7 @@ def test_what_timm_has_of_its_own_stays_in_python(timm: Any, folder: Path) -> No
     altered = own.RandomResizedCropAndInterpolation(20, interpolation="random")
     altered.interpolation = altered.interpolation[::-1] * 2
     t = vision.transforms
-    for transform in (Own(20), OneOf(), altered, own.TrimBorder(3)):
+    for transform in (Own(20), OneOf(), altered):
         dataset = dataset_of(folder, t.Compose([t.Resize((40, 40)), transform, t.ToTensor()]))
         assert plan_of(DataLoader(dataset)) == "prefix", transform
 

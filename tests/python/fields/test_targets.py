@@ -69,7 +69,7 @@ def with_chain(dataset: feedline.Dataset, chain: Chain) -> feedline.Dataset:
 
 
 def opened(tar: Path, fields: tuple[str, ...], format: str = "XYXY", mode: str | None = "soft") -> feedline.Dataset:
-    return feedline.open(tar, fields=fields).boxes(fields[2].partition(":")[0], format, mode)
+    return feedline.open(tar, fields=fields).boxes(fields[2].partition(":")[0], format, mode, unsound="keep")
 
 
 @pytest.mark.parametrize("fields", [FLOATS, INTEGERS], ids=["float32", "int64"])

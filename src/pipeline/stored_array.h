@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "decode/npy/npy.h"
+#include "feedline/error.h"
+#include "memory/record.h"
+
+namespace feedline::pipeline {
+
+// The numbers of a stored array: those in memory, or in its .npy file. kData: as decode::read_npy().
+inline Result<decode::NpyArray> read_array(const memory::Record::Field& stored) {
+  if (stored.array) return decode::NpyArray{*stored.array, stored.bytes};
+  return decode::read_npy(stored.bytes);
+}
+
+}  // namespace feedline::pipeline
