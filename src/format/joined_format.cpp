@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/joined_format.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace feedline::format {
 namespace {
 
@@ -14,6 +17,11 @@ class JoinedRecords final : public JoinedFormat<RecordFormat> {
   }
   void notice_changes() const override {
     for (const auto& part : parts()) part->notice_changes();
+  }
+  std::vector<std::unique_ptr<const UncheckedObject>> unchecked() const override {
+    std::vector<std::unique_ptr<const UncheckedObject>> all;
+    for (const auto& part : parts()) std::ranges::move(part->unchecked(), std::back_inserter(all));
+    return all;
   }
   std::size_t most_pieces() const override {
     std::size_t most = 0;
@@ -33,6 +41,13 @@ class JoinedRecords final : public JoinedFormat<RecordFormat> {
     const auto storage = parts().front()->storage();
     const bool one = std::ranges::all_of(parts(), [&](const auto& part) { return part->storage() == storage; });
     return one ? storage : nullptr;
+  }
+  std::vector<std::shared_ptr<const storage::Storage>> storages() const override {
+    std::vector<std::shared_ptr<const storage::Storage>> all;
+    for (const auto& part : parts())
+      for (auto& storage : part->storages())
+        if (std::ranges::find(all, storage) == all.end()) all.push_back(std::move(storage));
+    return all;
   }
 };
 
