@@ -66,7 +66,8 @@ struct OpenOptions {
   std::string cache_directory;  // where copies of whole objects are kept on this machine: node_cache.h; empty: nowhere
   CacheLimit cache_limit;
   // A folder behind a network has no time that tells whether it has changed: a listing that is kept of it is trusted
-  // for so long, unless a sample turns out to be gone or another one before. 0: it is listed anew.
+  // for so long, unless a sample turns out to be gone or another one before. 0: it is listed anew. Of a shard behind a
+  // network whose index is kept nobody is asked when it is opened, but while the first epoch runs; 0: at once.
   std::chrono::seconds listing_age{kListingAge};
   bool allow_commands = false;  // may the source be "pipe:" and a command, whose standard output is a tar?
   Verify verify = Verify::kNone;

@@ -229,6 +229,13 @@ struct MixStats {
   double run_s = 0;           // over all threads; the stage "batch" has it too
 };
 
+// Of OpenOptions::hedge: by all loaders of the dataset.
+struct HedgeStats {
+  std::uint64_t requests = 0;       // second ones, for some that were late
+  std::uint64_t won = 0;            // of them, that were answered first
+  std::uint64_t dropped_bytes = 0;  // that came of the answer that was not taken, until it was ended
+};
+
 // What num_workers = 0 has come to.
 struct ControllerStats {
   struct Change {
@@ -261,6 +268,7 @@ struct LoaderStats {
   std::optional<ControllerStats> controller;  // nullopt: the number of threads was given
   std::optional<MapStats> map;                // nullopt: the dataset has no function
   std::optional<MixStats> mix;                // nullopt: neither mixup nor cutmix
+  std::optional<HedgeStats> hedge;            // nullopt: no second requests were asked for
 };
 
 // Positions [begin, end) of an epoch's order, which all ranks share.

@@ -32,7 +32,7 @@ std::unexpected<Error> raised(nb::python_error& error) {
   const int number = error.matches(PyExc_FileNotFoundError)   ? ENOENT
                      : error.matches(PyExc_PermissionError)   ? EACCES
                      : error.matches(PyExc_IsADirectoryError) ? EISDIR
-                                                              : EIO;
+                                                              : EREMOTEIO;
   const std::string type = nb::cast<std::string>(error.type().attr("__name__"));
   const std::string words = nb::cast<std::string>(nb::str(error.value()));
   return storage_error(words.empty() ? type : type + ": " + words, number);
@@ -61,7 +61,7 @@ auto called(const std::shared_ptr<void>& store, const char* method, const Argume
   } catch (nb::python_error& error) {
     return raised(error);
   } catch (const nb::cast_error&) {
-    return storage_error("the library that reads it gave what is no answer", EIO);
+    return storage_error("the library that reads it gave what is no answer", EREMOTEIO);
   }
 }
 

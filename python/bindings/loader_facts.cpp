@@ -83,14 +83,19 @@ inline constexpr auto kMembers<MixStats> = std::tuple(Member{"batches", &MixStat
                                                       Member{"run_s", &MixStats::run_s});
 
 template <>
-inline constexpr auto kMembers<LoaderStats> =
-    std::tuple(Member{"threads", &LoaderStats::threads}, Member{"batches", &LoaderStats::batches},
-               Member{"samples", &LoaderStats::samples}, Member{"bad_samples", &LoaderStats::bad_samples},
-               Member{"wall_s", &LoaderStats::wall_s}, Member{"ready_batches", &LoaderStats::ready_batches},
-               Member{"held_bytes", &LoaderStats::held_bytes}, Member{"held_bytes_peak", &LoaderStats::held_bytes_peak},
-               Member{"budget_bytes", &LoaderStats::budget_bytes}, Member{"cache", &LoaderStats::cache},
-               Member{"controller", &LoaderStats::controller}, Member{"map", &LoaderStats::map},
-               Member{"mix", &LoaderStats::mix}, Member{"stages", &LoaderStats::stages, &by_name});
+inline constexpr auto kMembers<HedgeStats> = std::tuple(Member{"requests", &HedgeStats::requests},
+                                                        Member{"won", &HedgeStats::won},
+                                                        Member{"dropped_bytes", &HedgeStats::dropped_bytes});
+
+template <>
+inline constexpr auto kMembers<LoaderStats> = std::tuple(
+    Member{"threads", &LoaderStats::threads}, Member{"batches", &LoaderStats::batches},
+    Member{"samples", &LoaderStats::samples}, Member{"bad_samples", &LoaderStats::bad_samples},
+    Member{"wall_s", &LoaderStats::wall_s}, Member{"ready_batches", &LoaderStats::ready_batches},
+    Member{"held_bytes", &LoaderStats::held_bytes}, Member{"held_bytes_peak", &LoaderStats::held_bytes_peak},
+    Member{"budget_bytes", &LoaderStats::budget_bytes}, Member{"cache", &LoaderStats::cache},
+    Member{"controller", &LoaderStats::controller}, Member{"map", &LoaderStats::map}, Member{"mix", &LoaderStats::mix},
+    Member{"hedge", &LoaderStats::hedge}, Member{"stages", &LoaderStats::stages, &by_name});
 
 template <>
 inline constexpr auto kMembers<BadSample> = std::tuple(Member{"exception", &BadSample::error, &to_exception},

@@ -19,8 +19,9 @@ std::unexpected<Error> make(ErrorCode code, std::string what) {
 
 std::string Error::message() const {
   std::string text = what;
-  // of what is not there, `what` says so itself (storage_error)
-  if (system_errno != 0 && system_errno != ENOENT) text += std::string(": ") + std::strerror(system_errno);
+  // of what is not there, `what` says so itself (storage_error), and so it does of what a server or its network said
+  if (system_errno != 0 && system_errno != ENOENT && system_errno != EREMOTEIO)
+    text += std::string(": ") + std::strerror(system_errno);
   std::string place;
   const auto add = [&place](const char* name, const std::string& value) {
     if (value.empty()) return;

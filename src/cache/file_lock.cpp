@@ -42,8 +42,10 @@ bool lock_open_file(const storage::FileDescriptor& fd, int how) {
 
 LockedFile::LockedFile(storage::FileDescriptor fd) : fd_(std::move(fd)), owner_(::getpid()) {}
 
+bool LockedFile::is_own() const { return owner_ == ::getpid(); }
+
 void LockedFile::unlock() {
-  if (fd_.valid() && owner_ == ::getpid()) lock_open_file(fd_, LOCK_UN);
+  if (fd_.valid() && is_own()) lock_open_file(fd_, LOCK_UN);
 }
 
 FileLock FileLock::take(const std::string& lock_path, const Waits& waits) {

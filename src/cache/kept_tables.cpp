@@ -38,6 +38,7 @@ void KeptTables::read(const storage::Storage& storage, const std::string& object
     const auto file = storage::local_storage()->read_all(place, bytes.buffer, most_bytes);
     if (!file || !is_ours(place, *file)) continue;
     bytes.file = *file;
+    bytes.place = place;
     if (take(std::move(bytes))) return;
   }
 }
@@ -51,7 +52,7 @@ void KeptTables::map(const storage::Storage& storage, const std::string& object,
     if (!opened) continue;
     const std::shared_ptr<const storage::Reader> reader = std::move(*opened);
     const auto view = reader->view(0, stat->bytes);
-    if (view && *view && is_ours(place, **view) && take({**view, {}, reader})) return;
+    if (view && *view && is_ours(place, **view) && take({**view, {}, reader, place})) return;
   }
 }
 

@@ -39,6 +39,7 @@ class KeptTables {
     std::span<const std::byte> file;
     memory::ByteBuffer buffer;
     std::shared_ptr<const void> pin;
+    std::string place = {};  // its file
   };
   // Offers what is kept of the object, one after the other, until one is taken. A table of another version is not
   // offered, and noted.

@@ -14,6 +14,9 @@ Result<void> make_folder(const std::string& path);
 // kStorage: neither variable is set.
 Result<std::string> cache_folder();
 
+// May this process remove the file, by its folder's permissions?
+bool may_remove(const std::string& path);
+
 // The last part of a name, whichever storage it is of, and what stands before it; "" where it has but one part.
 std::string last_part(const std::string& name);
 std::string folder_of(const std::string& path);

@@ -18,6 +18,12 @@ Result<void> RecordFormat::find_pieces(std::uint64_t /*index*/, std::vector<stor
   return {};
 }
 
+std::vector<std::shared_ptr<const storage::Storage>> RecordFormat::storages() const {
+  auto one = storage();
+  if (!one) return {};
+  return {std::move(one)};
+}
+
 // Without pieces there is nothing to go on with.
 Result<void> RecordFormat::accept(std::uint64_t index, std::span<const std::span<const std::byte>> /*pieces*/,
                                   memory::Record& record) const {

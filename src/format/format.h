@@ -55,7 +55,8 @@ struct OpenOptions {
   std::shared_ptr<const storage::Storage> storage;  // nullptr: local files
   std::shared_ptr<cache::Notes> notes = {};         // nullptr: nobody wants to know what became of kept files
   Missing missing = Missing::kError;                // what a sample is that lacks a field
-  std::chrono::seconds listing_age{kListingAge};    // the oldest listing to be trusted, of folders that have no times
+  // The oldest listing to be trusted, of folders that have no times. 0: nothing is that was not asked for.
+  std::chrono::seconds listing_age{kListingAge};
 };
 
 // What every format says of its samples. Immutable once opened; every method is thread-safe. Errors carry where (shard,
@@ -89,6 +90,19 @@ struct StoredShard {
   storage::Version version;
 };
 
+// An object that was opened by what is kept of it, without asking whether it is still that. Reading one that is another
+// one by now is an error in any case; but a plan that was made of it is not that of others who have asked, and may read
+// nothing of it. Requires: its format outlives it.
+class UncheckedObject {
+ public:
+  virtual ~UncheckedObject() = default;
+  // A byte of where it is stored, whose read is held to the version; waits for nobody.
+  virtual Result<storage::Piece> piece() const = 0;
+  // What came of that read. The error with its place; where the object is another one, or gone, what is kept of it is
+  // forgotten, so that it is made anew with the next opening.
+  virtual Result<void> note(Result<void> came) const = 0;
+};
+
 // Samples that are stored bytes, or pixels, field by field: the pipeline decodes them.
 class RecordFormat : public Format {
  public:
@@ -106,6 +120,8 @@ class RecordFormat : public Format {
   virtual Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
                               memory::Record& record) const;
   virtual std::shared_ptr<const storage::Storage> storage() const { return nullptr; }
+  // All that samples are read from: several, where datasets are mixed.
+  virtual std::vector<std::shared_ptr<const storage::Storage>> storages() const;
   // One for each of shard_ends(), for whoever gets whole shards before a sample of them is asked for; empty: this
   // format does not say.
   virtual std::vector<StoredShard> stored_shards() const { return {}; }
@@ -114,6 +130,8 @@ class RecordFormat : public Format {
   // Between two epochs: looks whether the objects that stay open are still those that were indexed. Reading a sample of
   // one that is not is a kStorage error from then on.
   virtual void notice_changes() const {}
+  // All that were opened without asking, and were not asked about since.
+  virtual std::vector<std::unique_ptr<const UncheckedObject>> unchecked() const { return {}; }
 };
 
 // Samples that are rows of arrays as they are: the format writes them, many at a time. All fields are kArray.

@@ -3,12 +3,17 @@
 
 #include <utility>
 
+#include "cache/places.h"
+
 namespace feedline::format {
 namespace {
 
 // What an index has for no member at all. For one it has at most 60 bytes and its name, which is less than the tar
 // file has with the member's header: no index of a shard is larger than the shard and this.
 constexpr std::uint64_t kSmallestIndex = 4096;
+
+// For reading one whose shard's size is not known yet; what is in the file is checked against its checksum.
+constexpr std::uint64_t kMostIndex = std::uint64_t{64} << 30;
 
 constexpr cache::TableKind kIndexes{kShardIndex, ".feedline-index", true};
 
@@ -23,6 +28,17 @@ std::optional<ShardIndex> IndexStore::load(const storage::Storage& storage, cons
   tables_.read(storage, shard, version.bytes + kSmallestIndex, [&](cache::KeptTables::Bytes bytes) {
     const std::size_t size = bytes.file.size();
     index = ShardIndex::parse(std::move(bytes.buffer), size, version);
+    return index.has_value();
+  });
+  return index;
+}
+
+std::optional<ShardIndex> IndexStore::load_unchecked(const storage::Storage& storage, const std::string& shard) const {
+  std::optional<ShardIndex> index;
+  tables_.read(storage, shard, kMostIndex, [&](cache::KeptTables::Bytes bytes) {
+    if (!cache::may_remove(bytes.place)) return false;
+    const std::size_t size = bytes.file.size();
+    index = ShardIndex::parse(std::move(bytes.buffer), size, {});
     return index.has_value();
   });
   return index;

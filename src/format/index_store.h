@@ -24,6 +24,10 @@ class IndexStore {
   // nullopt: none is kept, or only stale, damaged or foreign ones.
   std::optional<ShardIndex> load(const storage::Storage& storage, const std::string& shard,
                                  const storage::Version& version) const;
+  // Whichever version of the shard it says that it is of. Only where forget() could remove it: one that turns out to be
+  // of another shard by now would have to be met again by each who opens it.
+  std::optional<ShardIndex> load_unchecked(const storage::Storage& storage, const std::string& shard) const;
+  void forget(const storage::Storage& storage, const std::string& shard) const { tables_.forget(storage, shard); }
   // Fails only where the user chose the folder: an index that cannot be kept is built again the next time.
   Result<void> save(const storage::Storage& storage, const std::string& shard, const ShardIndex& index) const;
   cache::Notes* notes() const { return notes_.get(); }

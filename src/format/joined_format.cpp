@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/joined_format.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace feedline::format {
 namespace {
 
@@ -17,6 +20,11 @@ class JoinedRecords final : public JoinedFormat<RecordFormat> {
   }
   bool is_in_memory() const override {
     return std::ranges::any_of(parts(), [](const auto& part) { return part->is_in_memory(); });
+  }
+  std::vector<std::unique_ptr<const UncheckedObject>> unchecked() const override {
+    std::vector<std::unique_ptr<const UncheckedObject>> all;
+    for (const auto& part : parts()) std::ranges::move(part->unchecked(), std::back_inserter(all));
+    return all;
   }
   std::size_t most_pieces() const override {
     std::size_t most = 0;
@@ -36,6 +44,13 @@ class JoinedRecords final : public JoinedFormat<RecordFormat> {
     const auto storage = parts().front()->storage();
     const bool one = std::ranges::all_of(parts(), [&](const auto& part) { return part->storage() == storage; });
     return one ? storage : nullptr;
+  }
+  std::vector<std::shared_ptr<const storage::Storage>> storages() const override {
+    std::vector<std::shared_ptr<const storage::Storage>> all;
+    for (const auto& part : parts())
+      for (auto& storage : part->storages())
+        if (std::ranges::find(all, storage) == all.end()) all.push_back(std::move(storage));
+    return all;
   }
 };
 

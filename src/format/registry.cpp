@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "format/folder/folder_entry.h"
+#include "format/index_store.h"
 #include "format/pixels/pixel_entry.h"
 #include "format/source_list.h"
 #include "format/tar/tar_entry.h"
@@ -22,6 +23,12 @@ std::string names_of_all() {
   return text;
 }
 
+// A shard behind a network that was opened before: it is known to be one, and nobody is asked.
+bool is_indexed_shard(const std::string& source, const OpenOptions& options) {
+  return options.storage->holds_versions() && options.listing_age.count() > 0 &&
+         IndexStore(options.index_directory).load_unchecked(*options.storage, source);
+}
+
 Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions& options) {
   if (!options.format.empty()) {
     const auto named = std::ranges::find(entries(), options.format, &FormatEntry::name);
@@ -34,6 +41,7 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
     FEEDLINE_TRY(const bool is_records, tfrecord_entry().sniff(source, *options.storage));
     return is_records ? &tfrecord_entry() : &tar_entry();
   }
+  if (is_indexed_shard(source, options)) return &tar_entry();
   for (const FormatEntry* entry : entries()) {
     FEEDLINE_TRY(const bool is_one, entry->sniff(source, *options.storage));
     if (is_one) return entry;

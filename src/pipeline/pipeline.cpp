@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "device/device.h"
@@ -14,6 +15,7 @@
 #include "pipeline/function_watch.h"
 #include "pipeline/mapping.h"
 #include "pipeline/thread_placement.h"
+#include "pipeline/version_check.h"
 #include "pipeline/worker.h"
 
 namespace feedline::pipeline {
@@ -23,6 +25,8 @@ namespace {
 // A function that has not returned so long after the end was asked for may never do so. Longer than any that prepares
 // a sample, and short for somebody who has pressed Ctrl-C.
 constexpr std::chrono::seconds kPatience{2};
+// For a look whether somebody wants to interrupt.
+constexpr std::chrono::milliseconds kPatienceAtEnd{50};
 
 }  // namespace
 
@@ -37,6 +41,8 @@ Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std:
       progress_(static_cast<std::size_t>(plan_.threads)),
       // storage, format: what the plan has next is fetched before a thread comes for it
       ahead_(ReadAhead::make(recipe_->records, plan_, read_ahead_mode())),
+      // format: what was opened by what is kept of it
+      versions_(recipe_->records ? VersionCheck::make(*recipe_->records) : nullptr),
       // batch, device: memory for batches, and where they go
       exchange_(std::make_unique<Exchange>(
           Exchange::Parts{*recipe_, plan_, policy_, counters_, progress_, ahead_.get(), std::move(device)})) {
@@ -51,6 +57,7 @@ Result<void> Pipeline::begin(const EpochStart& start, bool prepare_next, bool fe
 
   // format: are the objects still those that were indexed?
   if (recipe_->records) recipe_->records->notice_changes();
+  if (versions_) FEEDLINE_CHECK_OK(versions_->begin());
   // plan: which samples, in which order, in which batches
   auto epoch = make_epoch(start);
   auto following = prepare_next && !plan_.is_given ? make_epoch({start.epoch + 1, 0, {}, 0}) : nullptr;
@@ -105,7 +112,13 @@ void Pipeline::work(std::size_t worker) {
 Result<Loader::Polled> Pipeline::poll(std::chrono::milliseconds wait, Batch& batch) {
   FEEDLINE_CHECK_OK(check_process());
   if (pid_ == 0) return config_error("poll: no epoch has been started");
-  return exchange_->poll(wait, batch);
+  if (!versions_) return exchange_->poll(wait, batch);
+  FEEDLINE_CHECK_OK(versions_->trouble());
+  FEEDLINE_TRY(const Loader::Polled polled, exchange_->poll(wait, batch));
+  if (polled != Loader::Polled::kEnd) return polled;
+  // an epoch of a plan that is not that of other ranks has not come to its end
+  FEEDLINE_TRY(const bool is_known, versions_->wait(std::min(wait, kPatienceAtEnd)));
+  return is_known ? Loader::Polled::kEnd : Loader::Polled::kPending;
 }
 
 void Pipeline::stop() {
@@ -116,6 +129,7 @@ void Pipeline::stop() {
 void Pipeline::end() {
   exchange_->stop();
   if (ahead_) ahead_->cancel();  // threads may wait for a slow read
+  if (versions_) versions_->stop();
   end_calls();
   threads_.clear();  // joins
   if (ahead_) ahead_->stop();
@@ -140,6 +154,7 @@ Pipeline::~Pipeline() {
   // a child after fork(): locks may be held by threads that are not here, and none of these can be joined
   static_cast<void>(exchange_.release());
   static_cast<void>(ahead_.release());
+  static_cast<void>(versions_.release());
   static_cast<void>(new std::vector<base::Thread>(std::move(threads_)));
 }
 
@@ -197,7 +212,9 @@ std::string Pipeline::explain_reads() const {
   const auto storage = records ? records->storage() : nullptr;
   const std::string note = storage ? storage->summary() : std::string();
   const std::string ahead = ahead_ ? ahead_->explain() : std::string();
-  return note + (note.empty() || ahead.empty() ? "" : "; ") + ahead;
+  std::string text = note + (note.empty() || ahead.empty() ? "" : "; ") + ahead;
+  if (versions_) text += (text.empty() ? "" : "; ") + versions_->explain();
+  return text;
 }
 
 std::string Pipeline::explain_late() const {
@@ -220,6 +237,17 @@ void Pipeline::add_calls(LoaderStats& stats) const {
   }
 }
 
+void Pipeline::add_second_requests(LoaderStats& stats) const {
+  if (!recipe_->records) return;
+  for (const auto& storage : recipe_->records->storages())
+    if (const auto made = storage->second_requests()) {
+      if (!stats.hedge) stats.hedge.emplace();
+      stats.hedge->requests += made->made;
+      stats.hedge->won += made->won;
+      stats.hedge->dropped_bytes += made->dropped_bytes;
+    }
+}
+
 LoaderStats Pipeline::stats() const {
   LoaderStats stats;
   stats.threads = plan_.threads;
@@ -238,6 +266,7 @@ LoaderStats Pipeline::stats() const {
   }
   exchange_->add_to(stats);
   add_calls(stats);
+  add_second_requests(stats);
   return stats;
 }
 

@@ -26,6 +26,7 @@ class Epoch;
 class Exchange;
 class FunctionWatch;
 class ReadAhead;
+class VersionCheck;
 struct Progress;
 
 // What batches are filled for, where nobody says otherwise: the host.
@@ -81,6 +82,7 @@ class Pipeline {
   void end();
   void end_calls();
   void add_calls(LoaderStats& stats) const;
+  void add_second_requests(LoaderStats& stats) const;
 
   // In this order, which is what depends on what: a thread that still runs at the end finds everything else alive.
   const std::shared_ptr<const Recipe> recipe_;
@@ -90,6 +92,7 @@ class Pipeline {
   std::vector<Progress> progress_;                       // one per worker
   std::vector<std::shared_ptr<FunctionWatch>> watches_;  // one per worker, where the recipe has a function
   std::unique_ptr<ReadAhead> ahead_;                     // nullptr: the format has nothing to read ahead
+  std::unique_ptr<VersionCheck> versions_;               // nullptr: all objects were asked about when they were opened
   std::unique_ptr<Exchange> exchange_;                   // the lock, and all that changes under it
   std::vector<base::Thread> threads_;                    // the consumer's
   std::atomic<pid_t> pid_ = 0;                           // of the process that began an epoch

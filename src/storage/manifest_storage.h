@@ -31,6 +31,13 @@ class ManifestStorage final : public Storage {
   Result<std::unique_ptr<Reader>> open(const std::string& path, Access access) const override;
   Result<std::unique_ptr<Reader>> open_version(const std::string& path, Access access,
                                                const Version& version) const override;
+  Result<std::unique_ptr<Reader>> open_stored(const std::string& path, const Version& version) const override {
+    return storage_->open_stored(path, version);
+  }
+  bool holds_versions() const override { return storage_->holds_versions(); }
+  Result<void> check_known(const std::string& path, const Version& version) const override {
+    return check_length(path, version);
+  }
   Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                               std::uint64_t most) const override;
   Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
@@ -48,6 +55,7 @@ class ManifestStorage final : public Storage {
     storage_->name_below(directory, path, name);
   }
   std::string note() const override { return storage_->note(); }
+  std::optional<SecondRequests> second_requests() const override { return storage_->second_requests(); }
   Result<ObjectStat> stat(const std::string& path) const override { return storage_->stat(path); }
   Result<bool> is_directory(const std::string& path) const override { return storage_->is_directory(path); }
   std::string identity(const std::string& path) const override { return storage_->identity(path); }

@@ -80,6 +80,8 @@ TEST_F(ManifestStorageTest, AnotherLengthIsAnErrorAtOnce) {
     EXPECT_NE(opened.error().message().find(part), std::string::npos) << opened.error().message();
   EXPECT_FALSE(storage.open_version(path, Access::kMap, *storage.stat(path)));
   EXPECT_FALSE(storage.read_all(path, buffer, 10'000));
+  EXPECT_FALSE(storage.check_known(path, *storage.stat(path))) << "nor where nobody opens it";
+  EXPECT_TRUE(ManifestStorage(local_storage(), listed()).check_known(path, *storage.stat(path)));
   EXPECT_TRUE(ManifestStorage(local_storage(), listed()).open(path, Access::kMap));
 }
 

@@ -30,6 +30,12 @@ struct Reading {
   bool hedges = false;         // a second request for one that is slow to be answered
 };
 
+// Second requests, made for some that were late.
+struct SecondRequests {
+  std::uint64_t made = 0, won = 0;
+  std::uint64_t dropped_bytes = 0;  // that came of answers which were not taken, until those were ended
+};
+
 struct Entry {
   std::string name;  // last component only
   bool is_directory = false;
@@ -61,6 +67,15 @@ class Storage {
   // and they are what fails.
   virtual Result<std::unique_ptr<Reader>> open_version(const std::string& path, Access access,
                                                        const Version& version) const;
+  // open_version() past any copy on this machine: what is read comes from where the object is stored.
+  virtual Result<std::unique_ptr<Reader>> open_stored(const std::string& path, const Version& version) const {
+    return open_version(path, Access::kRead, version);
+  }
+  // Does each read say which version it is of, and is it compared with the one that was opened? Then an index may be
+  // used before anybody has asked whether it is still of its object: nothing else can be read by it.
+  virtual bool holds_versions() const { return false; }
+  // What is known of the object without asking: kStorage where it is not this version.
+  virtual Result<void> check_known(const std::string& /*path*/, const Version& /*version*/) const { return {}; }
   // A whole small object in one go: open, read to its end, close. The span points into `buffer`. kData where it has
   // more than `most` bytes, whatever it says of its size: `buffer` never gets larger than that by more than one.
   virtual Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
@@ -101,6 +116,8 @@ class Storage {
   virtual std::string note() const { return {}; }
   // The same of how it has read.
   virtual std::string summary() const { return {}; }
+  // Of Reading::hedges; nullopt: there are none.
+  virtual std::optional<SecondRequests> second_requests() const { return std::nullopt; }
   // Is every read a request over a network?
   virtual bool is_remote() const { return false; }
   // Are reads that lie near each other one request, where they are handed over together? Then whoever reads ahead does

@@ -2,6 +2,7 @@
 #include "storage/version.h"
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <ctime>
 
@@ -32,6 +33,11 @@ Result<void> check_version(const std::string& name, const Version& indexed, cons
                              0);
   error.error().where.shard = name;
   return error;
+}
+
+// What a server, a network or a disk has refused has a number: check_version() gives none.
+bool is_of_change(const Error& error) {
+  return error.code == ErrorCode::kStorage && (error.system_errno == ENOENT || error.system_errno == 0);
 }
 
 }  // namespace feedline::storage

@@ -14,4 +14,7 @@ using Version = ObjectStat;
 // kStorage, naming both and what to do, where the object is not the one any more that was indexed.
 Result<void> check_version(const std::string& name, const Version& indexed, const Version& now);
 
+// Does the error say that the object is gone, or another one? Then what is kept of it is no longer true.
+bool is_of_change(const Error& error);
+
 }  // namespace feedline::storage

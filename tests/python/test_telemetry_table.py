@@ -226,6 +226,7 @@ def table_of(run: Run) -> dict[str, Row]:
     rows |= {"map": lambda run: None} if run.source.mapped is None else {f"map.{key}": row for key, row in MAP.items()}
     mixed = "mixup" in run.source.options
     rows |= {f"mix.{key}": row for key, row in MIX.items()} if mixed else {"mix": lambda run: None}
+    rows["hedge"] = lambda run: None  # of URLs: tests/python/remote/test_verification.py
     auto = run.threads is None
     rows |= {f"controller.{key}": r for key, r in CONTROLLER.items()} if auto else {"controller": lambda run: None}
     return rows

@@ -85,7 +85,9 @@ def open(
             quicker; at most 3 in 100. Of URLs alone; see docs/remote.md.
         listing_age: of folders behind a network, which have no time that tells whether they have changed: how many
             seconds a listing that is kept of one is trusted. 0 lists anew. A sample that is gone or another one by
-            then is an error, and the next opening lists anew.
+            then is an error, and the next opening lists anew. Of shards behind a network: 0 asks for the version of
+            each; otherwise one whose index is kept is asked about while the first epoch runs, and one that changed is
+            an error then (docs/remote.md).
         allow_commands: whether `source` may be ``"pipe:"`` and a command. It is given to ``/bin/sh -c`` as it stands,
             braces expanded before, once for a dataset; its standard output has to be a whole tar, and its exit status
             0. Never let such a source come from somebody whom you would not let use your shell.

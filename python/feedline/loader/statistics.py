@@ -12,7 +12,9 @@ may be held, how often either has ``changed``, and the latest 64 ``changes``: ``
 threads ``from`` and ``to``, ``ahead_from`` and ``ahead_to``, and ``why``. ``map``: None without :meth:`Dataset.map`,
 else the ``calls`` of its functions, and over all threads ``run_s`` in them (``transform`` has it too) and ``waited_s``
 for the GIL before. ``mix``: None without ``mixup`` and ``cutmix``, else the ``batches`` and ``rows`` that they were
-drawn for, and over all threads ``run_s`` (``batch`` has it too). ``stages`` maps the name of a stage
+drawn for, and over all threads ``run_s`` (``batch`` has it too). ``hedge``: None without ``open(..., hedge=True)``,
+else, of all loaders of the dataset, the second ``requests``, how many ``won``, and the ``dropped_bytes`` that
+came of answers which were not taken. ``stages`` maps the name of a stage
 (``storage``, ``decode``, ``transform``, ``batch``, ``consumer``) to ``items`` and ``bytes`` put out (samples; of
 ``batch`` and ``consumer`` whole batches), ``items_per_s``, ``bytes_per_s``; ``busy_s``, ``blocked_s`` (waiting for
 room downstream), ``starved_s`` (waiting for input), each summed over threads; and ``latency_ms``, the 50th and 99th

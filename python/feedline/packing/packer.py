@@ -275,7 +275,7 @@ def _opened(
     seed: int,
     transcoders: Sequence[Transcoder],
 ) -> tuple[_Source, dict[str, Any]]:
-    dataset = _engine.open(os.fspath(source), format or "", arguments.field_specs("pack", fields), "")
+    dataset = _engine.open(os.fspath(source), format or "", arguments.field_specs("pack", fields), "", listing_age_s=0)
     warn_of_merged_folders("pack", dataset, callers=2)
     wanted: dict[str, Any] = {
         "fingerprint": f"{dataset.fingerprint:016x}",

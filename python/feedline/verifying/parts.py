@@ -83,7 +83,9 @@ class Work(NamedTuple):
     def open(self, name: str, index: str | None = None) -> _engine.Dataset:
         """One shard as a dataset; index: a folder for what is found, instead of what is kept."""
         _, format, fields, kept, missing, commands = self.origin
-        return _engine.open(name, format, fields, kept if index is None else index, missing, commands, *self.cache)
+        place = kept if index is None else index
+        # a kept index of another version is no finding: it is made anew
+        return _engine.open(name, format, fields, place, missing, commands, *self.cache, listing_age_s=0)
 
 
 def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: list[int], wanted: Sum | None) -> Result:

@@ -25,6 +25,14 @@ class CachedStorage final : public storage::Storage {
   Result<std::unique_ptr<storage::Reader>> open(const std::string& path, storage::Access access) const override;
   Result<std::unique_ptr<storage::Reader>> open_version(const std::string& path, storage::Access access,
                                                         const storage::Version& version) const override;
+  Result<std::unique_ptr<storage::Reader>> open_stored(const std::string& path,
+                                                       const storage::Version& version) const override {
+    return storage_->open_stored(path, version);
+  }
+  bool holds_versions() const override { return storage_->holds_versions(); }
+  Result<void> check_known(const std::string& path, const storage::Version& version) const override {
+    return storage_->check_known(path, version);
+  }
   Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                               std::uint64_t most) const override;
   Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
@@ -44,6 +52,7 @@ class CachedStorage final : public storage::Storage {
   std::string identity(const std::string& path) const override { return storage_->identity(path); }
   std::optional<std::string> local_path(const std::string& path) const override { return storage_->local_path(path); }
   std::string summary() const override;
+  std::optional<storage::SecondRequests> second_requests() const override { return storage_->second_requests(); }
   bool is_remote() const override { return storage_->is_remote(); }
 
   // ---- for whoever knows what is read when

@@ -2,7 +2,6 @@
 #include "format/folder/folder_format.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -122,9 +121,7 @@ Where FolderFormat::where(std::uint64_t index) const {
 // An object that is gone or another one by now: the listing that is kept of a storage without times is no longer true,
 // and is made anew by the next who opens the dataset, as the error says.
 void FolderFormat::doubt_listing(const Error& error) const {
-  const bool is_doubtful =
-      error.code == ErrorCode::kStorage && (error.system_errno == ENOENT || error.system_errno == 0);
-  if (!is_doubtful || !storage_->has_flat_names() || is_forgotten_.exchange(true)) return;
+  if (!storage::is_of_change(error) || !storage_->has_flat_names() || is_forgotten_.exchange(true)) return;
   forget_folder_index(*storage_, root_, index_directory_);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Who may write to PATH.filling is settled by one lock (flock) on the file itself, which the kernel releases when its
-// holder dies:
+// holder dies, and which ends with its closing, though a child that was forked in between has the file open as well:
 //
 //  1. A process takes the lock for itself, if nobody has it. It is alone then: it makes the file where it is new,
 //     counts the samples that are in it (a killed process may have named one and not counted it) and notes which
@@ -129,7 +129,7 @@ Result<std::unique_ptr<PixelStore>> open_pixel_file(const std::string& path, con
     return config_error("a pixel file is mapped, which needs a local file; copy '" + path + "' to this machine");
   FEEDLINE_TRY(storage::OpenFile file, storage::open_regular_file(*local));
   const auto bytes = static_cast<std::uint64_t>(file.status.st_size);
-  return PixelStore::map(std::move(file.fd), path, PixelStore::Kind::kFinished, {bytes, bytes});
+  return PixelStore::map(cache::LockedFile(std::move(file.fd)), path, PixelStore::Kind::kFinished, {bytes, bytes});
 }
 
 bool is_pixel_file(const storage::Storage& storage, const std::string& path) {
@@ -150,11 +150,12 @@ Result<std::unique_ptr<PixelStore>> open_or_fill_pixel_file(const std::string& p
       return checked(open_pixel_file(path), contents);
     }
     FEEDLINE_TRY(FileDescriptor fd, cache::open_own_file(name));
-    FEEDLINE_TRY(const bool joined, join(fd, name, contents));
+    cache::LockedFile file(std::move(fd));  // from here on: a child that was forked meanwhile keeps no lock
+    FEEDLINE_TRY(const bool joined, join(file.file(), name, contents));
     if (!joined) continue;
-    FEEDLINE_TRY(const auto extent, extent_of(name, fd, budget));
+    FEEDLINE_TRY(const auto extent, extent_of(name, file.file(), budget));
     FEEDLINE_TRY(auto store,
-                 checked(PixelStore::map(std::move(fd), name, PixelStore::Kind::kFilling, extent), contents));
+                 checked(PixelStore::map(std::move(file), name, PixelStore::Kind::kFilling, extent), contents));
     if (!store->is_complete()) return store;
     FEEDLINE_CHECK_OK(finish_pixel_file(*store, path));
   }

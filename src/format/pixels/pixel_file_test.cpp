@@ -4,16 +4,19 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <random>
 #include <thread>
 
+#include "cache/file_lock.h"
 #include "format/inspected.h"
 #include "format/pixels/pixel_fixture.h"
 #include "storage/temporary_folder.h"
@@ -135,6 +138,60 @@ TEST_F(PixelFileTest, IsFilledByManyThreadsAndProcessesAtOnce) {
   EXPECT_EQ(finished, 1);
   EXPECT_EQ(one->present(), kSamples);
   ASSERT_TRUE(finish_pixel_file(*one, path_));
+  EXPECT_TRUE(open_pixel_file(path_));
+}
+
+// A child of this process that runs `work`, and then waits until it is killed.
+class Child {
+ public:
+  explicit Child(const std::function<void()>& work) {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      work();
+      static_cast<void>(!::write(ends[1], "x", 1));
+      while (true) ::pause();
+    }
+    char byte = 0;
+    EXPECT_EQ(::read(ends[0], &byte, 1), 1) << "the child has ended";
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  ~Child() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+bool is_free(const std::string& path) {
+  const storage::FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_TRUE(file.valid());
+  return cache::lock_open_file(file, LOCK_EX | LOCK_NB);
+}
+
+TEST_F(PixelFileTest, TheLockEndsWithTheStoreThoughAChildHasTheFileOpen) {
+  auto store = fill(50);
+  add(*store, 0, 10);
+  const Child child([] {});
+  EXPECT_FALSE(is_free(path_ + ".filling"));
+  store.reset();
+  EXPECT_TRUE(is_free(path_ + ".filling"));
+}
+
+TEST_F(PixelFileTest, AChildReadsAddsNothingAndLeavesItsParentsLock) {
+  auto store = fill(50);
+  add(*store, 0, 10);
+  const Child child([&] {
+    if (!has(*store, 9) || store->add(20, made_record(20)) != false || has(*store, 20)) ::_exit(1);
+    store.reset();
+  });
+  EXPECT_FALSE(is_free(path_ + ".filling"));
+  EXPECT_EQ(store->present(), 10u);
+  add(*store, 10, 50);
   EXPECT_TRUE(open_pixel_file(path_));
 }
 

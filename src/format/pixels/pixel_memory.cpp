@@ -44,7 +44,7 @@ Result<std::unique_ptr<PixelStore>> mapped(FileDescriptor fd) {
   struct ::stat status;
   if (::fstat(fd.get(), &status) != 0) return file_error("cannot look up", kName, errno);
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  return PixelStore::map(std::move(fd), kName, PixelStore::Kind::kMemory, {size, size});
+  return PixelStore::map(cache::LockedFile(std::move(fd)), kName, PixelStore::Kind::kMemory, {size, size});
 }
 
 }  // namespace

@@ -25,12 +25,12 @@ std::atomic_ref<std::uint64_t> shared(std::uint64_t& number) { return std::atomi
 
 }  // namespace
 
-PixelStore::PixelStore(storage::FileDescriptor fd, std::string name, Kind kind, Extent extent)
-    : fd_(std::move(fd)), name_(std::move(name)), kind_(kind), extent_(extent) {}
+PixelStore::PixelStore(cache::LockedFile file, std::string name, Kind kind, Extent extent)
+    : file_(std::move(file)), name_(std::move(name)), kind_(kind), extent_(extent) {}
 
-Result<std::unique_ptr<PixelStore>> PixelStore::map(storage::FileDescriptor fd, std::string name, Kind kind,
+Result<std::unique_ptr<PixelStore>> PixelStore::map(cache::LockedFile file, std::string name, Kind kind,
                                                     Extent extent) {
-  std::unique_ptr<PixelStore> store(new PixelStore(std::move(fd), std::move(name), kind, extent));
+  std::unique_ptr<PixelStore> store(new PixelStore(std::move(file), std::move(name), kind, extent));
   if (auto mapped = store->map_all(); !mapped) {
     Error error = std::move(mapped).error();
     error.where.shard = store->name_;
@@ -47,11 +47,11 @@ PixelStore::~PixelStore() {
 Result<void> PixelStore::map_all() {
   PixelHead head;
   struct ::stat status;
-  if (::fstat(fd_.get(), &status) != 0) return storage::file_error("cannot look up", name_, errno);
-  if (::pread(fd_.get(), &head, sizeof head, 0) != sizeof head) return data_error("not a pixel file", "format");
+  if (::fstat(file_.get(), &status) != 0) return storage::file_error("cannot look up", name_, errno);
+  if (::pread(file_.get(), &head, sizeof head, 0) != sizeof head) return data_error("not a pixel file", "format");
   FEEDLINE_CHECK_OK(check_head(head, static_cast<std::uint64_t>(status.st_size)));
   const int access = kind_ == Kind::kFinished ? PROT_READ : PROT_READ | PROT_WRITE;
-  void* front = ::mmap(nullptr, head.data_offset, access, MAP_SHARED, fd_.get(), 0);
+  void* front = ::mmap(nullptr, head.data_offset, access, MAP_SHARED, file_.get(), 0);
   if (front == MAP_FAILED) return storage::file_error("cannot map", name_, errno);
   head_ = static_cast<PixelHead*>(front);
   data_offset_ = head.data_offset;
@@ -68,7 +68,7 @@ Result<void> PixelStore::map_all() {
   if (kind_ == Kind::kFinished) FEEDLINE_CHECK_OK(check_index());
   if (extent_.mapped <= data_offset_) return {};  // nothing fits, or there is nothing
   // What lies behind the file's end is mapped as well, so that nothing moves when it grows; find() never goes there.
-  void* data = ::mmap(nullptr, extent_.mapped - data_offset_, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd_.get(),
+  void* data = ::mmap(nullptr, extent_.mapped - data_offset_, PROT_READ, MAP_SHARED | MAP_NORESERVE, file_.get(),
                       static_cast<off_t>(data_offset_));
   if (data == MAP_FAILED) return storage::file_error("cannot map", name_, errno);
   data_ = static_cast<const std::byte*>(data);
@@ -92,7 +92,7 @@ std::atomic_ref<std::uint64_t> PixelStore::entry(std::uint64_t sample) const {
 Result<std::uint64_t> PixelStore::readable_bytes() const {
   if (kind_ == Kind::kMemory) return extent_.mapped;
   struct ::stat status;
-  if (::fstat(fd_.get(), &status) != 0) return storage::file_error("cannot look up", name_, errno);
+  if (::fstat(file_.get(), &status) != 0) return storage::file_error("cannot look up", name_, errno);
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (size < data_offset_) return storage::file_error("the pixel file became shorter while it was in use", name_, 0);
   return std::min(size, extent_.mapped);
@@ -214,10 +214,11 @@ std::uint64_t PixelStore::claim(std::uint64_t bytes) {
 Result<bool> PixelStore::add(std::uint64_t sample, std::span<const std::byte> record) {
   FEEDLINE_CHECK(kind_ != Kind::kFinished && record.size() % kRecordAlignment == 0);
   FEEDLINE_CHECK_OK(readable_bytes());
+  if (kind_ == Kind::kFilling && !file_.is_own()) return false;
   if (is_full() || entry(sample).load(std::memory_order_relaxed) != 0) return false;
   const std::uint64_t offset = claim(record.size());
   if (offset == 0) return false;
-  FEEDLINE_CHECK_OK(cache::write_at(fd_, name_, offset, record));
+  FEEDLINE_CHECK_OK(cache::write_at(file_.file(), name_, offset, record));
   // named only now: whoever sees the offset sees the record. Another thread may have been quicker with this sample;
   // its record stays, and these bytes are not used.
   std::uint64_t none = 0;
@@ -229,10 +230,10 @@ Result<bool> PixelStore::add(std::uint64_t sample, std::span<const std::byte> re
 
 Result<void> PixelStore::finish() {
   FEEDLINE_CHECK(kind_ == Kind::kFilling);
-  if (::fdatasync(fd_.get()) != 0) return storage::file_error("cannot flush", name_, errno);
+  if (::fdatasync(file_.get()) != 0) return storage::file_error("cannot flush", name_, errno);
   head_->index_checksum = xxh3(std::as_bytes(std::span<const std::uint64_t>(index_, contents_.samples)));
   shared(head_->finished).store(1);
-  if (::fdatasync(fd_.get()) != 0) return storage::file_error("cannot flush", name_, errno);
+  if (::fdatasync(file_.get()) != 0) return storage::file_error("cannot flush", name_, errno);
   return {};
 }
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "cache/file_lock.h"
 #include "feedline/error.h"
 #include "format/pixels/pixel_layout.h"
 #include "memory/record.h"
-#include "storage/file_descriptor.h"
 
 namespace feedline::format {
 
@@ -30,9 +30,8 @@ class PixelStore {
     std::uint64_t mapped = 0;    // bytes of the file, as it is or may become, that can be read
     std::uint64_t capacity = 0;  // bytes that this process lets it grow to
   };
-  // Requires: fd is open for writing unless kFinished, and holds its lock where it has one.
-  static Result<std::unique_ptr<PixelStore>> map(storage::FileDescriptor fd, std::string name, Kind kind,
-                                                 Extent extent);
+  // Requires: the file is open for writing unless kFinished, and kFilling: locked.
+  static Result<std::unique_ptr<PixelStore>> map(cache::LockedFile file, std::string name, Kind kind, Extent extent);
   ~PixelStore();
   PixelStore(const PixelStore&) = delete;
   PixelStore& operator=(const PixelStore&) = delete;
@@ -44,7 +43,7 @@ class PixelStore {
   // find(), read into `record`; false: it is not there.
   Result<bool> read(std::uint64_t sample, memory::Record& record);
   // Adds a record, unless it is there by now, or would go over the capacity: is_full() from then on. true: it was the
-  // last one that was missing.
+  // last one that was missing. A child after fork() adds nothing to a file that is filled: the lock is its parent's.
   // kStorage: it cannot be written, such as when the disk is full. Requires: not kFinished.
   Result<bool> add(std::uint64_t sample, std::span<const std::byte> record);
 
@@ -59,7 +58,7 @@ class PixelStore {
   Result<void> finish();
 
  private:
-  PixelStore(storage::FileDescriptor fd, std::string name, Kind kind, Extent extent);
+  PixelStore(cache::LockedFile file, std::string name, Kind kind, Extent extent);
   Result<void> map_all();
   Result<void> check_index() const;
   std::atomic_ref<std::uint64_t> entry(std::uint64_t sample) const;
@@ -69,7 +68,7 @@ class PixelStore {
   Error damaged(std::uint64_t sample, std::uint64_t offset, const std::string& how) const;
   std::uint64_t claim(std::uint64_t bytes);
 
-  const storage::FileDescriptor fd_;
+  const cache::LockedFile file_;
   const std::string name_;
   const Kind kind_;
   const Extent extent_;

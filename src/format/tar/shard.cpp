@@ -10,20 +10,31 @@
 namespace feedline::format {
 namespace {
 
-Result<ShardIndex> scan_and_keep(const ShardFile& file, const IndexStore& indexes, Shard::Scans& scans) {
+// The shard by its kept index alone; nullopt: there is none, or what is known of the object contradicts it.
+std::optional<ShardIndex> index_at_hand(const storage::Storage& storage, const std::string& name,
+                                        const Shard::Opening& opening) {
+  if (opening.asks || !storage.holds_versions()) return {};
+  auto index = opening.indexes.load_unchecked(storage, name);
+  if (index && !storage.check_known(name, index->version())) return {};
+  return index;
+}
+
+// first: a reader that has the file's beginning, where there is one.
+Result<ShardIndex> scan_and_keep(const ShardFile& file, const storage::Reader* first, const Shard::Opening& opening) {
   struct Turn {
     explicit Turn(Shard::Scans& all) : scans(all) { scans.acquire(); }
     ~Turn() { scans.release(); }
     Shard::Scans& scans;
   };
-  const Turn turn(scans);
+  const Turn turn(opening.scans);
   FEEDLINE_TRY(const auto reader, file.storage->open_version(file.path, storage::Access::kRead, file.version));
+  FEEDLINE_TRY(auto class_names, stored_class_names(first ? *first : *reader));
   Findings findings;
-  FEEDLINE_TRY(ShardScan scan, scan_shard(*reader, file.version, file.name, findings));
+  FEEDLINE_TRY(ShardScan scan, scan_shard(*reader, file.version, file.name, findings, std::move(class_names)));
   if (const Finding* finding = findings.first_error()) return std::unexpected(to_error(*finding));
   FEEDLINE_TRY(const auto stat, reader->version());
   FEEDLINE_CHECK_OK(storage::check_version(file.name, file.version, stat));  // written to while it was scanned
-  FEEDLINE_CHECK_OK(indexes.save(*file.storage, file.path, scan.index));
+  FEEDLINE_CHECK_OK(opening.indexes.save(*file.storage, file.path, scan.index));
   return std::move(scan.index);
 }
 
@@ -35,28 +46,21 @@ Result<ShardFile> locate_tar(std::shared_ptr<const storage::Storage> storage, co
 }
 
 Result<std::unique_ptr<Shard>> Shard::open(std::shared_ptr<const storage::Storage> storage, const std::string& name,
-                                           const IndexStore& indexes, Scans& scans) {
-  FEEDLINE_TRY(ShardFile file, locate_tar(std::move(storage), name, indexes.notes()));
+                                           const Opening& opening) {
+  if (auto kept = index_at_hand(*storage, name, opening)) {
+    const storage::Version version = kept->version();
+    return std::unique_ptr<Shard>(new Shard({name, name, std::move(storage), version}, std::move(*kept), false));
+  }
+  FEEDLINE_TRY(ShardFile file, locate_tar(std::move(storage), name, opening.indexes.notes()));
   const auto first = std::exchange(file.reader, nullptr);
-  auto index = indexes.load(*file.storage, file.path, file.version);
+  auto index = opening.indexes.load(*file.storage, file.path, file.version);
   if (!index) {
-    FEEDLINE_TRY(index, scan_and_keep(file, indexes, scans));
+    FEEDLINE_TRY(index, scan_and_keep(file, first.get(), opening));
   }
-  std::unique_ptr<Shard> shard(new Shard(std::move(file), std::move(*index)));
-  if (first && shard->file().storage->is_remote()) {
-    FEEDLINE_TRY(shard->class_names_, stored_class_names(*first));
-  }
-  return shard;
+  return std::unique_ptr<Shard>(new Shard(std::move(file), std::move(*index), true));
 }
 
-Result<std::vector<std::string>> Shard::class_names() const {
-  if (class_names_) return *class_names_;
-  FEEDLINE_TRY(const auto opened, reader());
-  auto names = stored_class_names(*opened.reader);
-  close();  // it is read later or never
-  return names;
-}
-
-Shard::Shard(ShardFile file, ShardIndex index) : ShardReader(std::move(file)), index_(std::move(index)) {}
+Shard::Shard(ShardFile file, ShardIndex index, bool is_checked)
+    : ShardReader(std::move(file)), index_(std::move(index)), is_checked_(is_checked) {}
 
 }  // namespace feedline::format

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <semaphore>
 #include <string>
-#include <vector>
 
 #include "feedline/error.h"
 #include "format/format.h"
@@ -28,23 +28,38 @@ class Shard : public ShardReader {
   // Scans that are made at a time: each holds what a storage has worth reading at once, 8 MiB over a network.
   using Scans = std::counting_semaphore<>;
   static constexpr std::ptrdiff_t kMostScans = 16;
-  // Takes the kept index, or scans the file and keeps one. kData: the first of the damages found.
+  // How all shards of a dataset are opened.
+  struct Opening {
+    const IndexStore& indexes;
+    Scans& scans;
+    bool asks = true;  // for the version of each, whatever its storage
+  };
+  // Takes the kept index, or scans the file and keeps one. Of a storage that holds reads to a version nobody is asked
+  // for the shard's where an index is kept and Opening says so: see is_checked(). kData: the first damage.
   static Result<std::unique_ptr<Shard>> open(std::shared_ptr<const storage::Storage> storage, const std::string& name,
-                                             const IndexStore& indexes, Scans& scans);
+                                             const Opening& opening);
 
   const ShardIndex& index() const { return index_; }
-  // What its classes are called (class_names.h): known of a remote shard, whose beginning came with its opening.
-  Result<std::vector<std::string>> class_names() const;
+  // Was somebody asked, since its index was made, whether the object is still that one? What is read of it is of its
+  // index's version or an error, in any case.
+  bool is_checked() const { return is_checked_.load(std::memory_order_relaxed); }
+  void note_checked() const { is_checked_.store(true, std::memory_order_relaxed); }
+  // A reader that asks where the shard is stored, past any copy of it.
+  Result<std::unique_ptr<storage::Reader>> stored_reader() const {
+    return file().storage->open_stored(file().path, file().version);
+  }
+  // It is another one by now: the next who opens it makes an index anew.
+  void forget_index(const IndexStore& indexes) const { indexes.forget(*file().storage, file().path); }
   void choose_fields(const std::vector<FieldChoice>& fields) { finder_.emplace(index_, fields); }
   // Requires: choose_fields() came before.
   const FieldFinder& finder() const { return *finder_; }
 
  private:
-  Shard(ShardFile file, ShardIndex index);
+  Shard(ShardFile file, ShardIndex index, bool is_checked);
 
   const ShardIndex index_;
-  std::optional<std::vector<std::string>> class_names_;
   std::optional<FieldFinder> finder_;
+  mutable std::atomic<bool> is_checked_;
 };
 
 }  // namespace feedline::format

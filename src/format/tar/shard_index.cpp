@@ -9,16 +9,26 @@
 namespace feedline::format {
 namespace {
 
-// An index file is a frame (cache/frame.h). S samples, M members, E extensions, N bytes of names.
+// An index file is a frame (cache/frame.h). S samples, M members, E extensions, C classes, N bytes of names.
 //
-//     numbers     size of the shard, its stamp (storage/reader.h), S, M, E, N
+//     numbers     version of the shard (size, time, tag: storage/reader.h), S, M, E, C, N
 //     8 x M       offset of each member's payload in the shard
 //     8 x M       size of each member's payload
 //     8 x S+1     number of the first member of each sample; the last is M
-//     8 x E+S     end of each name in the names: first the extensions, then the keys
+//     8 x E+S+C   end of each name in the names: first the extensions, then the keys, then the classes
 //     4 x M       extension of each member
 //     N           names
-enum Number : std::size_t { kShardBytes, kShardStamp, kSamples, kMembers, kExtensions, kNameBytes, kNumbers };
+enum Number : std::size_t {
+  kShardBytes,
+  kShardTime,
+  kShardTag,
+  kSamples,
+  kMembers,
+  kExtensions,
+  kClasses,
+  kNameBytes,
+  kNumbers
+};
 
 // Is each value at least the one before, and the last exactly `end`?
 bool ascends_to(std::span<const std::uint64_t> values, std::uint64_t end) {
@@ -28,39 +38,40 @@ bool ascends_to(std::span<const std::uint64_t> values, std::uint64_t end) {
 }  // namespace
 
 std::optional<ShardIndex> ShardIndex::parse(memory::ByteBuffer buffer, std::size_t bytes,
-                                            const storage::ObjectStat& shard) {
+                                            const std::optional<storage::ObjectStat>& shard) {
   ShardIndex index;
   index.buffer_ = std::move(buffer);
   index.file_ = index.buffer_.resize(bytes);  // no growth: what is in it stays
-  if (!index.find_sections() || !index.is_consistent(shard)) return {};
+  if (!index.find_sections() || (shard && *shard != index.version_) || !index.is_consistent()) return {};
   return index;
 }
 
 // The one place that knows the order of the sections.
 bool ShardIndex::find_sections() {
   cache::FrameReader reader(file_, kShardIndex, kNumbers);
-  shard_bytes_ = reader.number(kShardBytes);
-  shard_stamp_ = reader.number(kShardStamp);
+  version_ = {reader.number(kShardBytes), static_cast<std::int64_t>(reader.number(kShardTime)),
+              reader.number(kShardTag)};
   samples_ = reader.count(kSamples);
   extensions_ = reader.count(kExtensions);
+  classes_ = reader.count(kClasses);
   const std::uint64_t members = reader.count(kMembers), name_bytes = reader.count(kNameBytes);
   member_offsets_ = reader.take<std::uint64_t>(members);
   member_bytes_ = reader.take<std::uint64_t>(members);
   first_members_ = reader.take<std::uint64_t>(samples_ + 1);
-  name_ends_ = reader.take<std::uint64_t>(extensions_ + samples_);
+  name_ends_ = reader.take<std::uint64_t>(extensions_ + samples_ + classes_);
   member_extensions_ = reader.take<std::uint32_t>(members);
   const auto names = reader.take<char>(name_bytes);
   names_ = {names.data(), names.size()};
   return reader.is_whole();
 }
 
-bool ShardIndex::is_consistent(const storage::ObjectStat& shard) const {
-  if (shard_bytes_ != shard.bytes || shard_stamp_ != shard.stamp() || !cache::is_undamaged(file_)) return false;
+bool ShardIndex::is_consistent() const {
+  if (!cache::is_undamaged(file_)) return false;
   if (!ascends_to(first_members_, members()) || first_members_[0] != 0) return false;
   if (!ascends_to(name_ends_, names_.size())) return false;
   for (std::uint64_t i = 0; i < members(); ++i) {
     if (member_extensions_[i] >= extensions_) return false;
-    if (member_offsets_[i] > shard.bytes || member_bytes_[i] > shard.bytes - member_offsets_[i]) return false;
+    if (member_offsets_[i] > version_.bytes || member_bytes_[i] > version_.bytes - member_offsets_[i]) return false;
   }
   return true;
 }
@@ -68,6 +79,12 @@ bool ShardIndex::is_consistent(const storage::ObjectStat& shard) const {
 std::string_view ShardIndex::name(std::uint64_t number) const {
   const std::uint64_t begin = number == 0 ? 0 : name_ends_[number - 1];
   return names_.substr(begin, name_ends_[number] - begin);
+}
+
+std::vector<std::string> ShardIndex::class_names() const {
+  std::vector<std::string> names;
+  for (std::uint64_t i = 0; i < classes_; ++i) names.emplace_back(name(extensions_ + samples_ + i));
+  return names;
 }
 
 void ShardIndexBuilder::add_sample(std::string_view key) {
@@ -103,7 +120,7 @@ void ShardIndexBuilder::drop_last_sample() {
 ShardIndex ShardIndexBuilder::build(const storage::ObjectStat& shard) const {
   std::string names;
   std::vector<std::uint64_t> name_ends;
-  for (const auto* list : {&extension_names_, &keys_})
+  for (const auto* list : {&extension_names_, &keys_, &class_names_})
     for (const std::string& name : *list) {
       names += name;
       name_ends.push_back(names.size());
@@ -112,7 +129,8 @@ ShardIndex ShardIndexBuilder::build(const storage::ObjectStat& shard) const {
   first_members.push_back(offsets_.size());
 
   cache::FrameBuilder builder(
-      kShardIndex, {shard.bytes, shard.stamp(), keys_.size(), offsets_.size(), extension_names_.size(), names.size()});
+      kShardIndex, {shard.bytes, static_cast<std::uint64_t>(shard.mtime_ns), shard.tag, keys_.size(), offsets_.size(),
+                    extension_names_.size(), class_names_.size(), names.size()});
   builder.add(offsets_);
   builder.add(bytes_);
   builder.add(first_members);
@@ -121,7 +139,7 @@ ShardIndex ShardIndexBuilder::build(const storage::ObjectStat& shard) const {
   builder.add(names);
   ShardIndex index;
   index.file_ = builder.write(index.buffer_);
-  FEEDLINE_CHECK(index.find_sections() && index.is_consistent(shard));
+  FEEDLINE_CHECK(index.find_sections() && index.is_consistent());
   return index;
 }
 

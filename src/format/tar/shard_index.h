@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cache/frame.h"
@@ -20,7 +21,7 @@
 namespace feedline::format {
 
 // What its file is; another format number with every change of its layout, drawn in shard_index.cpp.
-inline constexpr cache::FrameKind kShardIndex{0x78'64'69'6c'64'65'65'66, 1};  // "feedlidx"
+inline constexpr cache::FrameKind kShardIndex{0x78'64'69'6c'64'65'65'66, 2};  // "feedlidx"
 
 // Immutable; any thread may read.
 class ShardIndex {
@@ -32,16 +33,18 @@ class ShardIndex {
   };
 
   // Takes an index file's bytes, all of `buffer`'s first `bytes`. nullopt unless it is whole, undamaged, of a shard
-  // of exactly this version, and all it says lies inside that shard.
+  // of exactly this version (nullopt: whichever it says), and all it says lies inside that shard.
   static std::optional<ShardIndex> parse(memory::ByteBuffer buffer, std::size_t bytes,
-                                         const storage::ObjectStat& shard);
+                                         const std::optional<storage::ObjectStat>& shard);
 
+  const storage::ObjectStat& version() const { return version_; }  // of the shard that it is of
   std::uint64_t samples() const { return samples_; }
   std::uint64_t members() const { return member_offsets_.size(); }
   std::uint64_t extensions() const { return extensions_; }
   // Requires: numbers below the counts.
   std::string_view key(std::uint64_t sample) const { return name(extensions_ + sample); }
   std::string_view extension(std::uint64_t number) const { return name(number); }
+  std::vector<std::string> class_names() const;  // by label (class_names.h); empty: the shard has none
   std::uint64_t first_member(std::uint64_t sample) const { return first_members_[sample]; }  // sample == samples(): end
   Member member(std::uint64_t number) const {
     return {member_offsets_[number], member_bytes_[number], member_extensions_[number]};
@@ -52,13 +55,13 @@ class ShardIndex {
   friend class ShardIndexBuilder;
   ShardIndex() = default;
   bool find_sections();
-  bool is_consistent(const storage::ObjectStat& shard) const;
+  bool is_consistent() const;
   std::string_view name(std::uint64_t number) const;
 
   memory::ByteBuffer buffer_;
   std::span<std::byte> file_;
-  std::uint64_t shard_bytes_ = 0, shard_stamp_ = 0;
-  std::uint64_t samples_ = 0, extensions_ = 0;
+  storage::ObjectStat version_;
+  std::uint64_t samples_ = 0, extensions_ = 0, classes_ = 0;
   std::span<const std::uint64_t> member_offsets_, member_bytes_, first_members_, name_ends_;
   std::span<const std::uint32_t> member_extensions_;
   std::string_view names_;
@@ -72,13 +75,14 @@ class ShardIndexBuilder {
   void add_member(std::string_view extension, std::uint64_t offset, std::uint64_t bytes);
   bool last_sample_has(std::string_view extension) const;
   void drop_last_sample();
+  void name_classes(std::vector<std::string> names) { class_names_ = std::move(names); }
   ShardIndex build(const storage::ObjectStat& shard) const;
 
  private:
   std::vector<std::string> keys_;
   std::vector<std::uint64_t> first_members_, offsets_, bytes_;
   std::vector<std::uint32_t> extensions_;
-  std::vector<std::string> extension_names_;
+  std::vector<std::string> extension_names_, class_names_;
   std::unordered_map<std::string, std::uint32_t> extension_numbers_;
 };
 

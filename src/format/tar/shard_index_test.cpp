@@ -52,6 +52,24 @@ TEST(ShardIndex, ComesBackFromItsFile) {
   EXPECT_EQ(index->extension(index->member(1).extension), "cls");
 }
 
+TEST(ShardIndex, SaysItsShardsVersionAndTheNamesOfItsClasses) {
+  ShardIndexBuilder builder;
+  builder.add_sample("a");
+  builder.add_member("jpg", 512, 10);
+  builder.name_classes({"cat", "", "dog"});
+  constexpr storage::ObjectStat kTagged{10'000, 0, 77};
+  const ShardIndex built = builder.build(kTagged);
+  memory::ByteBuffer buffer;
+  std::ranges::copy(built.file_bytes(), buffer.resize(built.file_bytes().size()).begin());
+  const auto index = ShardIndex::parse(std::move(buffer), built.file_bytes().size(), {});
+  ASSERT_TRUE(index) << "whichever version it is of";
+  EXPECT_EQ(index->version(), kTagged);
+  EXPECT_EQ(index->class_names(), (std::vector<std::string>{"cat", "", "dog"}));
+  EXPECT_EQ(index->key(0), "a");
+  EXPECT_FALSE(parse(built.file_bytes(), {kTagged.bytes, 77, 0})) << "a time is no tag";
+  EXPECT_TRUE(small_index().class_names().empty());
+}
+
 TEST(ShardIndex, OfNoSamplesWorks) {
   const auto index = parse(ShardIndexBuilder().build(kShard).file_bytes());
   ASSERT_TRUE(index);
@@ -115,6 +133,19 @@ TEST(IndexStore, KeepsInTheChosenFolderApartByPath) {
   folder.write("file", "");
   EXPECT_FALSE(
       IndexStore{folder.path("file/below")}.save(*storage::local_storage(), folder.path("0.tar"), small_index()));
+}
+
+TEST(IndexStore, GivesWhichIsKeptUntilItIsForgotten) {
+  const TemporaryFolder folder;
+  const IndexStore store{folder.path("kept")};
+  const auto& local = *storage::local_storage();
+  EXPECT_FALSE(store.load_unchecked(local, folder.path("0.tar")));
+  ASSERT_TRUE(store.save(local, folder.path("0.tar"), small_index()));
+  const auto index = store.load_unchecked(local, folder.path("0.tar"));
+  ASSERT_TRUE(index);
+  EXPECT_EQ(index->version(), kShard);
+  store.forget(local, folder.path("0.tar"));
+  EXPECT_FALSE(store.load_unchecked(local, folder.path("0.tar")));
 }
 
 // Roots may write anywhere, so the shard's folder is made one that does not exist.

@@ -14,7 +14,10 @@ namespace {
 
 class SampleGrouper {
  public:
-  SampleGrouper(const std::string& shard, Findings& findings) : shard_(shard), findings_(findings) {}
+  SampleGrouper(const std::string& shard, Findings& findings, std::vector<std::string> class_names)
+      : shard_(shard), findings_(findings) {
+    builder_.name_classes(std::move(class_names));
+  }
 
   void add(const TarMember& member) {
     if (!member.is_regular()) return skip_irregular(member);
@@ -97,9 +100,9 @@ class SampleGrouper {
 }  // namespace
 
 Result<ShardScan> scan_shard(const storage::Reader& reader, const storage::ObjectStat& stat, const std::string& shard,
-                             Findings& findings) {
+                             Findings& findings, std::vector<std::string> class_names) {
   TarScanner scanner(reader, stat.bytes, shard, findings);
-  SampleGrouper grouper(shard, findings);
+  SampleGrouper grouper(shard, findings, std::move(class_names));
   while (true) {
     FEEDLINE_TRY(const std::optional<TarMember> member, scanner.next());
     if (!member) return grouper.finish(stat);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "feedline/error.h"
 #include "format/finding.h"
@@ -21,7 +22,8 @@ struct ShardScan {
 
 // Reads every header of `reader` up to `stat.bytes`. What is wrong goes to `findings`; the index holds what could be
 // read all the same, and is only fit for use where findings has no error. An error is one of the storage.
+// class_names: what the index is to say of them.
 Result<ShardScan> scan_shard(const storage::Reader& reader, const storage::ObjectStat& stat, const std::string& shard,
-                             Findings& findings);
+                             Findings& findings, std::vector<std::string> class_names = {});
 
 }  // namespace feedline::format

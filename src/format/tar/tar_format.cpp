@@ -23,12 +23,10 @@ using Member = ShardIndex::Member;
 constexpr auto kAbsent = std::numeric_limits<decltype(Member::extension)>::max();
 
 // What all shards call their classes; none where they do not agree, as a label then means two things.
-Result<std::vector<std::string>> class_names_of(const std::vector<std::unique_ptr<Shard>>& shards) {
-  const auto names_of = [&](std::size_t i) { return shards[i]->class_names(); };
-  FEEDLINE_TRY(auto first, names_of(0));
-  if (first.empty()) return first;  // not packed by us: the others need no look
-  FEEDLINE_TRY(const auto all, each_shard<std::vector<std::string>>(shards.size(), names_of));
-  if (std::ranges::any_of(all, [&](const auto& names) { return names != first; })) first.clear();
+std::vector<std::string> class_names_of(const std::vector<std::unique_ptr<Shard>>& shards) {
+  std::vector<std::string> first = shards.front()->index().class_names();
+  for (const auto& shard : shards)
+    if (!first.empty() && shard->index().class_names() != first) return {};
   return first;
 }
 
@@ -46,8 +44,9 @@ Result<std::shared_ptr<const RecordFormat>> TarFormat::open(const std::string& s
   if (!fields) return located(std::move(fields).error());
   const IndexStore indexes(options.index_directory, options.notes);
   Shard::Scans scans(Shard::kMostScans);
+  const Shard::Opening opening{indexes, scans, options.listing_age.count() == 0};
   const auto open_one = [&](std::size_t i) {
-    auto shard = Shard::open(options.storage, names[i], indexes, scans);
+    auto shard = Shard::open(options.storage, names[i], opening);
     if (!shard && shard.error().where.shard.empty()) shard.error().where.shard = names[i];
     return shard;
   };
@@ -59,9 +58,8 @@ Result<std::shared_ptr<const RecordFormat>> TarFormat::open(const std::string& s
   fields = keep_present(std::move(*fields), options.fields.empty(), tables);
   if (!fields) return located(std::move(fields).error());
   auto classes = class_names_of(*shards);
-  if (!classes) return located(std::move(classes).error());
   auto format = std::shared_ptr<const RecordFormat>(
-      new TarFormat(source, options, std::move(*shards), *fields, std::move(*classes)));
+      new TarFormat(source, options, std::move(*shards), *fields, std::move(classes)));
   if (format->size() > 0) return format;
   return located(config_error("missing=\"skip\" leaves no sample: each lacks one of the fields").error());
 }
@@ -167,9 +165,49 @@ void TarFormat::notice_changes() const {
   for (const auto& shard : shards_) shard->notice_change();
 }
 
+class TarFormat::UncheckedShard final : public UncheckedObject {
+ public:
+  UncheckedShard(const TarFormat& format, const Shard& shard) : format_(format), shard_(shard) {}
+
+  Result<storage::Piece> piece() const override {
+    FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, shard_.stored_reader());
+    return storage::Piece{std::move(reader), {}, 0, 1, {}};
+  }
+  Result<void> note(Result<void> came) const override {
+    if (came) {
+      shard_.note_checked();
+      return came;
+    }
+    Error& error = came.error();
+    format_.doubt(shard_, error);
+    if (!storage::is_of_change(error))
+      error.what = "cannot ask whether the shard has changed since it was indexed: " + error.what;
+    error.where.dataset = format_.source_;
+    error.where.shard = shard_.name();
+    return came;
+  }
+
+ private:
+  const TarFormat& format_;
+  const Shard& shard_;
+};
+
+std::vector<std::unique_ptr<const UncheckedObject>> TarFormat::unchecked() const {
+  std::vector<std::unique_ptr<const UncheckedObject>> all;
+  for (const auto& shard : shards_)
+    if (!shard->is_checked()) all.push_back(std::make_unique<const UncheckedShard>(*this, *shard));
+  return all;
+}
+
+void TarFormat::doubt(const Shard& shard, const Error& error) const {
+  if (options_.storage->is_remote() && storage::is_of_change(error))
+    shard.forget_index(IndexStore(options_.index_directory));
+}
+
 Result<Inspection> TarFormat::inspect() const { return format::inspect(source_, options_); }
 
 std::unexpected<Error> TarFormat::at(std::uint64_t index, Error error) const {
+  doubt(*place_of(index).shard, error);
   Where place = where(index);
   place.stage = std::move(error.where.stage);
   if (error.where.offset) place.offset = error.where.offset;

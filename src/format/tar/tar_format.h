@@ -38,6 +38,7 @@ class TarFormat final : public RecordFormat {
   Where where(std::uint64_t index) const override;
   Where where_field(std::uint64_t index, std::size_t field) const override;
   void notice_changes() const override;
+  std::vector<std::unique_ptr<const UncheckedObject>> unchecked() const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }
   Result<Inspection> inspect() const override;
 
@@ -56,6 +57,9 @@ class TarFormat final : public RecordFormat {
   Result<void> find_members(const Place& place, std::span<ShardIndex::Member> members) const;
   Result<void> read_sample(const Place& place, memory::Record& record) const;
   Result<SampleFiles> read_files(const Place& place) const;
+  class UncheckedShard;
+  // Where the error says that the shard is another one, its index is forgotten.
+  void doubt(const Shard& shard, const Error& error) const;
   // `error` with the sample's place, as far as it does not name one itself.
   std::unexpected<Error> at(std::uint64_t index, Error error) const;
   Result<void> accept_members(std::span<const ShardIndex::Member> members,

@@ -49,6 +49,18 @@ int keep_to_this_program(void* /*data*/, curl_socket_t socket, curlsocktype /*pu
   return 0;
 }
 
+// Where the environment says that certificates are, besides the system's own; nullptr: it does not.
+struct Certificates {
+  const char* file = nullptr;
+  const char* folder = nullptr;
+  std::string text() const { return std::string(file ? file : "") + '\n' + (folder ? folder : ""); }
+};
+
+Certificates certificates() {
+  const char* const bundle = std::getenv("CURL_CA_BUNDLE");
+  return {bundle ? bundle : std::getenv("SSL_CERT_FILE"), std::getenv("SSL_CERT_DIR")};
+}
+
 // The process's client. Never destroyed: threads may wait for it when the process ends.
 struct Here {
   std::mutex mutex;
@@ -75,6 +87,7 @@ struct Client::Attempt {
   std::array<char, CURL_ERROR_SIZE> words{};
   Clock::time_point begun;
   bool is_refused = false;  // while another one was under way
+  bool is_plain = true;     // a GET: its handle has no options that another one would not set anew
 
   bool is_under_way() const { return handle != nullptr; }
 };
@@ -135,6 +148,7 @@ Result<std::unique_ptr<Client>> Client::make(const HttpLimits& limits) {
   client->multi_ = curl->multi_init();
   if (client->multi_ == nullptr) return storage_error("libcurl does not start", ENOMEM);
   curl->multi_setopt(client->multi_, CURLMOPT_MAXCONNECTS, kKeptConnections);
+  FEEDLINE_TRY(client->watch_, SocketWatch::make(*curl, client->multi_));
   FEEDLINE_TRY(auto thread, base::Thread::start(
                                 "feedline-http", [it = client.get()] { it->run(); },
                                 [it = client.get()](const Error& error) { it->lose(error); }));
@@ -147,7 +161,7 @@ void Client::stop() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  curl_.multi_wakeup(multi_);
+  watch_->wake();
   thread_.reset();  // joins
 }
 
@@ -177,11 +191,11 @@ void Client::give_up(Transfer& transfer) {
   ask(&transfer, nullptr);
 }
 
-// Whoever came since the thread last looked has woken it for those that follow. Requires: mutex_ is held.
+// Whoever came since the thread last looked has woken it for those that follow; and while it works it looks by itself
+// before it sleeps. Requires: mutex_ is held.
 void Client::ask(Transfer* transfer, Waiting* waiting) {
-  const bool is_first = asked_.empty();
   asked_.emplace_back(transfer, waiting);
-  if (is_first) curl_.multi_wakeup(multi_);
+  if (std::exchange(sleeping_, false)) watch_->wake();
 }
 
 Client::Counts Client::counts() const {
@@ -203,11 +217,19 @@ void Client::run() {
     }
     begin_waiting();
     begin_hedges();
-    int running = 0;
-    curl_.multi_perform(multi_, &running);
+    int wait_ms = this->wait_ms();
+    {
+      const std::lock_guard lock(mutex_);
+      sleeping_ = asked_.empty() && !stopping_;
+      if (!sleeping_) wait_ms = 0;
+    }
+    watch_->wait(wait_ms);
+    {
+      const std::lock_guard lock(mutex_);
+      sleeping_ = false;
+    }
     end_finished();
     end_stalled();
-    curl_.multi_poll(multi_, nullptr, 0, wait_ms(), nullptr);
   }
   lose({ErrorCode::kCancelled, "the process ends", {}, 0});
 }
@@ -346,25 +368,57 @@ void Client::begin_hedges() {
   }
 }
 
+// What all requests have in common: a handle keeps it. curl copies what is text.
+void Client::set_lasting(void* handle) const {
+  const auto set = [&](CURLoption option, auto value) { curl_.easy_setopt(handle, option, value); };
+  set(CURLOPT_MAXREDIRS, kMostRedirects);
+  set(kProtocols, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  set(CURLOPT_TCP_KEEPALIVE, 1L);
+  set(CURLOPT_BUFFERSIZE, kBufferBytes);
+  set(CURLOPT_USERAGENT, "feedline");
+  set(CURLOPT_SOCKOPTFUNCTION, keep_to_this_program);
+  const Certificates from = certificates();
+  if (from.file != nullptr) set(CURLOPT_CAINFO, from.file);
+  if (from.folder != nullptr) set(CURLOPT_CAPATH, from.folder);
+  set(CURLOPT_HEADERFUNCTION, &Client::on_header);
+  set(CURLOPT_WRITEFUNCTION, &Client::on_body);
+}
+
+// One that has set_lasting(), and what the read before it had besides.
+void* Client::take_handle() {
+  const Certificates from = certificates();
+  if (std::string now = from.text(); now != certificates_) {
+    for (void* handle : std::exchange(handles_, {})) curl_.easy_cleanup(handle);
+    certificates_ = std::move(now);
+  }
+  if (!handles_.empty()) {
+    void* const handle = handles_.back();
+    handles_.pop_back();
+    return handle;
+  }
+  void* const handle = curl_.easy_init();
+  if (handle != nullptr) set_lasting(handle);
+  return handle;
+}
+
 bool Client::set_up(Attempt& attempt, const Call& call) {
   Job& job = *attempt.job;
-  if (!handles_.empty()) {
-    attempt.handle = handles_.back();
-    handles_.pop_back();
-    curl_.easy_reset(attempt.handle);
-  } else {
-    attempt.handle = curl_.easy_init();
-  }
+  attempt.handle = take_handle();
   if (attempt.handle == nullptr) return false;
   attempt.begun = Clock::now();
   attempt.is_refused = false;
-  std::vector<std::string> headers = call.headers;
+  attempt.is_plain = call.method == "GET" && !call.body;
+  const auto add = [&](const char* header) {
+    if (auto* const longer = curl_.slist_append(attempt.headers, header)) attempt.headers = longer;
+  };
+  for (const std::string& header : call.headers) add(header.c_str());
   // without curl's own: a type that no object has, and a question that many servers leave unanswered for a second
   const auto names_type = [](const std::string& header) { return header.starts_with("Content-Type:"); };
-  if (call.body && std::ranges::none_of(headers, names_type)) headers.emplace_back("Content-Type:");
-  if (call.body) headers.emplace_back("Expect:");
-  for (const std::string& header : headers)
-    if (auto* const longer = curl_.slist_append(attempt.headers, header.c_str())) attempt.headers = longer;
+  if (call.body && std::ranges::none_of(call.headers, names_type)) add("Content-Type:");
+  if (call.body) add("Expect:");
   const auto set = [&](CURLoption option, auto value) { curl_.easy_setopt(attempt.handle, option, value); };
   const bool is_https = call.url.starts_with("https:");
   set(CURLOPT_URL, call.url.c_str());
@@ -377,26 +431,12 @@ bool Client::set_up(Attempt& attempt, const Call& call) {
     set(CURLOPT_POSTFIELDS, call.body->empty() ? "" : reinterpret_cast<const char*>(call.body->data()));
   }
   set(CURLOPT_FOLLOWLOCATION, call.follows ? 1L : 0L);
-  set(CURLOPT_MAXREDIRS, kMostRedirects);
-  set(kProtocols, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
   set(kRedirectProtocols, static_cast<long>(is_https ? CURLPROTO_HTTPS : CURLPROTO_HTTP | CURLPROTO_HTTPS));
-  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(job.transfer.limits().connect.count()));
-  set(CURLOPT_TCP_KEEPALIVE, 1L);
-  set(CURLOPT_BUFFERSIZE, kBufferBytes);
-  set(CURLOPT_USERAGENT, "feedline");
-  set(CURLOPT_SOCKOPTFUNCTION, keep_to_this_program);
-  const char* const bundle = std::getenv("CURL_CA_BUNDLE");
-  if (const char* const file = bundle ? bundle : std::getenv("SSL_CERT_FILE")) set(CURLOPT_CAINFO, file);
-  if (const char* const folder = std::getenv("SSL_CERT_DIR")) set(CURLOPT_CAPATH, folder);
   attempt.words[0] = '\0';
   set(CURLOPT_ERRORBUFFER, attempt.words.data());
   set(CURLOPT_PRIVATE, &attempt);
-  set(CURLOPT_HEADERFUNCTION, &Client::on_header);
   set(CURLOPT_HEADERDATA, &attempt);
-  set(CURLOPT_WRITEFUNCTION, &Client::on_body);
   set(CURLOPT_WRITEDATA, &attempt);
   if (curl_.multi_add_handle(multi_, attempt.handle) == CURLM_OK) return true;
   curl_.easy_cleanup(std::exchange(attempt.handle, nullptr));
@@ -421,14 +461,19 @@ std::size_t Client::on_header(char* data, std::size_t size, std::size_t count, v
   }
   if (job.answering == &it) job.transfer.on_header(line, std::time(nullptr));
   const bool is_passed_over = it.is_refused || (job.answering != nullptr && job.answering != &it);
-  return is_passed_over ? 0 : line.size();
+  if (!is_passed_over) return line.size();
+  if (HedgeCounts* const hedging = job.transfer.hedging()) hedging->dropped_bytes += line.size();
+  return 0;
 }
 
 std::size_t Client::on_body(char* data, std::size_t size, std::size_t count, void* attempt) {
   const std::span<const char> bytes(data, size * count);
   Attempt& it = *static_cast<Attempt*>(attempt);
   Job& job = *it.job;
-  if (job.answering != &it) return job.answering == nullptr ? bytes.size() : 0;
+  if (job.answering != &it) {
+    if (HedgeCounts* const hedging = job.transfer.hedging()) hedging->dropped_bytes += bytes.size();
+    return job.answering == nullptr ? bytes.size() : 0;
+  }
   const bool goes_on = job.transfer.on_body(std::as_bytes(bytes));
   if (const std::size_t done = job.transfer.parts_done(); done > job.parts_told && job.transfer.has_more_parts()) {
     job.parts_told = done;
@@ -532,7 +577,7 @@ void Client::close(Attempt& attempt) {
   long connections = 0;
   curl_.easy_getinfo(attempt.handle, CURLINFO_NUM_CONNECTS, &connections);
   curl_.multi_remove_handle(multi_, attempt.handle);
-  if (handles_.size() < kKeptHandles)
+  if (attempt.is_plain && handles_.size() < kKeptHandles)
     handles_.push_back(attempt.handle);
   else
     curl_.easy_cleanup(attempt.handle);
@@ -609,7 +654,7 @@ Result<std::span<const std::byte>> carry_out(Client& client, Transfer& transfer)
   while (true) {
     client.start(transfer, arrival);
     if (arrival.wait() == Transfer::Next::kDone) return transfer.result();
-    FEEDLINE_CHECK_OK(transfer.site().renew());
+    FEEDLINE_CHECK_OK(transfer.site().renew(transfer.keys()));
   }
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 // One thread for all remote reads of the process, over curl's multi interface: it keeps connections, starts requests,
-// ends those that stall, and waits before another try.
+// ends those that stall, and waits before another try. A small read costs what libcurl takes for it and little more:
+// sockets are waited for together (socket_watch.h), handles keep the options that all requests have, and the thread is
+// woken only where it sleeps.
 //
 // Where a transfer may be hedged, and its request is later than 99 of 100 of its host, the same request is made once
 // more. The first of the two that is answered by 200 or 206 is the answer, and the other one is ended; what refuses or
@@ -27,6 +29,7 @@
 #include "feedline/error.h"
 #include "storage/http/host_pace.h"
 #include "storage/http/http_limits.h"
+#include "storage/http/socket_watch.h"
 #include "storage/http/transfer.h"
 
 namespace feedline::storage {
@@ -86,6 +89,8 @@ class Client {
   void begin(Job& job);
   bool may_begin(Job& job);
   void measure(const Job& job);
+  void* take_handle();
+  void set_lasting(void* handle) const;
   bool set_up(Attempt& attempt, const Call& call);
   void begin_hedges();
   bool may_hedge(const Job& job);
@@ -103,6 +108,7 @@ class Client {
   const CurlLibrary& curl_;
   const HttpLimits limits_;
   void* multi_ = nullptr;
+  std::unique_ptr<SocketWatch> watch_;
   mutable std::mutex mutex_;
   // guarded by mutex_
   std::vector<std::pair<Transfer*, Waiting*>> asked_;  // in order; nullptr: it is given up
@@ -110,6 +116,7 @@ class Client {
   std::map<std::string, SpeedEstimate> speeds_;  // of hosts
   std::map<std::string, Counts> host_counts_;
   bool stopping_ = false;
+  bool sleeping_ = false;      // the thread does not look before it is woken
   std::optional<Error> lost_;  // why nobody serves any more
   // the thread's own
   std::unordered_map<Transfer*, std::unique_ptr<Job>> jobs_;
@@ -118,7 +125,8 @@ class Client {
   std::map<std::string, std::size_t, std::less<>> of_host_;  // how many of those
   std::map<std::string, RequestPace> paces_;                 // of hosts
   std::map<std::string, HedgePolicy> hedges_;                // of hosts
-  std::vector<void*> handles_;                               // that may be used again
+  std::vector<void*> handles_;                               // that may be used again: for what is read
+  std::string certificates_;                                 // where those handles take them from
   bool has_room_ = false;                                    // for those of waiting_ that there was none for
   Clock::time_point looked_for_stalls_;
   std::optional<base::Thread> thread_;

@@ -31,7 +31,8 @@ bool find_all(void* library, CurlLibrary& curl) {
          find(library, "curl_multi_init", curl.multi_init) && find(library, "curl_multi_setopt", curl.multi_setopt) &&
          find(library, "curl_multi_add_handle", curl.multi_add_handle) &&
          find(library, "curl_multi_remove_handle", curl.multi_remove_handle) &&
-         find(library, "curl_multi_perform", curl.multi_perform) && find(library, "curl_multi_poll", curl.multi_poll) &&
+         find(library, "curl_multi_socket_action", curl.multi_socket_action) &&
+         find(library, "curl_multi_assign", curl.multi_assign) &&
          find(library, "curl_multi_wakeup", curl.multi_wakeup) &&
          find(library, "curl_multi_info_read", curl.multi_info_read);
 }

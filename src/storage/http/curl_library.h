@@ -27,9 +27,9 @@ struct CurlLibrary {
   CURLMcode (*multi_setopt)(CURLM*, CURLMoption, ...) = nullptr;
   decltype(&::curl_multi_add_handle) multi_add_handle = nullptr;
   decltype(&::curl_multi_remove_handle) multi_remove_handle = nullptr;
-  decltype(&::curl_multi_perform) multi_perform = nullptr;
-  decltype(&::curl_multi_poll) multi_poll = nullptr;
-  decltype(&::curl_multi_wakeup) multi_wakeup = nullptr;
+  CURLMcode (*multi_socket_action)(CURLM*, curl_socket_t, int, int*) = nullptr;
+  CURLMcode (*multi_assign)(CURLM*, curl_socket_t, void*) = nullptr;
+  decltype(&::curl_multi_wakeup) multi_wakeup = nullptr;  // not called: it came with the oldest version that is tried
   decltype(&::curl_multi_info_read) multi_info_read = nullptr;
 };
 

@@ -94,6 +94,12 @@ TEST_F(HedgeTest, ASecondRequestAnswersForOneThatDoesNot) {
   EXPECT_EQ(remote->summary().find(" 0 second requests"), std::string::npos) << remote->summary();
   EXPECT_NE(remote->summary().find("second requests for late ones"), std::string::npos) << remote->summary();
   EXPECT_EQ(remote->summary().find("of which 0 were"), std::string::npos) << remote->summary();
+  const auto counted = remote->second_requests();
+  ASSERT_TRUE(counted);
+  EXPECT_EQ(counted->made, client_->counts().hedges);
+  EXPECT_GE(counted->won, 1u);
+  EXPECT_LE(counted->won, counted->made);
+  EXPECT_EQ(storage(true)->second_requests()->made, 0u) << "another dataset's are its own";
 }
 
 TEST_F(HedgeTest, ThereIsNoneUnlessItIsAskedFor) {
@@ -107,6 +113,7 @@ TEST_F(HedgeTest, ThereIsNoneUnlessItIsAskedFor) {
   EXPECT_EQ(slow_ones(), 1);
   EXPECT_EQ(client_->counts().hedges, 0u);
   EXPECT_EQ(remote->summary(), "");
+  EXPECT_FALSE(remote->second_requests());
 }
 
 TEST_F(HedgeTest, ARefusalIsPassedOverWhileTheOtherMayCome) {
@@ -120,6 +127,7 @@ TEST_F(HedgeTest, ARefusalIsPassedOverWhileTheOtherMayCome) {
   warm_up(*remote);
   EXPECT_EQ(text_at(*slow_reader(*remote), 7000), kContent.substr(7000, 100));
   EXPECT_EQ(slow_ones(), 2) << "no third one: nothing was refused";
+  EXPECT_GT(remote->second_requests()->dropped_bytes, 0u);
 }
 
 TEST_F(HedgeTest, BothRefusedAreARefusal) {

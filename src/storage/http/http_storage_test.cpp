@@ -191,7 +191,8 @@ TEST_F(HttpStorageTest, RefusalsForGoodAreErrorsAtOnce) {
   struct Case {
     int status, system_errno;
   };
-  for (const Case& one : {Case{404, ENOENT}, Case{410, ENOENT}, Case{403, EACCES}, Case{401, EACCES}, Case{400, EIO}}) {
+  for (const Case& one :
+       {Case{404, ENOENT}, Case{410, ENOENT}, Case{403, EACCES}, Case{401, EACCES}, Case{400, EREMOTEIO}}) {
     std::atomic<int> answers = 0;
     const Error error = expect_error(
         [&](const ServedRequest&, std::uint64_t) {

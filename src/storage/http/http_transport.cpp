@@ -187,17 +187,17 @@ Read* HttpTransport::finished(Clock::time_point until) {
       done_.pop_front();
       return read;
     }
-    Event event;
-    {
+    if (came_.empty()) {
       std::unique_lock lock(mutex_);
       arrived_.wait_until(lock, until, [this] { return !events_.empty() || woken_; });
       if (events_.empty()) {
         woken_ = false;
         return nullptr;
       }
-      event = events_.front();
-      events_.pop_front();
+      std::swap(came_, events_);
     }
+    const Event event = came_.front();
+    came_.pop_front();
     take(event);
   }
 }
@@ -206,7 +206,7 @@ void HttpTransport::take(const Event& event) {
   Request& request = *requests_.find(event.transfer)->second;
   if (!event.how) return give_parts(request, event.parts_done);
   if (*event.how == Transfer::Next::kAfterRenewal) {
-    const auto renewed = remote_.site->renew();
+    const auto renewed = remote_.site->renew(request.transfer->keys());
     const auto client = this->client();
     if (renewed && client) return (*client)->start(*request.transfer, *this);
     request.transfer->fail(renewed ? client.error() : renewed.error());

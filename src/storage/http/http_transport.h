@@ -63,6 +63,7 @@ class HttpTransport final : public Transport, private Waiting {
   std::unordered_map<Transfer*, std::unique_ptr<Request>> requests_;
   std::unordered_map<std::string, std::string> hosts_;  // of objects that are read by ranges
   std::deque<Read*> done_;
+  std::deque<Event> came_;  // taken from events_ together: a lock for all that have come meanwhile
   std::mutex mutex_;
   std::condition_variable arrived_;
   // guarded by mutex_

@@ -142,6 +142,7 @@ Result<std::optional<ObjectSum>> RemoteStorage::known_sum(const std::string& pat
 Remote RemoteStorage::remote_so(const Reading& how) const {
   Remote remote = remote_;
   remote.reading = how;
+  remote.traffic = std::make_shared<Traffic>();  // of the dataset that is read so, and of no other
   return remote;
 }
 
@@ -160,6 +161,12 @@ std::string RemoteStorage::summary() const {
     text += (text.empty() ? "" : "; ") + std::to_string(remote_.traffic->hedges.made) +
             " second requests for late ones, of which " + std::to_string(remote_.traffic->hedges.won) + " were quicker";
   return text;
+}
+
+std::optional<SecondRequests> RemoteStorage::second_requests() const {
+  if (!remote_.reading.hedges) return std::nullopt;
+  const HedgeCounts& hedges = remote_.traffic->hedges;
+  return SecondRequests{hedges.made, hedges.won, hedges.dropped_bytes};
 }
 
 std::unique_ptr<Transport> RemoteStorage::own_transport() const { return std::make_unique<HttpTransport>(remote_); }

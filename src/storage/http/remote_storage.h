@@ -85,9 +85,11 @@ class RemoteStorage : public Storage {
   Result<ObjectStat> stat(const std::string& path) const override;
   // One request, where sums are to be compared.
   Result<std::optional<ObjectSum>> known_sum(const std::string& path, const Version& version) const override;
+  bool holds_versions() const override { return true; }
   bool is_remote() const override { return true; }
   bool joins_reads() const override { return true; }
   std::string summary() const override;
+  std::optional<SecondRequests> second_requests() const override;
   std::unique_ptr<Transport> own_transport() const override;
 
  protected:

@@ -21,7 +21,8 @@ struct Call {
   std::string method = "GET";
   // What is sent, where something is: it has to outlive the request.
   std::optional<std::span<const std::byte>> body = {};
-  bool follows = false;  // redirects; what they lead to gets no user name, no password and none of `headers`
+  std::uint64_t keys = 0;  // generation of the keys that it has: see renew()
+  bool follows = false;    // redirects; what they lead to gets no user name, no password and none of `headers`
 };
 
 // What a refusal means.
@@ -43,8 +44,8 @@ class Site {
   virtual bool may_refuse_heads() const { return false; }
   // Before the first try, by the thread that asks; may wait.
   virtual Result<void> prepare() const { return {}; }
-  // After kForCredentials; may wait. The error, where there are no others.
-  virtual Result<void> renew() const { return {}; }
+  // After kForCredentials of a Call with these keys; may wait. The error, where there are no others.
+  virtual Result<void> renew(std::uint64_t /*keys*/) const { return {}; }
   // After any other answer than 200 and 206: is the object elsewhere, and does call() know where from now on?
   virtual bool has_moved(const std::string& /*object*/, const ResponseHead& /*head*/, std::string_view /*body*/) const {
     return false;

@@ -56,7 +56,7 @@ int errno_of(int status) {
   if (status == 404 || status == 410) return ENOENT;
   if (status == 401 || status == 403) return EACCES;
   if (status == 416) return ERANGE;
-  return EIO;
+  return EREMOTEIO;
 }
 
 // Half to all of it, so that those who were refused together do not come back together.
@@ -120,6 +120,7 @@ Result<Call> Transfer::request() {
   const bool asks_sums = heads_ || (compares_ && buffer_ != nullptr && query_.empty());
   FEEDLINE_TRY(Call call,
                asks_sums ? site_->call_with_sums(object_, heads_ ? "HEAD" : "GET") : site_->call(object_, query_));
+  keys_ = call.keys;
   sends_ = call.body.has_value();
   sending_ = sends_ ? call.body->size() : 0;
   if (sends_) return call;
@@ -131,7 +132,7 @@ Result<Call> Transfer::request() {
 void Transfer::on_header(std::string_view line, std::int64_t now) { head_.add(line, now); }
 
 bool Transfer::refuse(const std::string& why) {
-  give_up(why, EIO);
+  give_up(why, EREMOTEIO);
   return false;
 }
 
@@ -282,7 +283,7 @@ Transfer::Next Transfer::on_end(std::string_view trouble, bool is_worth_another_
   if (taken_) return end_of_data(trouble, is_worth_another_try);
   const bool was_ended_by_us = ignored_ > kMostIgnored;
   if (trouble.empty() || was_ended_by_us) return end_of_refusal();
-  return is_worth_another_try ? try_again(std::string(trouble)) : give_up(std::string(trouble), EIO);
+  return is_worth_another_try ? try_again(std::string(trouble)) : give_up(std::string(trouble), EREMOTEIO);
 }
 
 Transfer::Next Transfer::end_of_data(std::string_view trouble, bool is_worth_another_try) {
@@ -290,9 +291,9 @@ Transfer::Next Transfer::end_of_data(std::string_view trouble, bool is_worth_ano
   if (!growing_ && got_ == size_) return end_of_bytes();
   if (!growing_ && had_ == expected_ && had_ > 0) {  // a part of the range: the rest, at once
     pause_ = {};
-    return tries_ < limits_->tries_in_all ? Next::kAgain : give_up("the answers have too few bytes each", EIO);
+    return tries_ < limits_->tries_in_all ? Next::kAgain : give_up("the answers have too few bytes each", EREMOTEIO);
   }
-  if (!trouble.empty() && !is_worth_another_try) return give_up(std::string(trouble), EIO);
+  if (!trouble.empty() && !is_worth_another_try) return give_up(std::string(trouble), EREMOTEIO);
   return try_again(trouble.empty() ? "the answer ended after " + std::to_string(had_) + " of " +
                                          std::to_string(expected_) + " bytes"
                                    : std::string(trouble));
@@ -383,9 +384,7 @@ std::string Transfer::described(std::uint64_t offset, std::uint64_t bytes) const
 
 Error Transfer::refusal_of(std::uint64_t offset, std::uint64_t bytes) const {
   Error error = *error_;
-  // of what is not there, the error says so in words: not once more by its number
-  const int shown = error.system_errno == EIO || error.system_errno == ERANGE ? 0 : error.system_errno;
-  error.what = storage_error(described(offset, bytes), shown).error().what;
+  error.what = storage_error(described(offset, bytes), error.system_errno).error().what;
   return error;
 }
 

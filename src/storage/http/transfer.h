@@ -48,6 +48,7 @@ struct HeldTo {
 // Second requests for one that was late. Any thread.
 struct HedgeCounts {
   std::atomic<std::uint64_t> made{0}, won{0};
+  std::atomic<std::uint64_t> dropped_bytes{0};  // that came of the answer that was not taken, until it was ended
 };
 
 // Not for several threads at once. Requires: the site and the limits outlive it.
@@ -102,6 +103,7 @@ class Transfer {
   bool has_more_parts() const { return parts_done_ < parts_.size(); }
   bool sends() const { return sends_; }
   std::uint64_t bytes_to_send() const { return sending_; }
+  std::uint64_t keys() const { return keys_; }  // of the last request: see Site::renew()
 
   // ---- whoever asked, after kDone ----
   Result<std::span<const std::byte>> result() const;
@@ -160,7 +162,8 @@ class Transfer {
   std::uint64_t received_ = 0;
   bool sends_ = false;         // the request has a body; its answer is no object, and is taken as it comes
   std::uint64_t sending_ = 0;  // bytes of that
-  bool heads_ = false;         // nothing but the answer's head is wanted
+  std::uint64_t keys_ = 0;
+  bool heads_ = false;  // nothing but the answer's head is wanted
   bool compares_ = false;
   HedgeCounts* hedging_ = nullptr;
   std::optional<ObjectSum> said_;  // by the first answer that has bytes

@@ -203,14 +203,16 @@ Result<void> KeyRing::prepare() const {
   return found;
 }
 
-Result<void> KeyRing::renew() const {
+Result<void> KeyRing::renew(std::uint64_t refused) const {
   const std::lock_guard finding(finding_);
+  if (keys().generation != refused) return {};
   return find_anew();
 }
 
 Result<void> KeyRing::find_anew() const {
   FEEDLINE_TRY(S3Keys found, find_());
   const std::lock_guard lock(mutex_);
+  found.generation = keys_ ? keys_->generation + 1 : 1;
   keys_ = std::move(found);
   return {};
 }

@@ -45,8 +45,9 @@ class KeyRing {
 
   // May wait for the place that they come from. Keys that are valid still are good enough where that fails.
   Result<void> prepare() const;
-  // They are refused: others, or an error.
-  Result<void> renew() const;
+  // Keys of this generation are refused: others, or an error. Where there are newer ones already, as they were refused
+  // to several requests, nobody is asked.
+  Result<void> renew(std::uint64_t refused) const;
   S3Keys keys() const;  // never waits; those of the last prepare()
 
  private:

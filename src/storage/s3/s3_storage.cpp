@@ -172,6 +172,7 @@ Result<Call> S3Site::call(const std::string& object, const S3Order& order) const
             .body = order.body};
   if (!order.query.empty()) call.url += "?" + query_text(request.query);
   const S3Keys keys = keys_.keys();
+  call.keys = keys.generation;
   if (!keys.id.empty()) {
     call.headers = signed_headers(request, keys, region, now_());
     return call;
@@ -240,7 +241,7 @@ Result<void> S3Storage::each_page(const std::string& directory, Depth depth, con
     FEEDLINE_TRY(S3Listing page, list_page(remote_, directory, depth, next, kMostKeys));
     take(page);
     if (page.next == next && !next.empty())
-      return storage_error("the listing of '" + directory + "' does not come to its end", EIO);
+      return storage_error("the listing of '" + directory + "' does not come to its end", EREMOTEIO);
     next = std::move(page.next);
   } while (!next.empty());
   return {};

@@ -65,7 +65,7 @@ class S3Site final : public Site {
     return call(object, {.method = method, .query = {}, .wants_sums = true});
   }
   Result<void> prepare() const override { return keys_.prepare(); }
-  Result<void> renew() const override { return keys_.renew(); }
+  Result<void> renew(std::uint64_t keys) const override { return keys_.renew(keys); }
   // Another region, which every later request to the bucket then goes to.
   bool has_moved(const std::string& object, const ResponseHead& head, std::string_view body) const override;
   Refused refused(const ResponseHead& head, std::string_view body) const override;

@@ -6,6 +6,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <condition_variable>
+#include <list>
+#include <mutex>
 
 #include "storage/fetch.h"
 #include "storage/http/http_server_fixture.h"
@@ -308,6 +311,41 @@ TEST(S3Keys, WhatIsNotDoneIsNamed) {
   }
 }
 
+// Many requests are under way with the same keys: whoever comes first asks for others.
+TEST(S3Storage, KeysThatAreRefusedToManyRequestsAreRenewedOnce) {
+  constexpr int kRequests = 20;
+  std::atomic<int> found = 0, refusals = 0;
+  const KeyRing::Find find = [&] {
+    return Result<S3Keys>(S3Keys{"ID", "hunter2", "token-" + std::to_string(++found), 0});
+  };
+  std::mutex mutex;
+  std::condition_variable all_came;
+  HttpServer server([&](const ServedRequest& request) {
+    if (request.header("x-amz-security-token") != "token-1") return serve(request, kContent, "\"e\"");
+    std::unique_lock lock(mutex);
+    if (++refusals == kRequests) all_came.notify_all();
+    all_came.wait_for(lock, 60s, [&] { return refusals >= kRequests; });
+    return expired();
+  });
+  for (const QueueKind kind : {QueueKind::kBest, QueueKind::kThreads}) {
+    found = refusals = 0;
+    const auto storage = storage_of(server, find);
+    const auto queue = make_fetch_queue(storage, kind);
+    std::list<Fetch> fetches(kRequests);
+    for (Fetch& fetch : fetches) {
+      fetch.piece.path = "s3://bucket/x";
+      queue->start(fetch);
+    }
+    for (int i = 0; i < kRequests; ++i) {
+      Fetch* const fetch = queue->finished(FetchQueue::Clock::now() + 200s);
+      ASSERT_NE(fetch, nullptr);
+      EXPECT_TRUE(fetch->bytes) << fetch->bytes.error().message();
+    }
+    EXPECT_EQ(refusals, kRequests) << "all with the first keys";
+    EXPECT_EQ(found, 2);
+  }
+}
+
 // Each place that gives keys which expire: found, used until five minutes before they do, and found anew.
 class ExpiringKeys : public testing::TestWithParam<std::string> {};
 
@@ -343,8 +381,13 @@ TEST_P(ExpiringKeys, AreRenewedBeforeTheyExpire) {
     ASSERT_TRUE(ring.prepare());
     EXPECT_EQ(ring.keys().id, id) << now;
   }
-  EXPECT_TRUE(ring.renew());
+  const std::uint64_t refused = ring.keys().generation;
+  EXPECT_TRUE(ring.renew(refused));
   EXPECT_EQ(ring.keys().id, "K3") << "they were refused";
+  for (int request = 0; request < 9; ++request) EXPECT_TRUE(ring.renew(refused));
+  EXPECT_EQ(ring.keys().id, "K3") << "and others were found since";
+  EXPECT_TRUE(ring.renew(ring.keys().generation));
+  EXPECT_EQ(ring.keys().id, "K4");
 }
 
 INSTANTIATE_TEST_SUITE_P(S3Keys, ExpiringKeys, testing::Values("web_identity", "container", "instance"),

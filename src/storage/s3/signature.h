@@ -13,9 +13,10 @@ namespace feedline::storage {
 
 struct S3Keys {
   std::string id, secret;
-  std::string token;         // of temporary keys
-  std::int64_t expires = 0;  // in seconds since 1970; 0: never
-  std::string bearer = {};   // in place of all these but `expires`: a token that is sent as it is
+  std::string token;             // of temporary keys
+  std::int64_t expires = 0;      // in seconds since 1970; 0: never
+  std::string bearer = {};       // in place of all these but `expires`: a token that is sent as it is
+  std::uint64_t generation = 0;  // counts what a KeyRing has found
   bool is_empty() const { return id.empty() && bearer.empty(); }
 };
 

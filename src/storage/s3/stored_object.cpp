@@ -84,7 +84,7 @@ Result<std::vector<StoredEntry>> StoredPlace::entries() const {
         entries.push_back({prefix.substr(std::min(front, prefix.size())), 0, {}, true});
       }
       if (page.next == next && !next.empty())
-        return storage_error("the listing of '" + impl_->url + "' does not come to its end", EIO);
+        return storage_error("the listing of '" + impl_->url + "' does not come to its end", EREMOTEIO);
       next = page.next;
     } while (!next.empty());
     std::ranges::sort(entries, {}, &StoredEntry::name);

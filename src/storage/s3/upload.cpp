@@ -43,7 +43,7 @@ class SendingSite final : public Site {
     return s3_->call(object, order_);
   }
   Result<void> prepare() const override { return s3_->prepare(); }
-  Result<void> renew() const override { return s3_->renew(); }
+  Result<void> renew(std::uint64_t keys) const override { return s3_->renew(keys); }
   Refused refused(const ResponseHead& head, std::string_view body) const override { return s3_->refused(head, body); }
   std::string reason(const ResponseHead& head, std::string_view body) const override { return s3_->reason(head, body); }
   bool has_moved(const std::string& object, const ResponseHead& head, std::string_view body) const override {
@@ -115,7 +115,7 @@ class Requests final : public Waiting {
         running_.erase(arrived.first);
         return request;
       }
-      if (const auto renewed = request->site.renew(); !renewed) {
+      if (const auto renewed = request->site.renew(request->transfer.keys()); !renewed) {
         running_.erase(arrived.first);
         request->transfer.fail(renewed.error());
         return request;

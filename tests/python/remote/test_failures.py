@@ -53,7 +53,11 @@ ROWS: dict[str, tuple[set[str], list[str]]] = {
     ),
     "has another version by now": (
         {"other_etag", "412", "empty_200"},
-        ["HttpStorageTest.AnObjectThatChangedIsAnError", "HttpStorageTest.WithoutAnETagTheDateIsCompared"],
+        [
+            "HttpStorageTest.AnObjectThatChangedIsAnError",
+            "HttpStorageTest.WithoutAnETagTheDateIsCompared",
+            "test_many_shards.py::test_a_shard_that_changed_is_named_to_ranks_that_read_nothing_of_it_and_indexed_anew",
+        ],
     ),
     "says that the keys or the token have expired": (
         set(),

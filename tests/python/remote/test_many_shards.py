@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What opening a thousand shards asks of a server: three requests a shard at most and side by side, one where the index
-is kept; and nothing twice."""
+"""What opening a thousand shards asks of a server: three requests a shard at most and side by side, none where the
+index is kept, which is then asked about while the first epoch runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import io
 import tarfile
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from range_server import RangeServer, serving
@@ -19,7 +21,7 @@ import feedline
 
 _SHARDS = 1000
 _AT_ONCE = 8  # that must be under way together: 32 are allowed
-_NAMES = f"{{000..{_SHARDS - 1:03d}}}.tar"
+_FEW = 60  # where it is not about how many there are
 
 
 def _tar(key: str) -> bytes:
@@ -47,45 +49,150 @@ def server(shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         yield running
 
 
-def _of_shards(server: RangeServer) -> Counter[str]:
-    return Counter(path for path, _ in server.requests if "{" not in path)
+def _requests_of(server: RangeServer, run: Callable[[], object]) -> tuple[Any, list[tuple[str, str]]]:
+    before = len(server.requests)
+    result = run()
+    return result, server.requests[before:]
 
 
-def test_opening_takes_few_requests_a_shard_side_by_side_and_one_where_the_index_is_kept(server: RangeServer) -> None:
+def _labels(dataset: feedline.Dataset, **options: Any) -> list[int]:
+    """One epoch of a rank."""
+    with dataset.loader(10, output="numpy", num_workers=2, on_error="skip", **options) as loader:
+        return [int(label) for batch in loader for label in batch.cls]
+
+
+def _open(server: RangeServer, shards: int = _FEW, **options: Any) -> feedline.Dataset:
+    return feedline.open(server.url(f"{{000..{shards - 1:03d}}}.tar"), fields=("cls",), **options)
+
+
+@contextmanager
+def _replaced(shards: Path, number: int) -> Iterator[None]:
+    file = shards / f"{number:03d}.tar"
+    whole = file.read_bytes()
+    try:
+        file.write_bytes(_tar("another"))
+        yield
+    finally:
+        file.write_bytes(whole)
+
+
+def test_opening_takes_few_requests_a_shard_side_by_side_and_none_where_the_index_is_kept(server: RangeServer) -> None:
     together = threading.Barrier(_AT_ONCE)
-    first = set(range(1, 1 + _AT_ONCE))  # number 0 asks for the name with its braces
+    first = set(range(_AT_ONCE))
 
     def wait_for_others(number: int, path: str) -> str:
-        if number in first and "{" not in path:
+        if number in first:
             together.wait(HANG_S)  # broken where they come one by one
         return ""
 
     server.fault = wait_for_others
-    dataset = feedline.open(server.url(_NAMES))
+    dataset, cold = _requests_of(server, lambda: _open(server, _SHARDS))
     assert len(dataset) == _SHARDS
     assert not together.broken
-    cold = _of_shards(server)
-    assert len(cold) == _SHARDS
-    assert max(cold.values()) <= 3
-    again = feedline.open(server.url(_NAMES))
-    warm = _of_shards(server) - cold
-    assert set(warm.values()) == {1}, "the version that the index is of"
-    assert len(warm) == _SHARDS
-    assert again.fingerprint == dataset.fingerprint
+    asked = Counter(path for path, _ in cold)
+    assert len(asked) == _SHARDS
+    assert max(asked.values()) <= 3
+    again, warm = _requests_of(server, lambda: _open(server, _SHARDS))
+    assert warm == []
+    assert (again.fingerprint, again.classes) == (dataset.fingerprint, dataset.classes)
+    asking, asked_again = _requests_of(server, lambda: _open(server, _SHARDS, listing_age=0))
+    assert Counter(path for path, _ in asked_again) == dict.fromkeys(asked, 1), "the version that the index is of"
+    assert asking.fingerprint == dataset.fingerprint
 
 
-def test_a_shard_that_was_replaced_is_indexed_anew_and_the_others_are_not(
+def test_the_first_epoch_asks_once_for_each_shard_that_was_not_asked_for(server: RangeServer) -> None:
+    _open(server, _SHARDS)
+    dataset = _open(server, _SHARDS)
+    labels, first = _requests_of(server, lambda: _labels(dataset))
+    assert labels == [3] * _SHARDS
+    questions = Counter(path for path, asked in first if asked == "bytes=0-0")
+    assert questions == {f"/{i:03d}.tar": 1 for i in range(_SHARDS)}
+    _, second = _requests_of(server, lambda: _labels(dataset))
+    assert not [path for path, asked in second if asked == "bytes=0-0"], "all are known"
+
+
+def test_a_shard_that_changed_is_named_to_ranks_that_read_nothing_of_it_and_indexed_anew(
+    server: RangeServer, shards: Path
+) -> None:
+    before = _open(server)
+    state = before.loader(10, output="numpy").state_dict()
+    with _replaced(shards, 51):
+        stale = _open(server)
+        assert stale.fingerprint == before.fingerprint, "nobody was asked"
+        # of 20 samples the first 10 are this rank's, and 51 is one of the others; and no sample is bad
+        with pytest.raises(
+            feedline.StorageError, match=r"changed between index and read.*open the dataset again"
+        ) as it:
+            _labels(stale, rank=0, world_size=2)
+        assert it.value.shard == server.url("051.tar")
+        after, again = _requests_of(server, lambda: _open(server))
+        assert {path for path, asked in again if asked != "bytes=0-0"} == {"/051.tar"}, "the others are as they were"
+        assert after.fingerprint != before.fingerprint
+        assert len(_labels(after)) == _FEW
+        with pytest.raises(feedline.ConfigError, match="on another dataset"):
+            after.loader(10, output="numpy").load_state_dict(state)
+
+
+def test_a_changed_shard_is_never_other_data_and_the_next_opening_knows(server: RangeServer, shards: Path) -> None:
+    before = _open(server)
+    with _replaced(shards, 17):
+        stale = _open(server)
+        with pytest.raises(feedline.StorageError, match="changed between index and read"):
+            stale[17]
+        assert int(stale[16].cls) == 3
+        assert _open(server).fingerprint != before.fingerprint
+    _open(server, listing_age=0)
+    (shards / "018.tar").rename(shards / "gone")
+    try:
+        with pytest.raises(feedline.StorageError, match=r"404 Not Found.*018\.tar"):
+            _labels(_open(server))
+        with pytest.raises(feedline.StorageError, match=r"404 Not Found.*018\.tar"):
+            _open(server)
+    finally:
+        (shards / "gone").rename(shards / "018.tar")
+
+
+def test_whether_a_shard_changed_is_asked_past_its_copy_and_in_mixtures(
     server: RangeServer, shards: Path, tmp_path: Path
 ) -> None:
-    before = feedline.open(server.url(_NAMES))
-    asked = _of_shards(server)
-    replaced = shards / "417.tar"
-    whole = replaced.read_bytes()
-    try:
-        replaced.write_bytes(_tar("another"))
-        after = feedline.open(server.url(_NAMES))
-    finally:
-        replaced.write_bytes(whole)
+    def opened() -> feedline.Dataset:
+        return feedline.open(server.url("{000..003}.tar"), fields=("cls",), cache=tmp_path / "copies")
+
+    assert _labels(opened()) == [3] * 4
+    dataset = opened()
+    _, requests = _requests_of(server, lambda: _labels(dataset))
+    assert sorted(requests) == [(f"/00{i}.tar", "bytes=0-0") for i in range(4)], "samples come from copies"
+    with _replaced(shards, 2):
+        with pytest.raises(feedline.StorageError, match="changed between index and read"):
+            _labels(feedline.mix([feedline.open(shards / "000.tar", fields=("cls",)), opened()]))
+        assert _labels(opened()) == [3] * 4, "its index is of the other one now"
+
+
+def test_a_server_that_is_gone_is_missed_by_reads_alone(shards: Path, server: RangeServer) -> None:
+    source = server.url("{000..009}.tar")
+    expected = len(feedline.open(source, fields=("cls",)))
+
+    def break_off(number: int, path: str) -> str:
+        raise ConnectionAbortedError  # of a connection that is kept
+
+    server.fault = break_off
+    server.shutdown()
+    server.server_close()
+    dataset = feedline.open(source, fields=("cls",))
+    assert len(dataset) == expected
+    with pytest.raises(feedline.StorageError, match=f"127.0.0.1:{server.server_address[1]}") as caught:
+        dataset[3]
+    assert "Input/output error" not in str(caught.value), "said twice"
+    with pytest.raises(feedline.StorageError, match="cannot ask whether the shard has changed"):
+        _labels(dataset)
+    assert len(feedline.open(source, fields=("cls",))) == expected, "which says nothing about the indexes"
+
+
+def test_with_listing_age_0_a_shard_that_was_replaced_is_indexed_anew_at_once(
+    server: RangeServer, shards: Path
+) -> None:
+    before = _open(server)
+    with _replaced(shards, 51):
+        after, requests = _requests_of(server, lambda: _open(server, listing_age=0))
     assert after.fingerprint != before.fingerprint
-    again = _of_shards(server) - asked
-    assert [path for path, count in again.items() if count > 1] == ["/417.tar"]
+    assert [path for path, count in Counter(path for path, _ in requests).items() if count > 1] == ["/051.tar"]

@@ -7,7 +7,9 @@ import base64
 import json
 import re
 import shutil
+import threading
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import made_data
 import numpy as np
 import pytest
 from range_server import RangeServer, serving
+from running_processes import HANG_S
 
 import feedline
 from feedline import packing
@@ -149,6 +152,38 @@ def test_second_requests_change_no_batch_and_are_explained(server: RangeServer, 
     assert pixels(data) == pixels(feedline.open(f"{packed}/{shards_of(packed)}"))
     with data.center_crop(8).loader(10, output="numpy") as loader:
         assert "second requests for late ones" in loader.explain()
+
+
+def test_second_requests_are_counted_as_the_server_sees_them(server: RangeServer, packed: Path, tmp_path: Path) -> None:
+    """One request of each epoch is not answered until the same one comes again."""
+    data = feedline.open(server.url(shards_of(packed)), hedge=True).center_crop(8)
+    again = threading.Event()
+    held: list[tuple[str, str]] = []
+    known = 80  # answers, after which it is known what is late
+
+    def hold_one(number: int, path: str) -> str:
+        asked = server.requests[number]
+        if held and asked == held[0]:
+            again.set()
+        elif not held and number >= known:
+            held.append(asked)
+            again.wait(HANG_S)
+        return ""
+
+    server.fault = hold_one
+    with data.loader(5, output="numpy", shuffle=True) as loader:
+        assert loader.stats()["hedge"] == {"requests": 0, "won": 0, "dropped_bytes": 0}
+        counted = {"won": 0}
+        while not counted["won"] and len(server.requests) < 50 * known:
+            again.clear()
+            held.clear()
+            for _ in loader:
+                pass
+            counted = loader.stats()["hedge"]
+    twice = sum(count - 1 for count in Counter(server.requests).values())
+    assert 1 <= counted["won"] <= counted["requests"] <= twice
+    with feedline.open(f"{packed}/{shards_of(packed)}").center_crop(8).loader(5, output="numpy") as loader:
+        assert loader.stats()["hedge"] is None
 
 
 def test_a_list_is_not_asked_for_by_its_name(server: RangeServer, packed: Path) -> None:
