@@ -21,7 +21,8 @@ settings.load_profile("any_machine")
 # What they assert is measured, of this machine as it is: rates, shares of time, causes. tools/test --jobs runs them by
 # themselves, and all others side by side.
 _MEASURE = (
-    "scenarios/",
+    "scenarios/test_promises.py",
+    "scenarios/test_scenarios.py",
     "python/diagnose/test_experiments.py",
     "python/diagnose/test_garbage.py",
     "python/diagnose/test_odd_loops.py",

@@ -163,8 +163,8 @@ feedline_build() {
     tests=ON
     target=all
   fi
-  # ccache saves more (a test builds the engine once more), and knows nothing of what is in precompiled headers
-  ! command -v ccache >/dev/null || precompiled=OFF
+  # ccache saves more of the engine (a test builds it once more, as others build it: without precompiled headers)
+  ! command -v ccache >/dev/null || precompiled=TESTS
   for setting in build-dir="$FEEDLINE_TREE" build.targets="$target" \
     cmake.define.FEEDLINE_TESTS="$tests" cmake.define.FEEDLINE_EXAMPLES="$tests" cmake.define.FEEDLINE_BENCH=OFF \
     cmake.define.FEEDLINE_TEST_OPTIONS=-O0 cmake.define.FEEDLINE_PRECOMPILED="$precompiled"; do

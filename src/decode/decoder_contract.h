@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rounds.h"
 #include "decode/color.h"
 #include "decode/decoder.h"
 
@@ -92,7 +93,7 @@ inline std::vector<Box> regions_of(int width, int height) {
   }
   std::mt19937 random(7);
   const auto below = [&random](int bound) { return static_cast<int>(random() % static_cast<unsigned>(bound)); };
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < base::rounds(60, 6); ++i) {
     const int w = 1 + below(width), h = 1 + below(height);
     regions.push_back({below(width - w + 1), below(height - h + 1), w, h});
   }

@@ -31,6 +31,11 @@ struct FormatUnderTest {
   std::function<std::string(const storage::TemporaryFolder&, const std::vector<StoredSample>&)> store;
   std::function<std::shared_ptr<const storage::Storage>()> storage;
   std::vector<std::string> fields = {};  // to open it with
+  std::string counted_as = "jpg";        // what an inspection counts the images by
+  // Of a format whose records have no keys: those that stand for them, by position, end so. Then the image of a sample
+  // lies within so many bytes behind where() says.
+  std::function<std::string(std::size_t)> key = nullptr;
+  std::size_t image_within = 0;
   friend void PrintTo(const FormatUnderTest& format, std::ostream* out) { *out << format.name; }
 };
 

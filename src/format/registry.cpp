@@ -8,6 +8,7 @@
 #include "format/pixels/pixel_entry.h"
 #include "format/source_list.h"
 #include "format/tar/tar_entry.h"
+#include "format/tfrecord/tfrecord_entry.h"
 
 namespace feedline::format {
 namespace {
@@ -29,8 +30,10 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
     if (!source.empty()) return *named;
   }
   if (source.empty()) return config_error("the source is empty: a folder or tar files were expected");
-  // no server is asked for an object that is called like a list
-  if (options.storage->is_remote() && is_list(source)) return &tar_entry();
+  if (options.storage->is_remote() && is_list(source)) {  // no server is asked for an object that is called so
+    FEEDLINE_TRY(const bool is_records, tfrecord_entry().sniff(source, *options.storage));
+    return is_records ? &tfrecord_entry() : &tar_entry();
+  }
   for (const FormatEntry* entry : entries()) {
     FEEDLINE_TRY(const bool is_one, entry->sniff(source, *options.storage));
     if (is_one) return entry;
@@ -52,7 +55,7 @@ OpenOptions with_storage(OpenOptions options) {
 
 std::span<const FormatEntry* const> entries() {
   // a tar comes last: sources that cannot be looked up are taken for lists of them
-  static const FormatEntry* const kAll[] = {&folder_entry(), &pixel_entry(), &tar_entry()};
+  static const FormatEntry* const kAll[] = {&folder_entry(), &pixel_entry(), &tfrecord_entry(), &tar_entry()};
   return kAll;
 }
 

@@ -181,4 +181,25 @@ Result<LocatedSource> locate(const std::string& source, const OpenUrl& open) {
   return located;
 }
 
+Result<std::vector<std::string>> shards_of(const std::string& source, const storage::Storage& storage,
+                                           std::string_view what) {
+  std::vector<std::string> shards;
+  for (const std::string& part : split_list(source)) {
+    if (part.empty()) return config_error("the list of " + std::string(what) + "s has an empty name");
+    const bool may_be_list = part.find_first_of("{}") != std::string::npos;
+    if (!may_be_list || (storage.is_remote() ? !is_list(part) && storage.stat(part) : storage.stat(part).has_value())) {
+      shards.push_back(part);
+      continue;
+    }
+    FEEDLINE_TRY(const auto names, expand_braces(part));
+    shards.insert(shards.end(), names.begin(), names.end());
+  }
+  for (const std::string& shard : shards)
+    if (storage.is_remote())
+      break;  // where it would be a request for each
+    else if (const auto folder = storage.is_directory(shard); folder && *folder)
+      return config_error("'" + shard + "' is a folder; a " + std::string(what) + " was expected");
+  return shards;
+}
+
 }  // namespace feedline::format

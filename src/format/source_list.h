@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "feedline/error.h"
@@ -21,6 +22,11 @@ bool is_list(const std::string& text);
 
 // "a::b" is a, then b.
 std::vector<std::string> split_list(const std::string& text);
+
+// Every part of a "::" list, its braces expanded; a file whose own name has braces is that file. what: "tar file".
+// kConfig: an empty name, or a folder.
+Result<std::vector<std::string>> shards_of(const std::string& source, const storage::Storage& storage,
+                                           std::string_view what);
 
 // A source by what its one storage calls it.
 struct LocatedSource {

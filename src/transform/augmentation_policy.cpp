@@ -223,7 +223,7 @@ Result<TimmPolicy> TimmPolicy::parse_mix(std::string_view config) {
     return config_error("'" + std::string(config) + "' is no policy of timm's: " + why);
   };
   TimmPolicy policy;
-  policy.mix_.emplace();
+  policy.mix_ = Mix{};
   policy.level_.noise = std::numeric_limits<double>::infinity();
   const std::vector<std::string_view> parts = split(config);
   double magnitude = 3;

@@ -226,7 +226,7 @@ class Dataset(Targets, Augmentations):
 
     @property
     def format(self) -> str:
-        """``"folder"``, ``"tar"`` or ``"pixels"``."""
+        """``"folder"``, ``"tar"``, ``"tfrecord"`` or ``"pixels"``."""
         return self._engine.format
 
     @property

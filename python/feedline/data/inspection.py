@@ -21,6 +21,18 @@ _PAGES = (
         "Copy or download it again; or write it with another tar.",
     ),
     (
+        "bad_length",
+        "the length of a TFRecord record is damaged",
+        "Its checksum differs, so nothing says where the record ends, and nothing behind it can be found.",
+        "Copy or download the file again.",
+    ),
+    (
+        "bad_record",
+        "the data of a TFRecord record is damaged",
+        "Its checksum is not that of its bytes. The records before and behind it can be read.",
+        'Copy or download the file again; until then on_error="skip" leaves the record out.',
+    ),
+    (
         "class_names_differ",
         "shards were packed with different class names",
         "A label means one class in some shards and another in others.",
@@ -33,10 +45,22 @@ _PAGES = (
         "Remove the folder, or put its images in.",
     ),
     (
+        "cut_record",
+        "a TFRecord file ends within a record",
+        "It was not copied, or not written, to its end.",
+        "Copy, download or write it again.",
+    ),
+    (
         "damaged_file",
         "a file of pixels is damaged",
         "Its header or its index does not fit to its size: it was cut, or changed after it was written.",
         "Pack it again.",
+    ),
+    (
+        "damaged_gzip",
+        "the gzip or zlib data of a shard is damaged",
+        "It cannot be decompressed to its end: it was cut, or damaged when it was copied.",
+        "Copy or download it again.",
     ),
     (
         "damaged_record",
@@ -57,6 +81,18 @@ _PAGES = (
         "Give each field of a sample a suffix of its own.",
     ),
     ("empty_file", "a file is empty", "A sample or a shard of no bytes cannot be decoded.", "Copy it again."),
+    (
+        "feature_differs",
+        "a feature has other values than in the first records",
+        "Its type or its number of values is not that of the field, which the first records of the dataset decided.",
+        'Write the record anew, or say with fields= what the feature is, as with "NAME:array" of any number of values.',
+    ),
+    (
+        "foreign_index",
+        "an index of another program is not of its shard",
+        "A .tfindex or .idx beside a TFRecord file has other records than the file. Feedline makes its own.",
+        "Remove it, or make it anew.",
+    ),
     (
         "key_not_adjacent",
         "members of one key do not stand side by side",
@@ -107,6 +143,12 @@ _PAGES = (
         "Leave it out, or write it again.",
     ),
     (
+        "not_an_example",
+        "a record is no tf.train.Example",
+        "Its checksum is right, so it was written so: as a message of another type, or as plain bytes.",
+        "Write it as tf.train.Example or SequenceExample, or leave it out.",
+    ),
+    (
         "not_an_integer",
         "the member of a label is not an integer",
         "A label is a number in text, such as 17.",
@@ -149,6 +191,12 @@ _PAGES = (
         "Put it into a class, or away.",
     ),
     (
+        "too_large",
+        "a record is larger than a sample may be",
+        "A length of more bytes than memory is given to one sample.",
+        "Raise memory_budget if it is meant to be so large.",
+    ),
+    (
         "truncated_header",
         "a tar file is cut inside a header",
         "It was not copied to its end.",
@@ -165,6 +213,12 @@ _PAGES = (
         "files of an unknown extension are not read",
         "A reader knows images by .jpg, .jpeg, .png and .webp.",
         "Rename or convert them.",
+    ),
+    (
+        "unread_feature",
+        "features that no field takes are not read",
+        "They are read from storage with their record, and nobody sees them.",
+        "Choose them with fields=, if they are wanted.",
     ),
     (
         "unread_member",

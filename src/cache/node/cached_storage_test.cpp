@@ -88,14 +88,18 @@ class CachedStorageTest : public NodeCacheTest {
   }
   // How often each byte of the object was fetched: the same for all of them, or -1.
   int fetched(const std::string& path, std::size_t bytes) const {
-    std::vector<int> times(bytes, 0);
+    std::map<std::uint64_t, int> changes{{0, 0}, {bytes, 0}};  // at a byte: by how much more often than the one before
     std::ifstream log(log_);
     std::uint64_t offset = 0, count = 0;
     for (std::string name; log >> offset >> count && log.ignore() && std::getline(log, name);)
-      if (name == path)
-        for (std::uint64_t i = offset; i < offset + count; ++i) ++times.at(i);
-    const auto [least, most] = std::ranges::minmax(times);
-    return least == most ? least : -1;
+      if (name == path) ++changes[offset], --changes[offset + count];
+    const auto past_the_end = changes.upper_bound(bytes);
+    if (past_the_end != changes.end()) return -1;
+    int times = 0;
+    std::set<int> found;
+    for (const auto& [at, change] : changes)
+      if (times += change; at < bytes) found.insert(times);
+    return found.size() == 1 ? *found.begin() : -1;
   }
   static std::string range(const Reader& reader, std::uint64_t offset, std::size_t bytes) {
     std::string out(bytes, '\0');

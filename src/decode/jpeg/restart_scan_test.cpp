@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "base/rounds.h"
 #include "decode/jpeg/baseline/baseline_fixture.h"
 
 namespace feedline::decode::baseline {
@@ -19,7 +20,7 @@ class RestartScan : public testing::TestWithParam<const Kernels*> {
 
 TEST_P(RestartScan, FindsWhatALookAtEachByteFinds) {
   int found = 0;
-  for (int round = 0; round < 4000; ++round) {
+  for (int round = 0; round < base::rounds(4000); ++round) {
     std::vector<std::uint8_t> bytes(static_cast<std::size_t>(number(0, 400)));
     for (auto& byte : bytes) {
       constexpr std::uint8_t kPicked[] = {0, 0, 0xFF, 0xFF, 0xFE, 1};
@@ -42,14 +43,14 @@ TEST_P(RestartScan, FindsWhatALookAtEachByteFinds) {
       found += expected != nullptr;
     }
   }
-  EXPECT_GT(found, 1000);
+  EXPECT_GT(found, base::rounds(1000));
 }
 
 TEST_P(RestartScan, RegionsOfImagesOfAnyKindHaveLibjpegsPixels) {
   BaselineDecoder ours(*GetParam());
   JpegDecoder theirs(nullptr);
   int passed = 0;
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < base::rounds(150, 5); ++round) {
     const bool grey = number(0, 4) == 0;
     const int h = grey ? 1 : number(1, 2);
     const JpegKind kind{.width = number(6, 260),
@@ -74,7 +75,7 @@ TEST_P(RestartScan, RegionsOfImagesOfAnyKindHaveLibjpegsPixels) {
       passed += ours.intervals_passed();
     }
   }
-  EXPECT_GT(passed, 10000);  // or nothing was proved
+  EXPECT_GT(passed, base::rounds(10000, 5));  // or nothing was proved
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RestartScan, testing::ValuesIn(all_kernels()),

@@ -6,6 +6,8 @@
 #include <random>
 #include <regex>
 
+#include "base/rounds.h"
+
 namespace feedline::format {
 namespace {
 
@@ -42,7 +44,7 @@ TEST(SampleName, AgreesWithTheExpression) {
   const std::regex reserved_expression("^__[^/]*__(\n?$|/)");
   std::mt19937 random(7);
   const std::string alphabet = "a./_\n";
-  for (int i = 0; i < 200'000; ++i) {
+  for (int i = 0; i < base::rounds(200'000); ++i) {
     std::string name(random() % 10, '\0');
     for (char& c : name) c = alphabet[random() % alphabet.size()];
     std::smatch match;

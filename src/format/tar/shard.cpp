@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "format/class_names.h"
-#include "format/tar/gzip_cache.h"
+#include "format/plain_copy.h"
 #include "format/tar/shard_scan.h"
 
 namespace feedline::format {
@@ -29,27 +29,21 @@ Result<ShardIndex> scan_and_keep(const ShardFile& file, const IndexStore& indexe
 
 }  // namespace
 
-Result<ShardFile> locate_shard(std::shared_ptr<const storage::Storage> storage, const std::string& name,
-                               cache::Notes* notes) {
-  FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, storage->open(name, storage::Access::kRead));
-  FEEDLINE_TRY(const auto stat, reader->version());
-  FEEDLINE_TRY(const bool gzip, is_gzip(*reader));
-  if (!gzip) return ShardFile{name, name, std::move(storage), stat, std::move(reader)};
-  FEEDLINE_TRY(std::string plain, decompressed(*storage, name, notes));
-  FEEDLINE_TRY(const auto plain_stat, storage::local_storage()->stat(plain));
-  return ShardFile{name, std::move(plain), storage::local_storage(), plain_stat};
+Result<ShardFile> locate_tar(std::shared_ptr<const storage::Storage> storage, const std::string& name,
+                             cache::Notes* notes) {
+  return locate_shard(std::move(storage), name, is_gzip, ".tar", notes);
 }
 
 Result<std::unique_ptr<Shard>> Shard::open(std::shared_ptr<const storage::Storage> storage, const std::string& name,
                                            const IndexStore& indexes, Scans& scans) {
-  FEEDLINE_TRY(ShardFile file, locate_shard(std::move(storage), name, indexes.notes()));
+  FEEDLINE_TRY(ShardFile file, locate_tar(std::move(storage), name, indexes.notes()));
   const auto first = std::exchange(file.reader, nullptr);
   auto index = indexes.load(*file.storage, file.path, file.version);
   if (!index) {
     FEEDLINE_TRY(index, scan_and_keep(file, indexes, scans));
   }
   std::unique_ptr<Shard> shard(new Shard(std::move(file), std::move(*index)));
-  if (first && shard->file_.storage->is_remote()) {
+  if (first && shard->file().storage->is_remote()) {
     FEEDLINE_TRY(shard->class_names_, stored_class_names(*first));
   }
   return shard;
@@ -63,58 +57,6 @@ Result<std::vector<std::string>> Shard::class_names() const {
   return names;
 }
 
-Shard::Shard(ShardFile file, ShardIndex index) : file_(std::move(file)), index_(std::move(index)) {}
-
-// Read, not mapped: the same time per sample, but mapped pages count as this process's memory, which would seem to hold
-// the whole dataset after an epoch; and nothing can end in SIGBUS.
-Result<Shard::Opened> Shard::reader() const {
-  const std::lock_guard lock(mutex_);
-  if (changed_) return std::unexpected(*changed_);
-  if (reader_) return Opened{reader_, false};
-  FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader,
-               file_.storage->open_version(file_.path, storage::Access::kRead, file_.version));
-  reader_ = std::move(reader);
-  return Opened{reader_, true};
-}
-
-void Shard::close() const {
-  const std::lock_guard lock(mutex_);
-  reader_.reset();
-}
-
-void Shard::stay_open() const {
-  const std::lock_guard lock(mutex_);
-  if (!changed_) lasting_.store(reader_.get(), std::memory_order_release);
-}
-
-void Shard::notice_change() const {
-  const std::lock_guard lock(mutex_);
-  if (!reader_ || changed_) return;
-  const auto now = reader_->version();
-  auto same = now ? storage::check_version(file_.name, file_.version, *now) : std::unexpected(now.error());
-  if (same) return;
-  changed_ = std::move(same).error();
-  lasting_.store(nullptr, std::memory_order_release);
-}
-
-Result<std::shared_ptr<const storage::Reader>> OpenShards::reader(const Shard& shard) {
-  // a pointer that owns nothing: counting its holders would have all threads write to one place
-  if (const storage::Reader* reader = shard.lasting_reader())
-    return std::shared_ptr<const storage::Reader>(std::shared_ptr<const void>(), reader);
-  FEEDLINE_TRY(Shard::Opened opened, shard.reader());
-  if (all_stay_) shard.stay_open();
-  if (all_stay_ || !opened.now) return std::move(opened.reader);
-  const Shard* oldest = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    open_.push_back(&shard);
-    if (open_.size() > kMost) {
-      oldest = open_.front();
-      open_.pop_front();
-    }
-  }
-  if (oldest) oldest->close();  // not under our lock: no thread ever holds two
-  return std::move(opened.reader);
-}
+Shard::Shard(ShardFile file, ShardIndex index) : ShardReader(std::move(file)), index_(std::move(index)) {}
 
 }  // namespace feedline::format

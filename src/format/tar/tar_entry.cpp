@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "format/plain_copy.h"
 #include "format/source_list.h"
-#include "format/tar/gzip_cache.h"
 #include "format/tar/sample_name.h"
 #include "format/tar/tar_format.h"
 #include "format/tar/tar_header.h"
@@ -37,34 +37,13 @@ Result<bool> is_tar(const std::string& source, const storage::Storage& storage) 
   return is_tar_name(source) ? Result<bool>(true) : looks_like_tar(storage, source);
 }
 
-// Every part of a "::" list, its braces expanded; a file whose own name has braces is that file.
-Result<std::vector<std::string>> shards_of(const std::string& source, const storage::Storage& storage) {
-  std::vector<std::string> shards;
-  for (const std::string& part : split_list(source)) {
-    if (part.empty()) return config_error("the list of tar files has an empty name");
-    const bool may_be_list = part.find_first_of("{}") != std::string::npos;
-    if (!may_be_list || (storage.is_remote() ? !is_list(part) && storage.stat(part) : storage.stat(part).has_value())) {
-      shards.push_back(part);
-      continue;
-    }
-    FEEDLINE_TRY(const auto names, expand_braces(part));
-    shards.insert(shards.end(), names.begin(), names.end());
-  }
-  for (const std::string& shard : shards)
-    if (storage.is_remote())
-      break;  // where it would be a request for each
-    else if (const auto folder = storage.is_directory(shard); folder && *folder)
-      return config_error("'" + shard + "' is a folder; a tar file was expected");
-  return shards;
-}
-
 Result<std::shared_ptr<const Format>> open_tars(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const auto shards, shards_of(source, *options.storage));
+  FEEDLINE_TRY(const auto shards, shards_of(source, *options.storage, "tar file"));
   return TarFormat::open(source, shards, options);
 }
 
 Result<Inspection> inspect_tars(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const auto shards, shards_of(source, *options.storage));
+  FEEDLINE_TRY(const auto shards, shards_of(source, *options.storage, "tar file"));
   return inspect_tar(source, shards, options);
 }
 

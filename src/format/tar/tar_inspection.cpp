@@ -61,7 +61,7 @@ Looked look(const OpenOptions& options, const std::vector<FieldChoice>& fields, 
     looked.findings.add({damaged ? "damaged_gzip" : "unreadable_file", Severity::kError, name, "", error.where.offset,
                          damaged ? error.what : error.message()});
   };
-  const auto file = locate_shard(options.storage, name);
+  const auto file = locate_tar(options.storage, name);
   if (!file) return give_up(file.error()), std::move(looked);
   const auto reader = file->storage->open(file->path, storage::Access::kRead);
   if (!reader) return give_up(reader.error()), std::move(looked);

@@ -191,7 +191,8 @@ def test_a_lowered_loader_tells_its_stages_and_climbs_too(tmp_path, photos):
     status, _, err, found = with_experiments(tmp_path, source, "2s", lambda found: {0, 1} <= rungs_of(found).keys())
     assert status == 0, err
     measured = found["summary"]
-    assert measured["loader"]["native"] and measured["loader"]["engine"]["batches"] == 32
+    # each epoch has an engine of its own: of one that is done before a look is due and can be paid, nothing is known
+    assert measured["loader"]["native"] and 8 <= measured["loader"]["engine"]["batches"] <= 32
     assert measured["making"]["stages"]["decode"] > 0.5
     assert {0, 1} <= rungs_of(found).keys()
 

@@ -70,14 +70,17 @@ def test_every_cause_has_a_turn_of_its_own():
 
 
 def test_every_code_of_the_engine_has_a_page():
-    """The literals with a severity behind them, of `missing` samples by what the user asked for, and those that end a
-    tar file's scan.
+    """The literals with a severity behind them, one of two among them, of `missing` samples by what the user asked for,
+    those that end the scan of a shard, and what makes a TFRecord record no sample.
     """
     source = CHECKOUT / "src/format"
     if not source.is_dir():
         pytest.skip("the engine's sources are not here")
     texts = [path.read_text() for path in source.rglob("*.cpp") if not path.name.endswith("_test.cpp")]
-    behind = re.compile(r'"([a-z]+(?:_[a-z]+)+)",\s*(?:(?:format::)?Severity::k|missing\b)|\bstop\("([a-z_]+)"')
+    behind = re.compile(
+        r'"([a-z]+(?:_[a-z]+)+)",\s*(?:(?:format::)?Severity::k|missing\b)|\? "([a-z_]+)" : "[a-z_]+", Severity::k'
+        r'|\b(?:stop|problem)\("([a-z_]+)"|\.code = "([a-z_]+)"|\bProblem\(\{"([a-z_]+)"'
+    )
     said = {name for text in texts for names in behind.findall(text) for name in names if name}
     of_places = {page.code for page in places.entries()}  # whose rule is in Python
     assert said == {page.code for page in PAGES if page.verb == "inspect"} - of_places

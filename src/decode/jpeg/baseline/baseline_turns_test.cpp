@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "base/rounds.h"
 #include "decode/jpeg/baseline/baseline_fixture.h"
 
 namespace feedline::decode::baseline {
@@ -82,7 +83,7 @@ TEST_P(BaselineTurns, DamageStaysWithItsImage) {
   memory::PixelBuffer out, other;
   ASSERT_TRUE(out.resize(good_box.width, good_box.height, 3) && other.resize(whole_box.width, whole_box.height, 3));
   const BaselineDecoder::Task task{&good.frame, good_box, ColorMode::kRgb, &out};
-  for (std::size_t bytes = 0; bytes < whole.frame.scan.size(); bytes += 41) {
+  for (std::size_t bytes = 0; bytes < whole.frame.scan.size(); bytes += 41 * base::stride(5)) {
     Frame cut = whole.frame;
     cut.scan = cut.scan.first(bytes);
     const auto after = BaselineDecoder::decode_in_turn(first, task, second, {&cut, whole_box, ColorMode::kRgb, &other});

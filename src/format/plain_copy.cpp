@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/tar/gzip_cache.h"
+#include "format/plain_copy.h"
 
 #include <zlib.h>
 
@@ -16,15 +16,16 @@ namespace {
 
 constexpr std::size_t kChunkBytes = 1 << 20;
 
-// What a copy's origin is; its numbers are size and modification time of the gzipped shard.
+// What a copy's origin is; its numbers are size and modification time of the compressed shard.
 constexpr cache::FrameKind kOrigin{0x6e'69'67'72'6f'7a'67'66, 1};  // "fgzorign"
 
 struct EndInflate {
   void operator()(z_stream* stream) const { inflateEnd(stream); }
 };
 
-Error damaged(const std::string& path, std::uint64_t offset, const std::string& how) {
-  Error error = data_error("damaged gzip data: " + how + "; copy or download it again", "format").error();
+Error damaged(const std::string& path, std::string_view kind, std::uint64_t offset, const std::string& how) {
+  Error error =
+      data_error("damaged " + std::string(kind) + " data: " + how + "; copy or download it again", "format").error();
   error.where.shard = path;
   error.where.offset = offset;
   return error;
@@ -33,9 +34,10 @@ Error damaged(const std::string& path, std::uint64_t offset, const std::string& 
 // One inflate stream over all members of the file: `cat a.gz b.gz` is one file to gzip, and so here.
 class Inflater {
  public:
-  static constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, and gzip's wrapping with its check sum
+  // zlib: the largest window, and the wrapping that the data has, gzip's or zlib's, with its check sum
+  static constexpr int kAnyWindow = 15 + 32;
 
-  bool start() { return inflateInit2(&stream_, kGzipWindow) == Z_OK && (end_.reset(&stream_), true); }
+  bool start() { return inflateInit2(&stream_, kAnyWindow) == Z_OK && (end_.reset(&stream_), true); }
 
   // All of `input` into `output`. Output that zlib still holds comes with the next input: a member's check sum follows
   // all of its data. Empty text: fine so far.
@@ -77,21 +79,23 @@ Result<void> decompress(const storage::Reader& reader, const std::string& path, 
   if (!inflater.start()) return internal_error("zlib does not start");
   std::vector<std::byte> input(kChunkBytes);
   std::uint64_t offset = 0;
+  FEEDLINE_TRY(const bool gzip, is_gzip(reader));
+  const std::string_view kind = gzip ? "gzip" : "zlib";
   while (true) {
     FEEDLINE_TRY(const std::size_t got, reader.read_at(offset, input));
     if (got == 0) break;
     FEEDLINE_TRY(const std::string wrong, inflater.feed(std::span(input).first(got), output));
-    if (!wrong.empty()) return std::unexpected(damaged(path, offset, wrong));
+    if (!wrong.empty()) return std::unexpected(damaged(path, kind, offset, wrong));
     offset += got;
   }
-  if (!inflater.complete()) return std::unexpected(damaged(path, offset, "it is cut before its end"));
+  if (!inflater.complete()) return std::unexpected(damaged(path, kind, offset, "it is cut before its end"));
   return {};
 }
 
 // What is in the way of a copy, and not of reading the shard.
 Error without_a_place(Error error, const std::string& path) {
   if (error.code == ErrorCode::kStorage && error.where.shard != path)
-    error.what = "no plain copy of '" + path + "', which reading a gzipped shard needs: " + error.what +
+    error.what = "no plain copy of '" + path + "', which reading a compressed shard needs: " + error.what +
                  "; make room in the cache folder, or name another one in XDG_CACHE_HOME";
   return error;
 }
@@ -104,19 +108,29 @@ Result<bool> is_gzip(const storage::Reader& reader) {
   return got == sizeof start && start[0] == std::byte{0x1f} && start[1] == std::byte{0x8b};
 }
 
-Result<std::string> decompressed(const storage::Storage& storage, const std::string& path, cache::Notes* notes,
-                                 const cache::SystemWrites& writes) {
+Result<bool> is_zlib(const storage::Reader& reader) {
+  constexpr unsigned kDeflate = 8, kDictionary = 0x20, kMostWindow = 7;
+  std::byte start[2];
+  FEEDLINE_TRY(const std::size_t got, reader.read_at(0, start));
+  if (got < sizeof start) return false;
+  const auto method = std::to_integer<unsigned>(start[0]), flags = std::to_integer<unsigned>(start[1]);
+  return (method & 15U) == kDeflate && method >> 4U <= kMostWindow && (flags & kDictionary) == 0 &&
+         (method * 256 + flags) % 31 == 0;  // RFC 1950, 2.2
+}
+
+Result<std::string> decompressed(const storage::Storage& storage, const std::string& path, std::string_view extension,
+                                 cache::Notes* notes, const cache::SystemWrites& writes) {
   FEEDLINE_TRY(const auto folder, cache::cache_folder());
   if (auto made = cache::make_folder(folder + "/plain"); !made)
     return std::unexpected(without_a_place(std::move(made).error(), path));
-  FEEDLINE_TRY(const storage::Version gzip, storage.stat(path));
+  FEEDLINE_TRY(const storage::Version compressed, storage.stat(path));
   cache::Publication copy;
-  copy.path = folder + "/plain/" + cache::digest_of(storage.identity(path)) + ".tar";
+  copy.path = folder + "/plain/" + cache::digest_of(storage.identity(path)) + std::string(extension);
   copy.kind = kOrigin;
-  copy.origin = {gzip.bytes, gzip.stamp()};
+  copy.origin = {compressed.bytes, compressed.stamp()};
   copy.notes = notes;
   copy.write = [&](cache::OutputFile& output) -> Result<void> {
-    FEEDLINE_TRY(const auto reader, storage.open_version(path, storage::Access::kRead, gzip));
+    FEEDLINE_TRY(const auto reader, storage.open_version(path, storage::Access::kRead, compressed));
     return decompress(*reader, path, output);
   };
   copy.waits = [&](const std::string& holder) {

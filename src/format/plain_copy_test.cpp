@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/tar/gzip_cache.h"
+#include "format/plain_copy.h"
 
 #include <zlib.h>
 
@@ -113,7 +113,7 @@ TEST_P(GzippedTar, AFullCacheFolderIsAnErrorThatSaysWhatToDo) {
     errno = ENOSPC;
     return -1;
   };
-  const auto full = decompressed(*storage::local_storage(), source, nullptr, writes);
+  const auto full = decompressed(*storage::local_storage(), source, ".tar", nullptr, writes);
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().code, ErrorCode::kStorage);
   EXPECT_EQ(full.error().system_errno, ENOSPC);

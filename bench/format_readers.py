@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An original reader of a format over photos, in its own environment's Python: prints one line of JSON. formats.py
+starts it. random_resized_crop(224), flip, normalise, float32, batches of 64, shuffled."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parent / "peers"))
+
+BATCH = 64
+Epoch = Callable[[], Iterable[int]]  # gives the rows of each batch
+
+
+def tfdata(shards: list[str], threads: int) -> Epoch:
+    """tf.data in the way its guide has it: files interleaved, the crop alone decoded, no antialiasing."""
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
+    import tensorflow as tf
+    from adapters import tfdata as photos
+    from work import MEAN, STD
+
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    mean, std = (tf.constant([255 * value for value in values]) for values in (MEAN, STD))
+    features = {
+        "image/encoded": tf.io.FixedLenFeature([], tf.string),
+        "image/class/label": tf.io.FixedLenFeature([], tf.int64),
+    }
+
+    def prepared(record: Any) -> Any:
+        sample = tf.io.parse_single_example(record, features)
+        pixels = (photos._train(sample["image/encoded"], "fused") - mean) / std
+        return tf.transpose(pixels, [2, 0, 1]), sample["image/class/label"]
+
+    options = tf.data.Options()
+    options.deterministic = False
+    options.autotune.enabled = False
+    options.threading.private_threadpool_size = threads
+    options.threading.max_intra_op_parallelism = 1
+    data = tf.data.TFRecordDataset(shards, num_parallel_reads=threads).shuffle(1000)
+    data = data.map(prepared, num_parallel_calls=threads).batch(BATCH, drop_remainder=True)
+    data = data.prefetch(2).with_options(options)
+    return lambda: (len(labels) for _, labels in data)
+
+
+def tfrecord(shards: list[str], threads: int) -> Epoch:
+    """The `tfrecord` package's dataset with its indexes, Pillow's transforms, torch's loader: one file a worker."""
+    import io
+    import itertools
+
+    import torch
+    from adapters import pillow
+    from PIL import Image
+    from tfrecord.torch.dataset import TFRecordDataset
+    from torch.utils.data import ChainDataset, DataLoader
+
+    torch.set_num_threads(1)
+    work: Any = SimpleNamespace(train=True, floating=True)
+
+    def prepared(sample: dict[str, Any]) -> Any:
+        image = Image.open(io.BytesIO(bytes(sample["image/encoded"]))).convert("RGB")
+        return pillow.tensor(pillow.picture(image, work), work), int(sample["image/class/label"][0])
+
+    description = {"image/encoded": "byte", "image/class/label": "int"}
+    parts = [
+        TFRecordDataset(
+            shard, shard + ".tfindex", description, shuffle_queue_size=1000 // len(shards), transform=prepared
+        )
+        for shard in shards
+    ]
+    loader = DataLoader(ChainDataset(parts), BATCH, num_workers=threads, drop_last=True, persistent_workers=threads > 0)
+    return lambda: (len(labels) for _, labels in itertools.chain(loader))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("reader", choices=["tfdata", "tfrecord"])
+    parser.add_argument("shards", nargs="+")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=1, help="timed ones, after one that warms up")
+    options = parser.parse_args()
+    epoch = {"tfdata": tfdata, "tfrecord": tfrecord}[options.reader](options.shards, options.threads)
+    sum(epoch())
+    started = time.perf_counter()
+    images = sum(sum(epoch()) for _ in range(options.epochs))
+    print(json.dumps({"images": images, "images_per_s": images / (time.perf_counter() - started)}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same photos through every format that holds photos, and through the originals' own readers.
+
+Feedline's loaders live in one process and run an epoch each in turn; an original reader is a process of its own, in the
+environment that format_peers.toml names, and one that cannot be installed is skipped by name. Every second round runs
+backwards; ratios are taken within a round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parent / "peers"))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "python"))
+
+import environments
+import made_tfrecords
+from cold import epoch
+from rich.console import Console
+from rich.table import Table
+from run import is_met, spread, write_record
+
+import feedline
+
+_OUT = Console(highlight=False, markup=False, width=120)
+_HERE = Path(__file__).resolve().parent
+_SHARDS = 4
+_READER_S = 900  # far beyond what a reader takes for two epochs
+
+Results = dict[str, list[dict[str, Any]]]
+
+
+def records_of(photos: Path, root: Path) -> list[Path]:
+    """The photos as TFRecord files, made once, with the indexes that the `tfrecord` package wants."""
+    if not (root / "made").exists():
+        for path in made_tfrecords.of_folder(photos, root, _SHARDS):
+            Path(f"{path}.tfindex").write_text(made_tfrecords.index_of(path))
+        (root / "made").touch()
+    return sorted(path for path in root.glob("train-*") if path.suffix != ".tfindex" and "feedline" not in path.suffix)
+
+
+def loader_of(source: Any, threads: int) -> Any:
+    dataset = (
+        feedline.open(source)
+        .random_resized_crop(224)
+        .random_horizontal_flip()
+        .normalize(feedline.IMAGENET_MEAN, feedline.IMAGENET_STD)
+    )
+    return dataset.loader(64, shuffle=True, drop_last=True, num_workers=threads, output="numpy")
+
+
+def original(python: Path, reader: str, shards: list[Path], threads: int) -> dict[str, Any]:
+    command = [python, _HERE / "format_readers.py", reader, *shards, "--threads", threads]
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=_READER_S)
+    if done.returncode != 0:
+        raise environments.NotInstalled((done.stderr.strip().splitlines() or ["no message"])[-1])
+    return dict(json.loads(done.stdout.strip().splitlines()[-1]))
+
+
+def originals(root: Path, shards: list[Path], threads: int) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
+    names = {"tfdata": "tf.data, TFRecord", "tfrecord": "tfrecord package, Pillow"}
+    for reader, peer in environments.peers(_HERE / "format_peers.toml").items():
+        try:
+            python = environments.ensure(peer, root)
+            yield names[reader], lambda python=python, reader=reader: original(python, reader, shards, threads)  # type: ignore[misc]
+        except environments.NotInstalled as error:
+            _OUT.print(f"skipped: {names[reader]}: {error}")
+
+
+def measure(tasks: dict[str, Callable[[], dict[str, Any]]], rounds: int) -> Results:
+    results: Results = {name: [] for name in tasks}
+    for i in range(rounds):
+        for name in reversed(tasks) if i % 2 else tasks:
+            results[name].append(tasks[name]())
+    return results
+
+
+def goals_of(results: Results) -> list[dict[str, Any]]:
+    def ratio(one: str, other: str) -> list[float]:
+        pairs = zip(results[one], results[other], strict=True)
+        return [a["images_per_s"] / b["images_per_s"] for a, b in pairs]
+
+    ours = "Feedline, tfrecord"
+    asked = [(ours, "Feedline, tar", 0.95), (ours, "tf.data, TFRecord", 2), (ours, "tfrecord package, Pillow", 2)]
+    return [
+        {"goal": f"{one} / {other}", "at_least": least, "measured": ratio(one, other)}
+        for one, other, least in asked
+        if other in results
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("photos", type=Path, help="a folder of class folders")
+    parser.add_argument("shards", help="the same photos in tar files")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--environments", type=Path, required=True, help="where the originals' environments are")
+    parser.add_argument("--json", type=Path, help="default: bench/results/<date>-<commit>-formats.json")
+    options = parser.parse_args()
+    started = time.time()
+    records = records_of(options.photos, options.photos.parent / "bench_records")
+    sources = {"folder": options.photos, "tar": options.shards, "tfrecord": records}
+    loaders = {name: loader_of(source, options.threads) for name, source in sources.items()}
+    for loader in loaders.values():
+        epoch(loader)  # into the page cache
+    tasks: dict[str, Callable[[], dict[str, Any]]] = {
+        f"Feedline, {name}": lambda loader=loader: epoch(loader)  # type: ignore[misc]
+        for name, loader in loaders.items()
+    }
+    tasks |= dict(originals(options.environments, records, options.threads))
+    results = measure(tasks, options.rounds)
+    goals = goals_of(results)
+    table = Table(title="Median of the rounds (lowest to highest)", title_justify="left")
+    for column in ("reader", "images/s"):
+        table.add_column(column, justify="left" if column == "reader" else "right")
+    for name, entries in results.items():
+        table.add_row(name, spread([entry["images_per_s"] for entry in entries], ",.0f"))
+    _OUT.print(table)
+    for goal in goals:
+        met = "met" if is_met(goal) else "missed"
+        _OUT.print(f"{goal['goal']}: at least {goal['at_least']:g}, {spread(goal['measured'], '.3g')}: {met}")
+    command = f"tools/bench --formats --rounds {options.rounds} --threads {options.threads}"
+    write_record("formats", options.json, started, {"command": command, "results": results, "goals": goals})
+    return 0 if all(is_met(goal) for goal in goals) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

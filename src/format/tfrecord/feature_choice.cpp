@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tfrecord/feature_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "format/field_kind.h"
+
+namespace feedline::format {
+namespace {
+
+struct Spec {
+  std::string name;
+  std::vector<std::string> alternatives;
+  std::optional<FieldKind> said;
+};
+
+// TensorFlow's own names of them (its image classification and detection scripts), and what others use.
+constexpr std::array<std::string_view, 5> kImages{"image/encoded", "image", "jpg", "jpeg", "png"};
+constexpr std::array<std::string_view, 4> kLabels{"image/class/label", "label", "cls", "class"};
+
+Result<Spec> parse_spec(const std::string& text) {
+  std::string_view rest = text;
+  Spec spec;
+  FEEDLINE_TRY(spec.said, take_kind(rest));
+  if (const std::size_t equals = rest.find('='); equals != rest.npos) {
+    spec.name = rest.substr(0, equals);
+    rest.remove_prefix(equals + 1);
+    if (spec.name.empty()) return config_error("fields: an empty name in '" + text + "'");
+  }
+  while (true) {
+    const std::size_t end = rest.find(';');
+    spec.alternatives.emplace_back(rest.substr(0, end));
+    if (spec.alternatives.back().empty()) return config_error("fields: an empty feature name in '" + text + "'");
+    if (end == rest.npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  if (spec.name.empty()) spec.name = spec.alternatives.front();
+  return spec;
+}
+
+// "segmentation" of "image/segmentation/encoded": does a part of the name say that it holds labels?
+bool is_of_labels(std::string_view name) {
+  while (true) {
+    if (name.starts_with("mask") || name.starts_with("seg")) return true;
+    const std::size_t slash = name.find('/');
+    if (slash == name.npos) return false;
+    name.remove_prefix(slash + 1);
+  }
+}
+
+FieldKind usual_kind_of_bytes(const std::string& feature, const FeatureSeen& seen) {
+  if (seen.is_image) return is_of_labels(feature) ? FieldKind::kMask : FieldKind::kImage;
+  const FieldKind kind = usual_kind(feature, std::string_view(feature).substr(feature.rfind('/') + 1));
+  return kind == FieldKind::kText || kind == FieldKind::kJson ? kind : FieldKind::kBytes;
+}
+
+std::unexpected<Error> cannot_be(const Spec& spec, const std::string& feature, const FeatureSeen& seen) {
+  return config_error("fields: the feature '" + feature + "' holds " + std::string(name_of(seen.kind)) +
+                      " values, of which '" + spec.name + "' cannot be made as " + std::string(name_of(*spec.said)));
+}
+
+Result<void> choose_bytes(const Spec& spec, const std::string& feature, const FeatureSeen& seen, FeatureChoice& field) {
+  field.description.kind = spec.said.value_or(usual_kind_of_bytes(feature, seen));
+  if (seen.most <= 1) return {};
+  return config_error("fields: the feature '" + feature + "' holds up to " + std::to_string(seen.most) +
+                      " byte strings in a record, and a field is made of one");
+}
+
+Result<void> choose_numbers(const Spec& spec, const std::string& feature, const FeatureSeen& seen,
+                            FeatureChoice& field) {
+  const bool always_one = seen.fewest == 1 && seen.most == 1 && !seen.is_list;
+  const bool is_int = seen.kind == ValueKind::kInts;
+  const FieldKind kind = spec.said.value_or(always_one && is_int ? FieldKind::kInteger : FieldKind::kArray);
+  field.is_scalar = !spec.said ? always_one : kind == FieldKind::kInteger;
+  field.description.kind = kind;
+  if (seen.is_list && seen.columns > 1) field.columns = seen.columns;
+  switch (kind) {
+    case FieldKind::kInteger:
+      if (seen.is_list) return cannot_be(spec, feature, seen);
+      if (!is_int) field.description.kind = FieldKind::kArray;  // without a dimension
+      return {};
+    case FieldKind::kArray:
+      return {};
+    case FieldKind::kBoxes:
+      field.columns = 4;
+      return {};
+    case FieldKind::kKeypoints:
+      field.columns = 2;
+      return {};
+    default:
+      return cannot_be(spec, feature, seen);
+  }
+}
+
+Result<FeatureChoice> choose(const Spec& spec, const FeatureSurvey& survey) {
+  FeatureChoice field;
+  field.description.name = spec.name;
+  field.alternatives = spec.alternatives;
+  for (const std::string& feature : spec.alternatives) {
+    const auto found = survey.features().find(feature);
+    if (found == survey.features().end() || found->second.kind == ValueKind::kNone) continue;
+    const FeatureSeen& seen = found->second;
+    if (field.values == ValueKind::kNone) {
+      field.values = seen.kind;
+      FEEDLINE_CHECK_OK(seen.kind == ValueKind::kBytes ? choose_bytes(spec, feature, seen, field)
+                                                       : choose_numbers(spec, feature, seen, field));
+    }
+    if (seen.kind != field.values)
+      return config_error("fields: '" + spec.name + "' mixes " + std::string(name_of(field.values)) + " and " +
+                          std::string(name_of(seen.kind)) + " values, of the feature '" + feature + "'");
+  }
+  if (field.values != ValueKind::kNone) return field;
+  std::string wanted;
+  for (const std::string& feature : spec.alternatives) wanted += (wanted.empty() ? "" : ", ") + feature;
+  return config_error("no sample has the field '" + spec.name + "' (" + wanted + "), of the " +
+                      std::to_string(survey.records()) + " that were looked at; there are: " + survey.names());
+}
+
+// A feature whose name is known, or the only one that is an image.
+Result<FeatureChoice> default_image(const FeatureSurvey& survey) {
+  Spec spec{"image", {}, FieldKind::kImage};
+  for (const std::string_view name : kImages) {
+    const auto found = survey.features().find(std::string(name));
+    if (found == survey.features().end() || found->second.kind != ValueKind::kBytes) continue;
+    spec.alternatives.emplace_back(name);
+    break;
+  }
+  if (spec.alternatives.empty())
+    for (const auto& [name, seen] : survey.features())
+      if (seen.is_image && seen.most == 1 && !is_of_labels(name)) spec.alternatives.push_back(name);
+  if (spec.alternatives.size() == 1) return choose(spec, survey);
+  return config_error(std::string(spec.alternatives.empty() ? "no feature" : "not one feature alone") +
+                      " is known to be the image; say which are the fields, as with fields=(\"image=" +
+                      (spec.alternatives.empty() ? "photo" : spec.alternatives.front()) +
+                      ":image\", \"label\"); there are: " + survey.names());
+}
+
+std::optional<Spec> default_label(const FeatureSurvey& survey) {
+  for (const std::string_view name : kLabels) {
+    const auto found = survey.features().find(std::string(name));
+    if (found == survey.features().end() || found->second.is_list) continue;
+    if (found->second.kind == ValueKind::kInts && found->second.most == 1)
+      return Spec{"label", {std::string(name)}, FieldKind::kInteger};
+  }
+  return {};
+}
+
+Result<std::vector<FeatureChoice>> default_features(const FeatureSurvey& survey) {
+  std::vector<FeatureChoice> fields;
+  FEEDLINE_TRY(fields.emplace_back(), default_image(survey));
+  if (const auto label = default_label(survey)) {
+    FEEDLINE_TRY(fields.emplace_back(), choose(*label, survey));
+  }
+  return fields;
+}
+
+}  // namespace
+
+Result<std::vector<FeatureChoice>> choose_features(const std::vector<std::string>& specs, const FeatureSurvey& survey) {
+  if (specs.empty()) return default_features(survey);
+  std::vector<FeatureChoice> fields;
+  for (const std::string& text : specs) {
+    FEEDLINE_TRY(const Spec spec, parse_spec(text));
+    for (const FeatureChoice& other : fields)
+      if (other.description.name == spec.name)
+        return config_error("fields: two fields are called '" + spec.name + "'; put NAME= before one of them");
+    FEEDLINE_TRY(fields.emplace_back(), choose(spec, survey));
+  }
+  return fields;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Where the records of a TFRecord file are: the table behind random access, in memory and on disk the same bytes.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cache/frame.h"
+#include "cache/kept_tables.h"
+#include "memory/record.h"
+#include "storage/storage.h"
+
+namespace feedline::format {
+
+// What its file is; another format number with every change of its layout, drawn in record_index.cpp.
+inline constexpr cache::FrameKind kRecordIndex{0x78'64'69'72'66'74'64'66, 1};  // "fdtfridx"
+
+// Immutable; any thread may read.
+class RecordIndex {
+ public:
+  struct Place {
+    std::uint64_t offset = 0;  // of the record's header in the shard
+    std::uint64_t bytes = 0;   // of the record, with its frame
+  };
+
+  // Requires: as ends_fit() has them.
+  static RecordIndex build(std::span<const std::uint64_t> ends, const storage::ObjectStat& shard);
+  // Takes an index file's bytes, all of `buffer`'s first `bytes`. nullopt unless it is whole, undamaged, of a shard of
+  // exactly this version, and all it says lies inside that shard.
+  static std::optional<RecordIndex> parse(memory::ByteBuffer buffer, std::size_t bytes,
+                                          const storage::ObjectStat& shard);
+
+  std::uint64_t records() const { return ends_.size(); }
+  // Requires: record < records().
+  Place place(std::uint64_t record) const {
+    const std::uint64_t begin = record == 0 ? 0 : ends_[record - 1];
+    return {begin, ends_[record] - begin};
+  }
+  std::span<const std::uint64_t> ends() const { return ends_; }
+  std::span<const std::byte> file_bytes() const { return file_; }
+
+ private:
+  RecordIndex() = default;
+  bool find_sections();
+  bool is_consistent(const storage::ObjectStat& shard) const;
+
+  memory::ByteBuffer buffer_;
+  std::span<std::byte> file_;
+  std::uint64_t shard_bytes_ = 0, shard_stamp_ = 0;
+  std::span<const std::uint64_t> ends_;
+};
+
+// Can a file of so many bytes have records that end there: each with room for its frame, the last at the file's end?
+bool ends_fit(std::span<const std::uint64_t> ends, std::uint64_t shard_bytes);
+
+// Indexes that are kept, as those of tars are (index_store.h). Thread-safe.
+class RecordIndexStore {
+ public:
+  RecordIndexStore(std::string directory, std::shared_ptr<cache::Notes> notes);
+  std::optional<RecordIndex> load(const storage::Storage& storage, const std::string& shard,
+                                  const storage::Version& version) const;
+  // Fails only where the user chose the folder.
+  Result<void> save(const storage::Storage& storage, const std::string& shard, const RecordIndex& index) const;
+  cache::Notes* notes() const { return notes_.get(); }
+
+ private:
+  const std::shared_ptr<cache::Notes> notes_;
+  const cache::KeptTables tables_;
+};
+
+}  // namespace feedline::format

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tfrecord/record_shard.h"
+
+#include <array>
+#include <utility>
+
+#include "format/finding.h"
+#include "format/plain_copy.h"
+#include "format/tfrecord/foreign_index.h"
+#include "format/tfrecord/record_frame.h"
+#include "format/tfrecord/record_scan.h"
+
+namespace feedline::format {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+// A length may look as gzip and zlib data begin, but has no checksum that fits by chance.
+Result<bool> is_compressed(const storage::Reader& reader) {
+  std::array<std::byte, kRecordHeaderBytes> header;
+  FEEDLINE_TRY(const std::size_t got, reader.read_at(0, header));
+  if (length_in_header(std::span(header).first(got))) return false;
+  FEEDLINE_TRY(const bool gzip, is_gzip(reader));
+  return gzip ? Result<bool>(true) : is_zlib(reader);
+}
+
+struct Indexed {
+  RecordIndex index;
+  std::string foreign = {};
+};
+
+// storage: what has the shard under its name.
+Result<Indexed> make_index(const storage::Storage& storage, const ShardFile& file, const RecordIndexStore& indexes,
+                           RecordShard::Scans& scans) {
+  struct Turn {
+    explicit Turn(RecordShard::Scans& all) : scans(all) { scans.acquire(); }
+    ~Turn() { scans.release(); }
+    RecordShard::Scans& scans;
+  };
+  const Turn turn(scans);
+  FEEDLINE_TRY(const auto reader, file.storage->open_version(file.path, storage::Access::kRead, file.version));
+  const ForeignIndexes foreign = find_foreign_index(storage, file, *reader);
+  for (const std::string& why : foreign.not_fitting)
+    if (indexes.notes() != nullptr) indexes.notes()->add(why);
+  if (foreign.found) return Indexed{RecordIndex::build(foreign.found->ends, file.version), foreign.found->path};
+  Findings findings;
+  FEEDLINE_TRY(const auto ends, scan_records(*reader, file.version.bytes, file.name, findings));
+  if (const Finding* finding = findings.first_error()) return std::unexpected(to_error(*finding));
+  FEEDLINE_TRY(const auto stat, reader->version());
+  FEEDLINE_CHECK_OK(storage::check_version(file.name, file.version, stat));  // written to while it was scanned
+  Indexed made{RecordIndex::build(ends, file.version)};
+  FEEDLINE_CHECK_OK(indexes.save(*file.storage, file.path, made.index));
+  return made;
+}
+
+// In the shard that its index is about; the dataset and the sample are the caller's to say.
+std::unexpected<Error> damaged(std::uint64_t number, std::uint64_t offset, const std::string& how) {
+  auto error = data_error("record " + std::to_string(number) + " of the shard: " + how, "format");
+  error.error().where.offset = offset;
+  return error;
+}
+
+}  // namespace
+
+Result<ShardFile> locate_records(std::shared_ptr<const storage::Storage> storage, const std::string& name,
+                                 cache::Notes* notes) {
+  return locate_shard(std::move(storage), name, is_compressed, ".tfrecord", notes);
+}
+
+Result<std::unique_ptr<RecordShard>> RecordShard::open(std::shared_ptr<const storage::Storage> storage,
+                                                       const std::string& name, const RecordIndexStore& indexes,
+                                                       Scans& scans) {
+  FEEDLINE_TRY(ShardFile file, locate_records(storage, name, indexes.notes()));
+  file.reader.reset();
+  if (auto kept = indexes.load(*file.storage, file.path, file.version))
+    return std::unique_ptr<RecordShard>(new RecordShard(std::move(file), std::move(*kept), {}));
+  FEEDLINE_TRY(Indexed made, make_index(*storage, file, indexes, scans));
+  return std::unique_ptr<RecordShard>(new RecordShard(std::move(file), std::move(made.index), std::move(made.foreign)));
+}
+
+std::unique_ptr<RecordShard> RecordShard::of(ShardFile file, std::span<const std::uint64_t> ends) {
+  // a file that is damaged behind its last good record ends there for an index
+  storage::Version version = file.version;
+  version.bytes = ends.empty() ? 0 : ends.back();
+  return std::unique_ptr<RecordShard>(new RecordShard(std::move(file), RecordIndex::build(ends, version), {}));
+}
+
+Result<Bytes> RecordShard::data_of(std::uint64_t number, Bytes bytes) const {
+  const RecordIndex::Place place = index_.place(number);
+  const auto length = length_in_header(bytes);
+  if (!length && foreign_.empty())
+    return damaged(number, place.offset, "the checksum of its length differs: the file is damaged there");
+  if (!length || *length != place.bytes - kRecordFrameBytes)
+    return damaged(number, place.offset,
+                   foreign_.empty()
+                       ? "it has " + std::to_string(*length) + " bytes by its header and " +
+                             std::to_string(place.bytes - kRecordFrameBytes) + " by the index"
+                       : "the shard has none there that is as the index '" + foreign_ +
+                             "' says: one of them is damaged; without the index the shard is looked " + "through anew");
+  if (!has_good_data(bytes))
+    return damaged(number, place.offset,
+                   "the checksum of its data differs: it is damaged; copy or download the file "
+                   "again");
+  return data_in(bytes);
+}
+
+Result<Bytes> RecordShard::read(const std::shared_ptr<const storage::Reader>& reader, std::uint64_t number,
+                                memory::Record& record) const {
+  const RecordIndex::Place place = index_.place(number);
+  // mapped or not: the pages of a view are brought in
+  if (place.bytes > record.most_bytes) return memory::too_large(place.bytes, record.most_bytes);
+  FEEDLINE_TRY(const auto view, reader->view(place.offset, place.bytes));
+  if (view) {
+    record.pin = reader;
+    return data_of(number, *view);
+  }
+  FEEDLINE_TRY(const auto room, record.storage.make_room(place.bytes, record.most_bytes));
+  FEEDLINE_TRY(const std::size_t got, reader->read_at(place.offset, room));
+  if (got < room.size())
+    return storage_error(
+        "the file ends at byte " + std::to_string(place.offset + got) + ", inside a record: it became shorter", 0);
+  return data_of(number, room);
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <semaphore>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "feedline/error.h"
+#include "format/shard_reader.h"
+#include "format/tfrecord/record_index.h"
+#include "memory/record.h"
+
+namespace feedline::format {
+
+// Where a shard's plain records are: compressed by gzip or zlib they are no records.
+Result<ShardFile> locate_records(std::shared_ptr<const storage::Storage> storage, const std::string& name,
+                                 cache::Notes* notes = nullptr);
+
+// One TFRecord file of a dataset: its index, and its bytes once somebody reads them. Thread-safe.
+class RecordShard : public ShardReader {
+ public:
+  // Scans that are made at a time: each holds what a storage has worth reading at once, 8 MiB over a network.
+  using Scans = std::counting_semaphore<>;
+  static constexpr std::ptrdiff_t kMostScans = 16;
+  // Takes our kept index, or another program's that fits, or scans the file and keeps one. kData: the first damage.
+  static Result<std::unique_ptr<RecordShard>> open(std::shared_ptr<const storage::Storage> storage,
+                                                   const std::string& name, const RecordIndexStore& indexes,
+                                                   Scans& scans);
+
+  // Of a file that was scanned already.
+  static std::unique_ptr<RecordShard> of(ShardFile file, std::span<const std::uint64_t> ends);
+
+  const RecordIndex& index() const { return index_; }
+  // The data of a record: mapped, then kept by record.pin, or read into record.storage. kData: a length or a checksum
+  // is wrong, or it is over record.most_bytes.
+  Result<std::span<const std::byte>> read(const std::shared_ptr<const storage::Reader>& reader, std::uint64_t number,
+                                          memory::Record& record) const;
+  // The same of its bytes with their frame, that were read already.
+  Result<std::span<const std::byte>> data_of(std::uint64_t number, std::span<const std::byte> bytes) const;
+
+ private:
+  RecordShard(ShardFile file, RecordIndex index, std::string foreign)
+      : ShardReader(std::move(file)), index_(std::move(index)), foreign_(std::move(foreign)) {}
+
+  const RecordIndex index_;
+  const std::string foreign_;  // path of another program's index, where that is the one in use
+};
+
+}  // namespace feedline::format

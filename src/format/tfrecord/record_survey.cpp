@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tfrecord/record_survey.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "format/each_shard.h"
+#include "format/tfrecord/feature_reader.h"
+
+namespace feedline::format {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+// Calls `take` with the data of a shard's records and the number of each, until it gives false; damaged ones come as
+// their errors. An error is one of the storage.
+template <typename Take>
+Result<void> each_record(const RecordShard& shard, Take&& take) {
+  if (shard.index().records() == 0) return {};
+  FEEDLINE_TRY(const auto opened, shard.reader());
+  memory::Record record;
+  record.most_bytes = memory::usual_sample_limit();
+  for (std::uint64_t i = 0; i < shard.index().records(); ++i) {
+    auto data = shard.read(opened.reader, i, record);
+    if (!data && data.error().code != ErrorCode::kData) return std::unexpected(std::move(data).error());
+    if (!take(i, data)) break;
+  }
+  shard.close();  // it is read later or never
+  return {};
+}
+
+// Of the first records: as many as show whether a feature has always one value.
+Result<FeatureSurvey> survey_first(const RecordShards& shards) {
+  constexpr std::uint64_t kLookedAt = 32;
+  FeatureSurvey survey;
+  std::optional<Error> damage;
+  std::uint64_t looked_at = 0;
+  for (const auto& shard : shards) {
+    if (looked_at >= kLookedAt) break;
+    const auto take = [&](std::uint64_t, const Result<Bytes>& data) {
+      if (!data && !damage) damage = data.error();
+      if (data) survey.add(*data);
+      return ++looked_at < kLookedAt;
+    };
+    if (auto read = each_record(*shard, take); !read) return std::unexpected(std::move(read).error());
+    if (damage && damage->where.shard.empty()) damage->where.shard = shard->name();
+  }
+  if (survey.records() > 0) return survey;
+  if (damage) return std::unexpected(std::move(*damage));
+  return config_error(looked_at == 0 ? "the TFRecord files hold no records"
+                                     : "the records are no tf.train.Example, and of no other kind that this version "
+                                       "reads");
+}
+
+Result<FeatureSurvey> survey_all(const RecordShards& shards) {
+  FEEDLINE_TRY(const auto surveys,
+               each_shard<FeatureSurvey>(shards.size(), [&](std::size_t i) -> Result<FeatureSurvey> {
+                 FeatureSurvey survey;
+                 const auto take = [&](std::uint64_t, const Result<Bytes>& data) {
+                   if (data) survey.add(*data);
+                   return true;
+                 };
+                 FEEDLINE_CHECK_OK(each_record(*shards[i], take));
+                 return survey;
+               }));
+  FeatureSurvey all;
+  for (const FeatureSurvey& survey : surveys) all.add(survey);
+  return all;
+}
+
+struct Whole {
+  std::vector<std::uint32_t> records;
+  std::vector<bool> lacking;  // per field: does a record lack it?
+};
+
+Result<Whole> look_for_gaps(const RecordShard& shard, const FeatureReader& reader) {
+  Whole whole{{}, std::vector<bool>(reader.fields().size())};
+  memory::Record record;
+  record.most_bytes = memory::usual_sample_limit();
+  FEEDLINE_CHECK_OK(each_record(shard, [&](std::uint64_t number, const Result<Bytes>& data) {
+    bool lacks = false;
+    if (data && reader.read(*data, record))
+      for (std::size_t field = 0; field < whole.lacking.size(); ++field)
+        if (record.fields[field].absent) lacks = whole.lacking[field] = true;
+    if (!lacks) whole.records.push_back(static_cast<std::uint32_t>(number));
+    return true;
+  }));
+  return whole;
+}
+
+}  // namespace
+
+Result<std::vector<FeatureChoice>> choose_fields(const RecordShards& shards, const OpenOptions& options) {
+  FEEDLINE_TRY(const FeatureSurvey first, survey_first(shards));
+  auto fields = choose_features(options.fields, first);
+  if (fields || options.missing == Missing::kError) return fields;
+  FEEDLINE_TRY(const FeatureSurvey all, survey_all(shards));
+  return choose_features(options.fields, all);
+}
+
+Result<std::vector<std::vector<std::uint32_t>>> whole_records(const RecordShards& shards,
+                                                              std::vector<FeatureChoice>& fields, bool is_remote) {
+  std::vector<FeatureChoice> lenient = fields;
+  for (FeatureChoice& field : lenient) field.description.may_be_absent = true;
+  const FeatureReader reader(std::move(lenient));
+  FEEDLINE_TRY(auto found, each_shard<Whole>(
+                               shards.size(), [&](std::size_t i) { return look_for_gaps(*shards[i], reader); },
+                               shards_side_by_side(is_remote)));
+  std::vector<std::vector<std::uint32_t>> records;
+  for (Whole& whole : found) {
+    records.push_back(std::move(whole.records));
+    for (std::size_t field = 0; field < fields.size(); ++field)
+      if (whole.lacking[field]) fields[field].description.may_be_absent = true;
+  }
+  return records;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tfrecord/tfrecord_entry.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "format/source_list.h"
+#include "format/tar/sample_name.h"
+#include "format/tfrecord/record_frame.h"
+#include "format/tfrecord/tfrecord_format.h"
+#include "format/tfrecord/tfrecord_inspection.h"
+
+namespace feedline::format {
+namespace {
+
+constexpr std::string_view kWhat = "TFRecord file";
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// "train-00000-of-01024", as TensorFlow's tools name shards, with no end behind it.
+bool is_numbered(std::string_view name) {
+  const auto take_number = [&name] {
+    const std::size_t digits = name.size() - (name.find_last_not_of("0123456789") + 1);
+    name.remove_suffix(digits);
+    return digits > 0;
+  };
+  if (name.empty() || !is_digit(name.back()) || !take_number() || !name.ends_with("-of-")) return false;
+  name.remove_suffix(4);
+  return take_number() && name.ends_with('-');
+}
+
+// By the name alone: of a URL without what stands behind "?".
+bool has_name_of_records(std::string_view path) {
+  path = path.substr(0, path.find('?'));
+  const std::string name = to_lower(path.substr(path.rfind('/') + 1));
+  if (name.ends_with(".tar") || name.ends_with(".tgz") || name.ends_with(".tar.gz")) return false;
+  return name.contains(".tfrecord") || name.contains(".tfrec") || is_numbered(name);
+}
+
+// Of a list: the first name in it.
+std::string first_name(const std::string& source, const storage::Storage& storage) {
+  std::string first = split_list(source).front();
+  if (!is_list(first) || (!storage.is_remote() && storage.stat(first))) return first;
+  const auto names = expand_braces(first);
+  return names && !names->empty() ? names->front() : first;
+}
+
+// By the content of what is there, whatever it is called: a length that has its checksum.
+bool begins_with_record(const storage::Storage& storage, const std::string& path) {
+  const auto reader = storage.open(path, storage::Access::kRead);
+  if (!reader) return false;  // who opens it says why
+  std::array<std::byte, kRecordHeaderBytes> header;
+  const auto got = (*reader)->read_at(0, header);
+  return got && length_in_header(std::span(header).first(*got)).has_value();
+}
+
+// Asks no server: there, a name says it, or format=.
+Result<bool> is_tfrecord(const std::string& source, const storage::Storage& storage) {
+  const std::string first = first_name(source, storage);
+  if (storage.is_remote()) return has_name_of_records(first);
+  if (const auto folder = storage.is_directory(first); !folder || *folder) return !folder && has_name_of_records(first);
+  const std::string name = to_lower(first);
+  if (name.ends_with(".tar")) return false;
+  return has_name_of_records(first) || begins_with_record(storage, first);
+}
+
+Result<std::shared_ptr<const Format>> open_records(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_TRY(const auto shards, shards_of(source, *options.storage, kWhat));
+  return TfrecordFormat::open(source, shards, options);
+}
+
+Result<Inspection> inspect_records(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_TRY(const auto shards, shards_of(source, *options.storage, kWhat));
+  return inspect_tfrecord(source, shards, options);
+}
+
+}  // namespace
+
+const FormatEntry& tfrecord_entry() {
+  static constexpr FormatEntry kEntry{"tfrecord", is_tfrecord, open_records, inspect_records};
+  return kEntry;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/tfrecord/tfrecord_format.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "base/check.h"
+#include "format/checksum.h"
+#include "format/each_shard.h"
+#include "format/tfrecord/feature_files.h"
+#include "format/tfrecord/record_frame.h"
+#include "format/tfrecord/record_survey.h"
+
+namespace feedline::format {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+std::string stem_of(const std::string& shard) {
+  std::string stem = shard.substr(shard.rfind('/') + 1);
+  if (const std::size_t begin = stem.find(".tfrec"); begin != stem.npos && begin > 0) {
+    const std::size_t end = std::min(stem.find_first_of(".-", begin + 1), stem.size());
+    stem.erase(begin, end - begin);  // of "train.tfrecord-00000-of-00010" too
+  }
+  for (const std::string_view end : {".gz", ".zlib"})
+    if (stem.ends_with(end)) stem.resize(stem.size() - end.size());
+  std::ranges::replace(stem, '.', '_');  // which in a tar would end the key
+  return stem;
+}
+
+}  // namespace
+
+std::vector<std::string> stems_of(const std::vector<std::string>& shards) {
+  std::vector<std::string> stems;
+  std::map<std::string, std::size_t> counts;
+  for (const std::string& shard : shards) ++counts[stems.emplace_back(stem_of(shard))];
+  for (std::size_t i = 0; i < stems.size(); ++i)
+    if (counts[stems[i]] > 1) stems[i] += "-" + std::to_string(i);
+  return stems;
+}
+
+std::string key_of(const std::string& stem, std::uint64_t record) {
+  constexpr std::size_t kDigits = 8;  // so that keys sort as records stand
+  const std::string number = std::to_string(record);
+  return stem + "/" + std::string(kDigits - std::min(kDigits, number.size()), '0') + number;
+}
+
+Result<std::shared_ptr<const RecordFormat>> TfrecordFormat::open(const std::string& source,
+                                                                 const std::vector<std::string>& names,
+                                                                 const OpenOptions& options) {
+  const auto located = [&source](Error error) {
+    error.where.dataset = source;
+    return std::unexpected(std::move(error));
+  };
+  const RecordIndexStore indexes(options.index_directory, options.notes);
+  RecordShard::Scans scans(RecordShard::kMostScans);
+  const auto open_one = [&](std::size_t i) {
+    auto shard = RecordShard::open(options.storage, names[i], indexes, scans);
+    if (!shard && shard.error().where.shard.empty()) shard.error().where.shard = names[i];
+    return shard;
+  };
+  auto shards = each_shard<std::unique_ptr<RecordShard>>(names.size(), open_one,
+                                                         shards_side_by_side(options.storage->is_remote()));
+  if (!shards) return located(std::move(shards).error());
+  auto fields = choose_fields(*shards, options);
+  if (!fields) return located(std::move(fields).error());
+  std::shared_ptr<TfrecordFormat> format(new TfrecordFormat(source, options, std::move(*shards)));
+  if (auto taken = format->take_samples(std::move(*fields)); !taken) return located(std::move(taken).error());
+  if (format->size() > 0) return format;
+  return located(config_error("missing=\"skip\" leaves no sample: each lacks one of the fields").error());
+}
+
+TfrecordFormat::TfrecordFormat(std::string source, OpenOptions options, Shards shards)
+    : source_(std::move(source)), options_(std::move(options)), shards_(std::move(shards)) {
+  std::vector<std::string> names;
+  for (const auto& shard : shards_) names.push_back(shard->name());
+  stems_ = stems_of(names);
+  open_shards_.expect(shards_.size());
+}
+
+// Which samples there are, by what becomes of those that lack a field.
+Result<void> TfrecordFormat::take_samples(std::vector<FeatureChoice> fields) {
+  const bool skips = options_.missing == Missing::kSkip;
+  if (options_.missing != Missing::kError) {
+    FEEDLINE_TRY(whole_, whole_records(shards_, fields, options_.storage->is_remote()));
+  }
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    const std::uint64_t records = shards_[i]->index().records(), taken = skips ? whole_[i].size() : records;
+    left_out_ += records - taken;
+    ends_.push_back(end += taken);
+  }
+  if (left_out_ == 0) whole_.clear();
+  for (FeatureChoice& field : fields) {
+    if (skips) field.description.may_be_absent = false;
+    fields_.push_back(field.description);
+  }
+  reader_.emplace(std::move(fields));
+  fingerprint_ = compute_fingerprint();
+  return {};
+}
+
+std::string TfrecordFormat::summary() const {
+  if (left_out_ == 0) return {};
+  return std::to_string(left_out_) + " samples left out, as they lack a field";
+}
+
+// Not the shards' names: a copy of the dataset elsewhere is the same dataset.
+std::uint64_t TfrecordFormat::compute_fingerprint() const {
+  Fingerprint fingerprint;
+  fingerprint.add(name());
+  for (const FeatureChoice& field : reader_->fields()) {
+    fingerprint.add(field.description.name);
+    fingerprint.add(static_cast<std::uint64_t>(field.description.kind));
+    for (const std::string& feature : field.alternatives) fingerprint.add(feature);
+  }
+  if (options_.missing != Missing::kError)
+    fingerprint.add(options_.missing == Missing::kSkip ? std::string_view("skip") : std::string_view("none"));
+  for (const auto& shard : shards_) fingerprint.add(shard->index().ends());
+  for (const auto& records : whole_) fingerprint.add(std::as_bytes(std::span(records)));
+  return fingerprint.value();
+}
+
+TfrecordFormat::Place TfrecordFormat::place_of(std::uint64_t index) const {
+  FEEDLINE_CHECK(index < size());
+  const auto shard = static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
+  const std::uint64_t sample = index - (shard == 0 ? 0 : ends_[shard - 1]);
+  return {shards_[shard].get(), shard, whole_.empty() ? sample : whole_[shard][sample]};
+}
+
+Where TfrecordFormat::where(std::uint64_t index) const {
+  const Place place = place_of(index);
+  Where where;
+  where.dataset = source_;
+  where.shard = place.shard->name();
+  where.key = key_of(stems_[place.number], place.record);
+  where.record = index;
+  where.offset = place.shard->index().place(place.record).offset;
+  return where;
+}
+
+std::vector<StoredShard> TfrecordFormat::stored_shards() const {
+  std::vector<StoredShard> stored;
+  for (const auto& shard : shards_) stored.push_back(shard->stored_in(*options_.storage));
+  return stored;
+}
+
+void TfrecordFormat::notice_changes() const {
+  for (const auto& shard : shards_) shard->notice_change();
+}
+
+Result<Inspection> TfrecordFormat::inspect() const { return format::inspect(source_, options_); }
+
+std::unexpected<Error> TfrecordFormat::at(std::uint64_t index, Error error) const {
+  Where place = where(index);
+  place.stage = std::move(error.where.stage);
+  if (error.where.offset) place.offset = error.where.offset;
+  error.where = std::move(place);
+  return std::unexpected(std::move(error));
+}
+
+Result<Bytes> TfrecordFormat::fetch(const Place& place, memory::Record& record) const {
+  record.pin.reset();
+  FEEDLINE_TRY(const auto reader, open_shards_.reader(*place.shard));
+  return place.shard->read(reader, place.record, record);
+}
+
+Result<void> TfrecordFormat::accept_data(Bytes data, memory::Record& record) const {
+  auto read = reader_->read(data, record);
+  if (!read) return std::unexpected(std::move(read).error().error);
+  record.bytes_read = data.size() + kRecordFrameBytes;
+  return {};
+}
+
+Result<void> TfrecordFormat::read(std::uint64_t index, memory::Record& record) const {
+  const auto data = fetch(place_of(index), record);
+  auto done = data ? accept_data(*data, record) : std::unexpected(data.error());
+  if (!done) return at(index, std::move(done).error());
+  return done;
+}
+
+Result<void> TfrecordFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
+  const Place place = place_of(index);
+  const RecordIndex::Place range = place.shard->index().place(place.record);
+  FEEDLINE_TRY(auto reader, open_shards_.reader(*place.shard));
+  if (const auto view = reader->view(range.offset, 0); view && *view) return {};
+  pieces.push_back({std::move(reader), {}, range.offset, range.bytes});
+  return {};
+}
+
+Result<void> TfrecordFormat::accept(std::uint64_t index, std::span<const Bytes> pieces, memory::Record& record) const {
+  record.pin.reset();
+  const Place place = place_of(index);
+  FEEDLINE_CHECK(pieces.front().size() == place.shard->index().place(place.record).bytes);
+  const auto data = place.shard->data_of(place.record, pieces.front());
+  auto done = data ? accept_data(*data, record) : std::unexpected(data.error());
+  if (!done) return at(index, std::move(done).error());
+  return done;
+}
+
+Result<SampleFiles> TfrecordFormat::files(std::uint64_t index) const {
+  const Place place = place_of(index);
+  memory::Record record;
+  record.most_bytes = memory::usual_sample_limit();
+  const auto data = fetch(place, record);
+  auto files = data ? files_of(*data, reader_->fields()) : std::unexpected(data.error());
+  if (!files) return at(index, std::move(files).error());
+  return SampleFiles{key_of(stems_[place.number], place.record), std::nullopt, std::move(*files)};
+}
+
+// Reads the record: what its features take stands nowhere else.
+Result<SampleFileSizes> TfrecordFormat::file_sizes(std::uint64_t index) const {
+  FEEDLINE_TRY(const SampleFiles sample, files(index));
+  SampleFileSizes sizes{sample.key, sample.label, {}};
+  for (const auto& file : sample.files) sizes.files.push_back({file.extension, file.bytes.size()});
+  return sizes;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/format.h"
+#include "format/tfrecord/feature_reader.h"
+#include "format/tfrecord/record_shard.h"
+
+namespace feedline::format {
+
+// TFRecord files whose records are tf.train.Example or SequenceExample: one or a list of them, plain or compressed.
+// Samples are numbered through the shards.
+class TfrecordFormat final : public RecordFormat {
+ public:
+  // Requires: options.storage, and at least one shard.
+  static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source,
+                                                          const std::vector<std::string>& shards,
+                                                          const OpenOptions& options);
+
+  std::string_view name() const override { return "tfrecord"; }
+  std::uint64_t size() const override { return ends_.back(); }
+  const std::vector<FieldDescription>& fields() const override { return fields_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  Result<void> read(std::uint64_t index, memory::Record& record) const override;
+  Result<SampleFiles> files(std::uint64_t index) const override;
+  Result<SampleFileSizes> file_sizes(std::uint64_t index) const override;
+  Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;
+  Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
+                      memory::Record& record) const override;
+  std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
+  std::vector<std::uint64_t> shard_ends() const override { return ends_; }
+  std::vector<StoredShard> stored_shards() const override;
+  std::string summary() const override;
+  Where where(std::uint64_t index) const override;
+  void notice_changes() const override;
+  std::uint64_t fingerprint() const override { return fingerprint_; }
+  Result<Inspection> inspect() const override;
+
+ private:
+  using Shards = std::vector<std::unique_ptr<RecordShard>>;
+  struct Place {
+    const RecordShard* shard;
+    std::size_t number;    // of the shard
+    std::uint64_t record;  // in the shard
+  };
+
+  TfrecordFormat(std::string source, OpenOptions options, Shards shards);
+  Result<void> take_samples(std::vector<FeatureChoice> fields);
+  std::uint64_t compute_fingerprint() const;
+  Place place_of(std::uint64_t index) const;
+  Result<std::span<const std::byte>> fetch(const Place& place, memory::Record& record) const;
+  Result<void> accept_data(std::span<const std::byte> data, memory::Record& record) const;
+  // `error` with the sample's place, as far as it does not name one itself.
+  std::unexpected<Error> at(std::uint64_t index, Error error) const;
+
+  std::string source_;
+  OpenOptions options_;
+  Shards shards_;
+  std::vector<std::string> stems_;  // of keys, one for each shard
+  mutable OpenShards open_shards_;
+  std::optional<FeatureReader> reader_;
+  std::vector<std::uint64_t> ends_;                // samples of the shards up to and with this one
+  std::vector<std::vector<std::uint32_t>> whole_;  // per shard: the samples that lack nothing; none: all are taken
+  std::uint64_t left_out_ = 0;
+  std::vector<FieldDescription> fields_;
+  std::vector<std::string> classes_;  // none: a record knows its label alone
+  std::uint64_t fingerprint_ = 0;
+};
+
+// What keys begin with: the shards' names without folders and ends; with their number where two are the same.
+std::vector<std::string> stems_of(const std::vector<std::string>& shards);
+std::string key_of(const std::string& stem, std::uint64_t record);
+
+}  // namespace feedline::format
