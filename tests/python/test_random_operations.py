@@ -103,6 +103,14 @@ def test_erased_rectangles_are_distributed_as_torchvisions(
         assert stats.ks_2samp(a, b).pvalue > 1e-4, measure
 
 
+def test_no_rectangle_has_a_whole_side_of_the_image(one: feedline.Dataset) -> None:
+    """torchvision takes those alone that are smaller in both directions."""
+    for height, width, done in ((160, 224, False), (159, 224, False), (160, 223, False), (159, 223, True)):
+        share, ratio = height * width / (224 * 160), height / width
+        dataset = one.random_erasing(1, scale=(share, share), ratio=(ratio, ratio))
+        assert [bool(dataset.draw(0, seed=seed)) for seed in range(8)] == [done] * 8, (height, width)
+
+
 @pytest.mark.parametrize("mode", ["RGB", "L"])
 def test_erasing_writes_its_value_and_nothing_else(folder: Path, mode: str) -> None:
     """On pixels in front of other operations, and behind normalize in rows of every form."""

@@ -109,7 +109,7 @@ def test_several_images_of_a_sample_are_cut_as_its_boxes(tmp_path: Path) -> None
         members += [(f"{key(i)}.{name}.png", png(pixels)) for name in ("left", "right")]
         members.append((f"{key(i)}.npy", npy(rng.uniform(0, 40, (6, 4)).astype(np.float32))))
     write_tar(tmp_path / "x.tar", members)
-    data = feedline.open(tmp_path / "x.tar", fields=("left.png", "npy:boxes", "right.png"))
+    data = feedline.open(tmp_path / "x.tar", fields=("left.png", "npy:boxes", "right.png")).boxes("npy", unsound="keep")
     data = data.random_zoom_out(fill=9).random_iou_crop().random_vertical_flip().resize((24, 24))
     for row in data:
         assert np.array_equal(row.left_png, row.right_png)
@@ -154,7 +154,12 @@ BAD = {
 def test_bad_boxes_are_the_samples_error(tmp_path: Path, name: str) -> None:
     content, says = BAD[name]
     path = bad_tar(tmp_path / "x.tar", {7: content})
-    data = feedline.open(path, fields=("png", "npy:boxes")).resize((20, 20)).random_horizontal_flip()
+    data = (
+        feedline.open(path, fields=("png", "npy:boxes"))
+        .boxes("npy", unsound="keep")
+        .resize((20, 20))
+        .random_horizontal_flip()
+    )
     for chain in (data, data.random_iou_crop().resize((20, 20))):
         with pytest.raises(feedline.DataError, match=says) as raised:
             chain[7]
@@ -185,7 +190,10 @@ def test_labels_that_are_not_as_many_as_boxes_are_the_samples_error(tmp_path: Pa
 def test_lists_in_json_and_other_dtypes(tmp_path: Path) -> None:
     lists = {0: b"[[1, 2.5, 30, 4e1],\n [0, 0, -1, NaN]]", 1: b" [] ", 2: b"[[1,2,3,4]]"}
     path = bad_tar(tmp_path / "x.tar", lists | {i: json.dumps([[i] * 4]).encode() for i in range(3, 12)}, "json")
-    rows = [row.json for row in feedline.open(path, fields=("png", "json:boxes")).collate("list")]
+    rows = [
+        row.json
+        for row in feedline.open(path, fields=("png", "json:boxes")).boxes("json", unsound="keep").collate("list")
+    ]
     assert rows[0].tolist()[0] == [1, 2.5, 30, 40]
     assert np.isnan(rows[0][1, 3])
     assert rows[1].shape == (0, 4)
@@ -195,7 +203,9 @@ def test_lists_in_json_and_other_dtypes(tmp_path: Path) -> None:
         for i, dtype in enumerate((np.float64, np.float16, np.int16, np.int64, np.uint32, np.float32))
     } | {6: npy(np.array([])), 7: npy(np.zeros((0, 4)))}
     path = bad_tar(tmp_path / "y.tar", stored)
-    for i, row in enumerate(feedline.open(path, fields=("png", "npy:boxes")).collate("list", fields="png")):
+    for i, row in enumerate(
+        feedline.open(path, fields=("png", "npy:boxes")).boxes("npy", unsound="keep").collate("list", fields="png")
+    ):
         assert row.npy.dtype == np.float32
         if i < 6:
             assert np.array_equal(row.npy, np.arange(8).reshape(2, 4))
@@ -251,14 +261,18 @@ def test_packed_shards_keep_them(tar: Path, tmp_path: Path) -> None:
             path.write_bytes(files[name])
     patterns = ("images/{key}.png", "boxes/{key}.npy:boxes")
     report = packing.pack(tmp_path / "x", tmp_path / "out", fields=patterns)
-    packed = feedline.open(report.pattern, fields=("images.png", "boxes.npy:boxes"))
-    ours = feedline.open(tmp_path / "x", fields=patterns)
+    packed = feedline.open(report.pattern, fields=("images.png", "boxes.npy:boxes")).boxes("boxes.npy", unsound="keep")
+    ours = feedline.open(tmp_path / "x", fields=patterns).boxes("boxes", unsound="keep")
     for one, other in zip(*(data.resize((20, 30)) for data in (packed, ours)), strict=True):
         assert np.array_equal(one.boxes_npy, other.boxes, equal_nan=True)
 
 
 def test_tv_tensors_have_format_and_canvas(tar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = feedline.open(tar, fields=FLOATS).boxes("floats.npy", "XYWH").collate("list", fields="labels.npy")
+    data = (
+        feedline.open(tar, fields=FLOATS)
+        .boxes("floats.npy", "XYWH", unsound="keep")
+        .collate("list", fields="labels.npy")
+    )
     fixed, any_size = data.resize((20, 30)), data.collate("list", fields=(*NAMES[:2], NAMES[4]))
     plain = list(fixed.loader(6))
     for start, batch in enumerate(fixed.loader(6, output="tv_tensors")):
