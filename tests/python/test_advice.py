@@ -97,6 +97,7 @@ ARGUMENTS = {
     "non_blocking": lambda _: (torch.zeros(2).to("cpu", non_blocking=True),),
     "dtype": lambda folder: (own(folder, dtype="uint8"),),
     "epochs": lambda folder: (own(folder, epochs=2),),
+    "on_error": lambda folder: (own(folder, on_error="skip"), drop_in(on_error="skip")),
     "memory_budget": lambda folder: (own(folder, memory_budget="1 GiB"),),
     "fidelity": lambda folder: (feedline.open(pictures(folder) and folder).decode(fidelity="fast"),),
     "buckets": lambda _: (feedline.Dataset.loader.__annotations__["buckets"],),  # of ragged values alone

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -156,10 +157,20 @@ def moto(root: Path) -> Iterator[str]:
     bucket.start()
     try:
         endpoint = f"http://127.0.0.1:{bucket.get_host_and_port()[1]}"
+        until(lambda: _is_emptied(endpoint), "moto takes requests")
         _fill(boto3, endpoint, root)
         yield endpoint
     finally:
         bucket.stop()
+
+
+def _is_emptied(endpoint: str) -> bool:
+    """What moto holds outlives its server: another module of this process may have written to it."""
+    try:
+        with urllib.request.urlopen(f"{endpoint}/moto-api/reset", data=b"", timeout=10):
+            return True
+    except OSError:
+        return False
 
 
 def _fill(boto3: Any, endpoint: str, root: Path) -> None:
