@@ -217,9 +217,9 @@ def test_threads_start_with_iter_and_end_with_close(train: feedline.Dataset) -> 
     assert threads() > before
     loader.close()
     until = time.monotonic() + HANG_S  # one that has been joined may still be in the list for a moment
-    while threads() != before and time.monotonic() < until:
+    while threads() > before and time.monotonic() < until:
         time.sleep(0.001)
-    assert threads() == before
+    assert threads() <= before  # fewer: those that a test before this one has left have ended
     wait: Callable[[], object] = lambda: next(iterator)  # noqa: E731
     with pytest.raises(feedline.Error, match="close"):
         wait()

@@ -37,7 +37,8 @@ def test_no_sample_is_wrong_lost_or_twice(
     assert report.faults.total() >= wanted
     assert set(HEALED + HEALED_TLS) | {"cut_in_handshake"} <= set(report.faults)
     assert set(FATAL) & set(report.faults), "some that nobody heals"
-    assert report.kills >= wanted // 300 and report.redone > 0
+    assert report.kills >= wanted // 300
+    assert report.redone > 0 or not long_form  # a kill may come right behind a state
     assert report.expiries >= wanted // 400 and report.refused["ExpiredToken"] > 0
     assert set(report.refused) == {"ExpiredToken"}, "all signatures are right"
     assert {error.partition(":")[0] for error in report.errors} <= {"StorageError", "DataError"}
