@@ -47,10 +47,12 @@ struct ListedShard {
 };
 
 struct OpenOptions {
-  std::string format;  // "folder", "tar" or "pixels"; empty: by what the source is
+  std::string format;  // "folder", "tar", "tfrecord" or "pixels"; empty: by what the source is
   // One spec per field. Empty: image and label.
   // tar: an extension, or alternatives separated by ';' ("jpg;png", "seg.png", "cls"). The field is called like the
   // first of them.
+  // tfrecord: a feature, or alternatives ("image/encoded", "label=image/class/label", "caption;text"). The field is
+  // called like the first of them, or as "NAME=" before it says.
   // folder: where its files are below it, with {key} for the name of the sample, which may have slashes
   // ("images/{key}.jpg", "masks/{key}.png"). The field is called like the folder before {key}, or as "NAME=" before it
   // says.
@@ -122,7 +124,7 @@ class Dataset {
  public:
   std::uint64_t size() const;
   const std::string& source() const;
-  std::string format() const;                       // "folder", "tar", "pixels"
+  std::string format() const;                       // "folder", "tar", "tfrecord", "pixels"
   const std::vector<std::string>& classes() const;  // label -> name; empty where unknown
   const std::vector<Operation>& operations() const;
 
@@ -210,7 +212,7 @@ class Dataset {
   // Stored bytes of the image field. For decoders of one's own.
   Result<std::vector<std::byte>> encoded(std::uint64_t index) const;
   std::string key(std::uint64_t index) const;  // relative path, or WebDataset key
-  // Everything that is stored of a sample. kConfig: neither an image folder nor tars.
+  // Everything that is stored of a sample. kConfig: neither an image folder, nor tars, nor TFRecord files.
   Result<SampleFiles> files(std::uint64_t index) const;
   // How much that is: of tars by their indexes, of folders by asking the storage for each file's size.
   Result<SampleFileSizes> file_sizes(std::uint64_t index) const;
@@ -367,7 +369,7 @@ class GivenFiles {
   std::shared_ptr<const Impl> impl_;
 };
 
-// A folder of class folders, a pixel file (Dataset::cache), a .tar or .tar.gz, or a brace list of them
+// A folder of class folders, a pixel file (Dataset::cache), a .tar or .tar.gz, a TFRecord file, or a brace list of them
 // ("shards/{000..146}.tar").
 Result<Dataset> open(const std::string& source, const OpenOptions& options = {});
 

@@ -1,32 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/plain_copy.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
 
+#include "format/deflated_fixture.h"
 #include "format/tar/tar_format_fixture.h"
 
 namespace feedline::format {
 namespace {
-
-std::string gzipped(const std::string& content) {
-  std::string out(content.size() + 1000, '\0');
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = static_cast<uInt>(content.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(out.size() - stream.avail_out);
-  deflateEnd(&stream);
-  return out;
-}
 
 class GzippedTar : public TarFormatTest {
  protected:
@@ -45,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Storages, GzippedTar, ::testing::ValuesIn(kAllReads), n
 TEST_P(GzippedTar, IsDecompressedOnceAndReadsTheSame) {
   auto samples = some_samples(2, 3);
   samples[0].image = std::string(9'000'000, 'z');  // compresses a thousandfold: output far ahead of input
-  const std::string source = write(gzipped(tar_of(samples)), "x.tar.gz");
+  const std::string source = write(deflated(tar_of(samples)), "x.tar.gz");
   const auto format = opened(source);
   ASSERT_EQ(format->size(), samples.size());
   EXPECT_EQ(format->fingerprint(), opened(write(tar_of(samples)))->fingerprint());
@@ -65,26 +50,27 @@ TEST_P(GzippedTar, IsDecompressedOnceAndReadsTheSame) {
   const auto first = made();
   EXPECT_EQ(opened(source)->size(), samples.size());
   EXPECT_EQ(made(), first) << "decompressed again";
-  write(gzipped(tar_of(some_samples(2, 4))), "x.tar.gz");
+  write(deflated(tar_of(some_samples(2, 4))), "x.tar.gz");
   EXPECT_EQ(opened(source)->size(), 8u) << "the copy of another file was taken";
   EXPECT_EQ(cached(".tar"), 1u);
   EXPECT_EQ(cached(".unfinished"), 0u);
 }
 
 TEST_P(GzippedTar, IsKnownByContent) {
-  EXPECT_EQ(opened(write(gzipped(tar_of(some_samples(1, 2))), "x.tgz"))->size(), 2u);
-  EXPECT_EQ(opened(write(gzipped(tar_of(some_samples(1, 3))), "named_oddly"))->size(), 3u);
-  EXPECT_EQ(opened(write(gzipped(tar_of(some_samples(1, 4))), "x.tar"))->size(), 4u);
+  EXPECT_EQ(opened(write(deflated(tar_of(some_samples(1, 2))), "x.tgz"))->size(), 2u);
+  EXPECT_EQ(opened(write(deflated(tar_of(some_samples(1, 3))), "named_oddly"))->size(), 3u);
+  EXPECT_EQ(opened(write(deflated(tar_of(some_samples(1, 4))), "x.tar"))->size(), 4u);
 }
 
 TEST_P(GzippedTar, OfSeveralMembersAndPaddedWithZerosReadsToItsEnd) {
   const std::string archive = tar_of(some_samples(1, 3));
-  const std::string joined = gzipped(archive.substr(0, 1000)) + gzipped(archive.substr(1000)) + std::string(700, '\0');
+  const std::string joined =
+      deflated(archive.substr(0, 1000)) + deflated(archive.substr(1000)) + std::string(700, '\0');
   EXPECT_EQ(opened(write(joined, "x.tar.gz"))->size(), 3u);
 }
 
 TEST_P(GzippedTar, DamagedOrCutIsAnErrorAndLeavesNothing) {
-  const std::string whole = gzipped(tar_of(some_samples(1, 3)));
+  const std::string whole = deflated(tar_of(some_samples(1, 3)));
   std::vector<std::string> bad;
   for (std::size_t length = 18; length < whole.size(); length += 37) bad.push_back(whole.substr(0, length));
   for (const std::size_t cut : {1, 4, 8, 9}) bad.push_back(whole.substr(0, whole.size() - cut));  // in the trailer
@@ -92,8 +78,8 @@ TEST_P(GzippedTar, DamagedOrCutIsAnErrorAndLeavesNothing) {
   bad.back()[whole.size() - 6] = static_cast<char>(~bad.back()[whole.size() - 6]);  // its check sum
   bad.push_back(whole + "garbage");
   bad.push_back(whole + std::string(10, '\0') + "garbage");
-  bad.push_back(gzipped("not a tar"));
-  bad.push_back(gzipped(tar_of(some_samples(1, 3)).substr(0, 2048)));
+  bad.push_back(deflated("not a tar"));
+  bad.push_back(deflated(tar_of(some_samples(1, 3)).substr(0, 2048)));
   for (const std::string& archive : bad) {
     const std::string source = write(archive, "x.tar.gz");
     const auto format = open(source, options());
@@ -106,7 +92,7 @@ TEST_P(GzippedTar, DamagedOrCutIsAnErrorAndLeavesNothing) {
 }
 
 TEST_P(GzippedTar, AFullCacheFolderIsAnErrorThatSaysWhatToDo) {
-  const std::string source = write(gzipped(tar_of(some_samples(1, 3))), "x.tar.gz");
+  const std::string source = write(deflated(tar_of(some_samples(1, 3))), "x.tar.gz");
   static cache::SystemWrites writes;
   writes = cache::system_writes();
   writes.write = [](int, const void*, std::size_t) -> ssize_t {
@@ -129,7 +115,7 @@ TEST_P(GzippedTar, AFullCacheFolderIsAnErrorThatSaysWhatToDo) {
 }
 
 TEST_P(GzippedTar, FourThreadsMakeOneCopy) {
-  const std::string source = write(gzipped(tar_of(some_samples(2, 10))), "x.tar.gz");
+  const std::string source = write(deflated(tar_of(some_samples(2, 10))), "x.tar.gz");
   std::vector<std::jthread> threads;
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&] {

@@ -36,7 +36,7 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
       return config_error("no such format: '" + options.format + "'; there are " + names_of_all());
     if (!source.empty()) return *named;
   }
-  if (source.empty()) return config_error("the source is empty: a folder or tar files were expected");
+  if (source.empty()) return config_error("the source is empty: a folder, tars or TFRecord files were expected");
   if (options.storage->is_remote() && is_list(source)) {  // no server is asked for an object that is called so
     FEEDLINE_TRY(const bool is_records, tfrecord_entry().sniff(source, *options.storage));
     return is_records ? &tfrecord_entry() : &tar_entry();
@@ -46,7 +46,7 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
     FEEDLINE_TRY(const bool is_one, entry->sniff(source, *options.storage));
     if (is_one) return entry;
   }
-  return config_error("'" + source + "' is neither a folder nor a tar file");
+  return config_error("'" + source + "' is neither a folder nor a tar or TFRecord file");
 }
 
 std::unexpected<Error> located(Error error, const std::string& source) {

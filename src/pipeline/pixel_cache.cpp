@@ -62,7 +62,8 @@ Result<std::shared_ptr<PixelCache>> PixelCache::make(const std::string& where, s
         "\"memory\" or a path");
   if (where.empty()) return config_error("cache: where must be \"memory\" or the path of a file");
   if (!has_fixed_samples(format))
-    return config_error("cache: \"" + dataset + "\" gets its files while it is read; open a folder or tars to cache");
+    return config_error("cache: \"" + dataset +
+                        "\" gets its files while it is read; open a folder, tars or TFRecord files to cache");
   FEEDLINE_TRY(auto preparation, transform::Preparation::compile(operations));
   if (where != "memory") FEEDLINE_CHECK_OK(check_file(where));
   format::PixelContents contents{fingerprint,     format.size(),    preparation->description(),

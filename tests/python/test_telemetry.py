@@ -16,7 +16,11 @@ from feedline.loader import statistics
 EPOCHS = 3
 
 
-def test_counts_are_the_true_ones(train: feedline.Dataset, folder: Path, config: Options) -> None:
+def test_counts_are_the_true_ones(
+    train: feedline.Dataset, folder: Path, config: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # on a busy machine reads may take so long that they are made ahead, and buffers for them are kept
+    monkeypatch.setenv("FEEDLINE_READ_AHEAD", "never")
     started = time.perf_counter()
     with train.loader(4, shuffle=True, output="numpy", epochs=EPOCHS, **config(train, 4)) as loader:
         batches = samples = batch_bytes = 0

@@ -15,11 +15,6 @@ namespace {
 //     8 x R       where each record ends; the first begins at 0, and each of the others where the one before ends
 enum Number : std::size_t { kShardBytes, kShardStamp, kRecords, kNumbers };
 
-constexpr cache::TableKind kIndexes{kRecordIndex, ".feedline-index", true};
-
-// What an index has for no record at all. For one it has 8 bytes, and the shard 16 or more.
-constexpr std::uint64_t kSmallestIndex = 4096;
-
 }  // namespace
 
 bool ends_fit(std::span<const std::uint64_t> ends, std::uint64_t shard_bytes) {
@@ -60,25 +55,6 @@ bool RecordIndex::find_sections() {
 bool RecordIndex::is_consistent(const storage::ObjectStat& shard) const {
   return shard_bytes_ == shard.bytes && shard_stamp_ == shard.stamp() && cache::is_undamaged(file_) &&
          ends_fit(ends_, shard.bytes);
-}
-
-RecordIndexStore::RecordIndexStore(std::string directory, std::shared_ptr<cache::Notes> notes)
-    : notes_(std::move(notes)), tables_(kIndexes, std::move(directory), notes_) {}
-
-std::optional<RecordIndex> RecordIndexStore::load(const storage::Storage& storage, const std::string& shard,
-                                                  const storage::Version& version) const {
-  std::optional<RecordIndex> index;
-  tables_.read(storage, shard, version.bytes + kSmallestIndex, [&](cache::KeptTables::Bytes bytes) {
-    const std::size_t size = bytes.file.size();
-    index = RecordIndex::parse(std::move(bytes.buffer), size, version);
-    return index.has_value();
-  });
-  return index;
-}
-
-Result<void> RecordIndexStore::save(const storage::Storage& storage, const std::string& shard,
-                                    const RecordIndex& index) const {
-  return tables_.save(storage, shard, index.file_bytes());
 }
 
 }  // namespace feedline::format

@@ -9,10 +9,10 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "cache/frame.h"
-#include "cache/kept_tables.h"
+#include "format/kept_indexes.h"
 #include "memory/record.h"
 #include "storage/storage.h"
 
@@ -59,19 +59,11 @@ class RecordIndex {
 // Can a file of so many bytes have records that end there: each with room for its frame, the last at the file's end?
 bool ends_fit(std::span<const std::uint64_t> ends, std::uint64_t shard_bytes);
 
-// Indexes that are kept, as those of tars are (index_store.h). Thread-safe.
-class RecordIndexStore {
+// As they are kept. Thread-safe.
+class RecordIndexStore : public KeptIndexes<RecordIndex> {
  public:
-  RecordIndexStore(std::string directory, std::shared_ptr<cache::Notes> notes);
-  std::optional<RecordIndex> load(const storage::Storage& storage, const std::string& shard,
-                                  const storage::Version& version) const;
-  // Fails only where the user chose the folder.
-  Result<void> save(const storage::Storage& storage, const std::string& shard, const RecordIndex& index) const;
-  cache::Notes* notes() const { return notes_.get(); }
-
- private:
-  const std::shared_ptr<cache::Notes> notes_;
-  const cache::KeptTables tables_;
+  RecordIndexStore(std::string directory, std::shared_ptr<cache::Notes> notes)
+      : KeptIndexes(kRecordIndex, std::move(directory), std::move(notes)) {}
 };
 
 }  // namespace feedline::format

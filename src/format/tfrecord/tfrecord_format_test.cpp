@@ -2,13 +2,13 @@
 #include "format/tfrecord/tfrecord_format.h"
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
+#include "format/deflated_fixture.h"
 #include "format/format_contract.h"
 #include "format/inspected.h"
 #include "format/tfrecord/example_writer.h"
@@ -313,27 +313,13 @@ TEST_F(Tfrecord, EveryFlippedBitIsAnErrorOrTheSameValue) {
   EXPECT_EQ(at_read, 8 * file.size() - at_open);
 }
 
-std::string compressed(const std::string& content, int window) {
-  std::string out(content.size() + 1000, '\0');
-  z_stream stream{};
-  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY), Z_OK);
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = static_cast<uInt>(content.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
-  out.resize(out.size() - stream.avail_out);
-  deflateEnd(&stream);
-  return out;
-}
-
 TEST_F(Tfrecord, CompressedFilesReadTheSame) {
   ::setenv("XDG_CACHE_HOME", folder_.path("cache").c_str(), 1);
   const auto samples = some_samples();
   const std::string plain = records_of(samples);
   const auto reference = opened(folder_.write("plain.tfrecord", plain));
-  for (const auto& [name, window] : {std::pair("x.tfrecord.gz", 15 + 16), std::pair("y.tfrecord", 15)}) {
-    const std::string file = compressed(plain, window);
+  for (const auto& [name, window] : {std::pair("x.tfrecord.gz", kGzipWindow), std::pair("y.tfrecord", kZlibWindow)}) {
+    const std::string file = deflated(plain, window);
     const std::string source = folder_.write(name, file);
     const auto format = opened(source);
     ASSERT_TRUE(format) << format.error().message();
