@@ -5,6 +5,7 @@
 #   feedline_apt [FILE...]        installs the packages named in FILE (tools/apt_packages.txt) that are missing
 #   feedline_venv [NAME...]       .venv in the checkout with tools/requirements/NAME.txt
 #   feedline_torch [demand]       torch into .venv: its CPU build where one is at hand; `demand`: any build
+#   feedline_original LIST DIR    an environment of its own in DIR with what LIST names
 #   feedline_build [tests]        compiles and installs the package into .venv; `tests`: C++ tests and example too
 #   feedline_repair WHEEL DIR     a self-contained copy of WHEEL in DIR
 #   feedline_ctest ARGUMENT...    C++ tests side by side; those that fail beside others once more, alone
@@ -125,6 +126,23 @@ feedline_venv() {
   for name in "${files[@]}"; do
     sha256sum <"$FEEDLINE_ROOT/tools/requirements/$name.txt" >"$FEEDLINE_VENV/.requirements-$name"
   done
+}
+
+# An environment of its own for a library that would not bear others beside it. Where torch is asked for, that is the
+# CPU build if one is at hand.
+feedline_original() { # LIST DIRECTORY
+  local wanted name
+  name=$(basename "$2")
+  wanted=$(sha256sum <"$1")
+  [ "$(cat "$2/.requirements" 2>/dev/null)" != "$wanted" ] || return 0
+  # shellcheck disable=SC2046  # a list of words
+  feedline_say "installing into ${2#"$FEEDLINE_ROOT"/}:" $(feedline_names "$1")
+  feedline_step "venv of $name" "$FEEDLINE_VENV/bin/python" -m venv --clear "$2" || return 1
+  if feedline_names "$1" | grep -q '^torch=='; then
+    "$2/bin/python" -m pip install --quiet "$(feedline_names "$1" | grep '^torch==')+cpu" >/dev/null 2>&1 || true
+  fi
+  feedline_step "pip install of $name" "$2/bin/python" -m pip install -r "$1" || return 1
+  echo "$wanted" >"$2/.requirements"
 }
 
 # A version with "+cpu" is never on the public index, so asking for it finds a CPU build where the user's pip knows
