@@ -21,7 +21,7 @@ void decode(std::span<const std::byte> bytes) {
   // reused from input to input, as a thread of the engine does
   static feedline::decode::ImageDecoder decoder;
   static feedline::memory::PixelBuffer out;
-  const auto header = decoder.open(bytes);
+  const auto header = decoder.open(bytes, bytes.size() % 4 == 3);
   if (!header) {
     if (header.error().what.empty()) std::abort();
     return;

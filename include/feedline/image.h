@@ -26,7 +26,7 @@ struct Image {
 };
 
 struct ImageInfo {
-  std::string format;  // "jpeg", "png", "webp"
+  std::string format;  // "jpeg", "png", "webp"; or another that foreign_images.h reads: "gif"
   int width = 0;
   int height = 0;
 };
@@ -35,7 +35,9 @@ struct ImageInfo {
 Result<ImageInfo> image_info(std::span<const std::byte> encoded);
 // The pixels of `region` (nullopt: all), as Pillow's Image.open().convert(mode).crop() gives them. kConfig: the
 // region does not lie inside the image. kData: damaged.
-Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box> region, ColorMode mode);
+// applies_exif: of the image turned as its EXIF orientation says.
+Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box> region, ColorMode mode,
+                           bool applies_exif = false);
 // Pillow's Image.resize: antialiased but for kNearest. kConfig: a side of zero.
 Result<Image> resize_image(const Image& image, Size size, Interpolation interpolation);
 // One pixel operation. kConfig: a parameter out of range, or an image that has not 1 or 3 channels.

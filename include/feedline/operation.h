@@ -90,6 +90,7 @@ namespace op {
 struct Decode {
   ColorMode mode = ColorMode::kRgb;
   Fidelity fidelity = Fidelity::kExact;
+  bool applies_exif = false;  // turns the image as its EXIF orientation says, before anything else looks at it
 };
 // size.width == 0: the smaller edge becomes size.height and the other keeps the aspect ratio (torchvision's
 // int size), limited by max_size. size {0, 0}: the larger edge becomes max_size. Always antialiased, as PIL is; nearest

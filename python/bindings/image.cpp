@@ -32,14 +32,15 @@ nb::object to_numpy(Image image) {
   return to_array(view, std::move(held), Framework::kNumpy);
 }
 
-nb::object decode(nb::handle encoded, const std::optional<Corners>& region, const std::string& mode) {
+nb::object decode(nb::handle encoded, const std::optional<Corners>& region, const std::string& mode,
+                  bool applies_exif) {
   const HeldBytes held(encoded);
   const ColorMode color_mode = color_mode_of(mode);
   std::optional<Box> box;
   if (region) box = Box{std::get<0>(*region), std::get<1>(*region), std::get<2>(*region), std::get<3>(*region)};
   auto image = [&] {
     const WithoutGil released;
-    return decode_image(held.bytes(), box, color_mode);
+    return decode_image(held.bytes(), box, color_mode, applies_exif);
   }();
   return to_numpy(unwrap(std::move(image)));
 }
@@ -67,9 +68,9 @@ void bind_image(nb::module_& module) {
       },
       "encoded"_a, nb::sig("def image_info(encoded: bytes | bytearray | memoryview) -> tuple[str, int, int]"));
   module.def(
-      "decode_image", &decode, "encoded"_a, "region"_a.none(), "mode"_a,
+      "decode_image", &decode, "encoded"_a, "region"_a.none(), "mode"_a, "applies_exif"_a = false,
       nb::sig("def decode_image(encoded: bytes | bytearray | memoryview, region: tuple[int, int, int, int] | None, "
-              "mode: str) -> numpy.typing.NDArray[numpy.uint8]"));
+              "mode: str, applies_exif: bool = ...) -> numpy.typing.NDArray[numpy.uint8]"));
   module.def("resize_image", &resize, "pixels"_a, "height"_a, "width"_a, "interpolation"_a,
              nb::sig("def resize_image(pixels: numpy.typing.NDArray[numpy.uint8], height: int, width: int, "
                      "interpolation: str) -> numpy.typing.NDArray[numpy.uint8]"));

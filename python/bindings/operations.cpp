@@ -40,10 +40,11 @@ Dataset appended(const Dataset& dataset, const Fields& fields, Operation operati
 void bind_operations(nb::class_<Dataset>& cls) {
   cls.def(
          "decode",
-         [](const Dataset& self, const Fields& fields, const std::string& mode, const std::string& fidelity) {
-           return appended(self, fields, op::Decode{color_mode_of(mode), fidelity_of(fidelity)});
+         [](const Dataset& self, const Fields& fields, const std::string& mode, const std::string& fidelity,
+            bool applies_exif) {
+           return appended(self, fields, op::Decode{color_mode_of(mode), fidelity_of(fidelity), applies_exif});
          },
-         "fields"_a, "mode"_a, "fidelity"_a)
+         "fields"_a, "mode"_a, "fidelity"_a, "applies_exif"_a)
       .def(
           "resize",
           [](const Dataset& self, const Fields& fields, HeightWidth size, std::optional<int> max_size,

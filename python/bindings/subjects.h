@@ -23,6 +23,7 @@ void bind_observe(nanobind::module_& module);  // what `feedline diagnose` watch
 void bind_machine(nanobind::module_& module);  // what this machine lets a process use
 void bind_opens(nanobind::module_& module);
 void bind_foreign_storage(nanobind::module_& module);  // what a library of Python's reads
+void bind_foreign_images(nanobind::module_& module);   // images that a library of Python's decodes
 void bind_node_cache(nanobind::module_& module);
 void bind_network(nanobind::module_& module);        // what reading over a network took
 void bind_stored_source(nanobind::module_& module);  // what is copied and proved as bytes

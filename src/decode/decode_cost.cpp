@@ -20,6 +20,7 @@ struct Costs {
 constexpr Costs kJpeg{2.2, 0.06, 1.22};
 constexpr Costs kPng{16.3, 0, 0.47};
 constexpr Costs kWebp{53, 0.64, 1.38};
+constexpr Costs kForeign{100, 10, 10};  // all of it, whatever the region: once is better than several times
 
 const Costs& costs_of(ImageFormat format) {
   switch (format) {
@@ -27,6 +28,8 @@ const Costs& costs_of(ImageFormat format) {
       return kPng;
     case ImageFormat::kWebp:
       return kWebp;
+    case ImageFormat::kForeign:
+      return kForeign;
     case ImageFormat::kJpeg:
       break;
   }

@@ -7,7 +7,9 @@
 
 #include "base/check.h"
 #include "decode/codec.h"
+#include "decode/foreign/foreign_decoder.h"
 #include "decode/jpeg/jpeg_decoder.h"
+#include "decode/orientation.h"
 #include "decode/png/png_decoder.h"
 #include "decode/webp/webp_decoder.h"
 
@@ -18,25 +20,26 @@ struct Signature {
   std::size_t offset;
   std::string_view bytes;
   std::string_view what;
+  bool is_image = false;  // that somebody else may read
 };
 
 using namespace std::string_view_literals;
 
 // What people have in image folders besides the formats we decode. The first match wins.
 constexpr Signature kOthers[] = {
-    {0, "GIF8"sv, "GIF images are not supported"},
-    {0, "BM"sv, "BMP images are not supported"},
-    {0, "II*\0"sv, "TIFF images are not supported"},
-    {0, "MM\0*"sv, "TIFF images are not supported"},
-    {4, "ftypavif"sv, "AVIF images are not supported"},
-    {4, "ftyphei"sv, "HEIC images are not supported"},
-    {4, "ftypmif1"sv, "HEIF images are not supported"},
+    {0, "GIF8"sv, "GIF images", true},
+    {0, "BM"sv, "BMP images", true},
+    {0, "II*\0"sv, "TIFF images", true},
+    {0, "MM\0*"sv, "TIFF images", true},
+    {4, "ftypavi"sv, "AVIF images", true},
+    {4, "ftyphei"sv, "HEIC images", true},
+    {4, "ftypmif1"sv, "HEIF images", true},
     {4, "ftyp"sv, "not an image: looks like a video"},
-    {0, "\0\0\0\x0CjP"sv, "JPEG 2000 images are not supported"},
-    {0, "\xFF\x4F\xFF\x51"sv, "JPEG 2000 images are not supported"},
-    {0, "\0\0\0\x0CJXL "sv, "JPEG XL images are not supported"},
-    {0, "\xFF\x0A"sv, "JPEG XL images are not supported"},
-    {0, "8BPS"sv, "Photoshop images are not supported"},
+    {0, "\0\0\0\x0CjP"sv, "JPEG 2000 images", true},
+    {0, "\xFF\x4F\xFF\x51"sv, "JPEG 2000 images", true},
+    {0, "\0\0\0\x0CJXL "sv, "JPEG XL images", true},
+    {0, "\xFF\x0A"sv, "JPEG XL images", true},
+    {0, "8BPS"sv, "Photoshop images", true},
     {0, "%PDF"sv, "not an image: looks like a PDF"},
     {0, "PK\3\4"sv, "not an image: looks like a zip archive"},
     {0, "\x1F\x8B"sv, "not an image: looks like gzip data"},
@@ -58,10 +61,22 @@ bool is_text(std::string_view text) {
   });
 }
 
-std::string describe(std::string_view text) {
-  if (text.empty()) return "an empty file";
+// PBM, PGM and PPM: "P1" to "P6" and white space.
+constexpr Signature kPortable{0, "P"sv, "PNM images", true};
+bool is_portable(std::string_view text) {
+  return text.size() > 2 && text[0] == 'P' && text[1] >= '1' && text[1] <= '6' &&
+         (text[2] == '\n' || text[2] == ' ' || text[2] == '\t' || text[2] == '\r');
+}
+
+const Signature* signature_of(std::string_view text) {
   for (const Signature& other : kOthers)
-    if (has(text, other.offset, other.bytes)) return std::string(other.what);
+    if (has(text, other.offset, other.bytes)) return &other;
+  return is_portable(text) ? &kPortable : nullptr;
+}
+
+std::string describe(std::string_view text, const Signature* signature) {
+  if (text.empty()) return "an empty file";
+  if (signature != nullptr) return std::string(signature->what) + (signature->is_image ? " are not supported" : "");
   if (is_text(text)) return "not an image: looks like text";
   if (std::ranges::all_of(text, [](char c) { return c == 0; })) return "not an image: nothing but zeros";
   return "not an image that is known here";
@@ -77,6 +92,8 @@ std::string_view name_of(ImageFormat format) {
       return "png";
     case ImageFormat::kWebp:
       return "webp";
+    case ImageFormat::kForeign:
+      return "foreign";
   }
   return "unknown";
 }
@@ -97,15 +114,20 @@ Result<ImageFormat> sniff(std::span<const std::byte> bytes) {
   if (has(text, 0, "\xFF\xD8\xFF"sv)) return ImageFormat::kJpeg;
   if (has(text, 0, "\x89PNG\r\n\x1A\n"sv)) return ImageFormat::kPng;
   if (has(text, 0, "RIFF"sv) && has(text, 8, "WEBP"sv)) return ImageFormat::kWebp;
-  return decode_error(describe(text));
+  const Signature* const signature = signature_of(text);
+  if (signature != nullptr && signature->is_image && reads_foreign_images()) return ImageFormat::kForeign;
+  return decode_error(describe(text, signature));
 }
 
 struct ImageDecoder::Impl {
   JpegDecoder jpeg;
   PngDecoder png;
   WebpDecoder webp;
+  ForeignDecoder foreign;
   Codec* current = nullptr;  // the codec of the opened image; null when decode() has used it up
   ImageHeader header;
+  Orientation orientation;     // of the opened image, whose header is that of the turned one
+  memory::PixelBuffer stored;  // a region that is to be turned
 
   // Is an image open, and does the region lie inside it?
   bool has(const Box& region) const {
@@ -119,10 +141,23 @@ struct ImageDecoder::Impl {
         return png;
       case ImageFormat::kWebp:
         return webp;
+      case ImageFormat::kForeign:
+        return foreign;
       case ImageFormat::kJpeg:
         break;
     }
     return jpeg;
+  }
+
+  // `out` has the region's size. Requires: the codec has an image open.
+  Result<void> decode(Codec& codec, const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+    if (orientation.is_stored()) return codec.decode(region, mode, out);
+    const Size size = orientation.transposes ? Size{header.width, header.height} : Size{header.height, header.width};
+    const Box box = stored_region(orientation, region, size);
+    FEEDLINE_CHECK_OK(stored.resize(box.width, box.height, channels_of(mode)));
+    FEEDLINE_CHECK_OK(codec.decode(box, mode, stored));
+    turn(orientation, stored.view(), out);
+    return {};
   }
 };
 
@@ -131,28 +166,37 @@ ImageDecoder::~ImageDecoder() = default;
 ImageDecoder::ImageDecoder(ImageDecoder&&) noexcept = default;
 ImageDecoder& ImageDecoder::operator=(ImageDecoder&&) noexcept = default;
 
-Result<ImageHeader> ImageDecoder::open(std::span<const std::byte> bytes) {
+Result<ImageHeader> ImageDecoder::open(std::span<const std::byte> bytes, bool applies_exif) {
   impl_->current = nullptr;
   FEEDLINE_TRY(const ImageFormat format, sniff(bytes));
   Codec& codec = impl_->codec_of(format);
+  impl_->foreign.apply_exif(applies_exif);
   FEEDLINE_TRY(impl_->header, codec.open(bytes));
+  impl_->orientation = applies_exif ? stored_orientation(format, bytes) : Orientation{};
+  if (impl_->orientation.transposes) std::swap(impl_->header.width, impl_->header.height);
   impl_->current = &codec;
   return impl_->header;
 }
 
 const ImageHeader& ImageDecoder::header() const { return impl_->header; }
 
+std::string ImageDecoder::kind() const {
+  const ImageFormat format = impl_->header.format;
+  return format == ImageFormat::kForeign ? impl_->foreign.kind() : std::string(name_of(format));
+}
+
 Result<void> ImageDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
   FEEDLINE_CHECK(impl_->has(region));
   Codec& codec = *std::exchange(impl_->current, nullptr);
   FEEDLINE_CHECK_OK(out.resize(region.width, region.height, channels_of(mode)));
-  return codec.decode(region, mode, out);
+  return impl_->decode(codec, region, mode, out);
 }
 
 std::array<Result<void>, 2> ImageDecoder::decode_in_turn(ImageDecoder& first, const Task& first_task,
                                                          ImageDecoder& second, const Task& second_task) {
   Impl &a = *first.impl_, &b = *second.impl_;
-  if (a.current != &a.jpeg || b.current != &b.jpeg)
+  const auto is_plain = [](const Impl& impl) { return impl.current == &impl.jpeg && impl.orientation.is_stored(); };
+  if (!is_plain(a) || !is_plain(b))
     return {first.decode(first_task.region, first_task.mode, *first_task.out),
             second.decode(second_task.region, second_task.mode, *second_task.out)};
   const auto room_for = [](Impl& impl, const Task& task) {
@@ -170,6 +214,7 @@ std::array<Result<void>, 2> ImageDecoder::decode_in_turn(ImageDecoder& first, co
 bool ImageDecoder::decode_planes(const Box& region, ColorMode mode, const memory::Coarseness& most,
                                  memory::Planes& out) {
   FEEDLINE_CHECK(impl_->has(region));
+  if (!impl_->orientation.is_stored()) return false;
   const bool decoded = impl_->current->decode_planes(region, mode, most, out);
   if (decoded) impl_->current = nullptr;
   return decoded;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "feedline/error.h"
@@ -17,7 +18,7 @@
 
 namespace feedline::decode {
 
-enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp };
+enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp, kForeign };  // kForeign: feedline/foreign_images.h
 std::string_view name_of(ImageFormat format);
 
 struct ImageHeader {
@@ -39,9 +40,11 @@ class ImageDecoder {
   ImageDecoder& operator=(ImageDecoder&&) noexcept;
 
   // Reads the header and holds on to `bytes` until the decode() that must follow, or the next open().
-  // Allocates nothing that depends on the header's width and height.
-  Result<ImageHeader> open(std::span<const std::byte> bytes);
+  // Allocates nothing that depends on the header's width and height. applies_exif: the image is turned as its EXIF
+  // orientation says, and width, height and regions are those of the turned one.
+  Result<ImageHeader> open(std::span<const std::byte> bytes, bool applies_exif = false);
   const ImageHeader& header() const;  // of the last open(). Requires: it succeeded
+  std::string kind() const;           // likewise, in lower case: "jpeg", "png", "webp", or whatever another is called
   // Pixels of `region` of the opened image into `out` (resized to the region's size; 3 channels for kRgb, 1 for
   // kL). kData when pixels are missing or damaged. Requires: open() succeeded and region lies inside the image.
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out);

@@ -31,9 +31,9 @@ struct Decoder {
   memory::PixelBuffer pixels;
   memory::Planes samples;
 
-  Result<void> decode(const Work& work, ColorMode mode) {
+  Result<void> decode(const Work& work, ColorMode mode, bool applies_exif) {
     for (const ViewsPath::Region& region : work.regions) {
-      FEEDLINE_CHECK_OK(decoder.open(work.encoded));
+      FEEDLINE_CHECK_OK(decoder.open(work.encoded, applies_exif));
       if (region.planes && decoder.decode_planes(region.box, mode, *region.planes, samples)) continue;
       FEEDLINE_CHECK_OK(decoder.decode(region.box, mode, pixels));
     }
@@ -67,6 +67,7 @@ Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::ui
   std::mutex mutex;
   std::optional<Error> failure;
   const ColorMode mode = recipe->views ? recipe->views->color_mode() : recipe->image->chain().color_mode();
+  const bool applies_exif = recipe->views ? recipe->views->applies_exif() : recipe->image->chain().applies_exif();
   const auto note = [&](std::size_t i, Result<void> decoded) {
     if (decoded) return;
     const std::lock_guard lock(mutex);
@@ -78,12 +79,13 @@ Result<DecodeLimit> measure_decode(std::shared_ptr<const Recipe> recipe, std::ui
   };
   const auto decode_all = [&] {  // as a SampleLoader does
     Decoder first, second;
-    const auto alone = [&](std::size_t i) { note(i, first.decode(work[i], mode)); };
+    const auto alone = [&](std::size_t i) { note(i, first.decode(work[i], mode, applies_exif)); };
     for (std::size_t i; (i = next.fetch_add(2, std::memory_order_relaxed)) < work.size();) {
       if (i + 1 == work.size()) {
         alone(i);
       } else if (!work[i].is_one_of_pixels() || !work[i + 1].is_one_of_pixels() ||
-                 !first.decoder.open(work[i].encoded) || !second.decoder.open(work[i + 1].encoded)) {
+                 !first.decoder.open(work[i].encoded, applies_exif) ||
+                 !second.decoder.open(work[i + 1].encoded, applies_exif)) {
         alone(i);
         alone(i + 1);
       } else {

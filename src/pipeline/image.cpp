@@ -48,14 +48,15 @@ Result<ImageInfo> image_info(std::span<const std::byte> encoded) {
   return base::guarded([&]() -> Result<ImageInfo> {
     decode::ImageDecoder decoder;
     FEEDLINE_TRY(const decode::ImageHeader header, decoder.open(encoded));
-    return ImageInfo{std::string(decode::name_of(header.format)), header.width, header.height};
+    return ImageInfo{decoder.kind(), header.width, header.height};
   });
 }
 
-Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box> region, ColorMode mode) {
+Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box> region, ColorMode mode,
+                           bool applies_exif) {
   return base::guarded([&]() -> Result<Image> {
     decode::ImageDecoder decoder;
-    FEEDLINE_TRY(const decode::ImageHeader header, decoder.open(encoded));
+    FEEDLINE_TRY(const decode::ImageHeader header, decoder.open(encoded, applies_exif));
     const Box box = region.value_or(Box{0, 0, header.width, header.height});
     // written without sums, which could overflow
     const bool inside = box.left >= 0 && box.top >= 0 && box.width > 0 && box.height > 0 && box.width <= header.width &&

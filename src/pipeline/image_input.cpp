@@ -23,9 +23,9 @@ Result<memory::PixelView> region_of(memory::PixelView view, const Box& region, C
 
 bool is_encoded(const memory::Record::Field& stored) { return stored.pixels.data == nullptr; }
 
-Result<Size> open_image(const memory::Record::Field& stored, ImageScratch& scratch) {
+Result<Size> open_image(const memory::Record::Field& stored, bool applies_exif, ImageScratch& scratch) {
   if (!is_encoded(stored)) return Size{stored.pixels.height, stored.pixels.width};
-  FEEDLINE_TRY(const decode::ImageHeader header, scratch.decoder.open(stored.bytes));
+  FEEDLINE_TRY(const decode::ImageHeader header, scratch.decoder.open(stored.bytes, applies_exif));
   return Size{header.height, header.width};
 }
 
@@ -43,7 +43,7 @@ Result<void> keep_image(const memory::Record::Field& stored, const transform::Pr
                         const std::string& field, FieldWork& work, format::PixelRecordBuilder& kept) {
   ImageScratch& scratch = *work.scratch.image;
   const std::uint64_t started = base::now_ns();
-  FEEDLINE_TRY(const Size image, open_image(stored, scratch));
+  FEEDLINE_TRY(const Size image, open_image(stored, preparation.applies_exif(), scratch));
   note_drawn_size(work.scratch.drawn_for, image, field);
   FEEDLINE_TRY(const Size size, preparation.draw(image, scratch.drawing));
   FEEDLINE_TRY(const memory::PixelView pixels,

@@ -18,8 +18,8 @@
 namespace feedline::pipeline {
 
 bool is_encoded(const memory::Record::Field& stored);  // a file, which must be decoded
-// Its size, from its header where it is a file.
-Result<Size> open_image(const memory::Record::Field& stored, ImageScratch& scratch);
+// Its size, from its header where it is a file, which is turned by its EXIF where that is asked for.
+Result<Size> open_image(const memory::Record::Field& stored, bool applies_exif, ImageScratch& scratch);
 // A region's pixels, valid until the scratch is used again. started_ns: when the header began to be read.
 // Requires: open_image() came before.
 Result<memory::PixelView> read_region(const memory::Record::Field& stored, const Box& region, ColorMode mode,

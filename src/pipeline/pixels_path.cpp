@@ -45,7 +45,7 @@ Result<void> PixelsPath::fill(const memory::Record::Field& stored, FieldWork& wo
   const transform::Chain& chain = work.is_prepared ? *kept_.rest : *chain_;
   ImageScratch& scratch = *work.scratch.image;
   std::uint64_t started = base::now_ns();
-  FEEDLINE_TRY(const Size image, open_image(stored, scratch));
+  FEEDLINE_TRY(const Size image, open_image(stored, chain.applies_exif(), scratch));
   FEEDLINE_CHECK_OK(check_size(image, work.scratch));
   FEEDLINE_CHECK_OK(chain.draw(image, work.key, scratch.drawing));
   FEEDLINE_TRY(const ArrayView out, place_of(row, chain, work));
@@ -72,14 +72,14 @@ Result<void> PixelsPath::keep(const memory::Record::Field& stored, FieldWork& wo
 
 Result<Size> PixelsPath::draw(const memory::Record::Field& stored, const base::SampleKey& key,
                               FieldScratch& scratch) const {
-  FEEDLINE_TRY(const Size image, open_image(stored, *scratch.image));
+  FEEDLINE_TRY(const Size image, open_image(stored, chain_->applies_exif(), *scratch.image));
   FEEDLINE_CHECK_OK(check_size(image, scratch));
   FEEDLINE_CHECK_OK(chain_->draw(image, key, scratch.image->drawing));
   return image;
 }
 
 Result<Size> PixelsPath::size(const memory::Record::Field& stored, FieldScratch& scratch) const {
-  return open_image(stored, *scratch.image);
+  return open_image(stored, chain_->applies_exif(), *scratch.image);
 }
 
 bool PixelsPath::begin(const memory::Record::Field& stored, const FieldWork& work) const {

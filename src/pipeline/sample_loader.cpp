@@ -233,7 +233,7 @@ Result<std::vector<DrawnValue>> SampleLoader::draw_values(const base::SampleKey&
     FEEDLINE_TRY(const transform::Drawing* const drawing, draw_image(*field, key));
     return recipe_->image->chain().values(*drawing);
   }
-  const auto size = open_image(*field, *scratch_.image);
+  const auto size = open_image(*field, recipe_->views->applies_exif(), *scratch_.image);
   auto values = size ? pipeline::draw_values(*recipe_, *size, key)
                      : Result<std::vector<DrawnValue>>(std::unexpected(size.error()));
   if (!values) return placed(named(std::move(values).error(), drawn_field(), key.sample), key.sample);

@@ -211,6 +211,7 @@ TEST_F(CheckedEpochTest, EndsOnceAllIsKnown) {
   ASSERT_NO_FATAL_FAILURE(begin());
   ASSERT_NO_FATAL_FAILURE(take_batches());  // none of them waits for an answer
   EXPECT_EQ(polled(0ms), Loader::Polled::kPending);
+  EXPECT_EQ(polled(), Loader::Polled::kPending) << "long after the last batch";
   EXPECT_NE(pipeline_->explain_reads().find("without a request"), std::string::npos);
   asked->gate->open();
   EXPECT_EQ(asked_end(), Loader::Polled::kEnd);

@@ -114,7 +114,7 @@ Result<void> ViewsPath::fill_rows(const memory::Record::Field& stored, FieldWork
                                   std::span<memory::Row> rows) const {
   FEEDLINE_CHECK(rows.size() == specs().size());
   const std::uint64_t started = base::now_ns();
-  FEEDLINE_TRY(const Size image, open_image(stored, *work.scratch.image));
+  FEEDLINE_TRY(const Size image, open_image(stored, applies_exif(), *work.scratch.image));
   FEEDLINE_CHECK_OK(draw(image, work.key, work.is_prepared, work.scratch));
   FEEDLINE_CHECK_OK(place_fields(work, rows));
   if (is_made_apart(stored, work.is_prepared, work.scratch)) return make_apart(stored, work, started);
@@ -186,7 +186,7 @@ Result<void> ViewsPath::make_apart(const memory::Record::Field& stored, FieldWor
   std::uint64_t decode_ns = 0, decoded_bytes = 0, bytes = 0;
   const std::uint64_t first = started;
   for (std::size_t i = 0; i < views_.size(); ++i) {
-    if (i > 0) FEEDLINE_CHECK_OK(open_image(stored, scratch));
+    if (i > 0) FEEDLINE_CHECK_OK(open_image(stored, applies_exif(), scratch));
     FEEDLINE_CHECK_OK(scratch.decoder.decode(views.regions[i], color_mode(), scratch.pixels));
     const memory::PixelView pixels = scratch.pixels.view();
     const std::uint64_t decoded = base::now_ns();
@@ -211,7 +211,7 @@ Result<void> ViewsPath::keep(const memory::Record::Field& stored, FieldWork& wor
 Result<void> ViewsPath::find_regions(const memory::Record::Field& stored, const base::SampleKey& key,
                                      FieldScratch& scratch, std::vector<Region>& regions) const {
   ViewScratch& views = *scratch.views;
-  FEEDLINE_TRY(const Size image, open_image(stored, *scratch.image));
+  FEEDLINE_TRY(const Size image, open_image(stored, applies_exif(), *scratch.image));
   FEEDLINE_CHECK_OK(draw(image, key, false, scratch));
   regions.clear();
   if (is_made_apart(stored, false, scratch)) {

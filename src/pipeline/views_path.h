@@ -40,6 +40,7 @@ class ViewsPath final : public FieldPath {
             std::shared_ptr<const transform::SharedSteps> shared, Kept kept, bool needs_size);
 
   ColorMode color_mode() const { return shared_->color_mode(); }
+  bool applies_exif() const { return shared_->applies_exif(); }
   Fidelity fidelity() const { return shared_->fidelity(); }
 
   void add_scratch(FieldScratch& scratch) const override;

@@ -66,7 +66,9 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
 Result<std::shared_ptr<const Chain>> Chain::compile(std::span<const Operation> operations, std::optional<DType> dtype,
                                                     Layout layout, OutputSize size) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
-  return compile_from(operations, 0, {.mode = inferred.mode, .fidelity = inferred.fidelity}, dtype, layout, size);
+  return compile_from(operations, 0,
+                      {.mode = inferred.mode, .fidelity = inferred.fidelity, .applies_exif = inferred.applies_exif},
+                      dtype, layout, size);
 }
 
 Result<std::shared_ptr<const Chain>> Chain::compile_rest(std::span<const Operation> operations, std::size_t first,

@@ -79,6 +79,7 @@ class Chain {
   virtual ~Chain() = default;
 
   virtual ColorMode color_mode() const = 0;  // what decode must deliver
+  virtual bool applies_exif() const = 0;     // is the image turned as its EXIF says, before anything is drawn?
   virtual Fidelity fidelity() const = 0;
   virtual const ArraySpec& output() const = 0;  // of one sample: (C, H, W) or (H, W, C)
   // Draws for an image of this size. kData when the image cannot take the operation (smaller than a random crop

@@ -33,6 +33,7 @@ class CompiledChain final : public Chain {
   struct Input {
     ColorMode mode = ColorMode::kRgb;
     Fidelity fidelity = Fidelity::kExact;
+    bool applies_exif = false;
     bool prepared = false;                   // pixels of Preparation, which need no decoding
     std::uint32_t first_stream = 0;          // operations before these
     std::vector<std::uint32_t> others = {};  // as draw_operations() has them
@@ -41,6 +42,7 @@ class CompiledChain final : public Chain {
   CompiledChain(std::vector<Operation> operations, Input input, Emitter emitter, OutputEraser eraser);
 
   ColorMode color_mode() const override { return input_.mode; }
+  bool applies_exif() const override { return input_.applies_exif; }
   Fidelity fidelity() const override { return input_.fidelity; }
   const ArraySpec& output() const override { return emitter_.spec(); }
   Result<void> draw(Size image, const base::SampleKey& key, Drawing& drawing) const override;

@@ -7,6 +7,7 @@
 namespace feedline::transform {
 namespace {
 
+constexpr const char* kTurned = ", turned as its EXIF orientation says";
 constexpr const char* kFastDecode =
     ", fidelity fast: where a resize makes a JPEG smaller, at a part of its size, and in colour after the resize";
 
@@ -64,6 +65,7 @@ std::vector<std::string> CompiledChain::explain() const {
       operations_, input_.prepared ? "only its own pixels are touched" : "only the pixels it needs are decoded");
   if (!input_.prepared)
     lines.insert(lines.begin(), std::string("decode to ") + (input_.mode == ColorMode::kRgb ? "RGB" : "L") +
+                                    (input_.applies_exif ? kTurned : "") +
                                     (input_.fidelity == Fidelity::kFast ? kFastDecode : ""));
   std::string values;
   for (const Operation& operation : operations_)

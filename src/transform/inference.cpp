@@ -92,6 +92,7 @@ class Inference {
     if (!first_) return config_error("must be the first operation");
     state_.mode = o.mode;
     state_.fidelity = o.fidelity;
+    state_.applies_exif = o.applies_exif;
     state_.channels = o.mode == ColorMode::kRgb ? 3 : 1;
     return {};
   }

@@ -15,6 +15,7 @@ namespace feedline::transform {
 struct Inferred {
   ColorMode mode = ColorMode::kRgb;  // what decode delivers
   Fidelity fidelity = Fidelity::kExact;
+  bool applies_exif = false;
   int channels = 3;
   std::optional<Size> size;  // nullopt: as the image's
   std::string open_by;       // the operation whose outcomes differ in size; empty: none

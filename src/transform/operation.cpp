@@ -95,7 +95,8 @@ std::string interpolated(Interpolation interpolation) {
 
 std::string arguments(const op::Decode& o) {
   const std::string mode = o.mode == ColorMode::kRgb ? "RGB" : "L";
-  return o.fidelity == Fidelity::kExact ? mode : mode + ", fidelity=" + std::string(name_of(o.fidelity));
+  return mode + (o.fidelity == Fidelity::kExact ? "" : ", fidelity=" + std::string(name_of(o.fidelity))) +
+         (o.applies_exif ? ", apply_exif_orientation=True" : "");
 }
 std::string arguments(const op::Resize& o) {
   std::string text = o.size.height == 0 ? "None" : o.size.width == 0 ? number(o.size.height) : "(" + size(o.size) + ")";

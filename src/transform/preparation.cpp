@@ -45,8 +45,8 @@ bool depends_on_pillow(const Operation& operation) {
 
 }  // namespace
 
-Preparation::Preparation(std::vector<Operation> operations, ColorMode mode, int channels)
-    : operations_(std::move(operations)), mode_(mode), channels_(channels) {}
+Preparation::Preparation(std::vector<Operation> operations, ColorMode mode, bool applies_exif, int channels)
+    : operations_(std::move(operations)), mode_(mode), applies_exif_(applies_exif), channels_(channels) {}
 
 Result<std::shared_ptr<const Preparation>> Preparation::compile(std::span<const Operation> operations) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
@@ -62,7 +62,7 @@ Result<std::shared_ptr<const Preparation>> Preparation::compile(std::span<const 
                           " is done as they are written to the batch; put " + name + " after cache");
   }
   return std::shared_ptr<const Preparation>(
-      new Preparation({operations.begin(), operations.end()}, inferred.mode, inferred.channels));
+      new Preparation({operations.begin(), operations.end()}, inferred.mode, inferred.applies_exif, inferred.channels));
 }
 
 Result<Size> Preparation::draw(Size image, Drawing& drawing) const {
@@ -81,6 +81,7 @@ Result<void> Preparation::apply(const Drawing& drawing, memory::PixelView decode
 
 std::string Preparation::description() const {
   std::string text = mode_ == ColorMode::kRgb ? "RGB" : "L";
+  if (applies_exif_) text += ", turned by EXIF";
   bool pillow = false;
   for (const Operation& operation : operations_) {
     if (!std::holds_alternative<op::Decode>(operation)) text += ", " + describe(operation);
@@ -91,7 +92,8 @@ std::string Preparation::description() const {
 
 std::vector<std::string> Preparation::explain() const {
   std::vector<std::string> lines = explain_operations(operations_, "only the pixels it needs are decoded");
-  lines.insert(lines.begin(), std::string("decode to ") + (mode_ == ColorMode::kRgb ? "RGB" : "L"));
+  lines.insert(lines.begin(), std::string("decode to ") + (mode_ == ColorMode::kRgb ? "RGB" : "L") +
+                                  (applies_exif_ ? ", turned as its EXIF orientation says" : ""));
   return lines;
 }
 

@@ -24,7 +24,8 @@ class Preparation {
   static Result<std::shared_ptr<const Preparation>> compile(std::span<const Operation> operations);
 
   ColorMode color_mode() const { return mode_; }  // what decode must deliver
-  int channels() const { return channels_; }      // that come out
+  bool applies_exif() const { return applies_exif_; }
+  int channels() const { return channels_; }  // that come out
   // As Chain::draw; gives the size that comes out.
   Result<Size> draw(Size image, Drawing& drawing) const;
   // Runs the steps on `decoded`, the pixels of drawing.region, into `out`: rows of `size`, what draw() gave, without
@@ -36,10 +37,11 @@ class Preparation {
   std::vector<std::string> explain() const;  // one line each
 
  private:
-  Preparation(std::vector<Operation> operations, ColorMode mode, int channels);
+  Preparation(std::vector<Operation> operations, ColorMode mode, bool applies_exif, int channels);
 
   std::vector<Operation> operations_;
   ColorMode mode_;
+  bool applies_exif_;
   int channels_;
 };
 

@@ -23,11 +23,12 @@ Emitter pixels_of(int channels) {
 
 }  // namespace
 
-SharedSteps::SharedSteps(std::vector<Operation> operations, std::size_t first, ColorMode mode, Fidelity fidelity,
-                         Emitter as_pixels)
+SharedSteps::SharedSteps(std::vector<Operation> operations, std::size_t first, ColorMode mode, bool applies_exif,
+                         Fidelity fidelity, Emitter as_pixels)
     : operations_(std::move(operations)),
       first_(first),
       mode_(mode),
+      applies_exif_(applies_exif),
       fidelity_(fidelity),
       as_pixels_(std::move(as_pixels)) {}
 
@@ -42,8 +43,9 @@ Result<std::shared_ptr<const SharedSteps>> SharedSteps::compile(std::span<const 
                           " is done as they are written to the batch; put it behind views");
   const ColorMode mode = first == 0 ? made.mode : given.channels == 3 ? ColorMode::kRgb : ColorMode::kL;
   const auto rest = operations.subspan(first);
-  return std::shared_ptr<const SharedSteps>(
-      new SharedSteps({rest.begin(), rest.end()}, first, mode, made.fidelity, pixels_of(made.channels)));
+  return std::shared_ptr<const SharedSteps>(new SharedSteps({rest.begin(), rest.end()}, first, mode,
+                                                            first == 0 && made.applies_exif, made.fidelity,
+                                                            pixels_of(made.channels)));
 }
 
 Result<void> SharedSteps::draw(Size image, const base::SampleKey& key, const Box* part, Drawing& drawing) const {
@@ -89,7 +91,9 @@ std::vector<DrawnValue> SharedSteps::values(const Drawing& drawing) const { retu
 
 std::vector<std::string> SharedSteps::explain() const {
   std::vector<std::string> lines = explain_operations(operations_, "only the pixels that the views need");
-  if (first_ == 0) lines.insert(lines.begin(), std::string("decode to ") + (mode_ == ColorMode::kRgb ? "RGB" : "L"));
+  if (first_ == 0)
+    lines.insert(lines.begin(), std::string("decode to ") + (mode_ == ColorMode::kRgb ? "RGB" : "L") +
+                                    (applies_exif_ ? ", turned as its EXIF orientation says" : ""));
   return lines;
 }
 

@@ -31,6 +31,7 @@ class SharedSteps {
                                                             std::size_t first = 0);
 
   ColorMode color_mode() const { return mode_; }  // what decode must deliver
+  bool applies_exif() const { return applies_exif_; }
   Fidelity fidelity() const { return fidelity_; }
   // Draws for an image of this size; drawing.size is that of what comes out. part: of what comes out, and all that is
   // made of it; nullptr: all of it. Same key, same drawing. kData: as Chain::draw.
@@ -47,8 +48,8 @@ class SharedSteps {
   std::vector<std::string> explain() const;                      // one line each
 
  private:
-  SharedSteps(std::vector<Operation> operations, std::size_t first, ColorMode mode, Fidelity fidelity,
-              Emitter as_pixels);
+  SharedSteps(std::vector<Operation> operations, std::size_t first, ColorMode mode, bool applies_exif,
+              Fidelity fidelity, Emitter as_pixels);
   template <typename Decoded>
   Result<memory::PixelView> run(const Drawing& drawing, const Decoded& decoded, Workspace& workspace,
                                 AlignedVector<std::uint8_t>& out) const;
@@ -56,6 +57,7 @@ class SharedSteps {
   std::vector<Operation> operations_;
   std::size_t first_;  // operations before these
   ColorMode mode_;
+  bool applies_exif_;
   Fidelity fidelity_;
   Emitter as_pixels_;  // of any size
 };

@@ -23,7 +23,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class ImageInfo(NamedTuple):
-    """``format`` is ``"jpeg"``, ``"png"`` or ``"webp"``; ``width`` and ``height`` are in pixels."""
+    """``format`` is ``"jpeg"``, ``"png"``, ``"webp"``, or what Pillow calls it in lower case; sizes are in pixels."""
 
     format: str
     width: int
@@ -38,13 +38,16 @@ def image_info(data: Buffer) -> ImageInfo:
     return ImageInfo(*_engine.image_info(data))
 
 
-def decode_image(data: Buffer, box: Sequence[int] | None = None, mode: str = "RGB") -> NDArray[numpy.uint8]:
+def decode_image(
+    data: Buffer, box: Sequence[int] | None = None, mode: str = "RGB", *, apply_exif_orientation: bool = False
+) -> NDArray[numpy.uint8]:
     """The pixels of an encoded image, as ``PIL.Image.open(...).convert(mode).crop(box)`` gives them.
 
     Args:
-        data: bytes or any other contiguous buffer: JPEG, PNG or WebP.
+        data: bytes or any other contiguous buffer: JPEG, PNG or WebP; GIF, BMP, TIFF, AVIF, PNM and others by Pillow.
         box: (left, top, right, bottom) in pixels, inside the image; None is all of it. Only this region is decoded.
         mode: ``"RGB"`` or ``"L"``.
+        apply_exif_orientation: turn the image as its EXIF says; the box is one of the turned image.
 
     Returns:
         uint8 array of shape (height, width, channels).
@@ -54,15 +57,18 @@ def decode_image(data: Buffer, box: Sequence[int] | None = None, mode: str = "RG
         DataError: damaged, or no such image.
     """
     where = "decode_image"
-    word = arguments.choice(where, "mode", mode, ("RGB", "L"))
+    word, turned = (
+        arguments.choice(where, "mode", mode, ("RGB", "L")),
+        arguments.flag(where, "apply_exif_orientation", apply_exif_orientation),
+    )
     if box is None:
-        return _engine.decode_image(data, None, word)
+        return _engine.decode_image(data, None, word, turned)
     if not arguments.is_sequence(box) or len(box) != 4:
         raise ConfigError(f"{where}: box must be (left, top, right, bottom), not {box!r}")
     left, top, right, bottom = (arguments.integer(where, "box", edge) for edge in box)
     if right <= left or bottom <= top:
         raise ConfigError(f"{where}: box must have right > left and bottom > top, not {box!r}")
-    return _engine.decode_image(data, (left, top, right - left, bottom - top), word)
+    return _engine.decode_image(data, (left, top, right - left, bottom - top), word, turned)
 
 
 def resize_image(

@@ -75,6 +75,13 @@ _PAGES = (
         "Join archives with `tar --concatenate`, or list them one by one.",
     ),
     (
+        "decoded_by_pillow",
+        "an image that Pillow decodes",
+        "The engine decodes JPEG, PNG and WebP. Others go through Pillow, one at a time under Python's lock; without it "
+        "they are errors.",
+        "Where many are read, write them as JPEG, PNG or WebP once.",
+    ),
+    (
         "duplicate_suffix",
         "a sample has two members with one suffix",
         "Which of them is the field cannot be told; others' readers take the last.",
@@ -231,12 +238,6 @@ _PAGES = (
         "a file cannot be read",
         "The system refuses it: it is gone, or rights are missing.",
         "Look at its rights, and whether the storage is mounted.",
-    ),
-    (
-        "unsupported_extension",
-        "listed as ImageFolder lists it, and cannot be decoded",
-        "It is counted, so that labels and lengths are those of torchvision, but only JPEG, PNG and WebP are decoded.",
-        "Convert it.",
     ),
     (
         "zero_filled_tail",

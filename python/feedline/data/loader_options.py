@@ -165,6 +165,6 @@ def _epoch_count(epochs: float | None) -> float | None:
 
 
 def _with_place(text: str, source: str) -> str:
-    from . import places  # with the words for findings
+    from . import foreign_images, places  # with the words for findings
 
-    return places.explained(text, source)
+    return foreign_images.told(places.explained(text, source))

@@ -21,7 +21,14 @@ class Operations:
     def _with(self, engine: EngineDataset) -> Self:
         raise NotImplementedError
 
-    def decode(self, mode: str = "RGB", *, fidelity: str = "exact", fields: Fields = None) -> Self:
+    def decode(
+        self,
+        mode: str = "RGB",
+        *,
+        fidelity: str = "exact",
+        apply_exif_orientation: bool = False,
+        fields: Fields = None,
+    ) -> Self:
         """To pixels, uint8: ``"RGB"`` (3 channels) or ``"L"`` (1 channel). Happens by itself, as RGB, if left out.
 
         Grey, palette, alpha, CMYK and 16-bit images are converted as ``PIL.Image.convert`` does.
@@ -31,6 +38,9 @@ class Operations:
             fidelity: ``"exact"`` is Pillow's pixels, bit for bit. ``"fast"``: where the next step makes a JPEG or a
                 crop of it much smaller, it is decoded at a part of its size, and coloured after the resize;
                 docs/fidelity.md says by how much its pixels then differ. Everything else stays exact.
+            apply_exif_orientation: Turn each image as its EXIF says, before anything else looks at it, as
+                ``PIL.ImageOps.exif_transpose`` does. Off by default, as in torchvision: masks and boxes of a dataset
+                are mostly those of the pixels as they are stored.
         """
         word = arguments.choice("decode", "mode", mode.upper() if isinstance(mode, str) else mode, ("RGB", "L"))
         return self._with(
@@ -38,6 +48,7 @@ class Operations:
                 arguments.field_names("decode", fields),
                 word,
                 arguments.choice("decode", "fidelity", fidelity, ("exact", "fast")),
+                arguments.flag("decode", "apply_exif_orientation", apply_exif_orientation),
             )
         )
 

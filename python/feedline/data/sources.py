@@ -12,7 +12,7 @@ from typing import Any
 from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
-from . import arguments, node_cache, verification
+from . import arguments, foreign_images, node_cache, verification
 from .dataset import Dataset, Origin
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -27,6 +27,7 @@ def _find_store(scheme: str) -> Any:
 
 
 _engine.find_stores_by(_find_store)
+foreign_images.register()
 
 
 def open(

@@ -24,7 +24,16 @@ from ..data.dataset import Dataset
 from ..data.draws import is_random
 from ..errors import ConfigError
 from ..machine import limits
-from . import encoded_fields, known_collate, known_views, native_webdataset, remote_shards, sources, transforms
+from . import (
+    encoded_fields,
+    image_arrays,
+    known_collate,
+    known_views,
+    native_webdataset,
+    remote_shards,
+    sources,
+    transforms,
+)
 from .course import Course
 from .native_prefix import NativeCrops, NativePrefix
 from .orders import is_unique
@@ -72,13 +81,18 @@ class ImagePlan:
 
     stages: list[Stage]
     dataset: Dataset
-    files: Any  # sources.GivenFiles, which the samples are read as; None: they are the dataset's own
+    files: Any  # sources.GivenFiles, which the samples are read as; None: they are those of `dataset`
     threads: int
     unique: bool  # no sample comes twice in an epoch
     adapts: bool  # `threads` is the most; as many work as the loop needs
-    collation: known_collate.Collation = _STOCK  # of files: what becomes of the images and labels of a batch
+    collation: known_collate.Collation = _STOCK  # what becomes of the images and labels of a batch
+    arrays: Any = None  # image_arrays.ImageArrays, whose rows the samples are
 
     def iterate(self, loader: Any) -> Iterator[Any]:
+        if self.arrays is not None:
+            from .native_image_arrays import NativeImageArrayIterator
+
+            return NativeImageArrayIterator(loader, self)
         if self.files is None:
             from .native_datasets import NativeDatasetIterator
 
@@ -128,6 +142,8 @@ def plan_lowering(settings: Settings, course: Course) -> Plan:
         return _plan_images(settings, course, leaves)
     if len(leaves) == 1 and type(leaves[0]) is Dataset:
         return _plan_dataset(settings, leaves[0])
+    if len(leaves) == 1 and image_arrays.is_one(leaves[0]):
+        return _plan_image_arrays(settings, leaves[0])
     return _plan_arrays(settings)
 
 
@@ -298,7 +314,7 @@ def _known_stages(chain: transforms.Chain, native: str, drawn: str) -> list[Stag
 
 
 def _foreign(leaves: list[Any]) -> str:
-    looked = [str(path).lower() for leaf in leaves for path, _ in leaf.samples[:_LOOKED_AT]]
+    looked = [str(path).lower() for leaf in leaves for path, _ in sources.samples_of(leaf)[:_LOOKED_AT]]
     foreign = [path for path in looked if not path.endswith(_DECODED)]
     if len(foreign) <= _MOST_FOREIGN * len(looked):
         return ""
@@ -322,6 +338,26 @@ def follow_pillow() -> None:
         from ..data.images import follow_pillow as follow
 
         follow(major)
+
+
+# -- images in memory
+
+
+def _plan_image_arrays(settings: Settings, leaf: Any) -> Plan:
+    try:
+        arrays = image_arrays.of(leaf)
+    except ValueError as error:
+        return _reason(settings, str(error))
+    chain = transforms.chain_of(leaf.transform, arrays.dataset, arrays.channels)
+    collation = _collation(settings)
+    if isinstance(collation, str):
+        return _reason(settings, collation)
+    if leaf.target_transform is not None:
+        return _reason(settings, "target_transform is yours")
+    whole = None if chain.rest else _whole_images(settings, chain, None, collation)
+    if isinstance(whole, ImagePlan):
+        return dataclasses.replace(whole, arrays=arrays)
+    return _reason(settings, chain.why or "its samples are not tensors of one size")
 
 
 # -- our own datasets

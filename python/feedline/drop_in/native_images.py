@@ -55,7 +55,7 @@ class NativeImageIterator(NativeIterator):
     def _begin(self, index: Any, batch: int) -> _Begun | None:
         try:
             found = [sources.locate(self._dataset, i) for i in index]
-            samples = [leaf.samples[i] for leaf, i in found]
+            samples = [sources.samples_of(leaf)[i] for leaf, i in found]
             paths, labels = [os.fsencode(path) for path, _ in samples], [label for _, label in samples]
             draws = [self._draw(int(i), batch, row) for row, i in enumerate(index)]
         except Exception:
@@ -77,7 +77,7 @@ class NativeImageIterator(NativeIterator):
             self._pipeline.give_back()
         settings = self._settings
         setting = Setting(
-            dataset=self._plan.dataset if self._plan.files is None else None,
+            dataset=self._plan.arrays or (self._plan.dataset if self._plan.files is None else None),
             operations=tuple(self._plan.dataset.operations),
             batch_size=self._size,
             threads=self._plan.threads,

@@ -42,13 +42,17 @@ class NativePrefix:
     def __getitem__(self, index: Any) -> Any:
         leaf, inner_index = sources.locate(self._inner, index)
         reader = getattr(self._readers, "reader", None)
-        path, target = leaf.samples[inner_index]
+        path, target = sources.samples_of(leaf)[inner_index]
         try:
             if reader is None or reader.pid != os.getpid():
                 reader = self._readers.reader = self._make_reader(leaf)
-            sample = reader.read(path) if reader.reads else leaf.loader(path)
+            sample = reader.read(path) if reader.reads else sources.read_by_pillow(leaf, path)
         except Error:
             return self._inner[index]
+        except OSError:
+            if sources.is_timm(leaf):  # which gives another one then
+                return self._inner[index]
+            raise
         for transform in reader.rest:
             sample = transform(sample)
         if leaf.target_transform is not None:

@@ -42,12 +42,51 @@ def locate(dataset: Any, index: Any) -> tuple[Any, Any]:
 
 
 def is_image_folder(dataset: Any) -> bool:
-    folder = sys.modules.get("torchvision.datasets.folder")
-    return folder is not None and type(dataset) in (folder.ImageFolder, folder.DatasetFolder)
+    """torchvision's ImageFolder, DatasetFolder and ImageNet, and timm's dataset of such folders."""
+    return is_timm(dataset) or any(
+        _is(dataset, f"torchvision.datasets.{module}", name)
+        for module, name in (("folder", "ImageFolder"), ("folder", "DatasetFolder"), ("imagenet", "ImageNet"))
+    )
+
+
+def is_timm(dataset: Any) -> bool:
+    return _is(dataset, "timm.data.dataset", "ImageDataset") and _is(
+        dataset.reader, "timm.data.readers.reader_image_folder", "ReaderImageFolder"
+    )
+
+
+def _is(thing: Any, module: str, name: str) -> bool:
+    return type(thing) is getattr(sys.modules.get(module), name, None)
+
+
+def samples_of(dataset: Any) -> Any:
+    """(path, target) of each file."""
+    return dataset.reader.samples if is_timm(dataset) else dataset.samples
+
+
+def read_by_pillow(dataset: Any, path: Any) -> Any:
+    """The image of a file as the dataset has it before its transform."""
+    if not is_timm(dataset):
+        return dataset.loader(path)
+    from PIL import Image
+
+    return Image.open(path).convert(dataset.input_img_mode)
+
+
+def _why_not_timms(dataset: Any) -> str:
+    if dataset.load_bytes:
+        return "load_bytes=True: its samples are bytes"
+    if dataset.input_img_mode != "RGB":
+        return f"input_img_mode={dataset.input_img_mode!r}: the engine reads RGB"
+    if dataset.additional_features is not None:
+        return "additional_features: samples have more than an image and a label"
+    return "" if isinstance(dataset.reader.samples, list) else "its samples are not a list"
 
 
 def why_not_readable(dataset: Any) -> str:
-    """Why the engine does not read this ImageFolder's files as its loader does; empty where it does."""
+    """Why the engine does not read the files of such a dataset as its loader does; empty where it does."""
+    if is_timm(dataset):
+        return _why_not_timms(dataset)
     import torchvision
     from torchvision.datasets import folder
 
@@ -61,7 +100,7 @@ def why_not_readable(dataset: Any) -> str:
 
 
 def given_files(dataset: Any) -> GivenFiles:
-    return GivenFiles(os.fspath(getattr(dataset, "root", "files")))
+    return GivenFiles(os.fspath(getattr(dataset.reader if is_timm(dataset) else dataset, "root", "files")))
 
 
 class GivenFiles:

@@ -25,9 +25,10 @@ class Log:
         controller = engine.stats()["controller"]
         news = controller["changed"] - self.seen
         self.seen = controller["changed"]
-        logging = sys.modules.get("logging")
-        if logging is None:
+        if "logging" not in sys.modules:
             return
+        import logging  # which another thread may be at
+
         for change in controller["changes"][-news:]:
             now_s = time.monotonic()
             is_due = now_s - self._told_s >= _QUIET_S

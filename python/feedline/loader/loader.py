@@ -327,8 +327,9 @@ def _gpu_in_use() -> bool:
 
 def _log_plan(explained: str) -> None:
     """The plan's lines, at INFO, where anybody has set up logging."""
-    logging = sys.modules.get("logging")
-    if logging is not None:
+    if "logging" in sys.modules:
+        import logging  # which another thread may be at
+
         lines = explained.partition("\nformat")[0].split("\n")
         logging.getLogger("feedline").info("%s", "; ".join(line.removeprefix("plan").strip() for line in lines))
 

@@ -47,12 +47,12 @@ void add_sizes(const storage::Storage& storage, const std::string& root, const F
     }
     if (stat->bytes == 0) findings.add({"empty_file", Severity::kError, file, key, {}, "an empty file"});
     if (!is_decodable_name(key))
-      findings.add({"unsupported_extension",
+      findings.add({"decoded_by_pillow",
                     Severity::kWarning,
                     file,
                     key,
                     {},
-                    "listed as ImageFolder lists it, but only JPEG, PNG and WebP images can be decoded"});
+                    "no JPEG, PNG or WebP by its name: Pillow decodes it, slower, where it is installed"});
     inspection.smallest_bytes = i == 0 ? stat->bytes : std::min(inspection.smallest_bytes, stat->bytes);
     inspection.largest_bytes = std::max(inspection.largest_bytes, stat->bytes);
     inspection.bytes += stat->bytes;

@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
 #include "cache/places.h"
 #include "format/checksum.h"
@@ -146,6 +151,42 @@ TEST(IndexStore, GivesWhichIsKeptUntilItIsForgotten) {
   EXPECT_EQ(index->version(), kShard);
   store.forget(local, folder.path("0.tar"));
   EXPECT_FALSE(store.load_unchecked(local, folder.path("0.tar")));
+}
+
+// Another user's, who could not forget it: it is as if none were kept.
+TEST(IndexStore, AnIndexThatCannotBeForgottenIsNotTakenUnchecked) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  constexpr uid_t kNobody = 65534;
+  const TemporaryFolder folder;
+  const auto& local = *storage::local_storage();
+  const IndexStore store{folder.path("kept")};
+  ASSERT_TRUE(store.save(local, folder.path("0.tar"), small_index()));
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
+  for (const auto& file : std::filesystem::directory_iterator(folder.path("kept")))
+    ASSERT_EQ(::chmod(file.path().c_str(), 0644), 0);
+  const auto nobody_takes = [&] {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const bool is_nobody = ::seteuid(kNobody) == 0;
+      ::_exit(!is_nobody ? 9 : store.load_unchecked(local, folder.path("0.tar")) ? 1 : 0);
+    }
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) < 9) << status;
+    return WEXITSTATUS(status) == 1;
+  };
+  struct Case {
+    mode_t mode;
+    uid_t owner;
+    bool takes;
+  };
+  // nobody may write; all may, and remove what is their own; all may remove all; the folder is its owner's
+  for (const Case& one : {Case{0755, 0, false}, {01777, 0, false}, {0777, 0, true}, {01777, kNobody, true}}) {
+    ASSERT_EQ(::chown(folder.path("kept").c_str(), one.owner, 0), 0);
+    ASSERT_EQ(::chmod(folder.path("kept").c_str(), one.mode), 0);
+    EXPECT_EQ(nobody_takes(), one.takes) << std::oct << one.mode << " of " << std::dec << one.owner;
+  }
+  EXPECT_TRUE(store.load_unchecked(local, folder.path("0.tar"))) << "root may remove all";
 }
 
 // Roots may write anywhere, so the shard's folder is made one that does not exist.

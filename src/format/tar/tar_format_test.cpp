@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -12,6 +13,7 @@
 
 #include "format/format_contract.h"
 #include "format/tar/tar_format_fixture.h"
+#include "storage/manifest_storage.h"
 #include "storage/short_reads_storage.h"
 
 namespace feedline::format {
@@ -495,6 +497,47 @@ TEST_P(TarFormatTest, ThousandsOfShardsStayWithinTheLimitOnOpenFiles) {
       EXPECT_TRUE(std::ranges::equal(record.fields[0].bytes, std::as_bytes(std::span(samples[i].image)))) << i;
     }
   EXPECT_LE(open_files(), before + static_cast<std::ptrdiff_t>(OpenShards::kMost) + 1);
+}
+
+// Local files that are read as those behind a network are.
+class HeldStorage final : public storage::Storage {
+ public:
+  Result<std::unique_ptr<storage::Reader>> open(const std::string& path, storage::Access access) const override {
+    ++opened;
+    return local().open(path, access);
+  }
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                              std::uint64_t most) const override {
+    return local().read_all(path, buffer, most);
+  }
+  Result<std::vector<storage::Entry>> list(const std::string& folder) const override { return local().list(folder); }
+  Result<storage::ObjectStat> stat(const std::string& path) const override { return local().stat(path); }
+  Result<bool> is_directory(const std::string& path) const override { return local().is_directory(path); }
+  bool holds_versions() const override { return true; }
+
+  mutable std::atomic<int> opened{0};
+
+ private:
+  static const storage::Storage& local() { return *storage::local_storage(); }
+};
+
+TEST(TarFormat, AShardAtHandIsStillHeldToWhatAManifestSays) {
+  const storage::TemporaryFolder folder;
+  const std::string archive = tar_of({{"a", "image", 1}});
+  const std::string path = folder.write("x.tar", archive);
+  const auto held = std::make_shared<HeldStorage>();
+  OpenOptions options;
+  options.storage = held;
+  ASSERT_TRUE(open(path, options));  // keeps an index
+  EXPECT_GT(held->opened, 0);
+  held->opened = 0;
+  ASSERT_TRUE(open(path, options));
+  EXPECT_EQ(held->opened, 0) << "nobody is asked";
+  for (const std::uint64_t bytes : {archive.size(), archive.size() + 512}) {
+    options.storage = std::make_shared<storage::ManifestStorage>(
+        held, std::vector<storage::ListedObject>{{path, bytes, storage::ObjectSum{}}});
+    EXPECT_EQ(open(path, options).has_value(), bytes == archive.size());
+  }
 }
 
 TEST_P(TarFormatTest, FindsItsShards) {

@@ -52,7 +52,8 @@ class HedgeTest : public testing::Test {
     limits.first_pause = limits.longest_pause = 1ms;
     limits.least_late = 20ms;
     if (!client_) client_ = std::move(*Client::make(limits));
-    return HttpStorage(limits, client_.get()).reading({.hedges = hedges});
+    if (!base_) base_ = std::make_unique<HttpStorage>(limits, client_.get());
+    return base_->reading({.hedges = hedges});
   }
   void warm_up(const Storage& storage) {
     const auto reader = storage.open(server_->url("/quick"), Access::kRead);
@@ -78,6 +79,7 @@ class HedgeTest : public testing::Test {
   int slow_ones_ = 0;
   bool released_ = false;
   std::unique_ptr<Client> client_;
+  std::unique_ptr<HttpStorage> base_;  // of all datasets
   std::unique_ptr<HttpServer> server_;
 };
 

@@ -63,6 +63,51 @@ class ImageFolder(DatasetFolder):
         super().__init__(root, loader, EXTENSIONS, transform, target_transform)
 
 
+class ImageNet(ImageFolder):
+    pass
+
+
+class _InMemory:
+    """Of `data`, `transform` and `target_transform`."""
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index):
+        image, target = self._pair(index)
+        if self.transform is not None:
+            image = self.transform(image)
+        if self.target_transform is not None:
+            target = self.target_transform(target)
+        return image, target
+
+
+class CIFAR10(_InMemory):
+    def _pair(self, index):
+        return Image.fromarray(self.data[index]), self.targets[index]
+
+
+class CIFAR100(CIFAR10):
+    pass
+
+
+class MNIST(_InMemory):
+    def _pair(self, index):
+        return Image.fromarray(self.data[index].numpy()), int(self.targets[index])
+
+
+class FashionMNIST(MNIST):
+    pass
+
+
+class SVHN(_InMemory):
+    def _pair(self, index):
+        return Image.fromarray(np.transpose(self.data[index], (1, 2, 0))), int(self.labels[index])
+
+
+_DATASETS = {"imagenet": (ImageNet,), "cifar": (CIFAR10, CIFAR100), "mnist": (MNIST, FashionMNIST), "svhn": (SVHN,)}
+
+
 class Compose:
     def __init__(self, transforms) -> None:
         self.transforms = transforms
@@ -192,7 +237,8 @@ _TRANSFORMS = (
 
 
 def _modules() -> dict[str, types.ModuleType]:
-    names = ("", ".datasets", ".datasets.folder", ".transforms", ".transforms.transforms", ".transforms.v2")
+    datasets = [".datasets", ".datasets.folder", *(f".datasets.{name}" for name in _DATASETS)]
+    names = ("", *datasets, ".transforms", ".transforms.transforms", ".transforms.v2")
     made = {f"torchvision{name}": types.ModuleType(f"torchvision{name}") for name in names}
     for name, module in made.items():
         parent, _, own = name.rpartition(".")
@@ -202,6 +248,10 @@ def _modules() -> dict[str, types.ModuleType]:
     for name in ("torchvision.datasets", "torchvision.datasets.folder"):
         for thing in (DatasetFolder, ImageFolder, default_loader, pil_loader):
             setattr(made[name], thing.__name__, thing)
+    for name, kinds in _DATASETS.items():
+        for kind in kinds:
+            setattr(made["torchvision.datasets"], kind.__name__, kind)
+            setattr(made[f"torchvision.datasets.{name}"], kind.__name__, kind)
     for name in ("torchvision.transforms", "torchvision.transforms.transforms"):
         for kind in _TRANSFORMS:
             setattr(made[name], kind.__name__, kind)

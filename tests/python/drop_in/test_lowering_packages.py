@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import random
+import shutil
 import sys
 import types
 from pathlib import Path
@@ -79,6 +80,33 @@ TIMM = {
     },
     "train, grey": {"is_training": True, "scale": WHOLE, "hflip": 0.0, "color_jitter": None, "grayscale_prob": 1.0},
 }  # fmt: skip
+
+
+def test_timms_dataset_of_folders_runs_natively(timm: Any, folder: Path, tmp_path: Path) -> None:
+    transform = timm.create_transform(32, is_training=False)
+    dataset = timm.create_dataset("", str(folder), is_training=False)
+    dataset.transform = transform
+    assert_torchs_pixels(dataset, "images")
+    loader = timm.create_loader(
+        dataset, (3, 32, 32), 4, is_training=False, use_prefetcher=False, num_workers=0, persistent_workers=False
+    )
+    assert_same(list(DataLoader(dataset, 4)), list(loader))
+    bad = tmp_path / "bad"
+    shutil.copytree(folder, bad)
+    first = sorted(bad.rglob("*.jpg"))[0]
+    first.write_bytes(first.read_bytes()[:100])
+    broken = timm.create_dataset("", str(bad), is_training=False)
+    broken.transform = transform
+    assert_torchs_pixels(broken, "images")  # timm gives the next sample in its place
+    for changes in ({"load_bytes": True}, {"input_img_mode": "L"}, {"additional_features": ["x"]}):
+        other = timm.create_dataset("", str(folder), is_training=False)
+        other.transform = transform
+        vars(other).update(changes)
+        ours = DataLoader(other, 4)
+        assert plan_of(ours) == "python" and next(iter(changes)) in str(ours.explain()), ours.explain()
+    mine = timm.create_dataset("", str(folder), is_training=False)
+    mine.transform = vision.transforms.Compose([vision.transforms.Lambda(lambda image: image), transform])
+    assert_torchs_pixels(mine, "prefix")
 
 
 @pytest.mark.parametrize("name", TIMM)

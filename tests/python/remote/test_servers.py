@@ -20,7 +20,10 @@ import read_digests
 import servers
 from certificates import Authority
 from fault_proxy import proxied
+from range_server import serving as serving_files
 from running_processes import HANG_S
+
+import feedline
 
 SHARDS = "a b+c=d/{000..002}.tar"  # what a signature has to escape
 Served = tuple[str, dict[str, str]]  # the source, and the environment to read it in
@@ -121,3 +124,20 @@ def test_a_certificate_that_nobody_has_signed_is_an_error(
     assert done.returncode != 0
     assert "StorageError" in done.stderr and "certificate" in done.stderr
     assert "tried" not in done.stderr, "another try would not change it"
+
+
+def test_certificates_are_those_that_the_environment_names_now(
+    tars: list[Path], authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process's connections outlive what they were made with."""
+    other = Authority(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "indexes"))
+    with serving_files(tars[0].parent) as server, over_tls(server.url(""), authority) as address:
+        for turn, trusted in enumerate((other, authority, other, authority)):
+            monkeypatch.setenv("SSL_CERT_FILE", str(trusted.trusted))
+            source = f"{address}/{tars[0].name}?turn={turn}"  # of which nothing is kept
+            if trusted is authority:
+                assert len(feedline.open(source)) > 0
+            else:
+                with pytest.raises(feedline.StorageError, match="certificate"):
+                    feedline.open(source)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images that the engine has no decoder for, by Pillow: its threads call these functions, under Python's lock."""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import threading
+from typing import Any
+
+from feedline import _engine
+
+_ORIENTATION = 0x0112  # of EXIF's tags
+
+Opened = tuple[str, int, int, Any]  # kind, width, height, Pillow's image
+
+_importing = threading.Lock()
+
+
+def _renew_lock() -> None:
+    """In a child of fork(), where nobody may be left who would open it."""
+    global _importing
+    _importing = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+@functools.cache
+def _pillow() -> Any:
+    """Pillow's Image, with all its plugins; None: it is not installed."""
+    with _importing:  # of its plugins, which import each other, two threads would find unfinished ones
+        try:
+            from PIL import Image
+        except ImportError:
+            return None
+        Image.init()
+        return Image
+
+
+def opened(data: bytes, applies_exif: bool) -> Opened | str:
+    """The image's header: its first one, where there are several. Text: why there is none."""
+    pillow = _pillow()
+    if pillow is None:
+        return "reading it takes Pillow, which is not installed (pip install pillow)"
+    try:
+        image = pillow.open(io.BytesIO(data))
+        kind = image.format or "other"
+        if applies_exif and image.getexif().get(_ORIENTATION, 1) != 1:
+            from PIL import ImageOps
+
+            image = ImageOps.exif_transpose(image)
+    except Exception as error:
+        return _words(error)
+    return kind, image.width, image.height, image
+
+
+def decoded(image: Any, mode: str, left: int, top: int, width: int, height: int) -> bytes | str:
+    """A region's pixels as ``image.convert(mode).crop(...)`` has them, row by row. Text: why there are none."""
+    try:
+        pixels: bytes = image.convert(mode).crop((left, top, left + width, top + height)).tobytes()
+    except Exception as error:
+        return _words(error)
+    return pixels
+
+
+def _words(error: Exception) -> str:
+    name = type(error).__name__
+    words = "cannot identify image file" if name == "UnidentifiedImageError" else str(error)  # it would name a buffer
+    return f"Pillow: {words or name}"
+
+
+def told(text: str) -> str:
+    """The text of ``explain()``, with a line for what this process has decoded so, if anything."""
+    counts = _engine.foreign_images_decoded()
+    if not counts:
+        return text
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
+    return f"{text}decode     by Pillow so far, under Python's lock, as the engine has no decoder for them: {kinds}\n"
+
+
+def register() -> None:
+    """Once, with the package: from then on the engine asks Pillow, which is imported with the first such image."""
+    _engine.read_foreign_images_by(opened, decoded)

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/foreign/foreign_decoder.h"
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace feedline {
+namespace {
+
+// Never destroyed: threads may decode while the process ends.
+struct Registered {
+  std::mutex mutex;
+  // guarded by mutex
+  std::shared_ptr<const ForeignImages> images;
+  std::map<std::string, std::uint64_t> decoded;
+};
+
+Registered& registered() {
+  static auto* const all = new Registered;
+  return *all;
+}
+
+std::shared_ptr<const ForeignImages> registered_images() {
+  const std::lock_guard lock(registered().mutex);
+  return registered().images;
+}
+
+}  // namespace
+
+void read_foreign_images_by(std::shared_ptr<const ForeignImages> images) {
+  const std::lock_guard lock(registered().mutex);
+  registered().images.swap(images);  // the one before is let go of behind the lock
+}
+
+std::map<std::string, std::uint64_t> foreign_images_decoded() {
+  const std::lock_guard lock(registered().mutex);
+  return registered().decoded;
+}
+
+namespace decode {
+
+bool reads_foreign_images() { return registered_images() != nullptr; }
+
+Result<ImageHeader> ForeignDecoder::open(std::span<const std::byte> bytes) {
+  images_ = registered_images();
+  if (!images_) return decode_error("nobody reads images of this kind");
+  FEEDLINE_TRY(opened_, images_->open(bytes, applies_exif_));
+  FEEDLINE_CHECK_OK(check_size(opened_.width, opened_.height));
+  return ImageHeader{ImageFormat::kForeign, opened_.width, opened_.height};
+}
+
+std::string ForeignDecoder::kind() const {
+  std::string kind = opened_.kind;
+  for (char& c : kind) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return kind;
+}
+
+Result<void> ForeignDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+  const auto opened = std::exchange(opened_, {});  // lets go of the library's image
+  const auto images = std::exchange(images_, nullptr);
+  FEEDLINE_CHECK_OK(images->decode(opened, region, mode, out.row(0), out.stride()));
+  const std::lock_guard lock(registered().mutex);
+  ++registered().decoded[opened.kind];
+  return {};
+}
+
+}  // namespace decode
+}  // namespace feedline

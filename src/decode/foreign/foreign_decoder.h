@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "decode/codec.h"
+#include "feedline/foreign_images.h"
+
+namespace feedline::decode {
+
+// Is there somebody who reads images that have no codec here? Thread-safe.
+bool reads_foreign_images();
+
+class ForeignDecoder final : public Codec {
+ public:
+  // Of what is opened from now on: turned as its EXIF orientation says.
+  void apply_exif(bool applies) { applies_exif_ = applies; }
+  std::string kind() const;  // of the image that is open, in lower case
+  Result<ImageHeader> open(std::span<const std::byte> bytes) override;
+  Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) override;
+
+ private:
+  std::shared_ptr<const ForeignImages> images_;  // who opened it
+  ForeignImages::Opened opened_;
+  bool applies_exif_ = false;
+};
+
+}  // namespace feedline::decode

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the EXIF data of a file is, a TIFF file of its own:
+//
+//   JPEG  segment APP1 (FF E1), behind "Exif\0\0", before the scan
+//   PNG   chunk eXIf, before or behind the pixels
+//   WebP  chunk EXIF, where VP8X has the flag for it
+//
+// Nothing else is looked at: neither XMP nor the text chunks in which some programs keep EXIF.
+#include "decode/orientation.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/check.h"
+
+namespace feedline::decode {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+using namespace std::string_view_literals;
+
+constexpr int kStored = 1;
+
+std::uint32_t number(Bytes bytes, bool big_endian) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    value = value << 8 | static_cast<std::uint32_t>(bytes[big_endian ? i : bytes.size() - 1 - i]);
+  return value;
+}
+
+bool begins_with(Bytes bytes, std::string_view text) {
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).starts_with(text);
+}
+
+// From `begin` on, at most `size`; shorter where the bytes end.
+Bytes part(Bytes bytes, std::size_t begin, std::size_t size = static_cast<std::size_t>(-1)) {
+  bytes = bytes.subspan(std::min(begin, bytes.size()));
+  return bytes.first(std::min(size, bytes.size()));
+}
+
+// Of one entry of 12 bytes: tag, type, count, value.
+std::optional<int> entry_value(Bytes entry, bool big_endian) {
+  constexpr std::uint32_t kOrientation = 0x0112, kShort = 3, kLong = 4;
+  if (number(entry.first(2), big_endian) != kOrientation || number(entry.subspan(4, 4), big_endian) != 1) return {};
+  const std::uint32_t type = number(entry.subspan(2, 2), big_endian);
+  if (type != kShort && type != kLong) return {};
+  const std::uint32_t value = number(entry.subspan(8, type == kShort ? 2 : 4), big_endian);
+  return value <= 8 ? static_cast<int>(value) : kStored;
+}
+
+// The orientation in the first directory of a TIFF file.
+int in_exif(Bytes exif) {
+  while (begins_with(exif, "Exif\0\0"sv)) exif = exif.subspan(6);
+  const bool big_endian = begins_with(exif, "MM\0*"sv);
+  if ((!big_endian && !begins_with(exif, "II*\0"sv)) || exif.size() < 8) return kStored;
+  const Bytes directory = part(exif, number(exif.subspan(4, 4), big_endian));
+  if (directory.size() < 2) return kStored;
+  constexpr std::size_t kEntry = 12;
+  const std::size_t entries = std::min<std::size_t>(number(directory.first(2), big_endian), directory.size() / kEntry);
+  int found = kStored;
+  for (std::size_t i = 0; i < entries; ++i) {
+    const Bytes entry = part(directory, 2 + i * kEntry, kEntry);
+    if (entry.size() == kEntry) found = entry_value(entry, big_endian).value_or(found);
+  }
+  return found;
+}
+
+// Segments behind SOI, up to the scan: FF, marker, length of two bytes with itself.
+Bytes exif_of_jpeg(Bytes file) {
+  constexpr auto kScan = std::byte{0xDA}, kEnd = std::byte{0xD9}, kApp1 = std::byte{0xE1}, kFill = std::byte{0xFF};
+  for (std::size_t at = 2; at + 4 <= file.size();) {
+    if (file[at] != kFill) return {};
+    const std::byte marker = file[at + 1];
+    if (marker == kFill) {
+      ++at;
+      continue;
+    }
+    if (marker == kScan || marker == kEnd) return {};
+    const std::size_t length = number(file.subspan(at + 2, 2), true);
+    const Bytes payload = part(file, at + 4, length < 2 ? 0 : length - 2);
+    if (marker == kApp1 && begins_with(payload, "Exif\0\0"sv)) return payload;
+    at += 2 + std::max<std::size_t>(length, 2);
+  }
+  return {};
+}
+
+// Chunks behind the signature: length, name, payload, checksum.
+Bytes exif_of_png(Bytes file) {
+  constexpr std::size_t kSignature = 8, kAround = 12;
+  for (std::size_t at = kSignature; at + kAround <= file.size();) {
+    const std::size_t length = number(file.subspan(at, 4), true);
+    if (begins_with(file.subspan(at + 4), "eXIf"sv)) return part(file, at + 8, length);
+    at += kAround + length;
+  }
+  return {};
+}
+
+// Chunks behind "RIFF", size, "WEBP": name, length, payload, a zero where the length is odd.
+Bytes exif_of_webp(Bytes file) {
+  constexpr std::size_t kHead = 12, kChunkHead = 8;
+  constexpr auto kHasExif = std::byte{0x08};
+  if (!begins_with(part(file, kHead), "VP8X"sv) || file.size() <= kHead + kChunkHead) return {};
+  if ((file[kHead + kChunkHead] & kHasExif) == std::byte{0}) return {};
+  for (std::size_t at = kHead; at + kChunkHead <= file.size();) {
+    const std::size_t length = number(file.subspan(at + 4, 4), false);
+    if (begins_with(file.subspan(at), "EXIF"sv)) return part(file, at + kChunkHead, length);
+    at += kChunkHead + length + length % 2;
+  }
+  return {};
+}
+
+template <int kChannels>
+void turn_pixels(const Orientation& o, const memory::PixelView& stored, memory::PixelBuffer& out) {
+  constexpr int kBlock = 32;  // whose pixels, in either order, are in the first cache
+  const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(stored.stride);
+  const std::ptrdiff_t along = (o.flips_x ? -1 : 1) * kChannels, down = o.flips_y ? -row : row;
+  const std::uint8_t* const first =
+      stored.data + (o.flips_x ? (stored.width - 1) * kChannels : 0) + (o.flips_y ? (stored.height - 1) * row : 0);
+  const std::ptrdiff_t step_x = o.transposes ? down : along, step_y = o.transposes ? along : down;
+  for (int top = 0; top < out.height(); top += kBlock)
+    for (int left = 0; left < out.width(); left += kBlock)
+      for (int y = top; y < std::min(top + kBlock, out.height()); ++y) {
+        const std::uint8_t* from = first + y * step_y + left * step_x;
+        std::uint8_t* to = out.row(y) + left * kChannels;
+        for (int x = left; x < std::min(left + kBlock, out.width()); ++x, from += step_x, to += kChannels)
+          for (int c = 0; c < kChannels; ++c) to[c] = from[c];
+      }
+}
+
+}  // namespace
+
+Orientation orientation_of(int number) {
+  switch (number) {
+    case 2:
+      return {.flips_x = true};
+    case 3:
+      return {.flips_x = true, .flips_y = true};
+    case 4:
+      return {.flips_y = true};
+    case 5:
+      return {.transposes = true};
+    case 6:
+      return {.transposes = true, .flips_y = true};
+    case 7:
+      return {.transposes = true, .flips_x = true, .flips_y = true};
+    case 8:
+      return {.transposes = true, .flips_x = true};
+    default:
+      return {};
+  }
+}
+
+Orientation stored_orientation(ImageFormat format, Bytes file) {
+  switch (format) {
+    case ImageFormat::kJpeg:
+      return orientation_of(in_exif(exif_of_jpeg(file)));
+    case ImageFormat::kPng:
+      return orientation_of(in_exif(exif_of_png(file)));
+    case ImageFormat::kWebp:
+      return orientation_of(in_exif(exif_of_webp(file)));
+    case ImageFormat::kForeign:
+      break;  // whoever reads it turns it
+  }
+  return {};
+}
+
+Box stored_region(const Orientation& o, const Box& region, Size stored) {
+  Box box = o.transposes ? Box{region.top, region.left, region.height, region.width} : region;
+  if (o.flips_x) box.left = stored.width - box.left - box.width;
+  if (o.flips_y) box.top = stored.height - box.top - box.height;
+  return box;
+}
+
+void turn(const Orientation& orientation, memory::PixelView stored, memory::PixelBuffer& out) {
+  FEEDLINE_CHECK(stored.channels == out.channels() && (stored.channels == 1 || stored.channels == 3));
+  FEEDLINE_CHECK(out.width() == (orientation.transposes ? stored.height : stored.width) &&
+                 out.height() == (orientation.transposes ? stored.width : stored.height));
+  stored.channels == 1 ? turn_pixels<1>(orientation, stored, out) : turn_pixels<3>(orientation, stored, out);
+}
+
+}  // namespace feedline::decode
