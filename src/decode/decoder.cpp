@@ -74,6 +74,12 @@ const Signature* signature_of(std::string_view text) {
   return is_portable(text) ? &kPortable : nullptr;
 }
 
+// Of an image that somebody else reads: "GIF image".
+std::string kind_of(std::span<const std::byte> bytes) {
+  const std::string what(signature_of(text_of(bytes))->what);
+  return what.substr(0, what.size() - 1);  // "GIF images"
+}
+
 std::string describe(std::string_view text, const Signature* signature) {
   if (text.empty()) return "an empty file";
   if (signature != nullptr) return std::string(signature->what) + (signature->is_image ? " are not supported" : "");
@@ -171,7 +177,9 @@ Result<ImageHeader> ImageDecoder::open(std::span<const std::byte> bytes, bool ap
   FEEDLINE_TRY(const ImageFormat format, sniff(bytes));
   Codec& codec = impl_->codec_of(format);
   impl_->foreign.apply_exif(applies_exif);
-  FEEDLINE_TRY(impl_->header, codec.open(bytes));
+  auto header = codec.open(bytes);
+  if (!header && format == ImageFormat::kForeign) header.error().what = kind_of(bytes) + ": " + header.error().what;
+  FEEDLINE_TRY(impl_->header, std::move(header));
   impl_->orientation = applies_exif ? stored_orientation(format, bytes) : Orientation{};
   if (impl_->orientation.transposes) std::swap(impl_->header.width, impl_->header.height);
   impl_->current = &codec;

@@ -78,8 +78,3 @@ def told(text: str) -> str:
         return text
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
     return f"{text}decode     by Pillow so far, under Python's lock, as the engine has no decoder for them: {kinds}\n"
-
-
-def register() -> None:
-    """Once, with the package: from then on the engine asks Pillow, which is imported with the first such image."""
-    _engine.read_foreign_images_by(opened, decoded)

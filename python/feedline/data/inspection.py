@@ -77,8 +77,8 @@ _PAGES = (
     (
         "decoded_by_pillow",
         "an image that Pillow decodes",
-        "The engine decodes JPEG, PNG and WebP. Others go through Pillow, one at a time under Python's lock; without it "
-        "they are errors.",
+        "The engine decodes JPEG, PNG and WebP. Others go through Pillow, one at a time under Python's lock. Where "
+        "it is not installed they are errors.",
         "Where many are read, write them as JPEG, PNG or WebP once.",
     ),
     (

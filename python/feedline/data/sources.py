@@ -12,7 +12,7 @@ from typing import Any
 from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
-from . import arguments, foreign_images, node_cache, verification
+from . import arguments, node_cache, verification
 from .dataset import Dataset, Origin
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -26,8 +26,20 @@ def _find_store(scheme: str) -> Any:
     return other_stores.find(scheme)
 
 
+def _open_image(data: bytes, applies_exif: bool) -> Any:
+    from . import foreign_images
+
+    return foreign_images.opened(data, applies_exif)
+
+
+def _decode_image(*arguments: Any) -> bytes | str:
+    from . import foreign_images
+
+    return foreign_images.decoded(*arguments)
+
+
 _engine.find_stores_by(_find_store)
-foreign_images.register()
+_engine.read_foreign_images_by(_open_image, _decode_image)  # which imports Pillow with the first that it is asked about
 
 
 def open(

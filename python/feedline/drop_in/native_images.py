@@ -46,6 +46,7 @@ class NativeImageIterator(NativeIterator):
     def __init__(self, loader: Any, plan: ImagePlan) -> None:
         self._plan = plan
         self._pipeline: Pipeline | None = None
+        self._by_pillow = _decoded_by_pillow()
         super().__init__(loader)
 
     def _start(self, loader: Any) -> None:
@@ -103,6 +104,8 @@ class NativeImageIterator(NativeIterator):
         bad = [row for row in bad if row < len(index)]
         course = self._course
         course.native_rows += len(index)
+        before, self._by_pillow = self._by_pillow, _decoded_by_pillow()
+        course.native_misses += self._by_pillow - before  # one at a time, so workers would be quicker
         if not bad:
             return self._collated(images, labels, index)
         if not course.native_misses:
@@ -264,6 +267,11 @@ class Pipeline:
         if owner is not None:
             with self._lock:
                 self._resting[owner] = self
+
+
+def _decoded_by_pillow() -> int:
+    """Images that the engine's threads of this process have left to Pillow."""
+    return sum(_engine.foreign_images_decoded().values())
 
 
 def _expected_size(loader: Any) -> int:

@@ -60,7 +60,9 @@ std::string ForeignDecoder::kind() const {
 Result<void> ForeignDecoder::decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
   const auto opened = std::exchange(opened_, {});  // lets go of the library's image
   const auto images = std::exchange(images_, nullptr);
-  FEEDLINE_CHECK_OK(images->decode(opened, region, mode, out.row(0), out.stride()));
+  auto decoded = images->decode(opened, region, mode, out.row(0), out.stride());
+  if (!decoded) decoded.error().what = opened.kind + " image: " + decoded.error().what;
+  FEEDLINE_CHECK_OK(std::move(decoded));
   const std::lock_guard lock(registered().mutex);
   ++registered().decoded[opened.kind];
   return {};

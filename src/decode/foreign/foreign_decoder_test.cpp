@@ -105,7 +105,7 @@ TEST_F(ForeignDecoderTest, ItsErrorsAndAbsurdSizesAreErrors) {
   read_foreign_images_by(images);
   const auto refused = decoder.open(bytes_of("GIF89a"sv));
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().what, "too short for it");
+  EXPECT_EQ(refused.error().what, "GIF image: too short for it");
   images->width = 1 << 30;
   EXPECT_FALSE(decoder.open(bytes_of(kGif)));
   images->width = 0;
