@@ -25,6 +25,7 @@ from feedline import DataLoader
 from feedline.drop_in.transforms import chain_of
 
 vision = pytest.importorskip("torchvision")
+pytest.importorskip("torchvision.transforms.v2")
 WHOLE = (50.0, 60.0)  # a scale of which no crop fits into the image: all of it is taken, as far as the ratio allows
 
 
