@@ -145,6 +145,7 @@ def test_every_verb_that_writes_looks_at_the_place_before_any_work(
     calls: dict[tuple[str, str], tuple[str | Path, ...]] = {
         ("bench", "--record"): ("bench", folder, "--seconds", "600", "--record", missing),
         ("bench", "--output"): ("bench", folder, "--seconds", "600", "--output", missing),
+        ("index", "--output"): ("index", folder, "--as", "wids", "--output", missing),
         ("report", "--page"): ("report", run_record, "--page", missing),
         ("report", "--output"): ("report", run_record, "-o", missing),
         ("trace", "--json-file"): ("trace", run_record, "--json-file", missing),

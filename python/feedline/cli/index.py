@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline index``: the listing with which a folder can be opened behind HTTP."""
+"""``feedline index``: the listing with which a folder can be opened behind HTTP, and indexes for other programs."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 import click
 from rich.markup import escape
@@ -11,16 +11,49 @@ from rich.markup import escape
 from feedline.cli import exit_codes, parameters
 from feedline.cli.console import OUT, counted, print_json
 
+_KINDS = ("dali", "energon", "tfindex", "wids", "timm", "open_clip")  # packing.foreign_indexes.KINDS
 
-@click.command("index", short_help="Write the listing of a folder, for HTTP.")
-@click.argument("folder", type=parameters.INPUT_FOLDER)
+
+@click.command("index", short_help="Write the listing of a folder, for HTTP, or an index that other programs read.")
+@click.argument("source")
+@click.option(
+    "--as",
+    "kind",
+    type=click.Choice(_KINDS),
+    help="What other programs read, of tars or TFRecord files: an index beside each of them, or a list of all.",
+)
+@click.option(
+    "--output",
+    type=parameters.OutputFile(),
+    show_default="beside the first shard: index.json, _info.json, sizes.json",
+    help="Where to write a list: wids, timm, open_clip.",
+)
+@click.option(
+    "--split", metavar="NAME", default="train", show_default=True, help="What a list of wids or timm calls them."
+)
 @parameters.as_json()
-def index(folder: Path, as_json: bool) -> int:
-    """Write what FOLDER holds into feedline-listing.txt in it, so that feedline.open("https://host/folder/") finds it.
+def index(source: str, kind: str | None, output: os.PathLike[str] | None, split: str, as_json: bool) -> int:
+    """Write what the folder SOURCE holds into feedline-listing.txt in it, so that feedline.open("https://host/folder/")
+    finds it; or, of shards, the index that --as names.
 
-    HTTP has no listings. Run it again where files come or go; buckets need none. Exit status 3: a folder cannot be
-    listed, or the file cannot be written.
+    HTTP has no listings. Run it again where files come or go; buckets need none. Exit status 2: it has what such an
+    index cannot say; 3: a folder cannot be listed, a shard is damaged, or a file cannot be written.
     """
+    if kind is None:
+        return _listing(source, as_json)
+    from feedline.packing import foreign_indexes
+
+    written = foreign_indexes.write(source, kind, output=None if output is None else os.fspath(output), split=split)
+    if as_json:
+        print_json(written._asdict())
+        return exit_codes.FINE
+    files = written.files[0] if len(written.files) == 1 else f"{written.files[0]} and {len(written.files) - 1} more"
+    of = f"{counted(written.samples, 'sample')} in {counted(written.shards, 'shard')}"
+    OUT.print(f"{of}: {escape(files)}")
+    return exit_codes.FINE
+
+
+def _listing(folder: str, as_json: bool) -> int:
     from feedline.packing import listing
 
     written = listing.write_listing(folder)

@@ -7,13 +7,16 @@ import bisect
 import os
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
 from . import arguments, node_cache, verification
 from .dataset import Dataset, Origin
+
+if TYPE_CHECKING:
+    from . import shard_lists
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _FieldSpecs = str | Sequence[str] | None
@@ -125,6 +128,8 @@ def open(
     hedges = arguments.flag("open", "hedge", hedge)
     kept = node_cache.of_open(cache, cache_limit)
     engine = _engine.open(*origin, *kept, int(min(age, _OLDEST_S)), *proof, hedges)
+    if missing == "error":  # else some are left out
+        _check_lists(source, engine)
     warn_of_merged_folders("open", engine)
     return Dataset(engine, origin)
 
@@ -203,4 +208,35 @@ def engine_source(
     word = arguments.choice("open", "missing", missing, ("error", "skip", "none"))
     kept = arguments.output_path("open", "index", index) if index else ""
     commands = arguments.flag("open", "allow_commands", allow_commands)
+    shards = [name for shard in shards for name in _named_by(shard)]
     return "::".join(shards), format or "", specs, kept, word, commands
+
+
+def _named_by(source: str) -> list[str]:
+    """The shards of a list of them that another program has written; else the source itself."""
+    listed = _listed_in(source)
+    return [source] if listed is None else [shard.name for shard in listed]
+
+
+def _listed_in(source: str) -> list[shard_lists.Listed] | None:
+    if ".json" not in source.lower():
+        return None
+    from . import shard_lists  # which most sources do not need
+
+    return shard_lists.of(source)
+
+
+def _check_lists(source: _Source, engine: _engine.Dataset) -> None:
+    """Whether shards have as many samples as the lists say that name them."""
+    paths = [source] if isinstance(source, str | os.PathLike) else list(source)
+    listed = [_listed_in(str(os.fspath(path))) for path in paths]
+    if all(shards is None for shards in listed):
+        return
+    from . import shard_lists
+
+    all_shards = [
+        shard
+        for path, shards in zip(paths, listed, strict=True)
+        for shard in (shards or [shard_lists.Listed(str(os.fspath(path)), None)])
+    ]
+    shard_lists.check(all_shards, engine)

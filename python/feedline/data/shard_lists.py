@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of shards that other programs write beside them: wids' index, timm's _info.json, open_clip's sizes.json.
+
+What one is follows from its content. Each says how many samples a shard has, which is compared when the shards are open.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from .. import _engine
+from ..errors import ConfigError, DataError
+
+WIDS = "wids-shard-index-v1"
+_LOOKED_AT = 4096  # bytes, at the beginning and at the end, in which the words of a list stand
+_MOST_BYTES = 256 << 20  # of a list; two million shards
+
+
+class Listed(NamedTuple):
+    """A shard: its path or URL, and how many samples its list says that it has (None: it does not say)."""
+
+    name: str
+    samples: int | None
+
+
+def of(source: str) -> list[Listed] | None:
+    """The shards that a file lists; None: it is none of these lists. ``"_info.json#val"``: one of timm's splits.
+
+    Raises:
+        ConfigError: it is one, and what it says makes no sense, or it has several splits and none is chosen.
+        StorageError: it cannot be read.
+    """
+    path, _, split = source.partition("#")
+    if not path.partition("?")[0].lower().endswith(".json") or "::" in path or path.startswith("pipe:"):
+        return None
+    text = _text_of(path)
+    if text is None:
+        return None
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"open: '{path}' looks like a list of shards and is not JSON: {error}") from None
+    try:
+        listed = list(_listed(said, split))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        why = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else error
+        raise ConfigError(f"open: the list of shards '{path}' is not as its writer makes it: {why}") from None
+    if not listed:
+        raise ConfigError(f"open: the list of shards '{path}' has no shards")
+    base = said.get("base") if said.get("__kind__") == WIDS else None
+    return [Listed(_beside(base or path, name, is_folder=bool(base)), count) for name, count in listed]
+
+
+def check(shards: list[Listed], engine: _engine.Dataset) -> None:
+    """Raises DataError where a shard has other than as many samples as its list says."""
+    begin = 0
+    for (name, said), end in zip(shards, engine.shard_ends(), strict=False):
+        if said is not None and end - begin != said:
+            raise DataError(
+                f"open: {name}: has {end - begin:,} samples, and the list that names it says {said:,}: the list is of "
+                "another version of the shard, or one of them is damaged",
+                shard=name,
+            )
+        begin = end
+
+
+def _text_of(path: str) -> bytes | None:
+    stored = _engine.StoredSource(path)
+    (name,) = stored.names
+    if stored.is_folder(name):
+        return None
+    file = stored.object(name)
+    ends = file.read(0, _LOOKED_AT) + file.read(max(0, file.size - _LOOKED_AT), _LOOKED_AT)
+    if WIDS.encode() in ends or b'"splits"' in ends or _begins_as_sizes(ends):
+        if file.size <= _MOST_BYTES:
+            return file.read(0, file.size)
+        raise ConfigError(f"open: the list of shards '{path}' has {file.size:,} bytes")
+    return None
+
+
+def _begins_as_sizes(text: bytes) -> bool:
+    """``{"00000.tar": 9986, ...``"""
+    name, colon, rest = text.lstrip().removeprefix(b"{").lstrip().partition(b":")
+    name = name.rstrip()
+    return text.lstrip().startswith(b"{") and bool(colon) and name.endswith(b'.tar"') and rest.lstrip()[:1].isdigit()
+
+
+def _listed(said: Any, split: str) -> Iterator[tuple[str, int | None]]:
+    if said.get("__kind__") == WIDS:
+        if not said.get("shardlist") and said.get("datasets"):
+            raise ValueError("it names other lists (datasets); open those")
+        for shard in said["shardlist"]:
+            yield _name(shard["url"]), _count(shard["nsamples"]) if "nsamples" in shard else None
+    elif "splits" in said:
+        yield from _split_of(said["splits"], split)
+    else:
+        for name, count in said.items():
+            yield _name(name), _count(count)
+
+
+def _split_of(splits: Any, split: str) -> Iterator[tuple[str, int | None]]:
+    if not isinstance(splits, dict) or not splits:
+        raise ValueError("it has no splits")
+    if not split and len(splits) == 1:
+        (split,) = splits
+    if split not in splits:
+        names = ", ".join(map(repr, splits))
+        raise ValueError(f"it has the splits {names}: put one behind the path, as '_info.json#{min(splits)}'")
+    files, counts = splits[split]["filenames"], splits[split].get("shard_lengths")
+    if counts is not None and len(counts) != len(files):
+        raise ValueError(f"{len(files)} filenames and {len(counts)} shard_lengths")
+    for number, name in enumerate(files):
+        yield _name(name), None if counts is None else _count(counts[number])
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not value or "::" in value:
+        raise ValueError(f"{value!r} is no name of a shard")
+    if value.startswith("pipe:"):
+        raise ValueError(f"{value!r} is a command, which a list may not give")
+    return value
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{value!r} is no number of samples")
+    return value
+
+
+def _beside(place: str, name: str, *, is_folder: bool) -> str:
+    """A name that stands in a file, or is of a folder; a query of the file's URL is of its shards too."""
+    if "://" in name or os.path.isabs(name):
+        return name
+    front, mark, query = place.partition("?") if "://" in place else (place, "", "")
+    return posixpath.join(front if is_folder else posixpath.dirname(front), name) + mark + query

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Indexes and lists of shards as other programs want them, of tars and TFRecord files.
+
+Beside each shard: DALI's ``x.idx`` (tools/wds2idx.py, v1.2), Megatron-Energon's ``x.tar.idx``, and ``x.tfindex`` of
+the `tfrecord` package, which DALI's tfrecord2idx writes alike. Of all shards: wids' index, timm's ``_info.json``, OpenCLIP's
+``sizes.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import struct
+import tarfile
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from .. import _engine
+from ..data import shard_lists, sources
+from ..errors import ConfigError, DataError, StorageError
+
+_WHERE = "index"
+_TFRECORD_FRAME, _TFRECORD_HEAD = 16, 12  # bytes around a record's data, and before it
+
+
+class Written(NamedTuple):
+    """What was written: the files, and of how many shards and samples."""
+
+    files: list[str]
+    shards: int
+    samples: int
+
+
+def write(source: str, kind: str, *, output: str | None = None, split: str = "train") -> Written:
+    """Writes the index that `kind` names.
+
+    Args:
+        source: tars or TFRecord files, as feedline.open() takes them.
+        kind: one of KINDS.
+        output: the file of a list; by default where its readers look for it, beside the first shard.
+        split: the name of the samples in timm's list.
+
+    Raises:
+        ConfigError: no such shards, or they have what such an index cannot say.
+        DataError: a shard is damaged.
+        StorageError: a shard cannot be read, or a file not be written.
+    """
+    if kind in _BESIDE:
+        return _write_beside(source, kind, output)
+    stored = _engine.StoredSource(source)
+    names = [os.fsdecode(name) for name in stored.names]
+    if stored.is_folder(stored.names[0]):
+        raise ConfigError(f"{_WHERE}: {names[0]!r} is a folder; {kind} lists tars and TFRecord files")
+    counts = _counts_of_remote(source) if stored.is_remote else [_count_of(name) for name in names]
+    return _write_list(names, counts, kind, output, split)
+
+
+# ---- lists of shards
+
+
+def _counts_of_remote(source: str) -> list[int]:
+    ends = _engine.open(*sources.engine_source(source, None, None, None, "error")).shard_ends()
+    return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+def _count_of(shard: str) -> int:
+    return _made(shard, _energon if tarfile.is_tarfile(shard) else _tfindex)[1]
+
+
+def _write_list(names: list[str], counts: list[int], kind: str, output: str | None, split: str) -> Written:
+    file = output or posixpath.join(posixpath.dirname(names[0]), _LISTS[kind])
+    if "://" in file:
+        raise ConfigError(f"{_WHERE}: a list is written to this machine; say where with --output")
+    here = os.path.dirname(os.path.abspath(file))
+    beside = [name if "://" in name else os.path.relpath(name, here) for name in names]
+    if kind == "wids":
+        sizes = [_size_of(name) for name in names]
+        shards = [
+            {"url": name, "nsamples": count, "filesize": size}
+            for name, count, size in zip(beside, counts, sizes, strict=True)
+        ]
+        said: object = {"__kind__": shard_lists.WIDS, "wids_version": 1, "name": split, "shardlist": shards}
+    elif kind == "timm":
+        own = {"name": split, "num_samples": sum(counts), "filenames": beside, "shard_lengths": counts}
+        said = {"splits": {split: own}}
+    else:
+        own = dict(zip(map(posixpath.basename, beside), counts, strict=True))
+        if len(own) < len(counts):
+            raise ConfigError(f"{_WHERE}: two shards are called alike, and open_clip tells them by their names")
+        said = own
+    _write_file(file, (json.dumps(said, indent=1) + "\n").encode())
+    return Written([file], len(counts), sum(counts))
+
+
+def _size_of(name: str) -> int:
+    return _engine.StoredSource(name).object(os.fsencode(name)).size
+
+
+_LISTS = {"wids": "index.json", "timm": "_info.json", "open_clip": "sizes.json"}
+
+# ---- indexes of shards
+
+
+def _write_beside(source: str, kind: str, output: str | None) -> Written:
+    if output is not None:
+        raise ConfigError(f"{_WHERE}: an index of {kind} stands beside its shard; --output is for lists of shards")
+    stored = _engine.StoredSource(source)
+    if stored.is_remote:
+        raise ConfigError(f"{_WHERE}: indexes of {kind} are written beside shards of this machine")
+    files, samples = [], 0
+    for name in map(os.fsdecode, stored.names):
+        file, make = _BESIDE[kind]
+        content, count = _made(name, make)
+        if not count:
+            raise ConfigError(f"{_WHERE}: {name} has no samples")
+        files.append(file(name))
+        _write_file(files[-1], content)
+        samples += count
+    return Written(files, len(files), samples)
+
+
+def _made(shard: str, make: Callable[[str], tuple[bytes, int]]) -> tuple[bytes, int]:
+    """An index and its samples."""
+    try:
+        return make(shard)
+    except tarfile.TarError as error:
+        raise DataError(f"{_WHERE}: {shard}: {error}", shard=shard) from None
+    except OSError as error:
+        raise StorageError(f"{_WHERE}: {shard}: {error.strerror}", errno=error.errno, shard=shard) from None
+
+
+def _members(shard: str) -> Iterator[tuple[str, str, tarfile.TarInfo]]:
+    """Key, extension and member of each plain file that belongs to a sample, as WebDataset takes names apart."""
+    with tarfile.open(shard, "r:") as tar:
+        for member in tar:
+            folder, _, base = member.name.rpartition("/")
+            stem, dot, extension = base.partition(".")
+            if member.isreg() and stem and dot:
+                yield f"{folder}/{stem}" if folder else stem, extension, member
+        end = tar.offset
+    if os.path.getsize(shard) < end + 2 * tarfile.BLOCKSIZE:
+        raise tarfile.ReadError("its end mark is missing: the file is cut")
+
+
+def _dali(shard: str) -> tuple[bytes, int]:
+    """A line for each sample: for each of its files extension, offset, bytes and name."""
+    lines: list[list[str]] = []
+    last = None
+    for key, extension, member in _members(shard):
+        if any(c.isspace() for c in member.name) or not member.name.isascii():
+            raise ConfigError(
+                f"{_WHERE}: {shard}: the name {member.name!r} has a space or a letter beside ASCII, which DALI's index "
+                "cannot say"
+            )
+        if key != last:
+            lines.append([])
+            last = key
+        lines[-1] += [extension, str(member.offset_data), str(member.size), member.name]
+    return "".join([f"v1.2 {len(lines)}\n", *(" ".join(line) + "\n" for line in lines)]).encode("ascii"), len(lines)
+
+
+def _energon(shard: str) -> tuple[bytes, int]:
+    """Where each sample's first header is, and where the last sample ends, as 64-bit numbers."""
+    begins, end, last = [], 0, None
+    for key, _, member in _members(shard):
+        if key != last:
+            begins.append(member.offset)
+            last = key
+        end = member.offset_data + -(-member.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
+    return struct.pack(f"<{len(begins) + 1}Q", *begins, end), len(begins)
+
+
+def _tfindex(shard: str) -> tuple[bytes, int]:
+    """A line for each record: offset, and bytes with its frame."""
+    lines, begin = [], 0
+    size = os.path.getsize(shard)
+    with open(shard, "rb") as file:
+        while begin < size:
+            file.seek(begin)
+            head = file.read(_TFRECORD_HEAD)
+            length = struct.unpack("<Q", head[:8])[0] + _TFRECORD_FRAME if len(head) == _TFRECORD_HEAD else size + 1
+            if begin + length > size:
+                raise DataError(f"{_WHERE}: {shard}: no whole record at byte {begin:,}", shard=shard, offset=begin)
+            lines.append(f"{begin} {length}\n")
+            begin += length
+    return "".join(lines).encode(), len(lines)
+
+
+def _without_extension(shard: str) -> str:
+    """As wds2idx.py finds it: up to the first dot of the name, but for one that it begins with."""
+    folder, name = os.path.split(shard)
+    dot = name.find(".", 1)
+    return os.path.join(folder, name if dot < 0 else name[:dot])
+
+
+_BESIDE: dict[str, tuple[Callable[[str], str], Callable[[str], tuple[bytes, int]]]] = {
+    "dali": (lambda shard: _without_extension(shard) + ".idx", _dali),
+    "energon": (lambda shard: os.path.splitext(shard)[0] + ".tar.idx", _energon),
+    "tfindex": (lambda shard: os.path.splitext(shard)[0] + ".tfindex", _tfindex),
+}
+KINDS = (*_BESIDE, *_LISTS)
+
+
+def _write_file(file: str, content: bytes) -> None:
+    beside = f"{file}.{os.getpid()}.unfinished"
+    try:
+        with open(beside, "wb") as out:
+            out.write(content)
+        os.replace(beside, file)
+    except OSError as error:
+        raise StorageError(f"{_WHERE}: {file}: {error.strerror}", errno=error.errno, shard=file) from None
+    finally:
+        if os.path.exists(beside):
+            os.unlink(beside)
