@@ -2,8 +2,8 @@
 """Indexes and lists of shards as other programs want them, of tars and TFRecord files.
 
 Beside each shard: DALI's ``x.idx`` (tools/wds2idx.py, v1.2), Megatron-Energon's ``x.tar.idx``, and ``x.tfindex`` of
-the `tfrecord` package, which DALI's tfrecord2idx writes alike. Of all shards: wids' index, timm's ``_info.json``, OpenCLIP's
-``sizes.json``.
+the `tfrecord` package, which DALI's tfrecord2idx writes alike. Of all shards: the lists of wids, timm (``_info.json``)
+and OpenCLIP (``sizes.json``).
 """
 
 from __future__ import annotations
