@@ -108,9 +108,9 @@ TEST(Compression, NothingCompressedIsNothing) {
   }
 }
 
-// A gigabyte of zeros takes a few kilobytes.
+// Megabytes of zeros take some bytes.
 TEST(Compression, ABombIsStoppedAtWhatIsAllowed) {
-  const std::string zeros(64 << 20, '\0');
+  const std::string zeros(4 << 20, '\0');
   for (const Compression kind : {Compression::kZstd, Compression::kGzip, Compression::kBzip2, Compression::kSnappy}) {
     const std::string bomb = compressed(kind, zeros);
     EXPECT_TRUE(at_most(kind, bomb, 100'000).contains("makes more")) << name_of(kind);
