@@ -120,6 +120,14 @@ Result<bool> is_zlib(const storage::Reader& reader) {
 
 Result<std::string> decompressed(const storage::Storage& storage, const std::string& path, std::string_view extension,
                                  cache::Notes* notes, const cache::SystemWrites& writes) {
+  const auto make = [&path](const storage::Reader& reader, cache::OutputFile& output) {
+    return decompress(reader, path, output);
+  };
+  return made_plain(storage, path, extension, make, notes, writes);
+}
+
+Result<std::string> made_plain(const storage::Storage& storage, const std::string& path, std::string_view extension,
+                               const MakePlain& make, cache::Notes* notes, const cache::SystemWrites& writes) {
   FEEDLINE_TRY(const auto folder, cache::cache_folder());
   if (auto made = cache::make_folder(folder + "/plain"); !made)
     return std::unexpected(without_a_place(std::move(made).error(), path));
@@ -131,7 +139,7 @@ Result<std::string> decompressed(const storage::Storage& storage, const std::str
   copy.notes = notes;
   copy.write = [&](cache::OutputFile& output) -> Result<void> {
     FEEDLINE_TRY(const auto reader, storage.open_version(path, storage::Access::kRead, compressed));
-    return decompress(*reader, path, output);
+    return make(*reader, output);
   };
   copy.waits = [&](const std::string& holder) {
     if (notes != nullptr) notes->add("waited for " + holder + ", which made the plain copy of '" + path + "'");

@@ -6,6 +6,8 @@
 
 #include "format/folder/folder_entry.h"
 #include "format/index_store.h"
+#include "format/litdata/litdata_entry.h"
+#include "format/mds/mds_entry.h"
 #include "format/pixels/pixel_entry.h"
 #include "format/source_list.h"
 #include "format/tar/tar_entry.h"
@@ -62,8 +64,10 @@ OpenOptions with_storage(OpenOptions options) {
 }  // namespace
 
 std::span<const FormatEntry* const> entries() {
-  // a tar comes last: sources that cannot be looked up are taken for lists of them
-  static const FormatEntry* const kAll[] = {&folder_entry(), &pixel_entry(), &tfrecord_entry(), &tar_entry()};
+  // folders with an index before any other folder; a tar comes last: sources that cannot be looked up are taken for
+  // lists of them
+  static const FormatEntry* const kAll[] = {&mds_entry(),   &litdata_entry(),  &folder_entry(),
+                                            &pixel_entry(), &tfrecord_entry(), &tar_entry()};
   return kAll;
 }
 

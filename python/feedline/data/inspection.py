@@ -33,6 +33,24 @@ _PAGES = (
         'Copy or download the file again; until then on_error="skip" leaves the record out.',
     ),
     (
+        "bad_sample",
+        "a sample of an MDS or LitData shard is damaged",
+        "The sizes of its values are not those of its bytes. The samples before and behind it can be read.",
+        'Copy or download the shard again; until then on_error="skip" leaves the sample out.',
+    ),
+    (
+        "bad_value",
+        "a value of an MDS or LitData sample is damaged",
+        "Its bytes are not what its type says: another number of them, an unknown kind of numbers, absurd extents.",
+        'Copy or download the shard again; until then on_error="skip" leaves the sample out.',
+    ),
+    (
+        "checksum_differs",
+        "a shard has not the checksum that its index says",
+        "It was changed, cut or damaged after it was written.",
+        "Copy or download the shard again.",
+    ),
+    (
         "class_names_differ",
         "shards were packed with different class names",
         "A label means one class in some shards and another in others.",
@@ -67,6 +85,12 @@ _PAGES = (
         "a record of a file of pixels is damaged",
         "Its checksum is not that of its bytes.",
         "Copy the file again, or pack it again.",
+    ),
+    (
+        "damaged_shard",
+        "a shard of MDS or LitData is damaged",
+        "Its table of samples, its size or its compressed data is not what the index of the dataset says.",
+        "Copy or download the shard again.",
     ),
     (
         "data_after_end",
@@ -220,6 +244,18 @@ _PAGES = (
         "files of an unknown extension are not read",
         "A reader knows images by .jpg, .jpeg, .png and .webp.",
         "Rename or convert them.",
+    ),
+    (
+        "unknown_checksum",
+        "the index has checksums of a shard that are not compared",
+        "They are of an algorithm that Feedline does not have: it has md5, sha1, sha256, xxh32, xxh64, xxh3_64 and xxh128.",
+        "Write the shards with one of those, or compare them with the program that wrote them.",
+    ),
+    (
+        "unread_column",
+        "no field takes a column",
+        "The column of an MDS or LitData dataset is stored, and not read.",
+        "Nothing, if that was meant; else name it in fields=.",
     ),
     (
         "unread_feature",

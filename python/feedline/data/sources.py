@@ -204,7 +204,7 @@ def engine_source(
         raise ConfigError(f"open: source must be a path or a list of shards, not {source!r}")
     specs = arguments.field_specs("open", fields)
     if format is not None:
-        arguments.choice("open", "format", format, ("folder", "tar", "tfrecord", "pixels"))
+        arguments.choice("open", "format", format, ("folder", "tar", "tfrecord", "mds", "litdata", "pixels"))
     word = arguments.choice("open", "missing", missing, ("error", "skip", "none"))
     kept = arguments.output_path("open", "index", index) if index else ""
     commands = arguments.flag("open", "allow_commands", allow_commands)

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The digests of xxHash that other programs write beside their files.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace feedline::cache {
+
+enum class XxKind : std::uint8_t { kXxh32, kXxh64, kXxh3Of64, kXxh3Of128 };
+
+// Of bytes that come one after the other, with the seed 0. Not for several threads at once.
+class XxDigest {
+ public:
+  explicit XxDigest(XxKind kind);
+  ~XxDigest();
+  XxDigest(XxDigest&&) noexcept;
+  XxDigest& operator=(XxDigest&&) noexcept;
+  void add(std::span<const std::byte> bytes);
+  std::string hex() const;  // of all so far, the highest digit first
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace feedline::cache

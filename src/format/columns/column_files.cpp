@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/columns/column_files.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "format/columns/column_values.h"
+#include "format/field_kind.h"
+#include "format/tfrecord/feature_survey.h"
+
+namespace feedline::format {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+using File = SampleFiles::File;
+
+std::string plain_name(std::string_view name) {
+  std::string text(name);
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if ((c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-') c = '_';
+  }
+  return text.empty() ? "_" : text;
+}
+
+std::string_view npy_type(DType dtype) {
+  switch (dtype) {
+    case DType::kUint8:
+      return "|u1";
+    case DType::kInt64:
+      return "<i8";
+    case DType::kFloat16:
+      return "<f2";
+    case DType::kFloat32:
+      return "<f4";
+    case DType::kBool:
+      return "|b1";
+    case DType::kInt8:
+      return "|i1";
+    case DType::kInt16:
+      return "<i2";
+    case DType::kInt32:
+      return "<i4";
+    case DType::kUint16:
+      return "<u2";
+    case DType::kUint32:
+      return "<u4";
+    case DType::kUint64:
+      return "<u8";
+    case DType::kFloat64:
+      return "<f8";
+  }
+  return "";
+}
+
+// A .npy file of version 1: magic, version, u16 length of a dict, which is filled up to a multiple of 64 bytes.
+std::vector<std::byte> npy_file(const StoredArray& array) {
+  constexpr std::size_t kFront = 10, kAlignment = 64;
+  std::string dict = "{'descr': '" + std::string(npy_type(array.spec.dtype)) + "', 'fortran_order': False, 'shape': (";
+  for (const std::int64_t extent : array.spec.shape) dict += std::to_string(extent) + ", ";
+  dict += "), }";
+  dict.resize((kFront + dict.size() + kAlignment) / kAlignment * kAlignment - kFront, ' ');
+  dict.back() = '\n';
+  std::string file("\x93NUMPY\x01\x00", 8);
+  file += static_cast<char>(dict.size() & 0xff);
+  file += static_cast<char>(dict.size() >> 8U);
+  file += dict;
+  std::vector<std::byte> bytes(file.size() + array.data.size());
+  std::memcpy(bytes.data(), file.data(), file.size());
+  if (!array.data.empty()) std::memcpy(bytes.data() + file.size(), array.data.data(), array.data.size());
+  return bytes;
+}
+
+std::vector<std::byte> bytes_of(std::string_view text) {
+  const Bytes bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+class FileWriter {
+ public:
+  Parsed<void> add(const Column& column, const FieldDescription* field, Bytes value) {
+    name_ = plain_name(column.name);
+    switch (column.kind) {
+      case ColumnKind::kNumber:
+        return add_number(column, field, value);
+      case ColumnKind::kArray:
+        return add_array(array_in(value, column));
+      case ColumnKind::kPixels: {
+        const auto pixels = pixels_in(value);
+        return pixels ? add_array(array_of(*pixels)) : std::unexpected(pixels.error());
+      }
+      case ColumnKind::kImages:
+        return add_images(column, value);
+      case ColumnKind::kRefused:
+        return {};
+      default:
+        break;
+    }
+    const std::string_view end = end_of(column, field, value);
+    const bool is_first = field != nullptr && (field->kind == FieldKind::kImage || field->kind == FieldKind::kInteger);
+    add(name_ + "." + std::string(end), is_first ? end : "", {value.begin(), value.end()});
+    return {};
+  }
+  std::vector<File> take() { return std::move(files_); }
+
+ private:
+  // Under a name that no file has yet. `short_name`: without the column's name, where it is still free.
+  void add(std::string extension, std::string_view short_name, std::vector<std::byte> bytes) {
+    const auto is_taken = [&](std::string_view name) {
+      return std::ranges::find(files_, name, &File::extension) != files_.end();
+    };
+    if (!short_name.empty() && !is_taken(short_name)) extension = short_name;
+    while (is_taken(extension)) extension.insert(0, "_");
+    files_.push_back({std::move(extension), std::move(bytes)});
+  }
+
+  static std::string_view end_of(const Column& column, const FieldDescription* field, Bytes value) {
+    if (const std::string_view image = image_kind_of(value); !image.empty()) return image;
+    switch (column.kind) {
+      case ColumnKind::kText:
+      case ColumnKind::kReal:
+        return "txt";
+      case ColumnKind::kDigits:
+        return "cls";
+      case ColumnKind::kJson:
+        return "json";
+      case ColumnKind::kImage:
+        return "jpg";  // of a kind that nothing here knows; whoever decodes it says so
+      default:
+        break;
+    }
+    if (field == nullptr) return "bin";
+    switch (field->kind) {
+      case FieldKind::kInteger:
+        return "cls";
+      case FieldKind::kText:
+        return "txt";
+      case FieldKind::kJson:
+        return "json";
+      case FieldKind::kArray:
+        return "npy";
+      default:
+        return "bin";
+    }
+  }
+
+  Parsed<void> add_number(const Column& column, const FieldDescription* field, Bytes value) {
+    const auto number = number_in(value, column);
+    const auto integer = number ? integer_of(*column.dtype, number->data) : std::unexpected(number.error());
+    if (!number || !integer) return add_array(number);
+    const bool is_field = field != nullptr && field->kind == FieldKind::kInteger;
+    add(name_ + ".cls", is_field ? "cls" : "", bytes_of(std::to_string(*integer)));
+    return {};
+  }
+
+  Parsed<void> add_array(const Parsed<StoredArray>& array) {
+    if (!array) return std::unexpected(array.error());
+    add(name_ + ".npy", "", npy_file(*array));
+    return {};
+  }
+
+  Parsed<void> add_images(const Column& column, Bytes value) {
+    const auto images = images_in(value, column.is_listed);
+    if (!images) return std::unexpected(images.error());
+    for (std::size_t i = 0; i < images->size(); ++i) {
+      const Bytes image = (*images)[i];
+      const std::string_view kind = image_kind_of(image);
+      const std::string number = name_ + "." + std::to_string(i) + ".";
+      add(number + std::string(kind.empty() ? "bin" : kind), "", {image.begin(), image.end()});
+    }
+    return {};
+  }
+
+  std::string name_;
+  std::vector<File> files_;
+};
+
+}  // namespace
+
+Result<std::vector<File>> files_of(Bytes sample, const Columns& columns, const std::vector<ColumnChoice>& fields,
+                                   bool is_one_value) {
+  std::vector<Bytes> values(columns.size());
+  if (const auto split = split_sample(sample, columns, is_one_value, values); !split)
+    return data_error("the sample is damaged: " + split.error(), "format");
+  // fields first, so that short names are theirs
+  std::vector<std::pair<std::size_t, const FieldDescription*>> order;
+  for (const ColumnChoice& field : fields)
+    if (std::ranges::find(order, field.column, &decltype(order)::value_type::first) == order.end())
+      order.emplace_back(field.column, &field.description);
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (std::ranges::find(order, i, &decltype(order)::value_type::first) == order.end()) order.emplace_back(i, nullptr);
+  FileWriter writer;
+  for (const auto& [column, field] : order)
+    if (const auto added = writer.add(columns[column], field, values[column]); !added)
+      return data_error(
+          "the column '" + columns[column].name + "' (" + columns[column].encoding + "): " + added.error(), "format");
+  auto files = writer.take();
+  if (files.empty()) return data_error("the sample has no column that a file can be made of", "format");
+  return files;
+}
+
+}  // namespace feedline::format

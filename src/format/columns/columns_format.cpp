@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/columns/columns_format.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/check.h"
+#include "format/checksum.h"
+#include "format/columns/column_files.h"
+#include "format/tfrecord/tfrecord_format.h"
+
+namespace feedline::format {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+std::string stem_of(std::string_view shard) {
+  shard = shard.substr(0, shard.find('?'));
+  std::string stem(shard.substr(shard.rfind('/') + 1));
+  std::ranges::replace(stem, '.', '_');  // which in a tar would end the key
+  return stem;
+}
+
+}  // namespace
+
+std::vector<std::string> key_stems_of(const std::vector<PlannedShard>& shards) {
+  std::vector<std::string> stems;
+  std::map<std::string, std::size_t> counts;
+  for (const PlannedShard& shard : shards) ++counts[stems.emplace_back(stem_of(shard.name))];
+  for (std::size_t i = 0; i < stems.size(); ++i)
+    if (counts[stems[i]] > 1) stems[i] += "-" + std::to_string(i);
+  return stems;
+}
+
+Result<std::shared_ptr<const Format>> ColumnsFormat::open(const std::string& source, PlannedDataset dataset,
+                                                          const OpenOptions& options) {
+  FEEDLINE_TRY(auto fields, choose_columns(options.fields, dataset.columns));
+  std::shared_ptr<ColumnsFormat> format(new ColumnsFormat(source, std::move(dataset), options, std::move(fields)));
+  if (format->ends_.empty() || format->size() == 0) return config_error("the dataset holds no samples");
+  return std::shared_ptr<const Format>(std::move(format));
+}
+
+ColumnsFormat::ColumnsFormat(std::string source, PlannedDataset dataset, OpenOptions options,
+                             std::vector<ColumnChoice> fields)
+    : source_(std::move(source)),
+      format_(std::move(dataset.format)),
+      options_(std::move(options)),
+      of_samples_(dataset.of_samples),
+      stems_(key_stems_of(dataset.shards)),
+      reader_(std::move(dataset.columns), std::move(fields), dataset.is_one_value) {
+  std::uint64_t end = 0;
+  for (PlannedShard& shard : dataset.shards) {
+    ends_.push_back(end += shard.samples);
+    shards_.push_back(std::make_unique<ColumnShard>(std::move(shard)));
+  }
+  for (const ColumnChoice& field : reader_.fields()) fields_.push_back(field.description);
+  open_shards_.expect(shards_.size());
+  fingerprint_ = compute_fingerprint();
+}
+
+// Not the shards' names: a copy of the dataset elsewhere is the same dataset. Nor how it is compressed.
+std::uint64_t ColumnsFormat::compute_fingerprint() const {
+  Fingerprint fingerprint;
+  fingerprint.add(name());
+  for (const ColumnChoice& field : reader_.fields()) {
+    fingerprint.add(field.description.name);
+    fingerprint.add(static_cast<std::uint64_t>(field.description.kind));
+    fingerprint.add(reader_.columns()[field.column].name);
+  }
+  for (const auto& shard : shards_) {
+    fingerprint.add(shard->plan().samples);
+    fingerprint.add(shard->plan().plain_bytes.value_or(0));
+  }
+  return fingerprint.value();
+}
+
+ColumnsFormat::Place ColumnsFormat::place_of(std::uint64_t index) const {
+  FEEDLINE_CHECK(index < size());
+  const auto shard = static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
+  return {shards_[shard].get(), shard, index - (shard == 0 ? 0 : ends_[shard - 1])};
+}
+
+Where ColumnsFormat::where(std::uint64_t index) const {
+  // where the shard is not there, whoever reads it says so
+  (void)place_of(index).shard->located(options_.storage, options_.notes.get());
+  return known_place(index);
+}
+
+Where ColumnsFormat::known_place(std::uint64_t index) const {
+  const Place place = place_of(index);
+  Where where;
+  where.dataset = source_;
+  where.shard = place.shard->plan().name;
+  where.key = key_of(stems_[place.number], place.sample);
+  where.record = index;
+  if (const auto* located = place.shard->if_located()) where.offset = located->place(place.sample).offset;
+  return where;
+}
+
+void ColumnsFormat::notice_changes() const {
+  for (const auto& shard : shards_) shard->notice_change();
+}
+
+Result<Inspection> ColumnsFormat::inspect() const { return format::inspect(source_, options_); }
+
+std::unexpected<Error> ColumnsFormat::at(std::uint64_t index, Error error) const {
+  Where place = known_place(index);
+  place.stage = std::move(error.where.stage);
+  if (error.where.offset) place.offset = error.where.offset;
+  error.where = std::move(place);
+  return std::unexpected(std::move(error));
+}
+
+Result<ColumnsFormat::Found> ColumnsFormat::find(const Place& place) const {
+  FEEDLINE_TRY(const ColumnShard::Located* located, place.shard->located(options_.storage, options_.notes.get()));
+  FEEDLINE_TRY(auto reader, open_shards_.reader(located->reader));
+  return Found{std::move(reader), located->place(place.sample)};
+}
+
+Result<Bytes> ColumnsFormat::fetch(const Place& place, memory::Record& record) const {
+  record.pin.reset();
+  FEEDLINE_TRY(const Found found, find(place));
+  FEEDLINE_TRY(const Bytes stored, read_sample(found.reader, found.place, record));
+  return stored;
+}
+
+// One more buffer than fields have: those are the first.
+Result<Bytes> ColumnsFormat::plain(Bytes stored, memory::Record& record) const {
+  if (!of_samples_) return stored;
+  const std::size_t room = reader_.fields().size();
+  if (record.more.size() <= room) record.more.resize(room + 1);
+  FEEDLINE_TRY(const Bytes sample, decompress(*of_samples_, stored, record.more[room], record.most_bytes));
+  return sample;
+}
+
+Result<void> ColumnsFormat::accept_sample(Bytes stored, memory::Record& record) const {
+  FEEDLINE_TRY(const Bytes sample, plain(stored, record));
+  auto read = reader_.read(sample, record);
+  if (!read) return std::unexpected(std::move(read).error().error);
+  record.bytes_read = stored.size();
+  return {};
+}
+
+Result<void> ColumnsFormat::read(std::uint64_t index, memory::Record& record) const {
+  const auto stored = fetch(place_of(index), record);
+  auto done = stored ? accept_sample(*stored, record) : std::unexpected(stored.error());
+  if (!done) return at(index, std::move(done).error());
+  return done;
+}
+
+Result<void> ColumnsFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
+  const auto found = find(place_of(index));
+  if (!found) return at(index, found.error());
+  if (const auto view = found->reader->view(found->place.offset, 0); view && *view) return {};
+  pieces.push_back({found->reader, {}, found->place.offset, found->place.bytes});
+  return {};
+}
+
+Result<void> ColumnsFormat::accept(std::uint64_t index, std::span<const Bytes> pieces, memory::Record& record) const {
+  record.pin.reset();
+  auto done = accept_sample(pieces.front(), record);
+  if (!done) return at(index, std::move(done).error());
+  return done;
+}
+
+Result<SampleFiles> ColumnsFormat::files(std::uint64_t index) const {
+  const Place place = place_of(index);
+  memory::Record record;
+  record.most_bytes = memory::usual_sample_limit();
+  const auto stored = fetch(place, record);
+  const auto sample = stored ? plain(*stored, record) : stored;
+  auto files = sample ? files_of(*sample, reader_.columns(), reader_.fields(), reader_.is_one_value())
+                      : std::unexpected(sample.error());
+  if (!files) return at(index, std::move(files).error());
+  return SampleFiles{key_of(stems_[place.number], place.sample), std::nullopt, std::move(*files)};
+}
+
+// Reads the sample: what its columns take stands nowhere else.
+Result<SampleFileSizes> ColumnsFormat::file_sizes(std::uint64_t index) const {
+  FEEDLINE_TRY(const SampleFiles sample, files(index));
+  SampleFileSizes sizes{sample.key, sample.label, {}};
+  for (const auto& file : sample.files) sizes.files.push_back({file.extension, file.bytes.size()});
+  return sizes;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/columns/column_reader.h"
+#include "format/columns/column_shard.h"
+#include "format/compression/compression.h"
+#include "format/format.h"
+
+namespace feedline::format {
+
+// What an index says of a whole dataset.
+struct PlannedDataset {
+  std::string format;  // "mds", "litdata"
+  Columns columns;
+  std::vector<PlannedShard> shards;
+  std::optional<Compression> of_samples = {};  // each sample is compressed by itself
+  bool is_one_value = false;                   // a sample is the value of the one column, without a size in front
+};
+
+// Samples of columns, numbered through the shards.
+class ColumnsFormat final : public RecordFormat {
+ public:
+  // Requires: options.storage. kConfig: no samples, or the fields cannot be had.
+  static Result<std::shared_ptr<const Format>> open(const std::string& source, PlannedDataset dataset,
+                                                    const OpenOptions& options);
+  // Looks at all shards, their checksums and all samples.
+  static Result<Inspection> inspect(const std::string& source, PlannedDataset dataset, const OpenOptions& options);
+
+  std::string_view name() const override { return format_; }
+  std::uint64_t size() const override { return ends_.back(); }
+  const std::vector<FieldDescription>& fields() const override { return fields_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  Result<void> read(std::uint64_t index, memory::Record& record) const override;
+  Result<SampleFiles> files(std::uint64_t index) const override;
+  Result<SampleFileSizes> file_sizes(std::uint64_t index) const override;
+  Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;
+  Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
+                      memory::Record& record) const override;
+  std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
+  std::vector<std::uint64_t> shard_ends() const override { return ends_; }
+  Where where(std::uint64_t index) const override;
+  void notice_changes() const override;
+  std::uint64_t fingerprint() const override { return fingerprint_; }
+  Result<Inspection> inspect() const override;
+
+ private:
+  struct Place {
+    const ColumnShard* shard;
+    std::size_t number;    // of the shard
+    std::uint64_t sample;  // in the shard
+  };
+  struct Found {
+    std::shared_ptr<const storage::Reader> reader;
+    ColumnShard::Place place;
+  };
+
+  ColumnsFormat(std::string source, PlannedDataset dataset, OpenOptions options, std::vector<ColumnChoice> fields);
+  std::uint64_t compute_fingerprint() const;
+  Place place_of(std::uint64_t index) const;
+  Where known_place(std::uint64_t index) const;  // without looking for its shard
+  Result<Found> find(const Place& place) const;
+  Result<std::span<const std::byte>> fetch(const Place& place, memory::Record& record) const;
+  Result<std::span<const std::byte>> plain(std::span<const std::byte> stored, memory::Record& record) const;
+  Result<void> accept_sample(std::span<const std::byte> stored, memory::Record& record) const;
+  // `error` with the sample's place, as far as it does not name one itself.
+  std::unexpected<Error> at(std::uint64_t index, Error error) const;
+
+  const std::string source_;
+  const std::string format_;
+  const OpenOptions options_;
+  const std::optional<Compression> of_samples_;
+  std::vector<std::unique_ptr<ColumnShard>> shards_;
+  std::vector<std::string> stems_;  // of keys, one for each shard
+  mutable OpenShards open_shards_;
+  const ColumnReader reader_;
+  std::vector<std::uint64_t> ends_;  // samples of the shards up to and with this one
+  std::vector<FieldDescription> fields_;
+  const std::vector<std::string> classes_;  // none: a sample knows its label alone
+  std::uint64_t fingerprint_ = 0;
+};
+
+// What keys begin with: the shards' names without folders, dots as "_"; with their number where two are the same.
+std::vector<std::string> key_stems_of(const std::vector<PlannedShard>& shards);
+
+}  // namespace feedline::format

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "format/columns/columns_format.h"
+#include "format/each_shard.h"
+#include "format/finding.h"
+#include "format/tfrecord/tfrecord_format.h"
+
+namespace feedline::format {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+struct Looked {
+  std::uint64_t bytes = 0, samples = 0;
+  std::optional<std::uint64_t> smallest, largest;  // of the first image
+  Findings findings;
+};
+
+// Goes through the samples of a shard.
+class ShardLook {
+ public:
+  ShardLook(const ColumnShard& shard, std::string stem, const ColumnReader* reader,
+            std::optional<Compression> of_samples)
+      : shard_(shard), stem_(std::move(stem)), reader_(reader), of_samples_(of_samples) {
+    record_.most_bytes = memory::usual_sample_limit();
+  }
+
+  Looked look(const OpenOptions& options) {
+    if (shard_.plan().check)
+      if (const auto checked = shard_.plan().check(*options.storage, looked_.findings); !checked) add(checked.error());
+    if (looked_.findings.first_error()) return std::move(looked_);
+    if (const auto read = read_all(options); !read) add(read.error());
+    return std::move(looked_);
+  }
+
+ private:
+  void add(const Error& error) {
+    const bool damaged = error.code == ErrorCode::kData;
+    looked_.findings.add({damaged ? "damaged_shard" : "unreadable_file", Severity::kError, shard_.plan().name, "",
+                          error.where.offset, damaged ? error.what : error.message()});
+  }
+  void report(std::string_view code, std::uint64_t sample, std::uint64_t offset, const std::string& what) {
+    looked_.findings.add({code, Severity::kError, shard_.plan().name, key_of(stem_, sample), offset,
+                          "sample " + std::to_string(sample) + ": " + what});
+  }
+
+  Result<void> read_all(const OpenOptions& options) {
+    FEEDLINE_TRY(const ColumnShard::Located* located, shard_.located(options.storage, options.notes.get()));
+    looked_.samples = shard_.plan().samples;
+    FEEDLINE_TRY(const auto opened, located->reader.reader());
+    for (std::uint64_t i = 0; i < shard_.plan().samples; ++i) {
+      const ColumnShard::Place place = located->place(i);
+      const auto stored = read_sample(opened.reader, place, record_);
+      if (!stored && stored.error().code != ErrorCode::kData) return std::unexpected(stored.error());
+      if (!stored)
+        report("too_large", i, place.offset, stored.error().what);
+      else if (reader_ != nullptr)
+        take(i, place.offset, *stored);
+    }
+    located->reader.close();
+    return {};
+  }
+
+  void take(std::uint64_t number, std::uint64_t offset, Bytes stored) {
+    Bytes sample = stored;
+    if (of_samples_) {
+      const auto plain = decompress(*of_samples_, stored, room_, record_.most_bytes);
+      if (!plain) return report("bad_sample", number, offset, plain.error().what);
+      sample = *plain;
+    }
+    if (auto read = reader_->read(sample, record_); !read)
+      return report(read.error().code, number, offset, read.error().error.what);
+    bool is_first_image = true;
+    for (std::size_t i = 0; i < record_.fields.size(); ++i) {
+      const auto& field = record_.fields[i];
+      const FieldKind kind = reader_->fields()[i].description.kind;
+      const bool is_number = kind == FieldKind::kInteger && field.bytes.empty();
+      const std::uint64_t bytes = is_number                      ? 1
+                                  : field.pixels.data != nullptr ? memory::bytes_of(field.pixels)
+                                                                 : field.bytes.size();
+      looked_.bytes += bytes;
+      if (kind != FieldKind::kImage || !std::exchange(is_first_image, false)) continue;
+      looked_.smallest = std::min(looked_.smallest.value_or(bytes), bytes);
+      looked_.largest = std::max(looked_.largest.value_or(0), bytes);
+    }
+  }
+
+  const ColumnShard& shard_;
+  const std::string stem_;
+  const ColumnReader* const reader_;
+  const std::optional<Compression> of_samples_;
+  memory::ByteBuffer room_;
+  memory::Record record_;
+  Looked looked_;
+};
+
+void add_unread(const std::string& source, const Columns& columns, const std::vector<ColumnChoice>& fields,
+                Findings& findings) {
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (std::ranges::count(fields, i, &ColumnChoice::column) == 0)
+      findings.add({"unread_column",
+                    Severity::kNote,
+                    source,
+                    "",
+                    {},
+                    "the column '" + columns[i].name + "' (" + columns[i].encoding +
+                        ") is not read: no field takes it; fields= chooses"});
+}
+
+}  // namespace
+
+Result<Inspection> ColumnsFormat::inspect(const std::string& source, PlannedDataset dataset,
+                                          const OpenOptions& options) {
+  Inspection inspection;
+  inspection.format = dataset.format;
+  inspection.shards = dataset.shards.size();
+  const auto stems = key_stems_of(dataset.shards);
+  const auto fields = choose_columns(options.fields, dataset.columns);
+  std::optional<ColumnReader> reader;
+  if (fields) reader.emplace(dataset.columns, *fields, dataset.is_one_value);
+  std::vector<std::unique_ptr<ColumnShard>> shards;
+  for (PlannedShard& shard : dataset.shards) shards.push_back(std::make_unique<ColumnShard>(std::move(shard)));
+  FEEDLINE_TRY(
+      auto looked,
+      each_shard<Looked>(
+          shards.size(),
+          [&](std::size_t i) -> Result<Looked> {
+            return ShardLook(*shards[i], stems[i], reader ? &*reader : nullptr, dataset.of_samples).look(options);
+          },
+          shards_side_by_side(options.storage->is_remote())));
+  Findings findings;
+  std::optional<std::uint64_t> smallest;
+  for (Looked& one : looked) {
+    findings.add(std::move(one.findings));
+    inspection.samples += one.samples;
+    inspection.bytes += one.bytes;
+    if (one.smallest) smallest = std::min(smallest.value_or(*one.smallest), *one.smallest);
+    inspection.largest_bytes = std::max(inspection.largest_bytes, one.largest.value_or(0));
+  }
+  inspection.smallest_bytes = smallest.value_or(0);
+  for (const Column& column : dataset.columns) inspection.extensions.push_back({column.name, inspection.samples});
+  if (fields) {
+    for (const ColumnChoice& field : *fields) inspection.fields.push_back(field.description.name);
+    add_unread(source, dataset.columns, *fields, findings);
+  } else {
+    findings.add({"no_field", Severity::kError, source, "", {}, fields.error().what});
+  }
+  if (inspection.samples == 0 && !findings.first_error())
+    findings.add({"no_samples", Severity::kWarning, source, "", {}, "the dataset holds no samples"});
+  inspection.findings = findings.to_inspection();
+  return inspection;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/columns/index_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "format/source_list.h"
+
+namespace feedline::format {
+namespace {
+
+constexpr std::string_view kName = "index.json";
+
+// Without what stands behind "?" in a URL.
+bool is_index(std::string_view source) {
+  source = source.substr(0, source.find('?'));
+  return source == kName || (source.ends_with(kName) && source[source.size() - kName.size() - 1] == '/');
+}
+
+}  // namespace
+
+Result<IndexPlace> index_place(const std::string& source, const storage::Storage& storage) {
+  if (source.empty()) return config_error("the list of datasets has an empty name");
+  if (is_index(source)) {
+    const std::size_t slash = source.substr(0, source.find('?')).rfind('/');
+    return IndexPlace{source, slash == source.npos ? "." : source.substr(0, std::max<std::size_t>(slash, 1))};
+  }
+  std::string folder = source;
+  while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+  return IndexPlace{storage.below(folder, kName), folder};
+}
+
+Result<std::vector<std::string>> index_sources(const std::string& source, const storage::Storage& storage) {
+  std::vector<std::string> sources;
+  for (const std::string& part : split_list(source)) {
+    if (part.find_first_of("{}") == part.npos || (!storage.is_remote() && storage.stat(part))) {
+      sources.push_back(part);
+      continue;
+    }
+    FEEDLINE_TRY(const auto names, expand_braces(part));
+    sources.insert(sources.end(), names.begin(), names.end());
+  }
+  return sources;
+}
+
+Result<std::string_view> read_index_file(const IndexPlace& place, const storage::Storage& storage,
+                                         memory::ByteBuffer& room) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{8} << 30U;  // some 1 KB for each of millions of shards
+  FEEDLINE_TRY(const auto bytes, storage.read_all(place.index, room, kMostBytes));
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+Result<bool> begins_with_key(const std::string& source, const storage::Storage& storage,
+                             std::initializer_list<std::string_view> keys) {
+  const std::string first = split_list(source).front();
+  if (first.empty() || (storage.is_remote() && !is_index(first))) return false;
+  if (!is_index(first))
+    if (const auto folder = storage.is_directory(first); !folder || !*folder) return false;
+  FEEDLINE_TRY(const IndexPlace place, index_place(first, storage));
+  const auto reader = storage.open(place.index, storage::Access::kRead);
+  if (!reader) return false;  // who opens it says why
+  std::array<std::byte, 256> start;
+  const auto got = (*reader)->read_at(0, start);
+  if (!got) return false;
+  std::string_view text(reinterpret_cast<const char*>(start.data()), *got);
+  const auto skip = [&text](std::string_view what) {
+    text.remove_prefix(std::min(text.size(), text.find_first_not_of(what)));
+  };
+  skip(" \t\r\n");
+  if (!text.starts_with('{')) return false;
+  text.remove_prefix(1);
+  skip(" \t\r\n");
+  return std::ranges::any_of(keys, [&](std::string_view key) {
+    return text.starts_with('"') && text.substr(1).starts_with(key) && text.substr(1 + key.size()).starts_with('"');
+  });
+}
+
+}  // namespace feedline::format

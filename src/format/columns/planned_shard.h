@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a dataset's index says of a shard: nothing is known yet of whether it is there.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cache/notes.h"
+#include "format/finding.h"
+#include "format/shard_reader.h"
+#include "storage/storage.h"
+
+namespace feedline::format {
+
+struct PlannedShard {
+  std::string name;  // the object that holds it, for messages
+  std::uint64_t samples = 0;
+  std::optional<std::uint64_t> plain_bytes = {};  // where the index says how many it has, without compression
+  bool ends_with_last_sample = true;              // else other data may follow
+  // Where its plain bytes are: looked for when a sample of it is first read. An error that is no passing one is the
+  // same with every call.
+  std::function<Result<ShardFile>(std::shared_ptr<const storage::Storage> storage, cache::Notes* notes)> locate;
+  // Compares what is stored with the checksums that the index has of it, all of it; none: it has none.
+  std::function<Result<void>(const storage::Storage& storage, Findings& findings)> check = nullptr;
+};
+
+}  // namespace feedline::format

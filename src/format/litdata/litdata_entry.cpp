@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/litdata/litdata_entry.h"
+
+#include <utility>
+
+#include "format/columns/columns_format.h"
+#include "format/columns/index_file.h"
+#include "format/compression/compression.h"
+#include "format/litdata/framed_chunk.h"
+#include "format/litdata/litdata_index.h"
+#include "format/plain_copy.h"
+
+namespace feedline::format {
+namespace {
+
+Result<bool> is_litdata(const std::string& source, const storage::Storage& storage) {
+  return begins_with_key(source, storage, {"chunks", "config", "updated_at"});
+}
+
+// The index has no size of a compressed chunk's plain bytes that holds for every version of its writer.
+Result<void> make_plain(const std::string& path, const storage::Reader& reader, cache::OutputFile& output) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 32U;  // what u32 offsets reach
+  FEEDLINE_TRY(auto stream, StreamDecompression::start(Compression::kZstd, kMost));
+  const auto take = [&](std::span<const std::byte> plain) { return output.append(plain); };
+  std::vector<std::byte> piece(std::size_t{1} << 20U);
+  std::uint64_t offset = 0;
+  const auto run = [&]() -> Result<void> {
+    while (true) {
+      FEEDLINE_TRY(const std::size_t got, reader.read_at(offset, piece));
+      if (got == 0) return stream.finish(take);
+      FEEDLINE_CHECK_OK(stream.feed(std::span<const std::byte>(piece).first(got), take));
+      offset += got;
+    }
+  };
+  auto done = run();
+  if (!done && done.error().code == ErrorCode::kData) {
+    done.error().where.shard = path;
+    done.error().where.offset = offset;
+  }
+  return done;
+}
+
+Result<ShardFile> locate(const std::string& path, std::uint64_t samples,
+                         std::shared_ptr<const storage::Storage> storage, cache::Notes* notes) {
+  MakePlain make;
+  if (path.substr(path.rfind('/') + 1).contains(".zstd")) {
+    make = [&](const storage::Reader& reader, cache::OutputFile& output) { return make_plain(path, reader, output); };
+  } else {
+    FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, storage->open(path, storage::Access::kRead));
+    FEEDLINE_TRY(const auto version, reader->version());
+    FEEDLINE_TRY(const bool framed, is_framed(*reader));
+    if (!framed) return ShardFile{path, path, std::move(storage), version, std::move(reader)};
+    make = [&](const storage::Reader& from, cache::OutputFile& output) -> Result<void> {
+      auto done = write_unframed(from, samples, output);
+      if (!done && done.error().code == ErrorCode::kData) done.error().where.shard = path;
+      return done;
+    };
+  }
+  FEEDLINE_TRY(std::string plain, made_plain(*storage, path, ".litdata", make, notes));
+  FEEDLINE_TRY(const auto version, storage::local_storage()->stat(plain));
+  return ShardFile{path, std::move(plain), storage::local_storage(), version};
+}
+
+PlannedShard plan_of(const std::string& folder, const LitChunk& chunk) {
+  PlannedShard shard;
+  shard.name = folder + "/" + chunk.name;
+  shard.samples = chunk.samples;
+  shard.ends_with_last_sample = false;  // rows as Arrow may follow
+  shard.locate = [path = shard.name, samples = chunk.samples](std::shared_ptr<const storage::Storage> storage,
+                                                              cache::Notes* notes) {
+    return locate(path, samples, std::move(storage), notes);
+  };
+  return shard;
+}
+
+Result<void> add(const std::string& source, const storage::Storage& storage, PlannedDataset& dataset) {
+  FEEDLINE_TRY(const IndexPlace place, index_place(source, storage));
+  memory::ByteBuffer room;
+  FEEDLINE_TRY(const std::string_view text, read_index_file(place, storage, room));
+  auto index = parse_litdata_index(text);
+  if (!index) {
+    if (index.error().where.shard.empty()) index.error().where.shard = place.index;
+    return std::unexpected(std::move(index).error());
+  }
+  const auto of_samples = index->are_samples_zstd ? std::optional(Compression::kZstd) : std::nullopt;
+  if (dataset.shards.empty()) {
+    dataset.columns = index->columns;
+    dataset.of_samples = of_samples;
+    dataset.is_one_value = index->are_tokens;
+  } else if (dataset.columns != index->columns || dataset.of_samples != of_samples ||
+             dataset.is_one_value != index->are_tokens) {
+    return config_error("'" + place.index + "' has other values than the first dataset of the list");
+  }
+  for (const LitChunk& chunk : index->chunks) dataset.shards.push_back(plan_of(place.folder, chunk));
+  return {};
+}
+
+Result<PlannedDataset> plan(const std::string& source, const storage::Storage& storage) {
+  PlannedDataset dataset{"litdata", {}, {}};
+  FEEDLINE_TRY(const auto parts, index_sources(source, storage));
+  for (const std::string& part : parts) FEEDLINE_CHECK_OK(add(part, storage, dataset));
+  return dataset;
+}
+
+Result<std::shared_ptr<const Format>> open_litdata(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_TRY(auto dataset, plan(source, *options.storage));
+  return ColumnsFormat::open(source, std::move(dataset), options);
+}
+
+Result<Inspection> inspect_litdata(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_TRY(auto dataset, plan(source, *options.storage));
+  return ColumnsFormat::inspect(source, std::move(dataset), options);
+}
+
+}  // namespace
+
+const FormatEntry& litdata_entry() {
+  static constexpr FormatEntry kEntry{"litdata", is_litdata, open_litdata, inspect_litdata};
+  return kEntry;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/mds/mds_entry.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "format/columns/columns_format.h"
+#include "format/columns/index_file.h"
+#include "format/mds/mds_index.h"
+#include "format/mds/mds_shards.h"
+#include "format/source_list.h"
+
+namespace feedline::format {
+namespace {
+
+Result<bool> is_mds(const std::string& source, const storage::Storage& storage) {
+  return begins_with_key(source, storage, {"shards", "version"});
+}
+
+Result<void> add(const std::string& source, const storage::Storage& storage, PlannedDataset& dataset) {
+  FEEDLINE_TRY(const IndexPlace place, index_place(source, storage));
+  const auto located = [&](Error error) {
+    if (error.where.shard.empty()) error.where.shard = place.index;
+    return std::unexpected(std::move(error));
+  };
+  memory::ByteBuffer room;
+  FEEDLINE_TRY(const std::string_view text, read_index_file(place, storage, room));
+  auto index = parse_mds_index(text);
+  if (!index) return located(std::move(index).error());
+  if (dataset.columns.empty()) dataset.columns = index->columns;
+  if (dataset.columns != index->columns)
+    return located(data_error("it has other columns than the first dataset of the list", "format").error());
+  std::ranges::move(plan_shards(place.folder, std::move(index->shards)), std::back_inserter(dataset.shards));
+  return {};
+}
+
+Result<PlannedDataset> plan(const std::string& source, const storage::Storage& storage) {
+  PlannedDataset dataset{"mds", {}, {}};
+  FEEDLINE_TRY(const auto parts, index_sources(source, storage));
+  for (const std::string& part : parts) FEEDLINE_CHECK_OK(add(part, storage, dataset));
+  return dataset;
+}
+
+Result<std::shared_ptr<const Format>> open_mds(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_TRY(auto dataset, plan(source, *options.storage));
+  return ColumnsFormat::open(source, std::move(dataset), options);
+}
+
+Result<Inspection> inspect_mds(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_TRY(auto dataset, plan(source, *options.storage));
+  return ColumnsFormat::inspect(source, std::move(dataset), options);
+}
+
+}  // namespace
+
+const FormatEntry& mds_entry() {
+  static constexpr FormatEntry kEntry{"mds", is_mds, open_mds, inspect_mds};
+  return kEntry;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/mds/mds_shards.h"
+
+#include <memory>
+#include <utility>
+
+#include "format/mds/digest.h"
+#include "format/plain_copy.h"
+
+namespace feedline::format {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20U;
+
+// All checksums of one file that are known, computed in one pass.
+class Checks {
+ public:
+  Checks(const MdsFile& file, std::string path) : file_(file), path_(std::move(path)) {
+    for (const auto& [algorithm, hex] : file.digests)
+      if (auto digest = make_digest(algorithm)) running_.push_back({algorithm, hex, std::move(digest)});
+  }
+  bool is_any() const { return !running_.empty(); }
+  // Of the algorithms that are not known here.
+  std::string unknown() const {
+    std::string names;
+    for (const auto& [algorithm, hex] : file_.digests)
+      if (!make_digest(algorithm)) names += (names.empty() ? "" : ", ") + algorithm;
+    return names;
+  }
+  void add(Bytes bytes) {
+    bytes_ += bytes.size();
+    for (Running& one : running_) one.digest->add(bytes);
+  }
+  // kData: what came is not what the index says.
+  Result<void> compare() {
+    if (bytes_ != file_.bytes)
+      return differs("it has " + std::to_string(bytes_) + " bytes, and the index says " + std::to_string(file_.bytes));
+    for (Running& one : running_)
+      if (const std::string hex = one.digest->hex(); hex != one.wanted)
+        return differs("its " + one.algorithm + " is " + hex + ", and the index says " + one.wanted);
+    return {};
+  }
+
+ private:
+  struct Running {
+    std::string algorithm, wanted;
+    std::unique_ptr<RunningDigest> digest;
+  };
+  std::unexpected<Error> differs(const std::string& how) const {
+    auto error = data_error("the shard is damaged: " + how + "; copy or download it again", "format");
+    error.error().where.shard = path_;
+    return error;
+  }
+
+  const MdsFile& file_;
+  const std::string path_;
+  std::vector<Running> running_;
+  std::uint64_t bytes_ = 0;
+};
+
+template <typename Take>
+Result<void> each_piece(const storage::Reader& reader, Take&& take) {
+  std::vector<std::byte> piece(kPieceBytes);
+  for (std::uint64_t offset = 0;;) {
+    FEEDLINE_TRY(const std::size_t got, reader.read_at(offset, piece));
+    if (got == 0) return {};
+    FEEDLINE_CHECK_OK(take(offset, Bytes(piece).first(got)));
+    offset += got;
+  }
+}
+
+// The plain bytes of a compressed shard, compared with all checksums of both.
+Result<void> make_plain(const MdsShard& shard, const std::string& path, const storage::Reader& reader,
+                        cache::OutputFile& output) {
+  const auto located = [&](Error error, std::uint64_t offset) {
+    error.where.shard = path;
+    error.where.offset = offset;
+    return std::unexpected(std::move(error));
+  };
+  Checks zipped(*shard.zip, path), raw(shard.raw, path);
+  FEEDLINE_TRY(auto stream, StreamDecompression::start(*shard.compression, shard.raw.bytes));
+  const auto take = [&](Bytes plain) {
+    raw.add(plain);
+    return output.append(plain);
+  };
+  FEEDLINE_CHECK_OK(each_piece(reader, [&](std::uint64_t offset, Bytes piece) -> Result<void> {
+    zipped.add(piece);
+    auto fed = stream.feed(piece, take);
+    if (!fed && fed.error().code == ErrorCode::kData) return located(std::move(fed).error(), offset);
+    return fed;
+  }));
+  FEEDLINE_CHECK_OK(zipped.compare());
+  if (auto ended = stream.finish(take); !ended) {
+    if (ended.error().code != ErrorCode::kData) return ended;
+    return located(std::move(ended).error(), shard.zip->bytes);
+  }
+  return raw.compare();
+}
+
+// As it was written, where that is there: what streaming itself prefers. Behind a network nobody keeps both.
+bool is_there(const storage::Storage& storage, const std::string& path, std::uint64_t bytes) {
+  if (storage.is_remote()) return false;
+  const auto stat = storage.stat(path);
+  return stat && stat->bytes == bytes;
+}
+
+Result<ShardFile> locate(const MdsShard& shard, const std::string& folder,
+                         std::shared_ptr<const storage::Storage> storage, cache::Notes* notes) {
+  const std::string raw = storage->below(folder, shard.raw.name);
+  if (!shard.zip || is_there(*storage, raw, shard.raw.bytes)) {
+    FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, storage->open(raw, storage::Access::kRead));
+    FEEDLINE_TRY(const auto version, reader->version());
+    return ShardFile{raw, raw, std::move(storage), version, std::move(reader)};
+  }
+  const std::string zip = storage->below(folder, shard.zip->name);
+  const auto make = [&](const storage::Reader& reader, cache::OutputFile& output) {
+    return make_plain(shard, zip, reader, output);
+  };
+  FEEDLINE_TRY(std::string plain, made_plain(*storage, zip, ".mds", make, notes));
+  FEEDLINE_TRY(const auto version, storage::local_storage()->stat(plain));
+  return ShardFile{zip, std::move(plain), storage::local_storage(), version};
+}
+
+// What is stored, with the checksums of it.
+Result<void> check(const MdsShard& shard, const std::string& folder, const storage::Storage& storage,
+                   Findings& findings) {
+  const bool is_zipped = shard.zip && !is_there(storage, storage.below(folder, shard.raw.name), shard.raw.bytes);
+  const MdsFile& file = is_zipped ? *shard.zip : shard.raw;
+  const std::string path = storage.below(folder, file.name);
+  Checks checks(file, path);
+  if (const std::string names = checks.unknown(); !names.empty())
+    findings.add({"unknown_checksum",
+                  checks.is_any() ? Severity::kNote : Severity::kWarning,
+                  path,
+                  "",
+                  {},
+                  "the index has checksums of it by " + names + ", which are not compared"});
+  if (!checks.is_any()) return {};
+  FEEDLINE_TRY(const auto reader, storage.open(path, storage::Access::kRead));
+  FEEDLINE_CHECK_OK(each_piece(
+      *reader, [&](std::uint64_t, Bytes piece) -> Result<void> { return checks.add(piece), Result<void>(); }));
+  if (const auto same = checks.compare(); !same)
+    findings.add({"checksum_differs", Severity::kError, path, "", {}, same.error().what});
+  return {};
+}
+
+}  // namespace
+
+std::vector<PlannedShard> plan_shards(const std::string& folder, std::vector<MdsShard> shards) {
+  std::vector<PlannedShard> planned;
+  planned.reserve(shards.size());
+  for (MdsShard& one : shards) {
+    const auto shard = std::make_shared<const MdsShard>(std::move(one));
+    PlannedShard plan;
+    plan.name = folder + "/" + (shard->zip ? shard->zip->name : shard->raw.name);
+    plan.samples = shard->samples;
+    plan.plain_bytes = shard->raw.bytes;
+    plan.locate = [shard, folder](std::shared_ptr<const storage::Storage> storage, cache::Notes* notes) {
+      return locate(*shard, folder, std::move(storage), notes);
+    };
+    plan.check = [shard, folder](const storage::Storage& storage, Findings& findings) {
+      return check(*shard, folder, storage, findings);
+    };
+    planned.push_back(std::move(plan));
+  }
+  return planned;
+}
+
+}  // namespace feedline::format

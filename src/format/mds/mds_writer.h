@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Test and fuzz support: MDS shards and their index, byte by byte.
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/compression/compressed_fixture.h"
+#include "format/mds/digest.h"
+
+namespace feedline::format {
+
+struct MdsColumn {
+  std::string name, encoding;
+  std::optional<std::uint32_t> size = {};
+};
+
+template <typename Number>
+std::string raw_number(Number value) {
+  std::string bytes(sizeof value, '\0');
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+// values: of the columns, in their order.
+inline std::string mds_sample(const std::vector<MdsColumn>& columns, const std::vector<std::string>& values) {
+  std::string sizes, data;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (!columns[i].size) sizes += raw_number(static_cast<std::uint32_t>(values[i].size()));
+    data += values[i];
+  }
+  return sizes + data;
+}
+
+inline std::string mds_shard(const std::vector<std::string>& samples, std::string_view config = "{\"version\": 2}") {
+  std::uint32_t end = static_cast<std::uint32_t>(4 + 4 * (samples.size() + 1) + config.size());
+  std::string table = raw_number(static_cast<std::uint32_t>(samples.size())) + raw_number(end), data;
+  for (const std::string& sample : samples) {
+    table += raw_number(end += static_cast<std::uint32_t>(sample.size()));
+    data += sample;
+  }
+  return table + std::string(config) + data;
+}
+
+inline std::string digest_of_text(std::string_view algorithm, std::string_view text) {
+  const auto digest = make_digest(algorithm);
+  digest->add(std::as_bytes(std::span(text)));
+  return digest->hex();
+}
+
+inline std::string mds_file(const std::string& name, std::string_view content, const std::vector<std::string>& hashes) {
+  std::string text =
+      "{\"basename\": \"" + name + "\", \"bytes\": " + std::to_string(content.size()) + ", \"hashes\": {";
+  for (std::size_t i = 0; i < hashes.size(); ++i)
+    text += (i == 0 ? "\"" : ", \"") + hashes[i] + "\": \"" + digest_of_text(hashes[i], content) + "\"";
+  return text + "}}";
+}
+
+// What the index says of a shard. `zipped`: the compressed file, of the same name with an end; empty: there is none.
+inline std::string mds_entry_of(const std::vector<MdsColumn>& columns, const std::string& name, std::size_t samples,
+                                std::string_view shard, const std::vector<std::string>& hashes = {},
+                                const std::string& compression = "", std::string_view zipped = "") {
+  std::string names, encodings, sizes;
+  for (const MdsColumn& column : columns) {
+    const std::string comma = names.empty() ? "" : ", ";
+    names += comma + "\"" + column.name + "\"";
+    encodings += comma + "\"" + column.encoding + "\"";
+    sizes += comma + (column.size ? std::to_string(*column.size) : "null");
+  }
+  const std::string end = "." + compression.substr(0, compression.find(':'));
+  return "{\"column_encodings\": [" + encodings + "], \"column_names\": [" + names + "], \"column_sizes\": [" + sizes +
+         "], \"compression\": " + (compression.empty() ? "null" : "\"" + compression + "\"") +
+         ", \"format\": \"mds\", \"hashes\": [], \"raw_data\": " + mds_file(name, shard, hashes) +
+         ", \"samples\": " + std::to_string(samples) + ", \"size_limit\": 67108864, \"version\": 2, \"zip_data\": " +
+         (zipped.empty() ? "null" : mds_file(name + end, zipped, hashes)) + "}";
+}
+
+inline std::string mds_index(const std::vector<std::string>& shards) {
+  std::string text = "{\"shards\": [";
+  for (std::size_t i = 0; i < shards.size(); ++i) text += (i == 0 ? "" : ", ") + shards[i];
+  return text + "], \"version\": 2}";
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MDS datasets, written from the specification: the batches of the same photos in a folder, every kind of field, copies
+of compressed shards, and damage that is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import made_mds
+import numpy as np
+import pytest
+from conftest import training
+from range_server import serving
+
+import feedline
+from feedline import packing, verifying
+
+Epoch = list[tuple[bytes, ...]]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain copies of compressed shards go where the test's files go."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def photos(folder: Path, tmp_path: Path) -> Path:
+    """The photos of `folder` in three shards, in the same order."""
+    return made_mds.of_folder(folder, tmp_path / "mds", shards=3, hashes=["sha1"])
+
+
+def epoch(dataset: feedline.Dataset, batch_size: int = 4, **options: Any) -> Epoch:
+    with dataset.loader(batch_size, seed=3, output="numpy", **options) as loader:
+        return [tuple(field.tobytes() for field in batch) for batch in loader]
+
+
+def test_gives_the_batches_of_the_same_photos_in_a_folder(folder: Path, photos: Path) -> None:
+    wanted = training(feedline.open(folder))
+    dataset = training(feedline.open(photos))
+    assert (dataset.format, len(dataset), list(dataset.schema)) == ("mds", 21, ["image", "label"])
+    for options in ({}, {"shuffle": True}, {"shuffle": True, "num_workers": 3}, {"rank": 1, "world_size": 2}):
+        assert epoch(dataset, **options) == epoch(wanted, **options), options
+    assert epoch(training(feedline.open(photos / "index.json"))) == epoch(wanted)
+    twice = feedline.open([photos, photos], format="mds")
+    assert len(twice) == 42
+
+
+@pytest.mark.parametrize("compression", ["gz", "bz2:9"])
+def test_compressed_shards_are_made_plain_once(folder: Path, photos: Path, tmp_path: Path, compression: str) -> None:
+    source = made_mds.of_folder(folder, tmp_path / "zip", shards=2, compression=compression, hashes=["sha256", "md5"])
+    wanted = epoch(training(feedline.open(photos)), shuffle=True)
+    assert epoch(training(feedline.open(source)), shuffle=True) == wanted
+    assert len(list((tmp_path / "cache").rglob("*.mds"))) == 2
+    assert feedline.inspect(source).findings == []
+
+
+def test_columns_of_every_kind(tmp_path: Path) -> None:
+    columns = {"id": "int32", "w": "float32", "tokens": "ndarray:uint16", "m": "ndarray:float32:2,2", "any": "ndarray"}
+    columns |= {"boxes": "ndarray:float32", "text": "str", "extra": "json", "n": "str_int", "r": "str_float"}
+    samples = [
+        {
+            "id": -i,
+            "w": i / 2,
+            "tokens": np.arange(4, dtype="uint16") + i,
+            "m": np.full((2, 2), i, "float32"),
+            "any": np.arange(6, dtype="int64").reshape(2, 3) * i,
+            "boxes": np.full((i + 1, 4), i, "float32"),
+            "text": f"text {i}",
+            "extra": {"k": [i]},
+            "n": 10**12 + i,
+            "r": i / 4,
+        }
+        for i in range(5)
+    ]
+    source = made_mds.write(tmp_path / "x", columns, samples, shards=2)
+    dataset = feedline.open(source, fields=("id", "w", "tokens", "m", "any", "boxes:boxes", "text", "extra", "n", "r"))
+    (batch,) = dataset.loader(5, output="numpy")
+    np.testing.assert_array_equal(batch.id, -np.arange(5))
+    np.testing.assert_array_equal(batch.w, np.arange(5, dtype="float32") / 2)
+    np.testing.assert_array_equal(batch.tokens, [np.arange(4) + i for i in range(5)])
+    np.testing.assert_array_equal(batch.m, [one["m"] for one in samples])
+    np.testing.assert_array_equal(batch.any, [one["any"] for one in samples])
+    assert [boxes.tolist() for boxes in batch.boxes] == [one["boxes"].tolist() for one in samples]  # type: ignore[attr-defined]
+    assert list(batch.text) == [f"text {i}" for i in range(5)]
+    assert list(batch.extra) == [{"k": [i]} for i in range(5)]
+    np.testing.assert_array_equal(batch.n, 10**12 + np.arange(5))
+    np.testing.assert_array_equal(batch.r, np.arange(5) / 4)
+    assert (batch.w.dtype, batch.tokens.dtype, batch.r.dtype) == (np.float32, np.uint16, np.float64)
+
+
+def test_behind_a_server_it_is_the_same(photos: Path) -> None:
+    wanted = epoch(training(feedline.open(photos)), shuffle=True)
+    with serving(photos.parent) as server:
+        assert epoch(training(feedline.open(server.url("mds/index.json"))), shuffle=True) == wanted
+        assert epoch(training(feedline.open(server.url("mds"), format="mds")), shuffle=True) == wanted
+
+
+def test_damage_is_named_and_left_out_where_that_can_be(photos: Path) -> None:
+    path = photos / "shard.00001.mds"
+    content = bytearray(path.read_bytes())
+    offset = int(np.frombuffer(bytes(content[4:8]), "<u4")[0])
+    content[offset : offset + 4] = b"\xff\xff\xff\x7f"
+    path.write_bytes(content)
+    dataset = training(feedline.open(photos))
+    with pytest.raises(feedline.DataError, match="its column 'image' has 2147483647 bytes") as raised:
+        dataset[7]
+    assert (raised.value.shard, raised.value.record) == (str(path), 7)
+    assert len(epoch(dataset, 1, on_error="skip", error_budget=1)) == 20
+    found = verifying.verify(photos)
+    assert {one.code for one in found.findings} >= {"checksum_differs"}
+
+
+def test_verify_compares_checksums_and_reads_all(photos: Path) -> None:
+    found = verifying.verify(photos)
+    assert (found.samples, found.format, [one.code for one in found.findings]) == (21, "mds", [])
+    path = photos / "shard.00002.mds"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1  # of a label: another one, as far as reading tells
+    path.write_bytes(content)
+    assert [one.code for one in verifying.verify(photos).findings] == ["checksum_differs"]
+
+
+def test_pickles_are_refused(tmp_path: Path) -> None:
+    source = made_mds.write(tmp_path / "x", {"a": "int", "p": "pkl"}, [{"a": 1, "p": b"\x80\x04N."}])
+    with pytest.raises(feedline.ConfigError, match="'p' is stored as 'pkl', which is not read: a pickle runs"):
+        feedline.open(source)
+    assert int(feedline.open(source, fields="a")[0].a) == 1
+
+
+def test_pack_writes_all_columns(photos: Path, tmp_path: Path) -> None:
+    packing.pack(photos, tmp_path / "tars")
+    packed = feedline.open(str(tmp_path / "tars" / "000000.tar"), fields=("jpg", "cls"))
+    wanted = feedline.open(photos)
+    assert len(packed) == 21
+    assert [int(packed[i].cls) for i in range(21)] == [int(wanted[i].label) for i in range(21)]
