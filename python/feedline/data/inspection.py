@@ -33,6 +33,12 @@ _PAGES = (
         'Copy or download the file again; until then on_error="skip" leaves the record out.',
     ),
     (
+        "bad_value",
+        "a value of an LMDB database is not where its key says",
+        "The page or node that it lies in says so: it is damaged, or was written to while it was copied.",
+        'Copy the database again with mdb_copy; until then on_error="skip" leaves the sample out.',
+    ),
+    (
         "class_names_differ",
         "shards were packed with different class names",
         "A label means one class in some shards and another in others.",
@@ -45,10 +51,28 @@ _PAGES = (
         "Remove the folder, or put its images in.",
     ),
     (
+        "count_differs",
+        "a database says another number of samples than it has",
+        "The entry num-samples is compared with the images. Some were never written, or were removed.",
+        "Write the database again, or choose fields with fields=, which does not compare.",
+    ),
+    (
         "cut_record",
         "a TFRecord file ends within a record",
         "It was not copied, or not written, to its end.",
         "Copy, download or write it again.",
+    ),
+    (
+        "damaged_array",
+        "a .npy or .npz file is damaged, or holds what no batch can",
+        "It is cut, its header does not fit to its size, a checksum differs, or it is of Python objects.",
+        "Write it again, as arrays of numbers.",
+    ),
+    (
+        "damaged_datum",
+        "a Datum has not as many numbers as its extents say",
+        "Its channels, height and width do not fit to its data.",
+        "Write it again, or leave it out.",
     ),
     (
         "damaged_file",
@@ -63,10 +87,22 @@ _PAGES = (
         "Copy or download it again.",
     ),
     (
+        "damaged_page",
+        "a page of an LMDB file is damaged",
+        "What is below it in the tree cannot be found. The file was cut, damaged, or copied as somebody wrote to it.",
+        "Copy it again with mdb_copy, which waits for nobody and copies one state.",
+    ),
+    (
         "damaged_record",
         "a record of a file of pixels is damaged",
         "Its checksum is not that of its bytes.",
         "Copy the file again, or pack it again.",
+    ),
+    (
+        "damaged_table",
+        "a table cannot be taken apart",
+        "A line has more or fewer cells than there are columns, a quote that nothing ends, or is no JSON.",
+        "Write that line again.",
     ),
     (
         "data_after_end",
@@ -75,12 +111,30 @@ _PAGES = (
         "Join archives with `tar --concatenate`, or list them one by one.",
     ),
     (
+        "duplicate_keys",
+        "an LMDB database has several values of a key",
+        "It was made with MDB_DUPSORT. A field of a sample is one value.",
+        "Write it without.",
+    ),
+    (
         "duplicate_suffix",
         "a sample has two members with one suffix",
         "Which of them is the field cannot be told; others' readers take the last.",
         "Give each field of a sample a suffix of its own.",
     ),
     ("empty_file", "a file is empty", "A sample or a shard of no bytes cannot be decoded.", "Copy it again."),
+    (
+        "empty_value",
+        "a value of an LMDB database is empty",
+        "An image or a label of no bytes cannot be decoded.",
+        "Write it again, or leave it out.",
+    ),
+    (
+        "entries_differ",
+        "an LMDB database has other entries than its root says",
+        "The file is damaged, or was copied while a program wrote to it.",
+        "Copy it again with mdb_copy.",
+    ),
     (
         "feature_differs",
         "a feature has other values than in the first records",
@@ -92,6 +146,12 @@ _PAGES = (
         "an index of another program is not of its shard",
         "A .tfindex or .idx beside a TFRecord file has other records than the file. Feedline makes its own.",
         "Remove it, or make it anew.",
+    ),
+    (
+        "key_list_differs",
+        "meta_info.txt names keys that the database does not have",
+        "The list beside the database says which samples there are, and in which order.",
+        "Write the list anew, or remove it: then keys are taken in their own order.",
     ),
     (
         "key_not_adjacent",
@@ -124,6 +184,18 @@ _PAGES = (
         "Write it, leave the sample out, or choose other fields with fields=.",
     ),
     (
+        "missing_file",
+        "a file that a table names cannot be read",
+        "It is not there, or may not be read; paths start from the folder of the table.",
+        "Put it there, or take the line out.",
+    ),
+    (
+        "named_databases",
+        "an LMDB file holds several databases",
+        "One is read of a file, and none of them is the first.",
+        "Copy one to a file of its own.",
+    ),
+    (
         "no_classes",
         "the folder has no class folders with images",
         "Labels come from the names of folders, and there are none.",
@@ -141,6 +213,12 @@ _PAGES = (
         "a shard holds no sample",
         "All of its members are skipped, or it has none.",
         "Leave it out, or write it again.",
+    ),
+    (
+        "not_a_datum",
+        "a value is no Datum, as the first ones are",
+        "It was written as something else, or is damaged.",
+        "Write it as a Datum, or leave it out.",
     ),
     (
         "not_an_example",
@@ -221,6 +299,12 @@ _PAGES = (
         "Choose them with fields=, if they are wanted.",
     ),
     (
+        "unread_key",
+        "entries of a database are of no field",
+        "Their keys fit to no pattern, and they are not read.",
+        "Nothing, if that was meant; fields= chooses.",
+    ),
+    (
         "unread_member",
         "members that no field takes are not read",
         "They take space and time of reading, and nobody sees them.",
@@ -237,6 +321,12 @@ _PAGES = (
         "listed as ImageFolder lists it, and cannot be decoded",
         "It is counted, so that labels and lengths are those of torchvision, but only JPEG, PNG and WebP are decoded.",
         "Convert it.",
+    ),
+    (
+        "value_differs",
+        "a value is of another kind than the first ones",
+        "A field is an image, or an array, in all samples.",
+        "Write it like the others, or leave it out.",
     ),
     (
         "zero_filled_tail",
