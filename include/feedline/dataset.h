@@ -47,7 +47,8 @@ struct ListedShard {
 };
 
 struct OpenOptions {
-  std::string format;  // "folder", "tar", "tfrecord" or "pixels"; empty: by what the source is
+  std::string
+      format;  // "folder", "tar", "tfrecord", "lmdb", "numpy", "table" or "pixels"; empty: by what the source is
   // One spec per field. Empty: image and label.
   // tar: an extension, or alternatives separated by ';' ("jpg;png", "seg.png", "cls"). The field is called like the
   // first of them.
@@ -124,7 +125,7 @@ class Dataset {
  public:
   std::uint64_t size() const;
   const std::string& source() const;
-  std::string format() const;                       // "folder", "tar", "tfrecord", "pixels"
+  std::string format() const;                       // as OpenOptions::format says it
   const std::vector<std::string>& classes() const;  // label -> name; empty where unknown
   const std::vector<Operation>& operations() const;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a stored file is, by its name, and the integers that files hold.
+// What a stored file is, by its name or its first bytes, and the integers that files hold.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +16,8 @@ namespace feedline::format {
 
 // The kind of a field by its name and the extension of its files, which may have dots ("seg.png"), in lower case.
 FieldKind usual_kind(std::string_view name, std::string_view extension);
+// "jpg", "png" or "webp", by the first bytes; empty: no image that decode reads.
+std::string_view image_kind_of(std::span<const std::byte> bytes);
 // Takes ":KIND" off the end of a spec; nullopt: there is none. kConfig: no such kind.
 Result<std::optional<FieldKind>> take_kind(std::string_view& spec);
 // May a file of it have no bytes?

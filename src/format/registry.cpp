@@ -7,9 +7,12 @@
 #include "format/folder/folder_entry.h"
 #include "format/index_store.h"
 #include "format/litdata/litdata_entry.h"
+#include "format/lmdb/lmdb_entry.h"
 #include "format/mds/mds_entry.h"
+#include "format/numpy_files/numpy_entry.h"
 #include "format/pixels/pixel_entry.h"
 #include "format/source_list.h"
+#include "format/table/table_entry.h"
 #include "format/tar/tar_entry.h"
 #include "format/tfrecord/tfrecord_entry.h"
 
@@ -38,17 +41,21 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
       return config_error("no such format: '" + options.format + "'; there are " + names_of_all());
     if (!source.empty()) return *named;
   }
-  if (source.empty()) return config_error("the source is empty: a folder, tars or TFRecord files were expected");
+  if (source.empty())
+    return config_error("the source is empty: a folder, tars, TFRecord files or LMDB databases were expected");
   if (options.storage->is_remote() && is_list(source)) {  // no server is asked for an object that is called so
-    FEEDLINE_TRY(const bool is_records, tfrecord_entry().sniff(source, *options.storage));
-    return is_records ? &tfrecord_entry() : &tar_entry();
+    for (const FormatEntry* entry : {&lmdb_entry(), &numpy_entry(), &tfrecord_entry()}) {
+      FEEDLINE_TRY(const bool is_one, entry->sniff(source, *options.storage));
+      if (is_one) return entry;
+    }
+    return &tar_entry();
   }
   if (is_indexed_shard(source, options)) return &tar_entry();
   for (const FormatEntry* entry : entries()) {
     FEEDLINE_TRY(const bool is_one, entry->sniff(source, *options.storage));
     if (is_one) return entry;
   }
-  return config_error("'" + source + "' is neither a folder nor a tar or TFRecord file");
+  return config_error("'" + source + "' is neither a folder nor a tar, TFRecord file or LMDB database");
 }
 
 std::unexpected<Error> located(Error error, const std::string& source) {
@@ -64,10 +71,11 @@ OpenOptions with_storage(OpenOptions options) {
 }  // namespace
 
 std::span<const FormatEntry* const> entries() {
-  // folders with an index before any other folder; a tar comes last: sources that cannot be looked up are taken for
-  // lists of them
-  static const FormatEntry* const kAll[] = {&mds_entry(),   &litdata_entry(),  &folder_entry(),
-                                            &pixel_entry(), &tfrecord_entry(), &tar_entry()};
+  // folders with an index, those that hold a database, and those with a table beside their images come before folders
+  // of images, and a tar last: sources that cannot be looked up are taken for lists of them
+  static const FormatEntry* const kAll[] = {&mds_entry(),   &litdata_entry(),  &lmdb_entry(),
+                                            &table_entry(), &folder_entry(),   &pixel_entry(),
+                                            &numpy_entry(), &tfrecord_entry(), &tar_entry()};
   return kAll;
 }
 

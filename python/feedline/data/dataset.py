@@ -226,7 +226,7 @@ class Dataset(Targets, Augmentations):
 
     @property
     def format(self) -> str:
-        """``"folder"``, ``"tar"``, ``"tfrecord"`` or ``"pixels"``."""
+        """What :func:`open` calls the format: ``"folder"``, ``"tar"`` and so on."""
         return self._engine.format
 
     @property

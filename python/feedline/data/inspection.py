@@ -40,9 +40,10 @@ _PAGES = (
     ),
     (
         "bad_value",
-        "a value of an MDS or LitData sample is damaged",
-        "Its bytes are not what its type says: another number of them, an unknown kind of numbers, absurd extents.",
-        'Copy or download the shard again; until then on_error="skip" leaves the sample out.',
+        "a value of an MDS, LitData or LMDB sample is damaged",
+        "Its bytes are not what its type says, or not where its key says: it is damaged, or was changed while it was "
+        "copied.",
+        'Copy or download it again, a database with mdb_copy; until then on_error="skip" leaves the sample out.',
     ),
     (
         "checksum_differs",
@@ -63,10 +64,28 @@ _PAGES = (
         "Remove the folder, or put its images in.",
     ),
     (
+        "count_differs",
+        "a database says another number of samples than it has",
+        "The entry num-samples is compared with the images. Some were never written, or were removed.",
+        "Write the database again, or choose fields with fields=, which does not compare.",
+    ),
+    (
         "cut_record",
         "a TFRecord file ends within a record",
         "It was not copied, or not written, to its end.",
         "Copy, download or write it again.",
+    ),
+    (
+        "damaged_array",
+        "a .npy or .npz file is damaged, or holds what no batch can",
+        "It is cut, its header does not fit to its size, a checksum differs, or it is of Python objects.",
+        "Write it again, as arrays of numbers.",
+    ),
+    (
+        "damaged_datum",
+        "a Datum has not as many numbers as its extents say",
+        "Its channels, height and width do not fit to its data.",
+        "Write it again, or leave it out.",
     ),
     (
         "damaged_file",
@@ -81,6 +100,12 @@ _PAGES = (
         "Copy or download it again.",
     ),
     (
+        "damaged_page",
+        "a page of an LMDB file is damaged",
+        "What is below it in the tree cannot be found. The file was cut, damaged, or copied as somebody wrote to it.",
+        "Copy it again with mdb_copy, which waits for nobody and copies one state.",
+    ),
+    (
         "damaged_record",
         "a record of a file of pixels is damaged",
         "Its checksum is not that of its bytes.",
@@ -91,6 +116,12 @@ _PAGES = (
         "a shard of MDS or LitData is damaged",
         "Its table of samples, its size or its compressed data is not what the index of the dataset says.",
         "Copy or download the shard again.",
+    ),
+    (
+        "damaged_table",
+        "a table cannot be taken apart",
+        "A line has more or fewer cells than there are columns, a quote that nothing ends, or is no JSON.",
+        "Write that line again.",
     ),
     (
         "data_after_end",
@@ -106,12 +137,30 @@ _PAGES = (
         "Where many are read, write them as JPEG, PNG or WebP once.",
     ),
     (
+        "duplicate_keys",
+        "an LMDB database has several values of a key",
+        "It was made with MDB_DUPSORT. A field of a sample is one value.",
+        "Write it without.",
+    ),
+    (
         "duplicate_suffix",
         "a sample has two members with one suffix",
         "Which of them is the field cannot be told; others' readers take the last.",
         "Give each field of a sample a suffix of its own.",
     ),
     ("empty_file", "a file is empty", "A sample or a shard of no bytes cannot be decoded.", "Copy it again."),
+    (
+        "empty_value",
+        "a value of an LMDB database is empty",
+        "An image or a label of no bytes cannot be decoded.",
+        "Write it again, or leave it out.",
+    ),
+    (
+        "entries_differ",
+        "an LMDB database has other entries than its root says",
+        "The file is damaged, or was copied while a program wrote to it.",
+        "Copy it again with mdb_copy.",
+    ),
     (
         "feature_differs",
         "a feature has other values than in the first records",
@@ -123,6 +172,12 @@ _PAGES = (
         "an index of another program is not of its shard",
         "A .tfindex or .idx beside a TFRecord file has other records than the file. Feedline makes its own.",
         "Remove it, or make it anew.",
+    ),
+    (
+        "key_list_differs",
+        "meta_info.txt names keys that the database does not have",
+        "The list beside the database says which samples there are, and in which order.",
+        "Write the list anew, or remove it: then keys are taken in their own order.",
     ),
     (
         "key_not_adjacent",
@@ -155,6 +210,18 @@ _PAGES = (
         "Write it, leave the sample out, or choose other fields with fields=.",
     ),
     (
+        "missing_file",
+        "a file that a table names cannot be read",
+        "It is not there, or may not be read; paths start from the folder of the table.",
+        "Put it there, or take the line out.",
+    ),
+    (
+        "named_databases",
+        "an LMDB file holds several databases",
+        "One is read of a file, and none of them is the first.",
+        "Copy one to a file of its own.",
+    ),
+    (
         "no_classes",
         "the folder has no class folders with images",
         "Labels come from the names of folders, and there are none.",
@@ -172,6 +239,12 @@ _PAGES = (
         "a shard holds no sample",
         "All of its members are skipped, or it has none.",
         "Leave it out, or write it again.",
+    ),
+    (
+        "not_a_datum",
+        "a value is no Datum, as the first ones are",
+        "It was written as something else, or is damaged.",
+        "Write it as a Datum, or leave it out.",
     ),
     (
         "not_an_example",
@@ -240,16 +313,16 @@ _PAGES = (
         "Copy or download it again.",
     ),
     (
+        "unknown_checksum",
+        "the index has checksums of a shard that are not compared",
+        "They are of an algorithm that is not here, which has md5, sha1, sha256, xxh32, xxh64, xxh3_64 and xxh128.",
+        "Write the shards with one of those, or compare them with the program that wrote them.",
+    ),
+    (
         "unknown_extension",
         "files of an unknown extension are not read",
         "A reader knows images by .jpg, .jpeg, .png and .webp.",
         "Rename or convert them.",
-    ),
-    (
-        "unknown_checksum",
-        "the index has checksums of a shard that are not compared",
-        "They are of an algorithm that Feedline does not have: it has md5, sha1, sha256, xxh32, xxh64, xxh3_64 and xxh128.",
-        "Write the shards with one of those, or compare them with the program that wrote them.",
     ),
     (
         "unread_column",
@@ -264,6 +337,12 @@ _PAGES = (
         "Choose them with fields=, if they are wanted.",
     ),
     (
+        "unread_key",
+        "entries of a database are of no field",
+        "Their keys fit to no pattern, and they are not read.",
+        "Nothing, if that was meant; fields= chooses.",
+    ),
+    (
         "unread_member",
         "members that no field takes are not read",
         "They take space and time of reading, and nobody sees them.",
@@ -274,6 +353,12 @@ _PAGES = (
         "a file cannot be read",
         "The system refuses it: it is gone, or rights are missing.",
         "Look at its rights, and whether the storage is mounted.",
+    ),
+    (
+        "value_differs",
+        "a value is of another kind than the first ones",
+        "A field is an image, or an array, in all samples.",
+        "Write it like the others, or leave it out.",
     ),
     (
         "zero_filled_tail",

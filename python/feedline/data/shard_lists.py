@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists of shards that other programs write beside them: those of wids, timm (_info.json) and OpenCLIP (sizes.json).
 
-What one is follows from its content. Each says how many samples a shard has, which is compared when the shards are open.
+What one is follows from its content. Each says how many samples a shard has, which is compared when they are open.
 """
 
 from __future__ import annotations

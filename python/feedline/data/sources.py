@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _FieldSpecs = str | Sequence[str] | None
+_FORMATS = ("folder", "tar", "tfrecord", "mds", "litdata", "lmdb", "numpy", "table", "pixels")
 _OLDEST_S = 2**31  # seconds, which no listing is older than
 
 
@@ -67,11 +68,14 @@ def open(
     Args:
         source: a folder of class folders; a ``.tar`` or ``.tar.gz`` in WebDataset's layout; several of them as a
             brace list (``"shards/{000..146}.tar"``), joined by ``::``, or as a list, in this order; TFRecord files
-            (``"train-{00000..01023}-of-01024"``) likewise; or a file that :meth:`Dataset.cache` has finished. Each a
-            path, or a URL: ``"s3://bucket/train/{000..146}.tar"``, ``"https://..."``, ``"gs://..."``, ``"az://..."``
+            (``"train-{00000..01023}-of-01024"``) likewise; LMDB databases, a folder with data.mdb or a file;
+            ``.npy`` and ``.npz`` files; a table (``.csv``, ``.tsv``, ``.jsonl``) that names files, or a folder of
+            images with ``metadata.csv`` or ``metadata.jsonl``; or a file that :meth:`Dataset.cache` has finished. Each
+            a path, or a URL: ``"s3://bucket/train/{000..146}.tar"``, ``"https://..."``, ``"gs://..."``, ``"az://..."``
             (docs/remote.md), or ``"file:///data/train"``, in which ``%`` stands before two hexadecimal digits. A URL of
             a folder ends in a slash. ``"pipe:COMMAND"``, where `allow_commands` says so: a tar that a command writes.
-        format: ``"folder"``, ``"tar"``, ``"tfrecord"`` or ``"pixels"``; by default what the source is.
+        format: ``"folder"``, ``"tar"``, ``"tfrecord"``, ``"lmdb"``, ``"numpy"``, ``"table"`` or ``"pixels"``; by
+            default what the source is.
         fields: one spec per field; by default an image and a label. Of tars an extension, or alternatives split by
             ``;``: ``("jpg;png", "mask.png", "boxes.npy", "json", "txt", "cls")``. Of a folder a pattern with ``{key}``
             for the sample's name, which may have slashes: ``("images/{key}.jpg", "masks/{key}.png")``; such a field is
@@ -80,14 +84,17 @@ def open(
             "mask" or "seg"; cls, cls2, index, inx, id are integers; npy is an array; json, jsn are JSON; txt, text,
             caption, transcript are text; all else is bytes. Of TFRecord files a feature, or alternatives:
             ``("image=image/encoded", "image/class/label", "caption;title:text")``; what it is follows from its values
-            (docs/formats.md). ``:image``, ``:mask``, ``:value``, ``:array``, ``:bytes``,
+            (docs/formats.md). Of LMDB databases a pattern of keys, with ``{key}`` or a number as Python writes it:
+            ``("image-{:09d}", "text=label-{:09d}")``, or ``"image"`` and ``"label"`` of Caffe's Datums. Of
+            ``.npz`` files an array, ``("image=x:image", "y")``. Of tables a column, ``("image=path", "label=class")``.
+            ``:image``, ``:mask``, ``:value``, ``:array``, ``:bytes``,
             ``:text`` or ``:json`` at the end of a spec says it otherwise; ``:boxes`` (N, 4) and ``:keypoints`` (N, 2)
             or (N, K, 2), pixels, say of an array, or of lists in JSON, that it moves as the sample's images do.
         missing: what a sample is that lacks a field. ``"error"``: reading it is a :class:`DataError`, which
             ``on_error`` is about. ``"skip"``: it is left out; :meth:`Dataset.explain` says how many are. ``"none"``:
             the field is None there, which only fields that are lists can be.
-        index: folder to keep indexes in. By default a tar's or a TFRecord file's is beside the shard, else in the
-            user's cache folder; a folder's is there if it has 10,000 samples or more.
+        index: folder to keep indexes in. By default that of a tar, a TFRecord file or a database is beside it, else in
+            the user's cache folder; a folder's is there if it has 10,000 samples or more.
         cache: folder of this machine for copies of what is read: whole shards or files, each fetched once for all
             processes that use the folder, and used by later runs; see docs/cache.md. Made where it is not there.
         cache_limit: how much the folder may take, of all processes together: bytes, ``"500 GiB"``, or a share of what
@@ -204,7 +211,7 @@ def engine_source(
         raise ConfigError(f"open: source must be a path or a list of shards, not {source!r}")
     specs = arguments.field_specs("open", fields)
     if format is not None:
-        arguments.choice("open", "format", format, ("folder", "tar", "tfrecord", "mds", "litdata", "pixels"))
+        arguments.choice("open", "format", format, _FORMATS)
     word = arguments.choice("open", "missing", missing, ("error", "skip", "none"))
     kept = arguments.output_path("open", "index", index) if index else ""
     commands = arguments.flag("open", "allow_commands", allow_commands)

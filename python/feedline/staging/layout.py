@@ -35,14 +35,22 @@ def layout_of(origin: Origin, stored: _engine.StoredSource) -> Layout:
 
 def _of_folder(origin: Origin, root: bytes) -> Layout:
     dataset = _engine.open(*origin, listing_age_s=0)
-    if not dataset.classes:
+    folder = root if root.endswith(b"/") else root + b"/"
+    if dataset.format == "lmdb":
+        return _of_database(folder, dataset)
+    if dataset.format != "folder" or not dataset.classes:
         raise ConfigError(
             "stage: class folders and shards are copied, not a folder with a file for each field: pack it with "
             "`feedline pack --fields`, and stage its shards"
         )
     keys = [dataset.key(index) for index in range(len(dataset))]
-    folder = root if root.endswith(b"/") else root + b"/"
     return Layout({folder + os.fsencode(key): _safe(key) for key in keys}, [""], len(keys))
+
+
+def _of_database(folder: bytes, dataset: _engine.Dataset) -> Layout:
+    """An LMDB database, with the list of its keys where there is one."""
+    names = ["data.mdb", *(["meta_info.txt"] if os.path.exists(folder + b"meta_info.txt") else [])]
+    return Layout({folder + os.fsencode(name): name for name in names}, [""], len(dataset))
 
 
 def _of_shards(source: str, stored: _engine.StoredSource) -> Layout:

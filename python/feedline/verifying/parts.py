@@ -132,7 +132,7 @@ def _of_inspection(inspected: _engine.Inspection) -> list[Finding]:
 
 def _read_shard(work: Work, result: Result) -> None:
     kept = work.open(result.name)
-    if result.format in ("tar", "tfrecord"):
+    if result.format in ("tar", "tfrecord", "lmdb"):
         _compare_index(work, result, kept)
     indices = range(len(kept))
     seen = read_all(kept, indices, shard=result.name, decode=work.decode, pool=work.pool)

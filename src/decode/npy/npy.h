@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Arrays in NumPy's .npy files, of versions 1 to 3.
-//
-//     0   6  "\x93NUMPY"
-//     6   2  version: major, minor
-//     8   2  bytes of the header, little-endian; 4 of them from version 2 on
-//            the header: a Python dict of descr, fortran_order and shape, filled with spaces up to a newline
-//            the elements
+// Arrays in NumPy's .npy files, whose front is drawn in memory/npy_header.h.
 
 #include <cstddef>
 #include <span>

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "format/tfrecord/wire_reader.h"
+#include "format/wire_reader.h"
 
 namespace feedline::format {
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "format/field_kind.h"
+
 namespace feedline::format {
 namespace {
 
@@ -46,14 +48,6 @@ FeatureSeen seen_of(const FeatureList& list) {
 }
 
 }  // namespace
-
-std::string_view image_kind_of(std::span<const std::byte> bytes) {
-  const std::string_view text = text_of(bytes);
-  if (text.starts_with("\xff\xd8\xff")) return "jpg";
-  if (text.starts_with("\x89PNG\r\n\x1a\n")) return "png";
-  if (text.starts_with("RIFF") && text.substr(0, 12).ends_with("WEBP")) return "webp";
-  return {};
-}
 
 bool FeatureSurvey::add(std::span<const std::byte> record) {
   std::map<std::string, FeatureSeen> found;  // the last one of a name counts

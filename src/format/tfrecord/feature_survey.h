@@ -14,9 +14,6 @@
 
 namespace feedline::format {
 
-// "jpg", "png" or "webp", by the first bytes; empty: no image that decode reads.
-std::string_view image_kind_of(std::span<const std::byte> bytes);
-
 // What all records seen have under one name.
 struct FeatureSeen {
   ValueKind kind = ValueKind::kNone;   // of the first one with values

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The numbers of features as .npy files of version 1 (drawn in decode/npy/npy.h), with a header of one size.
+// The numbers of features as .npy files of version 1 (drawn in memory/npy_header.h), with a header of one size.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/tfrecord/wire_reader.h"
+#include "format/wire_reader.h"
 
 #include <gtest/gtest.h>
 

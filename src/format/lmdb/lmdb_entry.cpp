@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/lmdb/lmdb_entry.h"
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "format/lmdb/lmdb_format.h"
+#include "format/lmdb/lmdb_inspection.h"
+#include "format/source_list.h"
+
+namespace feedline::format {
+namespace {
+
+// By the name alone: of a URL without what stands behind "?".
+bool has_name_of_lmdb(std::string_view path) {
+  path = path.substr(0, path.find('?'));
+  while (path.ends_with('/')) path.remove_suffix(1);
+  return path.ends_with(".lmdb") || path.ends_with(".mdb");
+}
+
+// The databases that a source names, in its order: files, or folders with a data.mdb.
+Result<std::vector<std::string>> databases_of(const std::string& source, const storage::Storage& storage) {
+  std::vector<std::string> names;
+  for (const std::string& part : split_list(source)) {
+    if (part.empty()) return config_error("an empty name in '" + source + "', where LMDB databases were expected");
+    if (!storage.is_remote() && storage.stat(part)) {  // a name with braces of its own
+      names.push_back(part);
+      continue;
+    }
+    FEEDLINE_TRY(const auto expanded, expand_braces(part));
+    names.insert(names.end(), expanded.begin(), expanded.end());
+  }
+  return names;
+}
+
+// Asks no server: there, a name says it, or format=.
+Result<bool> is_lmdb_source(const std::string& source, const storage::Storage& storage) {
+  const auto names = databases_of(source, storage);
+  if (!names || names->empty()) return false;  // what opens it says why
+  const std::string& first = names->front();
+  if (storage.is_remote()) return has_name_of_lmdb(first);
+  const auto path = locate_lmdb(first, storage);
+  if (!path || !storage.stat(*path)) return false;
+  const auto reader = storage.open(*path, storage::Access::kRead);
+  if (!reader) return has_name_of_lmdb(*path);
+  std::array<std::byte, kMetaBytes> head;
+  const auto got = (*reader)->read_at(0, head);
+  return has_name_of_lmdb(*path) || (got && is_lmdb(std::span(head).first(*got)));
+}
+
+Result<std::shared_ptr<const Format>> open_lmdb(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_TRY(const auto names, databases_of(source, *options.storage));
+  return LmdbFormat::open(source, names, options);
+}
+
+Result<Inspection> inspect_databases(const std::string& source, const OpenOptions& options) {
+  FEEDLINE_TRY(const auto names, databases_of(source, *options.storage));
+  return inspect_lmdb(source, names, options);
+}
+
+}  // namespace
+
+const FormatEntry& lmdb_entry() {
+  static constexpr FormatEntry kEntry{"lmdb", is_lmdb_source, open_lmdb, inspect_databases};
+  return kEntry;
+}
+
+}  // namespace feedline::format

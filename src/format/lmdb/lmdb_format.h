@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/format.h"
+#include "format/lmdb/lmdb_samples.h"
+#include "format/lmdb/lmdb_shard.h"
+#include "format/lmdb/value_reader.h"
+
+namespace feedline::format {
+
+// LMDB databases: one or a list of them. Samples are numbered through them.
+class LmdbFormat final : public RecordFormat {
+ public:
+  // Requires: options.storage, and at least one database.
+  static Result<std::shared_ptr<const RecordFormat>> open(const std::string& source,
+                                                          const std::vector<std::string>& databases,
+                                                          const OpenOptions& options);
+
+  std::string_view name() const override { return "lmdb"; }
+  std::uint64_t size() const override { return ends_.back(); }
+  const std::vector<FieldDescription>& fields() const override { return fields_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  Result<void> read(std::uint64_t index, memory::Record& record) const override;
+  Result<SampleFiles> files(std::uint64_t index) const override;
+  Result<SampleFileSizes> file_sizes(std::uint64_t index) const override;
+  std::size_t most_pieces() const override { return reader_.layout().sources.size(); }
+  Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;
+  Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
+                      memory::Record& record) const override;
+  std::shared_ptr<const storage::Storage> storage() const override { return options_.storage; }
+  std::vector<std::uint64_t> shard_ends() const override { return ends_; }
+  std::vector<StoredShard> stored_shards() const override;
+  std::string summary() const override;
+  Where where(std::uint64_t index) const override;
+  Where where_field(std::uint64_t index, std::size_t field) const override;
+  void notice_changes() const override;
+  std::uint64_t fingerprint() const override { return fingerprint_; }
+  Result<Inspection> inspect() const override;
+
+ private:
+  using Values = std::span<std::optional<std::span<const std::byte>>>;
+  struct Database {
+    std::unique_ptr<LmdbShard> shard;
+    LmdbSamples samples;
+  };
+  struct Place {
+    const LmdbShard* shard;
+    const LmdbSamples* samples;
+    std::uint64_t sample;  // in the database
+  };
+
+  LmdbFormat(std::string source, OpenOptions options, std::vector<Database> databases, LmdbLayout layout);
+  std::uint64_t compute_fingerprint() const;
+  Place place_of(std::uint64_t index) const;
+  Where where_source(std::uint64_t index, std::size_t source) const;
+  Result<void> fetch(const Place& place, memory::Record& record, Values values) const;
+  Result<void> take_values(std::span<const std::optional<std::span<const std::byte>>> values,
+                           memory::Record& record) const;
+  // `error` with the sample's place, as far as it does not name one itself.
+  std::unexpected<Error> at(std::uint64_t index, Error error) const;
+
+  std::string source_;
+  OpenOptions options_;
+  std::vector<Database> databases_;
+  mutable OpenShards open_shards_;
+  ValueReader reader_;
+  std::vector<std::uint64_t> ends_;  // samples of the databases up to and with this one
+  std::vector<FieldDescription> fields_;
+  std::vector<std::string> classes_;  // none
+  std::uint64_t fingerprint_ = 0;
+};
+
+// Of a sample, for messages: its name or number as its first key has it.
+std::string sample_key(const LmdbLayout& layout, const LmdbIndex& index, const LmdbSamples& samples,
+                       std::uint64_t sample);
+// The list of keys beside a database in a folder; nullopt: there is none.
+Result<std::optional<std::string>> read_key_list(const storage::Storage& storage, const ShardFile& file);
+// What an entry of a database is, read to look at it.
+ReadEntry entries_of(const LmdbShard& shard, std::shared_ptr<const storage::Reader> reader, memory::Record& record);
+// kData: the database says another number of samples than it has.
+Result<void> check_count(const LmdbLayout& layout, const LmdbIndex& index, const LmdbSamples& samples,
+                         const ReadEntry& read);
+
+}  // namespace feedline::format

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Where the values of an LMDB file are: the table behind random access, in memory and on disk the same bytes.
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cache/frame.h"
+#include "format/kept_indexes.h"
+#include "format/lmdb/lmdb_walk.h"
+#include "memory/record.h"
+#include "storage/storage.h"
+
+namespace feedline::format {
+
+// What its file is; another format number with every change of its layout, drawn in lmdb_index.cpp.
+inline constexpr cache::FrameKind kLmdbIndex{0x78'64'69'62'64'6d'6c'66, 1};  // "flmdbidx"
+
+// Immutable; any thread may read.
+class LmdbIndex {
+ public:
+  // A frame as LmdbTable has them.
+  struct Place {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;  // of the frame
+    std::uint64_t value_bytes = 0;
+    bool on_own_pages = false;
+  };
+
+  // Requires: a walk without findings, of this version of the file.
+  static LmdbIndex build(const LmdbWalk& walk, const storage::ObjectStat& file);
+  // Takes an index file's bytes, all of `buffer`'s first `bytes`. nullopt unless it is whole, undamaged, of a file of
+  // exactly this version, and all it says lies inside that file.
+  static std::optional<LmdbIndex> parse(memory::ByteBuffer buffer, std::size_t bytes, const storage::ObjectStat& file);
+
+  std::uint64_t size() const { return places_.size(); }
+  // Requires: entry < size().
+  Place place(std::uint64_t entry) const;
+  std::string_view key(std::uint64_t entry) const {
+    const std::uint64_t begin = entry == 0 ? 0 : key_ends_[entry - 1];
+    return keys_.substr(begin, key_ends_[entry] - begin);
+  }
+  // As people write it: of a database of numbers, digits.
+  std::string key_text(std::uint64_t entry) const;
+  std::uint64_t page_bytes() const { return page_bytes_; }
+  std::uint64_t transaction() const { return transaction_; }
+  // Of the values. kData, as the end of a sentence: what is in the frame is not what the index says.
+  std::expected<std::span<const std::byte>, std::string> value_in(std::span<const std::byte> frame,
+                                                                  std::uint64_t entry) const;
+  std::span<const std::byte> file_bytes() const { return file_; }
+
+ private:
+  LmdbIndex() = default;
+  bool find_sections();
+  bool is_consistent(const storage::ObjectStat& file) const;
+
+  memory::ByteBuffer buffer_;
+  std::span<std::byte> file_;
+  std::uint64_t file_size_ = 0, file_stamp_ = 0, page_bytes_ = 0, transaction_ = 0, flags_ = 0;
+  std::span<const std::uint64_t> places_, key_ends_;
+  std::span<const std::uint32_t> value_bytes_;
+  std::string_view keys_;
+};
+
+// As they are kept. Thread-safe.
+class LmdbIndexStore : public KeptIndexes<LmdbIndex> {
+ public:
+  LmdbIndexStore(std::string directory, std::shared_ptr<cache::Notes> notes)
+      : KeptIndexes(kLmdbIndex, std::move(directory), std::move(notes)) {}
+};
+
+}  // namespace feedline::format

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The pages of an LMDB file of version 1, as liblmdb writes it on little-endian machines of 64 bits. All pages have one
+// size, and page N begins at N times that.
+//
+//     page   0  8      its number
+//           10  2      kind: branch 1, leaf 2, overflow 4, meta 8
+//           12  2      where the list of its nodes ends; of overflow, 4: pages that belong together, one header in all
+//           14  2      where its nodes begin
+//           16  2 x n  where each node is, sorted by key
+//     meta  16  4      0xBEEFC0DE, in pages 0 and 1; the one with the higher transaction counts
+//           20  4      version
+//           40  48     root of what is free, of which the first 4 are the size of a page
+//           88  48     root of the main database
+//          136  8      last page in use
+//          144  8      transaction
+//     root   4  2      flags: 2 keys are compared from their ends, 4 several values of a key, 8 keys are numbers
+//            6  2      levels of pages
+//           32  8      entries
+//           40  8      page on top; all ones: none
+//     node   0  4      bytes of the value; of a branch the lower bits of a page's number
+//            4  2      flags: 1 the value has pages of its own, 2 it is the root of a database, 4 it is several values; of
+//                      a branch the upper bits
+//            6  2      bytes of the key
+//            8  k      the key
+//               n      the value; or 8: the first of its pages, behind whose header it begins
+//
+// Source: libraries/liblmdb/mdb.c (MDB_page, MDB_meta, MDB_db, MDB_node).
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <expected>
+#include <span>
+#include <string>
+
+#include "feedline/error.h"
+#include "storage/reader.h"
+
+namespace feedline::format {
+
+inline constexpr std::size_t kPageHeaderBytes = 16;
+inline constexpr std::size_t kNodeHeaderBytes = 8;
+inline constexpr std::size_t kMetaBytes = 152;
+inline constexpr std::size_t kRootBytes = 48;
+
+enum class PageKind : std::uint16_t { kBranch = 1, kLeaf = 2, kOverflow = 4, kMeta = 8 };
+enum NodeFlag : std::uint16_t { kOwnPages = 1, kIsDatabase = 2, kHasDuplicates = 4 };
+enum RootFlag : std::uint16_t { kReverseKeys = 2, kDuplicates = 4, kNumberKeys = 8 };
+
+struct LmdbRoot {
+  static constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
+  std::uint16_t flags = 0;
+  std::uint16_t depth = 0;
+  std::uint64_t entries = 0;
+  std::uint64_t page = kNoPage;
+};
+
+struct LmdbMeta {
+  std::uint64_t page_bytes = 0;
+  LmdbRoot main;
+  std::uint64_t last_page = 0;
+  std::uint64_t transaction = 0;
+};
+
+// Is it an LMDB file, of whatever machine, by its first kMetaBytes bytes?
+bool is_lmdb(std::span<const std::byte> head);
+// Of a file of so many bytes, the newer of both. kData: it is none, of another version or kind of machine, or damaged.
+Result<LmdbMeta> read_lmdb_meta(const storage::Reader& reader, std::uint64_t bytes);
+// Requires: kRootBytes bytes.
+LmdbRoot lmdb_root_in(std::span<const std::byte> bytes);
+
+struct LmdbNode {
+  std::size_t at = 0;  // in its page
+  std::uint16_t flags = 0;
+  std::uint64_t page = 0;         // of a branch: the page below; with kOwnPages: the first of the value's
+  std::uint32_t value_bytes = 0;  // not of a branch
+  std::span<const std::byte> key;
+  std::span<const std::byte> value;  // where it stands in the node
+};
+
+// A branch or leaf page, whose bytes must outlive it.
+class LmdbPage {
+ public:
+  // What is wrong is said as the end of a sentence about the page.
+  static std::expected<LmdbPage, std::string> of(std::span<const std::byte> bytes, std::uint64_t number, PageKind kind);
+  std::size_t nodes() const { return nodes_; }
+  // Requires: i < nodes().
+  std::expected<LmdbNode, std::string> node(std::size_t i) const;
+
+ private:
+  LmdbPage(std::span<const std::byte> bytes, PageKind kind) : bytes_(bytes), kind_(kind) {}
+
+  std::span<const std::byte> bytes_;
+  PageKind kind_;
+  std::size_t nodes_ = 0;
+};
+
+// Is it the header of the first of so many or more pages of a value?
+bool begins_value(std::span<const std::byte> header, std::uint64_t number, std::uint64_t pages);
+
+// A number out of bytes that need not be aligned. Requires: they are there.
+template <typename Number>
+Number number_at(std::span<const std::byte> bytes, std::size_t at) {
+  Number number;
+  std::memcpy(&number, bytes.data() + at, sizeof number);
+  return number;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "feedline/error.h"
+#include "format/format.h"
+#include "format/lmdb/lmdb_index.h"
+#include "format/lmdb/lmdb_layout.h"
+
+namespace feedline::format {
+
+// The samples of one database: which entries each is made of. Immutable; any thread may read. Its index outlives it.
+class LmdbSamples {
+ public:
+  // By name or number; in the order of a list of keys, where there is one: meta_info.txt, as OpenMMLab's tools write
+  // it. kData: the list names a key that the database has not. kConfig: more entries than 32 bits count.
+  static Result<LmdbSamples> of(const LmdbLayout& layout, const LmdbIndex& index, Missing missing,
+                                std::optional<std::string_view> key_list = {});
+
+  std::uint64_t size() const { return size_; }
+  // nullopt: the sample lacks what is of this source. Requires: sample < size().
+  std::optional<std::uint64_t> entry(std::uint64_t sample, std::size_t source) const {
+    if (entries_.empty()) return sample;
+    const std::uint32_t entry = entries_[sample * sources_ + source];
+    return entry == kNone ? std::nullopt : std::optional<std::uint64_t>(entry);
+  }
+  bool has_gaps(std::size_t source) const { return gaps_[source]; }
+  std::uint64_t left_out() const { return left_out_; }
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  void take(const std::vector<std::uint32_t>& row, Missing missing);
+  void match(const LmdbLayout& layout, const LmdbIndex& index, Missing missing);
+  Result<void> take_list(std::string_view list, const LmdbIndex& index);
+
+  std::size_t sources_ = 1;
+  std::uint64_t size_ = 0, left_out_ = 0;
+  std::vector<std::uint32_t> entries_;  // of each sample, by source; none: sample i is entry i
+  std::vector<bool> gaps_;              // per source: does a sample lack it?
+};
+
+}  // namespace feedline::format

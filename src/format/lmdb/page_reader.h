@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "feedline/error.h"
+#include "storage/reader.h"
+
+namespace feedline::format {
+
+// Pages of a file out of as few reads as is quick: those that lie near each other in one.
+class PageReader {
+ public:
+  PageReader(const storage::Reader& reader, std::uint64_t page_bytes, bool is_remote)
+      : reader_(reader), page_bytes_(page_bytes), is_remote_(is_remote) {}
+
+  // Reads these pages, in any order. kStorage: the file is shorter than it was.
+  Result<void> read(std::span<const std::uint64_t> pages);
+  // The page that read() had at this place of its list; until the next read().
+  std::span<const std::byte> page(std::size_t i) const {
+    return std::span(room_).subspan(i * page_bytes_, page_bytes_);
+  }
+
+ private:
+  struct Range {
+    std::size_t begin, end;  // of the pages sorted
+  };
+  std::vector<Range> ranges_of(std::span<const std::uint64_t> pages);
+  Result<char> read_range(std::span<const std::uint64_t> pages, Range range);
+
+  const storage::Reader& reader_;
+  const std::uint64_t page_bytes_;
+  const bool is_remote_;
+  std::vector<std::size_t> sorted_;
+  std::vector<std::byte> room_;
+};
+
+}  // namespace feedline::format

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Arrays out of files: what `arrays` makes of them (rows, or records with images), with the files' names in errors.
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "format/checksum.h"
+#include "format/format.h"
+#include "format/numpy_files/array_file.h"
+
+namespace feedline::format {
+
+// Of one file or several, whose rows follow each other. One spec per field, "[NAME=]ARRAY[:KIND]", of a .npy file
+// "[NAME][:KIND]"; none: all arrays, as they are. kConfig: no such array or kind, numbers of rows that differ, files
+// with different arrays.
+Result<std::shared_ptr<const Format>> open_numpy(const std::string& source, const std::vector<std::string>& files,
+                                                 const OpenOptions& options);
+// Opens them, and tells what is wrong with which. Requires: options.storage.
+Result<Inspection> inspect_numpy(const std::string& source, const std::vector<std::string>& files,
+                                 const OpenOptions& options);
+
+// Which file a row is from.
+struct NumpyFiles {
+  std::string source;
+  std::vector<std::string> paths;
+  std::vector<std::uint64_t> ends;  // rows of the files up to and with each
+};
+
+// Kind: RowFormat or RecordFormat. Immutable; every method is thread-safe.
+template <typename Kind>
+class NumpyFormat : public Kind {
+ public:
+  NumpyFormat(std::shared_ptr<const Kind> arrays, NumpyFiles files, OpenOptions options)
+      : arrays_(std::move(arrays)), files_(std::move(files)), options_(std::move(options)) {}
+
+  std::string_view name() const final { return "numpy"; }
+  std::uint64_t size() const final { return arrays_->size(); }
+  const std::vector<FieldDescription>& fields() const final { return arrays_->fields(); }
+  const std::vector<std::string>& classes() const final { return arrays_->classes(); }
+  std::uint64_t grain() const final { return arrays_->grain(); }
+  Where where(std::uint64_t index) const final {
+    const auto end = std::ranges::upper_bound(files_.ends, index);
+    const std::uint64_t before = end == files_.ends.begin() ? 0 : *std::prev(end);
+    Where where = arrays_->where(index);
+    where.dataset = files_.source;
+    where.shard = files_.paths[static_cast<std::size_t>(end - files_.ends.begin())];
+    where.key = "row " + std::to_string(index - before);
+    return where;
+  }
+  std::uint64_t fingerprint() const final {
+    Fingerprint fingerprint;
+    fingerprint.add(name());
+    fingerprint.add(arrays_->fingerprint());
+    return fingerprint.value();
+  }
+  Result<Inspection> inspect() const final { return format::inspect(files_.source, options_); }
+
+ protected:
+  const Kind& arrays() const { return *arrays_; }
+
+ private:
+  const std::shared_ptr<const Kind> arrays_;
+  const NumpyFiles files_;
+  const OpenOptions options_;
+};
+
+class NumpyRows final : public NumpyFormat<RowFormat> {
+ public:
+  using NumpyFormat::NumpyFormat;
+  Result<std::uint64_t> fill(std::span<const std::uint64_t> samples,
+                             std::span<const ArrayView> first_rows) const override {
+    return arrays().fill(samples, first_rows);
+  }
+};
+
+class NumpyRecords final : public NumpyFormat<RecordFormat> {
+ public:
+  using NumpyFormat::NumpyFormat;
+  Result<void> read(std::uint64_t index, memory::Record& record) const override { return arrays().read(index, record); }
+  bool is_in_memory() const override { return true; }
+};
+
+}  // namespace feedline::format

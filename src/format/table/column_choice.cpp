@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/table/column_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "format/field_kind.h"
+
+namespace feedline::format {
+namespace {
+
+constexpr std::string_view kFileName = "file_name";
+constexpr std::array<std::string_view, 4> kLabels{"label", "class", "category", "target"};
+
+struct Spec {
+  std::string text, name, column;
+  std::optional<FieldKind> said;
+};
+
+Result<Spec> parse_spec(const std::string& text) {
+  Spec spec{text, {}, {}, {}};
+  std::string_view rest = text;
+  // a column's name may have a colon: only a kind behind the last one is one
+  const std::size_t colon = text.rfind(':');
+  if (colon != text.npos && field_kind_of(std::string_view(text).substr(colon + 1))) {
+    FEEDLINE_TRY(spec.said, take_kind(rest));
+  }
+  const std::size_t equals = rest.find('=');
+  if (equals == 0) return config_error("fields: an empty name in '" + text + "'");
+  spec.column = equals == rest.npos ? rest : rest.substr(equals + 1);
+  spec.name = equals == rest.npos ? spec.column : std::string(rest.substr(0, equals));
+  return spec;
+}
+
+std::string extension_of(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  if (dot == path.npos || path.find('/', dot) != path.npos) return {};
+  std::string extension(path.substr(dot + 1));
+  for (char& c : extension)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return extension;
+}
+
+// What the files are that the first cells name; nullopt: they name none that is known.
+std::optional<FieldKind> files_of(const TableColumn& column, const std::string& name) {
+  constexpr std::uint64_t kLookedAt = 8;
+  std::optional<FieldKind> kind;
+  std::uint64_t seen = 0;
+  for (std::uint64_t row = 0; row < column.ends.size() && seen < kLookedAt; ++row) {
+    if (column.absent[row]) continue;
+    ++seen;
+    const FieldKind one = usual_kind(name, extension_of(column.cell(row)));
+    if (one == FieldKind::kBytes || (kind && *kind != one)) return {};
+    kind = one;
+  }
+  return kind;
+}
+
+bool is_of_files(std::string_view column) { return column == kFileName || column.ends_with("_file_name"); }
+
+std::unexpected<Error> cannot_be(const Spec& spec, const std::string& why) {
+  return config_error("fields: the column '" + spec.column + "' " + why + ", of which '" + spec.name +
+                      "' cannot be made as " + std::string(name_of(*spec.said)));
+}
+
+void take_integers(const TableColumn& column, ColumnField& field) {
+  field.use = ColumnUse::kInteger;
+  field.description.kind = FieldKind::kInteger;
+  for (std::uint64_t row = 0; row < column.ends.size(); ++row)
+    field.numbers.push_back(integer_in(column.cell(row)).value_or(0));
+}
+
+void take_reals(const TableColumn& column, ColumnField& field) {
+  field.use = ColumnUse::kReal;
+  field.description.kind = FieldKind::kArray;  // without a dimension
+  for (std::uint64_t row = 0; row < column.ends.size(); ++row)
+    field.reals.push_back(real_in(column.cell(row)).value_or(0));
+}
+
+// Numbers for the texts of a column, in their order.
+void take_classes(const TableColumn& column, ColumnField& field) {
+  field.use = ColumnUse::kClass;
+  field.description.kind = FieldKind::kInteger;
+  for (std::uint64_t row = 0; row < column.ends.size(); ++row)
+    if (!column.absent[row]) field.classes.emplace_back(column.cell(row));
+  std::ranges::sort(field.classes);
+  field.classes.erase(std::ranges::unique(field.classes).begin(), field.classes.end());
+  for (std::uint64_t row = 0; row < column.ends.size(); ++row) {
+    const auto found = std::ranges::lower_bound(field.classes, column.cell(row), std::less<>());
+    field.numbers.push_back(column.absent[row] ? 0 : found - field.classes.begin());
+  }
+}
+
+void take_text(FieldKind kind, ColumnField& field) {
+  field.use = ColumnUse::kText;
+  field.description.kind = kind;
+}
+
+void take_usual(const TableColumn& column, ColumnField& field) {
+  const std::string& name = field.description.name;
+  if (column.are_integers()) return take_integers(column, field);
+  if (column.are_reals()) return take_reals(column, field);
+  if (column.are_json()) return take_text(FieldKind::kJson, field);
+  if (name == kLabels.front()) return take_classes(column, field);
+  take_text(FieldKind::kText, field);
+}
+
+Result<void> take_said(const Spec& spec, const TableColumn& column, ColumnField& field) {
+  const FieldKind kind = *spec.said;
+  switch (kind) {
+    case FieldKind::kInteger:
+      if (column.are_integers()) return take_integers(column, field), Result<void>();
+      if (column.are_reals() || column.json > 0) return cannot_be(spec, "holds numbers that are no integers, or lists");
+      return take_classes(column, field), Result<void>();
+    case FieldKind::kText:
+    case FieldKind::kBytes:
+    case FieldKind::kJson:
+      return take_text(kind, field), Result<void>();
+    case FieldKind::kArray:
+      if (column.are_reals()) return take_reals(column, field), Result<void>();
+      break;
+    case FieldKind::kBoxes:
+    case FieldKind::kKeypoints:
+      if (column.are_json()) return take_text(kind, field), Result<void>();
+      break;
+    default:
+      break;
+  }
+  if (column.are_reals() || column.json > 0) return cannot_be(spec, "names no files");
+  field.use = ColumnUse::kFile;
+  field.description.kind = kind;
+  return {};
+}
+
+Result<ColumnField> choose(const Spec& spec, const Table& table) {
+  const TableColumn* column = table.find(spec.column);
+  if (column == nullptr)
+    return config_error("fields: there is no column '" + spec.column + "'; there are " + table.names());
+  ColumnField field;
+  field.description.name = spec.name;
+  field.column = static_cast<std::size_t>(column - table.columns.data());
+  if (column->there == 0) return config_error("fields: the column '" + spec.column + "' is empty");
+  if (spec.said) {
+    FEEDLINE_CHECK_OK(take_said(spec, *column, field));
+  } else if (const auto files = files_of(*column, spec.name); files || is_of_files(spec.column)) {
+    field.use = ColumnUse::kFile;
+    field.description.kind = files.value_or(FieldKind::kBytes);
+  } else {
+    take_usual(*column, field);
+  }
+  return field;
+}
+
+// "mask" of "mask_file_name"; the image of "file_name".
+std::string name_of_files(std::string_view column) {
+  if (column == kFileName) return "image";
+  return std::string(column.substr(0, column.size() - kFileName.size() - 1));
+}
+
+std::vector<Spec> specs_of_metadata(const Table& table) {
+  std::vector<Spec> specs;
+  for (const TableColumn& column : table.columns)
+    if (is_of_files(column.name)) specs.push_back({column.name, name_of_files(column.name), column.name, {}});
+  for (const TableColumn& column : table.columns)
+    if (!is_of_files(column.name) && column.there > 0) specs.push_back({column.name, column.name, column.name, {}});
+  return specs;
+}
+
+Result<std::vector<Spec>> usual_specs(const Table& table) {
+  std::vector<Spec> specs;
+  for (const TableColumn& column : table.columns)
+    if (files_of(column, "") == FieldKind::kImage && specs.empty())
+      specs.push_back({column.name, "image", column.name, FieldKind::kImage});
+  if (specs.empty())
+    return config_error(
+        "no column names images; say which columns are the fields, as with "
+        "fields=(\"image=path:image\", \"label=class\"); there are " +
+        table.names());
+  for (const std::string_view label : kLabels)
+    if (specs.size() == 1 && table.find(label) != nullptr)
+      specs.push_back({std::string(label), "label", std::string(label), FieldKind::kInteger});
+  return specs;
+}
+
+}  // namespace
+
+Result<std::vector<ColumnField>> choose_columns(const std::vector<std::string>& texts, const Table& table,
+                                                bool is_metadata) {
+  std::vector<Spec> specs;
+  for (const std::string& text : texts) {
+    FEEDLINE_TRY(specs.emplace_back(), parse_spec(text));
+  }
+  if (specs.empty() && is_metadata) specs = specs_of_metadata(table);
+  if (specs.empty()) {
+    FEEDLINE_TRY(specs, usual_specs(table));
+  }
+  std::vector<ColumnField> fields;
+  for (const Spec& spec : specs) {
+    for (const ColumnField& other : fields)
+      if (other.description.name == spec.name)
+        return config_error("fields: two fields are called '" + spec.name + "'; put NAME= before one of them");
+    FEEDLINE_TRY(fields.emplace_back(), choose(spec, table));
+  }
+  return fields;
+}
+
+}  // namespace feedline::format

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "feedline/error.h"
+#include "format/format.h"
+#include "format/table/table.h"
+
+namespace feedline::format {
+
+// Where a field is: in the files that a column's cells name, or in the cells.
+enum class ColumnUse : std::uint8_t { kFile, kInteger, kReal, kClass, kText };
+
+struct ColumnField {
+  FieldDescription description;
+  std::size_t column = 0;
+  ColumnUse use = ColumnUse::kText;
+  std::vector<std::int64_t> numbers = {};  // of each row: integers, or classes
+  std::vector<double> reals = {};          // likewise
+  std::vector<std::string> classes = {};   // of kClass, sorted
+};
+
+// One field per spec, "[NAME=]COLUMN[:KIND]". None: an image and, where there is one, a label; of a table that lies
+// beside its images (is_metadata) all columns, as Hugging Face's ImageFolder has them. kConfig: no such column, one
+// that cannot be of that kind, or two fields of one name.
+Result<std::vector<ColumnField>> choose_columns(const std::vector<std::string>& specs, const Table& table,
+                                                bool is_metadata);
+
+}  // namespace feedline::format

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/table/json_object.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace feedline::format {
+namespace {
+
+constexpr int kDeepest = 64;  // lists in lists; whoever reads the value has bounds of its own
+
+class JsonLine {
+ public:
+  explicit JsonLine(std::string_view text) : text_(text) {}
+
+  void skip_space() {
+    while (at_ < text_.size() && std::string_view(" \t\r\n").contains(text_[at_])) ++at_;
+  }
+  bool is_at_end() {
+    skip_space();
+    return at_ == text_.size();
+  }
+  bool take(char wanted) {
+    skip_space();
+    if (at_ >= text_.size() || text_[at_] != wanted) return false;
+    ++at_;
+    return true;
+  }
+  char peek() {
+    skip_space();
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  // nullopt: there is none, or it is damaged.
+  std::optional<std::string> take_string() {
+    if (!take('"')) return {};
+    std::string text;
+    while (at_ < text_.size()) {
+      const char c = text_[at_++];
+      if (c == '"') return text;
+      if (static_cast<unsigned char>(c) < 0x20) return {};
+      if (c != '\\')
+        text += c;
+      else if (!take_escape(text))
+        return {};
+    }
+    return {};
+  }
+  // A value of any kind, as it stands; empty: there is none, or it is damaged.
+  std::string_view take_value() {
+    skip_space();
+    const std::size_t begin = at_;
+    return skip_value(0) ? text_.substr(begin, at_ - begin) : std::string_view();
+  }
+
+ private:
+  std::optional<std::uint32_t> take_four_digits() {
+    if (text_.size() - at_ < 4) return {};
+    std::uint32_t number = 0;
+    for (int i = 0; i < 4; ++i) {
+      const char c = text_[at_++];
+      const int digit = c >= '0' && c <= '9'   ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
+      if (digit < 0) return {};
+      number = number << 4 | static_cast<std::uint32_t>(digit);
+    }
+    return number;
+  }
+
+  static void add_utf8(std::uint32_t code, std::string& text) {
+    const auto add = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
+    if (code < 0x80) return add(code);
+    if (code < 0x800) return add(0xc0 | code >> 6), add(0x80 | (code & 0x3f));
+    if (code < 0x10000) return add(0xe0 | code >> 12), add(0x80 | (code >> 6 & 0x3f)), add(0x80 | (code & 0x3f));
+    add(0xf0 | code >> 18), add(0x80 | (code >> 12 & 0x3f)), add(0x80 | (code >> 6 & 0x3f)), add(0x80 | (code & 0x3f));
+  }
+
+  bool take_escape(std::string& text) {
+    if (at_ >= text_.size()) return false;
+    const char c = text_[at_++];
+    constexpr std::string_view kNames = "\"\\/bfnrt", kMeanings = "\"\\/\b\f\n\r\t";
+    if (const std::size_t place = kNames.find(c); place != kNames.npos) return text += kMeanings[place], true;
+    if (c != 'u') return false;
+    auto code = take_four_digits();
+    if (!code) return false;
+    if (*code >= 0xd800 && *code < 0xdc00) {  // half of a character, whose other half follows
+      if (!text_.substr(at_).starts_with("\\u")) return false;
+      at_ += 2;
+      const auto low = take_four_digits();
+      if (!low || *low < 0xdc00 || *low >= 0xe000) return false;
+      code = 0x10000 + ((*code - 0xd800) << 10 | (*low - 0xdc00));
+    } else if (*code >= 0xdc00 && *code < 0xe000) {
+      return false;
+    }
+    return add_utf8(*code, text), true;
+  }
+
+  bool skip_word() {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && (std::string_view("+-.").contains(text_[at_]) || is_letter_or_digit(text_[at_])))
+      ++at_;
+    const std::string_view word = text_.substr(begin, at_ - begin);
+    if (word == "true" || word == "false" || word == "null") return true;
+    return !word.empty() && (word.front() == '-' || (word.front() >= '0' && word.front() <= '9'));
+  }
+  static bool is_letter_or_digit(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  }
+
+  bool skip_value(int depth) {
+    if (depth > kDeepest) return false;
+    const char first = peek();
+    if (first == '"') return take_string().has_value();
+    if (first != '[' && first != '{') return skip_word();
+    const char end = first == '[' ? ']' : '}';
+    take(first);
+    if (take(end)) return true;
+    do {
+      if (first == '{' && (!take_key() || !take(':'))) return false;
+      skip_space();
+      if (!skip_value(depth + 1)) return false;
+    } while (take(','));
+    return take(end);
+  }
+  bool take_key() { return take_string().has_value(); }
+
+  const std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+Cell cell_of(std::string_view value) {
+  if (value == "null") return {};
+  if (value == "true" || value == "false" || value.front() == '[' || value.front() == '{')
+    return {CellKind::kJson, std::string(value)};
+  return {CellKind::kPlain, std::string(value)};
+}
+
+}  // namespace
+
+std::expected<std::vector<std::pair<std::string, Cell>>, std::string> parse_json_object(std::string_view text) {
+  const auto damaged = [] { return std::unexpected("is no whole object of JSON"); };
+  JsonLine line(text);
+  std::vector<std::pair<std::string, Cell>> members;
+  if (!line.take('{')) return damaged();
+  if (!line.take('}')) {
+    do {
+      auto name = line.take_string();
+      if (!name || !line.take(':')) return damaged();
+      if (line.peek() == '"') {
+        auto value = line.take_string();
+        if (!value) return damaged();
+        members.emplace_back(std::move(*name), Cell{CellKind::kText, std::move(*value)});
+        continue;
+      }
+      const std::string_view value = line.take_value();
+      if (value.empty()) return damaged();
+      members.emplace_back(std::move(*name), cell_of(value));
+    } while (line.take(','));
+    if (!line.take('}')) return damaged();
+  }
+  if (!line.is_at_end()) return damaged();
+  return members;
+}
+
+}  // namespace feedline::format

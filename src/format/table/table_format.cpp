@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/table/table_format.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "format/checksum.h"
+#include "format/field_kind.h"
+#include "format/finding.h"
+#include "format/short_list.h"
+#include "memory/npy_header.h"
+
+namespace feedline::format {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+constexpr std::size_t kNowhere = ~std::size_t{0};
+
+// Rows have no names: their numbers, so that keys sort as rows stand.
+std::string key_of(std::uint64_t row) {
+  constexpr std::size_t kDigits = 8;
+  const std::string number = std::to_string(row);
+  return std::string(kDigits - std::min(kDigits, number.size()), '0') + number;
+}
+
+const std::string& header_of_reals() {
+  static const std::string kHeader = memory::npy_header({DType::kFloat64, {}});
+  return kHeader;
+}
+
+Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+std::string extension_in(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == path.npos || path.find('/', dot) != path.npos ? "bin" : std::string(path.substr(dot + 1));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const RecordFormat>> TableFormat::open(const std::string& source, const TablePlace& place,
+                                                              const OpenOptions& options) {
+  FEEDLINE_TRY(Table table, read_table(*options.storage, place));
+  FEEDLINE_TRY(auto fields, choose_columns(options.fields, table, place.is_metadata));
+  std::shared_ptr<TableFormat> format(new TableFormat(source, place, options, std::move(table), std::move(fields)));
+  if (format->size() > 0 && format->left_out_ < format->table_.rows()) return format;
+  return config_error("missing=\"skip\" leaves no sample: each lacks one of the fields");
+}
+
+TableFormat::TableFormat(std::string source, TablePlace place, OpenOptions options, Table table,
+                         std::vector<ColumnField> fields)
+    : source_(std::move(source)),
+      place_(std::move(place)),
+      options_(std::move(options)),
+      table_(std::move(table)),
+      fields_(std::move(fields)) {
+  if (options_.missing == Missing::kSkip) leave_out();
+  for (ColumnField& field : fields_) {
+    const TableColumn& column = table_.columns[field.column];
+    field.description.may_be_absent = options_.missing == Missing::kNone && column.there < table_.rows();
+    file_fields_ += field.use == ColumnUse::kFile;
+    if (classes_.empty()) classes_ = field.classes;
+    descriptions_.push_back(field.description);
+  }
+  fingerprint_ = compute_fingerprint();
+}
+
+void TableFormat::leave_out() {
+  for (std::uint64_t row = 0; row < table_.rows(); ++row) {
+    bool is_whole = true;
+    for (std::size_t field = 0; field < fields_.size(); ++field) is_whole = is_whole && has(row, field);
+    if (is_whole) rows_.push_back(row);
+  }
+  left_out_ = table_.rows() - rows_.size();
+  if (left_out_ == 0) rows_.clear();
+}
+
+std::string TableFormat::summary() const {
+  if (left_out_ == 0) return {};
+  return std::to_string(left_out_) + " samples left out, as they lack a field";
+}
+
+std::uint64_t TableFormat::compute_fingerprint() const {
+  Fingerprint fingerprint;
+  fingerprint.add(name());
+  fingerprint.add(size());
+  if (options_.missing != Missing::kError)
+    fingerprint.add(options_.missing == Missing::kSkip ? std::string_view("skip") : std::string_view("none"));
+  for (const ColumnField& field : fields_) {
+    fingerprint.add(field.description.name);
+    fingerprint.add(static_cast<std::uint64_t>(field.description.kind));
+    const TableColumn& column = table_.columns[field.column];
+    fingerprint.add(column.text);
+    fingerprint.add(column.ends);
+  }
+  for (const std::uint64_t row : rows_) fingerprint.add(row);
+  return fingerprint.value();
+}
+
+Where TableFormat::where(std::uint64_t index) const {
+  const auto file = std::ranges::find(fields_, ColumnUse::kFile, &ColumnField::use);
+  return where_field(index,
+                     static_cast<std::size_t>((file == fields_.end() ? fields_.begin() : file) - fields_.begin()));
+}
+
+// A file, or the table itself.
+Where TableFormat::where_field(std::uint64_t index, std::size_t field) const {
+  FEEDLINE_CHECK(index < size());
+  const std::uint64_t row = row_of(index);
+  Where where;
+  where.dataset = source_;
+  where.shard = place_.path;
+  if (fields_[field].use == ColumnUse::kFile && has(row, field))
+    if (auto file = file_of(*options_.storage, place_, cell(row, field))) where.shard = std::move(*file);
+  where.key = key_of(row);
+  where.record = index;
+  return where;
+}
+
+std::unexpected<Error> TableFormat::failed(std::uint64_t index, std::size_t field, Error error) const {
+  Where place = where_field(index, field == kNowhere ? 0 : field);
+  if (field == kNowhere) place.shard = place_.path;
+  error.what = "line " + std::to_string(table_.lines[row_of(index)]) + " of '" + place_.path + "'" +
+               (field == kNowhere ? "" : ", field '" + fields_[field].description.name + "'") + ": " + error.what;
+  place.stage = std::move(error.where.stage);
+  place.offset = error.where.offset;
+  error.where = std::move(place);
+  return std::unexpected(std::move(error));
+}
+
+Result<void> TableFormat::check_row(std::uint64_t row) const {
+  for (std::size_t field = 0; field < fields_.size(); ++field)
+    if (!has(row, field) && !fields_[field].description.may_be_absent)
+      return data_error("nothing in the column '" + table_.columns[fields_[field].column].name + "'", "format");
+  return {};
+}
+
+// files: of the fields that are files, where the sample has them, in their order.
+Result<void> TableFormat::take(std::uint64_t row, std::span<const Bytes> files, memory::Record& record) const {
+  record.fields.assign(fields_.size(), {});
+  record.bytes_read = 0;
+  std::size_t next = 0, room_bytes = 0;
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    record.fields[i].absent = !has(row, i);
+    if (record.fields[i].absent) continue;
+    switch (fields_[i].use) {
+      case ColumnUse::kFile:
+        record.fields[i].bytes = files[next++];
+        record.bytes_read += record.fields[i].bytes.size();
+        break;
+      case ColumnUse::kInteger:
+      case ColumnUse::kClass:
+        record.fields[i].value = fields_[i].numbers[row];
+        break;
+      case ColumnUse::kReal:
+        room_bytes += header_of_reals().size() + sizeof(double);
+        break;
+      case ColumnUse::kText:
+        room_bytes += cell(row, i).size();
+        break;
+    }
+  }
+  // behind the buffers of the files: a sample outlives its format
+  const std::size_t own = std::max<std::size_t>(file_fields_, 1) - 1;
+  record.more.resize(std::max(record.more.size(), own + 1));
+  FEEDLINE_TRY(std::span<std::byte> room, record.more[own].make_room(room_bytes, record.most_bytes));
+  const auto put = [&room](Bytes bytes) {
+    if (!bytes.empty()) std::memcpy(room.data(), bytes.data(), bytes.size());
+    const Bytes there = room.first(bytes.size());
+    room = room.subspan(bytes.size());
+    return there;
+  };
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    if (record.fields[i].absent) continue;
+    if (fields_[i].use == ColumnUse::kText) record.fields[i].bytes = put(bytes_of(cell(row, i)));
+    if (fields_[i].use != ColumnUse::kReal) continue;
+    const Bytes header = put(bytes_of(header_of_reals()));
+    put(std::as_bytes(std::span(&fields_[i].reals[row], 1)));
+    record.fields[i].bytes = {header.data(), header.size() + sizeof(double)};
+  }
+  record.bytes_read += room_bytes;
+  return {};
+}
+
+Result<void> TableFormat::read(std::uint64_t index, memory::Record& record) const {
+  const std::uint64_t row = row_of(index);
+  record.pin.reset();
+  if (auto whole = check_row(row); !whole) return failed(index, kNowhere, std::move(whole).error());
+  ShortList<Bytes> list(file_fields_);
+  record.more.resize(std::max(record.more.size(), file_fields_));
+  std::uint64_t left = record.most_bytes;
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    if (fields_[i].use != ColumnUse::kFile || !has(row, i)) continue;
+    memory::ByteBuffer& room = used == 0 ? record.storage : record.more[used - 1];
+    const auto path = file_of(*options_.storage, place_, cell(row, i));
+    auto bytes = path ? options_.storage->read_all(*path, room, left) : std::unexpected(path.error());
+    if (bytes && bytes->empty() && !may_be_empty(fields_[i].description.kind))
+      bytes = data_error("an empty file", "format");
+    if (!bytes) return failed(index, i, std::move(bytes).error());
+    left -= bytes->size();
+    list.all()[used++] = *bytes;
+  }
+  if (auto taken = take(row, list.all().first(used), record); !taken)
+    return failed(index, kNowhere, std::move(taken).error());
+  return {};
+}
+
+Result<void> TableFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
+  const std::uint64_t row = row_of(index);
+  if (!check_row(row)) return {};  // read() says it
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    if (fields_[i].use != ColumnUse::kFile || !has(row, i)) continue;
+    auto path = file_of(*options_.storage, place_, cell(row, i));
+    if (!path) return pieces.clear(), Result<void>();
+    storage::Piece piece;
+    piece.path = std::move(*path);
+    pieces.push_back(std::move(piece));
+  }
+  return {};
+}
+
+Result<void> TableFormat::accept(std::uint64_t index, std::span<const Bytes> pieces, memory::Record& record) const {
+  const std::uint64_t row = row_of(index);
+  record.pin.reset();
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    if (fields_[i].use != ColumnUse::kFile || !has(row, i)) continue;
+    if (pieces[next++].empty() && !may_be_empty(fields_[i].description.kind))
+      return failed(index, i, data_error("an empty file", "format").error());
+  }
+  if (auto taken = take(row, pieces, record); !taken) return failed(index, kNowhere, std::move(taken).error());
+  return {};
+}
+
+Result<SampleFiles> TableFormat::files(std::uint64_t index) const {
+  memory::Record record;
+  record.most_bytes = memory::usual_sample_limit();
+  FEEDLINE_CHECK_OK(read(index, record));
+  const std::uint64_t row = row_of(index);
+  SampleFiles sample{key_of(row), std::nullopt, {}};
+  const auto add = [&](const ColumnField& field, std::string extension, Bytes bytes) {
+    const FieldKind kind = field.description.kind;
+    const auto is_taken = [&] {
+      return std::ranges::find(sample.files, extension, &SampleFiles::File::extension) != sample.files.end();
+    };
+    const bool is_usual = kind == FieldKind::kImage || kind == FieldKind::kInteger;  // a tar's own fields
+    if (!is_usual || is_taken()) extension = field.description.name + "." + extension;
+    while (is_taken()) extension.insert(0, "_");
+    sample.files.push_back({std::move(extension), {bytes.begin(), bytes.end()}});
+  };
+  // the file that names the sample's picture first
+  for (const bool is_of_file : {true, false})
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      const ColumnField& field = fields_[i];
+      if (record.fields[i].absent || (field.use == ColumnUse::kFile) != is_of_file) continue;
+      const std::string number = std::to_string(record.fields[i].value);
+      if (field.use == ColumnUse::kFile)
+        add(field, extension_in(cell(row, i)), record.fields[i].bytes);
+      else if (field.use == ColumnUse::kInteger || field.use == ColumnUse::kClass)
+        add(field, "cls", bytes_of(number));
+      else if (field.use == ColumnUse::kReal)
+        add(field, "npy", record.fields[i].bytes);
+      else
+        add(field,
+            field.description.kind == FieldKind::kText    ? "txt"
+            : field.description.kind == FieldKind::kBytes ? "bin"
+                                                          : "json",
+            record.fields[i].bytes);
+    }
+  return sample;
+}
+
+Result<SampleFileSizes> TableFormat::file_sizes(std::uint64_t index) const {
+  FEEDLINE_TRY(const SampleFiles sample, files(index));
+  SampleFileSizes sizes{sample.key, sample.label, {}};
+  for (const auto& file : sample.files) sizes.files.push_back({file.extension, file.bytes.size()});
+  return sizes;
+}
+
+Result<Inspection> TableFormat::inspect() const { return format::inspect(source_, options_); }
+
+Result<Inspection> TableFormat::inspect(const std::string& source, const TablePlace& place,
+                                        const OpenOptions& options) {
+  Inspection inspection;
+  inspection.format = "table";
+  inspection.shards = 1;
+  Findings findings;
+  const auto opened = open(source, place, options);
+  if (!opened) {
+    const bool is_data = opened.error().code == ErrorCode::kData;
+    findings.add({is_data                                     ? "damaged_table"
+                  : opened.error().code == ErrorCode::kConfig ? "no_field"
+                                                              : "unreadable_file",
+                  Severity::kError,
+                  place.path,
+                  "",
+                  {},
+                  opened.error().what});
+    inspection.findings = findings.to_inspection();
+    return inspection;
+  }
+  const auto& format = static_cast<const TableFormat&>(**opened);
+  inspection.samples = format.size();
+  for (const FieldDescription& field : format.fields()) inspection.fields.push_back(field.name);
+  std::vector<std::uint64_t> of_classes(format.classes_.size());
+  std::vector<std::uint64_t> of_fields(format.fields_.size());
+  for (std::uint64_t index = 0; index < format.size(); ++index) {
+    const std::uint64_t row = format.row_of(index);
+    bool is_first_image = true, has_label = false;
+    for (std::size_t i = 0; i < format.fields_.size(); ++i) {
+      const ColumnField& field = format.fields_[i];
+      if (!format.has(row, i)) {
+        const Severity severity = options.missing == Missing::kError ? Severity::kError : Severity::kWarning;
+        findings.add({"missing_field",
+                      severity,
+                      place.path,
+                      key_of(row),
+                      {},
+                      "line " + std::to_string(format.table_.lines[row]) + " has nothing in the column '" +
+                          format.table_.columns[field.column].name + "'"});
+        continue;
+      }
+      ++of_fields[i];
+      if (field.use == ColumnUse::kClass && !std::exchange(has_label, true))
+        ++of_classes[static_cast<std::size_t>(field.numbers[row])];
+      if (field.use != ColumnUse::kFile) {
+        inspection.bytes += field.use == ColumnUse::kText ? format.cell(row, i).size() : 1;
+        continue;
+      }
+      const auto path = file_of(*options.storage, place, format.cell(row, i));
+      const auto stat = path ? options.storage->stat(*path) : std::unexpected(path.error());
+      const bool is_empty = stat && stat->bytes == 0 && !may_be_empty(field.description.kind);
+      if (!stat || is_empty) {
+        findings.add({stat ? "empty_file" : "missing_file",
+                      Severity::kError,
+                      place.path,
+                      key_of(row),
+                      {},
+                      "line " + std::to_string(format.table_.lines[row]) + ": '" + std::string(format.cell(row, i)) +
+                          "' " + (stat ? "is empty" : "cannot be read: " + stat.error().what)});
+        continue;
+      }
+      inspection.bytes += stat->bytes;
+      if (field.description.kind != FieldKind::kImage || !std::exchange(is_first_image, false)) continue;
+      inspection.smallest_bytes =
+          inspection.largest_bytes == 0 ? stat->bytes : std::min(inspection.smallest_bytes, stat->bytes);
+      inspection.largest_bytes = std::max(inspection.largest_bytes, stat->bytes);
+    }
+  }
+  for (std::size_t i = 0; i < of_fields.size(); ++i)
+    inspection.extensions.push_back({format.table_.columns[format.fields_[i].column].name, of_fields[i]});
+  for (std::size_t i = 0; i < of_classes.size(); ++i) inspection.classes.push_back({format.classes_[i], of_classes[i]});
+  inspection.findings = findings.to_inspection();
+  return inspection;
+}
+
+}  // namespace feedline::format

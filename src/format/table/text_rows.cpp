@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/table/text_rows.h"
+
+#include <algorithm>
+
+#include "format/table/json_object.h"
+
+namespace feedline::format {
+
+TextRows::TextRows(std::string_view text, char separator) : text_(text), separator_(separator) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+}
+
+bool TextRows::skip_line_end() {
+  if (text_.substr(at_).starts_with("\r\n"))
+    at_ += 2;
+  else if (text_.substr(at_).starts_with('\n'))
+    ++at_;
+  else
+    return false;
+  ++line_;
+  return true;
+}
+
+void TextRows::skip_empty_lines() {
+  while (skip_line_end()) {
+  }
+  row_line_ = line_;
+}
+
+// From the quote on, up to the one that ends it.
+std::expected<Cell, std::string> TextRows::quoted_cell() {
+  Cell cell{CellKind::kText, {}};
+  for (++at_; !at_end(); ++at_) {
+    const char c = text_[at_];
+    if (c == '\n') ++line_;
+    if (c != '"') {
+      cell.text += c;
+      continue;
+    }
+    if (text_.substr(at_ + 1).starts_with('"')) {
+      cell.text += c;
+      ++at_;
+      continue;
+    }
+    ++at_;
+    const std::string_view rest = text_.substr(at_);
+    if (rest.empty() || rest.front() == separator_ || rest.front() == '\n' || rest.starts_with("\r\n")) return cell;
+    return std::unexpected("has text behind a quoted cell");
+  }
+  return std::unexpected("has a quote that nothing ends");
+}
+
+Cell TextRows::plain_cell() {
+  std::size_t end = at_;
+  while (end < text_.size() && text_[end] != separator_ && text_[end] != '\n') ++end;
+  std::string_view cell = text_.substr(at_, end - at_);
+  if (end < text_.size() && text_[end] == '\n' && cell.ends_with('\r')) cell.remove_suffix(1);
+  if (end == text_.size() && cell.ends_with('\r')) cell.remove_suffix(1);
+  at_ = end;
+  if (end < text_.size() && text_[end] == '\n' && end > 0 && text_[end - 1] == '\r') --at_;  // CRLF is taken as one
+  if (cell.empty()) return {};
+  return {CellKind::kPlain, std::string(cell)};
+}
+
+std::expected<std::optional<std::vector<Cell>>, std::string> TextRows::next_cells() {
+  skip_empty_lines();
+  if (at_end()) return std::nullopt;
+  std::vector<Cell> cells;
+  while (true) {
+    if (!at_end() && text_[at_] == '"') {
+      auto cell = quoted_cell();
+      if (!cell) return std::unexpected(std::move(cell).error());
+      cells.push_back(std::move(*cell));
+    } else {
+      cells.push_back(plain_cell());
+    }
+    if (at_end() || skip_line_end()) return cells;
+    ++at_;  // the separator
+  }
+}
+
+std::expected<std::optional<std::vector<std::pair<std::string, Cell>>>, std::string> TextRows::next_object() {
+  skip_empty_lines();
+  if (at_end()) return std::nullopt;
+  const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+  std::string_view line = text_.substr(at_, end - at_);
+  at_ = end;
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  auto object = parse_json_object(line);
+  if (!object) return std::unexpected(std::move(object).error());
+  return std::move(*object);
+}
+
+}  // namespace feedline::format
