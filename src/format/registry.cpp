@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "format/arrow/arrow_entry.h"
 #include "format/folder/folder_entry.h"
 #include "format/index_store.h"
+#include "format/parquet/parquet_entry.h"
 #include "format/pixels/pixel_entry.h"
 #include "format/source_list.h"
 #include "format/tar/tar_entry.h"
@@ -36,17 +38,21 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
       return config_error("no such format: '" + options.format + "'; there are " + names_of_all());
     if (!source.empty()) return *named;
   }
-  if (source.empty()) return config_error("the source is empty: a folder, tars or TFRecord files were expected");
+  if (source.empty())
+    return config_error("the source is empty: a folder, or tar, TFRecord, Arrow or Parquet files were expected");
   if (options.storage->is_remote() && is_list(source)) {  // no server is asked for an object that is called so
-    FEEDLINE_TRY(const bool is_records, tfrecord_entry().sniff(source, *options.storage));
-    return is_records ? &tfrecord_entry() : &tar_entry();
+    for (const FormatEntry* entry : {&tfrecord_entry(), &arrow_entry(), &parquet_entry()}) {
+      FEEDLINE_TRY(const bool is_one, entry->sniff(source, *options.storage));
+      if (is_one) return entry;
+    }
+    return &tar_entry();
   }
   if (is_indexed_shard(source, options)) return &tar_entry();
   for (const FormatEntry* entry : entries()) {
     FEEDLINE_TRY(const bool is_one, entry->sniff(source, *options.storage));
     if (is_one) return entry;
   }
-  return config_error("'" + source + "' is neither a folder nor a tar or TFRecord file");
+  return config_error("'" + source + "' is neither a folder nor a tar, TFRecord, Arrow or Parquet file");
 }
 
 std::unexpected<Error> located(Error error, const std::string& source) {
@@ -62,8 +68,10 @@ OpenOptions with_storage(OpenOptions options) {
 }  // namespace
 
 std::span<const FormatEntry* const> entries() {
-  // a tar comes last: sources that cannot be looked up are taken for lists of them
-  static const FormatEntry* const kAll[] = {&folder_entry(), &pixel_entry(), &tfrecord_entry(), &tar_entry()};
+  // folders of tables come before those of images; a tar comes last: sources that cannot be looked up are taken for
+  // lists of them
+  static const FormatEntry* const kAll[] = {&arrow_entry(), &parquet_entry(),  &folder_entry(),
+                                            &pixel_entry(), &tfrecord_entry(), &tar_entry()};
   return kAll;
 }
 

@@ -20,13 +20,14 @@ _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _MOST_ROWS = 20
 # Of what was not looked at nothing is said; a file of pixels is checked record by record.
 _UNDECODED = dict.fromkeys(
-    ("folder", "tar", "tfrecord"), ", if its images decode: --show decodes some, `feedline pack --check` all"
+    ("folder", "tar", "tfrecord", "arrow", "parquet"),
+    ", if its images decode: --show decodes some, `feedline pack --check` all",
 )
 
 
 @click.command(short_help="What a source holds, and what a reader would drop.")
 @click.argument("source")
-@parameters.source_format("folder", "tar", "tfrecord", "pixels")
+@parameters.source_format("folder", "tar", "tfrecord", "arrow", "parquet", "pixels")
 @parameters.fields
 @click.option(
     "--show",
@@ -41,7 +42,7 @@ _UNDECODED = dict.fromkeys(
 def inspect(source: str, format_: str | None, fields: str | None, show: str | None, images: int, as_json: bool) -> int:
     """Tell what SOURCE holds, and what a reader would drop, merge or refuse.
 
-    SOURCE is a folder of class folders, a .tar or .tar.gz, a TFRecord file, or a brace list of them
+    SOURCE is a folder of class folders, a .tar or .tar.gz, a TFRecord, Arrow or Parquet file, or a brace list of them
     ("shards/{000..146}.tar"); with --fields a folder with a file for each field of a sample, too. Exit status 1: a
     finding of severity "error" or "warning"; 3: nothing there to read.
     """

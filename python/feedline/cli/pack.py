@@ -24,7 +24,7 @@ _MOST_ROWS = 20
 @click.command(short_help="Write a dataset again as tar shards.")
 @click.argument("source")
 @click.argument("output", type=parameters.OUTPUT_PLACE)
-@parameters.source_format("folder", "tar", "tfrecord")
+@parameters.source_format("folder", "tar", "tfrecord", "arrow", "parquet")
 @parameters.fields
 @click.option("--shard-size", show_default="1GB", metavar="BYTES", help="Let no shard get larger: 500MB, 5G, 1GiB.")
 @click.option("--samples-per-shard", type=click.IntRange(1), metavar="N", help="Fill shards with so many instead.")
@@ -78,7 +78,7 @@ def pack(
 ) -> int:
     """Write SOURCE as tar shards into OUTPUT: a folder, or s3://bucket/prefix.
 
-    SOURCE is a folder of class folders, tars ("shards/{000..146}.tar") or TFRecord files; with --fields a folder with a
+    SOURCE is a folder of class folders, tars ("shards/{000..146}.tar"), TFRecord, Arrow or Parquet files; with --fields a folder with a
     file for each field of a sample, too. All files of a sample are packed, and all features of a record. Interrupted,
     the same command goes on where it was. Shards have WebDataset's layout; feedline-pack.json beside them says what
     they hold. Exit status 1: samples were skipped; 3: one cannot be read or is damaged, or OUTPUT cannot be written.

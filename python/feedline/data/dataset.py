@@ -226,7 +226,7 @@ class Dataset(Targets, Augmentations):
 
     @property
     def format(self) -> str:
-        """``"folder"``, ``"tar"``, ``"tfrecord"`` or ``"pixels"``."""
+        """``"folder"``, ``"tar"``, ``"tfrecord"``, ``"arrow"``, ``"parquet"`` or ``"pixels"``."""
         return self._engine.format
 
     @property

@@ -15,6 +15,12 @@ _PAGES = (
         "Copy or download it again, and compare checksums.",
     ),
     (
+        "bad_file",
+        "an Arrow or Parquet file is damaged",
+        "What describes it, a message or its footer, does not fit into it, so that nothing in it can be found.",
+        "Copy, download or write it again.",
+    ),
+    (
         "bad_header",
         "a member's header cannot be understood",
         "The tar file is damaged there, or written in a form that no reader knows.",
@@ -31,6 +37,12 @@ _PAGES = (
         "the data of a TFRecord record is damaged",
         "Its checksum is not that of its bytes. The records before and behind it can be read.",
         'Copy or download the file again; until then on_error="skip" leaves the record out.',
+    ),
+    (
+        "bad_value",
+        "a value of an Arrow or Parquet file cannot be read",
+        "Its page or its buffer is damaged, or it is none that its column may have, such as a list with a null in it.",
+        'Copy or download the file again; until then on_error="skip" leaves the row out.',
     ),
     (
         "class_names_differ",
@@ -179,6 +191,12 @@ _PAGES = (
         "Nothing.",
     ),
     (
+        "schema_differs",
+        "an Arrow or Parquet file has other columns than the first one",
+        "A column that a field takes is not there, or holds values of another type.",
+        "Write the files alike, or choose other columns with fields=.",
+    ),
+    (
         "sparse_member",
         "a member is stored sparse",
         "Its bytes do not stand in the archive as they are in the file.",
@@ -213,6 +231,12 @@ _PAGES = (
         "files of an unknown extension are not read",
         "A reader knows images by .jpg, .jpeg, .png and .webp.",
         "Rename or convert them.",
+    ),
+    (
+        "unread_column",
+        "columns that no field takes are not read",
+        "They take space, and nobody sees them; of Arrow and Parquet files they cost no time.",
+        "Choose them with fields=, if they are wanted.",
     ),
     (
         "unread_feature",
